@@ -1,0 +1,32 @@
+# `make help` lists what there is. The targets stand in hack/make/, one file for each subject.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# One set of build flags for everything, so that all builds share Go's build cache. No cgo: the binaries are static, and
+# only the race detector needs a C compiler.
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath -buildvcs=%,$(shell go env GOFLAGS 2>/dev/null)) -trimpath -buildvcs=false
+
+# Modules with code of this project; hack/tools and hack/cluster/kubernetes only pin what others wrote.
+MODULES := . hack/cluster
+
+# say prints what a long step is about to do.
+say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
+
+# The order is that of `make help`.
+fragments := $(addprefix hack/make/,demo.mk test.mk e2e.mk verify.mk generate.mk build.mk cluster.mk)
+include $(fragments) $(filter-out $(fragments),$(sort $(wildcard hack/make/*.mk)))
+
+##@ Help
+
+.PHONY: help
+help: ## Show this list.
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { group = substr($$0, 5); if (!(group in text)) { order[++groups] = group; text[group] = "" } } \
+		/^[a-zA-Z0-9_-]+:.*## / { text[group] = text[group] sprintf("  \033[36m%-16s\033[0m %s\n", $$1, $$2) } \
+		END { for (i = 1; i <= groups; i++) if (text[order[i]] != "") printf "%s\n%s\n", order[i], text[order[i]] }' \
+		$(MAKEFILE_LIST)

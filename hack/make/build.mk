@@ -1,0 +1,17 @@
+##@ Build
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+version_package := github.com/a2a-operator/a2a-operator/internal/version
+LDFLAGS = -s -w \
+	-X $(version_package).version=$(VERSION) \
+	-X $(version_package).commit=$(shell git rev-parse HEAD 2>/dev/null) \
+	-X $(version_package).date=$(shell git log -1 --format=%cI 2>/dev/null)
+
+.PHONY: build
+build: prerequisites ## Build bin/manager and bin/sidecar.
+	$(call say,building bin/manager and bin/sidecar $(VERSION))
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/manager ./cmd/sidecar
+
+.PHONY: clean
+clean: ## Remove what was built. Go's caches and a running cluster stay.
+	rm -rf bin dist

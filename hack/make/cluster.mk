@@ -1,0 +1,70 @@
+##@ Cluster
+
+# Everything of the cluster lies in this directory; `make cluster-down` removes it.
+CLUSTER_STATE ?= /var/lib/a2a-operator-cluster
+# More flags for `cluster up`: --audit, --pod-cidr, --service-cidr. Missing Debian packages are installed, and named.
+CLUSTER_UP_FLAGS ?= --install-packages
+CLUSTER_KUBECONFIG ?= $(CLUSTER_STATE)/kubeconfig
+CLUSTER_BIN ?= bin/cluster
+cluster = $(CLUSTER_BIN) --state-dir $(CLUSTER_STATE)
+
+# Names of the images that the node gets. They are never pulled: they exist nowhere else.
+IMAGE_REPOSITORY ?= a2a-operator
+IMAGE_TAG ?= dev
+IMAGE_ARCH ?= $(shell go env GOARCH)
+IMAGE_DIR ?= bin/linux_$(IMAGE_ARCH)
+IMAGE_PROGRAMS ?= manager sidecar echo researcher
+IMAGE_PACKAGES ?= ./cmd/manager ./cmd/sidecar ./config/samples/echo ./config/samples/researcher
+CA_CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
+
+.PHONY: cluster-tool
+cluster-tool: # The program that manages the cluster; Go's cache answers when nothing changed.
+	@go build -C hack/cluster -o $(abspath $(CLUSTER_BIN)) .
+
+.PHONY: cluster-build
+cluster-build: prerequisites cluster-tool ## Build Kubernetes from Go modules into bin/k8s: minutes when cold.
+	@$(cluster) build
+
+.PHONY: envtest-assets
+envtest-assets: prerequisites cluster-tool ## Build etcd, kube-apiserver and kubectl, which the tests run.
+	@$(cluster) build --only etcd,kube-apiserver,kubectl
+
+.PHONY: cluster-up
+cluster-up: prerequisites cluster-tool ## Bring up a real one-node Kubernetes on this machine (root).
+	@hack/prerequisites.sh linux root
+	$(call say,bringing up Kubernetes)
+	@$(cluster) up $(CLUSTER_UP_FLAGS)
+
+.PHONY: cluster-down
+cluster-down: prerequisites cluster-tool ## Remove that Kubernetes and everything it made.
+	$(call say,removing Kubernetes)
+	@$(cluster) down
+
+.PHONY: cluster-status
+cluster-status: prerequisites cluster-tool ## Show what of that Kubernetes runs.
+	@$(cluster) status
+
+.PHONY: image-binaries
+image-binaries: prerequisites # The static programs that go into images.
+	$(call say,building $(IMAGE_PROGRAMS) for linux/$(IMAGE_ARCH))
+	@mkdir -p $(IMAGE_DIR)
+	@GOOS=linux GOARCH=$(IMAGE_ARCH) go build -ldflags '$(LDFLAGS)' -o $(IMAGE_DIR)/ $(IMAGE_PACKAGES)
+
+.PHONY: images
+images: cluster-tool image-binaries ## Build the images without a container engine and give them to the node.
+	@for program in $(IMAGE_PROGRAMS); do \
+		name=$$program; [ ! -d config/samples/$$program ] || name=sample-$$program; \
+		$(cluster) image --load --certificates $(CA_CERTIFICATES) \
+			--name $(IMAGE_REPOSITORY)/$$name:$(IMAGE_TAG) --binary $(IMAGE_DIR)/$$program; \
+	done
+
+.PHONY: image-context
+image-context: image-binaries ## Put what the Dockerfile copies under bin/.
+	@cp $(CA_CERTIFICATES) bin/ca-certificates.crt
+
+.PHONY: image-check
+image-check: cluster-tool image-context ## Compare our images with what buildah makes of the Dockerfile (root).
+	@for target in manager sidecar; do \
+		$(cluster) image-check --install-packages --certificates $(CA_CERTIFICATES) --target $$target \
+			--name $(IMAGE_REPOSITORY)/$$target:$(IMAGE_TAG) --binary $(IMAGE_DIR)/$$target; \
+	done

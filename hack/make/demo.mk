@@ -1,0 +1,59 @@
+##@ Try it
+
+# local: a real one-node Kubernetes on this machine (root). current: the cluster of the current kubectl context, which is
+# never touched without this word.
+CLUSTER ?= local
+# On a cluster of your own the agents get a namespace of their own.
+DEMO_NAMESPACE ?= $(if $(filter current,$(CLUSTER)),a2a-demo,default)
+OPERATOR_NAMESPACE ?= a2a-system
+# For CLUSTER=current: where that cluster pulls manager, sidecar, sample-echo and sample-researcher from, with the tag
+# IMAGE_TAG. Empty: the published images of the chart's appVersion.
+IMAGE_REGISTRY ?=
+
+chart_version = $(shell sed -n 's/^appVersion: //p' charts/a2a-operator/Chart.yaml)
+# A name that changes with the content, so that a second demo runs what was built for it.
+content_tag = $(IMAGE_TAG)-$$(sha256sum < $(IMAGE_DIR)/$(1) | cut -c1-12)
+export DEMO_NAMESPACE OPERATOR_NAMESPACE
+
+.PHONY: demo
+demo: demo-$(CLUSTER) ## The main job, end to end on a real cluster. CLUSTER=current uses that of your kubectl context.
+
+.PHONY: demo-down
+demo-down: demo-down-$(CLUSTER) ## Remove everything that the demo made.
+
+.PHONY: demo-local
+demo-local: cluster-up images helm-binary
+	$(call say,installing the operator)
+	@export KUBECONFIG='$(abspath $(CLUSTER_KUBECONFIG))' PATH='$(CURDIR)/bin/k8s':"$$PATH" HELM='$(CURDIR)/$(HELM_BINARY)'; \
+	export MANAGER_IMAGE=$(IMAGE_REPOSITORY)/manager:$(call content_tag,manager); \
+	export SIDECAR_IMAGE=$(IMAGE_REPOSITORY)/sidecar:$(call content_tag,sidecar); \
+	$(cluster) image --load --certificates $(CA_CERTIFICATES) --name $$MANAGER_IMAGE --binary $(IMAGE_DIR)/manager; \
+	$(cluster) image --load --certificates $(CA_CERTIFICATES) --name $$SIDECAR_IMAGE --binary $(IMAGE_DIR)/sidecar; \
+	hack/demo/install.sh up local; \
+	go run ./hack/demo --namespace $(DEMO_NAMESPACE) --operator-namespace $(OPERATOR_NAMESPACE) \
+		--sidecar-image $$SIDECAR_IMAGE --kubectl-dir '$(CURDIR)/bin/k8s'
+
+.PHONY: demo-current
+demo-current: prerequisites helm-binary
+	@hack/prerequisites.sh kubectl
+	$(call say,installing the operator)
+	@export HELM='$(CURDIR)/$(HELM_BINARY)'; samples=ghcr.io/a2a-operator/sample-{name}:$(chart_version); \
+	if [ -n '$(IMAGE_REGISTRY)' ]; then \
+		export MANAGER_IMAGE=$(IMAGE_REGISTRY)/manager:$(IMAGE_TAG) SIDECAR_IMAGE=$(IMAGE_REGISTRY)/sidecar:$(IMAGE_TAG); \
+		samples=$(IMAGE_REGISTRY)/sample-{name}:$(IMAGE_TAG); \
+	fi; \
+	hack/demo/install.sh up current; \
+	go run ./hack/demo --namespace $(DEMO_NAMESPACE) --operator-namespace $(OPERATOR_NAMESPACE) \
+		--sidecar-image "$${SIDECAR_IMAGE:-}" --images "$$samples" --undo 'make demo-down CLUSTER=current'
+
+.PHONY: demo-down-local
+demo-down-local: cluster-down
+
+.PHONY: demo-down-current
+demo-down-current: prerequisites helm-binary
+	@hack/prerequisites.sh kubectl
+	@HELM='$(CURDIR)/$(HELM_BINARY)' hack/demo/install.sh down current
+
+# Any other value of CLUSTER.
+demo-%:
+	@echo "CLUSTER is '$(CLUSTER)': use local, for a cluster on this machine, or current, for that of your kubectl context" >&2; exit 1

@@ -1,0 +1,26 @@
+##@ Test
+
+# Narrow it down: make test-e2e E2E_FLAGS='-ginkgo.focus=registry'
+E2E_FLAGS ?=
+HELM_BINARY := bin/helm
+
+.PHONY: helm-binary
+helm-binary: prerequisites # The suite calls helm often; a binary starts faster than `go tool`.
+	$(call say,building helm)
+	@go build -modfile=hack/tools/go.mod -o $(HELM_BINARY) helm.sh/helm/v4/cmd/helm
+
+.PHONY: test-e2e
+test-e2e: cluster-up images helm-binary ## Test the product on a real node, installed through the chart (root).
+	$(call say,building the end-to-end suite)
+	@GOOS=linux GOARCH=$(IMAGE_ARCH) go build -o $(IMAGE_DIR)/test-agent ./test/e2e/agent
+	@$(cluster) image --load --name $(IMAGE_REPOSITORY)/test-agent:$(IMAGE_TAG) --binary $(IMAGE_DIR)/test-agent
+	@go test -tags e2e -c -o bin/e2e.test ./test/e2e
+	$(call say,running the end-to-end suite)
+	@cd test/e2e && \
+		KUBECONFIG='$(abspath $(CLUSTER_KUBECONFIG))' \
+		PATH="$(CURDIR)/bin/k8s:$$PATH" \
+		HELM='$(CURDIR)/$(HELM_BINARY)' \
+		CHART='$(CURDIR)/charts/a2a-operator' \
+		SAMPLES='$(CURDIR)/config/samples' \
+		CLUSTER_TOOL='$(abspath $(CLUSTER_BIN)) --root $(CURDIR) --state-dir $(CLUSTER_STATE)' \
+		'$(CURDIR)/bin/e2e.test' -test.v -ginkgo.v -ginkgo.timeout=25m $(E2E_FLAGS)

@@ -1,0 +1,30 @@
+##@ Change
+
+.PHONY: generate
+generate: prerequisites generate-api generate-chart generate-docs ## Write all generated files: deepcopy, CRDs, RBAC, chart, API reference.
+
+.PHONY: generate-api
+generate-api:
+	$(call say,generating deepcopy functions and apply configurations and CRDs and the manager's role)
+	$(CONTROLLER_GEN) paths=./api/... \
+		object:headerFile=hack/boilerplate.go.txt \
+		applyconfiguration:headerFile=hack/boilerplate.go.txt \
+		crd:generateEmbeddedObjectMeta=true output:crd:dir=config/crd/bases
+	go run ./hack/crdbounds config/crd/bases
+	$(CONTROLLER_GEN) paths=./controllers/... paths=./internal/... \
+		rbac:roleName=manager output:rbac:dir=config/rbac
+
+.PHONY: generate-chart
+generate-chart: generate-api
+	$(call say,generating the chart)
+	go run ./hack/chart
+
+.PHONY: generate-docs
+generate-docs: generate-api
+	$(call say,generating docs/api-reference.md)
+	$(CRD_REF_DOCS) --log-level=ERROR --renderer=markdown --config=hack/api-reference.yaml \
+		--source-path=api --output-path=docs/api-reference.md
+
+.PHONY: tidy
+tidy: prerequisites ## Tidy go.mod of every module.
+	@for mod in $$(git ls-files '*go.mod'); do echo "tidy $$mod"; go mod tidy -C "$$(dirname "$$mod")"; done

@@ -1,0 +1,42 @@
+##@ Test
+
+# Tests find files of the repository by the path that they were compiled from.
+go_test = go test -trimpath=false
+
+# Packages without a control plane in their tests: found by what the tests import, so that no list has to be kept.
+unit_packages = $$(go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... \
+	| grep -v -e controller-runtime/pkg/envtest -e internal/controlplane | cut -d' ' -f1)
+
+.PHONY: test
+test: prerequisites envtest-assets ## Run all tests but the end-to-end suite, with the race detector.
+	$(call say,testing)
+	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
+	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
+	failed=0; for module in $(MODULES); do (cd "$$module" && $(go_test) $$race -timeout 10m ./...) || failed=1; done; exit $$failed
+
+.PHONY: test-unit
+test-unit: prerequisites ## Run the tests that need no control plane: seconds, for every save.
+	@$(go_test) $(unit_packages)
+
+.PHONY: test-chart
+test-chart: prerequisites ## Render the chart in many ways, and compare it with config/.
+	$(call say,testing the chart)
+	CHART_TESTS=1 go test -count=1 ./test/chart # helm reads files that the test cache does not see
+
+.PHONY: golden
+golden: prerequisites ## Write the golden files anew and show how they changed.
+	@for module in $(MODULES); do \
+		packages=$$(cd "$$module" && { grep -rl --include='*_test.go' UPDATE_GOLDEN $$(go list -f '{{.Dir}}' ./...) || true; } \
+			| xargs -r -n 1 dirname | sort -u); \
+		if [ -n "$$packages" ]; then (cd "$$module" && UPDATE_GOLDEN=1 $(go_test) $$packages); fi; \
+	done
+	@git --no-pager diff --stat -- '*testdata*'
+
+FUZZTIME ?= 30s
+
+.PHONY: fuzz
+fuzz: prerequisites ## Run each fuzz test for FUZZTIME (30s).
+	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal | sed 's/:func / /' | while read -r file name; do \
+		printf '\033[1m==> %s %s\033[0m\n' "$$(dirname "$$file")" "$$name"; \
+		$(go_test) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; \
+	done

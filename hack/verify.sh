@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Generates what is checked in, runs the checks that only read, and fails if a file of the tree changed by that.
+#
+# To extend it: a new generated file needs a step in hack/make/generate.mk, a new check a line in phase 2.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+failed=()
+
+phase() { printf '\033[1m==> verify: %s\033[0m\n' "$1"; }
+
+check() {
+	local name=$1 start=$SECONDS
+	shift
+	printf -- '--- %s\n' "$name"
+	if "$@"; then
+		printf -- '    ok, %ds\n' $((SECONDS - start))
+	else
+		printf -- '    FAILED: %s\n' "$name"
+		failed+=("$name")
+	fi
+}
+
+# The tree as it is: what differs from the last commit, and every file that git does not know and should not ignore.
+tree() {
+	git status --porcelain
+	git diff HEAD
+	git ls-files --others --exclude-standard -z | xargs -0 -r sha256sum
+}
+
+tidy() {
+	local mod diff ok=0
+	while read -r mod; do
+		if ! diff=$(go mod tidy -C "$(dirname "$mod")" -diff 2>&1); then
+			printf '%s\n' "$diff" | head -n 40
+			echo "$mod is not tidy: make tidy"
+			ok=1
+		fi
+	done < <(git ls-files '*go.mod')
+	return "$ok"
+}
+
+vet() {
+	go vet -tags e2e ./... && go -C hack/cluster vet ./...
+}
+
+shell() {
+	local file ok=0
+	while read -r file; do
+		bash -n "$file" || ok=1
+	done < <(git ls-files '*.sh' .ci/run)
+	return "$ok"
+}
+
+unchanged() {
+	local after
+	after=$(tree)
+	if [[ $after != "$before" ]]; then
+		diff <(printf '%s\n' "$before") <(printf '%s\n' "$after") | head -n 200
+		echo "Generated files were out of date. They are up to date now: commit them."
+		return 1
+	fi
+	if [[ ${CI:-} == true && -n $after ]]; then
+		git status --short
+		echo "The tree differs from its commit."
+		return 1
+	fi
+}
+
+before=$(tree)
+
+phase "1 of 3, generate"
+make generate
+
+phase "2 of 3, check"
+check "lint and import rules" make lint
+check "vet" vet
+check "go.mod and go.sum are tidy" tidy
+check "CRDs follow the API conventions" go test ./hack/crdlint
+check "chart: lint" go tool -modfile=hack/tools/go.mod helm lint --strict --quiet charts/a2a-operator
+check "chart: renders, is typed, equals config/" make test-chart
+check "shell scripts parse" shell
+
+phase "3 of 3, compare with what is checked in"
+check "nothing changed" unchanged
+
+if ((${#failed[@]})); then
+	printf 'verify failed: %s\n' "${failed[@]}" >&2
+	exit 1
+fi
+echo "verify: all checks passed"
