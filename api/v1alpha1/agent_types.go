@@ -1,0 +1,244 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Agent is a container that serves the A2A protocol.
+//
+// The operator runs the container of spec.workload in a Deployment, together
+// with a sidecar that speaks every version of the protocol, keeps the tasks,
+// authenticates callers and publishes the Agent Card. The card is made from
+// this resource and from the AgentSkills that it names or selects.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.workload.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:categories=a2a
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Skills",type=integer,JSONPath=`.status.skills`
+// +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`
+// +kubebuilder:printcolumn:name="Card",type=string,priority=1,JSONPath=`.status.cardDigest`
+// +kubebuilder:printcolumn:name="Replicas",type=integer,priority=1,JSONPath=`.status.replicas`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name names a Service too: use at most 52 lower case letters, digits and '-', starting with a letter and ending with a letter or digit"
+type Agent struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata. The name is an RFC 1035 label of
+	// at most 52 characters, because it names a Service and a Deployment too.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what the agent should be.
+	// +required
+	Spec AgentSpec `json:"spec"`
+	// status is what the agent is.
+	// +kubebuilder:default={conditions: {{type: "Accepted", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "SkillsResolved", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Programmed", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Available", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "CardPublished", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Ready", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +optional
+	Status AgentStatus `json:"status,omitempty,omitzero"`
+}
+
+// AgentSpec is what an agent should be: who it is, what it can do, what runs
+// it and who may call it.
+type AgentSpec struct {
+	// displayName is the name on the card. It defaults to metadata.name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	DisplayName string `json:"displayName,omitempty"`
+
+	// description says what the agent does, for people and for other agents
+	// that look for one. It stands on the card.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	// +required
+	Description string `json:"description"`
+
+	// version is the agent's own version, as it stands on the card.
+	// It defaults to "0.0.0".
+	// +kubebuilder:default="0.0.0"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// provider is the organization behind the agent. Absent means that the
+	// card names none.
+	// +optional
+	Provider *AgentProvider `json:"provider,omitempty"`
+
+	// iconURL is an http or https address of a picture of the agent.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != ''",message="spec.iconURL must be an absolute http or https URL"
+	// +optional
+	IconURL string `json:"iconURL,omitempty"`
+
+	// documentationURL is an http or https address of the agent's documentation.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != ''",message="spec.documentationURL must be an absolute http or https URL"
+	// +optional
+	DocumentationURL string `json:"documentationURL,omitempty"`
+
+	// defaultInputModes are the media types that every skill takes unless it
+	// says otherwise. They default to text/plain.
+	// +kubebuilder:default={"text/plain"}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	DefaultInputModes []MediaType `json:"defaultInputModes,omitempty"`
+
+	// defaultOutputModes are the media types that every skill gives unless it
+	// says otherwise. They default to text/plain.
+	// +kubebuilder:default={"text/plain"}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	DefaultOutputModes []MediaType `json:"defaultOutputModes,omitempty"`
+
+	// extensions are the protocol extensions that the agent understands. The
+	// card declares them; clients that do not know them are still served.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=uri
+	// +optional
+	Extensions []AgentExtension `json:"extensions,omitempty"`
+
+	// skills are the things that this agent can do, written in place. With no
+	// skill here, in skillRefs or by skillSelector, the card lists a single
+	// one that is made from the agent's own name and description.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=id
+	// +optional
+	Skills []Skill `json:"skills,omitempty"`
+
+	// skillRefs name AgentSkills in the Agent's namespace. They stand on the
+	// card after skills, in this order.
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	SkillRefs []AgentSkillRef `json:"skillRefs,omitempty"`
+
+	// skillSelector selects AgentSkills in the Agent's namespace by their
+	// labels. They stand on the card after skillRefs, ordered by name, each
+	// once. Absent selects none; an empty selector selects all of the namespace.
+	// +optional
+	SkillSelector *metav1.LabelSelector `json:"skillSelector,omitempty"`
+
+	// workload is the container that does the agent's work.
+	// +required
+	Workload AgentWorkload `json:"workload"`
+
+	// access says who may call. It defaults to ServiceAccounts of the Agent's
+	// own namespace.
+	// +kubebuilder:default={}
+	// +optional
+	Access AgentAccess `json:"access,omitempty,omitzero"`
+}
+
+// AgentProvider is the organization behind an agent. The protocol wants both
+// fields.
+type AgentProvider struct {
+	// organization is its name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +required
+	Organization string `json:"organization"`
+
+	// url is its http or https address.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != ''",message="spec.provider.url must be an absolute http or https URL"
+	// +required
+	URL string `json:"url"`
+}
+
+// AgentExtension declares a protocol extension on the card.
+type AgentExtension struct {
+	// uri names the extension.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +required
+	URI string `json:"uri"`
+
+	// description says how the agent uses the extension.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Description string `json:"description,omitempty"`
+
+	// params is any JSON object; the extension defines what stands in it. It
+	// is published as it is.
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	Params *runtime.RawExtension `json:"params,omitempty"`
+}
+
+// AgentSkillRef names an AgentSkill in the namespace of the Agent.
+type AgentSkillRef struct {
+	// name is the AgentSkill's metadata.name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+}
+
+// AgentStatus is what an agent is. The card itself is not part of it.
+type AgentStatus struct {
+	// conditions are Accepted, SkillsResolved, Programmed, Available,
+	// CardPublished and their summary, Ready. All are always present.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// url is where the agent is served inside the cluster.
+	// +kubebuilder:validation:MaxLength=2048
+	// +optional
+	URL string `json:"url,omitempty"`
+
+	// cardDigest names the content of the published card. It changes whenever
+	// the card does.
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	CardDigest string `json:"cardDigest,omitempty"`
+
+	// skills is the number of skills on the card.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Skills *int32 `json:"skills,omitempty"`
+
+	// replicas is the number of pods that run for this agent.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// selector selects the agent's pods, in the string form that the scale
+	// subresource reads.
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// observedGeneration is the metadata.generation that this status is about.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// AgentList is a list of Agents.
+//
+// +kubebuilder:object:root=true
+type AgentList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Agent `json:"items"`
+}

@@ -1,0 +1,121 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// AgentSkill is a skill that several Agents of its namespace can share. An
+// Agent puts it on its card by name (spec.skillRefs) or by label
+// (spec.skillSelector); an edit reaches every card that lists it without a
+// restart.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:categories=a2a
+// +kubebuilder:printcolumn:name="Skill",type=string,JSONPath=`.spec.name`
+// +kubebuilder:printcolumn:name="Tags",type=string,JSONPath=`.spec.tags`
+// +kubebuilder:printcolumn:name="ID",type=string,priority=1,JSONPath=`.spec.id`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="has(self.spec.id) || self.metadata.name.size() <= 128",message="metadata.name is the skill's id and must have at most 128 characters; shorten it or set spec.id"
+type AgentSkill struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the skill as it stands on a card.
+	// +required
+	Spec AgentSkillSpec `json:"spec"`
+}
+
+// AgentSkillSpec is a skill as it stands on a card.
+type AgentSkillSpec struct {
+	// id names the skill on a card and must be unique there. It defaults to
+	// metadata.name.
+	// +optional
+	ID SkillID `json:"id,omitempty"`
+
+	SkillDetails `json:",inline"`
+}
+
+// Skill is a skill written in place.
+type Skill struct {
+	// id names the skill on the card and must be unique there.
+	// +required
+	ID SkillID `json:"id"`
+
+	SkillDetails `json:",inline"`
+}
+
+// SkillDetails is what a card says about a skill, beside its id.
+type SkillDetails struct {
+	// name is the skill's name for people.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +required
+	Name string `json:"name"`
+
+	// description says what the skill does, for people and for other agents.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	// +required
+	Description string `json:"description"`
+
+	// tags are the words by which the skill is found. The protocol wants at
+	// least one.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=64
+	// +listType=set
+	// +required
+	Tags []string `json:"tags"`
+
+	// examples are prompts that the skill handles well.
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +listType=atomic
+	// +optional
+	Examples []string `json:"examples,omitempty"`
+
+	// inputModes are the media types that the skill takes. They default to
+	// the agent's defaultInputModes.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	InputModes []MediaType `json:"inputModes,omitempty"`
+
+	// outputModes are the media types that the skill gives. They default to
+	// the agent's defaultOutputModes.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +optional
+	OutputModes []MediaType `json:"outputModes,omitempty"`
+}
+
+// SkillID names a skill on a card.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._:/-]*$')",message="must start with a letter or digit and hold only letters, digits and '.', '_', ':', '/' and '-'"
+type SkillID string
+
+// MediaType is a media type such as text/plain.
+//
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9.+*_-]+/[A-Za-z0-9.+*_-]+( *;.*)?$`
+type MediaType string
+
+// AgentSkillList is a list of AgentSkills.
+//
+// +kubebuilder:object:root=true
+type AgentSkillList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []AgentSkill `json:"items"`
+}

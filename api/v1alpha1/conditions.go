@@ -1,0 +1,146 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// The conditions of an Agent. The operator sets all of them in every status
+// that it writes; positive is good.
+const (
+	// ConditionAccepted says that the spec can be carried out as it is written.
+	ConditionAccepted = "Accepted"
+	// ConditionSkillsResolved says that every skill was found, and that the
+	// skills fit on one card.
+	ConditionSkillsResolved = "SkillsResolved"
+	// ConditionProgrammed says that the Deployment, the Service, the
+	// ServiceAccount and the ConfigMap are as the spec wants them.
+	ConditionProgrammed = "Programmed"
+	// ConditionAvailable says that at least one pod takes calls, be it of this
+	// or of an earlier spec.
+	ConditionAvailable = "Available"
+	// ConditionCardPublished says that the pods that take calls have been told
+	// the current card.
+	ConditionCardPublished = "CardPublished"
+	// ConditionReady is the summary: every other condition is true, and the
+	// current spec is what runs.
+	ConditionReady = "Ready"
+)
+
+// AgentConditions lists the conditions of an Agent in the order in which they
+// build on each other.
+func AgentConditions() []string {
+	return []string{
+		ConditionAccepted, ConditionSkillsResolved, ConditionProgrammed,
+		ConditionAvailable, ConditionCardPublished, ConditionReady,
+	}
+}
+
+// ReasonPending is the reason of every condition that could not be computed yet.
+const ReasonPending = "Pending"
+
+// Reasons of Accepted.
+const (
+	// ReasonAccepted: the spec can be carried out.
+	ReasonAccepted = "Accepted"
+	// ReasonPortClash: the template or the backend uses a port of the sidecar.
+	ReasonPortClash = "PortClash"
+	// ReasonNameClash: the template uses a container or volume name that is
+	// the operator's.
+	ReasonNameClash = "NameClash"
+	// ReasonTemplateRejected: the API server refuses a Deployment made from
+	// the template.
+	ReasonTemplateRejected = "TemplateRejected"
+)
+
+// Reasons of SkillsResolved.
+const (
+	// ReasonResolved: every skill was found.
+	ReasonResolved = "Resolved"
+	// ReasonDefaultSkill: the spec names no skill, and the card lists one that
+	// is made from the agent's name and description.
+	ReasonDefaultSkill = "DefaultSkill"
+	// ReasonSkillNotFound: a reference names an AgentSkill that does not exist.
+	ReasonSkillNotFound = "SkillNotFound"
+	// ReasonDuplicateSkillID: two skills have one id.
+	ReasonDuplicateSkillID = "DuplicateSkillID"
+	// ReasonInvalidSelector: the selector cannot be evaluated.
+	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonContractTooLarge: the card does not fit into a ConfigMap.
+	ReasonContractTooLarge = "ContractTooLarge"
+)
+
+// Reasons of Programmed.
+const (
+	// ReasonProgrammed: the objects are as the spec wants them.
+	ReasonProgrammed = "Programmed"
+	// ReasonPreStopKept: as ReasonProgrammed, and the template's own preStop
+	// hook stands where the operator would have put one that waits for
+	// running turns.
+	ReasonPreStopKept = "PreStopKept"
+	// ReasonBlocked: Accepted or SkillsResolved is false, and the objects are
+	// left as they are.
+	ReasonBlocked = "Blocked"
+	// ReasonConflict: an object of the name exists and belongs to somebody else.
+	ReasonConflict = "Conflict"
+	// ReasonForbidden: the API server does not let the operator write an object.
+	ReasonForbidden = "Forbidden"
+	// ReasonApplyFailed: a write failed for now and is tried again.
+	ReasonApplyFailed = "ApplyFailed"
+	// ReasonWaitingForIssuerKeys: the keys that verify ServiceAccount tokens
+	// are not known yet.
+	ReasonWaitingForIssuerKeys = "WaitingForIssuerKeys"
+)
+
+// Reasons of Available. Those from ReasonRolloutInProgress on also stand on a
+// condition that is true, when pods of an earlier spec still take calls.
+const (
+	// ReasonAvailable: a pod takes calls.
+	ReasonAvailable = "Available"
+	// ReasonScaledToZero: no pod is wanted.
+	ReasonScaledToZero = "ScaledToZero"
+	// ReasonRolloutInProgress: pods of the current spec are starting.
+	ReasonRolloutInProgress = "RolloutInProgress"
+	// ReasonAgentStarting: the containers run, and the agent does not listen yet.
+	ReasonAgentStarting = "AgentStarting"
+	// ReasonAgentNotListening: the containers run, and the agent does not
+	// listen on its port.
+	ReasonAgentNotListening = "AgentNotListening"
+	// ReasonContainerNotReady: the agent listens, and a readiness probe of the
+	// template does not succeed.
+	ReasonContainerNotReady = "ContainerNotReady"
+	// ReasonImagePullFailed: an image cannot be pulled.
+	ReasonImagePullFailed = "ImagePullFailed"
+	// ReasonRunsAsRoot: an image would run as root, which the pod forbids.
+	ReasonRunsAsRoot = "RunsAsRoot"
+	// ReasonContainerConfigInvalid: a container refers to something that does
+	// not exist, such as a Secret.
+	ReasonContainerConfigInvalid = "ContainerConfigInvalid"
+	// ReasonContainerCannotStart: the runtime cannot start a container.
+	ReasonContainerCannotStart = "ContainerCannotStart"
+	// ReasonContainerCrashing: a container keeps ending.
+	ReasonContainerCrashing = "ContainerCrashing"
+	// ReasonUnschedulable: no node takes the pod.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonPodFailed: a pod ended and is being replaced.
+	ReasonPodFailed = "PodFailed"
+	// ReasonPodsRefused: the API server refuses to create pods, because of a
+	// quota or of the namespace's Pod Security level.
+	ReasonPodsRefused = "PodsRefused"
+	// ReasonProgressDeadlineExceeded: the rollout makes no progress, and no
+	// pod tells why.
+	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+)
+
+// Reasons of CardPublished.
+const (
+	// ReasonPublished: the pods that take calls have the card.
+	ReasonPublished = "Published"
+	// ReasonNoPodReady: there is no pod to serve the card.
+	ReasonNoPodReady = "NoPodReady"
+	// ReasonPublishing: the card is on its way to the pods.
+	ReasonPublishing = "Publishing"
+	// ReasonNotProgrammed: the card could not be written, see Programmed.
+	ReasonNotProgrammed = "NotProgrammed"
+)
+
+// ReasonReady is the reason of a Ready that is true.
+const ReasonReady = "Ready"

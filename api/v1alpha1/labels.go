@@ -1,0 +1,70 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Labels of the objects that the operator makes.
+const (
+	// LabelAgent holds the Agent's name. It selects the pods, and is the only
+	// label that does.
+	LabelAgent = "a2a-operator.dev/agent"
+	// LabelName, LabelInstance, LabelComponent, LabelPartOf and
+	// LabelManagedBy are the recommended labels of Kubernetes.
+	LabelName      = "app.kubernetes.io/name"
+	LabelInstance  = "app.kubernetes.io/instance"
+	LabelComponent = "app.kubernetes.io/component"
+	LabelPartOf    = "app.kubernetes.io/part-of"
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+)
+
+// Values of the recommended labels.
+const (
+	ComponentAgent = "agent"
+	PartOf         = "a2a"
+	ManagedBy      = "a2a-operator"
+)
+
+// Annotations of the objects that the operator makes.
+const (
+	// AnnotationAppliedDigest names what the operator applied last.
+	AnnotationAppliedDigest = "a2a-operator.dev/applied-digest"
+	// AnnotationContractDigest names the contract: on the ConfigMap what it
+	// holds, on a pod what the pod was told to read.
+	AnnotationContractDigest = "a2a-operator.dev/contract-digest"
+)
+
+// Field owners of server-side apply and patches.
+const (
+	// FieldOwner owns the objects of an Agent and its status.
+	FieldOwner = "a2a-operator"
+	// FieldOwnerPublisher owns AnnotationContractDigest on pods.
+	FieldOwnerPublisher = "a2a-operator-publisher"
+)
+
+// Names that the operator adds to the pod of an Agent. A template must not
+// use them.
+const (
+	// ContainerSidecar is the sidecar's container.
+	ContainerSidecar = "a2a-sidecar"
+	// VolumeContract holds the contract, for the sidecar.
+	VolumeContract = "a2a-contract"
+	// VolumeToken holds the sidecar's own ServiceAccount token.
+	VolumeToken = "a2a-token"
+	// PortAgent and PortHealth name the sidecar's ports.
+	PortAgent  = "a2a"
+	PortHealth = "a2a-health"
+)
+
+// Variables that the operator gives to the agent's container unless the
+// template sets them.
+const (
+	// EnvPort holds spec.workload.backend.port.
+	EnvPort = "PORT"
+	// EnvGatewayURL holds the address at which the sidecar takes the agent's
+	// calls to the registry and to other agents.
+	EnvGatewayURL = "A2A_GATEWAY_URL"
+)
+
+// Audience is that of the tokens with which sidecars call each other. The
+// audience of one agent is <name>.<namespace>.<Audience>.
+const Audience = "a2a-operator.dev"

@@ -1,0 +1,132 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import corev1 "k8s.io/api/core/v1"
+
+// AgentWorkload is the container that does the agent's work, and how the
+// sidecar reaches it.
+type AgentWorkload struct {
+	// template is the pod of the agent. Its first container is the agent; the
+	// operator adds the sidecar and leaves the rest as it is, except for
+	// restricted security defaults, the variables PORT and A2A_GATEWAY_URL and
+	// a preStop hook on the first container, each only where the template says
+	// nothing. A quantity with a fraction must be a string, such as "0.5".
+	// +kubebuilder:validation:XValidation:rule="has(self.spec) && size(self.spec.containers) > 0",message="spec.workload.template.spec.containers needs at least one container; the first one is the agent"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",message="spec.workload.template.spec.restartPolicy must be Always, or absent"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.hostNetwork) || !self.spec.hostNetwork",message="spec.workload.template.spec.hostNetwork must be absent: the ports of the sidecar belong to the pod"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.shareProcessNamespace) || !self.spec.shareProcessNamespace",message="spec.workload.template.spec.shareProcessNamespace must be absent: the agent could read the token of the sidecar"
+	// +required
+	Template corev1.PodTemplateSpec `json:"template"`
+
+	// replicas is the number of pods, 0 or 1. It defaults to 1.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:XValidation:rule="self <= 1",message="spec.workload.replicas must be 0 or 1: tasks are kept in the memory of one pod, and more than one replica needs a shared task store"
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// backend says how the sidecar talks to the agent's container.
+	// +kubebuilder:default={}
+	// +optional
+	Backend AgentBackend `json:"backend,omitempty,omitzero"`
+
+	// tasks bounds what the sidecar keeps.
+	// +kubebuilder:default={}
+	// +optional
+	Tasks AgentTasks `json:"tasks,omitempty,omitzero"`
+}
+
+// BackendProtocol is what an agent's container speaks.
+//
+// +kubebuilder:validation:Enum=Events
+type BackendProtocol string
+
+// BackendProtocolEvents is one POST a turn, answered by text, by JSON or by a
+// stream of A2A events.
+const BackendProtocolEvents BackendProtocol = "Events"
+
+// AgentBackend says how the sidecar talks to the agent's container.
+type AgentBackend struct {
+	// protocol is what the container speaks. Events, the default, is one POST
+	// a turn, answered by text/plain, application/json, application/x-ndjson
+	// or text/event-stream.
+	// +kubebuilder:default=Events
+	// +optional
+	Protocol BackendProtocol `json:"protocol,omitempty"`
+
+	// port is where the container listens, on 127.0.0.1 or on all addresses.
+	// The container finds it in the variable PORT. It defaults to 8080.
+	// +kubebuilder:default=8080
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule="self < 8641 || self > 8643",message="spec.workload.backend.port must not be 8641, 8642 or 8643: the sidecar listens there"
+	// +optional
+	Port int32 `json:"port,omitempty"`
+
+	// path is where a turn is posted. It defaults to "/".
+	// +kubebuilder:default="/"
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/([A-Za-z0-9/._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})*$')",message="spec.workload.backend.path must start with '/' and hold no query, fragment or space, and '%' only before two hexadecimal digits"
+	// +optional
+	Path string `json:"path,omitempty"`
+
+	// timeouts bound a turn.
+	// +kubebuilder:default={}
+	// +optional
+	Timeouts BackendTimeouts `json:"timeouts,omitempty,omitzero"`
+}
+
+// BackendTimeouts bound a turn of the agent.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.firstEvent) || !has(self.turn) || duration(self.firstEvent) <= duration(self.turn)",message="spec.workload.backend.timeouts.firstEvent must not be longer than turn; lower it or raise turn"
+// +kubebuilder:validation:XValidation:rule="!has(self.idle) || !has(self.turn) || duration(self.idle) <= duration(self.turn)",message="spec.workload.backend.timeouts.idle must not be longer than turn; lower it or raise turn"
+type BackendTimeouts struct {
+	// connect bounds the TCP connect to the container, as a duration such as
+	// "5s", which is the default.
+	// +kubebuilder:default="5s"
+	// +optional
+	Connect Duration `json:"connect,omitempty"`
+
+	// firstEvent bounds the wait for the first byte of an answer, as a
+	// duration. It defaults to "2m".
+	// +kubebuilder:default="2m"
+	// +optional
+	FirstEvent Duration `json:"firstEvent,omitempty"`
+
+	// idle bounds the silence between two events, as a duration. It defaults
+	// to "5m".
+	// +kubebuilder:default="5m"
+	// +optional
+	Idle Duration `json:"idle,omitempty"`
+
+	// turn bounds the whole turn, as a duration. It defaults to "1h".
+	// +kubebuilder:default="1h"
+	// +optional
+	Turn Duration `json:"turn,omitempty"`
+}
+
+// AgentTasks bounds what the sidecar keeps of tasks.
+type AgentTasks struct {
+	// retention is how long a task can be read after it has ended, as a
+	// duration. It defaults to "1h".
+	// +kubebuilder:default="1h"
+	// +optional
+	Retention Duration `json:"retention,omitempty"`
+
+	// maxTasks is the number of tasks that are kept at most. It defaults to
+	// 10000.
+	// +kubebuilder:default=10000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	// +optional
+	MaxTasks int32 `json:"maxTasks,omitempty"`
+}
+
+// Duration is a length of time such as "90s" or "1h30m": whole numbers with
+// the units h, m, s and ms.
+//
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) > duration('0s')",message="must be a duration longer than zero, such as 90s or 1h30m, in h, m, s and ms"
+type Duration string

@@ -1,0 +1,136 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package crdlint holds the generated CRDs to the API conventions of
+// Kubernetes that controller-gen does not enforce: everything is bounded, so
+// that CEL rules stay within their budget; lists say how server-side apply
+// merges them; numbers are integers; a status has conditions and no phase.
+package crdlint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// foreign are the fields whose schema is Kubernetes' own.
+var foreign = map[string]string{
+	".spec.workload.template": "PodTemplateSpec",
+	".spec.skillSelector":     "LabelSelector",
+	".metadata":               "ObjectMeta",
+}
+
+// Lint lists what breaks the conventions, as "path: what".
+func Lint(crd *apiextensionsv1.CustomResourceDefinition) []string {
+	var found []string
+	for _, version := range crd.Spec.Versions {
+		l := linter{prefix: crd.Spec.Names.Kind + " " + version.Name}
+		l.version(version)
+		found = append(found, l.found...)
+	}
+	return found
+}
+
+type linter struct {
+	prefix string
+	found  []string
+}
+
+func (l *linter) report(path, what string) {
+	l.found = append(l.found, fmt.Sprintf("%s %s: %s", l.prefix, path, what))
+}
+
+func (l *linter) version(version apiextensionsv1.CustomResourceDefinitionVersion) {
+	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+		l.report(".", "has no schema")
+		return
+	}
+	schema := *version.Schema.OpenAPIV3Schema
+	status, has := schema.Properties["status"]
+	if has {
+		l.status(status, version.Subresources)
+	}
+	l.schema("", schema)
+}
+
+func (l *linter) status(status apiextensionsv1.JSONSchemaProps, subresources *apiextensionsv1.CustomResourceSubresources) {
+	if subresources == nil || subresources.Status == nil {
+		l.report(".status", "is not a subresource")
+	}
+	if _, has := status.Properties["phase"]; has {
+		l.report(".status.phase", "a phase is deprecated: use conditions")
+	}
+	conditions, has := status.Properties["conditions"]
+	if !has {
+		l.report(".status", "has no conditions")
+		return
+	}
+	if conditions.XListType == nil || *conditions.XListType != "map" || !slices.Equal(conditions.XListMapKeys, []string{"type"}) {
+		l.report(".status.conditions", "is not a map by type")
+	}
+}
+
+func (l *linter) schema(path string, s apiextensionsv1.JSONSchemaProps) {
+	if _, is := foreign[path]; is {
+		return
+	}
+	if path != "" && s.Description == "" && !isItem(path) {
+		l.report(path, "has no description")
+	}
+	switch s.Type {
+	case "string":
+		l.text(path, s)
+	case "array":
+		l.list(path, s)
+	case "number":
+		l.report(path, "is a float: use an integer, or a string with a pattern")
+	case "object":
+		l.object(path, s)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		l.schema(path+"."+name, s.Properties[name])
+	}
+}
+
+func (l *linter) text(path string, s apiextensionsv1.JSONSchemaProps) {
+	// Set by the API server, which checks them.
+	if path == ".apiVersion" || path == ".kind" {
+		return
+	}
+	if s.MaxLength == nil && s.Enum == nil && s.Format == "" {
+		l.report(path, "is a string without maxLength, enum or format")
+	}
+}
+
+func (l *linter) list(path string, s apiextensionsv1.JSONSchemaProps) {
+	if s.MaxItems == nil {
+		// Conditions are one for each type, and the types are ours.
+		if path != ".status.conditions" {
+			l.report(path, "is a list without maxItems")
+		}
+	}
+	if s.XListType == nil {
+		l.report(path, "is a list without listType")
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		l.schema(path+"[]", *s.Items.Schema)
+	}
+}
+
+func (l *linter) object(path string, s apiextensionsv1.JSONSchemaProps) {
+	if s.AdditionalProperties == nil || s.AdditionalProperties.Schema == nil {
+		return
+	}
+	if s.MaxProperties == nil {
+		l.report(path, "is a map without maxProperties")
+	}
+	l.schema(path+"{}", *s.AdditionalProperties.Schema)
+}
+
+// isItem reports whether path is the item of a list or map, which its list
+// describes.
+func isItem(path string) bool {
+	return path[len(path)-1] == ']' || path[len(path)-1] == '}'
+}

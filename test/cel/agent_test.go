@@ -1,0 +1,151 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+const minimalAgent = `
+apiVersion: a2a-operator.dev/v1alpha1
+kind: Agent
+metadata: {name: echo, namespace: default}
+spec:
+  description: Says it again.
+  workload: {template: {spec: {containers: [{name: agent, image: echo}]}}}
+`
+
+// object parses a manifest.
+func object(manifest string) *unstructured.Unstructured {
+	GinkgoHelper()
+	obj := &unstructured.Unstructured{}
+	Expect(yaml.Unmarshal([]byte(manifest), &obj.Object)).To(Succeed())
+	return obj
+}
+
+// agent is a minimal Agent with the value at the path replaced by YAML text.
+func agent(path, value string) *unstructured.Unstructured {
+	GinkgoHelper()
+	obj := object(minimalAgent)
+	var parsed any
+	Expect(yaml.Unmarshal([]byte(value), &parsed)).To(Succeed())
+	Expect(unstructured.SetNestedField(obj.Object, parsed, strings.Split(path, ".")...)).To(Succeed())
+	return obj
+}
+
+// create asks the API server whether it would take the object.
+func create(ctx context.Context, obj *unstructured.Unstructured) error {
+	return cluster.Create(ctx, obj, client.DryRunAll, client.FieldValidation("Strict"))
+}
+
+var _ = DescribeTable("an Agent is taken",
+	func(ctx context.Context, path, value string) {
+		Expect(create(ctx, agent(path, value))).To(Succeed())
+	},
+	Entry("that says no more than it must", "spec.version", "1.0.0"),
+	Entry("with a name of 52 characters", "metadata.name", strings.Repeat("a", 52)),
+	Entry("with a provider", "spec.provider", "{organization: Example, url: 'https://example.com'}"),
+	Entry("with an extension and its parameters", "spec.extensions", "[{uri: 'urn:x', params: {a: {b: 1}}}]"),
+	Entry("with an empty selector", "spec.skillSelector", "{}"),
+	Entry("with no replica", "spec.workload.replicas", "0"),
+	Entry("with compound durations", "spec.workload.backend.timeouts", "{turn: 1h30m, idle: 90s, firstEvent: 500ms}"),
+	Entry("with an escaped backend path", "spec.workload.backend.path", "'/a%20b/$x'"),
+	Entry("with quantities of all kinds", "spec.workload.template.spec.overhead", "{cpu: '0.5', memory: 1024Mi, ephemeral-storage: 1e3, example.com/gpu: 1}"),
+	Entry("with a probe of a named port", "spec.workload.template.spec.containers", "[{name: agent, image: echo, livenessProbe: {tcpSocket: {port: web}}}]"),
+	Entry("with a backend path", "spec.workload.backend.path", "/v1/turn"),
+	Entry("with both authenticators", "spec.access.authentication", "[{type: Kubernetes}, {type: Anonymous}]"),
+	Entry("with a media type that has a parameter", "spec.defaultInputModes", "['text/plain; charset=utf-8']"),
+)
+
+var _ = DescribeTable("an Agent is refused",
+	func(ctx context.Context, path, value, message string) {
+		Expect(create(ctx, agent(path, value))).To(MatchError(ContainSubstring(message)))
+	},
+	Entry("with a name of 53 characters", "metadata.name", strings.Repeat("a", 53), "use at most 52 lower case letters"),
+	Entry("with a name that is no DNS label", "metadata.name", "1.x", "starting with a letter"),
+	Entry("without a description", "spec.description", "''", "spec.description"),
+	Entry("with an icon that is no URL", "spec.iconURL", "icon.png", "spec.iconURL must be an absolute http or https URL"),
+	Entry("with documentation of another scheme", "spec.documentationURL", "'ftp://example.com/x'", "spec.documentationURL must be an absolute http or https URL"),
+	Entry("with a provider without a host", "spec.provider", "{organization: x, url: 'http:///x'}", "spec.provider.url must be an absolute http or https URL"),
+	Entry("with a mode that is no media type", "spec.defaultInputModes", "[text]", "spec.defaultInputModes[0]"),
+	Entry("with one mode twice", "spec.defaultOutputModes", "[text/plain, text/plain]", "Duplicate value"),
+	Entry("with an odd skill id", "spec.skills", "[{id: 'a b', name: a, description: a, tags: [a]}]", "must start with a letter or digit and hold only"),
+	Entry("with a skill without tags", "spec.skills", "[{id: a, name: a, description: a}]", "spec.skills[0].tags: Required value"),
+	Entry("with one skill id twice in place", "spec.skills", "[{id: a, name: a, description: a, tags: [a]},{id: a, name: b, description: b, tags: [b]}]", "Duplicate value"),
+	Entry("with parameters that are no object", "spec.extensions", "[{uri: 'urn:x', params: [1]}]", "spec.extensions[0].params"),
+	Entry("without a container", "spec.workload.template", "{spec: {containers: []}}", "containers needs at least one container"),
+	Entry("without a pod", "spec.workload.template", "{metadata: {labels: {a: b}}}", "containers needs at least one container"),
+	Entry("that restarts never", "spec.workload.template.spec.restartPolicy", "Never", "restartPolicy must be Always, or absent"),
+	Entry("on the node's network", "spec.workload.template.spec.hostNetwork", "true", "hostNetwork must be absent"),
+	Entry("that shares its processes", "spec.workload.template.spec.shareProcessNamespace", "true", "shareProcessNamespace must be absent"),
+	Entry("with two replicas", "spec.workload.replicas", "2", "spec.workload.replicas must be 0 or 1: tasks are kept in the memory of one pod"),
+	Entry("with a negative number of replicas", "spec.workload.replicas", "-1", "should be greater than or equal to 0"),
+	Entry("with an unknown protocol", "spec.workload.backend.protocol", "A2A", `supported values: "Events"`),
+	Entry("with a quantity that has a broken exponent", "spec.workload.template.spec.overhead", "{cpu: '1e1.5'}", "spec.workload.template.spec.overhead.cpu"),
+	Entry("with a quantity that takes hours to read", "spec.workload.template.spec.overhead", "{cpu: '1e-999999999'}", "spec.workload.template.spec.overhead.cpu"),
+	Entry("with a port of a probe that fits no port", "spec.workload.template.spec.containers", "[{name: agent, image: echo, livenessProbe: {tcpSocket: {port: 99999999999}}}]", "livenessProbe.tcpSocket.port"),
+	Entry("with a port of a container that fits no port", "spec.workload.template.spec.containers", "[{name: agent, image: echo, ports: [{containerPort: 99999999999}]}]", "ports[0].containerPort"),
+	Entry("on a port of the sidecar", "spec.workload.backend.port", "8642", "spec.workload.backend.port must not be 8641, 8642 or 8643"),
+	Entry("on no port", "spec.workload.backend.port", "0", "should be greater than or equal to 1"),
+	Entry("with a path that has a query", "spec.workload.backend.path", "'/x?y'", "spec.workload.backend.path must start with '/'"),
+	Entry("with a path that cannot be unescaped", "spec.workload.backend.path", "'/%zz'", "'%' only before two hexadecimal digits"),
+	Entry("with a path without a slash", "spec.workload.backend.path", "x", "spec.workload.backend.path must start with '/'"),
+	Entry("with a timeout without a unit", "spec.workload.backend.timeouts.connect", "'5'", "must be a duration longer than zero"),
+	Entry("with a timeout of zero", "spec.workload.backend.timeouts.idle", "0s", "must be a duration longer than zero"),
+	Entry("with a first event after the turn", "spec.workload.backend.timeouts", "{firstEvent: 2h}", "timeouts.firstEvent must not be longer than turn"),
+	Entry("with a silence longer than the turn", "spec.workload.backend.timeouts", "{turn: 3m}", "timeouts.idle must not be longer than turn"),
+	Entry("with a retention of nothing", "spec.workload.tasks.retention", "forever", "must be a duration longer than zero"),
+	Entry("with no task", "spec.workload.tasks.maxTasks", "0", "should be greater than or equal to 1"),
+	Entry("with an unknown authenticator", "spec.access.authentication", "[{type: Magic}]", `supported values: "Kubernetes", "Anonymous"`),
+	Entry("with no authenticator", "spec.access.authentication", "[]", "should have at least 1 items"),
+	Entry("with a field that is not served", "spec.suspend", "true", `unknown field "spec.suspend"`),
+)
+
+var _ = Describe("an Agent's defaults", func() {
+	It("are all in the stored object", func(ctx context.Context) {
+		obj := object(minimalAgent)
+		Expect(create(ctx, obj)).To(Succeed())
+		spec := obj.Object["spec"].(map[string]any)
+		got, err := yaml.Marshal(map[string]any{
+			"version": spec["version"], "in": spec["defaultInputModes"], "out": spec["defaultOutputModes"], "access": spec["access"],
+			"replicas": spec["workload"].(map[string]any)["replicas"],
+			"backend":  spec["workload"].(map[string]any)["backend"],
+			"tasks":    spec["workload"].(map[string]any)["tasks"],
+		})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(got).To(MatchYAML(`
+version: 0.0.0
+in: [text/plain]
+out: [text/plain]
+access: {authentication: [{type: Kubernetes}]}
+replicas: 1
+backend: {protocol: Events, port: 8080, path: /, timeouts: {connect: 5s, firstEvent: 2m, idle: 5m, turn: 1h}}
+tasks: {retention: 1h, maxTasks: 10000}
+`))
+	})
+
+	It("make every condition Unknown before the operator has looked", func(ctx context.Context) {
+		obj := object(minimalAgent)
+		Expect(create(ctx, obj)).To(Succeed())
+		conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+		Expect(err).NotTo(HaveOccurred())
+		var got []string
+		for _, c := range conditions {
+			m := c.(map[string]any)
+			got = append(got, fmt.Sprint(m["type"], " ", m["status"], " ", m["reason"]))
+		}
+		Expect(got).To(Equal([]string{
+			"Accepted Unknown Pending", "SkillsResolved Unknown Pending", "Programmed Unknown Pending",
+			"Available Unknown Pending", "CardPublished Unknown Pending", "Ready Unknown Pending",
+		}))
+	})
+})

@@ -1,0 +1,63 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// skill is a minimal AgentSkill of the name, with fields added to its spec.
+func skill(name, fields string) *unstructured.Unstructured {
+	GinkgoHelper()
+	obj := object(`
+apiVersion: a2a-operator.dev/v1alpha1
+kind: AgentSkill
+metadata: {namespace: default}
+spec: {name: Summarize, description: Shortens a text., tags: [text]}
+`)
+	obj.SetName(name)
+	var added map[string]any
+	Expect(yaml.Unmarshal([]byte(fields), &added)).To(Succeed())
+	for key, value := range added {
+		Expect(unstructured.SetNestedField(obj.Object, value, "spec", key)).To(Succeed())
+	}
+	return obj
+}
+
+var _ = DescribeTable("an AgentSkill is taken",
+	func(ctx context.Context, name, fields string) {
+		Expect(create(ctx, skill(name, fields))).To(Succeed())
+	},
+	Entry("without an id", "summarize", "{}"),
+	Entry("with an id, examples and modes", "summarize", "{id: text/summarize, examples: [a, a], inputModes: [text/plain], outputModes: ['application/json']}"),
+	Entry("with a long name and an id", strings.Repeat("a", 200), "{id: a}"),
+)
+
+var _ = DescribeTable("an AgentSkill is refused",
+	func(ctx context.Context, name, fields, message string) {
+		Expect(create(ctx, skill(name, fields))).To(MatchError(ContainSubstring(message)))
+	},
+	Entry("with a name that is too long for an id", strings.Repeat("a", 129), "{}", "shorten it or set spec.id"),
+	Entry("with an odd id", "summarize", "{id: '-x'}", "must start with a letter or digit"),
+	Entry("without tags", "summarize", "{tags: []}", "spec.tags"),
+	Entry("with one tag twice", "summarize", "{tags: [a, a]}", "Duplicate value"),
+	Entry("without a description", "summarize", "{description: ''}", "spec.description"),
+	Entry("with a mode that is no media type", "summarize", "{inputModes: [text]}", "spec.inputModes[0]"),
+	Entry("with more than 32 tags", "summarize", "{tags: ["+manyTags(33)+"]}", "must have at most 32 items"),
+)
+
+// manyTags is a list of n different tags, in YAML.
+func manyTags(n int) string {
+	tags := make([]string, n)
+	for i := range tags {
+		tags[i] = strings.Repeat("t", i+1)
+	}
+	return strings.Join(tags, ", ")
+}

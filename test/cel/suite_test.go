@@ -1,0 +1,43 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cel holds tests of the validation rules in the CRDs: each rule has a
+// manifest that breaks it, and the message that its author gets to read.
+package cel
+
+import (
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+)
+
+var (
+	environment *envtest.Environment
+	cluster     client.Client
+)
+
+func TestCEL(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "CRD validation")
+}
+
+var _ = BeforeSuite(func() {
+	environment = controlplane.New()
+	config, err := environment.Start()
+	Expect(err).NotTo(HaveOccurred())
+	scheme := runtime.NewScheme()
+	Expect(a2av1alpha1.AddToScheme(scheme)).To(Succeed())
+	cluster, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+})
+
+var _ = AfterSuite(func() {
+	Expect(environment.Stop()).To(Succeed())
+})
