@@ -1,0 +1,171 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package contract is the file that the operator writes and the sidecar reads:
+// the only thing, beside the pure card code, that both know.
+//
+// It imports no Kubernetes package and nothing of the engine. A change that an
+// older sidecar would misread needs a new Version.
+package contract
+
+import (
+	"encoding/json"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// Version is the one that this build writes and reads.
+const Version = "v1"
+
+// FileName is the key in the ConfigMap and the name of the mounted file.
+const FileName = "config.json"
+
+// MaxSize bounds the encoded contract, in bytes. It leaves room below the
+// 1 MiB limit of a ConfigMap.
+const MaxSize = 900 << 10
+
+// The ports of a sidecar in a pod.
+const (
+	// AgentPort serves the A2A protocol.
+	AgentPort = 8641
+	// HealthPort serves probes, metrics and the drain hooks.
+	HealthPort = 8642
+	// GatewayPort is bound to loopback and is the agent's way out.
+	GatewayPort = 8643
+)
+
+// Paths on the health port.
+const (
+	LivezPath   = "/livez"
+	ReadyzPath  = "/readyz"
+	StartedPath = "/startedz"
+	MetricsPath = "/metrics"
+	// DrainPath starts the drain. It answers callers inside the pod only:
+	// others could put the agent out of service.
+	DrainPath = "/drain"
+	// DrainedPath answers when all turns have ended; it is the preStop hook of
+	// the agent's container.
+	DrainedPath = "/drained"
+)
+
+// Config is everything a sidecar needs to know.
+type Config struct {
+	// Version is the contract's, "v1".
+	Version string `json:"version"`
+	// Agent says whose sidecar this is.
+	Agent Agent `json:"agent"`
+	// Card is served at the well-known paths.
+	Card card.Card `json:"card"`
+	// Backend is the agent's container.
+	Backend Backend `json:"backend"`
+	// Tasks bounds what is kept.
+	Tasks Tasks `json:"tasks"`
+	// Access says who may call.
+	Access Access `json:"access"`
+	// Gateway is the agent's way to the registry and to other agents. Nil
+	// turns it off.
+	Gateway *Gateway `json:"gateway,omitempty"`
+	// Drain is how long a shutdown may take.
+	Drain Drain `json:"drain"`
+}
+
+// Agent names the custom resource.
+type Agent struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// Protocol is what the agent's container speaks.
+type Protocol string
+
+// ProtocolEvents is one POST a turn, answered by text, JSON or a stream of
+// A2A events.
+const ProtocolEvents Protocol = "Events"
+
+// Backend says how to reach the agent's container.
+type Backend struct {
+	Protocol Protocol `json:"protocol"`
+	// URL is where a turn is posted, such as http://127.0.0.1:8080/.
+	URL      string   `json:"url"`
+	Timeouts Timeouts `json:"timeouts"`
+}
+
+// Timeouts bound a turn. Zero means the default.
+type Timeouts struct {
+	// Connect bounds the TCP connect, 5 s by default.
+	Connect Duration `json:"connect,omitempty"`
+	// FirstEvent bounds the wait for the first byte of an answer, 2 min by default.
+	FirstEvent Duration `json:"firstEvent,omitempty"`
+	// Idle bounds the silence between two events, 5 min by default.
+	Idle Duration `json:"idle,omitempty"`
+	// Turn bounds the whole turn, 1 h by default.
+	Turn Duration `json:"turn,omitempty"`
+}
+
+// Tasks bounds the task store. Zero means the default.
+type Tasks struct {
+	// Retention is how long a finished task can be read, 1 h by default.
+	Retention Duration `json:"retention,omitempty"`
+	// MaxTasks bounds the number of tasks, 10,000 by default.
+	MaxTasks int64 `json:"maxTasks,omitempty"`
+	// MaxBytes bounds the memory of their events, 64 MiB by default.
+	MaxBytes int64 `json:"maxBytes,omitempty"`
+}
+
+// Access says who may call. An empty Authentication refuses everybody.
+type Access struct {
+	// Authentication is tried in order; the first that knows the credential
+	// decides. Anonymous comes last wherever it stands, and only for requests
+	// that show no credential.
+	Authentication []Authentication `json:"authentication"`
+	// Namespaces lists those whose ServiceAccounts may call; "*" admits all.
+	// It does not apply to anonymous callers.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// AuthenticationType names an authenticator.
+type AuthenticationType string
+
+// The authenticators.
+const (
+	// AuthenticationKubernetes verifies ServiceAccount tokens offline.
+	AuthenticationKubernetes AuthenticationType = "Kubernetes"
+	// AuthenticationAnonymous admits calls without a credential.
+	AuthenticationAnonymous AuthenticationType = "Anonymous"
+)
+
+// Authentication is one way to prove who is calling.
+type Authentication struct {
+	Type AuthenticationType `json:"type"`
+	// Kubernetes is set for that type only.
+	Kubernetes *KubernetesAuthentication `json:"kubernetes,omitempty"`
+}
+
+// KubernetesAuthentication verifies ServiceAccount tokens (OIDC, KEP-1393)
+// against keys that the operator keeps fresh.
+type KubernetesAuthentication struct {
+	// Issuer must equal the token's iss.
+	Issuer string `json:"issuer"`
+	// Audiences: the token's aud must hold one of them.
+	Audiences []string `json:"audiences"`
+	// Keys is the issuer's JWK set (RFC 7517).
+	Keys json.RawMessage `json:"keys"`
+}
+
+// Gateway tells the sidecar where the agent may go through it.
+type Gateway struct {
+	// RegistryURL is the base of the registry's API.
+	RegistryURL string `json:"registryUrl"`
+	// AgentURL is the base of an agent, with {name} and {namespace} in it.
+	AgentURL string `json:"agentUrl"`
+	// TokenFile holds the sidecar's own ServiceAccount token for audience
+	// a2a-operator.dev. It is read again for every use and never handed on to
+	// the agent.
+	TokenFile string `json:"tokenFile"`
+}
+
+// Drain is how long a shutdown may take.
+type Drain struct {
+	// GracePeriod is the pod's terminationGracePeriodSeconds.
+	GracePeriod Duration `json:"gracePeriod"`
+}

@@ -1,0 +1,159 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// full sets every member, so that the golden file shows the whole contract.
+func full() *Config {
+	return &Config{
+		Version: Version,
+		Agent:   Agent{Namespace: "demo", Name: "echo"},
+		Card: card.Card{
+			Name: "Echo", Description: "Says <it> back.", Version: "1.0.0",
+			Provider:     &card.Provider{Organization: "Example", URL: "https://example.com"},
+			IconURL:      "https://example.com/i.png",
+			Interfaces:   []card.Interface{{URL: "http://echo.demo.svc/", Binding: card.JSONRPC, ProtocolVersion: "1.0"}},
+			Capabilities: card.Capabilities{Streaming: true, Extensions: []card.Extension{{URI: "https://example.com/e", Params: card.RawObject(`{"a":1}`)}}},
+			Skills:       []card.Skill{{ID: "echo", Name: "Echo", Description: "Echoes.", Tags: []string{"text"}}},
+		},
+		Backend: Backend{
+			Protocol: ProtocolEvents, URL: "http://127.0.0.1:8080/",
+			Timeouts: Timeouts{Connect: Duration(5 * time.Second), FirstEvent: Duration(2 * time.Minute), Idle: Duration(5 * time.Minute), Turn: Duration(time.Hour)},
+		},
+		Tasks: Tasks{Retention: Duration(time.Hour), MaxTasks: 10000, MaxBytes: 1 << 26},
+		Access: Access{
+			Authentication: []Authentication{
+				{Type: AuthenticationKubernetes, Kubernetes: &KubernetesAuthentication{
+					Issuer: "https://issuer", Audiences: []string{"echo.demo.a2a-operator.dev"}, Keys: json.RawMessage(`{"keys":[]}`),
+				}},
+				{Type: AuthenticationAnonymous},
+			},
+			Namespaces: []string{"demo"},
+		},
+		Gateway: &Gateway{RegistryURL: "http://registry", AgentURL: "http://{name}.{namespace}.svc", TokenFile: "/token"},
+		Drain:   Drain{GracePeriod: Duration(time.Minute)},
+	}
+}
+
+// The golden file is the format. A sidecar that finds a member it does not know
+// keeps the contract it has: to ignore one could be to ignore a rule of access.
+// A change of meaning needs a new Version.
+func TestGolden(t *testing.T) {
+	got, err := Encode(full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "full.json")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(golden, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("Encode() (-want +got):\n%s", diff)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	encoded, err := Encode(full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded, err := Decode(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Encode(decoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(again) != string(encoded) {
+		t.Errorf("Encode(Decode(x)) = %s\nwant %s", again, encoded)
+	}
+	if a, b := Digest(encoded), Digest(append(encoded, ' ')); a == b || len(a) != 16 {
+		t.Errorf("Digest() = %q and %q, want 16 digits that follow the content", a, b)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	valid, err := Encode(full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		text string
+		want string
+	}{
+		"no JSON":        {text: "{", want: "decode contract"},
+		"unknown member": {text: strings.Replace(string(valid), `"tasks"`, `"Tusks"`, 1), want: "Tusks"},
+		"data behind":    {text: string(valid) + "{}", want: "after the end"},
+		"a number of seconds": {
+			text: strings.Replace(string(valid), `"gracePeriod": "1m0s"`, `"gracePeriod": 60`, 1),
+			want: `must be a string such as "30s"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Decode([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Decode() error = %v, want one that says %q", err, test.want)
+			}
+		})
+	}
+	if _, err := Decode(make([]byte, MaxSize+1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("Decode() error = %v, want ErrTooLarge", err)
+	}
+	large := full()
+	large.Card.Description = strings.Repeat("x", MaxSize)
+	if _, err := Encode(large); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("Encode() error = %v, want ErrTooLarge", err)
+	}
+}
+
+func TestValidateNamesTheField(t *testing.T) {
+	for field, change := range map[string]func(*Config){
+		"version":                       func(c *Config) { c.Version = "v0" },
+		"card.name":                     func(c *Config) { c.Card.Name = "" },
+		"backend.protocol":              func(c *Config) { c.Backend.Protocol = "Telnet" },
+		"backend.url":                   func(c *Config) { c.Backend.URL = "ftp://agent" },
+		"access.authentication[0]":      func(c *Config) { c.Access.Authentication[0].Kubernetes.Keys = nil },
+		"access.authentication[1].type": func(c *Config) { c.Access.Authentication[1].Type = "Password" },
+		"gateway":                       func(c *Config) { c.Gateway.RegistryURL = "" },
+	} {
+		t.Run(field, func(t *testing.T) {
+			c := full()
+			change(c)
+			if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), "contract "+field+":") {
+				t.Errorf("Validate() = %v, want it to begin with the field", err)
+			}
+		})
+	}
+	if err := full().Validate(); err != nil {
+		t.Errorf("Validate() = %v", err)
+	}
+}
+
+func TestDurationOr(t *testing.T) {
+	if got := Duration(0).Or(time.Minute); got != time.Minute {
+		t.Errorf("Or() of zero = %v", got)
+	}
+	if got := Duration(time.Second).Or(time.Minute); got != time.Second {
+		t.Errorf("Or() = %v", got)
+	}
+}

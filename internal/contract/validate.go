@@ -1,0 +1,46 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+)
+
+// Validate names every field that a sidecar could not work with.
+func (c *Config) Validate() error {
+	var errs []error
+	refuse := func(field, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("contract %s: "+format, append([]any{field}, args...)...))
+	}
+	if c.Version != Version {
+		refuse("version", "is %q, this sidecar reads %q", c.Version, Version)
+	}
+	if c.Card.Name == "" {
+		refuse("card.name", "is required")
+	}
+	if c.Backend.Protocol != ProtocolEvents {
+		refuse("backend.protocol", "is %q, must be %q", c.Backend.Protocol, ProtocolEvents)
+	}
+	if u, err := url.Parse(c.Backend.URL); err != nil || u.Scheme != "http" || u.Host == "" {
+		refuse("backend.url", "is %q, must be an absolute http URL", c.Backend.URL)
+	}
+	for i, a := range c.Access.Authentication {
+		field := fmt.Sprintf("access.authentication[%d]", i)
+		switch a.Type {
+		case AuthenticationAnonymous:
+		case AuthenticationKubernetes:
+			if a.Kubernetes == nil || a.Kubernetes.Issuer == "" || len(a.Kubernetes.Audiences) == 0 || len(a.Kubernetes.Keys) == 0 {
+				refuse(field, "needs kubernetes.issuer, kubernetes.audiences and kubernetes.keys")
+			}
+		default:
+			refuse(field+".type", "is %q, must be %q or %q", a.Type, AuthenticationKubernetes, AuthenticationAnonymous)
+		}
+	}
+	if g := c.Gateway; g != nil && (g.RegistryURL == "" || g.AgentURL == "") {
+		refuse("gateway", "needs registryUrl and agentUrl")
+	}
+	return errors.Join(errs...)
+}
