@@ -1,0 +1,39 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package auth says who is calling and whether they may. It runs before
+// anything of a request's body is read, so it knows headers and nothing of the
+// protocol: no method, no task, no version.
+//
+// A way to prove who is calling is an Authenticator; adding one changes no
+// other.
+package auth
+
+import (
+	"context"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// Caller is an authenticated principal.
+type Caller struct {
+	// Owner is what the caller's tasks belong to.
+	Owner a2a.Owner
+	// Namespace is that of the caller's ServiceAccount, "" when it has none.
+	Namespace string
+	// Anonymous is true when nothing was proven. Namespaces do not apply then.
+	Anonymous bool
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context that carries the caller.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerFrom returns the caller, and false when nobody was authenticated.
+func CallerFrom(ctx context.Context) (Caller, bool) {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	return c, ok
+}

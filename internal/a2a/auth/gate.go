@@ -1,0 +1,110 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync/atomic"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// ErrNoCredential is returned by an Authenticator for a request that has
+// nothing for it to judge, so that the next one is asked.
+var ErrNoCredential = errors.New("request has no credential of this kind")
+
+// Authenticator knows one kind of credential.
+type Authenticator interface {
+	// Authenticate returns the caller, ErrNoCredential, or an *a2a.Error that
+	// says what is wrong with the credential. It neither waits nor calls.
+	Authenticate(r *http.Request) (Caller, error)
+}
+
+// AllNamespaces in a policy admits the ServiceAccounts of every namespace.
+const AllNamespaces = "*"
+
+// Policy says who may call.
+type Policy struct {
+	// Authenticators are asked in order; the first that knows the request's
+	// credential decides. Anonymous stands last. None means that nobody may call.
+	Authenticators []Authenticator
+	// Namespaces lists those whose ServiceAccounts may call.
+	Namespaces []string
+}
+
+// Decide returns the caller of a request, or an *a2a.Error.
+func (p *Policy) Decide(r *http.Request) (Caller, error) {
+	for i, a := range p.Authenticators {
+		caller, err := a.Authenticate(r)
+		if errors.Is(err, ErrNoCredential) {
+			continue
+		}
+		if err != nil {
+			return Caller{}, err
+		}
+		if caller.Anonymous && i > 0 && r.Header.Get("Authorization") != "" {
+			// Who shows a credential must not become nobody without a word.
+			return Caller{}, unauthenticated("Credential is of a kind that is not accepted here; leave it out to call anonymously")
+		}
+		return caller, p.admit(&caller)
+	}
+	return Caller{}, unauthenticated("A credential is required")
+}
+
+func (p *Policy) admit(c *Caller) error {
+	if c.Anonymous || slices.Contains(p.Namespaces, c.Namespace) || slices.Contains(p.Namespaces, AllNamespaces) {
+		return nil
+	}
+	return &a2a.Error{
+		Reason:  a2a.ReasonPermissionDenied,
+		Message: fmt.Sprintf("Forbidden: callers of namespace %q may not call this agent", c.Namespace),
+	}
+}
+
+func unauthenticated(message string) *a2a.Error {
+	return &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: message}
+}
+
+// Gate applies a policy, which can be replaced at any time.
+type Gate struct {
+	policy atomic.Pointer[Policy]
+	deny   func(http.ResponseWriter, *http.Request, *a2a.Error)
+}
+
+// NewGate returns a gate. deny writes the answer to those who may not pass, in
+// the binding's form; the gate has set the status's own headers.
+func NewGate(p *Policy, deny func(http.ResponseWriter, *http.Request, *a2a.Error)) *Gate {
+	g := &Gate{deny: deny}
+	g.policy.Store(p)
+	return g
+}
+
+// Swap replaces the policy.
+func (g *Gate) Swap(p *Policy) { g.policy.Store(p) }
+
+// Require lets authenticated requests through, with their caller in the context.
+func (g *Gate) Require(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, err := g.policy.Load().Decide(r)
+		if err == nil {
+			next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))
+			return
+		}
+		problem, ok := errors.AsType[*a2a.Error](err)
+		if !ok {
+			problem = unauthenticated("Credential could not be verified")
+		}
+		if problem.Reason == a2a.ReasonUnauthenticated {
+			challenge := `Bearer realm="a2a"`
+			if r.Header.Get("Authorization") != "" {
+				challenge += `, error="invalid_token"`
+			}
+			w.Header().Set("WWW-Authenticate", challenge)
+		}
+		g.deny(w, r, problem)
+	})
+}

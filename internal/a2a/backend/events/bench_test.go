@@ -1,0 +1,51 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+)
+
+// What it costs to understand an event, without the network.
+func BenchmarkAnswer(b *testing.B) {
+	const count = 1_000
+	forms := map[string]struct{ mediaType, event string }{
+		"short":   {"application/x-ndjson", `{"text":"twenty bytes of text"}` + "\n"},
+		"escaped": {"application/x-ndjson", `{"text":"twenty\tbytes of text"}` + "\n"},
+		"0.3": {
+			"application/x-ndjson",
+			`{"kind":"artifact-update","taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"twenty bytes of text"}]},"append":true,"lastChunk":false}` + "\n",
+		},
+		"sse": {"text/event-stream", `data: {"text":"twenty bytes of text"}` + "\n\n"},
+	}
+	for name, form := range forms {
+		b.Run(name, func(b *testing.B) {
+			body := strings.Repeat(form.event, count)
+			o := Options{}
+			o.setDefaults()
+			w := watch(&o, func(error) {})
+			defer w.stop()
+			b.ReportAllocs()
+			for b.Loop() {
+				a := &answer{
+					options: &o, turn: &backend.Turn{TaskID: "t", ContextID: "c", Number: 1}, watchdog: w,
+					resp: &http.Response{
+						Header: http.Header{"Content-Type": {form.mediaType}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+					},
+					emit: func([]a2a.Event) error { return nil },
+				}
+				if err := a.read(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*count), "ns/event")
+		})
+	}
+}

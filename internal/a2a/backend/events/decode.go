@@ -1,0 +1,227 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
+)
+
+// maxReason bounds the reason that an agent gives for a failure.
+const maxReason = 1 << 10
+
+// form is what a JSON object of an agent turns out to be.
+type form uint8
+
+const (
+	notEvent form = iota
+	kindEvent
+	keyEvent
+	kindPart
+	barePart
+	internalEvent
+)
+
+// event reads one JSON text and adds what it says to the batch. In exact mode,
+// which is for JSON that may be anything, an object without a kind is an event
+// only if it can be nothing else.
+func (a *answer) event(text []byte, exact bool) (form, error) {
+	if chunk, ok := plainChunk(text); ok {
+		a.piece(a2a.TextPart(chunk), false)
+		return barePart, nil
+	}
+	shape, kind, err := classify(text, exact)
+	if err != nil {
+		return notEvent, err
+	}
+	var e a2a.Event
+	var p a2a.Part
+	switch shape {
+	case kindEvent:
+		e, err = v03.DecodeEvent(text)
+	case keyEvent:
+		e, err = v10.DecodeEvent(text)
+	case kindPart:
+		p, err = v03.DecodePart(text)
+	case barePart:
+		p, err = v10.DecodePart(text)
+	case internalEvent:
+		a.options.Internal(kind)
+		return shape, nil
+	case notEvent:
+		return shape, nil
+	}
+	switch {
+	case err != nil && exact && shape != kindEvent:
+		// It looks like an event by chance.
+		return notEvent, nil
+	case err != nil:
+		return notEvent, err
+	case p.Content != 0:
+		a.piece(p, false)
+	default:
+		explain(&e)
+		a.batch = append(a.batch, e)
+	}
+	return shape, nil
+}
+
+// plainChunk reads {"text":"..."} without an escape, which is what most lines
+// are, without a decoder.
+func plainChunk(text []byte) (string, bool) {
+	inner, ok := bytes.CutPrefix(text, []byte(`{"text":`))
+	if !ok {
+		return "", false
+	}
+	inner = bytes.TrimPrefix(inner, []byte(" "))
+	if len(inner) < len(`""}`) || inner[0] != '"' || !bytes.HasSuffix(inner, []byte(`"}`)) {
+		return "", false
+	}
+	inner = inner[1 : len(inner)-2]
+	for _, c := range inner {
+		if c == '"' || c == '\\' || c < ' ' {
+			return "", false
+		}
+	}
+	if !utf8.Valid(inner) {
+		return "", false
+	}
+	return string(inner), true
+}
+
+// classify finds out what an object is from the names of its members. What is
+// no object, and an object of a kind that nobody knows, is no event.
+func classify(text []byte, exact bool) (form, string, error) {
+	if shape := sniff(text); shape != notEvent {
+		return shape, "", nil
+	}
+	r := jsonread.New(text)
+	if r.Kind() != '{' {
+		r.Skip()
+		return notEvent, "", r.End()
+	}
+	kind, hasKind, key, part, other := "", false, false, false, false
+	for name := range r.Members() {
+		switch string(name) {
+		case "kind":
+			if hasKind = r.Kind() == '"'; hasKind {
+				kind = r.String()
+			}
+		case "task", "message", "statusUpdate", "status_update", "artifactUpdate", "artifact_update":
+			key = key || r.Kind() == '{'
+		case "text", "raw", "url", "data":
+			part = true
+		case "filename", "mediaType", "media_type", "metadata":
+		default:
+			other = true
+		}
+	}
+	if err := r.End(); err != nil {
+		return notEvent, "", err
+	}
+	switch {
+	case hasKind:
+		return formOf(kind), kind, nil
+	case exact && other:
+		return notEvent, "", nil
+	case key:
+		return keyEvent, "", nil
+	case part:
+		return barePart, "", nil
+	default:
+		return notEvent, "", nil
+	}
+}
+
+// sniff knows an object whose kind stands first, which is where most encoders
+// put it, without reading the rest: the codec that it leads to reads it all.
+func sniff(text []byte) form {
+	rest, ok := bytes.CutPrefix(text, []byte(`{"kind":`))
+	if !ok {
+		return notEvent
+	}
+	rest, ok = bytes.CutPrefix(bytes.TrimPrefix(rest, []byte(" ")), []byte(`"`))
+	kind, _, found := bytes.Cut(rest, []byte(`"`))
+	if shape := formOf(string(kind)); ok && found && (shape == kindEvent || shape == kindPart) {
+		return shape
+	}
+	return notEvent
+}
+
+func formOf(kind string) form {
+	switch kind {
+	case "task", "message", "status-update", "artifact-update":
+		return kindEvent
+	case "text", "file", "data":
+		return kindPart
+	}
+	if strings.HasPrefix(kind, "internal:") {
+		return internalEvent
+	}
+	return notEvent
+}
+
+func dataPart(text []byte) (a2a.Part, error) {
+	r := jsonread.New(text)
+	value := r.Value()
+	return a2a.Part{Content: a2a.ContentData, Data: value}, r.End()
+}
+
+// explain makes the reason that some agents put into metadata.error the
+// message of a failure that has none.
+func explain(e *a2a.Event) {
+	u := e.Status
+	if u == nil || u.Status.Message != nil || len(u.Metadata) == 0 ||
+		u.Status.State != a2a.StateFailed && u.Status.State != a2a.StateRejected {
+		return
+	}
+	reason := ""
+	r := jsonread.New(u.Metadata)
+	for name := range r.Members() {
+		if string(name) == "error" && r.Kind() == '"' {
+			reason = printable(r.String())
+		}
+	}
+	if r.Err() == nil && reason != "" {
+		u.Status.Message = &a2a.Message{Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(reason)}}
+	}
+}
+
+func printable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || r == '\n' {
+			return r
+		}
+		return ' '
+	}, text)
+	if len(text) <= maxReason {
+		return text
+	}
+	cut := maxReason
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut]
+}
+
+// fault says what is wrong with an event, in the words of our own decoders.
+func fault(err error) string {
+	var problem *a2a.Error
+	switch {
+	case errors.As(err, &problem) && problem.Reason == a2a.ReasonParse:
+		return "is not JSON: " + problem.Message
+	case errors.As(err, &problem):
+		return "is not an event: " + problem.Error()
+	default:
+		return "is not an event"
+	}
+}

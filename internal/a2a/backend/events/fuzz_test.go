@@ -1,0 +1,74 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+)
+
+// Whatever an agent answers, however it is cut: the turn ends with a failure
+// that has a reason, or well, and every event has exactly one member.
+func FuzzAnswer(f *testing.F) {
+	for _, mediaType := range []string{"text/plain", "application/json", "application/x-ndjson", "text/event-stream", "x/y; a=b", ""} {
+		f.Add(mediaType, `{"text":"a"}`+"\n"+`{"kind":"status-update","status":{"state":"working"},"metadata":{"error":"x"}}`+"\n")
+		f.Add(mediaType, "data: {\"message\":{\"parts\":[{\"text\":\"a\"}]}}\n\n: x\ndata\n\n")
+		f.Add(mediaType, "a\xe2\x82")
+	}
+	f.Fuzz(func(t *testing.T, mediaType, body string) {
+		said := [2]string{}
+		for i, reader := range []io.Reader{strings.NewReader(body), iotest.OneByteReader(strings.NewReader(body))} {
+			o := Options{MaxEvent: 1 << 10, MaxAnswer: 4 << 10}
+			o.setDefaults()
+			w := watch(&o, func(error) {})
+			a := &answer{
+				options: &o, turn: &backend.Turn{TaskID: "t", ContextID: "c", Number: 1}, watchdog: w,
+				resp: &http.Response{Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(reader), ContentLength: int64(len(body))},
+				emit: func(events []a2a.Event) error {
+					for _, e := range events {
+						said[i] += textOf(t, &e)
+					}
+					return nil
+				},
+			}
+			started := time.AfterFunc(time.Minute, func() { panic("the answer has no end") })
+			err := a.read()
+			started.Stop()
+			w.stop()
+			if failure, ok := err.(*backend.TurnError); err != nil && (!ok || failure.Reason == "") { //nolint:errorlint // it is to be that very type
+				t.Errorf("read() error = %v", err)
+			}
+		}
+		if said[0] != said[1] {
+			t.Errorf("in one piece %q, byte by byte %q", said[0], said[1])
+		}
+	})
+}
+
+func textOf(t *testing.T, e *a2a.Event) string {
+	count := 0
+	for _, is := range []bool{e.Task != nil, e.Message != nil, e.Status != nil, e.Artifact != nil} {
+		if is {
+			count++
+		}
+	}
+	if count != 1 {
+		t.Errorf("event with %d members", count)
+	}
+	if e.Artifact == nil {
+		return "."
+	}
+	s := ""
+	for _, p := range e.Artifact.Artifact.Parts {
+		s += p.Text + string(p.Data) + string(p.Raw) + p.URL
+	}
+	return s
+}

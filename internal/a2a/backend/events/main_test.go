@@ -1,0 +1,169 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// agent serves an agent and returns the backend in front of it.
+func agent(t *testing.T, o events.Options, h http.HandlerFunc) *events.Backend {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	o.URL = server.URL
+	return open(t, o)
+}
+
+func open(t *testing.T, o events.Options) *events.Backend {
+	t.Helper()
+	b, err := events.New(o)
+	if err != nil {
+		t.Fatalf("New() error = %v", err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+// answer is an agent that always says the same.
+func answer(contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// streamed is an agent that sends its answer in pieces, without a length.
+func streamed(contentType string, pieces ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		for _, p := range pieces {
+			_, _ = io.WriteString(w, p)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
+}
+
+func turn() *backend.Turn {
+	return &backend.Turn{
+		TaskID: "t1", ContextID: "c1", Number: 1, Owner: "alice",
+		Message: &a2a.Message{ID: "m1", ContextID: "c1", TaskID: "t1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("hi")}},
+	}
+}
+
+// heard gathers what an agent says, as the engine would take it.
+type heard struct {
+	events []a2a.Event
+	// each is called with every event; nil for nothing.
+	each func(*a2a.Event)
+}
+
+func (h *heard) emit(events []a2a.Event) error {
+	for _, e := range events {
+		h.events = append(h.events, e)
+		if h.each != nil {
+			h.each(&e)
+		}
+		if e.Status != nil && e.Status.Status.State.Terminal() || e.Message != nil {
+			return backend.ErrEnded
+		}
+	}
+	return nil
+}
+
+func (h *heard) String() string {
+	var all []string
+	for i := range h.events {
+		all = append(all, short(&h.events[i]))
+	}
+	return strings.Join(all, " ")
+}
+
+// run runs a turn and returns what was said, and the outcome in one word or
+// sentence.
+func run(t *testing.T, b *events.Backend) (said, outcome string) {
+	t.Helper()
+	h := &heard{}
+	err := b.Run(t.Context(), turn(), h.emit)
+	return h.String(), outcomeOf(err)
+}
+
+func outcomeOf(err error) string {
+	failure, isFailure := errors.AsType[*backend.TurnError](err)
+	switch {
+	case err == nil:
+		return "whole"
+	case errors.Is(err, backend.ErrEnded):
+		return "ended"
+	case errors.Is(err, backend.ErrTaken):
+		return "taken"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case isFailure:
+		return failure.State.String() + ": " + failure.Reason
+	default:
+		return "error: " + err.Error()
+	}
+}
+
+// short is an event in one word.
+func short(e *a2a.Event) string {
+	switch {
+	case e.Task != nil:
+		return "task:" + e.Task.Status.State.String()
+	case e.Message != nil:
+		return "message:" + parts(e.Message.Parts)
+	case e.Status != nil:
+		s := "status:" + e.Status.Status.State.String()
+		if e.Status.Status.Message != nil {
+			s += "(" + parts(e.Status.Status.Message.Parts) + ")"
+		}
+		if e.Status.Paused {
+			s += "/paused"
+		}
+		return s
+	default:
+		u := e.Artifact
+		s := u.Artifact.ID + "="
+		if u.Append {
+			s = u.Artifact.ID + "+"
+		}
+		if s += parts(u.Artifact.Parts); u.LastChunk {
+			s += "/last"
+		}
+		return s
+	}
+}
+
+func parts(parts []a2a.Part) string {
+	s := ""
+	for i := range parts {
+		p := &parts[i]
+		switch p.Content {
+		case a2a.ContentRaw:
+			s += "raw[" + p.MediaType + " " + p.Filename + "]" + string(p.Raw)
+		case a2a.ContentURL:
+			s += "url[" + p.MediaType + "]" + p.URL
+		case a2a.ContentData:
+			s += "data" + string(p.Data)
+		default:
+			s += p.Text
+		}
+	}
+	return s
+}

@@ -1,0 +1,169 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
+)
+
+const (
+	ndjson = "application/x-ndjson"
+	sse    = "text/event-stream"
+)
+
+func lines(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+
+func TestLinesAreEvents(t *testing.T) {
+	check(t, map[string]said{
+		"of 0.3": {
+			agent: answer(ndjson, lines(
+				`{"kind":"task","id":"x","contextId":"y","status":{"state":"started"}}`,
+				`{"kind":"status-update","taskId":"x","contextId":"y","status":{"state":"working","message":{"role":"assistant","content":"thinking"}},"final":false}`,
+				`{"kind":"artifact-update","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"x"}]},"append":true,"lastChunk":true}`,
+				`{"kind":"status-update","status":{"state":"completed"},"final":true}`,
+			)),
+			want: "task:submitted status:working(thinking) a+x/last status:completed", outcome: "ended",
+		},
+		"of 1.0": {
+			agent: answer(ndjson, lines(
+				`{"task":{"id":"x","status":{"state":"TASK_STATE_SUBMITTED"}}}`,
+				`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`,
+				`{"artifact_update":{"artifact":{"artifactId":"a","parts":[{"url":"http://x","mediaType":"image/png"}]},"last_chunk":true}}`,
+				`{"statusUpdate":{"status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}`,
+			)),
+			want: "task:submitted status:working a=url[image/png]http://x/last status:input-required", outcome: "whole",
+		},
+		"in short": {
+			agent: answer(ndjson, lines(
+				`{"text":"a"}`, `{"text": "b"}`, `{"text":"\u00fc\"<"}`, `{"kind":"text","text":"c"}`,
+				`{"data":{"k":[1,2]}}`, `{"raw":"aGk=","mediaType":"x/y","filename":"f"}`, `{"text":"d","id":7}`,
+			)),
+			want: `turn-1=a turn-1+b turn-1+ü"< turn-1+c turn-1+data{"k":[1,2]} turn-1+raw[x/y f]hi turn-1+d`, outcome: "whole",
+		},
+		"message first": {
+			agent: answer(ndjson, lines(`{"kind":"message","parts":[{"kind":"text","text":"hi"}]}`, `{"text":"ignored"}`)),
+			want:  "message:hi", outcome: "ended",
+		},
+		"skipped": {
+			agent: answer(ndjson, lines(
+				``, `  `, "\r", `[DONE]`, `{"kind":"cat"}`, `{"foo":1}`, `7`, `"x"`, `null`, `[]`, `{"message":"x"}`, `{"kind":7}`, `{"text":"a"}`+"\r", ` {"text":"b"} `,
+			)),
+			want: "turn-1=a turn-1+b", outcome: "whole",
+		},
+		"without a last newline": {agent: answer(ndjson, `{"text":"a"}`+"\n"+`{"text":"b"}`), want: "turn-1=a turn-1+b", outcome: "whole"},
+		"nothing":                {agent: answer(ndjson, ""), outcome: "whole"},
+		"split anywhere": {
+			agent: streamed(ndjson, `{"te`, `xt":"ä`, "\xe2\x82", "\xac\"}", "\n"),
+			want:  "turn-1=ä€", outcome: "whole",
+		},
+	})
+}
+
+func TestServerSentEventsAreEvents(t *testing.T) {
+	check(t, map[string]said{
+		"one data line each": {
+			agent: answer(sse, "data: {\"text\":\"a\"}\n\ndata:{\"text\":\"b\"}\n\n"),
+			want:  "turn-1=a turn-1+b", outcome: "whole",
+		},
+		"with all that the format has": {
+			agent: answer(sse, ": hello\r\nid: 7\r\nevent: x\r\nretry: 1\r\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata\n\ndata:\n\ndatax: {}\n\ndata: [DONE]\n\n"),
+			want:  "turn-1=a", outcome: "whole",
+		},
+		"without a last blank line": {agent: answer(sse, "data: {\"text\":\"a\"}\n"), want: "turn-1=a", outcome: "whole"},
+		"with a terminal event": {
+			agent: answer(sse, "data: {\"kind\":\"status-update\",\"status\":{\"state\":\"completed\"}}\n\ndata: {\"text\":\"ignored\"}\n\n"),
+			want:  "status:completed", outcome: "ended",
+		},
+		"position counts lines of the body": {
+			agent: answer(sse, ": hi\n\ndata: {\"text\":\"a\"}\n\ndata: oops\n\n"),
+			want:  "turn-1=a", outcome: "failed: The agent's event in line 5 is not JSON: Invalid JSON payload at byte 0",
+		},
+	})
+}
+
+func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
+	check(t, map[string]said{
+		"no JSON": {
+			agent: answer(ndjson, lines(`{"text":"a"}`, ``, `{"text":`, `{"text":"b"}`)),
+			want:  "turn-1=a", outcome: "failed: The agent's event in line 3 is not JSON: Invalid JSON payload at byte 8",
+		},
+		"two values": {
+			agent:   answer(ndjson, lines(`{"kind":"cat"}{"kind":"dog"}`)),
+			outcome: "failed: The agent's event in line 1 is not JSON: data after the end of the JSON value",
+		},
+		"no UTF-8": {
+			agent:   answer(ndjson, "{\"text\":\"\xff\"}\n"),
+			outcome: "failed: The agent's event in line 1 is not JSON: Invalid JSON payload at byte 9",
+		},
+		"no state": {
+			agent:   answer(ndjson, lines(`{"kind":"status-update","status":{"state":"asleep"}}`)),
+			outcome: "failed: The agent's event in line 1 is not an event: status.state: is not a task state",
+		},
+		"no end": {
+			agent: streamed(ndjson, "{}\n", strings.Repeat("x", 100<<10)), options: events.Options{MaxEvent: 10 << 10},
+			outcome: "failed: The agent's event in line 2 exceeds 10240 bytes",
+		},
+		"too long, with an end": {
+			agent: answer(ndjson, strings.Repeat(" ", 10)+`"`+strings.Repeat("x", 11<<10)+"\"\n"), options: events.Options{MaxEvent: 10 << 10},
+			outcome: "failed: The agent's event in line 1 exceeds 10240 bytes",
+		},
+		"too long in many data fields": {
+			agent: answer(sse, strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 20)), options: events.Options{MaxEvent: 10 << 10},
+			outcome: "failed: The agent's event in line 1 exceeds 10240 bytes",
+		},
+	})
+}
+
+func TestInternalEventsAreForMetrics(t *testing.T) {
+	var kinds []string
+	o := events.Options{Internal: func(kind string) { kinds = append(kinds, kind) }}
+	b := agent(t, o, answer(ndjson, lines(
+		`{"kind":"internal:llm-call","iteration":1}`, `{"iteration":1,"kind":"internal:checkpoint"}`, `{"text":"a"}`)))
+	if said, outcome := run(t, b); said != "turn-1=a" || outcome != "whole" {
+		t.Errorf("Run() = %q, %q", said, outcome)
+	}
+	if diff := cmp.Diff([]string{"internal:llm-call", "internal:checkpoint"}, kinds); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+}
+
+func TestReasonInMetadataBecomesTheMessage(t *testing.T) {
+	failed := func(status, metadata string) string {
+		return lines(`{"kind":"status-update","status":` + status + `,"metadata":` + metadata + `}`)
+	}
+	check(t, map[string]said{
+		"failed": {
+			agent: answer(ndjson, failed(`{"state":"failed"}`, `{"error":"Connection\u0000 timeout"}`)),
+			want:  "status:failed(Connection  timeout)", outcome: "ended",
+		},
+		"failed with a message": {
+			agent: answer(ndjson, failed(`{"state":"failed","message":{"content":"mine"}}`, `{"error":"x"}`)),
+			want:  "status:failed(mine)", outcome: "ended",
+		},
+		"completed": {agent: answer(ndjson, failed(`{"state":"completed"}`, `{"error":"x"}`)), want: "status:completed", outcome: "ended"},
+		"no text":   {agent: answer(ndjson, failed(`{"state":"failed"}`, `{"error":{"code":1}}`)), want: "status:failed", outcome: "ended"},
+		"long": {
+			agent: answer(ndjson, failed(`{"state":"failed"}`, `{"error":"`+strings.Repeat("ä", 600)+`"}`)),
+			want:  "status:failed(" + strings.Repeat("ä", 512) + ")", outcome: "ended",
+		},
+	})
+}
+
+func TestPauseIsToldApart(t *testing.T) {
+	check(t, map[string]said{
+		"final says that the run ends": {
+			agent: answer(ndjson, lines(`{"kind":"status-update","status":{"state":"input-required"},"final":true}`)),
+			want:  "status:input-required", outcome: "whole",
+		},
+		"not final says that it waits": {
+			agent: answer(ndjson, lines(`{"kind":"status-update","status":{"state":"input-required"},"final":false}`)),
+			want:  "status:input-required/paused", outcome: "whole",
+		},
+	})
+}

@@ -1,0 +1,83 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+)
+
+// TestABodyThatNeverComes is cut off, though streams may last for hours.
+func TestABodyThatNeverComes(t *testing.T) {
+	x := newFixture(&fake{})
+	x.Streams.Now = func() time.Time { return time.Now().Add(50*time.Millisecond - bodyTimeout) }
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x.ServeHTTP(w, r.WithContext(auth.WithCaller(r.Context(), auth.Caller{Owner: "alice"})))
+	}))
+	defer server.Close()
+	connection, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	_, _ = io.WriteString(connection, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusRequestTimeout {
+		t.Errorf("status = %d", response.StatusCode)
+	}
+}
+
+// TestAnAnswerThatNobodyReads does not hold its memory for ever.
+func TestAnAnswerThatNobodyReads(t *testing.T) {
+	task := newTask(a2a.StateCompleted)
+	task.Artifacts = []a2a.Artifact{{ID: "a", Parts: []a2a.Part{a2a.TextPart(strings.Repeat("x", 32<<20))}}}
+	x := newFixture(&fake{task: task})
+	x.Streams.WriteTimeout = 50 * time.Millisecond
+	done := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(done)
+		x.ServeHTTP(w, r.WithContext(auth.WithCaller(r.Context(), auth.Caller{Owner: "alice"})))
+	}))
+	defer server.Close()
+	connection, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	const body = `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t1"}}`
+	_, _ = io.WriteString(connection, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: "+
+		strconv.Itoa(len(body))+"\r\n\r\n"+body)
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Error("the handler still writes to a client that does not read")
+	}
+}
+
+func BenchmarkGet(b *testing.B) {
+	x := newFixture(&fake{task: newTask(a2a.StateWorking)})
+	x.Observe = func(string, string, int) {}
+	const body = `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t1"}}`
+	ctx := auth.WithCaller(b.Context(), auth.Caller{Owner: "alice"})
+	b.ReportAllocs()
+	for b.Loop() {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		x.ServeHTTP(httptest.NewRecorder(), r)
+	}
+}

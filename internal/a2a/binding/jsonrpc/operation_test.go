@@ -1,0 +1,238 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+func call10(method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
+}
+
+const (
+	hello03 = `{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"Hello"}]}}`
+	hello10 = `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hello"}]}}`
+)
+
+// TestVersions is the matrix of methods and A2A-Version headers.
+func TestVersions(t *testing.T) {
+	const served, refused, unknown = 0, -32009, -32601
+	tests := map[string]map[string]int{
+		"message/send": {"": served, "0.2": served, "0.2.6": served, "0.3": served, "0.3.0": served, "1.0": served, "1": served, "0.1": refused, "0.5": refused, "1.1": refused, "99.0": refused, "x": refused},
+		"SendMessage":  {"": served, "1": served, "1.0": served, "1.0.1": served, "0.3": refused, "0.2": refused, "0.1": refused, "1.1": refused, "2.0": refused, "garbage": refused},
+		"tasks/get":    {"": served, "0.3": served, "1.0": served, "0.1": refused},
+		"frobnicate":   {"": unknown, "0.3": unknown, "1.0": unknown, "99.0": refused},
+	}
+	for method, versions := range tests {
+		for version, code := range versions {
+			t.Run(method+" "+version, func(t *testing.T) {
+				params := map[string]string{"message/send": hello03, "SendMessage": hello10, "tasks/get": `{"id":"t1"}`}[method]
+				if params == "" {
+					params = "{}"
+				}
+				x := newFixture(&fake{task: newTask(a2a.StateWorking), event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
+				w := x.post(t, call10(method, params), "A2A-Version", version)
+				if got := x.observed[0].code; got != code {
+					t.Errorf("code = %d, want %d: %s", got, code, w.Body)
+				}
+			})
+		}
+	}
+}
+
+func TestResults(t *testing.T) {
+	task := newTask(a2a.StateCompleted)
+	message := &a2a.Message{ID: "m2", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("Hi")}}
+	const (
+		task03 = `{"kind":"task","id":"t1","contextId":"c1","status":{"state":"completed","timestamp":"2026-01-01T00:00:00.000Z"}}`
+		task10 = `{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-01-01T00:00:00.000Z"}}`
+	)
+	tests := map[string]struct {
+		body  string
+		event a2a.Event
+		want  string
+	}{
+		"0.3 send task":    {call10("message/send", hello03), a2a.Event{Task: task}, task03},
+		"0.3 send message": {call10("message/send", hello03), a2a.Event{Message: message}, `{"kind":"message","messageId":"m2","role":"agent","parts":[{"kind":"text","text":"Hi"}]}`},
+		"0.3 get":          {call10("tasks/get", `{"id":"t1"}`), a2a.Event{}, task03},
+		"0.3 cancel":       {call10("tasks/cancel", `{"id":"t1"}`), a2a.Event{}, task03},
+		"1.0 send task":    {call10("SendMessage", hello10), a2a.Event{Task: task}, `{"task":` + task10 + `}`},
+		"1.0 send message": {call10("SendMessage", hello10), a2a.Event{Message: message}, `{"message":{"messageId":"m2","role":"ROLE_AGENT","parts":[{"text":"Hi"}]}}`},
+		"1.0 get":          {call10("GetTask", `{"id":"t1"}`), a2a.Event{}, task10},
+		"1.0 cancel":       {call10("CancelTask", `{"id":"t1"}`), a2a.Event{}, task10},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(&fake{task: task, event: test.event}).post(t, test.body)
+			if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"result":`+test.want+`}`, w.Body.String()); diff != "" {
+				t.Errorf("response (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRequests(t *testing.T) {
+	x := newFixture(&fake{event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
+	x.card.Capabilities.Extensions = []card.Extension{{URI: "urn:a"}, {URI: "urn:b"}}
+	w := x.post(t, call10("SendMessage", hello10), "A2A-Extensions", "urn:c, urn:b", "Traceparent", "00-1-2-3")
+	want := &a2a.SendRequest{
+		Owner:      "alice",
+		Message:    &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}},
+		Extensions: []string{"urn:b"}, TraceParent: "00-1-2-3",
+	}
+	if diff := cmp.Diff(want, x.fake.asked); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+	if got := w.Header().Get("A2A-Extensions"); got != "urn:b" {
+		t.Errorf("activated extensions = %q", got)
+	}
+
+	x.fake.task = newTask(a2a.StateWorking)
+	x.post(t, call10("GetTask", `{"id":"t1","historyLength":2}`))
+	if diff := cmp.Diff(&a2a.GetRequest{Owner: "alice", TaskID: "t1", HistoryLength: new(2)}, x.fake.asked); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+	x.post(t, call10("tasks/cancel", `{"id":"t1"}`))
+	if diff := cmp.Diff(&a2a.CancelRequest{Owner: "alice", TaskID: "t1"}, x.fake.asked); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+	x.post(t, call10("SubscribeToTask", `{"id":"t1"}`), "Last-Event-ID", "t1:42")
+	if diff := cmp.Diff(&a2a.SubscribeRequest{Owner: "alice", TaskID: "t1", After: new(uint64(42))}, x.fake.asked); diff != "" {
+		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	const info = `"data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":%q,"domain":"a2a-protocol.org"%s}%s]`
+	details := func(reason, metadata, more string) string { return fmt.Sprintf(info, reason, metadata, more) }
+	tests := map[string]struct {
+		err      error
+		status   int
+		old, new string
+	}{
+		"task not found": {
+			a2a.TaskNotFound("t9"), 200, `"code":-32001,"message":"Task not found"`,
+			`"code":-32001,"message":"Task not found",` + details("TASK_NOT_FOUND", `,"metadata":{"taskId":"t9"}`, ""),
+		},
+		"not cancelable": {
+			&a2a.Error{Reason: a2a.ReasonTaskNotCancelable}, 200, `"code":-32002,"message":"Task cannot be canceled"`,
+			`"code":-32002,"message":"Task cannot be canceled",` + details("TASK_NOT_CANCELABLE", "", ""),
+		},
+		"invalid params": {
+			a2a.InvalidParams("message.contextId", "is not the task's"), 200,
+			`"code":-32602,"message":"message.contextId: is not the task's","data":{"reason":"INVALID_PARAMS","field":"message.contextId"}`,
+			`"code":-32602,"message":"message.contextId: is not the task's",` + details("INVALID_PARAMS", "",
+				`,{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"message.contextId","description":"is not the task's"}]}`),
+		},
+		"a failure of the system": {
+			errors.New("dial tcp 10.0.0.1: secret"), 200, `"code":-32603,"message":"Internal error"`,
+			`"code":-32603,"message":"Internal error",` + details("INTERNAL_ERROR", "", ""),
+		},
+		"draining": {
+			a2a.ErrDraining, 503, `"code":-32603,"message":"Service unavailable"`,
+			`"code":-32603,"message":"Service unavailable",` + details("UNAVAILABLE", "", ""),
+		},
+		"too many": {
+			&a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many turns are running"}, 429,
+			`"code":-32603,"message":"Too many turns are running"`,
+			`"code":-32603,"message":"Too many turns are running",` + details("RESOURCE_EXHAUSTED", "", ""),
+		},
+	}
+	for name, test := range tests {
+		for method, want := range map[string]string{"tasks/get": test.old, "GetTask": test.new} {
+			t.Run(name+" "+method, func(t *testing.T) {
+				w := newFixture(&fake{err: test.err}).post(t, call10(method, `{"id":"t9"}`))
+				if w.Code != test.status {
+					t.Errorf("status = %d, want %d", w.Code, test.status)
+				}
+				if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"error":{`+want+`}}`, w.Body.String()); diff != "" {
+					t.Errorf("response (-want +got):\n%s", diff)
+				}
+				if retry := w.Header().Get("Retry-After"); (retry != "") != (test.status == 503 || test.status == 429) {
+					t.Errorf("Retry-After = %q", retry)
+				}
+			})
+		}
+	}
+}
+
+// TestWhatIsNotServed answers as the card says.
+func TestWhatIsNotServed(t *testing.T) {
+	tests := map[string]int{
+		"tasks/list":                             -32004,
+		"tasks/pushNotificationConfig/set":       -32003,
+		"tasks/pushNotificationConfig/get":       -32003,
+		"tasks/pushNotificationConfig/list":      -32003,
+		"tasks/pushNotificationConfig/delete":    -32003,
+		"agent/getAuthenticatedExtendedCard":     -32007,
+		"ListTasks":                              -32004,
+		"CreateTaskPushNotificationConfig":       -32003,
+		"GetTaskPushNotificationConfig":          -32003,
+		"ListTaskPushNotificationConfigs":        -32003,
+		"DeleteTaskPushNotificationConfig":       -32003,
+		"GetExtendedAgentCard":                   -32004,
+		"message/send with a push configuration": -32003,
+		"SendMessage with a push configuration":  -32003,
+	}
+	for name, code := range tests {
+		t.Run(name, func(t *testing.T) {
+			method, _, push := strings.Cut(name, " ")
+			params := "{}"
+			if push {
+				params = strings.TrimSuffix(hello10, "}") + `,"configuration":{"taskPushNotificationConfig":{"url":"https://x/"}}}`
+				if method == "message/send" {
+					params = strings.TrimSuffix(hello03, "}") + `,"configuration":{"pushNotificationConfig":{"url":"https://x/"}}}`
+				}
+			}
+			x := newFixture(&fake{})
+			w := x.post(t, call10(method, params))
+			if x.observed[0].code != code || x.fake.asked != nil {
+				t.Errorf("response = %s, want code %d", w.Body, code)
+			}
+		})
+	}
+}
+
+func TestRequiredExtension(t *testing.T) {
+	for method, code := range map[string]int{"SendMessage": -32008, "message/send": -32600} {
+		params := map[string]string{"SendMessage": hello10, "message/send": hello03}[method]
+		header := map[string]string{"SendMessage": "A2A-Extensions", "message/send": "X-A2A-Extensions"}[method]
+		x := newFixture(&fake{event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
+		x.card.Capabilities.Extensions = []card.Extension{{URI: "urn:a", Required: true}}
+		if w := x.post(t, call10(method, params)); x.observed[0].code != code {
+			t.Errorf("%s without it = %s", method, w.Body)
+		}
+		if w := x.post(t, call10(method, params), header, "urn:a"); x.observed[1].code != 0 || w.Code != http.StatusOK {
+			t.Errorf("%s with it = %s", method, w.Body)
+		}
+	}
+}
+
+func TestMediaTypes(t *testing.T) {
+	parts := map[string]string{
+		"SendMessage":  `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"x"},{"raw":"aGk=","mediaType":"%s"}]}}`,
+		"message/send": `{"message":{"parts":[{"kind":"text","text":"x"},{"kind":"file","file":{"bytes":"aGk=","mimeType":"%s"}}]}}`,
+	}
+	for method, params := range parts {
+		x := newFixture(&fake{event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
+		x.card.DefaultInputModes = []string{"text/plain", "image/*"}
+		w := x.post(t, call10(method, fmt.Sprintf(params, "application/x-unsupported")))
+		if x.observed[0].code != -32005 || x.fake.asked != nil || !strings.Contains(w.Body.String(), "message.parts[1]") {
+			t.Errorf("%s with another type = %s", method, w.Body)
+		}
+		if w := x.post(t, call10(method, fmt.Sprintf(params, "image/png"))); x.observed[1].code != 0 {
+			t.Errorf("%s with a declared type = %s", method, w.Body)
+		}
+	}
+}

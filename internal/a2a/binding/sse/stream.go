@@ -1,0 +1,202 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sse writes server-sent events, for every binding that streams over
+// HTTP. It knows records and frames; it does not know methods, errors or how a
+// stream was asked for, and it never ends a task.
+package sse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// ContentType is that of a stream.
+const ContentType = "text/event-stream"
+
+// ErrStalled ends a stream whose client does not read.
+var ErrStalled = errors.New("client does not read its stream")
+
+// Config says how streams behave. All fields are required.
+type Config struct {
+	// KeepAlive is the silence after which a comment is sent.
+	KeepAlive time.Duration
+	// WriteTimeout bounds each write, so that a client which does not read is
+	// cut off.
+	WriteTimeout time.Duration
+	Now          func() time.Time
+}
+
+// Stream is an open response. A timer writes comments into its silences, so
+// all writing is behind a lock.
+type Stream struct {
+	config  Config
+	control *http.ResponseController
+	w       http.ResponseWriter
+
+	mu     sync.Mutex
+	timer  *time.Timer
+	err    error
+	closed bool
+	failed context.CancelCauseFunc
+	// batch is what was not yet handed to the connection, in pooled memory.
+	batch   []byte
+	scratch *[]byte
+}
+
+// Open sends the head. From here on errors can be told in the stream only.
+// The context that it returns ends when the client can no longer be written to.
+func (c Config) Open(ctx context.Context, w http.ResponseWriter) (context.Context, *Stream) {
+	h := w.Header()
+	h.Set("Content-Type", ContentType)
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &Stream{config: c, control: http.NewResponseController(w), w: w, failed: cancel}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.timer = time.AfterFunc(c.KeepAlive, s.keepAlive)
+	return ctx, s
+}
+
+// Close stops the comments. It must be called before the handler returns.
+func (s *Stream) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.timer.Stop()
+	s.failed(context.Canceled)
+}
+
+// Flush sends what there is, at first the head.
+func (s *Stream) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.begin(); err != nil {
+		return err
+	}
+	return s.end()
+}
+
+// flushAt is when a batch is handed to the connection before it is complete.
+// Events of at least this size are not copied into it.
+const flushAt = 16 << 10
+
+// Write sends records and flushes once. closing is asked after each record,
+// and ends the batch by returning true.
+func (s *Stream) Write(f *Frame, records []*a2a.Record, closing func(*a2a.Event) bool) (closed bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.begin(); err != nil {
+		return false, err
+	}
+	for _, record := range records {
+		s.event(f, record.Seq, f.Encoded(record))
+		if closed = closing(&record.Event); closed {
+			break
+		}
+	}
+	return closed, s.end()
+}
+
+// WriteData sends one event that is in no log, and flushes.
+func (s *Stream) WriteData(f *Frame, text []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.begin(); err != nil {
+		return err
+	}
+	s.event(f, 0, text)
+	return s.end()
+}
+
+func (s *Stream) event(f *Frame, seq uint64, text []byte) {
+	s.batch = f.appendHead(s.batch, seq)
+	if len(text) >= flushAt {
+		s.drain()
+		s.raw(text)
+	} else {
+		s.batch = append(s.batch, text...)
+	}
+	s.batch = f.appendTail(s.batch)
+	if len(s.batch) >= flushAt {
+		s.drain()
+	}
+}
+
+func (s *Stream) keepAlive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.begin() != nil {
+		return
+	}
+	s.batch = append(s.batch, ": keep-alive\n\n"...)
+	_ = s.end()
+}
+
+// begin allows the next write some time.
+func (s *Stream) begin() error {
+	if s.err != nil {
+		return s.err
+	}
+	s.deadline(s.config.Now().Add(s.config.WriteTimeout))
+	if s.err == nil {
+		s.scratch = scratches.Get().(*[]byte)
+		s.batch = (*s.scratch)[:0]
+	}
+	return s.err
+}
+
+// end flushes, gives the buffer back and waits for the next silence. The
+// deadline is taken back, since HTTP/2 resets a stream that only waits.
+func (s *Stream) end() error {
+	s.drain()
+	if s.err == nil {
+		if err := s.control.Flush(); err != nil {
+			s.fail(err)
+		}
+	}
+	if cap(s.batch) <= maxPooled {
+		*s.scratch = s.batch
+		scratches.Put(s.scratch)
+	}
+	s.batch, s.scratch = nil, nil
+	s.deadline(time.Time{})
+	s.timer.Reset(s.config.KeepAlive)
+	return s.err
+}
+
+func (s *Stream) deadline(t time.Time) {
+	if s.err != nil {
+		return
+	}
+	if err := s.control.SetWriteDeadline(t); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		s.fail(err)
+	}
+}
+
+func (s *Stream) drain() {
+	s.raw(s.batch)
+	s.batch = s.batch[:0]
+}
+
+func (s *Stream) raw(text []byte) {
+	if s.err != nil || len(text) == 0 {
+		return
+	}
+	if _, err := s.w.Write(text); err != nil {
+		s.fail(err)
+	}
+}
+
+func (s *Stream) fail(err error) {
+	s.err = fmt.Errorf("%w: %w", ErrStalled, err)
+	s.failed(s.err)
+}

@@ -1,0 +1,118 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wellknown
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+func newHandler(t *testing.T) *Handler {
+	t.Helper()
+	h, err := New(card.Card{
+		Name: "n", Description: "d", Version: "1",
+		Interfaces: []card.Interface{{URL: "http://a/", Binding: card.JSONRPC, ProtocolVersion: "0.3"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func get(h http.Handler, method, target string, headers ...string) *http.Response {
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestVariants(t *testing.T) {
+	h := newHandler(t)
+	tests := map[string]struct {
+		target  string
+		version string
+		legacy  bool
+	}{
+		"no version":    {target: Path, legacy: true},
+		"old path":      {target: LegacyPath, legacy: true},
+		"0.3":           {target: Path, version: "0.3", legacy: true},
+		"garbage":       {target: Path, version: "x", legacy: true},
+		"1.0":           {target: Path, version: "1.0"},
+		"1.1":           {target: Path, version: "1.1"},
+		"1.0 old path":  {target: LegacyPath, version: "1.0.1"},
+		"1.0 parameter": {target: Path + "?A2A-Version=1.0"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			response := get(h, http.MethodGet, test.target, "A2A-Version", test.version)
+			body := make([]byte, response.ContentLength)
+			_, _ = response.Body.Read(body)
+			if got := strings.Contains(string(body), `"url":"http://a/","preferredTransport"`); got != test.legacy {
+				t.Errorf("card has legacy members = %v, want %v: %s", got, test.legacy, body)
+			}
+			want := http.Header{
+				"Access-Control-Allow-Origin":   {"*"},
+				"Access-Control-Expose-Headers": {"ETag"},
+				"Cache-Control":                 {"public, max-age=60"},
+				"Content-Length":                response.Header["Content-Length"],
+				"Content-Type":                  {"application/json"},
+				"Etag":                          response.Header["Etag"],
+				"Vary":                          {"A2A-Version"},
+			}
+			if diff := cmp.Diff(want, response.Header); diff != "" {
+				t.Errorf("headers (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConditionalRequests(t *testing.T) {
+	h := newHandler(t)
+	union := get(h, http.MethodHead, Path).Header.Get("ETag")
+	v1 := get(h, http.MethodHead, Path, "A2A-Version", "1.0").Header.Get("ETag")
+	if union == v1 || len(union) != 34 || union[0] != '"' {
+		t.Fatalf("ETags are %s and %s", union, v1)
+	}
+	for _, value := range []string{union, "W/" + union, `"a", ` + union, "*"} {
+		if got := get(h, http.MethodGet, Path, "If-None-Match", value).StatusCode; got != http.StatusNotModified {
+			t.Errorf("If-None-Match: %s gives %d", value, got)
+		}
+	}
+	if got := get(h, http.MethodGet, Path, "If-None-Match", v1).StatusCode; got != http.StatusOK {
+		t.Errorf("the ETag of another variant gives %d", got)
+	}
+
+	if err := h.Swap(card.Card{Name: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(h, http.MethodGet, Path, "If-None-Match", union).StatusCode; got != http.StatusOK {
+		t.Errorf("the ETag of a former card gives %d", got)
+	}
+}
+
+func TestMethods(t *testing.T) {
+	h := newHandler(t)
+	want := map[string]int{
+		http.MethodGet: 200, http.MethodHead: 200, http.MethodOptions: 204,
+		http.MethodPost: 405, http.MethodDelete: 405,
+	}
+	for method, status := range want {
+		response := get(h, method, Path)
+		if response.StatusCode != status {
+			t.Errorf("%s gives %d, want %d", method, response.StatusCode, status)
+		}
+		if response.Header.Get("Access-Control-Allow-Credentials") != "" {
+			t.Errorf("%s allows credentials", method)
+		}
+	}
+}

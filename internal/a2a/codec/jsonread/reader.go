@@ -1,0 +1,396 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jsonread is the strict pull reader that all JSON codecs decode with.
+//
+// It takes valid UTF-8 only, refuses duplicate names, trailing bytes and more
+// nesting than MaxDepth, and compares names exactly. It knows the shapes of
+// JSON and nothing of any protocol: what a dialect is lenient about stands in
+// that dialect's codec.
+//
+// A reader stops at its first error: from then on every method returns zero
+// values, so that codecs read straight through and ask Err once.
+package jsonread
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"iter"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// MaxDepth bounds how deep objects and arrays may be nested.
+const MaxDepth = 64
+
+// Reader reads one JSON text.
+type Reader struct {
+	dec *jsontext.Decoder
+	err *a2a.Error
+	// key holds a name that had to be unescaped, until the next one.
+	key []byte
+}
+
+// New returns a reader of text, which must not change while it is read.
+func New(text []byte) *Reader {
+	r := &Reader{dec: jsontext.NewDecoder(bytes.NewBuffer(text))}
+	if depth(text) > MaxDepth {
+		r.err = &a2a.Error{
+			Reason:  a2a.ReasonParse,
+			Message: "JSON is nested deeper than " + strconv.Itoa(MaxDepth) + " levels",
+		}
+	}
+	return r
+}
+
+// Err returns the first error. Its reason is ReasonParse when the text is not
+// JSON, and ReasonInvalidParams when a value is not what was asked for.
+func (r *Reader) Err() error {
+	if r.err == nil {
+		return nil
+	}
+	return r.err
+}
+
+// End checks that nothing follows the value that was read, and returns Err.
+func (r *Reader) End() error {
+	if r.err == nil && r.dec.PeekKind() != 0 {
+		r.err = &a2a.Error{Reason: a2a.ReasonParse, Message: "data after the end of the JSON value"}
+	}
+	if r.err == nil {
+		if rest := bytes.TrimLeft(r.dec.UnreadBuffer(), " \t\r\n"); len(rest) > 0 {
+			r.err = &a2a.Error{Reason: a2a.ReasonParse, Message: "data after the end of the JSON value"}
+		}
+	}
+	return r.Err()
+}
+
+// Fail blames the value that was read last.
+func (r *Reader) Fail(message string) { r.FailAt("", message) }
+
+// FailAt blames a member of the object that was read last, whether or not it
+// is there.
+func (r *Reader) FailAt(name, message string) {
+	if r.err != nil {
+		return
+	}
+	field := path(r.dec.StackPointer())
+	if field != "" && name != "" {
+		field += "."
+	}
+	r.err = a2a.InvalidParams(field+name, message)
+}
+
+// Kind returns the kind of the next value without reading it.
+func (r *Reader) Kind() jsontext.Kind {
+	if r.err != nil {
+		return 0
+	}
+	return r.dec.PeekKind()
+}
+
+// Members reads an object and yields the name of each member, which the body
+// must read or leave; a name is valid until the next. Members that are null
+// are taken for absent and are not yielded.
+func (r *Reader) Members() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) { r.members(yield, false) }
+}
+
+// AllMembers is Members with those that are null.
+func (r *Reader) AllMembers() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) { r.members(yield, true) }
+}
+
+func (r *Reader) members(yield func([]byte) bool, nulls bool) {
+	if !r.begin('{', "must be an object") {
+		return
+	}
+	for r.err == nil && r.dec.PeekKind() != '}' {
+		name := r.name()
+		if r.err != nil {
+			return
+		}
+		if !nulls && r.dec.PeekKind() == 'n' {
+			r.Skip()
+			continue
+		}
+		at := r.dec.InputOffset()
+		if !yield(name) {
+			return
+		}
+		if r.err == nil && r.dec.InputOffset() == at {
+			r.Skip()
+		}
+	}
+	r.token()
+}
+
+// Elements reads an array and yields the index of each element, which the body
+// must read or leave.
+func (r *Reader) Elements() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		if !r.begin('[', "must be an array") {
+			return
+		}
+		for i := 0; r.err == nil && r.dec.PeekKind() != ']'; i++ {
+			at := r.dec.InputOffset()
+			if !yield(i) {
+				return
+			}
+			if r.err == nil && r.dec.InputOffset() == at {
+				r.Skip()
+			}
+		}
+		r.token()
+	}
+}
+
+// String reads a string.
+func (r *Reader) String() string {
+	raw := r.expect('"', "must be a string")
+	if raw == nil {
+		return ""
+	}
+	if plain := raw[1 : len(raw)-1]; bytes.IndexByte(plain, '\\') < 0 {
+		return string(plain)
+	}
+	text, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
+		r.Fail("must be a valid string")
+	}
+	return string(text)
+}
+
+// Strings reads an array of at most limit strings.
+func (r *Reader) Strings(limit int) []string {
+	var all []string
+	for i := range r.Elements() {
+		if i >= limit {
+			r.TooMany(limit)
+			return nil
+		}
+		all = append(all, r.String())
+	}
+	return all
+}
+
+// TooMany reads an element and blames it for being more than there may be.
+func (r *Reader) TooMany(limit int) {
+	r.mismatch("is one too many, the limit is " + strconv.Itoa(limit))
+}
+
+// Bytes reads a string of base64, in the standard or the URL alphabet, padded
+// or not.
+func (r *Reader) Bytes() []byte {
+	raw := r.expect('"', "must be a base64 string")
+	if raw == nil {
+		return nil
+	}
+	text := raw[1 : len(raw)-1]
+	if bytes.IndexByte(text, '\\') >= 0 {
+		unquoted, err := jsontext.AppendUnquote(nil, raw)
+		if err != nil {
+			r.Fail("must be a base64 string")
+			return nil
+		}
+		text = unquoted
+	}
+	text = bytes.TrimRight(text, "=")
+	encoding := base64.RawStdEncoding
+	if bytes.ContainsAny(text, "-_") {
+		encoding = base64.RawURLEncoding
+	}
+	out := make([]byte, encoding.DecodedLen(len(text)))
+	n, err := encoding.Decode(out, text)
+	if err != nil {
+		r.Fail("must be a base64 string")
+		return nil
+	}
+	return out[:n]
+}
+
+// Bool reads true or false.
+func (r *Reader) Bool() bool {
+	if k := r.Kind(); k != 't' && k != 'f' {
+		r.mismatch("must be true or false")
+		return false
+	}
+	return string(r.value()) == "true"
+}
+
+// Int reads an integer. A fraction or an exponent is refused.
+func (r *Reader) Int() int {
+	raw := r.expect('0', "must be an integer")
+	if raw == nil {
+		return 0
+	}
+	return r.parseInt(raw)
+}
+
+// IntOrText reads an integer, or a string that holds one (ProtoJSON).
+func (r *Reader) IntOrText() int {
+	if r.Kind() != '"' {
+		return r.Int()
+	}
+	return r.parseInt([]byte(r.String()))
+}
+
+func (r *Reader) parseInt(text []byte) int {
+	n, err := strconv.ParseInt(string(text), 10, 32)
+	if err != nil {
+		r.Fail("must be an integer of 32 bits")
+	}
+	return int(n)
+}
+
+// Object reads an object and returns a copy of its text without insignificant
+// whitespace.
+func (r *Reader) Object() a2a.Object {
+	return a2a.Object(compact(r.expect('{', "must be an object")))
+}
+
+// Value reads any value and returns a copy of its text without insignificant
+// whitespace.
+func (r *Reader) Value() a2a.Value { return a2a.Value(compact(r.value())) }
+
+// Raw reads any value and returns its text, which is part of the reader's.
+func (r *Reader) Raw() []byte { return r.value() }
+
+// Skip reads any value and forgets it.
+func (r *Reader) Skip() {
+	if r.err == nil {
+		r.syntax(r.dec.SkipValue())
+	}
+}
+
+func (r *Reader) begin(kind jsontext.Kind, message string) bool {
+	if r.Kind() != kind {
+		r.mismatch(message)
+		return false
+	}
+	r.token()
+	return r.err == nil
+}
+
+// expect reads a value of one kind.
+func (r *Reader) expect(kind jsontext.Kind, message string) []byte {
+	if r.Kind() != kind {
+		r.mismatch(message)
+		return nil
+	}
+	return r.value()
+}
+
+// mismatch reads the value first: if it is no JSON, that is the error, and
+// else the decoder's pointer must be on it.
+func (r *Reader) mismatch(message string) {
+	r.Skip()
+	r.Fail(message)
+}
+
+func (r *Reader) name() []byte {
+	raw := r.value()
+	if r.err != nil {
+		return nil
+	}
+	plain := raw[1 : len(raw)-1]
+	if bytes.IndexByte(plain, '\\') < 0 {
+		return plain
+	}
+	key, err := jsontext.AppendUnquote(r.key[:0], raw)
+	if err != nil {
+		r.Fail("has a name that is not a valid string")
+	}
+	r.key = key
+	return key
+}
+
+func (r *Reader) value() []byte {
+	if r.err != nil {
+		return nil
+	}
+	raw, err := r.dec.ReadValue()
+	r.syntax(err)
+	return raw
+}
+
+func (r *Reader) token() {
+	if r.err != nil {
+		return
+	}
+	_, err := r.dec.ReadToken()
+	r.syntax(err)
+}
+
+// syntax keeps no text of err: it quotes the input.
+func (r *Reader) syntax(err error) {
+	if err == nil || r.err != nil {
+		return
+	}
+	at := r.dec.InputOffset()
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		at = syntactic.ByteOffset
+	}
+	r.err = &a2a.Error{
+		Reason:  a2a.ReasonParse,
+		Message: "Invalid JSON payload at byte " + strconv.FormatInt(at, 10),
+	}
+}
+
+// compact copies a value that the decoder has validated.
+func compact(raw []byte) []byte {
+	if raw == nil {
+		return nil
+	}
+	out := jsontext.Value(bytes.Clone(raw))
+	if out.Compact() != nil {
+		return nil
+	}
+	return out
+}
+
+// depth counts brackets outside of strings. It need not understand more: what
+// is not JSON is refused later.
+func depth(text []byte) int {
+	level, deepest, quoted := 0, 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted:
+			switch c {
+			case '\\':
+				i++
+			case '"':
+				quoted = false
+			}
+		case c == '"':
+			quoted = true
+		case c == '{' || c == '[':
+			level++
+			deepest = max(deepest, level)
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return deepest
+}
+
+// path turns /message/parts/0/text into message.parts[0].text.
+func path(p jsontext.Pointer) string {
+	var out strings.Builder
+	for token := range p.Tokens() {
+		if _, err := strconv.ParseUint(token, 10, 32); err == nil {
+			out.WriteString("[" + token + "]")
+			continue
+		}
+		if out.Len() > 0 {
+			out.WriteByte('.')
+		}
+		out.WriteString(token)
+	}
+	return out.String()
+}

@@ -1,0 +1,152 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v10
+
+import (
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+)
+
+// DecodeSend reads a SendMessageRequest.
+func DecodeSend(params []byte) (*a2a.SendRequest, error) {
+	d := &decoder{Reader: jsonread.New(params)}
+	s := &a2a.SendRequest{}
+	for f := range d.members() {
+		switch f {
+		case fieldTenant:
+			s.Tenant = d.tenant()
+		case fieldMessage:
+			s.Message = d.message()
+		case fieldConfiguration:
+			d.configuration(s)
+		case fieldMetadata:
+			s.Metadata = d.Object()
+		}
+	}
+	d.required("message", s.Message != nil)
+	return s, d.End()
+}
+
+// DecodeGet reads a GetTaskRequest.
+func DecodeGet(params []byte) (*a2a.GetRequest, error) {
+	p, err := decodeTaskParams(params)
+	return &a2a.GetRequest{TaskID: p.id, HistoryLength: p.historyLength}, err
+}
+
+// DecodeCancel reads a CancelTaskRequest.
+func DecodeCancel(params []byte) (*a2a.CancelRequest, error) {
+	p, err := decodeTaskParams(params)
+	return &a2a.CancelRequest{TaskID: p.id, Metadata: p.metadata}, err
+}
+
+// DecodeSubscribe reads a SubscribeToTaskRequest.
+func DecodeSubscribe(params []byte) (*a2a.SubscribeRequest, error) {
+	p, err := decodeTaskParams(params)
+	return &a2a.SubscribeRequest{TaskID: p.id, HistoryLength: p.historyLength}, err
+}
+
+type taskParams struct {
+	id            string
+	historyLength *int
+	metadata      a2a.Object
+}
+
+func decodeTaskParams(params []byte) (taskParams, error) {
+	d := &decoder{Reader: jsonread.New(params)}
+	var p taskParams
+	for f := range d.members() {
+		switch f {
+		case fieldTenant:
+			d.tenant()
+		case fieldID:
+			p.id = d.id()
+		case fieldHistoryLength:
+			p.historyLength = d.historyLength()
+		case fieldMetadata:
+			p.metadata = d.Object()
+		}
+	}
+	d.required("id", p.id != "")
+	return p, d.End()
+}
+
+// configuration honours an explicit blocking of the release candidate; its
+// absence never means the opposite.
+func (d *decoder) configuration(s *a2a.SendRequest) {
+	for f := range d.members() {
+		switch f {
+		case fieldAcceptedOutputModes:
+			s.AcceptedOutputModes = d.Strings(maxStrings)
+		case fieldReturnImmediately:
+			s.ReturnImmediately = d.Bool()
+		case fieldBlocking:
+			s.ReturnImmediately = !d.Bool()
+		case fieldHistoryLength:
+			s.HistoryLength = d.historyLength()
+		case fieldPushConfig:
+			s.Push = d.pushConfig()
+		}
+	}
+}
+
+func (d *decoder) historyLength() *int {
+	n := d.IntOrText()
+	if n < 0 {
+		d.Fail("must not be negative")
+	}
+	return &n
+}
+
+func (d *decoder) tenant() string {
+	tenant := d.id()
+	if strings.ContainsAny(tenant, `/\`) {
+		d.Fail("must not hold a path separator")
+	}
+	return tenant
+}
+
+// pushConfig reads a TaskPushNotificationConfig, and the nested form of the
+// release candidate.
+func (d *decoder) pushConfig() *a2a.PushConfig {
+	c := &a2a.PushConfig{}
+	d.pushMembers(c)
+	d.required("url", c.URL != "")
+	return c
+}
+
+func (d *decoder) pushMembers(c *a2a.PushConfig) {
+	for f := range d.members() {
+		switch f {
+		case fieldID:
+			c.ID = d.id()
+		case fieldTaskID:
+			c.TaskID = d.id()
+		case fieldURL:
+			c.URL = d.String()
+		case fieldToken:
+			c.Token = d.String()
+		case fieldAuthentication:
+			d.authentication(c)
+		case fieldPushConfig:
+			d.pushMembers(c)
+		}
+	}
+}
+
+func (d *decoder) authentication(c *a2a.PushConfig) {
+	for f := range d.members() {
+		switch f {
+		case fieldScheme:
+			c.Scheme = d.String()
+		case fieldSchemes:
+			if schemes := d.Strings(maxStrings); c.Scheme == "" && len(schemes) > 0 {
+				c.Scheme = schemes[0]
+			}
+		case fieldCredentials:
+			c.Credentials = d.String()
+		}
+	}
+}

@@ -1,0 +1,201 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+)
+
+// serve runs an agent behind the Events backend, the engine and the memory store.
+func serve(t *testing.T, agent http.HandlerFunc) *engine.Engine {
+	t.Helper()
+	server := httptest.NewServer(agent)
+	t.Cleanup(server.Close)
+	b, err := events.New(events.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Drain(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Errorf("Drain() error = %v", err)
+		}
+	})
+	return e
+}
+
+// Each agent is complete: it is a whole answer to a whole turn.
+func TestAgents(t *testing.T) {
+	tests := map[string]struct {
+		contentType string
+		body        string
+		want        string
+	}{
+		"text": {
+			contentType: "text/plain; charset=utf-8",
+			body:        "Grüße",
+			want:        "task:submitted status:working artifact:turn-1=Grüße/last status:completed",
+		},
+		"lines of events": {
+			contentType: "application/x-ndjson",
+			body: `{"kind":"status-update","status":{"state":"working"}}` + "\n" +
+				`{"text":"a"}` + "\n\n" + `{"text":"b"}` + "\n" +
+				`{"kind":"status-update","status":{"state":"completed"},"final":true}` + "\n",
+			want: "task:submitted status:working artifact:turn-1=a artifact:turn-1+b status:completed",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			e := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", tt.contentType)
+				_, _ = io.WriteString(w, tt.body)
+			})
+			stream, err := e.Stream(t.Context(), say("m1", "hi"))
+			if err != nil {
+				t.Fatalf("Stream() error = %v", err)
+			}
+			defer stream.Close()
+			if got := strings.Join(readAll(t, stream), " "); got != tt.want {
+				t.Errorf("stream = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// readAll reads a stream to its end.
+func readAll(t *testing.T, s a2a.Stream) []string {
+	t.Helper()
+	var all []string
+	for {
+		records, err := s.Next(t.Context())
+		for _, r := range records {
+			all = append(all, short(&r.Event))
+		}
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("Next() error = %v after %q", err, all)
+		}
+	}
+}
+
+// One handler plays both sides of a run that waits: the first request keeps its
+// stream open, and the second brings it the answer.
+func TestAgentThatWaitsInPlace(t *testing.T) {
+	answers := make(chan string, 1)
+	e := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("A2A-Turn") == "input" {
+			body, _ := io.ReadAll(r.Body)
+			_, after, _ := strings.Cut(string(body), `"text":"`)
+			word, _, _ := strings.Cut(after, `"`)
+			answers <- word
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		write := func(event string) {
+			_, _ = io.WriteString(w, "data: "+event+"\n\n")
+			_ = http.NewResponseController(w).Flush()
+		}
+		write(`{"kind":"status-update","status":{"state":"input-required","message":{"role":"agent","content":"which?"}},"final":false}`)
+		word := <-answers
+		write(`{"kind":"status-update","status":{"state":"working"},"final":false}`)
+		write(`{"text":"` + word + `"}`)
+	})
+	first, err := e.Stream(t.Context(), say("m1", "hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	records, err := first.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := records[0].Task.ID
+	got := []string{short(&records[0].Event)}
+	for len(got) < 2 {
+		for _, r := range records[1:] {
+			got = append(got, short(&r.Event))
+		}
+		if len(got) < 2 {
+			if records, err = first.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			records = append([]*a2a.Record{nil}, records...)
+		}
+	}
+	event, err := e.Send(t.Context(), to(say("m2", "that"), task))
+	if err != nil || event.Task.Status.State != a2a.StateCompleted || text(event.Task.Artifacts[0].Parts) != "that" {
+		t.Errorf("Send() = %+v, %v", event.Task, err)
+	}
+	got = append(got, readAll(t, first)...)
+	const want = "task:submitted status:input-required(which?)/paused status:working status:working artifact:turn-1=that status:completed"
+	if s := strings.Join(got, " "); s != want {
+		t.Errorf("stream = %q\n    want %q", s, want)
+	}
+}
+
+func TestCancelClosesTheRequestToTheAgent(t *testing.T) {
+	closed := make(chan struct{})
+	e := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, "a")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(closed)
+	})
+	stream, err := e.Stream(t.Context(), say("m1", "hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	records, err := stream.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := e.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: records[0].Task.ID})
+	if err != nil || task.Status.State != a2a.StateCanceled {
+		t.Errorf("Cancel() = %v, %v", task, err)
+	}
+	<-closed
+	if got := readAll(t, stream); got[len(got)-1] != "status:canceled" {
+		t.Errorf("stream ends with %q", got)
+	}
+}
+
+// A stream that breaks off while the agent waits leaves the task waiting.
+func TestBrokenStreamOfAPausedTask(t *testing.T) {
+	e := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	event, err := e.Send(t.Context(), say("m1", "hi"))
+	if err != nil || event.Task.Status.State != a2a.StateInputRequired {
+		t.Fatalf("Send() = %+v, %v", event.Task, err)
+	}
+	if err := e.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	task, err := e.Get(t.Context(), &a2a.GetRequest{Owner: "owner", TaskID: event.Task.ID})
+	if err != nil || task.Status.State != a2a.StateInputRequired {
+		t.Errorf("Get() = %+v, %v", task, err)
+	}
+}

@@ -1,0 +1,80 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+)
+
+func TestCancelEndsTheRunAndTheTaskAtOnce(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		s := b.send(say("m", "hi"))
+		r := b.stream(say("m2", "other"))
+		c, other := b.call(), b.call()
+		c.must(chunk("x"))
+		other.must(chunk("x"))
+		task, err := b.cancel(c.TaskID)
+		if err != nil || task.Status.State != a2a.StateCanceled {
+			t.Fatalf("Cancel() = %v, %v", task, err)
+		}
+		<-c.ctx.Done()
+		if got := s.result(); got != "task:canceled" {
+			t.Errorf("Send() = %s", got)
+		}
+		r.want(t, "task:submitted status:working artifact:turn-1+x")
+		if err := c.says(status(a2a.StateCompleted)); err == nil {
+			t.Error("the agent may speak after the end")
+		}
+		b.wantState(c.TaskID, a2a.StateCanceled)
+		if _, err := b.cancel(c.TaskID); reason(err) != string(a2a.ReasonTaskNotCancelable) {
+			t.Errorf("second Cancel() error = %v", err)
+		}
+	})
+}
+
+func TestCancelOfATerminalTask(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(say("m", "hi"))
+		c := b.call()
+		c.finishes(status(a2a.StateCompleted))
+		if _, err := b.cancel(c.TaskID); reason(err) != string(a2a.ReasonTaskNotCancelable) {
+			t.Errorf("Cancel() error = %v", err)
+		}
+		if _, err := b.cancel("none"); reason(err) != string(a2a.ReasonTaskNotFound) {
+			t.Errorf("Cancel() of nothing: error = %v", err)
+		}
+		b.wantState(c.TaskID, a2a.StateCompleted)
+	})
+}
+
+func TestPausedTaskIsCanceledWithoutACall(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(say("m", "hi"))
+		c := b.call()
+		c.must(status(a2a.StateInputRequired))
+		c.ends(nil)
+		if task, err := b.cancel(c.TaskID); err != nil || task.Status.State != a2a.StateCanceled {
+			t.Errorf("Cancel() = %v, %v", task, err)
+		}
+		b.noCall()
+	})
+}
+
+func TestCancelRefusesWhatWaits(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(say("m", "hi"))
+		c := b.call()
+		c.must(status(a2a.StateWorking))
+		waiting := b.send(to(say("m2", "more"), c.TaskID))
+		if _, err := b.cancel(c.TaskID); err != nil {
+			t.Fatal(err)
+		}
+		if got := waiting.result(); got != string(a2a.ReasonUnsupportedOperation) {
+			t.Errorf("waiting Send() = %s", got)
+		}
+	})
+}

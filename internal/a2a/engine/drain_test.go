@@ -1,0 +1,123 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+)
+
+// drain starts to drain with a time limit.
+func (b *bench) drain(limit time.Duration) (done chan error) {
+	done = make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(b.t.Context(), limit)
+		defer cancel()
+		done <- b.Drain(ctx)
+	}()
+	synctest.Wait()
+	return done
+}
+
+func TestDrainLetsTurnsEnd(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		s := b.send(say("m", "hi"))
+		c := b.call()
+		c.must(status(a2a.StateWorking))
+		waiting := b.send(to(say("m2", "more"), c.TaskID))
+		done := b.drain(time.Minute)
+		if got := b.send(say("m3", "hi")).result(); got != string(a2a.ReasonUnavailable) {
+			t.Errorf("Send() while draining = %s", got)
+		}
+		if got := waiting.result(); got != string(a2a.ReasonUnavailable) {
+			t.Errorf("waiting Send() = %s", got)
+		}
+		again := b.drain(time.Minute)
+		time.Sleep(30 * time.Second)
+		if len(done) != 0 || b.Running() != 1 {
+			t.Fatalf("Drain() returned with %d turns running", b.Running())
+		}
+		c.finishes(status(a2a.StateCompleted))
+		if err := errors.Join(<-done, <-again); err != nil {
+			t.Errorf("Drain() error = %v", err)
+		}
+		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+		b.wantState(c.TaskID, a2a.StateCompleted)
+	})
+}
+
+func TestDrainFailsWhatRunsTooLong(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		r := b.stream(say("m", "hi"))
+		silent := b.stream(say("m2", "hi"))
+		c, other := b.call(), b.call()
+		if text(c.Message.Parts) != "hi" {
+			t.Fatal("no message")
+		}
+		c.must(chunk("x"))
+		done := b.drain(500 * time.Millisecond)
+		time.Sleep(time.Second)
+		if err := <-done; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Drain() error = %v, want DeadlineExceeded", err)
+		}
+		<-c.ctx.Done()
+		<-other.ctx.Done()
+		const reason = "status:failed(The agent was shut down before it finished) EOF"
+		r.want(t, "task:submitted status:working artifact:turn-1+x "+reason)
+		silent.want(t, "task:submitted "+reason)
+	})
+}
+
+func TestDrainEndsStreamsSoThatTheyCanBeResumed(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		ended := b.stream(say("m1", "hi"))
+		c := b.call()
+		c.must(status(a2a.StateAuthRequired))
+		c.ends(nil)
+		done := b.drain(time.Minute)
+		if err := <-done; err != nil {
+			t.Errorf("Drain() error = %v", err)
+		}
+		ended.want(t, "task:submitted status:auth-required server is shutting down")
+		b.subscribe(c.TaskID, nil).want(t, "task:auth-required server is shutting down")
+		b.wantState(c.TaskID, a2a.StateAuthRequired)
+	})
+}
+
+func TestDrainLetsGoOfRunsThatWaitForTheirClient(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(say("m1", "hi"))
+		waits := b.call()
+		waits.must(paused(a2a.StateInputRequired))
+		b.send(say("m2", "hi"))
+		pausesLater := b.call()
+		pausesLater.must(status(a2a.StateWorking))
+		done := b.drain(time.Minute)
+		<-waits.ctx.Done()
+		pausesLater.finishes(paused(a2a.StateInputRequired))
+		if err := <-done; err != nil {
+			t.Errorf("Drain() error = %v", err)
+		}
+		b.wantState(waits.TaskID, a2a.StateInputRequired)
+		b.wantState(pausesLater.TaskID, a2a.StateInputRequired)
+	})
+}
+
+func TestDrainOfAnIdleEngine(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		for range 2 {
+			if err := b.Drain(t.Context()); err != nil {
+				t.Errorf("Drain() error = %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,214 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine runs turns and owns tasks. It implements a2a.Handler.
+//
+// Everything that happens to a task passes through one append path, under the
+// task's lock: validate, append to the log, publish. A task belongs to the
+// engine and not to a connection: a client that leaves changes nothing.
+//
+// The engine knows no transport, no encoding and no protocol version, and it
+// learns who owns what from its caller. docs/concurrency.md lists its
+// goroutines and locks.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// Engine implements a2a.Handler.
+type Engine struct {
+	options Options
+	recent  *idempotency
+
+	draining atomic.Bool
+	// turns counts what MaxRunning bounds. A turn is over when its outcome is
+	// known; its goroutine, which runs counts, may take a moment longer.
+	turns atomic.Int64
+	// idle closes when the engine drains and no turn runs; drained when it is
+	// done with it.
+	idle, drained chan struct{}
+	drainedOnce   sync.Once
+
+	// waitingBytes is what the messages hold that wait for their tasks. They are
+	// in no log yet, so the store does not count them.
+	waitingBytes atomic.Int64
+
+	mu sync.Mutex
+	// tasks are those that a run or a call is busy with.
+	tasks map[store.Key]*task
+	runs  int
+}
+
+var _ a2a.Handler = (*Engine)(nil)
+
+// New returns an engine.
+func New(options Options) (*Engine, error) {
+	if options.Store == nil || options.Backend == nil {
+		return nil, errors.New("engine needs a store and a backend")
+	}
+	options.setDefaults()
+	return &Engine{
+		options: options,
+		recent:  newIdempotency(options.IdempotencyWindow, options.MaxIdempotent),
+		idle:    make(chan struct{}),
+		drained: make(chan struct{}),
+		tasks:   map[store.Key]*task{},
+	}, nil
+}
+
+// Running returns the number of turns that run.
+func (e *Engine) Running() int { return int(e.turns.Load()) }
+
+// Get implements a2a.Handler.
+func (e *Engine) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
+	log, err := e.open(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
+	if err != nil {
+		return nil, err
+	}
+	return snapshot(ctx, log, r.TaskID, r.HistoryLength)
+}
+
+func (e *Engine) open(ctx context.Context, k store.Key) (store.Log, error) {
+	log, err := e.options.Store.Open(ctx, k)
+	if err != nil {
+		return nil, storeError("open task", k.TaskID, err)
+	}
+	return log, nil
+}
+
+func snapshot(ctx context.Context, log store.Log, id string, history *int) (*a2a.Task, error) {
+	record, err := log.Snapshot(ctx)
+	if err != nil {
+		return nil, storeError("read task", id, err)
+	}
+	return record.Task.WithHistory(history), nil
+}
+
+// storeError tells a client what it may know.
+func storeError(doing, id string, err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return a2a.TaskNotFound(id)
+	case errors.Is(err, store.ErrFull):
+		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many unfinished tasks"}
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}
+
+// acquire returns the engine's hold on a task that exists. It is released by
+// release.
+func (e *Engine) acquire(ctx context.Context, k store.Key) (*task, error) {
+	e.mu.Lock()
+	if t := e.tasks[k]; t != nil {
+		t.holds++
+		e.mu.Unlock()
+		return t, nil
+	}
+	e.mu.Unlock()
+	log, err := e.open(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.tasks[k]
+	if t == nil {
+		t = &task{engine: e, key: k, log: log}
+		e.tasks[k] = t
+	}
+	t.holds++
+	return t, nil
+}
+
+func (e *Engine) release(t *task) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.releaseLocked(t)
+}
+
+func (e *Engine) releaseLocked(t *task) {
+	t.holds--
+	if t.holds == 0 {
+		delete(e.tasks, t.key)
+	}
+}
+
+// hire counts a run of a task, which it holds. Only a run that a new message
+// asks for can be refused.
+func (e *Engine) hire(t *task, refusable bool) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if refusable {
+		if e.draining.Load() {
+			return errUnavailable()
+		}
+		if e.turns.Load() >= int64(e.options.MaxRunning) {
+			return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many turns are running"}
+		}
+	}
+	e.turns.Add(1)
+	e.runs++
+	t.holds++
+	e.tasks[t.key] = t
+	return nil
+}
+
+// leave frees a turn's place for another. It does not wait for a lock: a client
+// that has its answer may ask again at once.
+func (e *Engine) leave(r *run) {
+	if !r.left {
+		r.left = true
+		e.turns.Add(-1)
+	}
+}
+
+// maxWaitingBytes bounds all messages that wait, of all tasks.
+const maxWaitingBytes = 32 << 20
+
+// keep takes room for a message that waits, and reports whether there was
+// enough; free gives it back.
+func (e *Engine) keep(tn *turn) bool {
+	size := int64(tn.message.Size())
+	if e.waitingBytes.Add(size) <= maxWaitingBytes {
+		return true
+	}
+	e.waitingBytes.Add(-size)
+	return false
+}
+
+func (e *Engine) free(tn *turn) { e.waitingBytes.Add(-int64(tn.message.Size())) }
+
+// dismiss is the end of a run that has left.
+func (e *Engine) dismiss(t *task) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.releaseLocked(t)
+	e.runs--
+	if e.runs == 0 && e.draining.Load() {
+		e.closeIdle()
+	}
+}
+
+// unhire takes back what hire did.
+func (e *Engine) unhire(t *task) {
+	e.turns.Add(-1)
+	e.dismiss(t)
+}
+
+// closeIdle needs mu.
+func (e *Engine) closeIdle() {
+	select {
+	case <-e.idle:
+	default:
+		close(e.idle)
+	}
+}

@@ -1,0 +1,41 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// Why a run's context ends. The log says it to clients before.
+var (
+	errCanceled   = errors.New("task was canceled")
+	errDrained    = errors.New("server is shutting down")
+	errSuperseded = errors.New("a later run took over")
+)
+
+func errUnavailable() error {
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down"}
+}
+
+func errTerminal(id string) *a2a.Error {
+	return &a2a.Error{
+		Reason:  a2a.ReasonUnsupportedOperation,
+		Message: "Task is in a terminal state and takes no more messages",
+		TaskID:  id,
+	}
+}
+
+func errNotCancelable(id string) *a2a.Error {
+	return &a2a.Error{Reason: a2a.ReasonTaskNotCancelable, Message: "Task cannot be canceled", TaskID: id}
+}
+
+func errTooManyWaiting(id string) *a2a.Error {
+	return &a2a.Error{
+		Reason:  a2a.ReasonResourceExhausted,
+		Message: "Too many messages wait for this task",
+		TaskID:  id,
+	}
+}

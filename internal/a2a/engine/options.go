@@ -1,0 +1,85 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// Options are what an engine works with. Zero means the default.
+type Options struct {
+	// Store and Backend are required.
+	Store   store.Store
+	Backend backend.Backend
+	// MaxRunning bounds the turns that run, 256 by default.
+	MaxRunning int
+	// MaxWaiting bounds the messages that wait for one task, 8 by default.
+	MaxWaiting int
+	// DecideAfter is how long a turn may be silent before it becomes a task,
+	// 1 s by default.
+	DecideAfter time.Duration
+	// BlockingCap bounds how long Send waits, 5 min by default; it then answers
+	// with the task as it is.
+	BlockingCap time.Duration
+	// IdempotencyWindow is how long a messageId is known, 60 s by default, and
+	// MaxIdempotent how many are, 4,096 by default.
+	IdempotencyWindow time.Duration
+	MaxIdempotent     int
+	// InputGrace is how long a run that paused may take to end before it is
+	// taken to wait for its input, 100 ms by default. A run that said that it
+	// waits is given none.
+	InputGrace time.Duration
+	// Observer counts; nil for none.
+	Observer Observer
+	// Log is told of failures that are not the client's, nor the agent's.
+	Log *slog.Logger
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Observer is told what happens, for metrics. Its methods must not block.
+type Observer interface {
+	// TurnStarted and TurnEnded enclose a turn. A turn that was answered
+	// without a task counts as completed.
+	TurnStarted()
+	TurnEnded(state a2a.State, took time.Duration)
+	// Appended counts events that went into a log.
+	Appended(events int)
+}
+
+func (o *Options) setDefaults() {
+	setDefault(&o.MaxRunning, 256)
+	setDefault(&o.MaxWaiting, 8)
+	setDefault(&o.DecideAfter, time.Second)
+	setDefault(&o.BlockingCap, 5*time.Minute)
+	setDefault(&o.IdempotencyWindow, time.Minute)
+	setDefault(&o.MaxIdempotent, 4096)
+	setDefault(&o.InputGrace, 100*time.Millisecond)
+	if o.Observer == nil {
+		o.Observer = unobserved{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now //nolint:forbidigo // the default of an injected clock
+	}
+}
+
+func setDefault[T int | time.Duration](v *T, to T) {
+	if *v <= 0 {
+		*v = to
+	}
+}
+
+type unobserved struct{}
+
+func (unobserved) TurnStarted()                       {}
+func (unobserved) TurnEnded(a2a.State, time.Duration) {}
+func (unobserved) Appended(int)                       {}

@@ -1,0 +1,213 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+)
+
+// whim is an agent that does what its seed says, at times that its seed says.
+type whim struct{ seed uint64 }
+
+func (w whim) Run(ctx context.Context, _ *backend.Turn, emit backend.Emit) error {
+	r := rand.New(rand.NewPCG(w.seed, 1))
+	for range r.IntN(6) {
+		if err := pause(ctx, r); err != nil {
+			return err
+		}
+		if err := emit([]a2a.Event{chunk("x"), chunk("y")}); err != nil {
+			return err
+		}
+	}
+	if err := pause(ctx, r); err != nil {
+		return err
+	}
+	switch r.IntN(5) {
+	case 0:
+		return backend.Failed("timed out", nil)
+	case 1:
+		return emit([]a2a.Event{status(a2a.StateCompleted), status(a2a.StateFailed)})
+	case 2:
+		return emit([]a2a.Event{status(a2a.StateInputRequired)})
+	case 3:
+		<-ctx.Done()
+		return context.Cause(ctx)
+	default:
+		return nil
+	}
+}
+
+// pause takes a whole number of milliseconds, so that much happens at once.
+func pause(ctx context.Context, r *rand.Rand) error {
+	timer := time.NewTimer(time.Duration(r.IntN(4)) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Whatever cancels, finishes, times out, leaves or shuts down at the same
+// moment: every subscriber sees the same numbers in order, and a task has one
+// terminal state, which is its last event.
+func TestSchedules(t *testing.T) {
+	schedules := 10_000
+	if testing.Short() {
+		schedules = 500
+	}
+	const each = 100
+	for seed := 0; seed < schedules; seed += each {
+		synctest.Test(t, func(t *testing.T) {
+			for i := range each {
+				schedule(t, uint64(seed+i))
+			}
+		})
+	}
+}
+
+func schedule(t *testing.T, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 2))
+	tasks := memory.New(memory.Options{})
+	e, err := engine.New(engine.Options{
+		Store: tasks, Backend: whim{seed}, DecideAfter: 2 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := say("m", "hi")
+	request.ReturnImmediately = true
+	event, err := e.Send(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := event.Task.ID
+	var wg sync.WaitGroup
+	logs := make([][]string, 3)
+	for i := range logs {
+		leaves := time.Duration(r.IntN(12)) * time.Millisecond * time.Duration(i)
+		wg.Go(func() { logs[i] = watch(t, e, id, leaves) })
+	}
+	for range 2 {
+		at := time.Duration(r.IntN(14)) * time.Millisecond
+		wg.Go(func() {
+			time.Sleep(at)
+			_, _ = e.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: id})
+		})
+	}
+	at := time.Duration(r.IntN(14)) * time.Millisecond
+	wg.Go(func() {
+		time.Sleep(at)
+		_, _ = e.Send(t.Context(), to(say("m2", "more"), id))
+	})
+	time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
+	limit, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(10))*time.Millisecond)
+	_ = e.Drain(limit)
+	cancel()
+	wg.Wait()
+	if e.Running() != 0 {
+		t.Errorf("seed %d: %d turns run after the drain", seed, e.Running())
+	}
+	whole := readLog(t, tasks, id)
+	for i, log := range logs {
+		for n, s := range log {
+			if n >= len(whole) || whole[n] != s {
+				t.Fatalf("seed %d: subscriber %d saw %q\nof %q", seed, i, log, whole)
+			}
+		}
+	}
+	task, err := e.Get(t.Context(), &a2a.GetRequest{Owner: "owner", TaskID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state := task.Status.State; !state.Terminal() && !state.Interrupted() {
+		t.Errorf("seed %d: task is left %s", seed, state)
+	}
+}
+
+// readLog returns all that a subscriber may see of a log, and checks that
+// nothing follows a terminal state.
+func readLog(t *testing.T, s store.Store, id string) []string {
+	l, err := s.Open(t.Context(), store.Key{Owner: "owner", TaskID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := l.Read(t.Context(), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log []string
+	ended := false
+	for _, r := range records {
+		if ended {
+			t.Errorf("record %d follows a terminal state", r.Seq)
+		}
+		ended = r.Status != nil && r.Status.Status.State.Terminal()
+		if r.Message == nil {
+			log = append(log, fmt.Sprint(r.Seq, short(&r.Event)))
+		}
+	}
+	return log
+}
+
+func watch(t *testing.T, e *engine.Engine, id string, leaves time.Duration) []string {
+	first := uint64(0)
+	return watchFrom(t, e, id, &first, leaves)
+}
+
+// watchFrom reads a task's log and checks that nothing follows the end. With
+// leaves it leaves then, and comes back where it was.
+func watchFrom(t *testing.T, e *engine.Engine, id string, after *uint64, leaves time.Duration) []string {
+	var log []string
+	ended := false
+	read := func(ctx context.Context) error {
+		s, err := e.Subscribe(ctx, &a2a.SubscribeRequest{Owner: "owner", TaskID: id, After: after})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		for {
+			records, err := s.Next(ctx)
+			if err != nil {
+				return err
+			}
+			for _, r := range records {
+				if r.Seq <= *after || ended {
+					t.Errorf("record %d after %d, ended %t", r.Seq, *after, ended)
+				}
+				*after = r.Seq
+				ended = r.Status != nil && r.Status.Status.State.Terminal()
+				log = append(log, fmt.Sprint(r.Seq, short(&r.Event)))
+			}
+		}
+	}
+	if leaves > 0 {
+		ctx, cancel := context.WithTimeout(t.Context(), leaves)
+		err := read(ctx)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return log
+		}
+	}
+	if err := read(t.Context()); !errors.Is(err, io.EOF) && !errors.Is(err, a2a.ErrDraining) {
+		t.Errorf("Next() error = %v", err)
+	}
+	return log
+}

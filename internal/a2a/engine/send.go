@@ -1,0 +1,137 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// Send implements a2a.Handler.
+func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
+	tn := e.submit(ctx, r)
+	if err := tn.wait(ctx); err != nil {
+		return a2a.Event{}, err
+	}
+	if tn.answer != nil {
+		return tn.answer.Event, nil
+	}
+	if !r.ReturnImmediately {
+		if err := e.settled(ctx, tn); err != nil {
+			return a2a.Event{}, err
+		}
+	}
+	t, err := snapshot(ctx, tn.log, tn.taskID, r.HistoryLength)
+	if err != nil {
+		return a2a.Event{}, err
+	}
+	return a2a.Event{Task: t}, nil
+}
+
+// settled waits for the task to stop, or for the patience of proxies to end.
+func (e *Engine) settled(ctx context.Context, tn *turn) error {
+	capped := time.NewTimer(e.options.BlockingCap)
+	defer capped.Stop()
+	select {
+	case <-tn.settled:
+		return nil
+	case <-capped.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Stream implements a2a.Handler.
+func (e *Engine) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
+	tn := e.submit(ctx, r)
+	if err := tn.wait(ctx); err != nil {
+		return nil, err
+	}
+	if tn.answer != nil {
+		return &answer{record: tn.answer}, nil
+	}
+	return e.follow(tn.log, withHistory(tn.opening, r.HistoryLength), tn.opening.Seq, closesSend), nil
+}
+
+// submit brings a message on its way, or joins the turn of the same message.
+// What becomes of it is told by the turn.
+func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
+	if e.draining.Load() {
+		tn := newTurn(r)
+		tn.refuse(errUnavailable())
+		return tn
+	}
+	tn, joined := e.recent.join(r, e.options.Now())
+	if joined {
+		return tn
+	}
+	if err := e.place(ctx, tn); err != nil {
+		e.recent.forget(tn)
+		tn.refuse(err)
+	}
+	return tn
+}
+
+// place completes the message and gives its turn to a task. Ids are filled in
+// on a copy: the request is its caller's.
+func (e *Engine) place(ctx context.Context, tn *turn) error {
+	m := *tn.request.Message
+	tn.message = &m
+	// Whatever a client calls itself: the agent must not be shown its words as
+	// the agent's own, and turns are counted by them.
+	m.Role = a2a.RoleUser
+	if m.ID == "" {
+		m.ID = newID()
+	}
+	if m.TaskID == "" {
+		return e.start(ctx, tn)
+	}
+	tn.taskID = m.TaskID
+	t, err := e.acquire(ctx, store.Key{Owner: tn.request.Owner, TaskID: m.TaskID})
+	if err != nil {
+		return err
+	}
+	defer e.release(t)
+	return t.accept(ctx, tn)
+}
+
+// start gives a turn to a task that does not exist yet, and will not if the
+// agent answers without one.
+func (e *Engine) start(ctx context.Context, tn *turn) error {
+	m := tn.message
+	m.TaskID = newID()
+	tn.taskID = m.TaskID
+	if tn.fresh = m.ContextID == ""; tn.fresh {
+		m.ContextID = newID()
+	}
+	t := &task{
+		engine: e, key: store.Key{Owner: tn.request.Owner, TaskID: m.TaskID},
+		contextID: m.ContextID, loaded: true,
+	}
+	// From the moment it is hired, Drain must find a run.
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := e.hire(t, true); err != nil {
+		return err
+	}
+	t.turns++
+	tn.number = t.turns
+	if tn.request.ReturnImmediately {
+		if err := t.create(ctx, tn); err != nil {
+			e.unhire(t)
+			return err
+		}
+	}
+	t.launch(ctx, tn)
+	return nil
+}
+
+// newID returns an id that sorts by its time.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -1,0 +1,395 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+)
+
+func TestTaskOrMessageIsDecidedAtTheFirstEvent(t *testing.T) {
+	tests := map[string]struct {
+		first      a2a.Event
+		want, then string
+	}{
+		"message":  {message("hello"), "message:hello EOF", "message:hello EOF"},
+		"status":   {status(a2a.StateWorking), "task:submitted status:working", "task:submitted status:working status:completed EOF"},
+		"artifact": {chunk("x"), "task:submitted status:working artifact:turn-1+x", "task:submitted status:working artifact:turn-1+x status:completed EOF"},
+		"task":     {a2a.Event{Task: &a2a.Task{Status: a2a.Status{State: a2a.StateSubmitted}}}, "task:submitted", "task:submitted status:completed EOF"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			play(t, engine.Options{}, func(t *testing.T, b *bench) {
+				r := b.stream(say("m", "hi"))
+				c := b.call()
+				r.want(t, "")
+				if err := c.says(tt.first); (tt.first.Message != nil) != errors.Is(err, backend.ErrEnded) {
+					t.Errorf("emit() error = %v", err)
+				}
+				r.want(t, tt.want)
+				c.ends(nil)
+				r.want(t, tt.then)
+			})
+		})
+	}
+}
+
+func TestSilentTurnBecomesATaskAfterASecond(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		r := b.stream(say("m", "hi"))
+		c := b.call()
+		time.Sleep(999 * time.Millisecond)
+		r.want(t, "")
+		time.Sleep(time.Millisecond)
+		r.want(t, "task:submitted status:working")
+		c.must(message("late"))
+		r.want(t, "task:submitted status:working status:working(late)")
+		c.ends(nil)
+		r.want(t, "task:submitted status:working status:working(late) status:completed(late) EOF")
+		task := b.task(c.TaskID)
+		if len(task.History) != 1 || text(task.Status.Message.Parts) != "late" {
+			t.Errorf("history has %d messages, status message %v; the last word belongs to the status alone", len(task.History), task.Status.Message)
+		}
+	})
+}
+
+func TestReturnImmediatelyMakesATaskAtOnce(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		request := say("m", "hi")
+		request.ReturnImmediately = true
+		s := b.send(request)
+		if got := s.result(); got != "task:submitted" {
+			t.Fatalf("Send() = %s, want task:submitted", got)
+		}
+		c := b.call()
+		c.must(message("answer"))
+		c.ends(nil)
+		b.wantState(s.event.Task.ID, a2a.StateCompleted)
+	})
+}
+
+func TestSendReturnsOnTerminalOrInterrupted(t *testing.T) {
+	for _, state := range []a2a.State{
+		a2a.StateCompleted, a2a.StateFailed, a2a.StateRejected, a2a.StateCanceled,
+		a2a.StateInputRequired, a2a.StateAuthRequired,
+	} {
+		t.Run(state.String(), func(t *testing.T) {
+			play(t, engine.Options{}, func(t *testing.T, b *bench) {
+				s := b.send(say("m", "hi"))
+				c := b.call()
+				c.must(status(a2a.StateWorking), chunk("x"))
+				if !s.pending() {
+					t.Fatalf("Send() = %s while the task works", s.result())
+				}
+				_ = c.says(status(state))
+				if got := s.result(); got != "task:"+state.String() {
+					t.Errorf("Send() = %s", got)
+				}
+			})
+		})
+	}
+}
+
+func TestEmptyAnswerCompletes(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		r := b.stream(say("m", "hi"))
+		b.call().ends(nil)
+		r.want(t, "task:submitted status:completed EOF")
+	})
+}
+
+func TestFailureOfTheAgentIsTold(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want string
+	}{
+		"failed":   {backend.Failed("It broke", errors.New("secret")), "task:submitted status:failed(It broke) EOF"},
+		"rejected": {backend.Rejected("It would not"), "task:submitted status:rejected(It would not) EOF"},
+		"unknown":  {errors.New("secret"), "task:submitted status:failed(The agent could not be run) EOF"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			play(t, engine.Options{}, func(t *testing.T, b *bench) {
+				r := b.stream(say("m", "hi"))
+				b.call().ends(tt.err)
+				r.want(t, tt.want)
+			})
+		})
+	}
+}
+
+func TestSendIsCappedAtFiveMinutes(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		s := b.send(say("m", "hi"))
+		b.call()
+		time.Sleep(5*time.Minute - time.Second)
+		if !s.pending() {
+			t.Fatal("Send() returned early")
+		}
+		time.Sleep(2 * time.Second)
+		if got := s.result(); got != "task:working" {
+			t.Errorf("Send() = %s, want the task as it is", got)
+		}
+	})
+}
+
+func TestClientThatLeavesChangesNothing(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		ctx, leave := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := b.Send(ctx, say("m", "hi"))
+			done <- err
+		}()
+		c := b.call()
+		r := b.stream(say("m", "hi"))
+		leave()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Send() error = %v, want Canceled", err)
+		}
+		c.must(chunk("x"))
+		r.want(t, "task:submitted status:working artifact:turn-1+x")
+		r.cancel()
+		c.must(chunk("y"))
+		c.ends(nil)
+		b.wantState(c.TaskID, a2a.StateCompleted)
+		if got := text(b.task(c.TaskID).Artifacts[0].Parts); got != "xy" {
+			t.Errorf("artifact = %q, want xy", got)
+		}
+	})
+}
+
+func TestContextIsKeptOrMade(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		request := say("m", "hi")
+		request.Message.ContextID = "mine"
+		b.send(request)
+		c := b.call()
+		if c.ContextID != "mine" || c.Message.ContextID != "mine" {
+			t.Errorf("context = %q and %q, want the client's", c.ContextID, c.Message.ContextID)
+		}
+		if request.Message.TaskID != "" {
+			t.Error("the caller's message was changed")
+		}
+		b.send(say("m2", "hi"))
+		if c := b.call(); uuid.MustParse(c.ContextID).Version() != 7 || uuid.MustParse(c.TaskID).Version() != 7 {
+			t.Errorf("ids %q and %q are not of version 7", c.ContextID, c.TaskID)
+		}
+	})
+}
+
+func TestMessagesToTasksThatCannotTakeThem(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(say("m", "hi"))
+		c := b.call()
+		c.must(status(a2a.StateWorking))
+		wrongContext := to(say("m2", "x"), c.TaskID)
+		wrongContext.Message.ContextID = "other"
+		wrongOwner := to(say("m3", "x"), c.TaskID)
+		wrongOwner.Owner = "somebody else"
+		tests := map[string]struct {
+			request *a2a.SendRequest
+			want    *a2a.Error
+		}{
+			"unknown task": {to(say("m4", "x"), "none"), a2a.TaskNotFound("none")},
+			"other owner":  {wrongOwner, a2a.TaskNotFound(c.TaskID)},
+			"other context": {wrongContext, &a2a.Error{
+				Reason: a2a.ReasonInvalidParams, Message: "is not the context of the task",
+				Field: "message.contextId", TaskID: c.TaskID,
+			}},
+		}
+		for name, tt := range tests {
+			s := b.send(tt.request)
+			if diff := cmp.Diff(error(tt.want), s.err); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+		c.finishes(status(a2a.StateCompleted))
+		if got := b.send(to(say("m5", "x"), c.TaskID)).result(); got != string(a2a.ReasonUnsupportedOperation) {
+			t.Errorf("message to a terminal task: %s", got)
+		}
+		b.noCall()
+	})
+}
+
+func TestHistory(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		first := b.send(say("m1", "one"))
+		c := b.call()
+		c.must(status(a2a.StateWorking, "thinking"), status(a2a.StateWorking), status(a2a.StateInputRequired, "which?"))
+		c.ends(nil)
+		if first.pending() {
+			t.Fatal("Send() is pending")
+		}
+		b.send(to(say("m2", "two"), c.TaskID))
+		c = b.call()
+		if c.Task.Status.State != a2a.StateInputRequired || len(c.Task.History) != 2 {
+			t.Errorf("the agent sees a task that is %s with %d messages, want it without the new message", c.Task.Status.State, len(c.Task.History))
+		}
+		if c.Number != 2 {
+			t.Errorf("turn is number %d, want 2", c.Number)
+		}
+		c.finishes(status(a2a.StateCompleted, "done"))
+		var got []string
+		task := b.task(c.TaskID)
+		for _, m := range task.History {
+			got = append(got, text(m.Parts))
+		}
+		if diff := cmp.Diff([]string{"one", "thinking", "which?", "two"}, got); diff != "" {
+			t.Errorf("history (-want +got):\n%s", diff)
+		}
+		if text(task.Status.Message.Parts) != "done" {
+			t.Errorf("status message = %v", task.Status.Message)
+		}
+		for length, want := range map[int]int{0: 0, 1: 1, 3: 3, 4: 4, 100: 4} {
+			task, err := b.Get(t.Context(), &a2a.GetRequest{Owner: "owner", TaskID: c.TaskID, HistoryLength: &length})
+			if err != nil || len(task.History) != want || want > 0 && task.History[want-1].ID != b.task(c.TaskID).History[3].ID {
+				t.Errorf("Get() with %d = %d messages, %v, want the newest %d", length, len(task.History), err, want)
+			}
+		}
+	})
+}
+
+func TestAgentLearnsWhatWasSaidInTheContext(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		inContext := func(id, words string) *a2a.SendRequest {
+			r := say(id, words)
+			r.Message.ContextID = "c"
+			return r
+		}
+		b.send(inContext("m1", "one"))
+		c := b.call()
+		_ = c.says(message("direct answer"))
+		c.ends(nil)
+		b.send(inContext("m2", "two"))
+		c = b.call()
+		reference := c.TaskID
+		c.must(chunk("streamed "), chunk("answer"))
+		c.ends(nil)
+		other := say("m3", "elsewhere")
+		other.Owner, other.Message.ContextID = "somebody else", "c"
+		b.send(other)
+		if c := b.call(); len(c.History) != 0 {
+			t.Errorf("another owner's agent is told %d messages", len(c.History))
+		}
+		last := inContext("m4", "three")
+		last.Message.ReferenceTasks = []string{reference, "none"}
+		b.send(last)
+		c = b.call()
+		var got []string
+		for _, m := range c.History {
+			got = append(got, text(m.Parts))
+		}
+		if diff := cmp.Diff([]string{"one", "direct answer", "two", "streamed answer"}, got); diff != "" {
+			t.Errorf("history (-want +got):\n%s", diff)
+		}
+		if len(c.References) != 1 || c.References[0].ID != reference {
+			t.Errorf("references = %v, want the task that exists", c.References)
+		}
+	})
+}
+
+func TestOfAnAgentsTaskOnlyStateArtifactsAndMetadataCount(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		r := b.stream(say("m", "hi"))
+		c := b.call()
+		_ = c.says(a2a.Event{Task: &a2a.Task{
+			ID: "its own", ContextID: "its own",
+			Status:    a2a.Status{State: a2a.StateCompleted},
+			Artifacts: []a2a.Artifact{{ID: "a", Parts: []a2a.Part{a2a.TextPart("x")}}},
+			History:   []*a2a.Message{{ID: "its own"}},
+			Metadata:  a2a.Object(`{"k":1}`),
+		}})
+		r.want(t, "task:submitted status:working artifact:a=x/last status:completed EOF")
+		task := b.task(c.TaskID)
+		if task.ContextID != c.ContextID || len(task.History) != 1 || string(task.Metadata) != `{"k":1}` {
+			t.Errorf("task = %+v", task)
+		}
+	})
+}
+
+func TestRunningTurnsAreBounded(t *testing.T) {
+	play(t, engine.Options{MaxRunning: 2}, func(t *testing.T, b *bench) {
+		b.send(say("m1", "x"))
+		b.send(say("m2", "x"))
+		if got := b.send(say("m3", "x")).result(); got != string(a2a.ReasonResourceExhausted) {
+			t.Errorf("third Send() = %s", got)
+		}
+		if got := b.Running(); got != 2 {
+			t.Errorf("Running() = %d, want 2", got)
+		}
+		b.call().ends(nil)
+		if s := b.send(say("m3", "x")); !s.pending() {
+			t.Errorf("Send() = %s after a turn ended", s.result())
+		}
+		synctest.Wait()
+	})
+}
+
+// agents are backends that end a turn in each of the ways there are.
+var agents = map[string]backendFunc{
+	"message":        func(emit backend.Emit) error { return emit([]a2a.Event{message("x")}) },
+	"terminal event": func(emit backend.Emit) error { return emit([]a2a.Event{chunk("x"), status(a2a.StateCompleted)}) },
+	"whole answer":   func(emit backend.Emit) error { return emit([]a2a.Event{chunk("x")}) },
+	"failure":        func(backend.Emit) error { return backend.Failed("x", nil) },
+}
+
+type backendFunc func(emit backend.Emit) error
+
+func (f backendFunc) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error { return f(emit) }
+
+// A client that has its answer may ask again at once, however busy the server is.
+func TestPlaceIsFreeOnceTheOutcomeIsKnown(t *testing.T) {
+	for name, agent := range agents {
+		t.Run(name, func(t *testing.T) {
+			e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: agent, MaxRunning: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 1_000 {
+				if _, err := e.Send(t.Context(), say("", "hi")); err != nil {
+					t.Fatalf("Send() number %d: error = %v", i, err)
+				}
+			}
+			if err := e.Drain(t.Context()); err != nil || e.Running() != 0 {
+				t.Errorf("Drain() error = %v, %d turns are left", err, e.Running())
+			}
+		})
+	}
+}
+
+// Turns are counted by what users say: a client that calls itself an agent must
+// not have its second turn write over the artifact of its first.
+func TestClientThatCallsItselfAnAgent(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		r := say("m1", "one")
+		r.Message.Role = a2a.RoleAgent
+		b.send(r)
+		c := b.call()
+		if c.Message.Role != a2a.RoleUser {
+			t.Errorf("the agent is shown a message of role %d", c.Message.Role)
+		}
+		c.must(chunk("x"), status(a2a.StateInputRequired))
+		c.ends(nil)
+		r = to(say("m2", "two"), c.TaskID)
+		r.Message.Role = a2a.RoleAgent
+		b.send(r)
+		c = b.call()
+		if c.Number != 2 {
+			t.Errorf("turn is number %d, want 2", c.Number)
+		}
+		c.finishes(status(a2a.StateCompleted))
+	})
+}

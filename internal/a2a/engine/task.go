@@ -1,0 +1,223 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// task is the engine's hold on a task while a run or a call is busy with it.
+// All that happens to the task happens under its lock.
+type task struct {
+	engine *Engine
+	key    store.Key
+	// holds counts who is busy with it. Engine.mu guards it.
+	holds int
+
+	mu sync.Mutex
+	// loaded is false until what follows was read from the log.
+	loaded    bool
+	contextID string
+	// log is nil for a turn that may still be answered without a task.
+	log store.Log
+	// seq, status and paused are where the log stands.
+	seq    uint64
+	status a2a.Status
+	paused bool
+	// turns counts those that began.
+	turns int
+	// answered is true when the turn was answered without a task.
+	answered bool
+
+	// run is the agent's call in progress, and input the one that brings a
+	// message to a run that waits. held is how the run ended that an input was
+	// meant for.
+	run, input *run
+	held       error
+	// waiting are messages for a later turn.
+	waiting []*turn
+	// open are the turns that began and have not settled.
+	open []*turn
+	// canceled is true once a cancel is through.
+	canceled atomic.Bool
+	// batch is room for the events of one append.
+	batch []a2a.Event
+}
+
+func (t *task) state() a2a.State { return t.status.State }
+
+// load reads where the log stands, once.
+func (t *task) load(ctx context.Context) error {
+	if t.loaded {
+		return nil
+	}
+	return t.reload(ctx)
+}
+
+func (t *task) reload(ctx context.Context) error {
+	record, err := t.log.Snapshot(ctx)
+	if err != nil {
+		return storeError("read task", t.key.TaskID, err)
+	}
+	t.loaded, t.seq = true, record.Seq
+	t.contextID, t.status = record.Task.ContextID, record.Task.Status
+	t.turns = 0
+	for _, m := range record.Task.History {
+		if m.Role == a2a.RoleUser {
+			t.turns++
+		}
+	}
+	return nil
+}
+
+// create makes the task of a turn that began without one.
+func (t *task) create(ctx context.Context, tn *turn) error {
+	submitted := &a2a.StatusUpdate{
+		TaskID: t.key.TaskID, ContextID: t.contextID,
+		Status: a2a.Status{State: a2a.StateSubmitted, Time: t.engine.now()},
+	}
+	events := append(t.batch[:0], a2a.Event{Message: tn.message}, a2a.Event{Status: submitted})
+	log, err := t.engine.options.Store.Create(ctx, t.key, t.contextID, events)
+	if err != nil {
+		return storeError("create task", t.key.TaskID, err)
+	}
+	t.log, t.seq, t.status, t.batch = log, uint64(len(events)), submitted.Status, events
+	clear(events)
+	t.engine.options.Observer.Appended(len(events))
+	return t.show(ctx, tn)
+}
+
+// begin puts a message into the log of its task, which works again. The agent
+// is shown the task as it was before.
+func (t *task) begin(ctx context.Context, tn *turn) error {
+	record, err := t.log.Snapshot(ctx)
+	if err != nil {
+		return storeError("read task", t.key.TaskID, err)
+	}
+	tn.before = record.Task
+	tn.message.ContextID = t.contextID
+	working := t.says(a2a.StateWorking, nil)
+	if err := t.append(ctx, append(t.batch[:0], a2a.Event{Message: tn.message}, working)); err != nil {
+		return err
+	}
+	t.turns++
+	tn.number = t.turns
+	return t.show(ctx, tn)
+}
+
+// show decides a turn: its task exists.
+func (t *task) show(ctx context.Context, tn *turn) error {
+	opening, err := t.log.Snapshot(ctx)
+	if err != nil {
+		return storeError("read task", t.key.TaskID, err)
+	}
+	tn.open(t.log, opening)
+	t.open = append(t.open, tn)
+	return nil
+}
+
+// says returns a status in the engine's own words.
+func (t *task) says(state a2a.State, m *a2a.Message) a2a.Event {
+	return a2a.Event{Status: &a2a.StatusUpdate{
+		TaskID: t.key.TaskID, ContextID: t.contextID,
+		Status: a2a.Status{State: state, Message: m, Time: t.engine.now()},
+	}}
+}
+
+// append is the only way into a log. All events but those of a message have
+// passed transition from the state before.
+func (t *task) append(ctx context.Context, events []a2a.Event) error {
+	if len(events) == 0 {
+		return nil
+	}
+	t.batch = events
+	for {
+		seq, err := t.log.Append(ctx, t.seq, events)
+		if err == nil {
+			t.seq = seq
+			break
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("append to task: %w", err)
+		}
+		// Somebody else appended: the log is the truth.
+		if err := t.reload(ctx); err != nil {
+			return err
+		}
+		if t.state().Terminal() {
+			t.over(nil, errSuperseded)
+			return backend.ErrEnded
+		}
+	}
+	t.engine.options.Observer.Appended(len(events))
+	for i := range events {
+		t.appended(ctx, events[i].Status)
+	}
+	clear(events)
+	return nil
+}
+
+func (t *task) appended(ctx context.Context, u *a2a.StatusUpdate) {
+	if u == nil {
+		return
+	}
+	news := u.Status.Message != nil && u.Status.Message != t.status.Message
+	t.status, t.paused = u.Status, u.Paused
+	if news {
+		t.remember(ctx, u.Status.Message)
+	}
+	if t.state().Terminal() || t.state().Interrupted() {
+		t.settle()
+	}
+}
+
+func (t *task) settle() {
+	for i, tn := range t.open {
+		tn.settle()
+		t.open[i] = nil
+	}
+	t.open = t.open[:0]
+}
+
+// over is what follows a terminal state: nothing runs, nothing waits. The run
+// that brought it there is spared, to say goodbye to its agent.
+func (t *task) over(spared *run, why error) {
+	t.settle()
+	for _, r := range []*run{t.run, t.input} {
+		if r != nil && r != spared {
+			r.quit(why)
+		}
+	}
+	t.refuseWaiting(func() error { return errTerminal(t.key.TaskID) })
+}
+
+func (t *task) refuseWaiting(why func() error) {
+	if len(t.waiting) == 0 {
+		return
+	}
+	err := why()
+	for i, tn := range t.waiting {
+		t.engine.free(tn)
+		tn.refuse(err)
+		t.waiting[i] = nil
+	}
+	t.waiting = t.waiting[:0]
+}
+
+// remember adds to the conversation. What is lost there is advice to the agent
+// and no part of the task.
+func (t *task) remember(ctx context.Context, m *a2a.Message) {
+	c := store.Conversation{Owner: t.key.Owner, ContextID: t.contextID}
+	if err := t.engine.options.Store.Remember(ctx, c, m); err != nil {
+		t.engine.options.Log.ErrorContext(ctx, "remember message", "task", t.key.TaskID, "error", err)
+	}
+}

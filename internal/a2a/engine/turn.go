@@ -1,0 +1,107 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// turn is one message and what its sender waits for.
+type turn struct {
+	// recent is where the turn is known to those who send the message again.
+	recent *remembered
+	// request is let go when the turn has ended.
+	request *a2a.SendRequest
+	// message is the request's, with all its ids.
+	message *a2a.Message
+	// taskID is that of the message.
+	taskID string
+	// fresh is true when nothing can have been said in the context before.
+	fresh bool
+	// before is the task without the message, nil for a new one; number counts
+	// the turns of the task from 1. Both are set when the turn begins.
+	before *a2a.Task
+	number int
+
+	// decided closes when one of refusal, answer and opening is set; they do
+	// not change afterwards.
+	decided chan struct{}
+	refusal error
+	// answer is a message without a task.
+	answer *a2a.Record
+	// opening is the task at the beginning of the turn, and log its log.
+	opening *a2a.Record
+	log     store.Log
+
+	// settled closes when the task first is terminal or interrupted after the
+	// turn began, or when the turn never will begin.
+	settled   chan struct{}
+	isSettled bool
+}
+
+func newTurn(r *a2a.SendRequest) *turn {
+	return &turn{request: r, decided: make(chan struct{}), settled: make(chan struct{})}
+}
+
+// wait returns when the turn is decided.
+func (tn *turn) wait(ctx context.Context) error {
+	select {
+	case <-tn.decided:
+		return tn.refusal
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (tn *turn) isDecided() bool {
+	select {
+	case <-tn.decided:
+		return true
+	default:
+		return false
+	}
+}
+
+// refuse, reply and open decide a turn, unless it is decided. The task's lock
+// is held, or nobody else has the turn yet.
+func (tn *turn) refuse(err error) {
+	if tn.isDecided() {
+		tn.settle()
+		return
+	}
+	tn.refusal = err
+	close(tn.decided)
+}
+
+// forget lets go of what only the run of the turn needed: the turn itself is
+// known for a while.
+func (tn *turn) forget() {
+	tn.request, tn.message, tn.before = nil, nil, nil
+}
+
+func (tn *turn) settle() {
+	if !tn.isSettled {
+		tn.isSettled = true
+		close(tn.settled)
+	}
+}
+
+func (tn *turn) reply(m *a2a.Message) {
+	if tn.isDecided() {
+		return
+	}
+	tn.answer = &a2a.Record{Event: a2a.Event{Message: m}}
+	close(tn.decided)
+}
+
+func (tn *turn) open(log store.Log, opening *a2a.Record) {
+	if tn.isDecided() {
+		return
+	}
+	tn.log, tn.opening = log, opening
+	close(tn.decided)
+}

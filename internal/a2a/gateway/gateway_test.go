@@ -1,0 +1,337 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// seen is what arrived at the other end.
+type seen struct {
+	Method, Host, URI string
+	Header            http.Header
+	Body              string
+}
+
+// cluster stands for all that the gateway can reach.
+type cluster struct {
+	gateway *httptest.Server
+	client  *http.Client
+	token   string
+	seen    []seen
+}
+
+// newCluster starts a gateway in front of a handler that plays every host.
+func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
+	t.Helper()
+	c := &cluster{token: filepath.Join(t.TempDir(), "token")}
+	if err := os.WriteFile(c.token, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		c.seen = append(c.seen, seen{r.Method, r.Host, r.RequestURI, r.Header, string(body)})
+		answer(w, r)
+	}))
+	t.Cleanup(far.Close)
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, far.Listener.Addr().String())
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	c.gateway = httptest.NewServer(New(&Config{
+		RegistryURL: "http://registry.system.svc:8444",
+		AgentURL:    "http://{name}.{namespace}.svc.cluster.local",
+		TokenFile:   c.token,
+	}, transport, slog.New(slog.DiscardHandler)))
+	t.Cleanup(c.gateway.Close)
+	c.client = c.gateway.Client()
+	c.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c
+}
+
+func (c *cluster) do(t *testing.T, method, path, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, c.gateway.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+	}
+	response, err := c.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, _ := io.ReadAll(response.Body)
+	return response, string(text)
+}
+
+func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }
+
+func TestWhereItLeads(t *testing.T) {
+	tests := map[string]struct{ method, path, host, uri string }{
+		"registry":           {"GET", "/registry/v1/agents?skill=a%20b&q=1", "registry.system.svc:8444", "/v1/agents?skill=a%20b&q=1"},
+		"registry alone":     {"GET", "/registry", "registry.system.svc:8444", "/"},
+		"agent":              {"POST", "/agents/team/echo/", "echo.team.svc.cluster.local", "/"},
+		"agent, no slash":    {"POST", "/agents/team/echo", "echo.team.svc.cluster.local", "/"},
+		"REST":               {"GET", "/agents/team/echo/v1/tasks/a%2Fb:cancel", "echo.team.svc.cluster.local", "/v1/tasks/a%2Fb:cancel"},
+		"namespace of digit": {"GET", "/agents/1team/echo/x", "echo.1team.svc.cluster.local", "/x"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, ok)
+			response, body := c.do(t, test.method, test.path, "")
+			if response.StatusCode != http.StatusOK || body != "ok" || len(c.seen) != 1 {
+				t.Fatalf("%s: %d %s", test.path, response.StatusCode, body)
+			}
+			if got := c.seen[0]; got.Host != test.host || got.URI != test.uri || got.Method != test.method {
+				t.Errorf("arrived at %s %s%s, want %s%s", got.Method, got.Host, got.URI, test.host, test.uri)
+			}
+		})
+	}
+}
+
+func TestWhereItDoesNotLead(t *testing.T) {
+	tests := map[string]struct {
+		path   string
+		status int
+	}{
+		"root":                {"/", 404},
+		"elsewhere":           {"/metrics", 404},
+		"prefix of registry":  {"/registryx/v1", 404},
+		"agents alone":        {"/agents/", 404},
+		"no name":             {"/agents/team", 404},
+		"empty name":          {"/agents/team//x", 404},
+		"dots in a name":      {"/agents/team/kubernetes.default/", 404},
+		"upper case":          {"/agents/team/Echo/", 404},
+		"port in a name":      {"/agents/team/echo:8642/", 404},
+		"at sign":             {"/agents/team/x@evil/", 404},
+		"escaped slash":       {"/agents/team/a%2fb/", 404},
+		"escaped dot":         {"/agents/team/a%2eb/", 404},
+		"escaped letter":      {"/agents/team/%65cho/", 404},
+		"up":                  {"/agents/team/echo/../../../registry", 404},
+		"up, escaped":         {"/agents/team/echo/%2e%2e/%2e%2e/x", 404},
+		"two slashes":         {"/agents/team/echo//x", 404},
+		"backslash":           {`/agents/team/echo/%5c..%5cx`, 404},
+		"long name":           {"/agents/team/" + strings.Repeat("a", 64) + "/", 404},
+		"dash at the end":     {"/agents/team/a-/", 404},
+		"braces":              {"/agents/team/%7Bname%7D/", 404},
+		"absolute in a label": {"/agents/http:/evil.example/", 404},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, ok)
+			connection, err := net.Dial("tcp", c.gateway.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer connection.Close() //nolint:errcheck // a test
+			// By hand, since a client cleans paths.
+			_, _ = io.WriteString(connection, "GET "+test.path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+			response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != test.status || len(c.seen) != 0 {
+				t.Errorf("%s gives %d and %v", test.path, response.StatusCode, c.seen)
+			}
+		})
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	c := newCluster(t, ok)
+	c.do(t, "POST", "/agents/team/echo/", "{}",
+		"Authorization", "Bearer mine", "Cookie", "a=b", "Proxy-Authorization", "x", "X-Forwarded-For", "1.2.3.4", "Forwarded", "for=x",
+		"Connection", "X-Hop", "X-Hop", "1", "Traceparent", "00-a-b-01", "A2A-Version", "1.0", "Content-Type", "application/json")
+	got := c.seen[0].Header
+	got.Del("User-Agent")
+	got.Del("Accept-Encoding")
+	want := http.Header{
+		"Authorization": {"Bearer secret"}, "Traceparent": {"00-a-b-01"}, "A2a-Version": {"1.0"},
+		"Content-Type": {"application/json"}, "Content-Length": {"2"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+
+	if err := os.WriteFile(c.token, []byte("renewed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.do(t, "GET", "/registry/v1/agents", "")
+	if got := c.seen[1].Header.Get("Authorization"); got != "Bearer renewed" {
+		t.Errorf("Authorization = %q after the token was renewed", got)
+	}
+
+	if err := os.Remove(c.token); err != nil {
+		t.Fatal(err)
+	}
+	if response, _ := c.do(t, "GET", "/registry/v1/agents", ""); response.StatusCode != http.StatusServiceUnavailable || len(c.seen) != 2 {
+		t.Errorf("status = %d without a token", response.StatusCode)
+	}
+}
+
+func TestOnlyForItsOwnPod(t *testing.T) {
+	tests := map[string]struct {
+		headers []string
+		status  int
+	}{
+		"loopback":         {nil, 200},
+		"localhost":        {[]string{"Host", "localhost:8643"}, 200},
+		"IPv6":             {[]string{"Host", "[::1]:8643"}, 200},
+		"own origin":       {[]string{"Origin", "http://127.0.0.1:3000"}, 200},
+		"rebound name":     {[]string{"Host", "evil.example:8643"}, 403},
+		"rebound localish": {[]string{"Host", "localhost.evil.example"}, 403},
+		"pod's address":    {[]string{"Host", "10.0.0.7:8643"}, 403},
+		"foreign origin":   {[]string{"Origin", "https://evil.example"}, 403},
+		"null origin":      {[]string{"Origin", "null"}, 403},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, ok)
+			response, _ := c.do(t, "GET", "/registry/v1/agents", "", test.headers...)
+			if response.StatusCode != test.status {
+				t.Errorf("status = %d, want %d", response.StatusCode, test.status)
+			}
+		})
+	}
+}
+
+func TestRegistryIsOnlyRead(t *testing.T) {
+	c := newCluster(t, ok)
+	if response, _ := c.do(t, "POST", "/registry/v1/agents", "{}"); response.StatusCode != http.StatusMethodNotAllowed || len(c.seen) != 0 {
+		t.Errorf("POST gives %d", response.StatusCode)
+	}
+}
+
+func TestRedirectsAreNotPassedOn(t *testing.T) {
+	c := newCluster(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
+	})
+	response, _ := c.do(t, "GET", "/agents/team/echo/x", "")
+	if response.StatusCode != http.StatusBadGateway || response.Header.Get("Location") != "" || len(c.seen) != 1 {
+		t.Errorf("status = %d, Location = %q", response.StatusCode, response.Header.Get("Location"))
+	}
+}
+
+func TestNoGateway(t *testing.T) {
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/registry/v1/agents", nil)
+	New(nil, nil, slog.New(slog.DiscardHandler)).ServeHTTP(w, r)
+	if w.Code != http.StatusNotFound {
+		t.Errorf("status = %d", w.Code)
+	}
+}
+
+func TestStreamsArePassedOnAtOnce(t *testing.T) {
+	proceed := make(chan struct{})
+	c := newCluster(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for range 3 {
+			_, _ = io.WriteString(w, "data: x\n\n")
+			_ = http.NewResponseController(w).Flush()
+			<-proceed
+		}
+	})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.gateway.URL+"/agents/team/echo/", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := c.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewReader(response.Body)
+	for range 3 {
+		for _, want := range []string{"data: x\n", "\n"} {
+			if line, err := lines.ReadString('\n'); err != nil || line != want {
+				t.Fatalf("read %q, %v", line, err)
+			}
+		}
+		proceed <- struct{}{}
+	}
+}
+
+func TestCardsLeadThroughTheGateway(t *testing.T) {
+	const text = `{"name":"Echo <1>","url":"http://echo.team.svc/","preferredTransport":"JSONRPC",
+		"additionalInterfaces":[{"url":"http://echo.team.svc/","transport":"JSONRPC"},{"url":"echo.team.svc:80","transport":"GRPC"}],
+		"supportedInterfaces":[{"url":"https://agents.example.com/team/echo/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],
+		"signatures":[{"protected":"x","signature":"y"}]}`
+	for _, path := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json"} {
+		c := newCluster(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("If-None-Match") != "" {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			w.Header().Set("ETag", `"1"`)
+			_, _ = io.WriteString(w, text)
+		})
+		response, body := c.do(t, "GET", "/agents/team/echo"+path, "", "If-None-Match", `"1"`)
+		var got map[string]any
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatalf("%v: %s", err, body)
+		}
+		base := c.gateway.URL + "/agents/team/echo/"
+		want := map[string]any{
+			"name": "Echo <1>", "url": base, "preferredTransport": "JSONRPC",
+			"additionalInterfaces": []any{map[string]any{"url": base, "transport": "JSONRPC"}},
+			"supportedInterfaces":  []any{map[string]any{"url": base, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("card (-want +got):\n%s", diff)
+		}
+		if response.Header.Get("ETag") != "" {
+			t.Error("a card that was changed has the ETag of the original")
+		}
+	}
+}
+
+func TestLinkToTheParentTask(t *testing.T) {
+	const message = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"m"},"x":[{}]}}`
+	const linked = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"referenceTaskIds":["t1"],"messageId":"m"},"x":[{}]}}`
+	tests := map[string]struct{ task, body, want string }{
+		"a message":       {"t1", message, linked},
+		"no task":         {"", message, message},
+		"own references":  {"t1", `{"params":{"message":{"messageId":"m","referenceTaskIds":[]}}}`, `{"params":{"message":{"messageId":"m","referenceTaskIds":[]}}}`},
+		"no message":      {"t1", `{"method":"tasks/get","params":{"id":"x"}}`, `{"method":"tasks/get","params":{"id":"x"}}`},
+		"empty message":   {"t1", `{"params":{"message":{}}}`, `{"params":{"message":{}}}`},
+		"message as text": {"t1", `{"params":{"message":"x"}}`, `{"params":{"message":"x"}}`},
+		"no JSON":         {"t1", `{"params":`, `{"params":`},
+		"list":            {"t1", `[{"params":{}}]`, `[{"params":{}}]`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, ok)
+			c.do(t, "POST", "/agents/team/echo/", test.body, "Content-Type", "application/json", "A2A-Task-Id", test.task)
+			if diff := cmp.Diff(test.want, c.seen[0].Body); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+			if c.seen[0].Header.Get("A2A-Task-Id") != "" {
+				t.Error("the header of the agent's own side is passed on")
+			}
+		})
+	}
+}

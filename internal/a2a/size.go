@@ -1,0 +1,61 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package a2a
+
+// What an object costs beside the bytes it carries: names in an encoding, and
+// headers in memory. Bounds need no better estimate.
+const (
+	partOverhead     = 96
+	messageOverhead  = 192
+	artifactOverhead = 192
+	statusOverhead   = 192
+	stringOverhead   = 16
+)
+
+// Size estimates the bytes of a part.
+func (p *Part) Size() int {
+	return partOverhead + len(p.Text) + len(p.Raw) + len(p.URL) + len(p.Data) +
+		len(p.Filename) + len(p.MediaType) + len(p.Metadata)
+}
+
+// Size estimates the bytes of a message; those of nil are none.
+func (m *Message) Size() int {
+	if m == nil {
+		return 0
+	}
+	n := messageOverhead + len(m.Metadata)
+	for i := range m.Parts {
+		n += m.Parts[i].Size()
+	}
+	return n + stringsSize(m.ReferenceTasks) + stringsSize(m.Extensions)
+}
+
+// Size estimates the bytes of an artifact.
+func (a *Artifact) Size() int {
+	n := artifactOverhead + len(a.Name) + len(a.Description) + len(a.Metadata) + stringsSize(a.Extensions)
+	for i := range a.Parts {
+		n += a.Parts[i].Size()
+	}
+	return n
+}
+
+// Size estimates the bytes of an event of a log.
+func (e *Event) Size() int {
+	switch {
+	case e.Artifact != nil:
+		return e.Artifact.Artifact.Size() + len(e.Artifact.Metadata)
+	case e.Status != nil:
+		return statusOverhead + e.Status.Status.Message.Size() + len(e.Status.Metadata)
+	default:
+		return e.Message.Size()
+	}
+}
+
+func stringsSize(all []string) int {
+	n := stringOverhead * len(all)
+	for _, s := range all {
+		n += len(s)
+	}
+	return n
+}

@@ -1,0 +1,133 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// Fold is a task as it grows event by event. An event costs what it holds, not
+// what the task holds, and a Task that was handed out is never changed: both
+// share slices that only grow behind its end.
+//
+// It is not safe for concurrent use.
+type Fold struct {
+	task      a2a.Task
+	artifacts []artifact
+	// index finds artifacts once there are many; last is where the previous
+	// update went, which is where most go.
+	index map[string]int
+	last  int
+	size  int
+}
+
+// indexed is the number of artifacts from which on a map is worth it.
+const indexed = 8
+
+// NewFold returns a task without events.
+func NewFold(id, contextID string) *Fold {
+	return &Fold{task: a2a.Task{ID: id, ContextID: contextID}}
+}
+
+// State is that of the task.
+func (f *Fold) State() a2a.State { return f.task.Status.State }
+
+// Size estimates the bytes that the task holds.
+func (f *Fold) Size() int { return f.size }
+
+// Apply folds an event in. The event must not change afterwards.
+func (f *Fold) Apply(e *a2a.Event) {
+	switch {
+	case e.Artifact != nil:
+		f.artifact(e.Artifact)
+	case e.Status != nil:
+		f.status(e.Status)
+	case e.Message != nil:
+		// What the agent asked stands before what it was answered.
+		if said := f.task.Status.Message; said != nil {
+			f.task.History = append(f.task.History, said)
+			f.task.Status.Message = nil
+		}
+		f.task.History = append(f.task.History, e.Message)
+		f.size += e.Message.Size()
+	}
+}
+
+// Task returns the task as it is now.
+func (f *Fold) Task() *a2a.Task {
+	t := f.task
+	t.History = slices.Clip(t.History)
+	if len(f.artifacts) > 0 {
+		t.Artifacts = make([]a2a.Artifact, len(f.artifacts))
+		for i := range f.artifacts {
+			t.Artifacts[i] = f.artifacts[i].snapshot()
+		}
+	}
+	return &t
+}
+
+// status moves the word on the old state into the history, unless the new
+// state repeats it.
+func (f *Fold) status(u *a2a.StatusUpdate) {
+	said := f.task.Status.Message
+	if said != nil && said != u.Status.Message {
+		f.task.History = append(f.task.History, said)
+	}
+	if said != u.Status.Message {
+		f.size += u.Status.Message.Size()
+	}
+	f.task.Status = u.Status
+	if len(u.Metadata) > 0 {
+		f.size -= len(f.task.Metadata)
+		f.task.Metadata = mergeObjects(f.task.Metadata, u.Metadata)
+		f.size += len(f.task.Metadata)
+	}
+}
+
+func (f *Fold) artifact(u *a2a.ArtifactUpdate) {
+	at := f.find(u.Artifact.ID)
+	if at < 0 {
+		at = f.add(u.Artifact.ID)
+	}
+	f.last = at
+	a := &f.artifacts[at]
+	f.size -= a.size
+	if u.Append {
+		a.extend(u)
+	} else {
+		a.replace(u)
+	}
+	f.size += a.size
+}
+
+func (f *Fold) find(id string) int {
+	switch {
+	case f.last < len(f.artifacts) && f.artifacts[f.last].head.ID == id:
+		return f.last
+	case f.index != nil:
+		if at, ok := f.index[id]; ok {
+			return at
+		}
+		return -1
+	default:
+		return slices.IndexFunc(f.artifacts, func(a artifact) bool { return a.head.ID == id })
+	}
+}
+
+func (f *Fold) add(id string) int {
+	at := len(f.artifacts)
+	f.artifacts = append(f.artifacts, artifact{head: a2a.Artifact{ID: id}})
+	switch {
+	case f.index != nil:
+		f.index[id] = at
+	case len(f.artifacts) > indexed:
+		f.index = make(map[string]int, 2*len(f.artifacts))
+		for i := range f.artifacts {
+			f.index[f.artifacts[i].head.ID] = i
+		}
+	}
+	return at
+}

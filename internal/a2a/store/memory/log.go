@@ -1,0 +1,227 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// recordOverhead is what a record costs beside its event: itself and the bytes
+// of one encoding around those of the event.
+const recordOverhead = 160
+
+// readLimit bounds one Read, so that a reader far behind holds little.
+const readLimit = 256
+
+type log struct {
+	store *Store
+	key   store.Key
+	place place
+
+	mu   sync.Mutex
+	fold *store.Fold
+	// records are the newest of the log, the last numbered seq.
+	records     []*a2a.Record
+	seq         uint64
+	recordBytes int
+	// charge is what the store counts for this log.
+	charge int64
+	gone   bool
+	// snapshot is the last one, until the next event.
+	snapshot *a2a.Record
+	watchers []chan<- struct{}
+}
+
+var _ store.Log = (*log)(nil)
+
+// Append implements store.Log.
+func (l *log) Append(_ context.Context, after uint64, events []a2a.Event) (uint64, error) {
+	size, ok := l.reserve(events)
+	if !ok {
+		return 0, store.ErrFull
+	}
+	l.mu.Lock()
+	l.charge += size
+	if l.gone || after != l.seq {
+		gone := l.gone
+		l.settle()
+		l.mu.Unlock()
+		if gone {
+			return 0, store.ErrNotFound
+		}
+		return 0, store.ErrConflict
+	}
+	before := l.fold.State()
+	l.add(events)
+	l.trim(l.store.options.MaxLogEvents, l.store.options.MaxLogBytes)
+	l.settle()
+	l.wake()
+	seq, now := l.seq, l.fold.State()
+	l.mu.Unlock()
+	if l.store.queueOf(before) != l.store.queueOf(now) {
+		l.store.mu.Lock()
+		l.store.file(l)
+		l.store.mu.Unlock()
+	}
+	return seq, nil
+}
+
+// Snapshot implements store.Log.
+func (l *log) Snapshot(context.Context) (*a2a.Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return nil, store.ErrNotFound
+	}
+	if l.snapshot == nil {
+		l.snapshot = &a2a.Record{Seq: l.seq, Event: a2a.Event{Task: l.fold.Task()}}
+	}
+	return l.snapshot, nil
+}
+
+// Read implements store.Log.
+func (l *log) Read(_ context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return dst, store.ErrNotFound
+	}
+	if after >= l.seq {
+		return dst, nil
+	}
+	missing := l.seq - after
+	if missing > uint64(len(l.records)) {
+		return dst, store.ErrTrimmed
+	}
+	behind := l.records[uint64(len(l.records))-missing:]
+	return append(dst, behind[:min(len(behind), readLimit)]...), nil
+}
+
+// Watch implements store.Log.
+func (l *log) Watch(wake chan<- struct{}) (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watchers = append(l.watchers, wake)
+	return func() { l.unwatch(wake) }
+}
+
+func (l *log) unwatch(wake chan<- struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := slices.Index(l.watchers, wake)
+	if at < 0 {
+		return
+	}
+	last := len(l.watchers) - 1
+	l.watchers[at] = l.watchers[last]
+	l.watchers[last] = nil
+	l.watchers = l.watchers[:last]
+}
+
+// add folds and numbers events.
+func (l *log) add(events []a2a.Event) {
+	for i := range events {
+		l.fold.Apply(&events[i])
+		l.seq++
+		l.records = append(l.records, &a2a.Record{Seq: l.seq, Event: events[i]})
+		l.recordBytes += recordOverhead + events[i].Size()
+	}
+	l.snapshot = nil
+}
+
+// trim drops the oldest records beyond a bound.
+func (l *log) trim(count, bytes int) {
+	drop := 0
+	for len(l.records)-drop > 1 && (len(l.records)-drop > count || l.recordBytes > bytes) {
+		l.recordBytes -= recordOverhead + l.records[drop].Size()
+		// The slice is shared with nobody, but it keeps what it points to alive.
+		l.records[drop] = nil
+		drop++
+	}
+	l.records = l.records[drop:]
+}
+
+// wake tells those who watch. A channel that is full has told already.
+func (l *log) wake() {
+	for _, w := range l.watchers {
+		select {
+		case w <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// reserve takes room for events and returns how much. The log itself is the
+// last to give way: its task is being worked on, so its old records go, and
+// nothing else.
+func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
+	for i := range events {
+		size += int64(recordOverhead + 2*events[i].Size())
+	}
+	s := l.store
+	if s.bytes.Add(size) <= s.options.MaxBytes {
+		return size, true
+	}
+	s.bytes.Add(-size)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	for !s.reserve(size, l) {
+		if !l.halve() {
+			// A task may end in a store that is full.
+			last := events[len(events)-1].Status
+			if last == nil || !last.Status.State.Terminal() {
+				return 0, false
+			}
+			s.bytes.Add(size)
+			break
+		}
+	}
+	return size, true
+}
+
+// halve drops half of the records, so that it is not asked for every event.
+func (l *log) halve() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	count := len(l.records)
+	l.trim(max(count/2, 1), l.store.options.MaxLogBytes)
+	l.settle()
+	return len(l.records) < count
+}
+
+// settle corrects what the store counts to what the log holds. l.mu is held.
+func (l *log) settle() {
+	size := int64(0)
+	if !l.gone {
+		size = l.size()
+	}
+	l.store.bytes.Add(size - l.charge)
+	l.charge = size
+}
+
+func (l *log) size() int64 { return int64(l.recordBytes) + int64(l.fold.Size()) }
+
+func (l *log) state() (state a2a.State, gone bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fold.State(), l.gone
+}
+
+// remove ends the log and returns what it was charged.
+func (l *log) remove() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	charge := l.charge
+	l.gone, l.charge, l.records, l.snapshot = true, 0, nil, nil
+	// Somebody may hold the log for a while; it holds nothing any more.
+	l.fold = store.NewFold(l.key.TaskID, "")
+	l.wake()
+	return charge
+}

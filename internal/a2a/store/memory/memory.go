@@ -1,0 +1,139 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package memory keeps tasks in this process: bounded by number, bytes and
+// age, and gone when it ends.
+//
+// It starts no goroutine. What is too old is found out when somebody looks, and
+// what is too much is evicted when room is needed: finished tasks first, then
+// those that wait for their client, the oldest first. A task that is being
+// worked on is never evicted.
+package memory
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// Options bound the store. Zero means the default.
+type Options struct {
+	// MaxTasks bounds the number of tasks, 10,000 by default.
+	MaxTasks int
+	// MaxBytes bounds what tasks and their logs hold, by estimate, 64 MiB by default.
+	MaxBytes int64
+	// Retention is how long a finished task is kept, 1 h by default.
+	Retention time.Duration
+	// MaxLogEvents and MaxLogBytes bound the log of one task, that is how far a
+	// subscriber may fall behind: 16,384 events and 16 MiB by default.
+	MaxLogEvents int
+	MaxLogBytes  int
+	// Now is the clock.
+	Now func() time.Time
+}
+
+func (o *Options) setDefaults() {
+	setDefault(&o.MaxTasks, 10_000)
+	setDefault(&o.MaxBytes, 64<<20)
+	setDefault(&o.Retention, time.Hour)
+	setDefault(&o.MaxLogEvents, 16_384)
+	setDefault(&o.MaxLogBytes, 16<<20)
+	if o.Now == nil {
+		o.Now = time.Now //nolint:forbidigo // the default of an injected clock
+	}
+}
+
+func setDefault[T int | int64 | time.Duration](v *T, to T) {
+	if *v <= 0 {
+		*v = to
+	}
+}
+
+// Store implements store.Store.
+type Store struct {
+	options Options
+	// bytes is what all logs are charged.
+	bytes atomic.Int64
+
+	mu   sync.Mutex
+	logs map[store.Key]*log
+	// finished and idle order what may be evicted, the oldest first.
+	finished, idle list.List
+	conversations  conversations
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New returns an empty store.
+func New(options Options) *Store {
+	options.setDefaults()
+	s := &Store{options: options, logs: map[store.Key]*log{}}
+	s.conversations = newConversations(options.MaxTasks, options.MaxBytes/8)
+	return s
+}
+
+// Create implements store.Store.
+func (s *Store) Create(_ context.Context, k store.Key, contextID string, events []a2a.Event) (store.Log, error) {
+	l := &log{store: s, key: k, fold: store.NewFold(k.TaskID, contextID)}
+	l.add(events)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.logs[k] != nil {
+		return nil, store.ErrExists
+	}
+	s.expire()
+	for len(s.logs) >= s.options.MaxTasks {
+		if !s.evictOldest(nil) {
+			return nil, store.ErrFull
+		}
+	}
+	l.charge = l.size()
+	if !s.reserve(l.charge, nil) {
+		return nil, store.ErrFull
+	}
+	s.logs[k] = l
+	s.file(l)
+	return l, nil
+}
+
+// Open implements store.Store.
+func (s *Store) Open(_ context.Context, k store.Key) (store.Log, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	l := s.logs[k]
+	if l == nil {
+		return nil, store.ErrNotFound
+	}
+	return l, nil
+}
+
+// Remember implements store.Store.
+func (s *Store) Remember(_ context.Context, c store.Conversation, m *a2a.Message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conversations.add(c, m)
+	return nil
+}
+
+// Recall implements store.Store.
+func (s *Store) Recall(_ context.Context, c store.Conversation) ([]*a2a.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conversations.get(c), nil
+}
+
+// Len returns the number of tasks, and Bytes what they are charged.
+func (s *Store) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.logs)
+}
+
+// Bytes returns the estimate that MaxBytes bounds.
+func (s *Store) Bytes() int64 { return s.bytes.Load() }

@@ -1,0 +1,278 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestConformance(t *testing.T) {
+	storetest.Run(t, func(*testing.T) store.Store { return memory.New(memory.Options{}) })
+}
+
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+// fixture creates tasks and says which are left.
+type fixture struct {
+	*memory.Store
+	t     *testing.T
+	clock *clock
+}
+
+func newFixture(t *testing.T, o memory.Options) *fixture {
+	t.Helper()
+	c := &clock{now: time.Unix(0, 0)}
+	o.Now = c.Now
+	return &fixture{Store: memory.New(o), t: t, clock: c}
+}
+
+func key(id string) store.Key { return store.Key{Owner: "o", TaskID: id} }
+
+// task creates one in a state.
+func (f *fixture) task(id string, state a2a.State) store.Log {
+	f.t.Helper()
+	log, err := f.Create(f.t.Context(), key(id), "c", storetest.Begin())
+	if err != nil {
+		f.t.Fatalf("Create(%s) error = %v", id, err)
+	}
+	if state != a2a.StateSubmitted {
+		f.append(log, 2, storetest.Status(state, nil))
+	}
+	return log
+}
+
+func (f *fixture) append(log store.Log, after uint64, e a2a.Event) {
+	f.t.Helper()
+	if _, err := log.Append(f.t.Context(), after, []a2a.Event{e}); err != nil {
+		f.t.Fatalf("Append() error = %v", err)
+	}
+}
+
+func (f *fixture) want(ids string) {
+	f.t.Helper()
+	var got []string
+	for i := range 30 {
+		if _, err := f.Open(f.t.Context(), key(strconv.Itoa(i))); err == nil {
+			got = append(got, strconv.Itoa(i))
+		}
+	}
+	if s := strings.Join(got, " "); s != ids {
+		f.t.Errorf("tasks left: %q, want %q", s, ids)
+	}
+}
+
+func TestFinishedTasksAreEvictedFirstOldestFirst(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxTasks: 5})
+	f.task("0", a2a.StateInputRequired)
+	f.task("1", a2a.StateWorking)
+	third := f.task("2", a2a.StateWorking)
+	f.task("3", a2a.StateCompleted)
+	f.append(third, 3, storetest.Status(a2a.StateFailed, nil))
+	f.task("4", a2a.StateSubmitted)
+	f.task("5", a2a.StateSubmitted)
+	f.want("0 1 2 4 5")
+	f.task("6", a2a.StateSubmitted)
+	f.want("0 1 4 5 6")
+	f.task("7", a2a.StateSubmitted)
+	f.want("1 4 5 6 7")
+	if _, err := f.Create(t.Context(), key("8"), "c", storetest.Begin()); !errors.Is(err, store.ErrFull) {
+		t.Errorf("Create() with all tasks at work: error = %v, want ErrFull", err)
+	}
+	f.want("1 4 5 6 7")
+}
+
+func TestTaskThatGoesOnIsNotEvicted(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxTasks: 2})
+	log := f.task("0", a2a.StateInputRequired)
+	f.task("1", a2a.StateInputRequired)
+	f.append(log, 3, storetest.Status(a2a.StateWorking, nil))
+	f.task("2", a2a.StateWorking)
+	f.want("0 2")
+}
+
+func TestFinishedTasksExpire(t *testing.T) {
+	f := newFixture(t, memory.Options{Retention: time.Minute})
+	f.task("0", a2a.StateCompleted)
+	f.task("1", a2a.StateInputRequired)
+	f.clock.now = f.clock.now.Add(30 * time.Second)
+	f.task("2", a2a.StateCanceled)
+	f.clock.now = f.clock.now.Add(30 * time.Second)
+	f.want("1 2")
+	f.clock.now = f.clock.now.Add(time.Hour)
+	f.want("1")
+}
+
+func TestBytesAreBounded(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxBytes: 1 << 20})
+	big := strings.Repeat("x", 100<<10)
+	for i := range 20 {
+		log := f.task(strconv.Itoa(i), a2a.StateWorking)
+		f.append(log, 3, storetest.Chunk("a", big))
+		f.append(log, 4, storetest.Status(a2a.StateCompleted, nil))
+		if got := f.Bytes(); got > 1<<20 {
+			t.Fatalf("after %d tasks the store holds %d bytes", i, got)
+		}
+	}
+	f.want("15 16 17 18 19")
+}
+
+func TestRunningTaskTrimsItsOwnLogAndThenIsFull(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxBytes: 1 << 20})
+	log := f.task("0", a2a.StateWorking)
+	big, seq := strings.Repeat("x", 10<<10), uint64(3)
+	full := false
+	for range 200 {
+		_, err := log.Append(t.Context(), seq, []a2a.Event{storetest.Chunk("a", big)})
+		if errors.Is(err, store.ErrFull) {
+			full = true
+			break
+		}
+		if err != nil {
+			t.Fatalf("Append() error = %v", err)
+		}
+		seq++
+	}
+	if !full || f.Bytes() > 1<<20 {
+		t.Errorf("full = %t with %d bytes, want a full store within its bound", full, f.Bytes())
+	}
+	if _, err := log.Read(t.Context(), nil, 3); !errors.Is(err, store.ErrTrimmed) {
+		t.Errorf("Read() from the beginning: error = %v, want ErrTrimmed", err)
+	}
+	f.append(log, seq, storetest.Status(a2a.StateFailed, nil))
+	record, err := log.Snapshot(t.Context())
+	if err != nil || record.Task.Status.State != a2a.StateFailed || len(record.Task.Artifacts[0].Parts) != int(seq)-3 {
+		t.Errorf("Snapshot() = %v, %v, want the failed task with all its parts", record, err)
+	}
+}
+
+func TestLogIsBounded(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxLogEvents: 10})
+	log := f.task("0", a2a.StateWorking)
+	for i := range uint64(20) {
+		f.append(log, 3+i, storetest.Chunk("a", "x"))
+	}
+	if _, err := log.Read(t.Context(), nil, 12); !errors.Is(err, store.ErrTrimmed) {
+		t.Errorf("Read() behind the log: error = %v, want ErrTrimmed", err)
+	}
+	records, err := log.Read(t.Context(), nil, 13)
+	if err != nil || len(records) != 10 || records[0].Seq != 14 {
+		t.Errorf("Read() = %d records, %v, want the last 10", len(records), err)
+	}
+}
+
+func TestEvictedTaskTellsItsWatchers(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxTasks: 1})
+	log := f.task("0", a2a.StateCompleted)
+	wake := make(chan struct{}, 1)
+	defer log.Watch(wake)()
+	f.task("1", a2a.StateWorking)
+	<-wake
+	_, appendErr := log.Append(t.Context(), 3, []a2a.Event{storetest.Chunk("a", "x")})
+	_, readErr := log.Read(t.Context(), nil, 0)
+	_, snapshotErr := log.Snapshot(t.Context())
+	for _, err := range []error{appendErr, readErr, snapshotErr} {
+		if !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("error = %v, want ErrNotFound", err)
+		}
+	}
+}
+
+func TestConversationsAreForgotten(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxTasks: 2})
+	say := func(c string) {
+		if err := f.Remember(t.Context(), store.Conversation{ContextID: c}, storetest.Message("m", "x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	knows := func(c string) bool {
+		m, err := f.Recall(t.Context(), store.Conversation{ContextID: c})
+		return err == nil && len(m) > 0
+	}
+	say("a")
+	say("b")
+	knows("a")
+	say("c")
+	if !knows("a") || knows("b") || !knows("c") {
+		t.Error("the conversation that was quiet for the longest must go first")
+	}
+}
+
+// Whatever happens at once, what the store counts is what its logs hold: an
+// empty store holds nothing.
+func TestCountComesBackToZero(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxBytes: 256 << 10, MaxLogEvents: 20})
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := range 100 {
+				log, err := f.Create(t.Context(), key(strconv.Itoa(w)+"-"+strconv.Itoa(i)), "c", storetest.Begin())
+				if err != nil {
+					continue
+				}
+				seq := uint64(2)
+				for n := range 30 {
+					e := storetest.Chunk("a", strings.Repeat("x", 100*n))
+					e.Artifact.Append = n%7 != 0
+					e.Artifact.JoinText = n%2 == 0
+					if next, err := log.Append(t.Context(), seq, []a2a.Event{e}); err == nil {
+						seq = next
+					}
+				}
+				_, _ = log.Append(t.Context(), seq, []a2a.Event{storetest.Status(a2a.StateCompleted, nil)})
+			}
+		})
+	}
+	wg.Wait()
+	f.clock.now = f.clock.now.Add(24 * time.Hour)
+	_, _ = f.Open(t.Context(), key("none"))
+	if f.Len() != 0 || f.Bytes() != 0 {
+		t.Errorf("%d tasks and %d bytes left, want none", f.Len(), f.Bytes())
+	}
+}
+
+func TestAllThatAClientSendsIsCounted(t *testing.T) {
+	f := newFixture(t, memory.Options{})
+	m := storetest.Message("m", "x")
+	m.Extensions = []string{strings.Repeat("e", 1<<20)}
+	if _, err := f.Create(t.Context(), key("a"), "c", []a2a.Event{{Message: m}}); err != nil {
+		t.Fatal(err)
+	}
+	if f.Bytes() < 1<<20 {
+		t.Errorf("Bytes() = %d with an extension of 1 MiB", f.Bytes())
+	}
+}
+
+func TestTinyPiecesOfOneTextCostTheirText(t *testing.T) {
+	const pieces = 100_000
+	f := newFixture(t, memory.Options{MaxBytes: 8 << 20, MaxLogBytes: 1 << 20})
+	log, seq := f.task("a", a2a.StateWorking), uint64(3)
+	for i := range pieces {
+		chunk := storetest.Chunk("t", "a")
+		chunk.Artifact.JoinText, chunk.Artifact.Append = true, i > 0
+		var err error
+		if seq, err = log.Append(t.Context(), seq, []a2a.Event{chunk}); err != nil {
+			t.Fatalf("Append() of piece %d error = %v", i, err)
+		}
+	}
+	record, err := log.Snapshot(t.Context())
+	if err != nil || len(record.Task.Artifacts[0].Parts[0].Text) != pieces {
+		t.Errorf("Snapshot() = %d bytes, %v", len(record.Task.Artifacts[0].Parts[0].Text), err)
+	}
+}

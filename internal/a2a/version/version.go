@@ -1,0 +1,74 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package version reads which version of the protocol a request asks for. It
+// knows the service parameter, and nothing of who serves which version.
+package version
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Name is the service parameter: a header, or a query parameter.
+const Name = "A2A-Version"
+
+// Version is Major.Minor; patches do not change the protocol. The zero value
+// means that none was asked for.
+type Version struct {
+	Major, Minor int
+}
+
+// The versions that have a number of their own here.
+var (
+	V02 = Version{0, 2}
+	V03 = Version{0, 3}
+	V10 = Version{1, 0}
+)
+
+// String returns Major.Minor.
+func (v Version) String() string {
+	return strconv.Itoa(v.Major) + "." + strconv.Itoa(v.Minor)
+}
+
+// Of reads the version of a request, and reports false for text that is none.
+func Of(r *http.Request) (Version, bool) {
+	text := r.Header.Get(Name)
+	if text == "" && r.URL.RawQuery != "" {
+		text = r.URL.Query().Get(Name)
+	}
+	return Parse(text)
+}
+
+// Parse reads "1", "1.0" or "1.0.3"; "" is the zero version.
+func Parse(text string) (Version, bool) {
+	if text == "" {
+		return Version{}, true
+	}
+	major, rest, _ := strings.Cut(strings.TrimSpace(text), ".")
+	minor, patch, _ := strings.Cut(rest, ".")
+	var v Version
+	ok := number(major, &v.Major)
+	if rest != "" || strings.HasSuffix(text, ".") {
+		ok = number(minor, &v.Minor) && ok
+	}
+	if patch != "" || strings.HasSuffix(rest, ".") {
+		ignored := 0
+		ok = number(patch, &ignored) && ok
+	}
+	if !ok || v == (Version{}) {
+		return Version{}, false
+	}
+	return v, true
+}
+
+// number reads up to three digits. Signs and spaces are refused.
+func number(text string, n *int) bool {
+	if text == "" || len(text) > 3 || strings.Trim(text, "0123456789") != "" {
+		return false
+	}
+	var err error
+	*n, err = strconv.Atoi(text)
+	return err == nil
+}
