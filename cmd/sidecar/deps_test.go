@@ -1,0 +1,35 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A sidecar runs in every pod: what it links is paid for by every agent, and
+// what it does not link cannot be reached from a request.
+func TestLinksNoKubernetes(t *testing.T) {
+	denied := []string{
+		"k8s.io/",
+		"sigs.k8s.io/",
+		"github.com/a2a-operator/a2a-operator/api/",
+		"github.com/a2a-operator/a2a-operator/controllers",
+		"github.com/a2aproject/", // drives tests, serves nothing
+		"google.golang.org/grpc", // until there is a gRPC binding
+		"testing",
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list -deps: %v\n%s", err, out)
+	}
+	for dependency := range strings.FieldsSeq(string(out)) {
+		for _, prefix := range denied {
+			if strings.HasPrefix(dependency, prefix) {
+				t.Errorf("cmd/sidecar links %s", dependency)
+			}
+		}
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command sidecar speaks the A2A protocol for the agent beside it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecar"
+	"github.com/a2a-operator/a2a-operator/internal/version"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	if len(args) == 1 && args[0] == "drain" {
+		return drain()
+	}
+	var options sidecar.Options
+	flags := pflag.NewFlagSet("sidecar", pflag.ContinueOnError)
+	flags.SortFlags = false
+	options.Flags(flags)
+	flags.Usage = func() {
+		fmt.Fprintf(os.Stderr, `Speaks the A2A protocol for the agent beside it.
+
+  sidecar --config FILE
+  sidecar --backend-url http://127.0.0.1:9000 --backend-protocol Events \
+          --listen 127.0.0.1:8080 --card card.yaml --anonymous
+  sidecar drain      the preStop hook: drains the sidecar of this pod
+
+%s`, flags.FlagUsages())
+	}
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "sidecar: %v\nTry sidecar --help.\n", err)
+		return 2
+	}
+	if options.Version {
+		fmt.Println(version.Get())
+		return 0
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: options.LogLevel}))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	s, err := sidecar.Open(ctx, &options, log, time.Now)
+	if err == nil {
+		err = s.Serve(ctx)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "sidecar: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+// drain is the preStop hook. It ends with the drain, or is killed with the
+// container when the grace period is over.
+func drain() int {
+	if err := sidecar.AskDrain(context.Background(), sidecar.HealthAddress); err != nil {
+		fmt.Fprintf(os.Stderr, "sidecar: %v\n", err)
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,95 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+)
+
+// middleware wraps a handler.
+type middleware func(http.Handler) http.Handler
+
+// chain applies middlewares, the outermost first.
+func chain(all ...middleware) middleware {
+	return func(h http.Handler) http.Handler {
+		for _, a := range slices.Backward(all) {
+			h = a(h)
+		}
+		return h
+	}
+}
+
+// newAgentHandler is the A2A endpoint. The order is:
+//
+//	traced        what is logged about the request names its trace
+//	recovered     a panic is one failed request
+//	bounded       a request is sent within a time, whoever ends up reading it
+//	well-known    the public card is open to all
+//	gate          everything else has a caller, before a byte of it is read
+//	binding       size, JSON, version, method, params; then the engine
+func newAgentHandler(log *slog.Logger, now func() time.Time, gate *auth.Gate, card *wellknown.Handler, binding http.Handler) http.Handler {
+	guarded := gate.Require(binding)
+	routed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case wellknown.Path, wellknown.LegacyPath:
+			card.ServeHTTP(w, r)
+		case "/":
+			guarded.ServeHTTP(w, r)
+		default:
+			notFound(w, r)
+		}
+	})
+	return chain(traced, recovered(log), bounded(now))(routed)
+}
+
+// sendTimeout bounds how long a client may take to send a request. The server's
+// own read timeout would end streams as well; a binding lifts this one when it
+// has read the body.
+const sendTimeout = 30 * time.Second
+
+func bounded(now func() time.Time) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).SetReadDeadline(now().Add(sendTimeout))
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func recovered(log *slog.Logger) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() { //nolint:contextcheck // it is in the request
+				reason := recover()
+				if reason == nil {
+					return
+				}
+				if reason == http.ErrAbortHandler { //nolint:errorlint // net/http compares so too
+					panic(reason)
+				}
+				log.ErrorContext(r.Context(), "panic", "reason", reason, "stack", string(debug.Stack()))
+				if w.Header().Get("Content-Type") != "" {
+					// An answer has begun, and what is missing must not look whole.
+					panic(http.ErrAbortHandler)
+				}
+				jsonrpc.Deny(w, r, &a2a.Error{Reason: a2a.ReasonInternal})
+			}()
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// notFound says where the agent is, since a wrong path is a common mistake.
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "nothing here: JSON-RPC is at POST /, the card at GET "+wellknown.Path, http.StatusNotFound)
+}

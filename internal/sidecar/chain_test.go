@@ -1,0 +1,60 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestAPanicIsOneFailedRequest(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(tracedLog{slog.NewJSONHandler(&out, nil)}).With("a", 1)
+	h := chain(traced, recovered(log))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") }))
+	r := httptest.NewRequest(http.MethodPost, "/", nil)
+	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	const want = `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Internal error"}}`
+	if w.Body.String() != want {
+		t.Errorf("answer = %s, want %s", w.Body, want)
+	}
+	for _, part := range []string{`"msg":"panic"`, `"trace":"0af7651916cd43dd8448eb211c80319c"`, `"a":1`} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("log = %s, want %s in it", out.String(), part)
+		}
+	}
+}
+
+func TestTraceID(t *testing.T) {
+	for _, text := range []string{"", "00", "00-x-y-z", "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"} {
+		if got := traceID(text); got != "" {
+			t.Errorf("traceID(%q) = %q", text, got)
+		}
+	}
+}
+
+// TestAPanicBreaksAStreamOff: a client must not take what it got for all.
+func TestAPanicBreaksAStreamOff(t *testing.T) {
+	server := httptest.NewServer(recovered(slog.New(slog.DiscardHandler))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: 1\n\n")
+		_ = http.NewResponseController(w).Flush()
+		panic("secret")
+	})))
+	defer server.Close()
+	response, err := server.Client().Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err == nil || string(body) != "data: 1\n\n" {
+		t.Errorf("body = %q, %v, want one that breaks off", body, err)
+	}
+}

@@ -1,0 +1,113 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// standaloneGrace is how long Ctrl-C waits for turns.
+const standaloneGrace = 10 * time.Second
+
+// loaded is a configuration and what it was made of.
+type loaded struct {
+	*contract.Config
+	// digest names the contract; "" without one.
+	digest string
+}
+
+// load reads the contract, when there is one, and puts the flags over it.
+// address is where the A2A endpoint listens; a card without interfaces gets
+// them from it.
+func (o *Options) load(address net.Addr) (loaded, error) {
+	l := loaded{Config: o.standalone()}
+	if o.ConfigFile != "" {
+		text, err := os.ReadFile(o.ConfigFile)
+		if err != nil {
+			return l, fmt.Errorf("read contract: %w", err)
+		}
+		l.digest = contract.Digest(text)
+		if l.Config, err = contract.Decode(text); err != nil {
+			return l, fmt.Errorf("read contract %s: %w", o.ConfigFile, err)
+		}
+	}
+	if err := o.override(l.Config, address); err != nil {
+		return l, err
+	}
+	return l, l.Validate()
+}
+
+// standalone is what a sidecar without an operator starts from.
+func (o *Options) standalone() *contract.Config {
+	return &contract.Config{
+		Version: contract.Version,
+		Backend: contract.Backend{Protocol: contract.ProtocolEvents},
+		Drain:   contract.Drain{GracePeriod: contract.Duration(standaloneGrace)},
+	}
+}
+
+func (o *Options) override(c *contract.Config, address net.Addr) error {
+	if o.BackendURL != "" {
+		c.Backend.URL = o.BackendURL
+	}
+	if o.BackendProtocol != "" {
+		c.Backend.Protocol = contract.Protocol(o.BackendProtocol)
+	}
+	if o.Anonymous {
+		c.Access = contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}}
+		c.Card.SecuritySchemes = nil
+	}
+	if o.CardFile != "" {
+		file, err := readCard(o.CardFile)
+		if err != nil {
+			return err
+		}
+		if file.SecuritySchemes == nil {
+			file.SecuritySchemes = c.Card.SecuritySchemes
+		}
+		c.Card = *file
+	}
+	// What is served is known here better than in a file.
+	c.Card.Capabilities.Streaming = true
+	c.Card.Capabilities.PushNotifications = false
+	c.Card.Capabilities.ExtendedCard = false
+	if len(c.Card.Interfaces) == 0 {
+		c.Card.Interfaces = interfaces(address)
+	}
+	return nil
+}
+
+// interfaces are what the endpoint serves, at an address that this machine can
+// dial.
+func interfaces(address net.Addr) []card.Interface {
+	host, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		host, port = address.String(), "80"
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() || host == "" {
+		host = "127.0.0.1"
+	}
+	url := "http://" + net.JoinHostPort(host, port) + "/"
+	return []card.Interface{
+		{URL: url, Binding: card.JSONRPC, ProtocolVersion: "1.0"},
+		{URL: url, Binding: card.JSONRPC, ProtocolVersion: "0.3"},
+	}
+}
+
+// backendAddress is what a readiness probe dials.
+func backendAddress(url string) string {
+	host := strings.TrimPrefix(url, "http://")
+	host, _, _ = strings.Cut(host, "/")
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		host = net.JoinHostPort(strings.Trim(host, "[]"), "80")
+	}
+	return host
+}

@@ -1,0 +1,119 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// Times of a drain.
+const (
+	// propagation is how long new requests are still taken after readiness is
+	// gone, because a Service's clients hear of it late.
+	propagation = time.Second
+	// margin is what the end of a grace period is kept for: closing streams and
+	// servers.
+	margin = 3 * time.Second
+	// announcement is how long the agent's hook waits for the sidecar's: both
+	// are called at the same moment when a pod is deleted, and only the agent's
+	// when its container alone is restarted. The sidecar's starts a process,
+	// which takes time on a busy node.
+	announcement = 2 * time.Second
+)
+
+// drainer runs the end of a sidecar once, whoever asks for it: the sidecar's
+// preStop hook, or a signal.
+//
+//	begin -> not ready -> propagation -> engine.Drain (turns end) -> drained
+type drainer struct {
+	log *slog.Logger
+	// drain refuses new turns and waits for those that run, until ctx ends.
+	drain func(ctx context.Context) error
+
+	once     sync.Once
+	draining chan struct{}
+	drained  chan struct{}
+}
+
+func newDrainer(log *slog.Logger, drain func(context.Context) error) *drainer {
+	return &drainer{log: log, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
+}
+
+// begin starts the drain, unless it runs. It does not wait.
+func (d *drainer) begin(grace, delay time.Duration) {
+	d.once.Do(func() {
+		close(d.draining)
+		d.log.Info("draining", "grace", grace.String())
+		go d.run(max(grace-margin, time.Second), delay)
+	})
+}
+
+func (d *drainer) run(limit, delay time.Duration) {
+	defer close(d.drained)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	select {
+	case <-time.After(delay):
+	case <-ctx.Done():
+	}
+	if err := d.drain(ctx); err != nil {
+		d.log.Warn("turns were cut off", "error", err)
+		return
+	}
+	d.log.Info("drained")
+}
+
+// AskDrain asks the sidecar whose health port is at address, in the same pod,
+// to drain, and returns when it has.
+func AskDrain(ctx context.Context, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+contract.DrainPath, nil)
+	if err != nil {
+		return fmt.Errorf("ask for the drain: %w", err)
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return fmt.Errorf("ask for the drain: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("ask for the drain: the sidecar answers %s", response.Status)
+	}
+	return nil
+}
+
+// active reports whether the drain has begun.
+func (d *drainer) active() bool {
+	select {
+	case <-d.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait returns when the drain is over, or ctx ends.
+func (d *drainer) wait(ctx context.Context) {
+	select {
+	case <-d.drained:
+	case <-ctx.Done():
+	}
+}
+
+// waitIfBegun is wait for the agent's hook: it returns soon when nothing is
+// being drained.
+func (d *drainer) waitIfBegun(ctx context.Context) {
+	select {
+	case <-d.draining:
+		d.wait(ctx)
+	case <-time.After(announcement):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,131 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// drain runs the sidecar's preStop hook.
+func (p *pod) drain() {
+	p.t.Helper()
+	address := strings.TrimSuffix(strings.TrimPrefix(p.health(""), "http://"), "/")
+	if err := AskDrain(p.t.Context(), address); err != nil {
+		p.t.Error(err)
+	}
+}
+
+func TestDrainIsForThePod(t *testing.T) {
+	p := &probes{metrics: newMetrics(), drain: newDrainer(slog.New(slog.DiscardHandler), func(context.Context) error { return nil })}
+	for _, remote := range []string{"10.0.0.7:4711", "[fd00::7]:4711", ""} {
+		request := httptest.NewRequest(http.MethodPost, contract.DrainPath, nil)
+		request.RemoteAddr = remote
+		response := httptest.NewRecorder()
+		p.handler().ServeHTTP(response, request)
+		if response.Code != http.StatusForbidden || p.drain.active() {
+			t.Errorf("a caller at %q is answered with %d", remote, response.Code)
+		}
+	}
+}
+
+func TestDrainWhenIdle(t *testing.T) {
+	p := newPod(t, says, nil)
+	began := time.Now()
+	done := make(chan struct{})
+	go func() { // the agent's own hook, called at the same moment
+		defer close(done)
+		p.do("GET", p.health("/drained"), "")
+	}()
+	p.drain()
+	<-done
+	if took := time.Since(began); took < propagation || took > 10*time.Second {
+		t.Errorf("drain of an idle sidecar took %v", took)
+	}
+	if response, _ := p.do("GET", p.health("/readyz"), ""); response.StatusCode != http.StatusServiceUnavailable {
+		t.Error("a drained sidecar is ready")
+	}
+	if response, _ := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team")); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
+		t.Errorf("a new turn is answered with %d", response.StatusCode)
+	}
+	if response, _ := p.do("GET", p.agent()+".well-known/agent.json", ""); response.StatusCode != http.StatusOK {
+		t.Error("a drained sidecar does not serve its card")
+	}
+}
+
+func TestDrainedWithoutADrain(t *testing.T) {
+	p := newPod(t, says, nil)
+	p.do("GET", p.health("/drained"), "")
+	if response, _ := p.do("GET", p.health("/readyz"), ""); response.StatusCode != http.StatusOK {
+		t.Error("the restart of the agent's container alone makes the sidecar not ready for ever")
+	}
+}
+
+func TestDrainWaitsForTurns(t *testing.T) {
+	proceed := make(chan struct{})
+	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, "one ")
+		_ = http.NewResponseController(w).Flush()
+		<-proceed
+		_, _ = io.WriteString(w, "two")
+	}, nil)
+	stream := p.open("POST", p.agent(), strings.Replace(hello, "message/send", "message/stream", 1), "Authorization", "Bearer "+p.token("team"))
+	defer stream.Body.Close()
+	lines := bufio.NewReader(stream.Body)
+	for line := ""; !strings.Contains(line, "one "); {
+		var err error
+		if line, err = lines.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		p.drain()
+	}()
+	p.eventually("not ready", func() bool {
+		response, _ := p.do("GET", p.health("/readyz"), "")
+		return response.StatusCode == http.StatusServiceUnavailable
+	})
+	p.stop() // SIGTERM while the turn runs
+	select {
+	case <-drained:
+		t.Fatal("the drain is over while a turn runs")
+	case <-time.After(propagation + 200*time.Millisecond):
+	}
+	close(proceed)
+	rest, err := io.ReadAll(lines)
+	if err != nil || !strings.Contains(string(rest), `"state":"completed"`) {
+		t.Errorf("the stream ended with %s, %v", rest, err)
+	}
+	<-drained
+}
+
+func TestDrainEndsWithTheGracePeriod(t *testing.T) {
+	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}, func(c *contract.Config) { c.Drain.GracePeriod = contract.Duration(time.Second) })
+	result := make(chan string, 1)
+	go func() {
+		_, body := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team"))
+		result <- body
+	}()
+	p.eventually("a turn", func() bool { return p.sidecar.turns.Running() == 1 })
+	p.stop()
+	if body := <-result; !strings.Contains(body, `"state":"failed"`) {
+		t.Errorf("the turn that was cut off is answered with %s", body)
+	}
+}

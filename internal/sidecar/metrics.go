@@ -1,0 +1,134 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/version"
+)
+
+// metrics are what a sidecar tells Prometheus. Every label has few values, and
+// none comes from a client.
+type metrics struct {
+	registry *prometheus.Registry
+	requests *prometheus.CounterVec
+	reloads  *prometheus.CounterVec
+	contract *prometheus.GaugeVec
+	turns    *prometheus.HistogramVec
+	events   prometheus.Counter
+	internal *prometheus.CounterVec
+
+	mu     sync.Mutex
+	digest string
+	// kinds are the agent's own names of internal events. There may be many;
+	// the first few are told apart.
+	kinds map[string]bool
+}
+
+const maxKinds = 32
+
+var _ engine.Observer = (*metrics)(nil)
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		kinds:    map[string]bool{},
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_requests_total",
+			Help: "Requests that were answered, by method, protocol version and JSON-RPC error code (0 for success). A method that is not known is empty.",
+		}, []string{"method", "version", "code"}),
+		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_contract_reloads_total",
+			Help: "Contracts that were read after the first, by result: applied or refused.",
+		}, []string{"result"}),
+		contract: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "a2a_contract_info",
+			Help: "The contract that is served, by its digest.",
+		}, []string{"digest"}),
+	}
+	m.turns = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "a2a_turn_duration_seconds",
+		Help:    "How long turns took, by the state in which they left the task.",
+		Buckets: []float64{.01, .05, .1, .5, 1, 5, 15, 60, 300, 1800},
+	}, []string{"state"})
+	m.events = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "a2a_events_total", Help: "Events that went into the logs of tasks.",
+	})
+	m.internal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_internal_events_total",
+		Help: "Events of the agent that are not for clients, by kind; the first 32 kinds are told apart.",
+	}, []string{"kind"})
+	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "a2a_build_info", Help: "The build of the sidecar.",
+		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
+	}, func() float64 { return 1 })
+	m.registry.MustRegister(
+		m.requests, m.reloads, m.contract, m.turns, m.events, m.internal, build,
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// gauge adds a number that is read when it is asked for.
+func (m *metrics) gauge(name, help string, read func() float64) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// observe counts a request.
+func (m *metrics) observe(method, version string, code int) {
+	m.requests.WithLabelValues(method, version, strconv.Itoa(code)).Inc()
+}
+
+// TurnStarted implements engine.Observer.
+func (m *metrics) TurnStarted() {}
+
+// TurnEnded implements engine.Observer.
+func (m *metrics) TurnEnded(state a2a.State, took time.Duration) {
+	m.turns.WithLabelValues(state.String()).Observe(took.Seconds())
+}
+
+// Appended implements engine.Observer.
+func (m *metrics) Appended(events int) { m.events.Add(float64(events)) }
+
+// internalEvent counts an event that stays inside.
+func (m *metrics) internalEvent(kind string) {
+	m.mu.Lock()
+	if !m.kinds[kind] {
+		if len(m.kinds) >= maxKinds || len(kind) > 64 || !utf8.ValidString(kind) {
+			kind = "other"
+		}
+		m.kinds[kind] = true
+	}
+	m.mu.Unlock()
+	m.internal.WithLabelValues(kind).Inc()
+}
+
+// serving names the contract that is served from now on.
+func (m *metrics) serving(digest string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.digest != "" {
+		m.contract.DeleteLabelValues(m.digest)
+	}
+	m.digest = digest
+	if digest != "" {
+		m.contract.WithLabelValues(digest).Set(1)
+	}
+}

@@ -1,0 +1,171 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+func parse(t *testing.T, args ...string) *Options {
+	t.Helper()
+	o := &Options{}
+	flags := pflag.NewFlagSet("sidecar", pflag.ContinueOnError)
+	o.Flags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestAddresses(t *testing.T) {
+	standalone := []string{"--backend-url", "http://127.0.0.1:9000", "--card", "card.yaml", "--anonymous"}
+	tests := map[string]struct {
+		args []string
+		want [3]string
+	}{
+		"standalone":          {standalone, [3]string{"127.0.0.1:8080", "", ""}},
+		"standalone, health":  {append(standalone, "--listen", ":1", "--health-listen", ":2"), [3]string{":1", ":2", ""}},
+		"in a pod":            {[]string{"--config", "f"}, [3]string{":8641", ":8642", "127.0.0.1:8643"}},
+		"in a pod, all given": {[]string{"--config", "f", "--listen", ":1", "--health-listen", ":2", "--gateway-listen", "localhost:3"}, [3]string{":1", ":2", "localhost:3"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := parse(t, test.args...)
+			if err := o.Validate(); err != nil {
+				t.Fatalf("Validate() error = %v", err)
+			}
+			agent, health, gateway := o.addresses()
+			if diff := cmp.Diff(test.want, [3]string{agent, health, gateway}); diff != "" {
+				t.Errorf("addresses() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestValidateNamesTheFlag(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want []string
+	}{
+		"nothing":           {nil, []string{"--backend-url is required", "--card is required", "--anonymous is required"}},
+		"protocol":          {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be "Events"`}},
+		"listen":            {[]string{"--config", "f", "--listen", "8080"}, []string{`--listen is "8080"`}},
+		"gateway for all":   {[]string{"--config", "f", "--gateway-listen", ":8643"}, []string{"--gateway-listen", "loopback"}},
+		"gateway elsewhere": {[]string{"--config", "f", "--gateway-listen", "10.0.0.1:8643"}, []string{"--gateway-listen", "loopback"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := parse(t, test.args...).Validate()
+			if err == nil {
+				t.Fatal("Validate() = nil")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("Validate() error = %v, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestParseCard(t *testing.T) {
+	got, err := parseCard([]byte(`
+name: Echo
+description: >
+  Says it
+  again
+version: 1.10
+provider: {organization: Example, url: https://example.com}
+capabilities:
+  extensions:
+    - uri: urn:x
+      required: true
+      params: {a: [1, {b: null}]}
+defaultInputModes: [text/plain]
+skills:
+  - id: echo
+    name: Echo
+    description: Says it again
+    tags: [demo, "1"]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &card.Card{
+		Name: "Echo", Description: "Says it again\n", Version: "1.10",
+		Provider: &card.Provider{Organization: "Example", URL: "https://example.com"},
+		Capabilities: card.Capabilities{Extensions: []card.Extension{
+			{URI: "urn:x", Required: true, Params: card.RawObject(`{"a":[1,{"b":null}]}`)},
+		}},
+		DefaultInputModes: []string{"text/plain"},
+		Skills:            []card.Skill{{ID: "echo", Name: "Echo", Description: "Says it again", Tags: []string{"demo", "1"}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("parseCard() (-want +got):\n%s", diff)
+	}
+	if got, err := parseCard([]byte(`{"name":"JSON","version":"1"}`)); err != nil || got.Name != "JSON" {
+		t.Errorf("parseCard() of JSON = %+v, %v", got, err)
+	}
+}
+
+func TestParseCardNamesTheLine(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"unknown key":       {"name: x\ncolour: red", `line 2: unknown key "colour" in card; known are capabilities, defaultInputModes`},
+		"unknown key below": {"name: x\nskills:\n  - id: a\n    title: b", `line 4: unknown key "title" in skills[0]; known are description, examples, id`},
+		"case":              {"Name: x", `line 1: unknown key "Name"`},
+		"list":              {"name: x\nskills: none", "line 2: skills must be a list"},
+		"mapping":           {"name: x\nprovider: [a]", "line 2: provider must be a mapping"},
+		"scalar":            {"name: {a: b}", "line 1: name must be a single value"},
+		"bool":              {"name: x\ncapabilities: {streaming: maybe}", "line 2: streaming must be true or false"},
+		"params":            {"name: x\ncapabilities: {extensions: [{uri: u, params: 3}]}", "line 2: params must be a mapping"},
+		"no YAML":           {"name: [", "line 1"},
+		"empty":             {"", "file is empty"},
+		"no name":           {"version: 1", "name is required"},
+		"skill":             {"name: x\nskills: [{name: a}]", "skills[0]: id and name are required"},
+		"twice":             {"name: x\nname: y", `"name"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, err := parseCard([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("parseCard() error = %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestInterfaces(t *testing.T) {
+	tests := map[string]string{
+		"127.0.0.1:8080": "http://127.0.0.1:8080/",
+		"0.0.0.0:80":     "http://127.0.0.1:80/",
+		"[::]:8641":      "http://127.0.0.1:8641/",
+		"[::1]:8641":     "http://[::1]:8641/",
+	}
+	for address, want := range tests {
+		tcp, err := net.ResolveTCPAddr("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := interfaces(tcp); got[0].URL != want || len(got) != 2 {
+			t.Errorf("interfaces(%s) = %+v, want %s", address, got, want)
+		}
+	}
+}
+
+func TestBackendAddress(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://127.0.0.1:9000": "127.0.0.1:9000", "http://127.0.0.1:9000/a/b": "127.0.0.1:9000",
+		"http://agent": "agent:80", "http://[::1]:1/x": "[::1]:1", "http://[::1]/": "[::1]:80",
+	} {
+		if got := backendAddress(url); got != want {
+			t.Errorf("backendAddress(%s) = %s, want %s", url, got, want)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"go.uber.org/goleak"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	issuer = "https://kubernetes.default.svc"
+	hello  = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
+)
+
+// pod is a sidecar with a mounted contract, as the operator makes it.
+type pod struct {
+	t       *testing.T
+	dir     string
+	key     *ecdsa.PrivateKey
+	config  *contract.Config
+	sidecar *Sidecar
+	stop    context.CancelFunc
+	done    chan error
+	client  *http.Client
+}
+
+func newPod(t *testing.T, agent http.HandlerFunc, change func(*contract.Config)) *pod {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pod{t: t, dir: t.TempDir(), key: key, done: make(chan error, 1)}
+	keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := httptest.NewServer(agent)
+	t.Cleanup(backend.Close)
+	p.config = &contract.Config{
+		Version: contract.Version,
+		Agent:   contract.Agent{Namespace: "team", Name: "echo"},
+		Card: card.Card{
+			Name: "Echo", Description: "d", Version: "1",
+			Interfaces: []card.Interface{{URL: "http://echo.team.svc/", Binding: card.JSONRPC, ProtocolVersion: "1.0"}},
+		},
+		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: backend.URL},
+		Access: contract.Access{
+			Authentication: []contract.Authentication{{
+				Type: contract.AuthenticationKubernetes,
+				Kubernetes: &contract.KubernetesAuthentication{
+					Issuer: issuer, Audiences: []string{"echo.team.a2a-operator.dev"}, Keys: keys,
+				},
+			}},
+			Namespaces: []string{"team"},
+		},
+		Drain: contract.Drain{GracePeriod: contract.Duration(30 * time.Second)},
+	}
+	if change != nil {
+		change(p.config)
+	}
+	p.mount(p.encode())
+	p.start()
+	return p
+}
+
+func (p *pod) encode() []byte {
+	p.t.Helper()
+	text, err := contract.Encode(p.config)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return text
+}
+
+// mount replaces the contract as the kubelet does: a new directory, and a link
+// to it that is renamed into place.
+func (p *pod) mount(text []byte) {
+	p.t.Helper()
+	version, err := os.MkdirTemp(p.dir, "..")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	check := func(err error) {
+		if err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	check(os.WriteFile(filepath.Join(version, contract.FileName), text, 0o600))
+	check(os.Symlink(filepath.Base(version), filepath.Join(p.dir, "..data_tmp")))
+	check(os.Rename(filepath.Join(p.dir, "..data_tmp"), filepath.Join(p.dir, "..data")))
+	file := filepath.Join(p.dir, contract.FileName)
+	if _, err := os.Lstat(file); err != nil {
+		check(os.Symlink(filepath.Join("..data", contract.FileName), file))
+	}
+}
+
+func (p *pod) start() {
+	p.t.Helper()
+	s, err := Open(p.t.Context(), &Options{
+		ConfigFile: filepath.Join(p.dir, contract.FileName),
+		Listen:     "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
+	}, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.sidecar = s
+	ctx, cancel := context.WithCancel(context.Background())
+	p.stop = cancel
+	go func() { p.done <- s.Serve(ctx) }()
+	transport := &http.Transport{}
+	p.client = &http.Client{Transport: transport}
+	p.t.Cleanup(func() {
+		cancel()
+		transport.CloseIdleConnections()
+		if err := <-p.done; err != nil {
+			p.t.Errorf("Serve() error = %v", err)
+		}
+	})
+}
+
+func (p *pod) token(namespace string) string {
+	p.t.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: p.key, KeyID: "k"}}, nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	text, err := jwt.Signed(signer).Claims(map[string]any{
+		"iss": issuer, "aud": "echo.team.a2a-operator.dev", "sub": "system:serviceaccount:" + namespace + ":caller",
+		"exp":           time.Now().Add(time.Hour).Unix(),
+		"kubernetes.io": map[string]any{"namespace": namespace, "serviceaccount": map[string]any{"name": "caller"}},
+	}).Serialize()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return text
+}
+
+// do sends a request to one of the listeners and returns the response with its body read.
+func (p *pod) do(method, url, body string, headers ...string) (*http.Response, string) {
+	p.t.Helper()
+	response := p.open(method, url, body, headers...)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return response, string(text)
+}
+
+func (p *pod) open(method, url, body string, headers ...string) *http.Response {
+	p.t.Helper()
+	r, err := http.NewRequestWithContext(p.t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := p.client.Do(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return response
+}
+
+func (p *pod) agent() string             { return "http://" + p.sidecar.Addresses().Agent + "/" }
+func (p *pod) health(path string) string { return "http://" + p.sidecar.Addresses().Health + path }
+
+// eventually polls something that happens soon.
+func (p *pod) eventually(what string, holds func() bool) {
+	p.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(10 * time.Second)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-late:
+			p.t.Fatalf("%s: not after 10 s", what)
+		}
+	}
+}
+
+func says(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain")
+	_, _ = io.WriteString(w, "Hi")
+}

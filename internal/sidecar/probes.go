@@ -1,0 +1,118 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// probes answers what the kubelet, Prometheus and the preStop hooks ask. None
+// of it needs a credential, none tells anything of a task, and what changes
+// anything is for callers inside the pod.
+type probes struct {
+	started atomic.Bool
+	agent   *agentProbe
+	drain   *drainer
+	metrics *metrics
+	grace   func() time.Duration
+}
+
+func (p *probes) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+contract.LivezPath, func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
+	mux.HandleFunc("GET "+contract.StartedPath, func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, p.startedErr())
+	})
+	mux.HandleFunc("GET "+contract.ReadyzPath, func(w http.ResponseWriter, r *http.Request) {
+		answer(w, p.ready(r.Context()))
+	})
+	mux.HandleFunc("POST "+contract.DrainPath, func(w http.ResponseWriter, r *http.Request) {
+		if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !loopback(host) {
+			http.Error(w, "only callers inside the pod may start the drain", http.StatusForbidden)
+			return
+		}
+		p.drain.begin(p.grace(), propagation) //nolint:contextcheck // a drain outlives the request that asks for it
+		p.drain.wait(r.Context())
+		answer(w, nil)
+	})
+	mux.HandleFunc("GET "+contract.DrainedPath, func(w http.ResponseWriter, r *http.Request) {
+		p.drain.waitIfBegun(r.Context())
+		answer(w, nil)
+	})
+	mux.Handle("GET "+contract.MetricsPath, p.metrics.handler())
+	return mux
+}
+
+func answer(w http.ResponseWriter, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// startedErr never waits for the agent, whose container starts only after this
+// probe has succeeded.
+func (p *probes) startedErr() error {
+	if !p.started.Load() {
+		return errors.New("listeners are not open yet")
+	}
+	return nil
+}
+
+func (p *probes) ready(ctx context.Context) error {
+	if err := p.startedErr(); err != nil {
+		return err
+	}
+	if p.drain.active() {
+		return errors.New("draining")
+	}
+	return p.agent.check(ctx)
+}
+
+// agentProbe tells whether the agent listens. What it found is good for a
+// second, so that many probes cost few connections.
+type agentProbe struct {
+	address func() string
+	now     func() time.Time
+
+	mu   sync.Mutex
+	last error
+	at   time.Time
+}
+
+const (
+	probeAge     = time.Second
+	probeTimeout = 800 * time.Millisecond
+)
+
+func (p *agentProbe) check(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.at.IsZero() && p.now().Sub(p.at) < probeAge {
+		return p.last
+	}
+	// What is found is told to others too: an asker who leaves must not make it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+	defer cancel()
+	address := p.address()
+	var dialer net.Dialer
+	connection, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		err = fmt.Errorf("agent does not listen on %s: its container must listen on $PORT", address)
+	} else {
+		_ = connection.Close()
+	}
+	p.last, p.at = err, p.now()
+	return err
+}

@@ -1,0 +1,82 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sidecar puts the sidecar together: flags and contract, servers,
+// probes, reload and shutdown. It decides nothing about the protocol; what
+// does stands in internal/a2a. It links no Kubernetes package.
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// stopTimeout bounds the end of the servers, after the streams have ended.
+const stopTimeout = 2 * time.Second
+
+// Open opens the listeners and reads the configuration. From here on a client
+// can connect; it is answered once Serve runs, which must follow. now is the
+// clock.
+func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	sockets, err := listen(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s, err := assemble(o, sockets, log, now)
+	if err != nil {
+		sockets.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Serve runs until ctx ends, and then drains. It owns every goroutine of the
+// sidecar, and returns when all have ended.
+//
+// The end, in this order: not ready; no new turns; the turns end, or the grace
+// period nearly does; streams end so that they can be resumed; servers close.
+// A pod's preStop hook has had most of it happen before the signal comes.
+func (s *Sidecar) Serve(ctx context.Context) error {
+	sockets := s.sockets
+	serving := []*server{newServer(s.log, sockets.agent, s.agentHandler)}
+	serving[0].WriteTimeout = writeTimeout
+	if sockets.health != nil {
+		serving = append(serving, newServer(s.log, sockets.health, s.probes.handler()))
+	}
+	if sockets.gateway != nil {
+		serving = append(serving, newServer(s.log, sockets.gateway, s.gateway))
+	}
+	group, failed := errgroup.WithContext(ctx)
+	for _, each := range serving {
+		group.Go(each.serve)
+	}
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	if s.options.ConfigFile != "" {
+		group.Go(func() error { return watch(watching, s.log, s.options.ConfigFile, s.reload) })
+	}
+	s.probes.started.Store(true)
+	s.log.Info("serving", "a2a", sockets.agent.Addr().String(), "backend", s.current().Backend.URL,
+		"card", fmt.Sprintf("http://%s/.well-known/agent-card.json", sockets.agent.Addr()))
+
+	// The signal, or a server that could not go on.
+	<-failed.Done()
+	stopWatching()
+	s.drain.begin(s.grace(), 0) //nolint:contextcheck // the drain begins because ctx has ended
+	<-s.drain.drained
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	for _, each := range serving {
+		each.stop(ending)
+	}
+	err := group.Wait()
+	s.close()
+	s.log.Info("stopped")
+	return err
+}

@@ -1,0 +1,219 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// What is the same for every agent.
+const (
+	maxBody      = 10 << 20
+	keepAlive    = 15 * time.Second
+	writeTimeout = 15 * time.Second
+)
+
+// Sidecar is everything that is put together.
+type Sidecar struct {
+	options *Options
+	log     *slog.Logger
+	now     func() time.Time
+
+	// config is what is served now.
+	config  atomic.Pointer[loaded]
+	sockets listeners
+	// refused is the digest of the last contract that was not taken, so that it
+	// is complained of once.
+	refused string
+
+	turns   *turns
+	gate    *auth.Gate
+	card    *wellknown.Handler
+	gateway *gateway.Handler
+	metrics *metrics
+	drain   *drainer
+	probes  *probes
+
+	agentHandler     http.Handler
+	gatewayTransport *http.Transport
+}
+
+func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
+	config, err := o.load(sockets.agent.Addr())
+	if err != nil {
+		return nil, err
+	}
+	log = slog.New(tracedLog{log.Handler()})
+	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics()}
+	s.config.Store(&config)
+	policy, err := newPolicy(&config.Access, now)
+	if err != nil {
+		return nil, err
+	}
+	if s.card, err = wellknown.New(config.Card); err != nil {
+		return nil, err
+	}
+	if s.turns, err = newTurns(config.Config, s.metrics, log, now); err != nil {
+		return nil, err
+	}
+	s.gate = auth.NewGate(policy, s.deny)
+	s.agentHandler = newAgentHandler(log, now, s.gate, s.card, jsonrpc.New(jsonrpc.Config{
+		Handler: s.turns,
+		Card:    func() *card.Card { return &s.current().Card },
+		Streams: sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: now},
+		MaxBody: maxBody,
+		Observe: s.metrics.observe,
+		Log:     log,
+	}))
+	s.gatewayTransport = newGatewayTransport()
+	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, log)
+	s.drain = newDrainer(log, s.turns.Drain)
+	s.probes = &probes{
+		agent:   &agentProbe{now: now, address: func() string { return backendAddress(s.current().Backend.URL) }},
+		drain:   s.drain,
+		metrics: s.metrics,
+		grace:   s.grace,
+	}
+	s.metrics.serving(config.digest)
+	return s, nil
+}
+
+// Addresses are where a sidecar listens; "" is nowhere.
+type Addresses struct {
+	Agent, Health, Gateway string
+}
+
+// Addresses returns where the sidecar listens.
+func (s *Sidecar) Addresses() Addresses {
+	of := func(l net.Listener) string {
+		if l == nil {
+			return ""
+		}
+		return l.Addr().String()
+	}
+	return Addresses{Agent: of(s.sockets.agent), Health: of(s.sockets.health), Gateway: of(s.sockets.gateway)}
+}
+
+func (s *Sidecar) current() *loaded { return s.config.Load() }
+
+func (s *Sidecar) grace() time.Duration {
+	return s.current().Drain.GracePeriod.Or(30 * time.Second)
+}
+
+// deny answers, and counts, a request without a caller.
+func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+	s.metrics.observe("", "", jsonrpc.Code(problem))
+	jsonrpc.Deny(w, r, problem)
+}
+
+func (s *Sidecar) close() {
+	s.turns.backend.Close()
+	s.gatewayTransport.CloseIdleConnections()
+}
+
+// reload takes a contract that has changed, whole or not at all.
+func (s *Sidecar) reload() {
+	next, err := s.options.load(s.sockets.agent.Addr())
+	if next.digest != "" && next.digest == s.current().digest || next.digest == s.refused && err != nil {
+		return
+	}
+	if err == nil {
+		err = s.apply(&next)
+	}
+	if err != nil {
+		s.refused = next.digest
+		s.metrics.reloads.WithLabelValues("refused").Inc()
+		s.log.Error("keep former contract", "digest", s.current().digest, "error", err)
+		return
+	}
+	s.metrics.reloads.WithLabelValues("applied").Inc()
+	s.metrics.serving(next.digest)
+	s.log.Info("took contract", "digest", next.digest)
+}
+
+// apply swaps what a contract decides. All that can fail is done first.
+func (s *Sidecar) apply(next *loaded) error {
+	former := s.current()
+	policy, err := newPolicy(&next.Access, s.now)
+	if err != nil {
+		return err
+	}
+	if err := s.turns.backend.swap(&next.Backend); err != nil {
+		return err
+	}
+	if err := s.card.Swap(next.Card); err != nil {
+		return err
+	}
+	// A policy that did not change keeps the tokens that it has verified.
+	if !reflect.DeepEqual(former.Access, next.Access) {
+		s.gate.Swap(policy)
+	}
+	s.gateway.Swap(gatewayConfig(next.Gateway))
+	if former.Tasks != next.Tasks {
+		s.log.Warn("bounds of the task store change with the next start", "tasks", next.Tasks)
+	}
+	s.config.Store(next)
+	return nil
+}
+
+func newPolicy(a *contract.Access, now func() time.Time) (*auth.Policy, error) {
+	p := &auth.Policy{Namespaces: a.Namespaces}
+	anonymous := false
+	for i, each := range a.Authentication {
+		switch each.Type {
+		case contract.AuthenticationAnonymous:
+			anonymous = true
+		case contract.AuthenticationKubernetes:
+			k := each.Kubernetes
+			authenticator, err := auth.NewKubernetes(auth.KubernetesConfig{
+				Issuer: k.Issuer, Audiences: k.Audiences, Keys: k.Keys, Now: now,
+			})
+			if err != nil {
+				return nil, fmt.Errorf("contract access.authentication[%d]: %w", i, err)
+			}
+			p.Authenticators = append(p.Authenticators, authenticator)
+		default:
+			return nil, errors.New("contract access.authentication: unknown type " + string(each.Type))
+		}
+	}
+	if anonymous {
+		// It admits everybody, so wherever it is listed the others come first.
+		p.Authenticators = append(p.Authenticators, auth.Anonymous{})
+	}
+	return p, nil
+}
+
+func gatewayConfig(g *contract.Gateway) *gateway.Config {
+	if g == nil {
+		return nil
+	}
+	return &gateway.Config{RegistryURL: g.RegistryURL, AgentURL: g.AgentURL, TokenFile: g.TokenFile}
+}
+
+// newGatewayTransport uses no proxy from the environment.
+func newGatewayTransport() *http.Transport {
+	return &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		MaxIdleConnsPerHost:   8,
+		IdleConnTimeout:       30 * time.Second,
+		TLSHandshakeTimeout:   5 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
+}

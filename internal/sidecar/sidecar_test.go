@@ -1,0 +1,244 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+func TestAccess(t *testing.T) {
+	p := newPod(t, says, nil)
+	tests := map[string]struct {
+		headers []string
+		status  int
+		want    string
+	}{
+		"own namespace": {[]string{"Authorization", "Bearer " + p.token("team")}, 200, `"state":"completed"`},
+		"no token":      {nil, 401, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"A credential is required"}}`},
+		"bad token":     {[]string{"Authorization", "Bearer x"}, 401, `"code":-32603`},
+		"1.0":           {[]string{"A2A-Version", "1.0"}, 401, `"reason":"UNAUTHENTICATED"`},
+		"foreign":       {[]string{"Authorization", "Bearer " + p.token("other")}, 403, `"message":"Forbidden: callers of namespace \"other\" may not call this agent"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			response, body := p.do("POST", p.agent(), hello, test.headers...)
+			if response.StatusCode != test.status || !strings.Contains(body, test.want) {
+				t.Errorf("response = %d %s, want %d %s", response.StatusCode, body, test.status, test.want)
+			}
+			if got := response.Header.Get("WWW-Authenticate"); (got != "") != (test.status == 401) {
+				t.Errorf("WWW-Authenticate = %q", got)
+			}
+		})
+	}
+	if response, body := p.do("GET", p.agent()+".well-known/agent.json", ""); response.StatusCode != http.StatusOK || !strings.Contains(body, `"name":"Echo"`) {
+		t.Errorf("public card = %d %s", response.StatusCode, body)
+	}
+	if response, body := p.do("GET", p.agent()+"elsewhere", ""); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "POST /") {
+		t.Errorf("another path = %d %s", response.StatusCode, body)
+	}
+	for _, want := range []string{
+		`a2a_requests_total{code="0",method="message/send",version="0.3"} 1`,
+		`a2a_requests_total{code="-32603",method="",version=""} 4`,
+		`a2a_contract_info{digest="` + contract.Digest(p.encode()) + `"} 1`,
+		`a2a_turn_duration_seconds_count{state="completed"} 1`,
+		`a2a_tasks 1`,
+	} {
+		p.eventually(want, func() bool {
+			_, metrics := p.do("GET", p.health("/metrics"), "")
+			return strings.Contains(metrics, want)
+		})
+	}
+}
+
+func TestAnonymousComesLast(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) {
+		anonymous := contract.Authentication{Type: contract.AuthenticationAnonymous}
+		c.Access.Authentication = append([]contract.Authentication{anonymous}, c.Access.Authentication...)
+	})
+	for credential, want := range map[string]int{
+		"": http.StatusOK, "Bearer " + p.token("team"): http.StatusOK,
+		"Bearer x": http.StatusUnauthorized, "Bearer " + p.token("other"): http.StatusForbidden,
+	} {
+		var headers []string
+		if credential != "" {
+			headers = []string{"Authorization", credential}
+		}
+		if response, _ := p.do("POST", p.agent(), hello, headers...); response.StatusCode != want {
+			t.Errorf("%.10q is answered with %d, want %d", credential, response.StatusCode, want)
+		}
+	}
+}
+
+func TestTasksBelongToTheirOwner(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) { c.Access.Namespaces = []string{"*"} })
+	_, body := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team"))
+	var sent struct{ Result struct{ ID string } }
+	if err := json.Unmarshal([]byte(body), &sent); err != nil || sent.Result.ID == "" {
+		t.Fatalf("send = %s", body)
+	}
+	answers := map[string]string{}
+	for _, id := range []string{sent.Result.ID, strings.Repeat("0", len(sent.Result.ID))} {
+		for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/resubscribe", "GetTask", "CancelTask", "SubscribeToTask"} {
+			_, body := p.do("POST", p.agent(), fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"id":%q}}`, method, id),
+				"Authorization", "Bearer "+p.token("other"))
+			body = strings.ReplaceAll(body, id, "ID")
+			if former, seen := answers[method]; seen && former != body {
+				t.Errorf("%s: a foreign task is answered with %s, a missing one with %s", method, former, body)
+			}
+			answers[method] = body
+			if !strings.Contains(body, "-32001") {
+				t.Errorf("%s of a foreign task = %s", method, body)
+			}
+		}
+	}
+}
+
+func TestProbes(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	_ = free.Close()
+	p := newPod(t, says, func(c *contract.Config) { c.Backend.URL = "http://" + address + "/turns" })
+	for path, want := range map[string]int{"/livez": 200, "/startedz": 200, "/readyz": 503, "/nothing": 404} {
+		if response, body := p.do("GET", p.health(path), ""); response.StatusCode != want {
+			t.Errorf("%s without an agent = %d %s, want %d", path, response.StatusCode, body, want)
+		}
+	}
+	if _, body := p.do("GET", p.health("/readyz"), ""); !strings.Contains(body, "agent does not listen on "+address) {
+		t.Errorf("/readyz = %s", body)
+	}
+	agent, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Skipf("somebody took the port: %v", err)
+	}
+	defer agent.Close()
+	p.eventually("ready", func() bool {
+		response, _ := p.do("GET", p.health("/readyz"), "")
+		return response.StatusCode == http.StatusOK
+	})
+}
+
+func TestReload(t *testing.T) {
+	p := newPod(t, says, nil)
+	name := func() string {
+		_, body := p.do("GET", p.agent()+".well-known/agent-card.json", "")
+		var c struct{ Name string }
+		if err := json.Unmarshal([]byte(body), &c); err != nil {
+			t.Fatal(err)
+		}
+		return c.Name
+	}
+	metric := func(want string) bool {
+		_, metrics := p.do("GET", p.health("/metrics"), "")
+		return strings.Contains(metrics, want)
+	}
+
+	p.config.Card.Name = "Renamed"
+	p.mount(p.encode())
+	p.eventually("new card", func() bool { return name() == "Renamed" })
+	good := p.encode()
+
+	p.mount([]byte(`{"version":"v1","card":{"name":"Broken"},"surprise":1}`))
+	p.eventually("refused contract", func() bool { return metric(`a2a_contract_reloads_total{result="refused"} 1`) })
+	if got := name(); got != "Renamed" {
+		t.Errorf("name = %q after a broken contract", got)
+	}
+	if !metric(`a2a_contract_info{digest="` + contract.Digest(good) + `"} 1`) {
+		t.Error("a2a_contract_info does not name the contract that is served")
+	}
+
+	p.config.Access = contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}}
+	p.mount(p.encode())
+	p.eventually("open access", func() bool {
+		response, _ := p.do("POST", p.agent(), hello)
+		return response.StatusCode == http.StatusOK
+	})
+	if !metric(`a2a_contract_reloads_total{result="applied"} 2`) {
+		t.Error("a2a_contract_reloads_total{result=applied} is not 2")
+	}
+}
+
+func TestGatewayIsServed(t *testing.T) {
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.URL.Path+" "+r.Header.Get("Authorization"))
+	}))
+	defer registry.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := newPod(t, says, func(c *contract.Config) {
+		c.Gateway = &contract.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}", TokenFile: token}
+	})
+	if _, body := p.do("GET", "http://"+p.sidecar.Addresses().Gateway+"/registry/v1/agents", ""); body != "/v1/agents Bearer mine" {
+		t.Errorf("registry = %s", body)
+	}
+}
+
+// TestStartIsQuick prints how long it takes until the first answer; the aim is
+// 50 ms for the whole process.
+func TestStartIsQuick(t *testing.T) {
+	began := time.Now()
+	p := newPod(t, says, nil)
+	p.eventually("started", func() bool {
+		response, _ := p.do("GET", p.health("/startedz"), "")
+		return response.StatusCode == http.StatusOK
+	})
+	t.Logf("started in %v", time.Since(began))
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	good := write("card.yaml", "name: x")
+	tests := map[string]struct {
+		options Options
+		want    string
+	}{
+		"no contract":    {Options{ConfigFile: filepath.Join(dir, "none")}, "read contract: open"},
+		"contract":       {Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `contract version: is "v9", this sidecar reads "v1"`},
+		"unknown member": {Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `unknown field "surprise"`},
+		"card":           {Options{BackendURL: "http://a", CardFile: write("bad.yaml", "name: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
+		"backend":        {Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
+		"port taken":     {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, Listen: taken.Addr().String()}, "(--listen)"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.options.Listen == "" {
+				test.options.Listen = "127.0.0.1:0"
+			}
+			test.options.HealthListen, test.options.GatewayListen = "127.0.0.1:0", "127.0.0.1:0"
+			_, err := Open(t.Context(), &test.options, slog.New(slog.DiscardHandler), time.Now)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Open() error = %v, want %q", err, test.want)
+			}
+		})
+	}
+}

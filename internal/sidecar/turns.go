@@ -1,0 +1,98 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// turns is the engine with what it works with.
+type turns struct {
+	*engine.Engine
+	backend *agent
+}
+
+func newTurns(c *contract.Config, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
+	a := &agent{metrics: m, now: now}
+	if err := a.swap(&c.Backend); err != nil {
+		return nil, err
+	}
+	tasks := memory.New(memory.Options{
+		MaxTasks:  int(c.Tasks.MaxTasks),
+		MaxBytes:  c.Tasks.MaxBytes,
+		Retention: c.Tasks.Retention.Or(0),
+		Now:       now,
+	})
+	e, err := engine.New(engine.Options{
+		Store:    tasks,
+		Backend:  a,
+		Observer: m,
+		Log:      log,
+		Now:      now,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("start engine: %w", err)
+	}
+	m.gauge("a2a_turns_in_flight", "Turns that the agent works at.", func() float64 { return float64(e.Running()) })
+	m.gauge("a2a_tasks", "Tasks in memory.", func() float64 { return float64(tasks.Len()) })
+	m.gauge("a2a_task_bytes", "What the tasks in memory hold, by estimate.", func() float64 { return float64(tasks.Bytes()) })
+	return &turns{Engine: e, backend: a}, nil
+}
+
+// agent is a backend whose settings can be replaced. A turn ends with those
+// that it began with.
+type agent struct {
+	metrics *metrics
+	now     func() time.Time
+	current atomic.Pointer[running]
+}
+
+type running struct {
+	settings contract.Backend
+	*events.Backend
+}
+
+var _ backend.Backend = (*agent)(nil)
+
+// Run implements backend.Backend.
+func (a *agent) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
+	return a.current.Load().Run(ctx, t, emit)
+}
+
+func (a *agent) swap(b *contract.Backend) error {
+	former := a.current.Load()
+	if former != nil && former.settings == *b {
+		return nil
+	}
+	next, err := events.New(events.Options{
+		URL:        b.URL,
+		Connect:    b.Timeouts.Connect.Or(0),
+		FirstEvent: b.Timeouts.FirstEvent.Or(0),
+		Idle:       b.Timeouts.Idle.Or(0),
+		Turn:       b.Timeouts.Turn.Or(0),
+		Internal:   a.metrics.internalEvent,
+		Now:        a.now,
+	})
+	if err != nil {
+		return fmt.Errorf("set up backend: %w", err)
+	}
+	a.current.Store(&running{settings: *b, Backend: next})
+	if former != nil {
+		former.Close()
+	}
+	return nil
+}
+
+// Close releases the idle connections.
+func (a *agent) Close() { a.current.Load().Close() }
