@@ -1,0 +1,210 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apply brings the objects of an Agent into the cluster.
+//
+// It is the only package that writes them. It knows nothing of Agents: it
+// takes apply configurations and an owner. It never takes over an object that
+// the owner does not control, and sends nothing that would change nothing.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Owner is who the objects belong to.
+type Owner struct {
+	Kind schema.GroupVersionKind
+	Name string
+	UID  types.UID
+}
+
+// Writer is what it takes to write.
+type Writer interface {
+	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error
+	Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error
+}
+
+// Config is how an Applier works.
+type Config struct {
+	// Writer writes.
+	Writer Writer
+	// Live reads from the API server, past every cache.
+	Live client.Reader
+	// FieldOwner owns what is applied.
+	FieldOwner string
+	// DigestAnnotation is where the digest of what was applied stands.
+	DigestAnnotation string
+}
+
+// Applier brings objects into the cluster.
+type Applier struct {
+	config Config
+}
+
+// New returns an Applier.
+func New(config Config) *Applier {
+	return &Applier{config: config}
+}
+
+// Outcome is what became of the objects.
+type Outcome struct {
+	// Changed are the kinds of which something was changed.
+	Changed []string
+	// Conflicts are objects that exist and belong to somebody else. With one
+	// of them, nothing was written.
+	Conflicts []Conflict
+	// Rejection is the object that the API server refused, the last one that
+	// was tried.
+	Rejection *Rejection
+}
+
+// Complete tells whether every object is as desired.
+func (o Outcome) Complete() bool {
+	return len(o.Conflicts) == 0 && o.Rejection == nil
+}
+
+// Conflict is an object that exists and belongs to somebody else.
+type Conflict struct {
+	Kind string
+	Name string
+	// Former tells that it belongs to an owner of the same name that is no
+	// more, and will go away by itself.
+	Former bool
+}
+
+// Rejection is an object that the API server refused.
+type Rejection struct {
+	Kind string
+	Name string
+	// Forbidden tells that the operator may not write it; else its content is
+	// invalid.
+	Forbidden bool
+	// Message is the API server's.
+	Message string
+}
+
+// Set writes those objects that are not as desired, in their order. It stops
+// at the first one that cannot be written. A rejection is a value, since
+// trying again would not help; so is a conflict.
+func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (Outcome, error) {
+	var outcome Outcome
+	for i := range objects {
+		if err := a.look(ctx, &objects[i]); err != nil {
+			return outcome, err
+		}
+		if conflict := objects[i].conflict(owner); conflict != nil {
+			outcome.Conflicts = append(outcome.Conflicts, *conflict)
+		}
+	}
+	if len(outcome.Conflicts) > 0 {
+		return outcome, nil
+	}
+	for _, object := range objects {
+		changed, err := a.set(ctx, owner, object)
+		if rejection := rejectionOf(object, err); rejection != nil {
+			outcome.Rejection = rejection
+			return outcome, nil
+		}
+		if err != nil {
+			return outcome, err
+		}
+		if changed {
+			outcome.Changed = append(outcome.Changed, object.kind)
+		}
+	}
+	return outcome, nil
+}
+
+// look asks the API server for an object that the cache does not hold: an
+// apply would take over one that appeared in between.
+func (a *Applier) look(ctx context.Context, object *Object) error {
+	if object.current != nil {
+		return nil
+	}
+	live := object.empty()
+	err := a.config.Live.Get(ctx, client.ObjectKey{Namespace: object.namespace, Name: object.name}, live)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("get %s %s/%s: %w", object.kind, object.namespace, object.name, err)
+	}
+	object.current = live
+	return nil
+}
+
+// set writes one object if it is not as desired.
+func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, error) {
+	object.own(ownerReference(owner))
+	digest, err := digest(object.desired)
+	if err != nil {
+		return false, fmt.Errorf("encode %s %s/%s: %w", object.kind, object.namespace, object.name, err)
+	}
+	object.annotate(map[string]string{a.config.DigestAnnotation: digest})
+	if object.current != nil {
+		same, err := converged(object.desired, object.current)
+		if err != nil {
+			return false, fmt.Errorf("compare %s %s/%s: %w", object.kind, object.namespace, object.name, err)
+		}
+		if same {
+			return false, nil
+		}
+		// The API server then refuses to write another object of the name.
+		object.identify(object.current.GetUID())
+	}
+	err = a.config.Writer.Apply(ctx, object.desired, client.FieldOwner(a.config.FieldOwner), client.ForceOwnership)
+	if err != nil {
+		return false, fmt.Errorf("apply %s %s/%s: %w", object.kind, object.namespace, object.name, err)
+	}
+	// What an admission webhook changes back each time differs for ever, and
+	// is as good as it gets: the object is not waited for.
+	version, err := resourceVersion(object.desired)
+	if err != nil {
+		return false, fmt.Errorf("read answer about %s %s/%s: %w", object.kind, object.namespace, object.name, err)
+	}
+	return object.current == nil || object.current.GetResourceVersion() != version, nil
+}
+
+// ownerReference makes the garbage collector delete an object with its owner.
+func ownerReference(owner Owner) *metav1ac.OwnerReferenceApplyConfiguration {
+	apiVersion, kind := owner.Kind.ToAPIVersionAndKind()
+	return metav1ac.OwnerReference().
+		WithAPIVersion(apiVersion).
+		WithKind(kind).
+		WithName(owner.Name).
+		WithUID(owner.UID).
+		WithController(true).
+		WithBlockOwnerDeletion(true)
+}
+
+// rejectionOf turns the errors that trying again would not help into a value.
+func rejectionOf(object Object, err error) *Rejection {
+	forbidden := apierrors.IsForbidden(err)
+	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || !forbidden && !apierrors.IsInvalid(err) {
+		return nil
+	}
+	message := err.Error()
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		message = status.Status().Message
+	}
+	return &Rejection{Kind: object.kind, Name: object.name, Forbidden: forbidden, Message: message}
+}
+
+// Ephemeral tells whether an error is of a kind that the next event about the
+// object settles: somebody else wrote at the same moment, or the namespace is
+// going away.
+func Ephemeral(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}

@@ -1,0 +1,338 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+var (
+	kind  = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}
+	owner = Owner{Kind: kind, Name: "thing", UID: "thing-uid"}
+	refs  = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Thing", Name: "thing", UID: "thing-uid", Controller: new(true), BlockOwnerDeletion: new(true)}}
+)
+
+// writes records what is written and answers with err.
+type writes struct {
+	kinds []string
+	uids  []string
+	err   error
+	pods  []string
+	// version is what the API server answers.
+	version string
+}
+
+func (w *writes) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	config, ok := obj.(*corev1ac.ConfigMapApplyConfiguration)
+	if !ok {
+		return errors.New("not a ConfigMap")
+	}
+	w.kinds = append(w.kinds, *config.GetKind()+" "+*config.GetName())
+	uid := ""
+	if config.UID != nil {
+		uid = string(*config.UID)
+	}
+	w.uids = append(w.uids, uid)
+	config.WithResourceVersion(w.version)
+	return w.err
+}
+
+func (w *writes) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	data, err := patch.Data(obj)
+	w.pods = append(w.pods, obj.GetName()+" "+string(data))
+	return errors.Join(w.err, err)
+}
+
+func newApplier(w *writes, live ...client.Object) *Applier {
+	return New(Config{
+		Writer: w, Live: fake.NewClientBuilder().WithObjects(live...).Build(),
+		FieldOwner: "tester", DigestAnnotation: "digest",
+	})
+}
+
+func configMap() *corev1ac.ConfigMapApplyConfiguration {
+	return corev1ac.ConfigMap("cm", "ns").WithData(map[string]string{"a": "1"})
+}
+
+// applied is what the API server holds after configMap was applied.
+func applied(t *testing.T) *corev1.ConfigMap {
+	t.Helper()
+	want := configMap().WithOwnerReferences(ownerReference(owner))
+	d, err := digest(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "cm", UID: "cm-uid", ResourceVersion: "7", OwnerReferences: refs,
+			Annotations: map[string]string{"digest": d, "somebody": "else"},
+		},
+		Data: map[string]string{"a": "1"},
+	}
+}
+
+func TestSet(t *testing.T) {
+	tests := map[string]struct {
+		cached func(*corev1.ConfigMap) *corev1.ConfigMap
+		live   func(*corev1.ConfigMap) *corev1.ConfigMap
+		want   Outcome
+		writes []string
+		uids   []string
+	}{
+		"creates": {
+			want: Outcome{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{""},
+		},
+		"sends nothing that changes nothing": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { return cm },
+		},
+		"sends nothing when only the cache is behind": {
+			live: func(cm *corev1.ConfigMap) *corev1.ConfigMap { return cm },
+		},
+		"repairs a field": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data["a"] = "2"; return cm },
+			want:   Outcome{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
+		},
+		"repairs a field that was removed": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data = nil; return cm },
+			want:   Outcome{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
+		},
+		"removes what is no longer desired": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Annotations["digest"] = "older"; return cm },
+			want:   Outcome{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
+		},
+		"refuses a foreign object": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.OwnerReferences = nil; return cm },
+			want:   Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+		},
+		"refuses a foreign object that the cache does not know": {
+			live: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.OwnerReferences = nil; return cm },
+			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+		},
+		"refuses an object that is owned but not controlled": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+				cm.OwnerReferences = slices.Clone(refs)
+				cm.OwnerReferences[0].Controller = nil
+				return cm
+			},
+			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+		},
+		"waits for the object of a former owner": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+				cm.OwnerReferences = slices.Clone(refs)
+				cm.OwnerReferences[0].UID = "former"
+				return cm
+			},
+			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm", Former: true}}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var cached *corev1.ConfigMap
+			if test.cached != nil {
+				cached = test.cached(applied(t))
+			}
+			var live []client.Object
+			if test.live != nil {
+				live = append(live, test.live(applied(t)))
+			}
+			w := &writes{}
+			got, err := newApplier(w, live...).Set(t.Context(), owner, Of(configMap(), cached))
+			if err != nil {
+				t.Fatalf("Set() error = %v", err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("Set() (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.writes, w.kinds); diff != "" {
+				t.Errorf("written (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.uids, w.uids); diff != "" {
+				t.Errorf("UIDs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSetAgainstAWebhook is about a field that admission changes back each
+// time: nobody must wait for what never comes.
+func TestSetAgainstAWebhook(t *testing.T) {
+	for version, want := range map[string][]string{"7": nil, "8": {"ConfigMap"}} {
+		mutated := applied(t)
+		mutated.Data["a"] = "mutated"
+		w := &writes{version: version}
+		got, err := newApplier(w).Set(t.Context(), owner, Of(configMap(), mutated))
+		if err != nil || len(w.kinds) != 1 {
+			t.Fatalf("Set() error = %v after %v, want one write", err, w.kinds)
+		}
+		if diff := cmp.Diff(want, got.Changed); diff != "" {
+			t.Errorf("Changed when version 7 becomes %s (-want +got):\n%s", version, diff)
+		}
+	}
+}
+
+func TestSetWritesNothingWithAConflict(t *testing.T) {
+	foreign := applied(t)
+	foreign.OwnerReferences = nil
+	w := &writes{}
+	other := corev1ac.ConfigMap("other", "ns")
+	got, err := newApplier(w).Set(t.Context(), owner, Of(other, (*corev1.ConfigMap)(nil)), Of(configMap(), foreign))
+	if err != nil || len(got.Conflicts) != 1 || len(w.kinds) != 0 {
+		t.Errorf("Set() = %+v, %v, and wrote %v; want one conflict and nothing written", got, err, w.kinds)
+	}
+}
+
+func TestSetErrors(t *testing.T) {
+	resource := schema.GroupResource{Resource: "configmaps"}
+	terminating := apierrors.NewForbidden(resource, "cm", errors.New("terminating"))
+	terminating.ErrStatus.Details.Causes = append(terminating.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
+	tests := map[string]struct {
+		err       error
+		rejection *Rejection
+		ephemeral bool
+	}{
+		"invalid": {
+			err:       apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "cm", nil),
+			rejection: &Rejection{Kind: "ConfigMap", Name: "cm"},
+		},
+		"forbidden": {
+			err:       apierrors.NewForbidden(resource, "cm", errors.New("quota")),
+			rejection: &Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
+		},
+		"conflict":              {err: apierrors.NewConflict(resource, "cm", errors.New("uid")), ephemeral: true},
+		"namespace terminating": {err: terminating, ephemeral: true},
+		"anything else":         {err: apierrors.NewInternalError(errors.New("boom"))},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := &writes{err: test.err}
+			other := corev1ac.ConfigMap("other", "ns")
+			got, err := newApplier(w).Set(t.Context(), owner, Of(configMap(), (*corev1.ConfigMap)(nil)), Of(other, (*corev1.ConfigMap)(nil)))
+			if len(w.kinds) != 1 || got.Complete() && err == nil {
+				t.Errorf("Set() = %+v, %v after %v; want to stop at the first", got, err, w.kinds)
+			}
+			if got.Rejection != nil {
+				if got.Rejection.Message == "" {
+					t.Error("the rejection says nothing")
+				}
+				got.Rejection.Message = ""
+			}
+			if diff := cmp.Diff(test.rejection, got.Rejection); diff != "" {
+				t.Errorf("Rejection (-want +got):\n%s", diff)
+			}
+			if (err == nil) != (test.rejection != nil) || Ephemeral(err) != test.ephemeral {
+				t.Errorf("Set() error = %v, ephemeral %v", err, Ephemeral(err))
+			}
+		})
+	}
+}
+
+func TestAnnotate(t *testing.T) {
+	pod := func(name string, change func(*corev1.Pod)) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+		change(&p)
+		return p
+	}
+	pods := []corev1.Pod{
+		pod("stale", func(p *corev1.Pod) { p.Annotations = map[string]string{"key": "old"} }),
+		pod("fresh", func(p *corev1.Pod) { p.Annotations = map[string]string{"key": "new"} }),
+		pod("without", func(*corev1.Pod) {}),
+		pod("leaving", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }),
+		pod("pending", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }),
+	}
+	w := &writes{}
+	if err := newApplier(w).Annotate(t.Context(), pods, "key", "new", "tester"); err != nil {
+		t.Fatalf("Annotate() error = %v", err)
+	}
+	const patch = ` {"metadata":{"annotations":{"key":"new"},"uid":"uid"}}`
+	if diff := cmp.Diff([]string{"stale" + patch, "without" + patch}, w.pods); diff != "" {
+		t.Errorf("patched (-want +got):\n%s", diff)
+	}
+
+	resource := schema.GroupResource{Resource: "pods"}
+	for _, gone := range []error{apierrors.NewNotFound(resource, "stale"), apierrors.NewConflict(resource, "stale", errors.New("uid"))} {
+		if err := newApplier(&writes{err: gone}).Annotate(t.Context(), pods, "key", "newer", "tester"); err != nil {
+			t.Errorf("Annotate() error = %v, want a pod that is gone to be forgotten", err)
+		}
+	}
+	if err := newApplier(&writes{err: errors.New("boom")}).Annotate(t.Context(), pods, "key", "newest", "tester"); err == nil {
+		t.Error("Annotate() error = nil, want the API server's")
+	}
+}
+
+func TestConverged(t *testing.T) {
+	desired := func() *appsv1ac.DeploymentApplyConfiguration {
+		return appsv1ac.Deployment("d", "ns").WithSpec(appsv1ac.DeploymentSpec().WithReplicas(1).WithTemplate(
+			corev1ac.PodTemplateSpec().WithSpec(corev1ac.PodSpec().
+				WithContainers(corev1ac.Container().WithName("a").WithImage("image").
+					WithArgs("x", "y").
+					WithLivenessProbe(corev1ac.Probe().WithHTTPGet(corev1ac.HTTPGetAction().WithHTTPHeaders(
+						corev1ac.HTTPHeader().WithName("Accept").WithValue("a"), corev1ac.HTTPHeader().WithName("Accept").WithValue("b")))).
+					WithEnv(corev1ac.EnvVar().WithName("ONE").WithValue("1")).
+					WithPorts(corev1ac.ContainerPort().WithContainerPort(80).WithProtocol(corev1.ProtocolTCP))).
+				WithVolumes(corev1ac.Volume().WithName("v").WithEmptyDir(corev1ac.EmptyDirVolumeSource())))))
+	}
+	current := func() *appsv1.Deployment {
+		return &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d", Labels: map[string]string{"somebody": "else"}},
+			Spec: appsv1.DeploymentSpec{
+				Replicas: new(int32(1)),
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					RestartPolicy: corev1.RestartPolicyAlways,
+					Containers: []corev1.Container{
+						{Name: "injected", Image: "other"},
+						{
+							Name: "a", Image: "image", Args: []string{"x", "y"}, ImagePullPolicy: corev1.PullAlways,
+							LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+								HTTPHeaders: []corev1.HTTPHeader{{Name: "Accept", Value: "a"}, {Name: "Accept", Value: "b"}},
+							}}},
+							Env:   []corev1.EnvVar{{Name: "ZERO", Value: "0"}, {Name: "ONE", Value: "1"}},
+							Ports: []corev1.ContainerPort{{ContainerPort: 80, Protocol: corev1.ProtocolTCP, Name: "web"}},
+						},
+					},
+					Volumes: []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+				}},
+			},
+		}
+	}
+	tamper := map[string]func(*appsv1.Deployment){
+		"replicas":       func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(2)) },
+		"image":          func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[1].Image = "evil" },
+		"container":      func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[1].Name = "b" },
+		"argument":       func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[1].Args[0] = "z" },
+		"more arguments": func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[1].Args = []string{"x", "y", "z"} },
+		"variable":       func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[1].Env[1].Value = "2" },
+		"header": func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.Containers[1].LivenessProbe.HTTPGet.HTTPHeaders[1].Value = "c"
+		},
+		"port":                func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[1].Ports[0].ContainerPort = 81 },
+		"kind of volume":      func(d *appsv1.Deployment) { d.Spec.Template.Spec.Volumes[0].EmptyDir = nil },
+		"all containers gone": func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers = nil },
+	}
+	if same, err := converged(desired(), current()); err != nil || !same {
+		t.Errorf("converged() = %v, %v; what others add must not count", same, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tamper)) {
+		d := current()
+		tamper[name](d)
+		if same, err := converged(desired(), d); err != nil || same {
+			t.Errorf("converged() = %v, %v after somebody changed the %s", same, err, name)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package desired says what should stand in the cluster for an Agent.
+//
+// It is pure: from what was observed and from what the platform offers it
+// makes apply configurations, or the problems that keep it from making them.
+// It reads no clock and no cluster, writes nothing and logs nothing; equal
+// inputs give equal objects.
+package desired
+
+import (
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// Result is what should stand in the cluster for an Agent.
+type Result struct {
+	// Objects are the Agent's. With a problem there are none, so that what
+	// runs is left alone.
+	Objects *Objects
+	// Problems keep the Objects from being made.
+	Problems []problem.Problem
+	// Remarks are to be told and stand in the way of nothing.
+	Remarks []problem.Problem
+	// Card is what the Objects publish.
+	Card Publication
+}
+
+// Objects are those of an Agent, all of them.
+type Objects struct {
+	ServiceAccount *corev1ac.ServiceAccountApplyConfiguration
+	ConfigMap      *corev1ac.ConfigMapApplyConfiguration
+	Service        *corev1ac.ServiceApplyConfiguration
+	Deployment     *appsv1ac.DeploymentApplyConfiguration
+}
+
+// Publication is what an Agent tells the world.
+type Publication struct {
+	// URL is where the agent is served.
+	URL string
+	// CardDigest names the content of the card.
+	CardDigest string
+	// ContractDigest names the content of the contract, the card included.
+	ContractDigest string
+	// Skills is the number of skills on the card.
+	Skills int32
+}
+
+// Agent returns what should stand in the cluster for an Agent. An error is a
+// fault of the operator's, never of the Agent's author.
+func Agent(in observed.Agent, platform Platform) (Result, error) {
+	skills, problems := resolveSkills(in.Agent, in.Skills)
+	problems = append(clashes(in.Agent), problems...)
+	remarks := preStopRemarks(in.Agent)
+	if len(in.Skills.Referenced) == 0 && len(in.Skills.Selected) == 0 && len(in.Agent.Spec.Skills) == 0 {
+		remarks = append(remarks, defaultSkillRemark())
+	}
+	if needsIssuer(in.Agent) && in.Issuer == nil {
+		problems = append(problems, issuerUnknown())
+	}
+	if len(problems) > 0 {
+		return Result{Problems: problems, Remarks: remarks}, nil
+	}
+
+	config, err := contractConfig(in, platform, skills)
+	if err != nil {
+		return Result{}, err
+	}
+	encoded, problems, err := encodeContract(config)
+	if err != nil || len(problems) > 0 {
+		return Result{Problems: problems, Remarks: remarks}, err
+	}
+	publication, err := publicationOf(config, encoded)
+	if err != nil {
+		return Result{}, err
+	}
+	deployment, err := deployment(in.Agent, platform)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{
+		Objects: &Objects{
+			ServiceAccount: serviceAccount(in.Agent),
+			ConfigMap:      configMap(in.Agent, encoded, publication.ContractDigest),
+			Service:        service(in.Agent),
+			Deployment:     deployment,
+		},
+		Remarks: remarks,
+		Card:    publication,
+	}, nil
+}

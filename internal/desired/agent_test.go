@@ -1,0 +1,282 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+var testPlatform = Platform{
+	SidecarImage:  "example/sidecar:1",
+	ClusterDomain: "cluster.local",
+	RegistryURL:   "http://registry.a2a.svc.cluster.local",
+}
+
+var testIssuer = &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1","kty":"EC"}]}`)}
+
+// TestAgent compares what is desired for testdata/<case>/input.yaml, an Agent
+// followed by AgentSkills, with want.yaml. UPDATE_GOLDEN=1 writes the latter.
+func TestAgent(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*/input.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("Glob() = %v, %v", inputs, err)
+	}
+	for _, input := range inputs {
+		dir := filepath.Dir(input)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			result, err := Agent(readCase(t, input), testPlatform)
+			if err != nil {
+				t.Fatalf("Agent() error = %v", err)
+			}
+			got := render(t, result)
+			want := filepath.Join(dir, "want.yaml")
+			if os.Getenv("UPDATE_GOLDEN") != "" {
+				if err := os.WriteFile(want, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			wanted, err := os.ReadFile(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(wanted), string(got)); diff != "" {
+				t.Errorf("Agent() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAgentIsDeterministic(t *testing.T) {
+	input := filepath.Join("testdata", "skills", "input.yaml")
+	first, err := Agent(readCase(t, input), testPlatform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Agent(readCase(t, input), testPlatform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(render(t, first)), string(render(t, second))); diff != "" {
+		t.Errorf("Agent() differs from itself:\n%s", diff)
+	}
+}
+
+func TestAgentWritesContractsThatTheSidecarReads(t *testing.T) {
+	inputs, _ := filepath.Glob("testdata/*/input.yaml")
+	for _, input := range inputs {
+		result, err := Agent(readCase(t, input), testPlatform)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Objects == nil {
+			continue
+		}
+		if _, err := contract.Decode([]byte(result.Objects.ConfigMap.Data[contract.FileName])); err != nil {
+			t.Errorf("%s: Decode() error = %v", input, err)
+		}
+	}
+}
+
+func TestAgentLeavesItsInputAlone(t *testing.T) {
+	in := readCase(t, filepath.Join("testdata", "everything", "input.yaml"))
+	before := in.Agent.DeepCopy()
+	if _, err := Agent(in, testPlatform); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, in.Agent); diff != "" {
+		t.Errorf("Agent() changed its input:\n%s", diff)
+	}
+}
+
+// TestSkillEditsNeverTouchThePod is what lets a skill change without a restart.
+func TestSkillEditsNeverTouchThePod(t *testing.T) {
+	in := readCase(t, filepath.Join("testdata", "skills", "input.yaml"))
+	before, err := Agent(in, testPlatform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Skills.Selected[0].Spec.Description = "Something else."
+	in.Agent.Spec.Description = "Somebody else."
+	after, err := Agent(in, testPlatform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before.Objects.Deployment, after.Objects.Deployment); diff != "" {
+		t.Errorf("the Deployment changed:\n%s", diff)
+	}
+	if before.Card.ContractDigest == after.Card.ContractDigest || before.Card.CardDigest == after.Card.CardDigest {
+		t.Error("the digests did not change")
+	}
+}
+
+func TestAgentWithAnEndlessGracePeriod(t *testing.T) {
+	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
+	const seconds = int64(1) << 40
+	in.Agent.Spec.Workload.Template.Spec.TerminationGracePeriodSeconds = new(seconds)
+	result, err := Agent(in, testPlatform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := *result.Objects.Deployment.Spec.Template.Spec.TerminationGracePeriodSeconds; got != seconds {
+		t.Errorf("terminationGracePeriodSeconds = %d, want the template's", got)
+	}
+	if !strings.Contains(result.Objects.ConfigMap.Data[contract.FileName], `"gracePeriod": "24h0m0s"`) {
+		t.Error("the contract does not bound the grace period")
+	}
+}
+
+func TestAgentWithoutAnIssuer(t *testing.T) {
+	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
+	in.Issuer = nil
+	result, err := Agent(in, testPlatform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonWaitingForIssuerKeys {
+		t.Errorf("Agent() = %+v, want only the problem %s", result, a2av1alpha1.ReasonWaitingForIssuerKeys)
+	}
+
+	in.Agent.Spec.Access.Authentication = []a2av1alpha1.Authentication{{Type: a2av1alpha1.AuthenticationAnonymous}}
+	if result, err = Agent(in, testPlatform); err != nil || result.Objects == nil {
+		t.Errorf("Agent() = %+v, %v; an Anonymous agent needs no issuer", result, err)
+	}
+}
+
+func TestAgentWithTooMuchOnItsCard(t *testing.T) {
+	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
+	for i := range 400 {
+		in.Skills.Selected = append(in.Skills.Selected, &a2av1alpha1.AgentSkill{
+			ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("s", i+1)},
+			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Description: strings.Repeat("d", 4096)}},
+		})
+	}
+	result, err := Agent(in, testPlatform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonContractTooLarge {
+		t.Errorf("Agent() problems = %+v, want %s", result.Problems, a2av1alpha1.ReasonContractTooLarge)
+	}
+}
+
+func TestAgentWithoutARegistry(t *testing.T) {
+	platform := testPlatform
+	platform.RegistryURL = ""
+	result, err := Agent(readCase(t, filepath.Join("testdata", "minimal", "input.yaml")), platform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(result.Objects.ConfigMap.Data[contract.FileName], "gateway") {
+		t.Error("the contract names a gateway")
+	}
+	for _, e := range result.Objects.Deployment.Spec.Template.Spec.Containers[0].Env {
+		if *e.Name == a2av1alpha1.EnvGatewayURL {
+			t.Error("the agent is given a gateway")
+		}
+	}
+}
+
+// readCase reads an Agent and AgentSkills, as they would be observed.
+func readCase(t *testing.T, path string) observed.Agent {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := strings.Split(string(text), "\n---\n")
+	in := observed.Agent{
+		Agent:  &a2av1alpha1.Agent{},
+		Skills: observed.Skills{Referenced: map[string]*a2av1alpha1.AgentSkill{}},
+		Issuer: testIssuer,
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(defaulted(t, documents[0]), in.Agent); err != nil {
+		t.Fatal(err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(in.Agent.Spec.SkillSelector)
+	if err != nil {
+		in.Skills.SelectorError = err.Error()
+		selector = labels.Nothing()
+	}
+	for _, document := range documents[1:] {
+		skill := &a2av1alpha1.AgentSkill{}
+		if err := yaml.UnmarshalStrict([]byte(document), skill); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(in.Agent.Spec.SkillRefs, a2av1alpha1.AgentSkillRef{Name: skill.Name}) {
+			in.Skills.Referenced[skill.Name] = skill
+		}
+		if selector.Matches(labels.Set(skill.Labels)) {
+			in.Skills.Selected = append(in.Skills.Selected, skill)
+		}
+	}
+	slices.SortFunc(in.Skills.Selected, func(a, b *a2av1alpha1.AgentSkill) int { return strings.Compare(a.Name, b.Name) })
+	return in
+}
+
+// defaulted gives an Agent the defaults of the CRD, as the API server does.
+func defaulted(t *testing.T, document string) map[string]any {
+	t.Helper()
+	text, err := os.ReadFile("../../config/crd/bases/a2a-operator.dev_agents.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(text, crd); err != nil {
+		t.Fatal(err)
+	}
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, internal, nil); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := structuralschema.NewStructural(internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(document), &object); err != nil {
+		t.Fatal(err)
+	}
+	defaulting.Default(object, schema)
+	return object
+}
+
+// render is the YAML of everything in a result.
+func render(t *testing.T, result Result) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	write := func(values ...any) {
+		for _, value := range values {
+			text, err := yaml.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out.WriteString("---\n")
+			out.Write(text)
+		}
+	}
+	write(map[string]any{"problems": result.Problems, "remarks": result.Remarks, "card": result.Card})
+	if o := result.Objects; o != nil {
+		write(o.ServiceAccount, o.ConfigMap, o.Service, o.Deployment)
+	}
+	return out.Bytes()
+}

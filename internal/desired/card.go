@@ -1,0 +1,74 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// The protocol versions that a sidecar serves, the preferred one first.
+var protocolVersions = []string{"1.0", "0.3"}
+
+// kubernetesScheme is the name of the security scheme of ServiceAccount tokens.
+const kubernetesScheme = "kubernetes"
+
+// agentCard is what an Agent says about itself at the URL.
+func agentCard(agent *a2av1alpha1.Agent, url string, skills []card.Skill) card.Card {
+	spec := &agent.Spec
+	c := card.Card{
+		Name:               displayName(agent),
+		Description:        spec.Description,
+		Version:            spec.Version,
+		IconURL:            spec.IconURL,
+		DocumentationURL:   spec.DocumentationURL,
+		Capabilities:       card.Capabilities{Streaming: true, Extensions: cardExtensions(spec.Extensions)},
+		DefaultInputModes:  mediaTypes(spec.DefaultInputModes),
+		DefaultOutputModes: mediaTypes(spec.DefaultOutputModes),
+		Skills:             skills,
+		SecuritySchemes:    securitySchemes(agent),
+	}
+	if p := spec.Provider; p != nil {
+		c.Provider = &card.Provider{Organization: p.Organization, URL: p.URL}
+	}
+	for _, version := range protocolVersions {
+		c.Interfaces = append(c.Interfaces, card.Interface{URL: url, Binding: card.JSONRPC, ProtocolVersion: version})
+	}
+	return c
+}
+
+// displayName is the name on the card.
+func displayName(agent *a2av1alpha1.Agent) string {
+	if agent.Spec.DisplayName != "" {
+		return agent.Spec.DisplayName
+	}
+	return agent.Name
+}
+
+func cardExtensions(extensions []a2av1alpha1.AgentExtension) []card.Extension {
+	var declared []card.Extension
+	for _, e := range extensions {
+		extension := card.Extension{URI: e.URI, Description: e.Description}
+		if e.Params != nil {
+			extension.Params = card.RawObject(e.Params.Raw)
+		}
+		declared = append(declared, extension)
+	}
+	return declared
+}
+
+// securitySchemes is empty when a call needs no credential: a client that saw
+// one would look for a token before its first call.
+func securitySchemes(agent *a2av1alpha1.Agent) []card.SecurityScheme {
+	if admits(agent, a2av1alpha1.AuthenticationAnonymous) || !admits(agent, a2av1alpha1.AuthenticationKubernetes) {
+		return nil
+	}
+	return []card.SecurityScheme{{
+		Name:         kubernetesScheme,
+		Type:         card.SchemeHTTP,
+		Description:  "A Kubernetes ServiceAccount token.",
+		Scheme:       "bearer",
+		BearerFormat: "JWT",
+	}}
+}

@@ -1,0 +1,86 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// templateField is where the pod of a template stands in an Agent.
+const templateField = "spec.workload.template.spec"
+
+// clashes names everything in an Agent's template that is the operator's.
+func clashes(agent *a2av1alpha1.Agent) []problem.Problem {
+	var problems []problem.Problem
+	if port := agent.Spec.Workload.Backend.Port; sidecarPort(port) {
+		problems = append(problems, portClash("spec.workload.backend.port", port))
+	}
+	template := &agent.Spec.Workload.Template
+	if value, set := template.Labels[a2av1alpha1.LabelAgent]; set && value != agent.Name {
+		problems = append(problems, nameClash("spec.workload.template.metadata.labels must not set %q: "+
+			"the operator selects the pods by it; remove it", a2av1alpha1.LabelAgent))
+	}
+	problems = append(problems, containerClashes(templateField+".initContainers", template.Spec.InitContainers)...)
+	problems = append(problems, containerClashes(templateField+".containers", template.Spec.Containers)...)
+	for i, volume := range template.Spec.Volumes {
+		if sidecarVolume(volume.Name) {
+			problems = append(problems, nameClash("%s.volumes[%d].name must not be %q: the operator adds a volume of that name; rename it",
+				templateField, i, volume.Name))
+		}
+	}
+	return problems
+}
+
+func containerClashes(field string, containers []corev1.Container) []problem.Problem {
+	var problems []problem.Problem
+	for i, c := range containers {
+		if c.Name == a2av1alpha1.ContainerSidecar {
+			problems = append(problems, nameClash("%s[%d].name must not be %q: the operator adds a container of that name; rename it",
+				field, i, c.Name))
+		}
+		for j, port := range c.Ports {
+			if sidecarPort(port.ContainerPort) {
+				problems = append(problems, portClash(fmt.Sprintf("%s[%d].ports[%d].containerPort", field, i, j), port.ContainerPort))
+			}
+		}
+		for j, mount := range c.VolumeMounts {
+			if sidecarVolume(mount.Name) {
+				problems = append(problems, nameClash("%s[%d].volumeMounts[%d].name must not be %q: that volume is for the sidecar alone; remove the mount",
+					field, i, j, mount.Name))
+			}
+		}
+	}
+	return problems
+}
+
+func sidecarPort(port int32) bool {
+	return port == contract.AgentPort || port == contract.HealthPort || port == contract.GatewayPort
+}
+
+func sidecarVolume(name string) bool {
+	return name == a2av1alpha1.VolumeContract || name == a2av1alpha1.VolumeToken
+}
+
+func portClash(field string, port int32) problem.Problem {
+	return problem.Problem{
+		Condition: a2av1alpha1.ConditionAccepted,
+		Reason:    a2av1alpha1.ReasonPortClash,
+		Message: fmt.Sprintf("%s must not be %d: the sidecar listens on %d, %d and %d; use another port",
+			field, port, contract.AgentPort, contract.HealthPort, contract.GatewayPort),
+	}
+}
+
+func nameClash(format string, args ...any) problem.Problem {
+	return problem.Problem{
+		Condition: a2av1alpha1.ConditionAccepted,
+		Reason:    a2av1alpha1.ReasonNameClash,
+		Message:   fmt.Sprintf(format, args...),
+	}
+}

@@ -1,0 +1,20 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+// configMap holds the contract.
+func configMap(agent *a2av1alpha1.Agent, encoded []byte, digest string) *corev1ac.ConfigMapApplyConfiguration {
+	return corev1ac.ConfigMap(names.ConfigMap(agent.Name), agent.Namespace).
+		WithLabels(names.Labels(agent.Name)).
+		WithAnnotations(map[string]string{a2av1alpha1.AnnotationContractDigest: digest}).
+		WithData(map[string]string{contract.FileName: string(encoded)})
+}

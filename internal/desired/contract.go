@@ -1,0 +1,151 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// contractConfig is what the sidecar of an Agent is told.
+func contractConfig(in observed.Agent, platform Platform, skills []card.Skill) (*contract.Config, error) {
+	agent := in.Agent
+	timeouts, err := contractTimeouts(agent.Spec.Workload.Backend.Timeouts)
+	if err != nil {
+		return nil, err
+	}
+	retention, err := parseDuration("spec.workload.tasks.retention", agent.Spec.Workload.Tasks.Retention)
+	if err != nil {
+		return nil, err
+	}
+	backend := agent.Spec.Workload.Backend
+	url := "http://" + names.Host(agent.Name, agent.Namespace, platform.ClusterDomain) + "/"
+	return &contract.Config{
+		Version: contract.Version,
+		Agent:   contract.Agent{Namespace: agent.Namespace, Name: agent.Name},
+		Card:    agentCard(agent, url, skills),
+		Backend: contract.Backend{
+			Protocol: contract.Protocol(backend.Protocol),
+			URL:      backendURL(agent),
+			Timeouts: timeouts,
+		},
+		Tasks:   contract.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)},
+		Access:  contractAccess(agent, in.Issuer),
+		Gateway: contractGateway(platform),
+		Drain:   contract.Drain{GracePeriod: contract.Duration(gracePeriod(agent))},
+	}, nil
+}
+
+// backendURL is where the sidecar posts a turn.
+func backendURL(agent *a2av1alpha1.Agent) string {
+	backend := agent.Spec.Workload.Backend
+	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + backend.Path
+}
+
+// contractAccess admits the ServiceAccounts of the Agent's own namespace.
+func contractAccess(agent *a2av1alpha1.Agent, issuer *observed.Issuer) contract.Access {
+	access := contract.Access{Namespaces: []string{agent.Namespace}}
+	for _, authentication := range authentications(agent) {
+		entry := contract.Authentication{Type: contract.AuthenticationType(authentication)}
+		if authentication == a2av1alpha1.AuthenticationKubernetes {
+			entry.Kubernetes = &contract.KubernetesAuthentication{
+				Issuer:    issuer.URL,
+				Audiences: []string{names.Audience(agent.Name, agent.Namespace), a2av1alpha1.Audience},
+				Keys:      issuer.Keys,
+			}
+		}
+		access.Authentication = append(access.Authentication, entry)
+	}
+	return access
+}
+
+// authentications lists the authenticators of an Agent; absent means
+// Kubernetes.
+func authentications(agent *a2av1alpha1.Agent) []a2av1alpha1.AuthenticationType {
+	if len(agent.Spec.Access.Authentication) == 0 {
+		return []a2av1alpha1.AuthenticationType{a2av1alpha1.AuthenticationKubernetes}
+	}
+	var types []a2av1alpha1.AuthenticationType
+	for _, a := range agent.Spec.Access.Authentication {
+		types = append(types, a.Type)
+	}
+	return types
+}
+
+func admits(agent *a2av1alpha1.Agent, authentication a2av1alpha1.AuthenticationType) bool {
+	return slices.Contains(authentications(agent), authentication)
+}
+
+// needsIssuer tells whether the contract of an Agent holds the issuer's keys.
+func needsIssuer(agent *a2av1alpha1.Agent) bool {
+	return admits(agent, a2av1alpha1.AuthenticationKubernetes)
+}
+
+func issuerUnknown() problem.Problem {
+	return problem.Problem{
+		Condition: a2av1alpha1.ConditionProgrammed,
+		Reason:    a2av1alpha1.ReasonWaitingForIssuerKeys,
+		Message: "The operator has not yet read the keys that verify ServiceAccount tokens from the API server " +
+			"(/.well-known/openid-configuration and /openid/v1/jwks); if this stays, look into the operator's log",
+	}
+}
+
+func contractGateway(platform Platform) *contract.Gateway {
+	if platform.RegistryURL == "" {
+		return nil
+	}
+	return &contract.Gateway{
+		RegistryURL: platform.RegistryURL,
+		AgentURL:    "http://" + names.Host("{name}", "{namespace}", platform.ClusterDomain),
+		TokenFile:   tokenFile,
+	}
+}
+
+func contractTimeouts(t a2av1alpha1.BackendTimeouts) (contract.Timeouts, error) {
+	const field = "spec.workload.backend.timeouts."
+	connect, err1 := parseDuration(field+"connect", t.Connect)
+	firstEvent, err2 := parseDuration(field+"firstEvent", t.FirstEvent)
+	idle, err3 := parseDuration(field+"idle", t.Idle)
+	turn, err4 := parseDuration(field+"turn", t.Turn)
+	return contract.Timeouts{Connect: connect, FirstEvent: firstEvent, Idle: idle, Turn: turn},
+		errors.Join(err1, err2, err3, err4)
+}
+
+// parseDuration reads what the API server has validated; empty is zero.
+func parseDuration(field string, d a2av1alpha1.Duration) (contract.Duration, error) {
+	if d == "" {
+		return 0, nil
+	}
+	parsed, err := time.ParseDuration(string(d))
+	if err != nil {
+		return 0, fmt.Errorf("parse %s: %w", field, err)
+	}
+	return contract.Duration(parsed), nil
+}
+
+// encodeContract returns the bytes of the file, or the problem that they are
+// too many.
+func encodeContract(config *contract.Config) ([]byte, []problem.Problem, error) {
+	encoded, err := contract.Encode(config)
+	if errors.Is(err, contract.ErrTooLarge) {
+		return nil, []problem.Problem{skillProblem(a2av1alpha1.ReasonContractTooLarge,
+			"the card with its %d skills needs more than %d KiB; "+
+				"shorten descriptions and examples, or name fewer skills in spec.skills, spec.skillRefs and spec.skillSelector",
+			len(config.Card.Skills), contract.MaxSize>>10)}, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return encoded, nil, nil
+}

@@ -1,0 +1,15 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+// Platform is what the installation offers to every Agent.
+type Platform struct {
+	// SidecarImage is the image of the sidecar.
+	SidecarImage string
+	// ClusterDomain is the DNS domain of the cluster.
+	ClusterDomain string
+	// RegistryURL is where sidecars reach the registry. Empty means that there
+	// is none, and that agents get no gateway.
+	RegistryURL string
+}

@@ -1,0 +1,169 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// defaultGracePeriodSeconds lets turns of a minute end when a pod stops.
+const defaultGracePeriodSeconds = 60
+
+// gatewayURL is where the agent's container finds the sidecar's gateway.
+var gatewayURL = "http://127.0.0.1:" + strconv.Itoa(contract.GatewayPort)
+
+// podTemplate is the user's template with what is ours over it.
+func podTemplate(agent *a2av1alpha1.Agent, platform Platform) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+	template := agent.Spec.Workload.Template.DeepCopy()
+
+	template.Labels = podLabels(agent.Name, template.Labels)
+	pod := &template.Spec
+	// The field's old name is set by the API server to what the new one says.
+	pod.ServiceAccountName = cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, names.ServiceAccount(agent.Name))
+	pod.DeprecatedServiceAccount = ""
+	if pod.AutomountServiceAccountToken == nil {
+		pod.AutomountServiceAccountToken = new(false)
+	}
+	if pod.TerminationGracePeriodSeconds == nil {
+		pod.TerminationGracePeriodSeconds = new(int64(defaultGracePeriodSeconds))
+	}
+	secureContainers(pod)
+
+	main := &pod.Containers[0]
+	main.Env = append(agentEnv(agent, platform, main.Env), main.Env...)
+	waitForTurns(main)
+
+	// First, so that it is up when the user's own init containers call others.
+	pod.InitContainers = slices.Insert(pod.InitContainers, 0, sidecar(agent, platform))
+	pod.Volumes = append(pod.Volumes, sidecarVolumes(agent)...)
+	return applyTemplate(template)
+}
+
+// podLabels are ours, the user's over them, and the one that selects.
+func podLabels(agent string, user map[string]string) map[string]string {
+	labels := map[string]string(names.Labels(agent))
+	maps.Copy(labels, user)
+	maps.Copy(labels, names.Selector(agent))
+	return labels
+}
+
+// agentEnv are the variables that the agent's container does not set itself.
+// They come first, so that its own can refer to them.
+func agentEnv(agent *a2av1alpha1.Agent, platform Platform, user []corev1.EnvVar) []corev1.EnvVar {
+	ours := []corev1.EnvVar{{Name: a2av1alpha1.EnvPort, Value: strconv.Itoa(int(agent.Spec.Workload.Backend.Port))}}
+	if platform.RegistryURL != "" {
+		ours = append(ours, corev1.EnvVar{Name: a2av1alpha1.EnvGatewayURL, Value: gatewayURL})
+	}
+	return slices.DeleteFunc(ours, func(e corev1.EnvVar) bool {
+		return slices.ContainsFunc(user, func(u corev1.EnvVar) bool { return u.Name == e.Name })
+	})
+}
+
+// waitForTurns keeps the agent's container until its turns have ended, unless
+// it has a preStop hook of its own.
+func waitForTurns(main *corev1.Container) {
+	if hasPreStop(main) {
+		return
+	}
+	if main.Lifecycle == nil {
+		main.Lifecycle = &corev1.Lifecycle{}
+	}
+	main.Lifecycle.PreStop = &corev1.LifecycleHandler{HTTPGet: healthGet(contract.DrainedPath)}
+}
+
+func hasPreStop(c *corev1.Container) bool {
+	return c.Lifecycle != nil && c.Lifecycle.PreStop != nil
+}
+
+// preStopRemarks says what a preStop hook of the template's costs.
+func preStopRemarks(agent *a2av1alpha1.Agent) []problem.Problem {
+	containers := agent.Spec.Workload.Template.Spec.Containers
+	if len(containers) == 0 || !hasPreStop(&containers[0]) {
+		return nil
+	}
+	return []problem.Problem{{
+		Condition: a2av1alpha1.ConditionProgrammed,
+		Reason:    a2av1alpha1.ReasonPreStopKept,
+		Message: fmt.Sprintf("spec.workload.template.spec.containers[0].lifecycle.preStop is kept: "+
+			"turns that run when a pod stops are cut off unless it waits for an answer of port %d%s; "+
+			"remove it to have the operator's", contract.HealthPort, contract.DrainedPath),
+	}}
+}
+
+// gracePeriod is how long a pod has to stop. A day is as good as any longer
+// time, which may be longer than a duration can be.
+func gracePeriod(agent *a2av1alpha1.Agent) time.Duration {
+	const most = 24 * 60 * 60
+	seconds := int64(defaultGracePeriodSeconds)
+	if s := agent.Spec.Workload.Template.Spec.TerminationGracePeriodSeconds; s != nil {
+		seconds = min(*s, most)
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// healthGet asks the sidecar's health port.
+func healthGet(path string) *corev1.HTTPGetAction {
+	return &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(contract.HealthPort)}
+}
+
+// applyTemplate turns the typed template into an apply configuration. It is
+// the one place where that happens: a typed object cannot tell a zero value
+// that somebody wrote from one that nobody did, so the few that the encoder
+// always writes are dropped.
+func applyTemplate(template *corev1.PodTemplateSpec) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+	encoded, err := json.Marshal(template)
+	if err != nil {
+		return nil, fmt.Errorf("encode pod template: %w", err)
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(encoded, &fields); err != nil {
+		return nil, fmt.Errorf("decode pod template: %w", err)
+	}
+	dropUnwritten(fields)
+	if encoded, err = json.Marshal(fields); err != nil {
+		return nil, fmt.Errorf("encode pod template: %w", err)
+	}
+	config := &corev1ac.PodTemplateSpecApplyConfiguration{}
+	if err := json.Unmarshal(encoded, config); err != nil {
+		return nil, fmt.Errorf("decode pod template: %w", err)
+	}
+	return config, nil
+}
+
+// alwaysWritten are the struct fields that the encoder writes even when empty.
+// An empty one says nothing.
+var alwaysWritten = []string{"metadata", "resources"}
+
+// dropUnwritten removes null members and empty ones of alwaysWritten.
+func dropUnwritten(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, member := range v {
+			dropUnwritten(member)
+			object, isObject := member.(map[string]any)
+			if member == nil || isObject && len(object) == 0 && slices.Contains(alwaysWritten, key) {
+				delete(v, key)
+			}
+		}
+	case []any:
+		for _, element := range v {
+			dropUnwritten(element)
+		}
+	}
+}

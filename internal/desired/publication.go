@@ -1,0 +1,23 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// publicationOf sums up an encoded contract.
+func publicationOf(config *contract.Config, encoded []byte) (Publication, error) {
+	digest, err := card.Digest(config.Card)
+	if err != nil {
+		return Publication{}, err
+	}
+	return Publication{
+		URL:            config.Card.Interfaces[0].URL,
+		CardDigest:     digest,
+		ContractDigest: contract.Digest(encoded),
+		Skills:         int32(len(config.Card.Skills)), //nolint:gosec // contract.MaxSize bounds the number
+	}, nil
+}

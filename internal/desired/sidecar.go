@@ -1,0 +1,103 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+const (
+	// contractDir is where the sidecar finds the contract. The whole directory
+	// is mounted: the kubelet does not refresh a single file.
+	contractDir = "/etc/a2a"
+	// sidecarProgram is the sidecar's image's only program.
+	sidecarProgram = "/sidecar"
+	// tokenDir and tokenName are where the sidecar finds its own token.
+	tokenDir  = "/var/run/secrets/a2a-operator.dev" //nolint:gosec // a path, not a credential
+	tokenName = "token"
+	tokenFile = tokenDir + "/" + tokenName
+	// tokenSeconds is how long a token is good; the kubelet renews it earlier.
+	tokenSeconds = 3600
+)
+
+// sidecar is the native sidecar: an init container that stays.
+//
+// It is told the backend's URL twice. The contract is one for all pods of the
+// Agent; while a change of the port rolls out, the pods of the earlier spec
+// must keep theirs, and a flag wins over the contract.
+func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
+	return corev1.Container{
+		Name:  a2av1alpha1.ContainerSidecar,
+		Image: platform.SidecarImage,
+		Args: []string{
+			"--config", contractDir + "/" + contract.FileName,
+			"--backend-url", literal(backendURL(agent)),
+		},
+		RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
+		Ports: []corev1.ContainerPort{
+			{Name: a2av1alpha1.PortAgent, ContainerPort: contract.AgentPort, Protocol: corev1.ProtocolTCP},
+			{Name: a2av1alpha1.PortHealth, ContainerPort: contract.HealthPort, Protocol: corev1.ProtocolTCP},
+		},
+		// The agent's container starts after this one, so this must not wait
+		// for the agent.
+		StartupProbe:   probe(contract.StartedPath, 1, 60),
+		ReadinessProbe: probe(contract.ReadyzPath, 2, 2),
+		LivenessProbe:  probe(contract.LivezPath, 10, 3),
+		Lifecycle: &corev1.Lifecycle{
+			PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{sidecarProgram, "drain"}}},
+		},
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("10m"),
+			corev1.ResourceMemory: resource.MustParse("32Mi"),
+		}},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: a2av1alpha1.VolumeContract, MountPath: contractDir, ReadOnly: true},
+			{Name: a2av1alpha1.VolumeToken, MountPath: tokenDir, ReadOnly: true},
+		},
+		SecurityContext: sidecarSecurity(),
+	}
+}
+
+// literal keeps Kubernetes from reading a variable into an argument.
+func literal(argument string) string {
+	return strings.ReplaceAll(argument, "$", "$$")
+}
+
+func probe(path string, periodSeconds, failures int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:     corev1.ProbeHandler{HTTPGet: healthGet(path)},
+		PeriodSeconds:    periodSeconds,
+		TimeoutSeconds:   2,
+		FailureThreshold: failures,
+	}
+}
+
+// sidecarVolumes hold the contract and the token. Only the sidecar mounts them.
+func sidecarVolumes(agent *a2av1alpha1.Agent) []corev1.Volume {
+	return []corev1.Volume{
+		{
+			Name: a2av1alpha1.VolumeContract,
+			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: names.ConfigMap(agent.Name)},
+			}},
+		},
+		{
+			Name: a2av1alpha1.VolumeToken,
+			VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+				Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+					Audience:          a2av1alpha1.Audience,
+					ExpirationSeconds: new(int64(tokenSeconds)),
+					Path:              tokenName,
+				}}},
+			}},
+		},
+	}
+}

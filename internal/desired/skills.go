@@ -1,0 +1,144 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"slices"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// defaultSkillTag stands on the one skill of an Agent that names none.
+const defaultSkillTag = "agent"
+
+// origin is a skill, and the place in the Agent that it comes from.
+type origin struct {
+	skill card.Skill
+	place string
+}
+
+// resolveSkills returns the skills of a card in their order: those in place,
+// those by reference, and those selected, each AgentSkill once.
+func resolveSkills(agent *a2av1alpha1.Agent, skills observed.Skills) ([]card.Skill, []problem.Problem) {
+	origins, problems := skillOrigins(agent, skills)
+	problems = append(problems, duplicateIDs(origins)...)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if len(origins) == 0 {
+		return []card.Skill{defaultSkill(agent)}, nil
+	}
+	resolved := make([]card.Skill, len(origins))
+	for i, o := range origins {
+		resolved[i] = o.skill
+	}
+	return resolved, nil
+}
+
+// skillOrigins lists the skills of an Agent and what is wrong with the list.
+func skillOrigins(agent *a2av1alpha1.Agent, skills observed.Skills) ([]origin, []problem.Problem) {
+	var origins []origin
+	var problems []problem.Problem
+	for i, s := range agent.Spec.Skills {
+		origins = append(origins, origin{cardSkill(string(s.ID), s.SkillDetails), fmt.Sprintf("spec.skills[%d]", i)})
+	}
+	listed := map[string]bool{}
+	for i, ref := range agent.Spec.SkillRefs {
+		skill := skills.Referenced[ref.Name]
+		if skill == nil {
+			problems = append(problems, skillProblem(a2av1alpha1.ReasonSkillNotFound,
+				"spec.skillRefs[%d].name: there is no AgentSkill %q in namespace %q; create it or remove the reference",
+				i, ref.Name, agent.Namespace))
+			continue
+		}
+		listed[ref.Name] = true
+		origins = append(origins, sharedOrigin(skill, fmt.Sprintf("spec.skillRefs[%d]", i)))
+	}
+	if skills.SelectorError != "" {
+		problems = append(problems, skillProblem(a2av1alpha1.ReasonInvalidSelector,
+			"spec.skillSelector cannot be evaluated: %s; correct it", skills.SelectorError))
+	}
+	for _, skill := range skills.Selected {
+		if !listed[skill.Name] {
+			origins = append(origins, sharedOrigin(skill, "spec.skillSelector"))
+		}
+	}
+	return origins, problems
+}
+
+// sharedOrigin is the origin of an AgentSkill.
+func sharedOrigin(skill *a2av1alpha1.AgentSkill, place string) origin {
+	id := string(skill.Spec.ID)
+	if id == "" {
+		id = skill.Name
+	}
+	return origin{cardSkill(id, skill.Spec.SkillDetails), fmt.Sprintf("%s (AgentSkill %q)", place, skill.Name)}
+}
+
+// duplicateIDs names every pair of skills with one id.
+func duplicateIDs(origins []origin) []problem.Problem {
+	var problems []problem.Problem
+	first := map[string]string{}
+	for _, o := range origins {
+		if place, taken := first[o.skill.ID]; taken {
+			problems = append(problems, skillProblem(a2av1alpha1.ReasonDuplicateSkillID,
+				"%s and %s both have the id %q; change one id or remove one of the skills", place, o.place, o.skill.ID))
+			continue
+		}
+		first[o.skill.ID] = o.place
+	}
+	return problems
+}
+
+// defaultSkill is the one skill of an Agent that names none: a card without a
+// skill cannot be found by what it offers.
+func defaultSkill(agent *a2av1alpha1.Agent) card.Skill {
+	return card.Skill{
+		ID:          agent.Name,
+		Name:        displayName(agent),
+		Description: agent.Spec.Description,
+		Tags:        []string{defaultSkillTag},
+	}
+}
+
+func defaultSkillRemark() problem.Problem {
+	return problem.Problem{
+		Condition: a2av1alpha1.ConditionSkillsResolved,
+		Reason:    a2av1alpha1.ReasonDefaultSkill,
+		Message: "The card lists one skill, made from the agent's name and description; " +
+			"set spec.skills, spec.skillRefs or spec.skillSelector to say more",
+	}
+}
+
+func skillProblem(reason, format string, args ...any) problem.Problem {
+	return problem.Problem{
+		Condition: a2av1alpha1.ConditionSkillsResolved,
+		Reason:    reason,
+		Message:   fmt.Sprintf(format, args...),
+	}
+}
+
+func cardSkill(id string, details a2av1alpha1.SkillDetails) card.Skill {
+	return card.Skill{
+		ID:          id,
+		Name:        details.Name,
+		Description: details.Description,
+		Tags:        slices.Clone(details.Tags),
+		Examples:    slices.Clone(details.Examples),
+		InputModes:  mediaTypes(details.InputModes),
+		OutputModes: mediaTypes(details.OutputModes),
+	}
+}
+
+func mediaTypes(modes []a2av1alpha1.MediaType) []string {
+	var texts []string
+	for _, mode := range modes {
+		texts = append(texts, string(mode))
+	}
+	return texts
+}

@@ -1,0 +1,32 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+)
+
+// action is what the operator was doing when something happened.
+const action = "Reconcile"
+
+// maxNote is the API's limit for the note of an event, in bytes.
+const maxNote = 1024
+
+// Recorder records events about objects.
+type Recorder struct {
+	recorder events.EventRecorder
+}
+
+// NewRecorder returns a Recorder that records through the manager's.
+func NewRecorder(recorder events.EventRecorder) *Recorder {
+	return &Recorder{recorder: recorder}
+}
+
+// Publish records events about an object. It does not wait for the API server.
+func (r *Recorder) Publish(about runtime.Object, happened ...Event) {
+	for _, e := range happened {
+		r.recorder.Eventf(about, nil, e.Type, e.Reason, action, "%s", e.Note[:min(len(e.Note), maxNote)])
+	}
+}

@@ -1,0 +1,137 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gather reads everything around an Agent that one reconcile needs.
+//
+// It is the only package that reads the cluster for a reconcile. It decides
+// nothing and writes nothing.
+package gather
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+// IssuerSource knows who signs the ServiceAccount tokens of the cluster.
+type IssuerSource interface {
+	// Current is nil until the issuer is known.
+	Current() *observed.Issuer
+}
+
+// Gatherer reads what is around an Agent.
+type Gatherer struct {
+	reader client.Reader
+	issuer IssuerSource
+}
+
+// New returns a Gatherer that reads from reader, which is a cache but in tests.
+func New(reader client.Reader, issuer IssuerSource) *Gatherer {
+	return &Gatherer{reader: reader, issuer: issuer}
+}
+
+// Agent reads what is around an Agent.
+func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (observed.Agent, error) {
+	skills, err := g.skills(ctx, agent)
+	if err != nil {
+		return observed.Agent{}, err
+	}
+	children, err := g.children(ctx, agent)
+	if err != nil {
+		return observed.Agent{}, err
+	}
+	pods, err := g.pods(ctx, agent)
+	if err != nil {
+		return observed.Agent{}, err
+	}
+	return observed.Agent{
+		Agent:    agent,
+		Skills:   skills,
+		Children: children,
+		Pods:     pods,
+		Issuer:   g.issuer.Current(),
+	}, nil
+}
+
+func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (observed.Skills, error) {
+	skills := observed.Skills{Referenced: map[string]*a2av1alpha1.AgentSkill{}}
+	for _, ref := range agent.Spec.SkillRefs {
+		skill, err := read[a2av1alpha1.AgentSkill](ctx, g.reader, agent.Namespace, ref.Name)
+		if err != nil {
+			return observed.Skills{}, err
+		}
+		if skill != nil {
+			skills.Referenced[ref.Name] = skill
+		}
+	}
+	if agent.Spec.SkillSelector == nil {
+		return skills, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(agent.Spec.SkillSelector)
+	if err != nil {
+		skills.SelectorError = err.Error()
+		return skills, nil //nolint:nilerr // a mistake of the user's is a value
+	}
+	list := &a2av1alpha1.AgentSkillList{}
+	if err := g.reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return observed.Skills{}, fmt.Errorf("list AgentSkills in %s: %w", agent.Namespace, err)
+	}
+	for i := range list.Items {
+		skills.Selected = append(skills.Selected, &list.Items[i])
+	}
+	slices.SortFunc(skills.Selected, func(a, b *a2av1alpha1.AgentSkill) int { return cmp.Compare(a.Name, b.Name) })
+	return skills, nil
+}
+
+func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (observed.Children, error) {
+	var children observed.Children
+	var err error
+	if children.ServiceAccount, err = read[corev1.ServiceAccount](ctx, g.reader, agent.Namespace, names.ServiceAccount(agent.Name)); err != nil {
+		return observed.Children{}, err
+	}
+	if children.ConfigMap, err = read[corev1.ConfigMap](ctx, g.reader, agent.Namespace, names.ConfigMap(agent.Name)); err != nil {
+		return observed.Children{}, err
+	}
+	if children.Service, err = read[corev1.Service](ctx, g.reader, agent.Namespace, names.Service(agent.Name)); err != nil {
+		return observed.Children{}, err
+	}
+	if children.Deployment, err = read[appsv1.Deployment](ctx, g.reader, agent.Namespace, names.Deployment(agent.Name)); err != nil {
+		return observed.Children{}, err
+	}
+	return children, nil
+}
+
+func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	if err := g.reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabels(names.Selector(agent.Name))); err != nil {
+		return nil, fmt.Errorf("list Pods of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return list.Items, nil
+}
+
+// read returns an object, or nil when there is none.
+func read[T any, O interface {
+	*T
+	client.Object
+}](ctx context.Context, reader client.Reader, namespace, name string) (O, error) {
+	obj := O(new(T))
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("get %T %s/%s: %w", obj, namespace, name, err)
+	}
+	return obj, nil
+}

@@ -1,0 +1,60 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package observed holds what one reconcile of an Agent has read, as values.
+//
+// It is what gather returns and what the pure packages read. It has no
+// behaviour and no way to a cluster, so that desired and status can be tested
+// with nothing but literals.
+package observed
+
+import (
+	"encoding/json"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// Agent is an Agent and everything around it that matters to it.
+type Agent struct {
+	// Agent is the resource itself, with the status that was written last.
+	Agent *a2av1alpha1.Agent
+	// Skills are those that the Agent asks for.
+	Skills Skills
+	// Children are the objects under the names of the Agent's, be they the
+	// Agent's or not.
+	Children Children
+	// Pods are those with the Agent's label, ordered by name.
+	Pods []corev1.Pod
+	// Issuer verifies ServiceAccount tokens. Nil means that it is not known yet.
+	Issuer *Issuer
+}
+
+// Skills are the AgentSkills that an Agent asks for.
+type Skills struct {
+	// Referenced holds, by name, those of spec.skillRefs that exist.
+	Referenced map[string]*a2av1alpha1.AgentSkill
+	// Selected are those of spec.skillSelector, ordered by name.
+	Selected []*a2av1alpha1.AgentSkill
+	// SelectorError says why spec.skillSelector cannot be evaluated.
+	SelectorError string
+}
+
+// Children are the objects under the names of the Agent's. Each is nil when it
+// does not exist.
+type Children struct {
+	ServiceAccount *corev1.ServiceAccount
+	ConfigMap      *corev1.ConfigMap
+	Service        *corev1.Service
+	Deployment     *appsv1.Deployment
+}
+
+// Issuer is who signs the ServiceAccount tokens of the cluster.
+type Issuer struct {
+	// URL is what stands in a token's iss.
+	URL string
+	// Keys is the JWK set, in a form that is equal for equal sets.
+	Keys json.RawMessage
+}

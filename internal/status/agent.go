@@ -1,0 +1,118 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package status says what is to be told about an Agent.
+//
+// It is pure: from what was observed, wanted and done, and from the time, it
+// makes the whole status. Every condition is always set. Messages name the
+// field and the cure, are bounded, and hold nothing that changes by itself,
+// such as a time or a number of attempts.
+package status
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// Inputs are all that the status of an Agent is made from.
+type Inputs struct {
+	// Observed is what the reconcile has read.
+	Observed observed.Agent
+	// Problems keep the spec from being carried out.
+	Problems []problem.Problem
+	// Remarks stand on conditions that are true.
+	Remarks []problem.Problem
+	// Card is what is to be published. It is nil with a problem.
+	Card *Card
+	// Applied is true when every object is as the spec wants it.
+	Applied bool
+	// DeploymentChanged is true when Observed does not yet show what this
+	// reconcile wrote.
+	DeploymentChanged bool
+	// Now is the time.
+	Now time.Time
+}
+
+// Card is what is to be published.
+type Card struct {
+	URL            string
+	CardDigest     string
+	ContractDigest string
+	Skills         int32
+}
+
+// Result is a status, and when to look again if nothing happens before.
+type Result struct {
+	Status a2av1alpha1.AgentStatus
+	// RecheckAfter is zero when only an event can change the status.
+	RecheckAfter time.Duration
+}
+
+// Agent returns the whole status of an Agent.
+func Agent(in Inputs) Result {
+	agent := in.Observed.Agent
+	next := a2av1alpha1.AgentStatus{
+		URL:                agent.Status.URL,
+		CardDigest:         agent.Status.CardDigest,
+		Skills:             agent.Status.Skills,
+		Replicas:           replicas(in),
+		Selector:           names.Selector(agent.Name).String(),
+		ObservedGeneration: agent.Generation,
+		Conditions:         slices.Clone(agent.Status.Conditions),
+	}
+	// With a problem, what is published is what was.
+	if in.Card != nil && in.Applied {
+		next.URL = in.Card.URL
+		next.CardDigest = in.Card.CardDigest
+		next.Skills = &in.Card.Skills
+	}
+
+	var facts facts
+	facts.rollout = observeRollout(in)
+	for _, owned := range conditionChains {
+		verdict := owned.chain.decide(in, &facts)
+		facts.verdicts = append(facts.verdicts, typed{owned.condition, verdict})
+		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
+			Type:               owned.condition,
+			Status:             verdict.Status,
+			Reason:             verdict.Reason,
+			Message:            bounded(verdict.Message),
+			ObservedGeneration: agent.Generation,
+			LastTransitionTime: metav1.NewTime(in.Now),
+		})
+	}
+	return Result{Status: next, RecheckAfter: facts.rollout.recheckAfter}
+}
+
+// replicas is the number of pods that the Deployment counts.
+func replicas(in Inputs) int32 {
+	d := in.Observed.Children.Deployment
+	if d == nil || !metav1.IsControlledBy(d, in.Observed.Agent) {
+		return 0
+	}
+	return d.Status.Replicas
+}
+
+// maxMessage keeps a status readable, in bytes. It is far below the API's limit.
+const maxMessage = 1024
+
+// bounded cuts a message off after maxMessage bytes, between characters.
+func bounded(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	const ellipsis = "…"
+	cut := maxMessage - len(ellipsis)
+	for cut > 0 && message[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return message[:cut] + ellipsis
+}

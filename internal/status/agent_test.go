@@ -1,0 +1,344 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+func TestAgent(t *testing.T) {
+	sidecar := func(p corev1.Pod, s corev1.ContainerStatus) corev1.Pod {
+		s.Name = a2av1alpha1.ContainerSidecar
+		p.Status.InitContainerStatuses[0] = s
+		return p
+	}
+	tests := map[string]struct {
+		in Inputs
+		// want lists the conditions that differ from those of a healthy Agent.
+		want map[string]string
+		// message is part of the first condition's that differs, and of Ready's.
+		message string
+		recheck time.Duration
+	}{
+		"ready": {in: healthy()},
+		"port clash": {
+			in: healthy(func(in *Inputs) {
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonPortClash, Message: "field x"}, {Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameClash, Message: "field y"}}
+				in.Applied, in.Card = false, nil
+			}),
+			want:    map[string]string{"Accepted": "False PortClash", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False PortClash"},
+			message: "field x; field y",
+		},
+		"name clash": {
+			in: healthy(func(in *Inputs) {
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameClash}}
+				in.Applied, in.Card = false, nil
+			}),
+			want: map[string]string{"Accepted": "False NameClash", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False NameClash"},
+		},
+		"missing skill": {
+			in: healthy(func(in *Inputs) {
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.Applied, in.Card = false, nil
+			}),
+			want:    map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False SkillNotFound"},
+			message: "field x",
+		},
+		"default skill": {
+			in: healthy(func(in *Inputs) {
+				in.Remarks = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonDefaultSkill}}
+			}),
+			want: map[string]string{"SkillsResolved": "True DefaultSkill"},
+		},
+		"own preStop hook": {
+			in: healthy(func(in *Inputs) {
+				in.Remarks = []problem.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonPreStopKept}}
+			}),
+			want: map[string]string{"Programmed": "True PreStopKept"},
+		},
+		"conflict": {
+			in: healthy(func(in *Inputs) {
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "Service"}}
+				in.Applied = false
+			}),
+			want:    map[string]string{"Programmed": "False Conflict", "CardPublished": "False NotProgrammed", "Ready": "False Conflict"},
+			message: "Service",
+		},
+		"foreign Deployment": {
+			in: healthy(func(in *Inputs) {
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "Deployment"}}
+				in.Observed.Children.Deployment.OwnerReferences = nil
+				in.Observed.Pods = nil
+				in.Applied = false
+			}),
+			want: map[string]string{"Programmed": "False Conflict", "Available": "False RolloutInProgress", "CardPublished": "False NotProgrammed", "Ready": "False Conflict"},
+		},
+		"write failed": {
+			in:   healthy(func(in *Inputs) { in.Applied = false }),
+			want: map[string]string{"Programmed": "Unknown ApplyFailed", "CardPublished": "False NotProgrammed", "Ready": "Unknown ApplyFailed"},
+		},
+		"no issuer yet": {
+			in: healthy(func(in *Inputs) {
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonWaitingForIssuerKeys}}
+				in.Applied, in.Card = false, nil
+				in.Observed.Pods, in.Observed.Children.Deployment = nil, nil
+			}),
+			want: map[string]string{"Programmed": "False WaitingForIssuerKeys", "Available": "Unknown Pending", "CardPublished": "False NotProgrammed", "Ready": "False WaitingForIssuerKeys"},
+		},
+		"just applied": {
+			in: healthy(func(in *Inputs) {
+				in.DeploymentChanged = true
+				in.Observed.Pods, in.Observed.Children.Deployment = nil, nil
+			}),
+			want: map[string]string{"Available": "False RolloutInProgress", "CardPublished": "False NoPodReady", "Ready": "False RolloutInProgress"},
+		},
+		"changed while running": {
+			in:   healthy(func(in *Inputs) { in.DeploymentChanged = true }),
+			want: map[string]string{"Ready": "False RolloutInProgress"},
+		},
+		"scaled to zero": {
+			in: healthy(func(in *Inputs) {
+				in.Observed.Agent.Spec.Workload.Replicas = new(int32(0))
+				in.Observed.Children.Deployment.Spec.Replicas = new(int32(0))
+				in.Observed.Children.Deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: 3}
+				in.Observed.Pods = nil
+			}),
+			want:    map[string]string{"Available": "False ScaledToZero", "CardPublished": "False NoPodReady", "Ready": "False ScaledToZero"},
+			message: "spec.workload.replicas",
+		},
+		"image cannot be pulled": {
+			in:      healthy(onlyPod(pod("echo-1", false, waiting(waitingImagePullBackOff, "Back-off pulling")))),
+			want:    map[string]string{"Available": "False ImagePullFailed", "CardPublished": "False NoPodReady", "Ready": "False ImagePullFailed"},
+			message: `The image "example/echo:1" of container "agent" cannot be pulled; correct spec.workload.template.spec.containers[0].image`,
+		},
+		"image name is nonsense": {
+			in:      healthy(onlyPod(pod("echo-1", false, waiting(waitingInvalidImageName, "")))),
+			want:    map[string]string{"Available": "False ImagePullFailed", "CardPublished": "False NoPodReady", "Ready": "False ImagePullFailed"},
+			message: "correct spec.workload.template.spec.containers[0].image",
+		},
+		"sidecar's image cannot be pulled": {
+			in:      healthy(onlyPod(sidecar(pod("echo-1", false, waiting("PodInitializing", "")), waiting(waitingErrImagePull, "")))),
+			want:    map[string]string{"Available": "False ImagePullFailed", "CardPublished": "False NoPodReady", "Ready": "False ImagePullFailed"},
+			message: "--sidecar-image",
+		},
+		"runs as root": {
+			in:      healthy(onlyPod(pod("echo-1", false, waiting(waitingConfigError, "container has runAsNonRoot and image will run as root (pod: ...)")))),
+			want:    map[string]string{"Available": "False RunsAsRoot", "CardPublished": "False NoPodReady", "Ready": "False RunsAsRoot"},
+			message: "set spec.workload.template.spec.containers[0].securityContext.runAsUser",
+		},
+		"names a missing Secret": {
+			in:      healthy(onlyPod(pod("echo-1", false, waiting(waitingConfigError, `secret "x" not found`)))),
+			want:    map[string]string{"Available": "False ContainerConfigInvalid", "CardPublished": "False NoPodReady", "Ready": "False ContainerConfigInvalid"},
+			message: `secret "x" not found; correct spec.workload.template.spec.containers[0]`,
+		},
+		"command does not exist": {
+			in:      healthy(onlyPod(pod("echo-1", false, waiting(waitingRunError, "no such file")))),
+			want:    map[string]string{"Available": "False ContainerCannotStart", "CardPublished": "False NoPodReady", "Ready": "False ContainerCannotStart"},
+			message: "correct spec.workload.template.spec.containers[0].command, .args or the image",
+		},
+		"command does not exist, seen between two tries": {
+			in: healthy(onlyPod(pod("echo-1", false, func() corev1.ContainerStatus {
+				s := afterCrash(waiting(waitingCrashLoopBackOff, "back-off 10s"))
+				s.LastTerminationState.Terminated.Reason = terminatedStartError
+				s.LastTerminationState.Terminated.Message = "no such file"
+				return s
+			}()))),
+			want:    map[string]string{"Available": "False ContainerCannotStart", "CardPublished": "False NoPodReady", "Ready": "False ContainerCannotStart"},
+			message: "cannot be started: no such file; correct spec.workload.template.spec.containers[0].command",
+		},
+		"user is root": {
+			in:   healthy(onlyPod(pod("echo-1", false, waiting(waitingConfigError, "container's runAsUser breaks non-root policy")))),
+			want: map[string]string{"Available": "False RunsAsRoot", "CardPublished": "False NoPodReady", "Ready": "False RunsAsRoot"},
+		},
+		"crash loop": {
+			in:      healthy(onlyPod(pod("echo-1", false, afterCrash(waiting(waitingCrashLoopBackOff, "back-off 10s"))))),
+			want:    map[string]string{"Available": "False ContainerCrashing", "CardPublished": "False NoPodReady", "Ready": "False ContainerCrashing"},
+			message: "keeps ending with exit code 2 (Error); kubectl logs -n agents echo-1 -c agent --previous",
+		},
+		"crashed and starting again": {
+			in:      healthy(onlyPod(pod("echo-1", false, afterCrash(runningSince(now.Add(-5*time.Second)))))),
+			want:    map[string]string{"Available": "False ContainerCrashing", "CardPublished": "False NoPodReady", "Ready": "False ContainerCrashing"},
+			recheck: 15 * time.Second,
+		},
+		"crashed long ago and does not listen now": {
+			in:   healthy(onlyPod(pod("echo-1", false, afterCrash(runningSince(now.Add(-time.Minute)))))),
+			want: map[string]string{"Available": "False AgentNotListening", "CardPublished": "False NoPodReady", "Ready": "False AgentNotListening"},
+		},
+		"does not listen yet": {
+			in:      healthy(onlyPod(pod("echo-1", false, runningSince(now.Add(-19*time.Second))))),
+			want:    map[string]string{"Available": "False AgentStarting", "CardPublished": "False NoPodReady", "Ready": "False AgentStarting"},
+			message: "127.0.0.1:8080",
+			recheck: time.Second,
+		},
+		"does not listen": {
+			in:      healthy(onlyPod(pod("echo-1", false, runningSince(now.Add(-20*time.Second))))),
+			want:    map[string]string{"Available": "False AgentNotListening", "CardPublished": "False NoPodReady", "Ready": "False AgentNotListening"},
+			message: "or spec.workload.backend.port must be the one that it listens on",
+		},
+		"own readiness probe fails": {
+			in: healthy(onlyPod(sidecar(pod("echo-1", false, runningSince(now.Add(-20*time.Second))), func() corev1.ContainerStatus {
+				s := runningSince(now.Add(-20 * time.Second))
+				s.Ready = true
+				return s
+			}()))),
+			want:    map[string]string{"Available": "False ContainerNotReady", "CardPublished": "False NoPodReady", "Ready": "False ContainerNotReady"},
+			message: "spec.workload.template.spec.containers[0].readinessProbe",
+		},
+		"no room": {
+			in: healthy(onlyPod(corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes"},
+			}}})),
+			want:    map[string]string{"Available": "False Unschedulable", "CardPublished": "False NoPodReady", "Ready": "False Unschedulable"},
+			message: "0/1 nodes",
+		},
+		"evicted": {
+			in:      healthy(onlyPod(corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "echo-1"}, Status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted"}})),
+			want:    map[string]string{"Available": "False PodFailed", "CardPublished": "False NoPodReady", "Ready": "False PodFailed"},
+			message: "(Evicted)",
+		},
+		"pods refused": {
+			in: healthy(func(in *Inputs) {
+				in.Observed.Pods = nil
+				in.Observed.Children.Deployment.Status = appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+					{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "violates PodSecurity"},
+				}}
+			}),
+			want:    map[string]string{"Available": "False PodsRefused", "CardPublished": "False NoPodReady", "Ready": "False PodsRefused"},
+			message: "violates PodSecurity",
+		},
+		"nothing says why": {
+			in: healthy(func(in *Inputs) {
+				in.Observed.Pods = nil
+				in.Observed.Children.Deployment.Status = appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+					{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse},
+				}}
+			}),
+			want:    map[string]string{"Available": "False ProgressDeadlineExceeded", "CardPublished": "False NoPodReady", "Ready": "False ProgressDeadlineExceeded"},
+			message: "kubectl describe pods -n agents -l a2a-operator.dev/agent=echo",
+		},
+		"rollout in progress": {
+			in:      healthy(rollingOutTo(pod("echo-2", false, runningSince(now)))),
+			want:    map[string]string{"Ready": "False AgentStarting"},
+			message: "Pods of an earlier spec take calls",
+			recheck: 20 * time.Second,
+		},
+		"rollout fails while the earlier spec serves": {
+			in:      healthy(rollingOutTo(pod("echo-2", false, waiting(waitingImagePullBackOff, "")))),
+			want:    map[string]string{"Available": "True ImagePullFailed", "Ready": "False ImagePullFailed"},
+			message: "Pods of an earlier spec take calls",
+		},
+		"card on its way": {
+			in:   healthy(func(in *Inputs) { in.Observed.Pods[0].Annotations = nil }),
+			want: map[string]string{"CardPublished": "False Publishing", "Ready": "False Publishing"},
+		},
+		"card on its way to the one pod that matters": {
+			in: healthy(func(in *Inputs) {
+				old := pod("echo-0", false, runningSince(now.Add(-time.Hour)))
+				old.Annotations = nil
+				in.Observed.Pods = append(in.Observed.Pods, old)
+			}),
+		},
+		"the pod is going away": {
+			in: healthy(func(in *Inputs) {
+				in.Observed.Pods[0].DeletionTimestamp = new(metav1.NewTime(now))
+				in.Observed.Children.Deployment.Status.AvailableReplicas = 0
+			}),
+			want: map[string]string{"Available": "False RolloutInProgress", "CardPublished": "False NoPodReady", "Ready": "False RolloutInProgress"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := map[string]string{
+				"Accepted": "True Accepted", "SkillsResolved": "True Resolved", "Programmed": "True Programmed",
+				"Available": "True Available", "CardPublished": "True Published", "Ready": "True Ready",
+			}
+			maps.Copy(want, test.want)
+			result := Agent(test.in)
+			got := map[string]string{}
+			for _, c := range result.Status.Conditions {
+				got[c.Type] = string(c.Status) + " " + c.Reason
+				if c.ObservedGeneration != 7 || c.Message == "" && test.message != "" {
+					t.Errorf("condition %s has generation %d and message %q", c.Type, c.ObservedGeneration, c.Message)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("Agent() (-want +got):\n%s", diff)
+			}
+			ready := meta.FindStatusCondition(result.Status.Conditions, a2av1alpha1.ConditionReady)
+			if !strings.Contains(ready.Message, test.message) {
+				t.Errorf("Ready says %q, want it to contain %q", ready.Message, test.message)
+			}
+			if result.RecheckAfter != test.recheck {
+				t.Errorf("RecheckAfter = %s, want %s", result.RecheckAfter, test.recheck)
+			}
+		})
+	}
+}
+
+func TestAgentTellsWhatIsPublished(t *testing.T) {
+	got := Agent(healthy()).Status
+	got.Conditions = nil
+	want := a2av1alpha1.AgentStatus{
+		URL: "http://echo.agents.svc.cluster.local/", CardDigest: "card", Skills: new(int32(2)),
+		Replicas: 1, Selector: "a2a-operator.dev/agent=echo", ObservedGeneration: 7,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Agent() (-want +got):\n%s", diff)
+	}
+
+	in := healthy(func(in *Inputs) {
+		in.Observed.Agent.Status = want
+		in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x"}}
+		in.Card, in.Applied = nil, false
+	})
+	got = Agent(in).Status
+	got.Conditions = nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Agent() with a problem forgets what is published (-want +got):\n%s", diff)
+	}
+}
+
+func TestAgentKeepsTimesOfWhatDidNotChange(t *testing.T) {
+	first := healthy()
+	status := Agent(first).Status
+	second := healthy(func(in *Inputs) {
+		in.Observed.Agent.Status = status
+		in.Now = now.Add(time.Hour)
+	})
+	if diff := cmp.Diff(status, Agent(second).Status); diff != "" {
+		t.Errorf("Agent() an hour later (-first +second):\n%s", diff)
+	}
+}
+
+func TestAgentLeavesOthersConditions(t *testing.T) {
+	in := healthy(func(in *Inputs) {
+		in.Observed.Agent.Status.Conditions = []metav1.Condition{{Type: "example.com/Checked", Status: metav1.ConditionTrue, Reason: "Checked"}}
+	})
+	if meta.FindStatusCondition(Agent(in).Status.Conditions, "example.com/Checked") == nil {
+		t.Error("Agent() removed somebody else's condition")
+	}
+}
+
+func TestMessagesAreBounded(t *testing.T) {
+	in := healthy(func(in *Inputs) {
+		in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
+	})
+	for _, c := range Agent(in).Status.Conditions {
+		if len(c.Message) > maxMessage || strings.ContainsRune(c.Message, '\uFFFD') {
+			t.Errorf("condition %s has a message of %d bytes: %q", c.Type, len(c.Message), c.Message)
+		}
+	}
+}

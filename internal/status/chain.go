@@ -1,0 +1,144 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// verdict is what a condition says.
+type verdict struct {
+	Status  metav1.ConditionStatus
+	Reason  string
+	Message string
+}
+
+// typed is a verdict with the condition that it is about.
+type typed struct {
+	condition string
+	verdict   verdict
+}
+
+// facts are what the checks share: the rollout, and what was decided before.
+type facts struct {
+	rollout  rollout
+	verdicts []typed
+}
+
+// isTrue tells whether a condition was decided to be true.
+func (f *facts) isTrue(condition string) bool {
+	for _, t := range f.verdicts {
+		if t.condition == condition {
+			return t.verdict.Status == metav1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// check decides a condition, or leaves it to the next check.
+type check func(Inputs, *facts) (verdict, bool)
+
+// chain is the checks of one condition, the first that decides wins.
+type chain []check
+
+func (c chain) decide(in Inputs, f *facts) verdict {
+	for _, check := range c {
+		if v, decided := check(in, f); decided {
+			return v
+		}
+	}
+	return unknown(a2av1alpha1.ReasonPending, "Waiting for the operator")
+}
+
+// conditionChains are the conditions in the order in which they build on each
+// other. The list of checks is the definition of the condition.
+var conditionChains = []struct {
+	condition string
+	chain     chain
+}{
+	{a2av1alpha1.ConditionAccepted, chain{
+		problems(a2av1alpha1.ConditionAccepted),
+		always(a2av1alpha1.ReasonAccepted, "The spec can be carried out"),
+	}},
+	{a2av1alpha1.ConditionSkillsResolved, chain{
+		problems(a2av1alpha1.ConditionSkillsResolved),
+		remarks(a2av1alpha1.ConditionSkillsResolved),
+		always(a2av1alpha1.ReasonResolved, "Every skill was found"),
+	}},
+	{a2av1alpha1.ConditionProgrammed, chain{
+		problems(a2av1alpha1.ConditionProgrammed),
+		blocked,
+		writeFailed,
+		remarks(a2av1alpha1.ConditionProgrammed),
+		always(a2av1alpha1.ReasonProgrammed, "The Deployment, Service, ServiceAccount and ConfigMap are as the spec wants them"),
+	}},
+	{a2av1alpha1.ConditionAvailable, chain{
+		servesWhileRolloutFails,
+		serves,
+		scaledToZero,
+		rolloutFails,
+		starting,
+	}},
+	{a2av1alpha1.ConditionCardPublished, chain{
+		notProgrammed,
+		noPodReady,
+		publishing,
+		always(a2av1alpha1.ReasonPublished, "The pods that take calls have the card"),
+	}},
+	{a2av1alpha1.ConditionReady, chain{
+		firstThatIsNotTrue,
+		rollingOut,
+		always(a2av1alpha1.ReasonReady, "The agent takes calls"),
+	}},
+}
+
+// problems makes a condition false with all that is wrong about it; the reason
+// is the first one's.
+func problems(condition string) check {
+	return func(in Inputs, _ *facts) (verdict, bool) {
+		return summed(in.Problems, condition, metav1.ConditionFalse)
+	}
+}
+
+// remarks makes a condition true with a reason of its own.
+func remarks(condition string) check {
+	return func(in Inputs, _ *facts) (verdict, bool) {
+		return summed(in.Remarks, condition, metav1.ConditionTrue)
+	}
+}
+
+func summed(all []problem.Problem, condition string, status metav1.ConditionStatus) (verdict, bool) {
+	var reason string
+	var messages []string
+	for _, p := range all {
+		if p.Condition != condition {
+			continue
+		}
+		if reason == "" {
+			reason = p.Reason
+		}
+		messages = append(messages, p.Message)
+	}
+	return verdict{status, reason, strings.Join(messages, "; ")}, reason != ""
+}
+
+// always ends a chain well.
+func always(reason, message string) check {
+	return func(Inputs, *facts) (verdict, bool) {
+		return verdict{metav1.ConditionTrue, reason, message}, true
+	}
+}
+
+func isFalse(reason, message string) verdict {
+	return verdict{metav1.ConditionFalse, reason, message}
+}
+
+func unknown(reason, message string) verdict {
+	return verdict{metav1.ConditionUnknown, reason, message}
+}

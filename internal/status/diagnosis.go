@@ -1,0 +1,271 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// startGrace is how long a container may run before an agent that does not
+// listen is called a failure, and one that has ended before is trusted again.
+const startGrace = 20 * time.Second
+
+// template is where the containers of a pod stand in an Agent.
+const template = "spec.workload.template.spec"
+
+// The reasons that the kubelet gives for a container that waits.
+const (
+	waitingErrImagePull      = "ErrImagePull"
+	waitingImagePullBackOff  = "ImagePullBackOff"
+	waitingInvalidImageName  = "InvalidImageName"
+	waitingErrImageNeverPull = "ErrImageNeverPull"
+	waitingConfigError       = "CreateContainerConfigError"
+	waitingCreateError       = "CreateContainerError"
+	waitingRunError          = "RunContainerError"
+	waitingCrashLoopBackOff  = "CrashLoopBackOff"
+)
+
+// terminatedStartError is the reason of a container that ended without having
+// started. It alternates with waitingRunError, and must read the same.
+const terminatedStartError = "StartError"
+
+// container is a container of a pod, with its place in the Agent.
+type container struct {
+	pod    *corev1.Pod
+	name   string
+	image  string
+	field  string
+	status corev1.ContainerStatus
+}
+
+// diagnosePod says what keeps a pod from being ready.
+func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
+	if pod.Status.Phase == corev1.PodFailed {
+		return diagnosis{
+			reason:  a2av1alpha1.ReasonPodFailed,
+			message: fmt.Sprintf("Pod %q has failed (%s) and is being replaced", pod.Name, orElse(pod.Status.Reason, "no reason given")),
+			failing: true,
+		}, true
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return diagnosis{
+				reason:  a2av1alpha1.ReasonUnschedulable,
+				message: fmt.Sprintf("No node takes the pod: %s; make room, or change what %s asks for", strings.TrimSuffix(c.Message, "."), template),
+				failing: true,
+			}, true
+		}
+	}
+	containers := containersOf(in.Observed.Agent, pod)
+	for _, c := range containers {
+		if d, found := diagnoseContainer(in, c); found {
+			return d, true
+		}
+	}
+	return diagnoseReadiness(in, containers)
+}
+
+// containersOf lists the containers of a pod that have a status, those that
+// start first first.
+func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
+	var containers []container
+	collect := func(kind string, declared, written []corev1.Container, statuses []corev1.ContainerStatus) {
+		for _, d := range declared {
+			field := ""
+			for i, w := range written {
+				if w.Name == d.Name {
+					field = fmt.Sprintf("%s.%s[%d]", template, kind, i)
+				}
+			}
+			for _, s := range statuses {
+				if s.Name == d.Name {
+					containers = append(containers, container{pod, d.Name, d.Image, field, s})
+				}
+			}
+		}
+	}
+	written := agent.Spec.Workload.Template.Spec
+	collect("initContainers", pod.Spec.InitContainers, written.InitContainers, pod.Status.InitContainerStatuses)
+	collect("containers", pod.Spec.Containers, written.Containers, pod.Status.ContainerStatuses)
+	return containers
+}
+
+// diagnoseContainer says what keeps a container from running.
+func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
+	if w := c.status.State.Waiting; w != nil {
+		switch w.Reason {
+		case waitingErrImagePull, waitingImagePullBackOff, waitingInvalidImageName, waitingErrImageNeverPull:
+			return imagePullFailed(c), true
+		case waitingConfigError:
+			return configInvalid(c, w.Message), true
+		case waitingCreateError, waitingRunError:
+			return cannotStart(c, w.Message), true
+		}
+	}
+	if crashed(c.status) {
+		return containerCrashing(c), true
+	}
+	// One that has ended before and runs again may well end again.
+	if running := c.status.State.Running; running != nil && c.status.LastTerminationState.Terminated != nil {
+		if left := graceLeft(in, running); left > 0 {
+			d := containerCrashing(c)
+			d.recheckAfter = left
+			return d, true
+		}
+	}
+	return diagnosis{}, false
+}
+
+// crashed tells whether a container has ended and should not have.
+func crashed(s corev1.ContainerStatus) bool {
+	if t := s.State.Terminated; t != nil {
+		return t.ExitCode != 0
+	}
+	w := s.State.Waiting
+	return w != nil && w.Reason == waitingCrashLoopBackOff
+}
+
+// graceLeft is how much longer a container may take to be up for good.
+func graceLeft(in Inputs, running *corev1.ContainerStateRunning) time.Duration {
+	return startGrace - in.Now.Sub(running.StartedAt.Time)
+}
+
+func imagePullFailed(c container) diagnosis {
+	cure := fmt.Sprintf("correct %s.image, or give %s.imagePullSecrets the right to pull it", c.field, template)
+	if c.field == "" {
+		cure = "it is set by the operator's flag --sidecar-image"
+	}
+	return diagnosis{
+		reason: a2av1alpha1.ReasonImagePullFailed,
+		message: fmt.Sprintf("The image %q of container %q cannot be pulled; %s; kubectl describe pod -n %s %s shows the cause",
+			c.image, c.name, cure, c.pod.Namespace, c.pod.Name),
+		failing: true,
+	}
+}
+
+// rootHints are in the kubelet's messages about a container that would run as
+// root, or whose user it cannot tell from root. It has no reason of its own
+// for that; without a hint the message is passed on as it is.
+var rootHints = []string{"runAsNonRoot", "non-root policy"}
+
+func configInvalid(c container, message string) diagnosis {
+	root := slices.ContainsFunc(rootHints, func(hint string) bool { return strings.Contains(message, hint) })
+	if root && c.field != "" {
+		return diagnosis{
+			reason: a2av1alpha1.ReasonRunsAsRoot,
+			message: fmt.Sprintf("Container %q of image %q would run as root, or as a user that is not a number, which the pod forbids; "+
+				"build the image with a numeric USER such as 65532, or set %s.securityContext.runAsUser to one", c.name, c.image, c.field),
+			failing: true,
+		}
+	}
+	return diagnosis{
+		reason:  a2av1alpha1.ReasonContainerConfigInvalid,
+		message: fmt.Sprintf("Container %q cannot be set up: %s; correct %s", c.name, message, orElse(c.field, "the operator's installation")),
+		failing: true,
+	}
+}
+
+func cannotStart(c container, message string) diagnosis {
+	return diagnosis{
+		reason: a2av1alpha1.ReasonContainerCannotStart,
+		message: fmt.Sprintf("Container %q of image %q cannot be started: %s; correct %s.command, .args or the image",
+			c.name, c.image, message, orElse(c.field, "the operator's installation")),
+		failing: true,
+	}
+}
+
+func containerCrashing(c container) diagnosis {
+	ended := c.status.State.Terminated
+	if ended == nil {
+		ended = c.status.LastTerminationState.Terminated
+	}
+	if ended != nil && ended.Reason == terminatedStartError {
+		return cannotStart(c, ended.Message)
+	}
+	how := ""
+	if ended != nil {
+		how = fmt.Sprintf(" with exit code %d (%s)", ended.ExitCode, orElse(ended.Reason, "Error"))
+	}
+	return diagnosis{
+		reason: a2av1alpha1.ReasonContainerCrashing,
+		message: fmt.Sprintf("Container %q of image %q keeps ending%s; kubectl logs -n %s %s -c %s --previous shows what it said",
+			c.name, c.image, how, c.pod.Namespace, c.pod.Name, c.name),
+		failing: true,
+	}
+}
+
+// diagnoseReadiness is for a pod whose containers all run: what is left to
+// wait for is that the agent listens, which the sidecar's readiness tells, and
+// the readiness probes of the template.
+func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
+	var main, unready *container
+	listens := false
+	for i := range containers {
+		c := &containers[i]
+		running := c.status.State.Running != nil
+		switch {
+		case c.name == a2av1alpha1.ContainerSidecar && !running:
+			return diagnosis{}, false
+		case c.name == a2av1alpha1.ContainerSidecar:
+			listens = c.status.Ready
+		case running && !c.status.Ready && unready == nil:
+			unready = c
+		}
+		if c.field == template+".containers[0]" {
+			main = c
+		}
+	}
+	switch {
+	case main == nil || main.status.State.Running == nil:
+		return diagnosis{}, false
+	case listens && unready != nil:
+		return notReady(in, *unready), true
+	default:
+		return notListening(in, *main), true
+	}
+}
+
+func notReady(in Inputs, c container) diagnosis {
+	message := fmt.Sprintf("Container %q runs, and its readinessProbe does not succeed", c.name)
+	if left := graceLeft(in, c.status.State.Running); left > 0 {
+		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message + " yet", recheckAfter: left}
+	}
+	return diagnosis{
+		reason: a2av1alpha1.ReasonContainerNotReady,
+		message: fmt.Sprintf("%s; correct %s.readinessProbe or the program; kubectl describe pod -n %s %s shows the cause",
+			message, c.field, c.pod.Namespace, c.pod.Name),
+		failing: true,
+	}
+}
+
+func notListening(in Inputs, c container) diagnosis {
+	address := fmt.Sprintf("127.0.0.1:%d", in.Observed.Agent.Spec.Workload.Backend.Port)
+	if left := graceLeft(in, c.status.State.Running); left > 0 {
+		return diagnosis{
+			reason:       a2av1alpha1.ReasonAgentStarting,
+			message:      fmt.Sprintf("Container %q does not take connections on %s yet", c.name, address),
+			recheckAfter: left,
+		}
+	}
+	return diagnosis{
+		reason: a2av1alpha1.ReasonAgentNotListening,
+		message: fmt.Sprintf("Container %q does not take connections on %s; its program must listen on the port "+
+			"in the variable PORT, or spec.workload.backend.port must be the one that it listens on", c.name, address),
+		failing: true,
+	}
+}
+
+func orElse(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}

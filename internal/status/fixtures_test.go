@@ -1,0 +1,115 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// healthy are the inputs of an Agent that is Ready; change spoils them.
+func healthy(change ...func(*Inputs)) Inputs {
+	agent := &a2av1alpha1.Agent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "echo", UID: "agent-uid", Generation: 7},
+		Spec: a2av1alpha1.AgentSpec{Workload: a2av1alpha1.AgentWorkload{
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}}}},
+			Replicas: new(int32(1)),
+			Backend:  a2av1alpha1.AgentBackend{Port: 8080},
+		}},
+	}
+	in := Inputs{
+		Observed: observed.Agent{
+			Agent:    agent,
+			Children: observed.Children{Deployment: deployment(agent, 1, 1, 1)},
+			Pods:     []corev1.Pod{pod("echo-1", true, runningSince(now.Add(-time.Hour)))},
+		},
+		Card:    &Card{URL: "http://echo.agents.svc.cluster.local/", CardDigest: "card", ContractDigest: "contract", Skills: 2},
+		Applied: true,
+		Now:     now,
+	}
+	for _, c := range change {
+		c(&in)
+	}
+	return in
+}
+
+func deployment(agent *a2av1alpha1.Agent, replicas, updated, available int32) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: agent.Namespace, Name: agent.Name, Generation: 3,
+			Labels:          map[string]string{a2av1alpha1.LabelAgent: agent.Name},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind("Agent"))},
+		},
+		Spec:   appsv1.DeploymentSpec{Replicas: new(int32(1))},
+		Status: appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: replicas, UpdatedReplicas: updated, AvailableReplicas: available},
+	}
+}
+
+// pod is a pod whose agent's container has the state, next to a sidecar that runs.
+func pod(name string, ready bool, agent corev1.ContainerStatus) corev1.Pod {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	agent.Name = "agent"
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "agents", Name: name,
+			Annotations: map[string]string{a2av1alpha1.AnnotationContractDigest: "contract"},
+		},
+		Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{{Name: a2av1alpha1.ContainerSidecar, Image: "example/sidecar:1"}},
+			Containers:     []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
+		},
+		Status: corev1.PodStatus{
+			Phase:      corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status}},
+			InitContainerStatuses: []corev1.ContainerStatus{{
+				Name:  a2av1alpha1.ContainerSidecar,
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+			}},
+			ContainerStatuses: []corev1.ContainerStatus{agent},
+		},
+	}
+}
+
+func runningSince(t time.Time) corev1.ContainerStatus {
+	return corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(t)}}}
+}
+
+func waiting(reason, message string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+}
+
+// afterCrash is the state of a container that ended once, with exit code 2.
+func afterCrash(s corev1.ContainerStatus) corev1.ContainerStatus {
+	s.RestartCount = 1
+	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}
+	return s
+}
+
+// onlyPod makes one pod that is not ready all there is.
+func onlyPod(p corev1.Pod) func(*Inputs) {
+	return func(in *Inputs) {
+		in.Observed.Pods = []corev1.Pod{p}
+		in.Observed.Children.Deployment.Status.AvailableReplicas = 0
+	}
+}
+
+// rollingOutTo adds a newer pod that is not ready to the one that takes calls.
+func rollingOutTo(p corev1.Pod) func(*Inputs) {
+	return func(in *Inputs) {
+		p.CreationTimestamp = metav1.NewTime(now)
+		in.Observed.Pods = append(in.Observed.Pods, p)
+		in.Observed.Children.Deployment.Status.Replicas = 2
+	}
+}

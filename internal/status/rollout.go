@@ -1,0 +1,139 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// rollout is how far the pods of the current spec are.
+type rollout struct {
+	// ready is the number of pods that take calls, of any spec.
+	ready int
+	// complete is true when the pods are those of the current spec, and all
+	// are ready.
+	complete bool
+	// failing is true when waiting alone will not help.
+	failing bool
+	// reason and message say what the rollout waits for, if that is known.
+	reason  string
+	message string
+	// recheckAfter is when a starting agent counts as one that does not
+	// listen.
+	recheckAfter time.Duration
+}
+
+// observeRollout looks at the Deployment and its pods.
+func observeRollout(in Inputs) rollout {
+	var r rollout
+	for i := range in.Observed.Pods {
+		if takesCalls(&in.Observed.Pods[i]) {
+			r.ready++
+		}
+	}
+	d := in.Observed.Children.Deployment
+	if d == nil || !metav1.IsControlledBy(d, in.Observed.Agent) {
+		return r
+	}
+	r.complete = !in.DeploymentChanged && rolledOut(d)
+	if r.complete {
+		return r
+	}
+	if diagnosis, found := diagnosePods(in); found {
+		r.apply(diagnosis)
+		return r
+	}
+	if diagnosis, found := diagnoseDeployment(d); found {
+		r.apply(diagnosis)
+	}
+	return r
+}
+
+func (r *rollout) apply(d diagnosis) {
+	r.reason, r.message, r.failing, r.recheckAfter = d.reason, d.message, d.failing, d.recheckAfter
+}
+
+// rolledOut tells whether the Deployment has reached what its spec says.
+func rolledOut(d *appsv1.Deployment) bool {
+	wanted := int32(1)
+	if d.Spec.Replicas != nil {
+		wanted = *d.Spec.Replicas
+	}
+	s := d.Status
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == wanted &&
+		s.Replicas == wanted && s.AvailableReplicas == wanted
+}
+
+// takesCalls tells whether the Service leads to a pod.
+func takesCalls(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp.IsZero() && podReady(pod)
+}
+
+func podReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// diagnosis is what keeps a pod from being ready.
+type diagnosis struct {
+	reason       string
+	message      string
+	failing      bool
+	recheckAfter time.Duration
+}
+
+// diagnosePods asks the newest pod that is not ready: an older one waits for
+// nothing that matters to the current spec.
+func diagnosePods(in Inputs) (diagnosis, bool) {
+	var newest *corev1.Pod
+	for i := range in.Observed.Pods {
+		pod := &in.Observed.Pods[i]
+		if !pod.DeletionTimestamp.IsZero() || podReady(pod) {
+			continue
+		}
+		if newest == nil || newest.CreationTimestamp.Before(&pod.CreationTimestamp) {
+			newest = pod
+		}
+	}
+	if newest == nil {
+		return diagnosis{}, false
+	}
+	return diagnosePod(in, newest)
+}
+
+// diagnoseDeployment is for pods that do not exist, or do not say what is
+// wrong.
+func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return diagnosis{
+				reason:  a2av1alpha1.ReasonPodsRefused,
+				message: "The API server refuses to create the pod: " + c.Message,
+				failing: true,
+			}, true
+		}
+	}
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
+			return diagnosis{
+				reason: a2av1alpha1.ReasonProgressDeadlineExceeded,
+				message: fmt.Sprintf("The pod is not ready, and nothing says why; see kubectl describe pods -n %s -l %s=%s",
+					d.Namespace, a2av1alpha1.LabelAgent, d.Labels[a2av1alpha1.LabelAgent]),
+				failing: true,
+			}, true
+		}
+	}
+	return diagnosis{}, false
+}
