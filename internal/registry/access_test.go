@@ -1,0 +1,260 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// apiServer answers reviews.
+type apiServer struct {
+	client.Writer
+	answer func(client.Object) error
+}
+
+func (s *apiServer) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	return s.answer(o)
+}
+
+func TestReviewToken(t *testing.T) {
+	tests := map[string]struct {
+		status authenticationv1.TokenReviewStatus
+		want   bool
+		home   string
+	}{
+		"ServiceAccount": {authenticationv1.TokenReviewStatus{
+			Authenticated: true, Audiences: []string{"a2a-operator.dev"},
+			User: authenticationv1.UserInfo{Username: "system:serviceaccount:team-a:bot", Groups: []string{"g"}},
+		}, true, "team-a"},
+		"somebody else": {authenticationv1.TokenReviewStatus{
+			Authenticated: true, Audiences: []string{"a2a-operator.dev"}, User: authenticationv1.UserInfo{Username: "jane"},
+		}, true, ""},
+		"meant for the API server": {authenticationv1.TokenReviewStatus{
+			Authenticated: true, Audiences: []string{"https://kubernetes.default.svc"},
+		}, false, ""},
+		"of an authenticator without audiences": {authenticationv1.TokenReviewStatus{Authenticated: true}, false, ""},
+		"nobody":                                {authenticationv1.TokenReviewStatus{Error: "expired"}, false, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newReviewer(&apiServer{answer: func(o client.Object) error {
+				review := o.(*authenticationv1.TokenReview)
+				want := authenticationv1.TokenReviewSpec{Token: "token", Audiences: []string{"a2a-operator.dev"}}
+				if diff := cmp.Diff(want, review.Spec); diff != "" {
+					t.Errorf("question (-want +got):\n%s", diff)
+				}
+				review.Status = tt.status
+				return nil
+			}})
+			caller, valid, err := r.token(t.Context(), "token")
+			if err != nil || valid != tt.want || caller.home != tt.home {
+				t.Errorf("token() = home %q, %t, %v; want %q, %t", caller.home, valid, err, tt.home, tt.want)
+			}
+		})
+	}
+}
+
+func TestReviewAccess(t *testing.T) {
+	r := newReviewer(&apiServer{answer: func(o client.Object) error {
+		review := o.(*authorizationv1.SubjectAccessReview)
+		want := authorizationv1.SubjectAccessReviewSpec{
+			User: "jane", UID: "7", Groups: []string{"dev"}, Extra: map[string]authorizationv1.ExtraValue{"k": {"v"}},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: "a2a-operator.dev", Resource: "agents", Namespace: "team-a"},
+		}
+		if diff := cmp.Diff(want, review.Spec); diff != "" {
+			t.Errorf("question (-want +got):\n%s", diff)
+		}
+		review.Status.Allowed = true
+		return nil
+	}})
+	c := Caller{Username: "jane", UID: "7", Groups: []string{"dev"}, Extra: map[string][]string{"k": {"v"}}}
+	if allowed, err := r.list(t.Context(), c, "team-a"); !allowed || err != nil {
+		t.Errorf("list() = %t, %v; want true", allowed, err)
+	}
+}
+
+func TestHomeOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"system:serviceaccount:team-a:bot": "team-a",
+		"system:serviceaccount:team-a:":    "",
+		"system:serviceaccount:team-a":     "",
+		"system:node:team-a:bot":           "",
+		"jane":                             "",
+	} {
+		if got := homeOf(name); got != want {
+			t.Errorf("homeOf(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestReviewsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most atomic.Int32
+		r := newReviewer(&apiServer{answer: func(client.Object) error {
+			most.Store(max(most.Load(), running.Add(1)))
+			time.Sleep(time.Second)
+			running.Add(-1)
+			return nil
+		}})
+		var group sync.WaitGroup
+		var timedOut atomic.Int32
+		for range 10 * concurrentReviews {
+			group.Go(func() {
+				if _, _, err := r.token(context.Background(), "t"); errors.Is(err, context.DeadlineExceeded) {
+					timedOut.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		if most.Load() != concurrentReviews || timedOut.Load() == 0 {
+			t.Errorf("%d reviews at once, %d gave up; want %d and some", most.Load(), timedOut.Load(), concurrentReviews)
+		}
+	})
+}
+
+func requestWith(authorization ...string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header["Authorization"] = authorization
+	return r
+}
+
+func TestAuthenticatorRemembers(t *testing.T) {
+	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
+	asked := 0
+	a := newAuthenticator(func(_ context.Context, token string) (Caller, bool, error) {
+		asked++
+		return Caller{Username: "u"}, token == "good", nil
+	}, now)
+	check := func(token string, valid bool, wantAsked int) {
+		t.Helper()
+		_, got, err := a.caller(requestWith("Bearer " + token))
+		if got != valid || err != nil || asked != wantAsked {
+			t.Errorf("at %s: caller(%s) = %t, %v after %d reviews; want %t after %d", now.Now().UTC().Format("05s"), token, got, err, asked, valid, wantAsked)
+		}
+	}
+	check("good", true, 1)
+	check("good", true, 1)
+	check("bad", false, 2)
+	check("bad", false, 2)
+	now.SetTime(time.Unix(10, 0))
+	check("good", true, 2)
+	check("bad", false, 3)
+	now.SetTime(time.Unix(30, 0))
+	check("good", true, 4)
+}
+
+func TestAuthenticatorAsksOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		a := newAuthenticator(func(ctx context.Context, _ string) (Caller, bool, error) {
+			asked.Add(1)
+			time.Sleep(time.Second)
+			return Caller{}, true, ctx.Err()
+		}, clock.RealClock{})
+		impatient, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() {
+			if _, _, err := a.caller(requestWith("Bearer t").WithContext(impatient)); !errors.Is(err, context.Canceled) {
+				t.Errorf("caller() of a client that left: error = %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 50 {
+			group.Go(func() {
+				if _, valid, err := a.caller(requestWith("Bearer t")); !valid || err != nil {
+					t.Errorf("caller() = %t, %v; want true", valid, err)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel()
+		group.Wait()
+		if asked.Load() != 1 {
+			t.Errorf("%d reviews, want 1", asked.Load())
+		}
+	})
+}
+
+func TestBearerToken(t *testing.T) {
+	for _, header := range [][]string{nil, {""}, {"Bearer"}, {"Bearer  "}, {"Basic dTpw"}, {"Bearer a", "Bearer b"}} {
+		if token, found := bearerToken(requestWith(header...)); found {
+			t.Errorf("bearerToken(%q) = %q, want none", header, token)
+		}
+	}
+	if token, found := bearerToken(requestWith("bearer abc")); token != "abc" || !found {
+		t.Errorf("bearerToken = %q, %t; want abc", token, found)
+	}
+}
+
+func TestAuthorizerRemembers(t *testing.T) {
+	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
+	var asked []string
+	a := newAuthorizer(func(_ context.Context, c Caller, namespace string) (bool, error) {
+		asked = append(asked, c.Username+"@"+namespace)
+		return namespace == "team-b", nil
+	}, now)
+	check := func(c Caller, namespace string, want bool) {
+		t.Helper()
+		if got, err := a.sees(t.Context(), c, namespace); got != want || err != nil {
+			t.Errorf("sees(%s, %s) = %t, %v; want %t", c.Username, namespace, got, err, want)
+		}
+	}
+	bot := Caller{Username: "bot", home: "team-a", fingerprint: "bot"}
+	check(bot, "team-a", true) // asks nobody
+	check(bot, "team-b", true)
+	check(bot, "team-b", true)
+	check(bot, "team-c", false)
+	check(Caller{Username: "jane", fingerprint: "jane"}, "", false) // a cluster-wide question of a caller without a home
+	now.SetTime(time.Unix(10, 0))
+	check(bot, "team-b", true)
+	want := []string{"bot@", "bot@team-b", "bot@team-c", "jane@", "bot@", "bot@team-b"}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("questions (-want +got):\n%s", diff)
+	}
+}
+
+func TestAuthorizerForgetsErrors(t *testing.T) {
+	broken := true
+	a := newAuthorizer(func(context.Context, Caller, string) (bool, error) {
+		if broken {
+			return false, errors.New("down")
+		}
+		return true, nil
+	}, clock.RealClock{})
+	if _, err := a.visible(t.Context(), Caller{}, func() []string { return nil }); err == nil {
+		t.Error("visible() hides that the API server is down")
+	}
+	broken = false
+	if sees, err := a.visible(t.Context(), Caller{}, func() []string { return nil }); sees != nil || err != nil {
+		t.Errorf("visible() = %t, %v after recovery; want all", sees != nil, err)
+	}
+}
+
+func TestExpiringIsBounded(t *testing.T) {
+	e := newExpiring[int](clock.RealClock{}, time.Hour, 2)
+	e.put("a", 1)
+	e.put("b", 2)
+	e.get("a")
+	e.put("c", 3)
+	for key, want := range map[string]bool{"a": true, "b": false, "c": true} {
+		if _, found := e.get(key); found != want {
+			t.Errorf("get(%s) found = %t, want %t", key, found, want)
+		}
+	}
+}

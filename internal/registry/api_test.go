@@ -1,0 +1,380 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/clock"
+)
+
+// world is a registry whose API server is made up: tokens and permissions are
+// tables.
+type world struct {
+	handler http.Handler
+	tokens  map[string]Caller
+	// may lists the namespaces that a user may list; "" stands for all.
+	may    map[string][]string
+	broken error
+}
+
+func newWorld(t *testing.T, s *Snapshot) *world {
+	t.Helper()
+	w := &world{
+		tokens: map[string]Caller{
+			"admin": {Username: "admin"},
+			"home":  {Username: "system:serviceaccount:team-a:bot", home: "team-a"},
+			"dev":   {Username: "dev"},
+			"none":  {Username: "nobody"},
+		},
+		may: map[string][]string{"admin": {""}, "dev": {"team-b", "team-c"}},
+	}
+	for token, c := range w.tokens {
+		c.fingerprint = token
+		w.tokens[token] = c
+	}
+	review := func(_ context.Context, token string) (Caller, bool, error) {
+		c, valid := w.tokens[token]
+		return c, valid, w.broken
+	}
+	list := func(_ context.Context, c Caller, namespace string) (bool, error) {
+		return slices.Contains(w.may[c.Username], namespace), w.broken
+	}
+	a := &api{
+		current: func() *Snapshot { return s },
+		authn:   newAuthenticator(review, clock.RealClock{}),
+		authz:   newAuthorizer(list, clock.RealClock{}),
+		log:     logr.Discard(),
+	}
+	w.handler = validated(t, a.handler())
+	return w
+}
+
+// validated checks every answer against openapi.yaml.
+func validated(t *testing.T, next http.Handler) http.Handler {
+	t.Helper()
+	document, err := openapi3.NewLoader().LoadFromData(openapi)
+	if err != nil {
+		t.Fatalf("load openapi.yaml: %v", err)
+	}
+	if err := document.Validate(t.Context()); err != nil {
+		t.Fatalf("openapi.yaml is invalid: %v", err)
+	}
+	router, err := gorillamux.NewRouter(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := &openapi3filter.Options{IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		recorder := httptest.NewRecorder()
+		next.ServeHTTP(recorder, r)
+		body := recorder.Body.Bytes()
+		if route, parameters, err := router.FindRoute(r); err == nil {
+			in := &openapi3filter.RequestValidationInput{Request: r, PathParams: parameters, Route: route, Options: options}
+			checkAnswer(t, in, recorder, body)
+			if err := openapi3filter.ValidateRequest(r.Context(), in); err != nil && recorder.Code == http.StatusOK {
+				t.Errorf("%s %s was answered but openapi.yaml refuses it: %v", r.Method, r.URL, err)
+			}
+		} else if !errors.Is(err, routers.ErrPathNotFound) && !errors.Is(err, routers.ErrMethodNotAllowed) {
+			t.Errorf("%s %s: %v", r.Method, r.URL, err)
+		}
+		maps.Copy(w.Header(), recorder.Header())
+		w.WriteHeader(recorder.Code)
+		if _, err := w.Write(body); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
+			t.Errorf("write: %v", err)
+		}
+	})
+}
+
+func checkAnswer(t *testing.T, in *openapi3filter.RequestValidationInput, recorder *httptest.ResponseRecorder, body []byte) {
+	t.Helper()
+	if in.Request.Method == http.MethodHead || recorder.Code == http.StatusNotModified {
+		return
+	}
+	err := openapi3filter.ValidateResponse(in.Request.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: in, Status: recorder.Code, Header: recorder.Header(),
+		Body: io.NopCloser(bytes.NewReader(body)), Options: in.Options,
+	})
+	if err != nil {
+		t.Errorf("%s %s: the answer is not the one of openapi.yaml: %v", in.Request.Method, in.Request.URL, err)
+	}
+}
+
+func (w *world) get(t *testing.T, token, target string, header ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	recorder := httptest.NewRecorder()
+	w.handler.ServeHTTP(recorder, r)
+	return recorder.Result()
+}
+
+func bodyOf(t *testing.T, response *http.Response) string {
+	t.Helper()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+type listing struct {
+	Items      []agentJSON `json:"items"`
+	NextCursor string      `json:"nextCursor"`
+	Total      int         `json:"total"`
+}
+
+func (w *world) list(t *testing.T, token, target string) (listing, []string) {
+	t.Helper()
+	response := w.get(t, token, target)
+	body := bodyOf(t, response)
+	if response.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s = %d %s", target, response.StatusCode, body)
+	}
+	var l listing
+	if err := json.Unmarshal([]byte(body), &l); err != nil {
+		t.Fatalf("GET %s: %v in %s", target, err, body)
+	}
+	names := []string{}
+	for _, item := range l.Items {
+		names = append(names, item.Namespace+"/"+item.Name)
+	}
+	return l, names
+}
+
+func fleet(t *testing.T) *Snapshot {
+	t.Helper()
+	return snapshotOf(
+		makeEntry(t, Key{"team-a", "echo"}, true, "echo"),
+		makeEntry(t, Key{"team-a", "writer"}, false, "write", "edit"),
+		makeEntry(t, Key{"team-b", "echo"}, true, "echo", "repeat"),
+		makeEntry(t, Key{"team-c", "painter"}, true, "paint"),
+		makeEntry(t, Key{"team-d", "secret"}, true, "echo"),
+	)
+}
+
+func TestSearch(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	tests := map[string]struct {
+		token, query string
+		want         []string
+	}{
+		"all":                     {"admin", "", []string{"team-a/echo", "team-a/writer", "team-b/echo", "team-c/painter", "team-d/secret"}},
+		"skill":                   {"admin", "?skill=echo", []string{"team-a/echo", "team-b/echo", "team-d/secret"}},
+		"two skills":              {"admin", "?skill=echo&skill=repeat", []string{"team-b/echo"}},
+		"tag in any case":         {"admin", "?tag=tag-PAINT", []string{"team-c/painter"}},
+		"text":                    {"admin", "?text=agent+WRITER", []string{"team-a/writer"}},
+		"text and namespace":      {"admin", "?text=does&namespace=team-b", []string{"team-b/echo"}},
+		"not ready":               {"admin", "?ready=false", []string{"team-a/writer"}},
+		"input mode":              {"admin", "?inputMode=text/plain&skill=paint", []string{"team-c/painter"}},
+		"nothing":                 {"admin", "?skill=fly", []string{}},
+		"own namespace":           {"home", "", []string{"team-a/echo", "team-a/writer"}},
+		"own namespace and skill": {"home", "?skill=echo", []string{"team-a/echo"}},
+		"by RBAC":                 {"dev", "", []string{"team-b/echo", "team-c/painter"}},
+		"foreign namespace":       {"dev", "?namespace=team-a", []string{}},
+		"nothing to see":          {"none", "", []string{}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			l, got := w.list(t, tt.token, "/v1/agents"+tt.query)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("items (-want +got):\n%s", diff)
+			}
+			if l.Total != len(tt.want) || l.NextCursor != "" {
+				t.Errorf("total, nextCursor = %d, %q; want %d and none", l.Total, l.NextCursor, len(tt.want))
+			}
+		})
+	}
+}
+
+func TestPages(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	var got []string
+	target := "/v1/agents?limit=2"
+	for range 3 {
+		l, names := w.list(t, "admin", target)
+		got = append(got, strings.Join(names, " "))
+		if l.Total != 5 {
+			t.Errorf("total = %d, want 5", l.Total)
+		}
+		target = "/v1/agents?limit=2&cursor=" + l.NextCursor
+		if l.NextCursor == "" {
+			break
+		}
+	}
+	want := []string{"team-a/echo team-a/writer", "team-b/echo team-c/painter", "team-d/secret"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+}
+
+func TestItem(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	l, _ := w.list(t, "admin", "/v1/agents?skill=paint")
+	response := w.get(t, "admin", "/v1/agents/team-c/painter")
+	var one agentJSON
+	if err := json.Unmarshal([]byte(bodyOf(t, response)), &one); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(l.Items[0], one); diff != "" {
+		t.Errorf("list and get disagree (-list +get):\n%s", diff)
+	}
+	want := agentJSON{
+		Namespace: "team-c", Name: "painter", DisplayName: "Agent painter", Description: "Works in team-c", Version: "1.0.0",
+		URL: "http://painter.team-c/", Ready: true,
+		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
+		Skills:     []skillJSON{{ID: "paint", Name: "Skill paint", Description: "Does paint", Tags: []string{"Tag-paint"}}},
+		CardDigest: one.CardDigest,
+	}
+	if diff := cmp.Diff(want, one); diff != "" || one.CardDigest == "" {
+		t.Errorf("agent (-want +got), cardDigest %q:\n%s", one.CardDigest, diff)
+	}
+}
+
+func TestUnchanged(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	etags := make(map[string]string)
+	for _, target := range []string{"/v1/agents", "/v1/agents?limit=1", "/v1/agents?skill=echo", "/v1/agents/team-a/echo", "/v1/agents/team-a/echo/card"} {
+		etag := w.get(t, "admin", target).Header.Get("ETag")
+		if other, taken := etags[etag]; taken || etag == "" {
+			t.Errorf("%s: ETag %q is empty or that of %s", target, etag, other)
+		}
+		etags[etag] = target
+		for _, condition := range []string{etag, `"other", W/` + etag, "*"} {
+			response := w.get(t, "admin", target, "If-None-Match", condition)
+			if response.StatusCode != http.StatusNotModified || bodyOf(t, response) != "" || response.Header.Get("ETag") != etag {
+				t.Errorf("%s with If-None-Match %s = %d, want 304 without a body", target, condition, response.StatusCode)
+			}
+		}
+		if response := w.get(t, "admin", target, "If-None-Match", `"other"`); response.StatusCode != http.StatusOK {
+			t.Errorf("%s with another ETag = %d, want 200", target, response.StatusCode)
+		}
+	}
+	if a, b := w.get(t, "admin", "/v1/agents").Header.Get("ETag"), w.get(t, "dev", "/v1/agents").Header.Get("ETag"); a == b {
+		t.Errorf("two callers who see different agents get one ETag %s", a)
+	}
+}
+
+// TestForeignIsMissing compares, to the byte, the answers about an agent that
+// exists and is not seen and one that does not exist.
+func TestForeignIsMissing(t *testing.T) {
+	there, gone := newWorld(t, fleet(t)), newWorld(t, snapshotOf())
+	for _, target := range []string{"/v1/agents/team-d/secret", "/v1/agents/team-d/secret/card"} {
+		foreign, missing := there.get(t, "dev", target), gone.get(t, "dev", target)
+		if foreign.StatusCode != http.StatusNotFound || missing.StatusCode != http.StatusNotFound {
+			t.Errorf("%s = %d and %d, want 404", target, foreign.StatusCode, missing.StatusCode)
+		}
+		if diff := cmp.Diff(missing.Header, foreign.Header); diff != "" {
+			t.Errorf("%s: headers (-missing +foreign):\n%s", target, diff)
+		}
+		if diff := cmp.Diff(bodyOf(t, missing), bodyOf(t, foreign)); diff != "" {
+			t.Errorf("%s: body (-missing +foreign):\n%s", target, diff)
+		}
+	}
+	foreign, missing := there.get(t, "dev", "/v1/agents?namespace=team-d"), gone.get(t, "dev", "/v1/agents?namespace=team-d")
+	if diff := cmp.Diff(bodyOf(t, missing), bodyOf(t, foreign)); diff != "" || foreign.StatusCode != http.StatusOK {
+		t.Errorf("list of a foreign namespace (-missing +foreign):\n%s", diff)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	tests := map[string]struct {
+		token, target string
+		status        int
+		code, field   string
+	}{
+		"no token":              {"", "/v1/agents", 401, "Unauthenticated", ""},
+		"bad token":             {"stolen", "/v1/agents", 401, "Unauthenticated", ""},
+		"no token for one":      {"", "/v1/agents/team-a/echo", 401, "Unauthenticated", ""},
+		"no token for card":     {"", "/v1/agents/team-a/echo/card", 401, "Unauthenticated", ""},
+		"unknown parameter":     {"admin", "/v1/agents?skil=echo", 400, "InvalidParameter", "skil"},
+		"limit":                 {"admin", "/v1/agents?limit=999", 400, "InvalidParameter", "limit"},
+		"parameter on an agent": {"admin", "/v1/agents/team-a/echo?pretty=1", 400, "InvalidParameter", "pretty"},
+		"missing":               {"admin", "/v1/agents/team-a/nobody", 404, "NotFound", ""},
+		"no name":               {"admin", "/v1/agents/Team_A/nobody", 404, "NotFound", ""},
+		"no path":               {"admin", "/v2", 404, "NotFound", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			response := w.get(t, tt.token, tt.target)
+			var got struct{ Error problem }
+			if err := json.Unmarshal([]byte(bodyOf(t, response)), &got); err != nil {
+				t.Fatal(err)
+			}
+			if response.StatusCode != tt.status || got.Error.Code != tt.code || got.Error.Field != tt.field || got.Error.Message == "" {
+				t.Errorf("GET %s = %d %+v", tt.target, response.StatusCode, got.Error)
+			}
+			if challenged := response.Header.Get("WWW-Authenticate") != ""; challenged != (tt.status == 401) {
+				t.Errorf("WWW-Authenticate = %q", response.Header.Get("WWW-Authenticate"))
+			}
+		})
+	}
+}
+
+func TestAPIServerDown(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	w.broken = errors.New("connection refused by 10.0.0.1")
+	response := w.get(t, "admin", "/v1/agents")
+	if body := bodyOf(t, response); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || strings.Contains(body, "10.0.0.1") {
+		t.Errorf("GET /v1/agents = %d %s, want 503 without the reason", response.StatusCode, body)
+	}
+}
+
+func TestNotIndexedYet(t *testing.T) {
+	if response := newWorld(t, nil).get(t, "admin", "/v1/agents"); response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("GET /v1/agents = %d, want 503", response.StatusCode)
+	}
+}
+
+func TestOpenPaths(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, target := range []string{"/healthz", "/openapi.yaml"} {
+		if response := w.get(t, "", target); response.StatusCode != http.StatusOK {
+			t.Errorf("GET %s without a token = %d, want 200", target, response.StatusCode)
+		}
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	recorder := httptest.NewRecorder()
+	w.handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/v1/agents", strings.NewReader("{}")))
+	if recorder.Code != http.StatusMethodNotAllowed || recorder.Header().Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST /v1/agents = %d, Allow %q", recorder.Code, recorder.Header().Get("Allow"))
+	}
+}
+
+func TestCardVersions(t *testing.T) {
+	s := fleet(t)
+	w := newWorld(t, s)
+	want := s.Get(Key{"team-a", "echo"}).card
+	for version, rendered := range map[string]rendering{"": want.union, "0.3": want.union, "1.0": want.v1, "1.1": want.v1, "10.0": want.union} {
+		response := w.get(t, "home", "/v1/agents/team-a/echo/card", "A2A-Version", version)
+		if body := bodyOf(t, response); body != string(rendered.body) || response.Header.Get("ETag") != rendered.etag {
+			t.Errorf("card for A2A-Version %q = %s with ETag %s, want %s with %s", version, body, response.Header.Get("ETag"), rendered.body, rendered.etag)
+		}
+	}
+}

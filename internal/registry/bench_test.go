@@ -1,0 +1,103 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// benchmarkFleet has one agent in 25 with the skill that is searched, and
+// three skills each.
+func benchmarkFleet(b *testing.B, size int) *Snapshot {
+	b.Helper()
+	changes := make(map[Key]*Entry, size)
+	for i := range size {
+		key := Key{fmt.Sprintf("team-%02d", i%50), fmt.Sprintf("agent-%05d", i)}
+		changes[key] = makeEntry(b, key, i%10 != 0, fmt.Sprintf("skill-%d", i%25), fmt.Sprintf("other-%d", i%400), "all")
+	}
+	return (&Snapshot{}).With(changes)
+}
+
+// BenchmarkSearch10k compares a search by skill, tag and readiness, a page of
+// 50, with a scan over all agents that encodes what it finds. scan/index says how many
+// times as long the scan takes.
+func BenchmarkSearch10k(b *testing.B) {
+	s := benchmarkFleet(b, 10_000)
+	var all []agentJSON
+	for _, l := range s.leaves {
+		for _, e := range l.entries {
+			var view agentJSON
+			if err := json.Unmarshal(e.body, &view); err != nil {
+				b.Fatal(err)
+			}
+			all = append(all, view)
+		}
+	}
+	terms := []string{skillTerm("skill-7"), tagTerm("tag-all"), readyTerm(true)}
+	index := func() int {
+		page := s.Search(terms, nil, Key{}, 50)
+		_, tail := page.seal()
+		return len(page.encode(tail))
+	}
+	scan := func() int { return len(scanned(b, all, "skill-7", "Tag-all")) }
+	if a, z := index(), scan(); a < 1000 || a > z+100 || z > a+100 {
+		b.Fatalf("the two ways differ: %d and %d bytes", a, z)
+	}
+	compare(b, "index", func() { index() }, "scan", func() { scan() })
+}
+
+// compare measures both and reports how many times slower the baseline is.
+func compare(b *testing.B, name string, f func(), baseline string, slow func()) {
+	b.Helper()
+	perOp := make(map[string]float64)
+	measure := func(name string, f func()) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				f()
+			}
+			perOp[name] = float64(b.Elapsed().Nanoseconds()) / float64(b.N)
+			if name != baseline {
+				b.ReportMetric(perOp[baseline]/perOp[name], baseline+"/"+name)
+			}
+		})
+	}
+	measure(baseline, slow)
+	measure(name, f)
+}
+
+func scanned(b *testing.B, all []agentJSON, skill, tag string) []byte {
+	page, total := []agentJSON{}, 0
+	for _, view := range all {
+		has := slices.ContainsFunc(view.Skills, func(s skillJSON) bool { return s.ID == skill })
+		tagged := slices.ContainsFunc(view.Skills, func(s skillJSON) bool { return slices.Contains(s.Tags, tag) })
+		if view.Ready && has && tagged {
+			if total++; len(page) < 50 {
+				page = append(page, view)
+			}
+		}
+	}
+	body, err := json.Marshal(map[string]any{"items": page, "total": total, "nextCursor": ""})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return body
+}
+
+// BenchmarkChange10k is the snapshot after one change among 10,000 agents.
+// rebuild/change says how many times as long a snapshot from nothing takes.
+func BenchmarkChange10k(b *testing.B) {
+	s := benchmarkFleet(b, 10_000)
+	key := s.leaves[len(s.leaves)/2].entries[10].Key
+	change := map[Key]*Entry{key: makeEntry(b, key, true, "new")}
+	all := make(map[Key]*Entry, s.size)
+	for _, l := range s.leaves {
+		for _, e := range l.entries {
+			all[e.Key] = e
+		}
+	}
+	compare(b, "change", func() { s.With(change) }, "rebuild", func() { (&Snapshot{}).With(all) })
+}

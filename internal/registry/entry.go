@@ -1,0 +1,157 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// Facts are what the index knows of an agent beside its card.
+type Facts struct {
+	Key Key
+	// DisplayName and Description stand in while there is no card.
+	DisplayName string
+	Description string
+	Version     string
+	URL         string
+	Ready       bool
+}
+
+// Entry is one agent, encoded once. It is never changed.
+type Entry struct {
+	Key   Key
+	facts Facts
+	// body is the agent as it stands in a list, digest names its bytes.
+	body   []byte
+	digest string
+	// terms lead to the entry.
+	terms []string
+	// card is nil while no contract was written.
+	card *renderings
+}
+
+// agentJSON is an agent in an answer.
+type agentJSON struct {
+	Namespace          string         `json:"namespace"`
+	Name               string         `json:"name"`
+	DisplayName        string         `json:"displayName"`
+	Description        string         `json:"description"`
+	Version            string         `json:"version"`
+	Provider           *card.Provider `json:"provider,omitempty"`
+	IconURL            string         `json:"iconUrl,omitempty"`
+	DocumentationURL   string         `json:"documentationUrl,omitempty"`
+	URL                string         `json:"url"`
+	Ready              bool           `json:"ready"`
+	DefaultInputModes  []string       `json:"defaultInputModes"`
+	DefaultOutputModes []string       `json:"defaultOutputModes"`
+	Skills             []skillJSON    `json:"skills"`
+	CardDigest         string         `json:"cardDigest"`
+}
+
+type skillJSON struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Examples    []string `json:"examples,omitempty"`
+	InputModes  []string `json:"inputModes,omitempty"`
+	OutputModes []string `json:"outputModes,omitempty"`
+}
+
+// newEntry encodes and indexes an agent. renderings may be nil.
+func newEntry(facts Facts, rendered *renderings) (*Entry, error) {
+	view := agentJSON{
+		Namespace: facts.Key.Namespace, Name: facts.Key.Name,
+		DisplayName: facts.DisplayName, Description: facts.Description, Version: facts.Version,
+		URL: facts.URL, Ready: facts.Ready,
+		DefaultInputModes: []string{}, DefaultOutputModes: []string{}, Skills: []skillJSON{},
+	}
+	if rendered != nil {
+		view.describe(&rendered.model, rendered.digest)
+	}
+	body, err := json.Marshal(view)
+	if err != nil {
+		return nil, fmt.Errorf("encode agent %s/%s: %w", facts.Key.Namespace, facts.Key.Name, err)
+	}
+	return &Entry{Key: facts.Key, facts: facts, body: body, digest: digest(body), terms: view.terms(), card: rendered}, nil
+}
+
+func (v *agentJSON) describe(c *card.Card, cardDigest string) {
+	v.DisplayName, v.Description, v.Version = c.Name, c.Description, c.Version
+	v.Provider, v.IconURL, v.DocumentationURL = c.Provider, c.IconURL, c.DocumentationURL
+	v.DefaultInputModes = append(v.DefaultInputModes, c.DefaultInputModes...)
+	v.DefaultOutputModes = append(v.DefaultOutputModes, c.DefaultOutputModes...)
+	v.CardDigest = cardDigest
+	for i := range c.Skills {
+		s := skillJSON(c.Skills[i])
+		s.Tags = append([]string{}, s.Tags...) // never null
+		v.Skills = append(v.Skills, s)
+	}
+}
+
+// The kinds of terms. A term is the kind and a value, so that one map holds all.
+func skillTerm(id string) string          { return "s:" + id }
+func tagTerm(tag string) string           { return "t:" + strings.ToLower(tag) }
+func wordTerm(word string) string         { return "w:" + word }
+func namespaceTerm(name string) string    { return "n:" + name }
+func inputModeTerm(mode string) string    { return "i:" + mediaType(mode) }
+func outputModeTerm(mode string) string   { return "o:" + mediaType(mode) }
+func readyTerm(ready bool) (term string)  { return fmt.Sprintf("r:%t", ready) }
+func mediaType(mode string) (name string) { return strings.ToLower(strings.TrimSpace(mode)) }
+
+// terms returns everything that the agent is found by, sorted, each once.
+func (v *agentJSON) terms() []string {
+	terms := []string{namespaceTerm(v.Namespace), readyTerm(v.Ready)}
+	words := func(texts ...string) {
+		for _, text := range texts {
+			for word := range wordsOf(text) {
+				terms = append(terms, wordTerm(word))
+			}
+		}
+	}
+	modes := func(term func(string) string, own, fallback []string) {
+		if len(own) == 0 {
+			own = fallback
+		}
+		for _, mode := range own {
+			terms = append(terms, term(mode))
+		}
+	}
+	words(v.Name, v.DisplayName, v.Description)
+	modes(inputModeTerm, v.DefaultInputModes, nil)
+	modes(outputModeTerm, v.DefaultOutputModes, nil)
+	for _, s := range v.Skills {
+		terms = append(terms, skillTerm(s.ID))
+		words(s.ID, s.Name, s.Description)
+		words(s.Tags...)
+		for _, tag := range s.Tags {
+			terms = append(terms, tagTerm(tag))
+		}
+		modes(inputModeTerm, s.InputModes, v.DefaultInputModes)
+		modes(outputModeTerm, s.OutputModes, v.DefaultOutputModes)
+	}
+	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+// wordsOf yields the runs of letters and digits of a text, in lower case.
+func wordsOf(text string) func(yield func(string) bool) {
+	return strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+}
+
+// digest names content: 16 hexadecimal digits.
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
+}

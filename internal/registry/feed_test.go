@@ -1,0 +1,216 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+// TestFeedGathers runs a burst of changes through a feed: few snapshots, and
+// the last state of everything.
+func TestFeedGathers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		state := make(map[Key]*Entry)
+		reads := 0
+		f := newFeed(func(_ context.Context, key Key, _ *Entry) (*Entry, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			reads++
+			return state[key], nil
+		}, logr.Discard())
+		set := func(e *Entry) {
+			mu.Lock()
+			state[e.Key] = e
+			mu.Unlock()
+			f.touch(e.Key)
+		}
+		if f.current.Load() != nil {
+			t.Error("a snapshot before the first run")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { f.run(ctx) })
+		synctest.Wait()
+
+		start := time.Now()
+		for round := range 50 {
+			for i := range 20 {
+				set(makeEntry(t, Key{"ns", fmt.Sprintf("a%d", i)}, round == 49, "s"))
+			}
+		}
+		time.Sleep(gatherTime)
+		synctest.Wait()
+		if page := f.current.Load().Search([]string{readyTerm(true)}, nil, Key{}, 100); page.Total != 20 || reads != 20 {
+			t.Errorf("%s after a burst of 1,000 events: %d of 20 agents in their last state, %d reads", time.Since(start), page.Total, reads)
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
+func TestFeedTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var repaired atomic.Bool
+		key := Key{"ns", "a"}
+		f := newFeed(func(context.Context, Key, *Entry) (*Entry, error) {
+			if !repaired.Load() {
+				return nil, errors.New("no")
+			}
+			return makeEntry(t, key, true), nil
+		}, logr.Discard())
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		f.touch(key)
+		group.Go(func() { f.run(ctx) })
+		synctest.Wait()
+		if f.current.Load().Get(key) != nil {
+			t.Fatal("read although broken")
+		}
+		repaired.Store(true)
+		time.Sleep(retryTime + gatherTime)
+		synctest.Wait()
+		if f.current.Load().Get(key) == nil {
+			t.Error("an agent that could not be read was forgotten")
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
+func testAgent() *a2av1alpha1.Agent {
+	return &a2av1alpha1.Agent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "echo", UID: "uid-1"},
+		Spec:       a2av1alpha1.AgentSpec{Description: "From the spec", Version: "1.0.0"},
+		Status:     a2av1alpha1.AgentStatus{URL: "http://echo.team-a.svc.cluster.local/"},
+	}
+}
+
+func testContract(t *testing.T, agent *a2av1alpha1.Agent, description string) *corev1.ConfigMap {
+	t.Helper()
+	encoded, err := contract.Encode(&contract.Config{
+		Version: contract.Version,
+		Agent:   contract.Agent{Namespace: agent.Namespace, Name: agent.Name},
+		Card: card.Card{
+			Name: "Echo", Description: description, Version: "1.0.0",
+			Skills: []card.Skill{{ID: "echo", Name: "Echo", Description: "Echoes", Tags: []string{"text"}}},
+		},
+		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: "http://127.0.0.1:8080/"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := *metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind))
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name), OwnerReferences: []metav1.OwnerReference{owner}},
+		Data:       map[string]string{contract.FileName: string(encoded)},
+	}
+}
+
+func sourceOf(t *testing.T, objects ...client.Object) *source {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	return &source{reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
+}
+
+func readEcho(t *testing.T, s *source, last *Entry) (*Entry, agentJSON) {
+	t.Helper()
+	e, err := s.read(t.Context(), Key{"team-a", "echo"}, last)
+	if err != nil {
+		t.Fatalf("read() error = %v", err)
+	}
+	var view agentJSON
+	if e != nil {
+		if err := json.Unmarshal(e.body, &view); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return e, view
+}
+
+func TestSource(t *testing.T) {
+	agent := testAgent()
+	stranger := testContract(t, agent, "Not ours")
+	stranger.OwnerReferences[0].UID = "uid-2"
+	garbage := testContract(t, agent, "x")
+	garbage.Data[contract.FileName] = `{"version":"v9"}`
+
+	complete, view := readEcho(t, sourceOf(t, agent, testContract(t, agent, "From the card")), nil)
+	if view.Description != "From the card" || view.DisplayName != "Echo" || len(view.Skills) != 1 || view.URL != agent.Status.URL || view.CardDigest == "" {
+		t.Errorf("agent with a contract = %+v", view)
+	}
+	if e, _ := readEcho(t, sourceOf(t), complete); e != nil {
+		t.Error("an Agent that is gone has an entry")
+	}
+	for name, s := range map[string]*source{
+		"no contract":            sourceOf(t, agent),
+		"a stranger's ConfigMap": sourceOf(t, agent, stranger),
+		"garbage":                sourceOf(t, agent, garbage),
+	} {
+		if e, view := readEcho(t, s, nil); e.card != nil || view.Description != "From the spec" || view.DisplayName != "echo" || len(view.Skills) != 0 {
+			t.Errorf("%s: agent = %+v", name, view)
+		}
+	}
+	if e, _ := readEcho(t, sourceOf(t, agent, garbage), complete); e.card != complete.card {
+		t.Error("a contract that cannot be read takes the last card away")
+	}
+}
+
+func TestSourceKeepsWhatDidNotChange(t *testing.T) {
+	agent := testAgent()
+	first, _ := readEcho(t, sourceOf(t, agent, testContract(t, agent, "Card")), nil)
+	if same, _ := readEcho(t, sourceOf(t, agent, testContract(t, agent, "Card")), first); same != first {
+		t.Error("nothing changed, and the entry was made again")
+	}
+	agent.Status.Conditions = []metav1.Condition{{Type: a2av1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}}
+	ready, view := readEcho(t, sourceOf(t, agent, testContract(t, agent, "Card")), first)
+	if !view.Ready || ready == first || ready.card != first.card {
+		t.Errorf("Ready changed: ready = %t, same entry = %t, same card = %t", view.Ready, ready == first, ready.card == first.card)
+	}
+	if changed, view := readEcho(t, sourceOf(t, agent, testContract(t, agent, "Other")), ready); changed.card == ready.card || view.Description != "Other" {
+		t.Error("the card changed, and the old one was kept")
+	}
+}
+
+func TestEventsLeadToAgents(t *testing.T) {
+	agent := testAgent()
+	config := testContract(t, agent, "Card")
+	foreign := config.DeepCopy()
+	foreign.OwnerReferences = nil
+	var touched []string
+	touch := func(keys ...Key) { touched = append(touched, fmt.Sprint(keys)) }
+	h := handler(ownerOf, touch)
+	h.OnAdd(config, true)
+	h.OnUpdate(config, foreign)
+	h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "team-a/x", Obj: config})
+	h.OnAdd(foreign, false)
+	if got, want := strings.Join(touched, ""), strings.Repeat("[{team-a echo}]", 3); got != want {
+		t.Errorf("touched %s, want %s", got, want)
+	}
+}

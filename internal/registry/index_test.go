@@ -1,0 +1,186 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// makeEntry is an agent with one skill for each of skills, tagged like it.
+func makeEntry(tb testing.TB, key Key, ready bool, skills ...string) *Entry {
+	tb.Helper()
+	c := card.Card{Name: "Agent " + key.Name, Description: "Works in " + key.Namespace, Version: "1.0.0", DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"}}
+	for _, id := range skills {
+		c.Skills = append(c.Skills, card.Skill{ID: id, Name: "Skill " + id, Description: "Does " + id, Tags: []string{"Tag-" + id}})
+	}
+	rendered, err := render(c, "contract")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e, err := newEntry(Facts{Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: ready}, rendered)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return e
+}
+
+func snapshotOf(entries ...*Entry) *Snapshot {
+	changes := make(map[Key]*Entry)
+	for _, e := range entries {
+		changes[e.Key] = e
+	}
+	return (&Snapshot{}).With(changes)
+}
+
+func keysOf(entries []*Entry) []string {
+	keys := []string{}
+	for _, e := range entries {
+		keys = append(keys, e.Key.Namespace+"/"+e.Key.Name)
+	}
+	return keys
+}
+
+// TestSnapshotAgainstModel applies random batches to a snapshot and to a plain
+// map, and compares what both say.
+func TestSnapshotAgainstModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	model := make(map[Key]*Entry)
+	snapshot := &Snapshot{}
+	for batch := range 60 {
+		changes := make(map[Key]*Entry)
+		for range []int{1, 7, 400}[batch%3] {
+			key := Key{fmt.Sprintf("ns-%d", random.IntN(7)), fmt.Sprintf("agent-%d", random.IntN(900))}
+			if random.IntN(5) < 1+batch/20 { // shrinks towards the end
+				changes[key] = nil
+				delete(model, key)
+				continue
+			}
+			e := makeEntry(t, key, random.IntN(2) == 0, fmt.Sprintf("s%d", random.IntN(4)))
+			changes[key], model[key] = e, e
+		}
+		before, beforeKeys := snapshot, keysOf(snapshot.Search(nil, nil, Key{}, 1<<20).Entries)
+		snapshot = snapshot.With(changes)
+		if diff := cmp.Diff(beforeKeys, keysOf(before.Search(nil, nil, Key{}, 1<<20).Entries)); diff != "" {
+			t.Fatalf("batch %d changed the older snapshot (-before +after):\n%s", batch, diff)
+		}
+		compareWithModel(t, snapshot, model)
+	}
+}
+
+func compareWithModel(t *testing.T, s *Snapshot, model map[Key]*Entry) {
+	t.Helper()
+	if s.Size() != len(model) {
+		t.Fatalf("Size() = %d, want %d", s.Size(), len(model))
+	}
+	for i, l := range s.leaves {
+		if n := len(l.entries); n == 0 || n > leafCapacity {
+			t.Fatalf("leaf %d of %d has %d entries", i, len(s.leaves), n)
+		}
+	}
+	sees := func(namespace string) bool { return namespace != "ns-3" }
+	terms := []string{skillTerm("s1"), readyTerm(true)}
+	var want []*Entry
+	for _, e := range model {
+		if sees(e.Key.Namespace) && slices.Contains(e.terms, terms[0]) && slices.Contains(e.terms, terms[1]) {
+			want = append(want, e)
+		}
+		if got := s.Get(e.Key); got != e {
+			t.Fatalf("Get(%v) = %v, want the entry", e.Key, got)
+		}
+	}
+	slices.SortFunc(want, func(a, b *Entry) int { return a.Key.compare(b.Key) })
+
+	got, after := []*Entry{}, Key{}
+	for {
+		page := s.Search(terms, sees, after, 13)
+		if page.Total != len(want) {
+			t.Fatalf("Total = %d, want %d", page.Total, len(want))
+		}
+		got = append(got, page.Entries...)
+		if !page.More {
+			break
+		}
+		after = page.Entries[len(page.Entries)-1].Key
+	}
+	if diff := cmp.Diff(keysOf(want), keysOf(got)); diff != "" {
+		t.Fatalf("search by pages (-want +got):\n%s", diff)
+	}
+}
+
+// TestSearchBoundsThePage is about agents whose cards are as large as can be:
+// 200 of them at once would be most of the manager's memory.
+func TestSearchBoundsThePage(t *testing.T) {
+	var entries []*Entry
+	for i := range 9 {
+		e := makeEntry(t, Key{"ns", fmt.Sprintf("a%d", i)}, true, "s")
+		e.body = make([]byte, maxPageBytes/3)
+		entries = append(entries, e)
+	}
+	entries[4].body = make([]byte, maxPageBytes+1)
+	s := snapshotOf(entries...)
+	var got []int
+	after := Key{}
+	for {
+		page := s.Search(nil, nil, after, maxLimit)
+		got = append(got, len(page.Entries))
+		if !page.More {
+			break
+		}
+		after = page.Entries[len(page.Entries)-1].Key
+	}
+	if diff := cmp.Diff([]int{3, 1, 1, 3, 1}, got); diff != "" {
+		t.Errorf("entries on the pages (-want +got):\n%s", diff)
+	}
+}
+
+func TestSnapshotSharesLeaves(t *testing.T) {
+	var entries []*Entry
+	for i := range 2000 {
+		entries = append(entries, makeEntry(t, Key{"ns", fmt.Sprintf("a%04d", i)}, true, "s"))
+	}
+	before := snapshotOf(entries...)
+	after := before.With(map[Key]*Entry{{"ns", "a1000"}: makeEntry(t, Key{"ns", "a1000"}, false, "s")})
+	rebuilt := 0
+	for _, l := range after.leaves {
+		if !slices.Contains(before.leaves, l) {
+			rebuilt++
+		}
+	}
+	if rebuilt != 1 {
+		t.Errorf("one change rebuilt %d of %d leaves, want 1", rebuilt, len(after.leaves))
+	}
+}
+
+func TestSnapshotNamespaces(t *testing.T) {
+	s := snapshotOf(
+		makeEntry(t, Key{"a", "one"}, true, "x"), makeEntry(t, Key{"b", "two"}, true, "y"), makeEntry(t, Key{"c", "three"}, false, "x"))
+	if diff := cmp.Diff([]string{"a", "c"}, s.Namespaces([]string{skillTerm("x")})); diff != "" {
+		t.Errorf("Namespaces (-want +got):\n%s", diff)
+	}
+}
+
+func TestEntryTerms(t *testing.T) {
+	view := agentJSON{
+		Namespace: "team", Name: "find-er", DisplayName: "Finder", Description: "Sucht Bücher, 2 at a time.", Ready: true,
+		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"Text/Plain"},
+		Skills: []skillJSON{
+			{ID: "books", Name: "Books", Description: "books", Tags: []string{"Public Library"}, OutputModes: []string{"application/json"}},
+			{ID: "talk", Name: "Talk", Description: "talk", Tags: []string{}},
+		},
+	}
+	want := strings.Fields(`i:text/plain n:team o:application/json o:text/plain r:true s:books s:talk`)
+	want = append(want, "t:public library")
+	want = append(want, strings.Fields(`w:2 w:a w:at w:books w:bücher w:er w:find w:finder w:library w:public w:sucht w:talk w:time`)...)
+	if diff := cmp.Diff(want, view.terms()); diff != "" {
+		t.Errorf("terms (-want +got):\n%s", diff)
+	}
+}

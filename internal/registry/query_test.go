@@ -1,0 +1,88 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseQuery(t *testing.T) {
+	tests := map[string]query{
+		"":                        {limit: 50},
+		"skill=echo":              {limit: 50, terms: []string{"s:echo"}},
+		"skill=b&skill=a&skill=b": {limit: 50, terms: []string{"s:a", "s:b"}},
+		"tag=Web&tag=news":        {limit: 50, terms: []string{"t:news", "t:web"}},
+		"text=Find+books%2C+now":  {limit: 50, terms: []string{"w:books", "w:find", "w:now"}},
+		"inputMode=Text/Plain":    {limit: 50, terms: []string{"i:text/plain"}},
+		"outputMode=image/png":    {limit: 50, terms: []string{"o:image/png"}},
+		"namespace=team-a":        {limit: 50, terms: []string{"n:team-a"}, namespace: "team-a"},
+		"ready=true":              {limit: 50, terms: []string{"r:true"}},
+		"ready=false":             {limit: 50, terms: []string{"r:false"}},
+		"limit=1":                 {limit: 1},
+		"limit=200":               {limit: 200},
+		"cursor=" + url.QueryEscape(cursorAfter(Key{"ns", "name"})): {limit: 50, after: Key{"ns", "name"}},
+	}
+	for raw, want := range tests {
+		t.Run(raw, func(t *testing.T) {
+			got, err := parseQuery(raw)
+			if err != nil {
+				t.Fatalf("parseQuery() error = %v", err)
+			}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(query{})); diff != "" {
+				t.Errorf("parseQuery() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParseQueryRefuses(t *testing.T) {
+	tests := map[string]struct{ raw, field, cure string }{
+		"unknown parameter":   {"skil=echo", "skil", "use cursor, inputMode, limit, namespace, outputMode, ready, skill, tag, text"},
+		"case matters":        {"Skill=echo", "Skill", "use cursor"},
+		"empty value":         {"skill=", "skill", "leave it out"},
+		"long value":          {"tag=" + strings.Repeat("x", 513), "tag", "shorten"},
+		"text without a word": {"text=%21%3F", "text", "letters or digits"},
+		"too many conditions": {"text=" + strings.Repeat("+x", 33), "query", "leave some out"},
+		"bad namespace":       {"namespace=Team_A", "namespace", "lower case"},
+		"two namespaces":      {"namespace=a&namespace=b", "namespace", "once"},
+		"ready not a bool":    {"ready=yes", "ready", "true or false"},
+		"limit zero":          {"limit=0", "limit", "1 to 200"},
+		"limit too high":      {"limit=201", "limit", "follow nextCursor"},
+		"limit no number":     {"limit=ten", "limit", "1 to 200"},
+		"cursor not base64":   {"cursor=%2F%2F", "cursor", "nextCursor"},
+		"cursor of others":    {"cursor=MnRlYW0vYQ", "cursor", "nextCursor"},
+		"bad escape":          {"skill=%zz", "query", "escape"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseQuery(tt.raw)
+			var mistake *invalid
+			if !errors.As(err, &mistake) {
+				t.Fatalf("parseQuery(%q) error = %v, want *invalid", tt.raw, err)
+			}
+			if mistake.field != tt.field || !strings.Contains(mistake.message, tt.cure) {
+				t.Errorf("parseQuery(%q) = %q, want field %q and cure %q", tt.raw, mistake, tt.field, tt.cure)
+			}
+		})
+	}
+}
+
+func FuzzParseQuery(f *testing.F) {
+	f.Add("skill=a&tag=b&text=c+d&limit=3&cursor=MXRlYW0vYQ")
+	f.Fuzz(func(t *testing.T, raw string) {
+		q, err := parseQuery(raw)
+		var mistake *invalid
+		if err != nil && !errors.As(err, &mistake) {
+			t.Fatalf("error of an unknown kind: %v", err)
+		}
+		if err == nil && (q.limit < 1 || q.limit > maxLimit || len(q.terms) > maxConditions) {
+			t.Fatalf("accepted out of bounds: %+v", q)
+		}
+	})
+}

@@ -1,0 +1,63 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// renderings are the bytes of a card, with the ETags, that the agent's sidecar
+// serves too: both make them from the contract.
+type renderings struct {
+	// contract is the digest of the contract that the card stands in.
+	contract string
+	model    card.Card
+	// digest is what status.cardDigest of the Agent says.
+	digest    string
+	union, v1 rendering
+}
+
+type rendering struct {
+	body []byte
+	etag string
+}
+
+// render makes what the sidecar with this contract serves.
+func render(c card.Card, contractDigest string) (*renderings, error) {
+	union, err := card.Union(c)
+	if err != nil {
+		return nil, fmt.Errorf("render union card: %w", err)
+	}
+	v1, err := card.V1(c)
+	if err != nil {
+		return nil, fmt.Errorf("render card of 1.0: %w", err)
+	}
+	name, err := card.Digest(c)
+	if err != nil {
+		return nil, fmt.Errorf("name card: %w", err)
+	}
+	return &renderings{
+		contract: contractDigest, model: c, digest: name,
+		union: newRendering(union), v1: newRendering(v1),
+	}, nil
+}
+
+func newRendering(body []byte) rendering {
+	sum := sha256.Sum256(body)
+	return rendering{body: body, etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
+}
+
+// forVersion picks the rendering for the A2A-Version header of a request: 1.x
+// reads its own form only, everybody else the union of all.
+func (r *renderings) forVersion(version string) *rendering {
+	if major, _, _ := strings.Cut(strings.TrimSpace(version), "."); major == "1" {
+		return &r.v1
+	}
+	return &r.union
+}

@@ -1,0 +1,150 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// DefaultBindAddress is where the registry listens: plain HTTP, for callers
+// inside the cluster.
+const DefaultBindAddress = ":8444"
+
+// Limits of a connection. No answer is a stream, so all of them are short.
+const (
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 10 * time.Second
+	writeTimeout      = 30 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 32 << 10
+	shutdownTimeout   = 10 * time.Second
+)
+
+// Options are what a Server needs.
+type Options struct {
+	// BindAddress defaults to DefaultBindAddress.
+	BindAddress string
+	// Cache is the manager's.
+	Cache cache.Cache
+	// Reviews creates TokenReviews and SubjectAccessReviews.
+	Reviews client.Writer
+	Log     logr.Logger
+	// Clock defaults to the real one.
+	Clock clock.PassiveClock
+}
+
+// Server is the registry of one replica.
+type Server struct {
+	options Options
+	feed    *feed
+	api     *api
+}
+
+var (
+	_ manager.Runnable               = (*Server)(nil)
+	_ manager.LeaderElectionRunnable = (*Server)(nil)
+)
+
+// New puts a registry together. It reads and listens from Start on.
+func New(o Options) *Server {
+	if o.BindAddress == "" {
+		o.BindAddress = DefaultBindAddress
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	reviews := newReviewer(o.Reviews)
+	agents := &source{reader: o.Cache}
+	s := &Server{options: o, feed: newFeed(agents.read, o.Log)}
+	s.api = &api{
+		current: s.feed.current.Load,
+		authn:   newAuthenticator(reviews.token, o.Clock),
+		authz:   newAuthorizer(reviews.list, o.Clock),
+		log:     o.Log,
+	}
+	return s
+}
+
+// SetupWithManager adds the registry to a manager.
+func SetupWithManager(mgr manager.Manager, bindAddress string) (*Server, error) {
+	s := New(Options{
+		BindAddress: bindAddress, Cache: mgr.GetCache(), Reviews: mgr.GetClient(), Log: mgr.GetLogger().WithName("registry"),
+	})
+	if err := mgr.Add(s); err != nil {
+		return nil, fmt.Errorf("add registry: %w", err)
+	}
+	return s, nil
+}
+
+// NeedLeaderElection is false: every replica serves.
+func (s *Server) NeedLeaderElection() bool { return false }
+
+// Ready is a readiness check: an error until the first index is made.
+func (s *Server) Ready(*http.Request) error {
+	if s.feed.current.Load() == nil {
+		return errNotIndexed
+	}
+	return nil
+}
+
+// Start serves until ctx ends.
+func (s *Server) Start(ctx context.Context) error {
+	synced, err := watch(ctx, s.options.Cache, s.feed.touch)
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.BindAddress)
+	if err != nil {
+		return fmt.Errorf("listen for the registry: %w", err)
+	}
+	server := &http.Server{
+		Handler:           s.api.handler(),
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		for _, done := range synced {
+			select {
+			case <-done:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		s.feed.run(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		s.options.Log.Info("serving the registry", "address", listener.Addr().String())
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve the registry: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			return errors.Join(fmt.Errorf("shut the registry down: %w", err), server.Close())
+		}
+		return nil
+	})
+	return group.Wait()
+}

@@ -1,0 +1,138 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+// source reads one agent from the manager's cache.
+type source struct{ reader client.Reader }
+
+// read returns the entry of an agent as it is now, nil when it is gone. What
+// did not change since last is taken from there.
+func (s *source) read(ctx context.Context, key Key, last *Entry) (*Entry, error) {
+	agent := &a2av1alpha1.Agent{}
+	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+	if err := s.reader.Get(ctx, name, agent); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	rendered, err := s.card(ctx, agent, last)
+	if err != nil {
+		return nil, err
+	}
+	facts := factsOf(agent)
+	if last != nil && last.facts == facts && last.card == rendered {
+		return last, nil
+	}
+	return newEntry(facts, rendered)
+}
+
+func factsOf(agent *a2av1alpha1.Agent) Facts {
+	f := Facts{
+		Key:         Key{Namespace: agent.Namespace, Name: agent.Name},
+		DisplayName: agent.Spec.DisplayName,
+		Description: agent.Spec.Description,
+		Version:     agent.Spec.Version,
+		URL:         agent.Status.URL,
+		Ready:       meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionAvailable),
+	}
+	if f.DisplayName == "" {
+		f.DisplayName = agent.Name
+	}
+	return f
+}
+
+// card reads the contract, which holds the card that the sidecar serves. A
+// contract that cannot be read is one of another version of the operator,
+// which is about to be written again: until then the last card stands.
+func (s *source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry) (*renderings, error) {
+	config := &corev1.ConfigMap{}
+	name := types.NamespacedName{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name)}
+	err := s.reader.Get(ctx, name, config)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(config, agent) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get ConfigMap %s: %w", name, err)
+	}
+	content := []byte(config.Data[contract.FileName])
+	var kept *renderings
+	if last != nil {
+		kept = last.card
+	}
+	if kept != nil && kept.contract == contract.Digest(content) {
+		return kept, nil
+	}
+	decoded, err := contract.Decode(content)
+	if err != nil {
+		return kept, nil //nolint:nilerr // the operator repairs its own contract, and that is another event
+	}
+	return render(decoded.Card, contract.Digest(content))
+}
+
+// watch calls touch for every agent that changes, or whose contract does. The
+// channels are closed when it was called for all that there is.
+func watch(ctx context.Context, informers cache.Informers, touch func(...Key)) ([]<-chan struct{}, error) {
+	watched := map[client.Object]func(metav1.Object) (Key, bool){
+		&a2av1alpha1.Agent{}: func(o metav1.Object) (Key, bool) {
+			return Key{Namespace: o.GetNamespace(), Name: o.GetName()}, true
+		},
+		&corev1.ConfigMap{}: ownerOf,
+	}
+	var synced []<-chan struct{}
+	for object, keyOf := range watched {
+		informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return nil, fmt.Errorf("get informer for %T: %w", object, err)
+		}
+		registration, err := informer.AddEventHandler(handler(keyOf, touch))
+		if err != nil {
+			return nil, fmt.Errorf("watch %T: %w", object, err)
+		}
+		synced = append(synced, registration.HasSyncedChecker().Done())
+	}
+	return synced, nil
+}
+
+func handler(keyOf func(metav1.Object) (Key, bool), touch func(...Key)) toolscache.ResourceEventHandler {
+	seen := func(object any) {
+		if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+			object = gone.Obj
+		}
+		if accessor, err := meta.Accessor(object); err == nil {
+			if key, ok := keyOf(accessor); ok {
+				touch(key)
+			}
+		}
+	}
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    seen,
+		UpdateFunc: func(before, after any) { seen(before); seen(after) },
+		DeleteFunc: seen,
+	}
+}
+
+// ownerOf returns the agent that controls an object.
+func ownerOf(o metav1.Object) (Key, bool) {
+	owner := metav1.GetControllerOf(o)
+	if owner == nil || owner.Kind != a2av1alpha1.AgentKind || owner.APIVersion != a2av1alpha1.GroupVersion.String() {
+		return Key{}, false
+	}
+	return Key{Namespace: o.GetNamespace(), Name: owner.Name}, true
+}
