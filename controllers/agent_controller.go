@@ -1,0 +1,179 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllers reconciles the custom resources.
+//
+// It is thin on purpose. A reconcile is a straight line: gather reads, desired
+// and status think, apply writes, and what stands here is the line itself, the
+// watches that start it and the one write of the status.
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/apply"
+	"github.com/a2a-operator/a2a-operator/internal/desired"
+	"github.com/a2a-operator/a2a-operator/internal/events"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/status"
+)
+
+// +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents;agentskills,verbs=get;list;watch
+// +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents/status,verbs=patch
+// +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=services;serviceaccounts;configmaps,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+const (
+	// settleAfter is when to look again after somebody else wrote at the same
+	// moment. An event about it usually comes first.
+	settleAfter = time.Second
+	// forbiddenRetry is when to try a forbidden write again: a quota or a
+	// policy can change without an event.
+	forbiddenRetry = time.Minute
+)
+
+// AgentReconciler brings the cluster to what an Agent says.
+type AgentReconciler struct {
+	client   client.Client
+	gather   *gather.Gatherer
+	apply    *apply.Applier
+	events   *events.Recorder
+	platform desired.Platform
+	clock    clock.PassiveClock
+	written  writtenStatuses
+}
+
+var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
+
+// AgentConfig is what an AgentReconciler needs.
+type AgentConfig struct {
+	// Client reads from the cache and writes to the API server.
+	Client client.Client
+	// Live reads from the API server, past every cache.
+	Live client.Reader
+	// Issuer knows the keys of ServiceAccount tokens.
+	Issuer gather.IssuerSource
+	// Events records what happens to Agents.
+	Events *events.Recorder
+	// Platform is what the installation offers.
+	Platform desired.Platform
+	// Clock tells the time.
+	Clock clock.PassiveClock
+}
+
+// NewAgentReconciler returns an AgentReconciler.
+func NewAgentReconciler(config AgentConfig) *AgentReconciler {
+	return &AgentReconciler{
+		client: config.Client,
+		gather: gather.New(config.Client, config.Issuer),
+		apply: apply.New(apply.Config{
+			Writer:           config.Client,
+			Live:             config.Live,
+			FieldOwner:       a2av1alpha1.FieldOwner,
+			DigestAnnotation: a2av1alpha1.AnnotationAppliedDigest,
+		}),
+		events:   config.Events,
+		platform: config.Platform,
+		clock:    config.Clock,
+		written:  newWrittenStatuses(),
+	}
+}
+
+// Reconcile brings the cluster to what the Agent says, and the Agent's status
+// to what the cluster is.
+func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agent) (ctrl.Result, error) {
+	if !agent.DeletionTimestamp.IsZero() {
+		// The garbage collector deletes what the Agent owns.
+		return ctrl.Result{}, nil
+	}
+	agent = r.written.seen(agent)
+	in, err := r.gather.Agent(ctx, agent)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	want, err := desired.Agent(in, r.platform)
+	if err != nil {
+		return ctrl.Result{}, reconcile.TerminalError(err)
+	}
+	outcome, applyErr := r.applyObjects(ctx, in, want)
+	if apply.Ephemeral(applyErr) {
+		return ctrl.Result{RequeueAfter: settleAfter}, nil
+	}
+	applied := want.Objects != nil && outcome.Complete() && applyErr == nil
+	var publishErr error
+	if applied {
+		publishErr = r.publish(ctx, in, want.Card)
+	}
+
+	next := status.Agent(statusInputs(in, want, outcome, applied, r.clock.Now()))
+	writeErr := r.writeStatus(ctx, agent, next.Status)
+	if writeErr == nil {
+		r.events.Publish(agent, events.Transitions(agent.Status, next.Status)...)
+	}
+	return ctrl.Result{RequeueAfter: recheckAfter(next, outcome)}, errors.Join(applyErr, publishErr, writeErr)
+}
+
+// applyObjects writes the objects of an Agent. The contract comes before the
+// Deployment only when there is none yet: a pod cannot start without, but a
+// contract for a template that the API server refuses must not be written.
+func (r *AgentReconciler) applyObjects(ctx context.Context, in observed.Agent, want desired.Result) (apply.Outcome, error) {
+	if want.Objects == nil {
+		return apply.Outcome{}, nil
+	}
+	serviceAccount := apply.Of(want.Objects.ServiceAccount, in.Children.ServiceAccount)
+	configMap := apply.Of(want.Objects.ConfigMap, in.Children.ConfigMap)
+	service := apply.Of(want.Objects.Service, in.Children.Service)
+	deployment := apply.Of(want.Objects.Deployment, in.Children.Deployment)
+
+	order := []apply.Object{serviceAccount, service, deployment, configMap}
+	if in.Children.ConfigMap == nil {
+		order = []apply.Object{serviceAccount, service, configMap, deployment}
+	}
+	owner := apply.Owner{
+		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
+		Name: in.Agent.Name,
+		UID:  in.Agent.UID,
+	}
+	return r.apply.Set(ctx, owner, order...)
+}
+
+// publish tells the pods to read the contract that was written.
+func (r *AgentReconciler) publish(ctx context.Context, in observed.Agent, card desired.Publication) error {
+	return r.apply.Annotate(ctx, in.Pods, a2av1alpha1.AnnotationContractDigest, card.ContractDigest, a2av1alpha1.FieldOwnerPublisher)
+}
+
+// writeStatus writes a status, but for one that is there already.
+func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Agent, next a2av1alpha1.AgentStatus) error {
+	if equality.Semantic.DeepEqual(agent.Status, next) {
+		return nil
+	}
+	err := r.client.Status().Apply(ctx, statusApplyConfiguration(agent, next),
+		client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership)
+	if err := client.IgnoreNotFound(err); err != nil {
+		return fmt.Errorf("apply status of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
+	}
+	r.written.remember(agent.UID, agent.ResourceVersion, next)
+	return nil
+}
+
+// recheckAfter is when to look again if nothing happens before.
+func recheckAfter(next status.Result, outcome apply.Outcome) time.Duration {
+	if outcome.Rejection != nil && outcome.Rejection.Forbidden {
+		return forbiddenRetry
+	}
+	return next.RecheckAfter
+}

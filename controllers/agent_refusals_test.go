@@ -1,0 +1,159 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+var _ = Describe("an Agent with a spec that cannot be carried out", func() {
+	var b *bench
+	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+
+	It("names every clash with the sidecar, and leaves what runs alone", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		before := specOf(deploymentOf(ctx, agent))
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			c := &a.Spec.Workload.Template.Spec.Containers[0]
+			c.Ports = []corev1.ContainerPort{{ContainerPort: 8642}}
+			c.VolumeMounts = []corev1.VolumeMount{{Name: a2av1alpha1.VolumeToken, MountPath: "/stolen"}}
+		})
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False PortClash",
+			"spec.workload.template.spec.containers[0].ports[0].containerPort must not be 8642", "containers[0].volumeMounts[0].name")
+		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
+		Expect(specOf(deploymentOf(ctx, agent))).To(Equal(before))
+		b.expectConverged(ctx, agent)
+	})
+
+	It("passes on what the API server says about the template, and writes nothing else", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		before := []string{specOf(deploymentOf(ctx, agent)), specOf(configMapOf(ctx, agent))}
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Description = "Somebody else."
+			a.Spec.Workload.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "nowhere", MountPath: "/x"}}
+		})
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected", "spec.workload.template", `Not found: "nowhere"`)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked")
+		Expect([]string{specOf(deploymentOf(ctx, agent)), specOf(configMapOf(ctx, agent))}).To(Equal(before))
+	})
+
+	It("keeps the template's own preStop hook and says so", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{
+				PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"bye"}}},
+			}
+		})
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True PreStopKept", "containers[0].lifecycle.preStop")
+		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Lifecycle.PreStop.Exec.Command).To(Equal([]string{"bye"}))
+	})
+})
+
+var _ = Describe("an Agent with an object of its name that is not its own", func() {
+	var b *bench
+	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+
+	DescribeTable("writes nothing and says so",
+		func(ctx context.Context, foreign func(namespace string) client.Object, kind string) {
+			obj := foreign(b.namespace)
+			expectApplied(ctx, obj)
+			before := specOf(obj)
+			agent := makeAgent(b.namespace, "echo")
+			expectApplied(ctx, agent)
+			b.expectReconciled(ctx, agent)
+			Expect(b.requests).To(Equal([]string{"apply Agent/status"}))
+			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Conflict", kind, "delete it, or give the Agent another metadata.name")
+			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+			Expect(specOf(obj)).To(Equal(before))
+			b.expectConverged(ctx, agent)
+
+			Expect(cluster.Delete(ctx, obj)).To(Succeed())
+			b.expectReconciled(ctx, agent)
+			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
+		},
+		Entry("a ServiceAccount", func(ns string) client.Object {
+			return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}}
+		}, `ServiceAccount "echo"`),
+		Entry("a ConfigMap", func(ns string) client.Object {
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: names.ConfigMap("echo")}, Data: map[string]string{"mine": "yes"}}
+		}, `ConfigMap "echo-contract"`),
+		Entry("a Service", func(ns string) client.Object {
+			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
+		}, `Service "echo"`),
+		Entry("a Deployment", foreignDeployment, `Deployment "echo"`),
+	)
+
+	It("waits for the objects of a former Agent of the same name", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		Expect(cluster.Delete(ctx, agent)).To(Succeed())
+
+		again := makeAgent(b.namespace, "echo")
+		expectApplied(ctx, again)
+		b.expectReconciled(ctx, again)
+		expectCondition(again, a2av1alpha1.ConditionProgrammed, "False Conflict", "belongs to a deleted Agent of the same name and is being removed")
+	})
+})
+
+var _ = Describe("an Agent when the API server does not do as it is told", func() {
+	var b *bench
+	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+
+	It("tells of a write that is forbidden, and tries again later", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		expectApplied(ctx, agent)
+		b.fail["Service"] = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "echo", errors.New("exceeded quota: small"))
+		result := b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Service "echo"`, "exceeded quota: small")
+		Expect(result.RequeueAfter).To(Equal(time.Minute))
+	})
+
+	It("returns a failure and still writes the status", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		expectApplied(ctx, agent)
+		b.fail["Deployment"] = apierrors.NewInternalError(errors.New("etcd is away"))
+		_, err := b.reconciler.Reconcile(ctx, agent.DeepCopy())
+		Expect(err).To(MatchError(ContainSubstring("apply Deployment " + b.namespace + "/echo")))
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "Unknown ApplyFailed")
+		Expect(describe(agent, a2av1alpha1.ConditionProgrammed)).NotTo(ContainSubstring("etcd"))
+	})
+
+	It("comes back quietly after a conflict", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		expectApplied(ctx, agent)
+		b.fail["Deployment"] = apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "echo", errors.New("uid"))
+		result := b.expectReconciled(ctx, agent)
+		Expect(result.RequeueAfter).To(Equal(settleAfter))
+		Expect(b.requests).NotTo(ContainElement("apply Agent/status"))
+	})
+
+	It("sends no event about a status that was not written", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}} })
+		expectApplied(ctx, agent)
+		b.fail["Agent/status"] = apierrors.NewInternalError(errors.New("etcd is away"))
+		_, err := b.reconciler.Reconcile(ctx, agent.DeepCopy())
+		Expect(err).To(HaveOccurred())
+		Expect(b.happened()).To(BeEmpty())
+	})
+})

@@ -1,0 +1,112 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+var _ = Describe("an Agent with skills", func() {
+	var b *bench
+	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+
+	It("puts them on the card in their order, and follows their edits without touching the pod", func(ctx context.Context) {
+		bravo := makeSkill(b.namespace, "bravo", map[string]string{"team": "search"})
+		expectApplied(ctx, makeSkill(b.namespace, "zulu", nil), bravo, makeSkill(b.namespace, "alpha", map[string]string{"team": "search"}))
+		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "zulu"}}
+			a.Spec.SkillSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "search"}}
+		})
+		pod := b.expectReady(ctx, agent)
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"zulu", "alpha", "bravo"}))
+		Expect(agent.Status.Skills).To(HaveValue(BeEquivalentTo(3)))
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "True Resolved")
+
+		deployment, digest := deploymentOf(ctx, agent), agent.Status.CardDigest
+		expectEdited(ctx, bravo, func(s *a2av1alpha1.AgentSkill) { s.Spec.Description = "Does it better." })
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(Equal([]string{"apply ConfigMap", "patch Pod", "apply Agent/status"}))
+		Expect(deploymentOf(ctx, agent).ResourceVersion).To(Equal(deployment.ResourceVersion), "the Deployment is not touched")
+		Expect(agent.Status.CardDigest).NotTo(Equal(digest))
+		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
+		Expect(b.happened()).To(Equal([]string{"Normal CardChanged The card is now " + agent.Status.CardDigest + " and lists 3 skills"}))
+
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+		Expect(pod.Annotations[a2av1alpha1.AnnotationContractDigest]).To(Equal(
+			configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationContractDigest]))
+		b.expectConverged(ctx, agent)
+	})
+
+	It("names a missing one, and leaves what runs alone", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		before := []string{specOf(deploymentOf(ctx, agent)), specOf(configMapOf(ctx, agent))}
+		url, digest := agent.Status.URL, agent.Status.CardDigest
+
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}}
+			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
+		})
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(Equal([]string{"apply Agent/status"}))
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False SkillNotFound", `spec.skillRefs[0].name: there is no AgentSkill "gone"`)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked")
+		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
+		expectCondition(agent, a2av1alpha1.ConditionReady, "False SkillNotFound", `"gone"`)
+		Expect([]string{specOf(deploymentOf(ctx, agent)), specOf(configMapOf(ctx, agent))}).To(Equal(before))
+		Expect([]string{agent.Status.URL, agent.Status.CardDigest}).To(Equal([]string{url, digest}))
+		Expect(b.happened()).To(ConsistOf(HavePrefix("Warning SkillNotFound")))
+		b.expectConverged(ctx, agent)
+
+		expectApplied(ctx, makeSkill(b.namespace, "gone", nil))
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "True Resolved")
+	})
+
+	It("refuses two with one id, and leaves what runs alone", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		before := specOf(configMapOf(ctx, agent))
+		twin := makeSkill(b.namespace, "twin", nil)
+		twin.Spec.ID = "same"
+		expectApplied(ctx, twin, makeSkill(b.namespace, "same", nil))
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillSelector = &metav1.LabelSelector{} })
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False DuplicateSkillID", `"same"`, `"twin"`)
+		Expect(specOf(configMapOf(ctx, agent))).To(Equal(before))
+	})
+
+	It("refuses a card that does not fit, and leaves what runs alone", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		for i := range 60 {
+			skill := makeSkill(b.namespace, "big-"+strings.Repeat("x", i+1), nil)
+			for range 16 {
+				skill.Spec.Examples = append(skill.Spec.Examples, strings.Repeat("y", 1024))
+			}
+			expectApplied(ctx, skill)
+		}
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillSelector = &metav1.LabelSelector{} })
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False ContractTooLarge", "900 KiB")
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"echo"}))
+	})
+
+	It("says that a selector cannot be evaluated", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+			a.Spec.SkillSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
+		})
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False InvalidSelector", "spec.skillSelector")
+	})
+})

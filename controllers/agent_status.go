@@ -1,0 +1,121 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/apply"
+	"github.com/a2a-operator/a2a-operator/internal/desired"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/status"
+)
+
+// kindDeployment is the one kind that holds what a user wrote as it is.
+const kindDeployment = "Deployment"
+
+// statusInputs puts together what the status is made from.
+func statusInputs(in observed.Agent, want desired.Result, outcome apply.Outcome, applied bool, now time.Time) status.Inputs {
+	inputs := status.Inputs{
+		Observed:          in,
+		Problems:          slices.Concat(want.Problems, outcomeProblems(outcome)),
+		Remarks:           want.Remarks,
+		Applied:           applied,
+		DeploymentChanged: slices.Contains(outcome.Changed, kindDeployment),
+		Now:               now,
+	}
+	if want.Objects != nil {
+		inputs.Card = &status.Card{
+			URL:            want.Card.URL,
+			CardDigest:     want.Card.CardDigest,
+			ContractDigest: want.Card.ContractDigest,
+			Skills:         want.Card.Skills,
+		}
+	}
+	return inputs
+}
+
+// outcomeProblems are what is to be told about objects that could not be
+// written.
+func outcomeProblems(outcome apply.Outcome) []problem.Problem {
+	var problems []problem.Problem
+	for _, c := range outcome.Conflicts {
+		problems = append(problems, conflictProblem(c))
+	}
+	if outcome.Rejection != nil {
+		problems = append(problems, rejectionProblem(*outcome.Rejection))
+	}
+	return problems
+}
+
+func conflictProblem(c apply.Conflict) problem.Problem {
+	p := problem.Problem{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict}
+	if c.Former {
+		p.Message = fmt.Sprintf("%s %q belongs to a deleted Agent of the same name and is being removed", c.Kind, c.Name)
+		return p
+	}
+	p.Message = fmt.Sprintf("%s %q exists and does not belong to this Agent, so nothing is written; "+
+		"delete it, or give the Agent another metadata.name", c.Kind, c.Name)
+	return p
+}
+
+func rejectionProblem(r apply.Rejection) problem.Problem {
+	switch {
+	case r.Forbidden:
+		return problem.Problem{
+			Condition: a2av1alpha1.ConditionProgrammed,
+			Reason:    a2av1alpha1.ReasonForbidden,
+			Message:   fmt.Sprintf("The API server does not let the operator write %s %q: %s", r.Kind, r.Name, r.Message),
+		}
+	case r.Kind == kindDeployment:
+		return problem.Problem{
+			Condition: a2av1alpha1.ConditionAccepted,
+			Reason:    a2av1alpha1.ReasonTemplateRejected,
+			Message:   "spec.workload.template makes a Deployment that the API server refuses; correct it: " + r.Message,
+		}
+	default:
+		return problem.Problem{
+			Condition: a2av1alpha1.ConditionProgrammed,
+			Reason:    a2av1alpha1.ReasonApplyFailed,
+			Message:   fmt.Sprintf("The API server refuses %s %q: %s", r.Kind, r.Name, r.Message),
+		}
+	}
+}
+
+// statusApplyConfiguration is a whole status, for server-side apply.
+func statusApplyConfiguration(agent *a2av1alpha1.Agent, s a2av1alpha1.AgentStatus) *a2av1alpha1ac.AgentApplyConfiguration {
+	config := a2av1alpha1ac.AgentStatus().
+		WithReplicas(s.Replicas).
+		WithSelector(s.Selector).
+		WithObservedGeneration(s.ObservedGeneration)
+	if s.URL != "" {
+		config.WithURL(s.URL)
+	}
+	if s.CardDigest != "" {
+		config.WithCardDigest(s.CardDigest)
+	}
+	if s.Skills != nil {
+		config.WithSkills(*s.Skills)
+	}
+	for _, c := range s.Conditions {
+		if !slices.Contains(a2av1alpha1.AgentConditions(), c.Type) {
+			continue
+		}
+		config.WithConditions(metav1ac.Condition().
+			WithType(c.Type).
+			WithStatus(c.Status).
+			WithReason(c.Reason).
+			WithMessage(c.Message).
+			WithObservedGeneration(c.ObservedGeneration).
+			WithLastTransitionTime(c.LastTransitionTime))
+	}
+	return a2av1alpha1ac.Agent(agent.Name, agent.Namespace).WithUID(agent.UID).WithStatus(config)
+}

@@ -1,0 +1,159 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/issuer"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+// AgentWatches is what starts reconciles of Agents, beside the cache.
+type AgentWatches struct {
+	// Issuer tells when the keys of ServiceAccount tokens have changed.
+	Issuer *issuer.Source
+	// MaxConcurrentReconciles is the number of Agents that are worked on at
+	// the same time.
+	MaxConcurrentReconciles int
+}
+
+// SetupWithManager lets a manager run the reconciler.
+func (r *AgentReconciler) SetupWithManager(mgr ctrl.Manager, watches AgentWatches) error {
+	byName := func(name string) string { return name }
+	// No predicate on Agents: a status that comes back from the API server must
+	// be looked at again, for it may have been made from an older one.
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("agent").
+		For(&a2av1alpha1.Agent{}).
+		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
+		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
+		Watches(&corev1.ServiceAccount{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(names.AgentOfConfigMap))).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(agentOfPod)).
+		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfSkill)).
+		WatchesRawSource(issuerSource{
+			Source: source.Channel(watches.Issuer.Changes(), handler.TypedEnqueueRequestsFromMapFunc(r.everyAgent)),
+			tried:  watches.Issuer.Tried(),
+		}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: watches.MaxConcurrentReconciles,
+			EnableWarmup:            new(true),
+		}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+	if err != nil {
+		return fmt.Errorf("build controller of Agents: %w", err)
+	}
+	return nil
+}
+
+// issuerSource keeps the workers waiting until the keys were asked for once.
+// Else every Agent would be told, after each start, that they are not known.
+type issuerSource struct {
+	source.Source
+	tried <-chan struct{}
+}
+
+var _ source.SyncingSource = issuerSource{}
+
+// WaitForSync waits until the keys were read, or could not be.
+func (s issuerSource) WaitForSync(ctx context.Context) error {
+	select {
+	case <-s.tried:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for issuer keys: %w", ctx.Err())
+	}
+}
+
+// agentOf maps an object to the Agent that owns it, or, for an object that no
+// Agent owns, to the Agent that would like to have its name.
+func (r *AgentReconciler) agentOf(agentName func(string) string) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		owner := metav1.GetControllerOfNoCopy(obj)
+		if owner != nil && owner.Kind == a2av1alpha1.AgentKind && owner.APIVersion == a2av1alpha1.GroupVersion.String() {
+			return request(obj.GetNamespace(), owner.Name)
+		}
+		name := agentName(obj.GetName())
+		if name == "" {
+			return nil
+		}
+		agent := &a2av1alpha1.Agent{}
+		if err := r.client.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, agent); err != nil {
+			return nil
+		}
+		return request(obj.GetNamespace(), name)
+	}
+}
+
+// agentOfPod maps a pod to the Agent of its label.
+func agentOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetLabels()[a2av1alpha1.LabelAgent]
+	if name == "" {
+		return nil
+	}
+	return request(pod.GetNamespace(), name)
+}
+
+// agentsOfSkill maps an AgentSkill to the Agents that name or select it. For
+// an update it is asked twice, with the labels before and after.
+func (r *AgentReconciler) agentsOfSkill(ctx context.Context, skill client.Object) []reconcile.Request {
+	return r.agents(ctx, func(agent *a2av1alpha1.Agent) bool { return asksFor(agent, skill) },
+		client.InNamespace(skill.GetNamespace()))
+}
+
+// everyAgent maps a change of the issuer to all Agents.
+func (r *AgentReconciler) everyAgent(ctx context.Context, _ *observed.Issuer) []reconcile.Request {
+	return r.agents(ctx, func(*a2av1alpha1.Agent) bool { return true })
+}
+
+func (r *AgentReconciler) agents(ctx context.Context, wanted func(*a2av1alpha1.Agent) bool, options ...client.ListOption) []reconcile.Request {
+	list := &a2av1alpha1.AgentList{}
+	// The list is only looked at.
+	if err := r.client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		log.FromContext(ctx).Error(err, "cannot list Agents")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if wanted(&list.Items[i]) {
+			requests = append(requests, request(list.Items[i].Namespace, list.Items[i].Name)...)
+		}
+	}
+	return requests
+}
+
+// asksFor tells whether an Agent names or selects a skill.
+func asksFor(agent *a2av1alpha1.Agent, skill client.Object) bool {
+	for _, ref := range agent.Spec.SkillRefs {
+		if ref.Name == skill.GetName() {
+			return true
+		}
+	}
+	if agent.Spec.SkillSelector == nil {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(agent.Spec.SkillSelector)
+	return err == nil && selector.Matches(labels.Set(skill.GetLabels()))
+}
+
+func request(namespace, name string) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
+}

@@ -1,0 +1,251 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+// makeAgent is a minimal Agent.
+func makeAgent(namespace, name string, change ...func(*a2av1alpha1.Agent)) *a2av1alpha1.Agent {
+	agent := &a2av1alpha1.Agent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: a2av1alpha1.AgentSpec{
+			Description: "Says it again.",
+			Workload: a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
+			}}},
+		},
+	}
+	for _, c := range change {
+		c(agent)
+	}
+	return agent
+}
+
+func makeSkill(namespace, name string, labels map[string]string) *a2av1alpha1.AgentSkill {
+	return &a2av1alpha1.AgentSkill{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+		Spec: a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{
+			Name: name, Description: "Does " + name + ".", Tags: []string{"test"},
+		}},
+	}
+}
+
+// expectApplied creates objects.
+func expectApplied(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, obj := range objects {
+		Expect(cluster.Create(ctx, obj)).To(Succeed())
+	}
+}
+
+// expectEdited changes an object, as a user would.
+func expectEdited[O client.Object](ctx context.Context, obj O, change func(O)) {
+	GinkgoHelper()
+	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+	change(obj)
+	Expect(cluster.Update(ctx, obj)).To(Succeed())
+}
+
+// expectReconciled reconciles an Agent once and returns it as it is then, with
+// the requests that it took in b.requests.
+func (b *bench) expectReconciled(ctx context.Context, agent *a2av1alpha1.Agent) ctrl.Result {
+	GinkgoHelper()
+	b.requests = nil
+	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
+	result, err := b.reconciler.Reconcile(ctx, agent.DeepCopy())
+	Expect(err).NotTo(HaveOccurred())
+	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
+	return result
+}
+
+// expectConverged reconciles an Agent and expects that this took no request.
+func (b *bench) expectConverged(ctx context.Context, agent *a2av1alpha1.Agent) {
+	GinkgoHelper()
+	b.expectReconciled(ctx, agent)
+	Expect(b.requests).To(BeEmpty(), "a converged Agent costs no request")
+}
+
+// happened returns the events since it was asked last, as "Type Reason Note".
+func (b *bench) happened() []string {
+	var got []string
+	for {
+		select {
+		case e := <-b.events.Events:
+			got = append(got, e)
+		default:
+			return got
+		}
+	}
+}
+
+// read reads the object that an Agent has of a kind.
+func read[T any, O interface {
+	*T
+	client.Object
+}](ctx context.Context, agent *a2av1alpha1.Agent, name string) O {
+	GinkgoHelper()
+	obj := O(new(T))
+	Expect(cluster.Get(ctx, client.ObjectKey{Namespace: agent.Namespace, Name: name}, obj)).To(Succeed())
+	return obj
+}
+
+func deploymentOf(ctx context.Context, agent *a2av1alpha1.Agent) *appsv1.Deployment {
+	GinkgoHelper()
+	return read[appsv1.Deployment](ctx, agent, names.Deployment(agent.Name))
+}
+
+func configMapOf(ctx context.Context, agent *a2av1alpha1.Agent) *corev1.ConfigMap {
+	GinkgoHelper()
+	return read[corev1.ConfigMap](ctx, agent, names.ConfigMap(agent.Name))
+}
+
+// contractOf is what the sidecar of an Agent would read.
+func contractOf(ctx context.Context, agent *a2av1alpha1.Agent) *contract.Config {
+	GinkgoHelper()
+	decoded, err := contract.Decode([]byte(configMapOf(ctx, agent).Data[contract.FileName]))
+	Expect(err).NotTo(HaveOccurred())
+	return decoded
+}
+
+// skillIDs are those on the card in the contract.
+func skillIDs(ctx context.Context, agent *a2av1alpha1.Agent) []string {
+	GinkgoHelper()
+	var ids []string
+	for _, s := range contractOf(ctx, agent).Card.Skills {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+// describe is a condition as "Status Reason: Message".
+func describe(agent *a2av1alpha1.Agent, condition string) string {
+	c := meta.FindStatusCondition(agent.Status.Conditions, condition)
+	if c == nil || c.ObservedGeneration != agent.Generation {
+		return ""
+	}
+	return string(c.Status) + " " + c.Reason + ": " + c.Message
+}
+
+// expectCondition expects "Status Reason" and parts of the message.
+func expectCondition(agent *a2av1alpha1.Agent, condition, verdict string, parts ...string) {
+	GinkgoHelper()
+	got := describe(agent, condition)
+	Expect(got).To(HavePrefix(verdict+":"), condition)
+	for _, part := range parts {
+		Expect(got).To(ContainSubstring(part), condition)
+	}
+}
+
+// runDeployment does what the Deployment controller and a kubelet would: it
+// makes one pod from the template, that is ready or has the given state.
+func runDeployment(ctx context.Context, agent *a2av1alpha1.Agent, name string, ready bool, state corev1.ContainerState) *corev1.Pod {
+	GinkgoHelper()
+	deployment := deploymentOf(ctx, agent)
+	template := deployment.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: name, Labels: template.Labels},
+		Spec:       template.Spec,
+	}
+	Expect(cluster.Create(ctx, pod)).To(Succeed())
+	setPodStatus(ctx, pod, ready, state)
+	if ready {
+		setRollout(ctx, agent, 1, 1, 1)
+	}
+	return pod
+}
+
+// setPodStatus reports as a kubelet would.
+func setPodStatus(ctx context.Context, pod *corev1.Pod, ready bool, state corev1.ContainerState) {
+	GinkgoHelper()
+	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	pod.Status.Phase = corev1.PodRunning
+	if state.Waiting != nil {
+		pod.Status.Phase = corev1.PodPending
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}}
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{
+		Name: a2av1alpha1.ContainerSidecar, Image: "x", ImageID: "x",
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+	}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", Image: "x", ImageID: "x", State: state}}
+	Expect(cluster.Status().Update(ctx, pod)).To(Succeed())
+}
+
+// setRollout reports as the Deployment controller would.
+func setRollout(ctx context.Context, agent *a2av1alpha1.Agent, replicas, updated, available int32) {
+	GinkgoHelper()
+	deployment := deploymentOf(ctx, agent)
+	deployment.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation,
+		Replicas:           replicas, UpdatedReplicas: updated, AvailableReplicas: available, ReadyReplicas: available,
+	}
+	Expect(cluster.Status().Update(ctx, deployment)).To(Succeed())
+}
+
+func (b *bench) runningNow() corev1.ContainerState {
+	return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(b.clock.Now())}}
+}
+
+func waiting(reason, message string) corev1.ContainerState {
+	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
+}
+
+// expectReady creates an Agent and brings it to Ready.
+func (b *bench) expectReady(ctx context.Context, agent *a2av1alpha1.Agent) *corev1.Pod {
+	GinkgoHelper()
+	expectApplied(ctx, agent)
+	b.expectReconciled(ctx, agent)
+	pod := runDeployment(ctx, agent, agent.Name+"-1", true, b.runningNow())
+	b.expectReconciled(ctx, agent)
+	expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
+	b.happened()
+	return pod
+}
+
+// tampered changes an object and returns the JSON of what it was.
+func tampered[O client.Object](ctx context.Context, obj O, change func(O)) string {
+	GinkgoHelper()
+	before := specOf(obj)
+	expectEdited(ctx, obj, change)
+	Expect(specOf(obj)).NotTo(Equal(before))
+	return before
+}
+
+// specOf is the JSON of an object without what the API server counts.
+func specOf(obj client.Object) string {
+	GinkgoHelper()
+	encoded, err := json.Marshal(obj)
+	Expect(err).NotTo(HaveOccurred())
+	var fields map[string]any
+	Expect(json.Unmarshal(encoded, &fields)).To(Succeed())
+	delete(fields, "status")
+	metadata, _ := fields["metadata"].(map[string]any)
+	for _, counted := range []string{"resourceVersion", "generation", "managedFields"} {
+		delete(metadata, counted)
+	}
+	encoded, err = json.Marshal(fields)
+	Expect(err).NotTo(HaveOccurred())
+	return strings.TrimSpace(string(encoded))
+}

@@ -1,0 +1,153 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+	"github.com/a2a-operator/a2a-operator/internal/desired"
+	a2aevents "github.com/a2a-operator/a2a-operator/internal/events"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+var (
+	environment *envtest.Environment
+	config      *rest.Config
+	scheme      *runtime.Scheme
+	// cluster is the tests' own way to the API server.
+	cluster client.WithWatch
+)
+
+func TestControllers(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Controllers")
+}
+
+var _ = BeforeSuite(func() {
+	environment = controlplane.New()
+	var err error
+	config, err = environment.Start()
+	Expect(err).NotTo(HaveOccurred())
+	scheme = runtime.NewScheme()
+	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	Expect(a2av1alpha1.AddToScheme(scheme)).To(Succeed())
+	cluster, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+})
+
+var _ = AfterSuite(func() {
+	Expect(environment.Stop()).To(Succeed())
+})
+
+// keys is an issuer that a test sets.
+type keys struct{ issuer *observed.Issuer }
+
+func (k *keys) Current() *observed.Issuer { return k.issuer }
+
+var testPlatform = desired.Platform{
+	SidecarImage:  "example/sidecar:1",
+	ClusterDomain: "cluster.local",
+	RegistryURL:   "http://registry.a2a.svc.cluster.local",
+}
+
+// bench is a reconciler that a test drives by hand, in a namespace of its own.
+type bench struct {
+	namespace  string
+	reconciler *AgentReconciler
+	clock      *testingclock.FakePassiveClock
+	keys       *keys
+	events     *events.FakeRecorder
+	// requests are those of the reconciler that write, in their order.
+	requests []string
+	// fail makes the reconciler's next writes of a kind fail.
+	fail map[string]error
+}
+
+// newBench returns a bench in a new namespace.
+func newBench(ctx context.Context) *bench {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	Expect(cluster.Create(ctx, namespace)).To(Succeed())
+	b := &bench{
+		namespace: namespace.Name,
+		clock:     testingclock.NewFakePassiveClock(time.Now()),
+		keys:      &keys{issuer: &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
+		events:    events.NewFakeRecorder(100),
+		fail:      map[string]error{},
+	}
+	b.reconciler = NewAgentReconciler(AgentConfig{
+		Client:   interceptor.NewClient(cluster, b.counting()),
+		Live:     cluster,
+		Issuer:   b.keys,
+		Events:   a2aevents.NewRecorder(b.events),
+		Platform: testPlatform,
+		Clock:    b.clock,
+	})
+	return b
+}
+
+// counting records the requests that write.
+func (b *bench) counting() interceptor.Funcs {
+	count := func(verb, kind string) error {
+		b.requests = append(b.requests, verb+" "+kind)
+		return b.fail[kind]
+	}
+	return interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
+			_ = count("create", fmt.Sprintf("%T", obj))
+			return c.Create(ctx, obj, o...)
+		},
+		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.UpdateOption) error {
+			_ = count("update", fmt.Sprintf("%T", obj))
+			return c.Update(ctx, obj, o...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
+			_ = count("delete", fmt.Sprintf("%T", obj))
+			return c.Delete(ctx, obj, o...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
+			if err := count("patch", "Pod"); err != nil {
+				return err
+			}
+			return c.Patch(ctx, obj, p, o...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, o ...client.ApplyOption) error {
+			if err := count("apply", kindOf(obj)); err != nil {
+				return err
+			}
+			return c.Apply(ctx, obj, o...)
+		},
+		SubResourceApply: func(ctx context.Context, c client.Client, subresource string, obj runtime.ApplyConfiguration, o ...client.SubResourceApplyOption) error {
+			if err := count("apply", kindOf(obj)+"/"+subresource); err != nil {
+				return err
+			}
+			return c.SubResource(subresource).Apply(ctx, obj, o...)
+		},
+	}
+}
+
+func kindOf(obj runtime.ApplyConfiguration) string {
+	GinkgoHelper()
+	named, ok := obj.(interface{ GetKind() *string })
+	Expect(ok).To(BeTrue())
+	return *named.GetKind()
+}

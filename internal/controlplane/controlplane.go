@@ -1,0 +1,49 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controlplane starts etcd and a kube-apiserver with this project's
+// CRDs, for tests and for running the manager on a laptop.
+//
+// Nothing that is shipped may import it.
+package controlplane
+
+import (
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// assetsVariable is where envtest looks for its binaries first.
+const assetsVariable = "KUBEBUILDER_ASSETS"
+
+// New returns a control plane that is not started yet. Its binaries are those
+// of KUBEBUILDER_ASSETS, or else those that make builds into bin/k8s.
+func New() *envtest.Environment {
+	env := &envtest.Environment{
+		CRDDirectoryPaths:     []string{filepath.Join(root(), "config", "crd", "bases")},
+		ErrorIfCRDPathMissing: true,
+	}
+	if os.Getenv(assetsVariable) == "" {
+		env.BinaryAssetsDirectory = filepath.Join(root(), "bin", "k8s")
+	}
+	return env
+}
+
+// root is the top of the source tree around the working directory, which for
+// a test is its package's. It is the working directory itself when there is
+// none.
+func root() string {
+	for dir := "."; ; dir = filepath.Join("..", dir) {
+		absolute, err := filepath.Abs(dir)
+		if err != nil {
+			return "."
+		}
+		if _, err := os.Stat(filepath.Join(absolute, "go.mod")); err == nil {
+			return absolute
+		}
+		if absolute == filepath.Dir(absolute) {
+			return "."
+		}
+	}
+}

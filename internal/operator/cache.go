@@ -1,0 +1,116 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// cacheOptions keep the memory of the cache in proportion to the number of
+// Agents. The kinds that Agents own are watched whole, because an object of
+// somebody else's under an Agent's name must be seen; what is kept of it is
+// who it is.
+func cacheOptions() (cache.Options, error) {
+	ofAgents, err := labels.NewRequirement(a2av1alpha1.LabelAgent, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	foreign := cache.ByObject{Transform: stripForeign}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&appsv1.Deployment{}:     foreign,
+			&corev1.Service{}:        foreign,
+			&corev1.ServiceAccount{}: foreign,
+			&corev1.ConfigMap{}:      foreign,
+			&corev1.Pod{}: {
+				Label:     labels.NewSelector().Add(*ofAgents),
+				Transform: stripPod,
+			},
+		},
+	}, nil
+}
+
+// stripForeign keeps of an object that no Agent controls its name and its
+// owners.
+func stripForeign(obj any) (any, error) {
+	object, ok := obj.(client.Object)
+	if !ok {
+		return obj, nil
+	}
+	if ofAgent(object) {
+		object.SetManagedFields(nil)
+		return object, nil
+	}
+	switch o := obj.(type) {
+	case *appsv1.Deployment:
+		return &appsv1.Deployment{ObjectMeta: identity(o.ObjectMeta)}, nil
+	case *corev1.Service:
+		return &corev1.Service{ObjectMeta: identity(o.ObjectMeta)}, nil
+	case *corev1.ServiceAccount:
+		return &corev1.ServiceAccount{ObjectMeta: identity(o.ObjectMeta)}, nil
+	case *corev1.ConfigMap:
+		return &corev1.ConfigMap{ObjectMeta: identity(o.ObjectMeta)}, nil
+	default:
+		return obj, nil
+	}
+}
+
+func ofAgent(object client.Object) bool {
+	owner := metav1.GetControllerOfNoCopy(object)
+	return owner != nil && owner.Kind == a2av1alpha1.AgentKind && owner.APIVersion == a2av1alpha1.GroupVersion.String()
+}
+
+func identity(m metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace:       m.Namespace,
+		Name:            m.Name,
+		UID:             m.UID,
+		ResourceVersion: m.ResourceVersion,
+		OwnerReferences: m.OwnerReferences,
+	}
+}
+
+// stripPod keeps of a pod what tells whether it takes calls, and why not.
+func stripPod(obj any) (any, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj, nil
+	}
+	kept := &corev1.Pod{
+		ObjectMeta: identity(pod.ObjectMeta),
+		Spec: corev1.PodSpec{
+			InitContainers: namedImages(pod.Spec.InitContainers),
+			Containers:     namedImages(pod.Spec.Containers),
+		},
+		Status: corev1.PodStatus{
+			Phase:                 pod.Status.Phase,
+			Reason:                pod.Status.Reason,
+			Conditions:            pod.Status.Conditions,
+			InitContainerStatuses: pod.Status.InitContainerStatuses,
+			ContainerStatuses:     pod.Status.ContainerStatuses,
+		},
+	}
+	kept.Labels = pod.Labels
+	kept.Annotations = pod.Annotations
+	kept.CreationTimestamp = pod.CreationTimestamp
+	kept.DeletionTimestamp = pod.DeletionTimestamp
+	return kept, nil
+}
+
+func namedImages(containers []corev1.Container) []corev1.Container {
+	var kept []corev1.Container
+	for _, c := range containers {
+		kept = append(kept, corev1.Container{Name: c.Name, Image: c.Image})
+	}
+	return kept
+}

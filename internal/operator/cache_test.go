@@ -1,0 +1,97 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// full is metadata with everything that the cache might keep.
+func full(owners ...metav1.OwnerReference) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: "ns", Name: "name", UID: "uid", ResourceVersion: "1", OwnerReferences: owners,
+		Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+	}
+}
+
+var (
+	byAgent = metav1.OwnerReference{APIVersion: a2av1alpha1.GroupVersion.String(), Kind: "Agent", Name: "agent", Controller: new(true)}
+	byOther = metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Agent", Name: "agent", Controller: new(true)}
+)
+
+var _ = Describe("the cache", func() {
+	DescribeTable("keeps of somebody else's object who it is",
+		func(foreign client.Object) {
+			kept, err := stripForeign(foreign)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(kept).To(BeAssignableToTypeOf(foreign))
+			object := kept.(client.Object)
+			Expect(object.GetName()).To(Equal("name"))
+			Expect(object.GetUID()).To(BeEquivalentTo("uid"))
+			Expect(object.GetOwnerReferences()).To(HaveLen(1))
+			Expect(object.GetLabels()).To(BeEmpty())
+			Expect(object.GetManagedFields()).To(BeEmpty())
+		},
+		Entry("a Deployment", &appsv1.Deployment{ObjectMeta: full(byOther)}),
+		Entry("a Service", &corev1.Service{ObjectMeta: full(byOther)}),
+		Entry("a ServiceAccount", &corev1.ServiceAccount{ObjectMeta: full(byOther)}),
+		Entry("a ConfigMap", &corev1.ConfigMap{ObjectMeta: full(byOther), Data: map[string]string{"large": "text"}}),
+	)
+
+	It("keeps an Agent's object, but for who wrote it", func() {
+		kept, err := stripForeign(&corev1.ConfigMap{ObjectMeta: full(byAgent), Data: map[string]string{"a": "b"}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(kept.(*corev1.ConfigMap).Data).To(HaveKeyWithValue("a", "b"))
+		Expect(kept.(*corev1.ConfigMap).Annotations).To(HaveKeyWithValue("c", "d"))
+		Expect(kept.(*corev1.ConfigMap).ManagedFields).To(BeEmpty())
+	})
+
+	It("keeps of a pod what its condition is made from", func() {
+		pod := &corev1.Pod{ObjectMeta: full(), Spec: corev1.PodSpec{
+			NodeName:   "node",
+			Containers: []corev1.Container{{Name: "agent", Image: "image", Command: []string{"x"}}},
+		}}
+		pod.DeletionTimestamp = new(metav1.Now())
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", ContainerStatuses: []corev1.ContainerStatus{{Name: "agent"}}}
+		stripped, err := stripPod(pod)
+		Expect(err).NotTo(HaveOccurred())
+		kept := stripped.(*corev1.Pod)
+		Expect(kept.Spec).To(Equal(corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "image"}}}))
+		Expect(kept.Status).To(Equal(corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "agent"}}}))
+		Expect(kept.Labels).To(HaveKey("a"))
+		Expect(kept.Annotations).To(HaveKey("c"))
+		Expect(kept.DeletionTimestamp).NotTo(BeNil())
+	})
+
+	It("leaves what it does not know", func() {
+		for _, strip := range []func(any) (any, error){stripForeign, stripPod} {
+			kept, err := strip("text")
+			Expect(err).NotTo(HaveOccurred())
+			Expect(kept).To(Equal("text"))
+		}
+	})
+})
+
+var _ = DescribeTable("a configuration is refused",
+	func(change func(*Config), message string) {
+		config := Defaults()
+		config.SidecarImage = "example/sidecar:1"
+		Expect(config.Validate()).To(Succeed())
+		change(&config)
+		Expect(config.Validate()).To(MatchError(ContainSubstring(message)))
+	},
+	Entry("without a sidecar", func(c *Config) { c.SidecarImage = "" }, "--sidecar-image is required"),
+	Entry("without a domain", func(c *Config) { c.ClusterDomain = "" }, "--cluster-domain"),
+	Entry("with a domain that ends with a dot", func(c *Config) { c.ClusterDomain = "cluster.local." }, "--cluster-domain"),
+	Entry("with a registry that is no URL", func(c *Config) { c.RegistryURL = "registry:80" }, "--registry-url"),
+	Entry("with no worker", func(c *Config) { c.MaxConcurrentReconciles = 0 }, "--max-concurrent-reconciles"),
+)

@@ -1,0 +1,132 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+const (
+	// leaderElectionID is the name of the Lease. The right to it, and to events
+	// beside it, is a Role in the manager's namespace, which the installation
+	// knows.
+	leaderElectionID = "manager.a2a-operator.dev"
+	// syncCheckTimeout bounds what a readiness probe waits for the cache.
+	syncCheckTimeout = 100 * time.Millisecond
+	// shutdownTimeout is how long the parts have to stop.
+	shutdownTimeout = 20 * time.Second
+)
+
+// Run runs the manager until the context ends.
+func Run(ctx context.Context, cluster *rest.Config, settings Config, log logr.Logger) error {
+	if err := settings.Validate(); err != nil {
+		return err
+	}
+	mgr, err := newManager(cluster, settings, log)
+	if err != nil {
+		return err
+	}
+	if err := addHealth(mgr); err != nil {
+		return err
+	}
+	if err := addRunnables(mgr, settings); err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run manager: %w", err)
+	}
+	return nil
+}
+
+// NewScheme registers every kind that the manager reads or writes.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("build scheme: %w", err)
+	}
+	return scheme, nil
+}
+
+func newManager(cluster *rest.Config, settings Config, log logr.Logger) (ctrl.Manager, error) {
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, err
+	}
+	cacheOptions, err := cacheOptions()
+	if err != nil {
+		return nil, err
+	}
+	timeout := shutdownTimeout
+	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
+		Scheme:                        scheme,
+		Logger:                        log,
+		Cache:                         cacheOptions,
+		Metrics:                       metricsOptions(settings),
+		HealthProbeBindAddress:        settings.HealthProbeBindAddress,
+		LeaderElection:                settings.LeaderElect,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       settings.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       &timeout,
+		// The check is for the process, which may run one manager after another.
+		Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("build manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// metricsOptions serve metrics over TLS to those whom the cluster allows to
+// read them.
+func metricsOptions(settings Config) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: settings.MetricsBindAddress}
+	if settings.MetricsInsecure {
+		return options
+	}
+	options.SecureServing = true
+	options.CertDir = settings.MetricsCertDir
+	options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	// HTTP/2 is off: a scraper does not need it, and its stream resets have
+	// been used to exhaust servers.
+	options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
+	return options
+}
+
+// addHealth answers the kubelet.
+func addHealth(mgr manager.Manager) error {
+	synced := func(r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), syncCheckTimeout)
+		defer cancel()
+		if !mgr.GetCache().WaitForCacheSync(ctx) {
+			return errors.New("the cache is not filled yet")
+		}
+		return nil
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("cache", synced)); err != nil {
+		return fmt.Errorf("add health checks: %w", err)
+	}
+	return nil
+}

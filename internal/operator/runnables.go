@@ -1,0 +1,80 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"fmt"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/controllers"
+	"github.com/a2a-operator/a2a-operator/internal/desired"
+	"github.com/a2a-operator/a2a-operator/internal/events"
+	"github.com/a2a-operator/a2a-operator/internal/issuer"
+	"github.com/a2a-operator/a2a-operator/internal/registry"
+)
+
+// +kubebuilder:rbac:urls=/.well-known/openid-configuration;/openid/v1/jwks,verbs=get
+
+// addRunnables gives the manager everything that runs in it.
+func addRunnables(mgr manager.Manager, config Config) error {
+	keys, err := addIssuer(mgr)
+	if err != nil {
+		return err
+	}
+	if err := addAgents(mgr, config, keys); err != nil {
+		return err
+	}
+	return addRegistry(mgr, config)
+}
+
+// addIssuer reads the keys of ServiceAccount tokens.
+func addIssuer(mgr manager.Manager) (*issuer.Source, error) {
+	apiServer, err := issuer.APIServer(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	keys := issuer.New(apiServer)
+	if err := mgr.Add(keys); err != nil {
+		return nil, fmt.Errorf("add issuer keys: %w", err)
+	}
+	return keys, nil
+}
+
+// addAgents reconciles Agents, on the leader.
+func addAgents(mgr manager.Manager, config Config, keys *issuer.Source) error {
+	agents := controllers.NewAgentReconciler(controllers.AgentConfig{
+		Client: mgr.GetClient(),
+		Live:   mgr.GetAPIReader(),
+		Issuer: keys,
+		Events: events.NewRecorder(mgr.GetEventRecorder(a2av1alpha1.ManagedBy)),
+		Platform: desired.Platform{
+			SidecarImage:  config.SidecarImage,
+			ClusterDomain: config.ClusterDomain,
+			RegistryURL:   config.RegistryURL,
+		},
+		Clock: clock.RealClock{},
+	})
+	return agents.SetupWithManager(mgr, controllers.AgentWatches{
+		Issuer:                  keys,
+		MaxConcurrentReconciles: config.MaxConcurrentReconciles,
+	})
+}
+
+// addRegistry serves the registry, on every replica.
+func addRegistry(mgr manager.Manager, config Config) error {
+	if config.RegistryBindAddress == off {
+		return nil
+	}
+	server, err := registry.SetupWithManager(mgr, config.RegistryBindAddress)
+	if err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("registry", server.Ready); err != nil {
+		return fmt.Errorf("add health checks: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+)
+
+// leaseNamespace stands for the one that the manager is installed in.
+const leaseNamespace = "default"
+
+var (
+	environment *envtest.Environment
+	// cluster is the tests' own way to the API server.
+	cluster client.Client
+	// sent are the requests of the manager that write.
+	sent *writes
+	// start runs the manager, and stop stops the one that runs.
+	start func() (stop func())
+	stop  func()
+)
+
+func TestOperator(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	RunSpecs(t, "Operator")
+}
+
+var _ = BeforeSuite(func() {
+	environment = controlplane.New()
+	config, err := environment.Start()
+	Expect(err).NotTo(HaveOccurred())
+	scheme, err := NewScheme()
+	Expect(err).NotTo(HaveOccurred())
+	cluster, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+
+	sent = &writes{}
+	manager := sent.watch(asManager())
+	start = func() func() { return startManager(manager) }
+	stop = start()
+})
+
+var _ = AfterSuite(func() {
+	if stop != nil {
+		stop()
+	}
+	Expect(environment.Stop()).To(Succeed())
+})
+
+// asManager is a user with the rights of the installed manager and no other.
+func asManager() *rest.Config {
+	GinkgoHelper()
+	user, err := environment.AddUser(envtest.User{Name: "manager"}, nil)
+	Expect(err).NotTo(HaveOccurred())
+	read := func(path string, into client.Object) {
+		text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", path))
+		Expect(err).NotTo(HaveOccurred())
+		first, _, _ := strings.Cut(strings.TrimPrefix(string(text), "---\n"), "\n---\n")
+		Expect(yaml.UnmarshalStrict([]byte(first), into)).To(Succeed())
+	}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "manager"}}
+
+	role := &rbacv1.ClusterRole{}
+	read("role.yaml", role)
+	leader := &rbacv1.Role{}
+	read("leader_election.yaml", leader)
+	leader.Namespace = leaseNamespace
+	for _, obj := range []client.Object{
+		role, leader,
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.Name}, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		},
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: leader.Name}, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: leader.Name},
+		},
+	} {
+		Expect(cluster.Create(context.Background(), obj)).To(Succeed())
+	}
+	return user.Config()
+}
+
+// startManager runs the manager as it runs in a cluster, but for its ports.
+func startManager(config *rest.Config) (stop func()) {
+	GinkgoHelper()
+	settings := Defaults()
+	settings.SidecarImage = "example/sidecar:1"
+	settings.RegistryBindAddress = off
+	settings.MetricsBindAddress = off
+	settings.HealthProbeBindAddress = off
+	settings.LeaderElect = true
+	settings.LeaderElectionNamespace = leaseNamespace
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, config, settings, GinkgoLogr) }()
+	return func() {
+		cancel()
+		Expect(<-done).To(Succeed())
+	}
+}
+
+// writes counts the requests of a manager that write something about Agents.
+type writes struct {
+	mutex sync.Mutex
+	all   []string
+}
+
+// watch returns a configuration whose requests are counted.
+func (w *writes) watch(config *rest.Config) *rest.Config {
+	watched := rest.CopyConfig(config)
+	watched.WrapTransport = transport.Wrappers(watched.WrapTransport, func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			w.note(r)
+			return next.RoundTrip(r)
+		})
+	})
+	return watched
+}
+
+func (w *writes) note(r *http.Request) {
+	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/leases") || strings.Contains(r.URL.Path, "/events") {
+		return
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.all = append(w.all, r.Method+" "+r.URL.Path)
+}
+
+// of lists the requests about the objects of a namespace.
+func (w *writes) of(namespace string) []string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	var of []string
+	for _, request := range w.all {
+		if strings.Contains(request, "/namespaces/"+namespace+"/") {
+			of = append(of, request)
+		}
+	}
+	return of
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
