@@ -1,0 +1,39 @@
+{{/* The prefix of every object's name: the release's name, with the chart's name unless that is in it. */}}
+{{- define "a2a-operator.fullname" -}}
+{{- if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "a2a-operator.selectorLabels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: manager
+{{- end -}}
+
+{{- define "a2a-operator.labels" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* An image reference. Takes a list: the image's values, the default tag. */}}
+{{- define "a2a-operator.image" -}}
+{{- $image := index . 0 -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image.repository (default (index . 1) $image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Where agents find the registry. $(POD_NAMESPACE) is expanded by Kubernetes. */}}
+{{- define "a2a-operator.registryURL" -}}
+{{- $port := int .Values.registry.service.port -}}
+http://{{ include "a2a-operator.fullname" . }}-registry.$(POD_NAMESPACE).svc.{{ .Values.clusterDomain }}
+{{- if ne $port 80 }}:{{ $port }}{{ end }}
+{{- end -}}

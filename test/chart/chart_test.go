@@ -1,0 +1,296 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// always is what every release has.
+var always = []string{
+	"ClusterRole a2a-operator-editor",
+	"ClusterRole a2a-operator-manager",
+	"ClusterRole a2a-operator-registry-viewer",
+	"ClusterRole a2a-operator-viewer",
+	"ClusterRoleBinding a2a-operator-manager",
+	"Deployment a2a-operator-manager",
+	"Role a2a-operator-leader-election",
+	"RoleBinding a2a-operator-leader-election",
+	"Service a2a-operator-registry",
+	"ServiceAccount a2a-operator-manager",
+}
+
+var crds = []string{
+	"CustomResourceDefinition agents.a2a-operator.dev",
+	"CustomResourceDefinition agentskills.a2a-operator.dev",
+}
+
+var metrics = []string{"ClusterRole a2a-operator-metrics-reader", "Service a2a-operator-metrics"}
+
+func TestValues(t *testing.T) {
+	tests := map[string]struct {
+		values string
+		want   []string // beside always
+		check  func(*testing.T, *appsv1.Deployment)
+	}{
+		"defaults": {
+			want: slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				equal(t, "replicas", *d.Spec.Replicas, 1)
+				equal(t, "image", manager(d).Image, "ghcr.io/a2a-operator/manager:v0.1.0")
+				hasArgs(t, d, "--leader-elect", "--sidecar-image=ghcr.io/a2a-operator/sidecar:v0.1.0",
+					"--registry-url=http://a2a-operator-registry.$(POD_NAMESPACE).svc.cluster.local")
+			},
+		},
+		"high availability": {
+			values: "replicas: 3",
+			want:   slices.Concat(crds, metrics, []string{"PodDisruptionBudget a2a-operator-manager"}),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				equal(t, "replicas", *d.Spec.Replicas, 3)
+			},
+		},
+		"CRDs from elsewhere": {
+			values: "crds: {enabled: false}",
+			want:   metrics,
+		},
+		"no metrics": {
+			values: "metrics: {enabled: false, serviceMonitor: {enabled: true}}\nnetworkPolicy: {enabled: true}",
+			want:   slices.Concat(crds, []string{"NetworkPolicy a2a-operator-manager"}),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--metrics-bind-address=0")
+			},
+		},
+		"scraped": {
+			values: "metrics: {serviceMonitor: {enabled: true, labels: {team: a}, interval: 5s}}",
+			want:   slices.Concat(crds, metrics, []string{"ServiceMonitor a2a-operator-metrics"}),
+		},
+		"images of one's own": {
+			values: "image: {repository: r/m, tag: dev, pullPolicy: Never}\n" +
+				"sidecar: {image: {repository: r/s, tag: ignored, digest: '" + digest + "'}}\n" +
+				"imagePullSecrets: [{name: pull}]",
+			want: slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				equal(t, "image", manager(d).Image, "r/m:dev")
+				equal(t, "pull policy", manager(d).ImagePullPolicy, corev1.PullNever)
+				hasArgs(t, d, "--sidecar-image=r/s@"+digest)
+				equal(t, "pull secret", d.Spec.Template.Spec.ImagePullSecrets[0].Name, "pull")
+			},
+		},
+		"another cluster domain and port": {
+			values: "clusterDomain: corp.example\nregistry: {service: {port: 8080, type: NodePort, annotations: {a: b}}}\n" +
+				"logLevel: debug",
+			want: slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--cluster-domain=corp.example", "--log-level=debug",
+					"--registry-url=http://a2a-operator-registry.$(POD_NAMESPACE).svc.corp.example:8080")
+			},
+		},
+		"all about the pod": {
+			values: `
+podAnnotations: {a: b}
+podLabels: {c: d, app.kubernetes.io/component: stolen}
+priorityClassName: system-cluster-critical
+nodeSelector: {disk: ssd}
+tolerations: [{key: a, operator: Exists}]
+affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: []}}
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]
+resources: {limits: {cpu: 1, memory: 1Gi}}
+serviceAccount: {annotations: {e: f}}
+rbac: {aggregate: false}
+`,
+			want: slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				pod := d.Spec.Template
+				equal(t, "annotation", pod.Annotations["a"], "b")
+				equal(t, "label", pod.Labels["c"], "d")
+				equal(t, "component", pod.Labels["app.kubernetes.io/component"], "manager")
+				equal(t, "priority class", pod.Spec.PriorityClassName, "system-cluster-critical")
+				equal(t, "node selector", pod.Spec.NodeSelector["disk"], "ssd")
+				equal(t, "tolerations", len(pod.Spec.Tolerations), 1)
+				equal(t, "affinity", pod.Spec.Affinity.PodAntiAffinity != nil, true)
+				equal(t, "spread", pod.Spec.TopologySpreadConstraints[0].TopologyKey, "zone")
+				equal(t, "memory", manager(d).Resources.Limits[corev1.ResourceMemory], resource.MustParse("1Gi"))
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := render(t, test.values)
+			want := slices.Sorted(slices.Values(slices.Concat(always, test.want)))
+			if diff := cmp.Diff(want, slices.Sorted(maps.Keys(got))); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+			for _, object := range got {
+				if object.GetKind() != "ServiceMonitor" {
+					typed[runtime.Object](t, object)
+				}
+			}
+			deployment := typed[*appsv1.Deployment](t, got["Deployment a2a-operator-manager"])
+			restricted(t, deployment.Spec.Template.Spec)
+			selects(t, got, deployment)
+			if test.check != nil {
+				test.check(t, deployment)
+			}
+		})
+	}
+}
+
+func TestValuesAreRefused(t *testing.T) {
+	tests := map[string]struct{ values, want string }{
+		"a typo":             {"replica: 2", "replica"},
+		"a typo below":       {"image: {tags: v1}", "tags"},
+		"text for a number":  {"replicas: two", "replicas"},
+		"an unknown level":   {"logLevel: verbose", "logLevel"},
+		"an unknown policy":  {"image: {pullPolicy: Sometimes}", "pullPolicy"},
+		"half a digest":      {"image: {digest: 'sha256:12'}", "digest"},
+		"a tag in the name":  {"image: {repository: 'a b'}", "repository"},
+		"a number as a text": {"podLabels: {a: 1}", "podLabels"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := helm(t, test.values)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("helm template error = %v, want one that names %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestKubernetesVersion(t *testing.T) {
+	if _, err := helm(t, "", "--kube-version", "1.32.9"); err == nil || !strings.Contains(err.Error(), "1.33") {
+		t.Errorf("on 1.32: error = %v, want one that names 1.33", err)
+	}
+	for _, version := range []string{"1.33.0", "1.33.4-gke.100", "1.36.3"} {
+		if _, err := helm(t, "", "--kube-version", version); err != nil {
+			t.Errorf("on %s: %v", version, err)
+		}
+	}
+}
+
+// The Deployment passes only flags that the manager has.
+func TestTheManagerKnowsItsFlags(t *testing.T) {
+	deployment := typed[*appsv1.Deployment](t, render(t, "logLevel: warn")["Deployment a2a-operator-manager"])
+	args := slices.Concat([]string{"run", "./cmd/manager", "--version"}, manager(deployment).Args)
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go %q: %v\n%s", args, err, out)
+	}
+}
+
+func TestCRDsAreKept(t *testing.T) {
+	for values, want := range map[string]string{"": "keep", "crds: {keep: false}": ""} {
+		for _, crd := range crds {
+			got := render(t, values)[crd].GetAnnotations()["helm.sh/resource-policy"]
+			equal(t, crd+" with "+values, got, want)
+		}
+	}
+}
+
+// The manager mounts Secrets into pods by name and reads none.
+func TestTheManagerReadsNoSecrets(t *testing.T) {
+	for key, object := range render(t, "") {
+		var rules []rbacv1.PolicyRule
+		switch object.GetKind() {
+		case "ClusterRole":
+			rules = typed[*rbacv1.ClusterRole](t, object).Rules
+		case "Role":
+			rules = typed[*rbacv1.Role](t, object).Rules
+		}
+		for _, rule := range rules {
+			for _, denied := range []string{"secrets", "*"} {
+				if slices.Contains(rule.Resources, denied) || slices.Contains(rule.Verbs, "*") || slices.Contains(rule.APIGroups, "*") {
+					t.Errorf("%s may do too much: %v", key, rule)
+				}
+			}
+		}
+	}
+}
+
+func TestUserRolesAggregate(t *testing.T) {
+	const viewer = "ClusterRole a2a-operator-viewer"
+	equal(t, "by default", render(t, "")[viewer].GetLabels()["rbac.authorization.k8s.io/aggregate-to-view"], "true")
+	equal(t, "off", render(t, "rbac: {aggregate: false}")[viewer].GetLabels()["rbac.authorization.k8s.io/aggregate-to-view"], "")
+}
+
+// restricted is the PodSecurity standard of that name, for a pod without
+// volumes, host namespaces and the like.
+func restricted(t *testing.T, pod corev1.PodSpec) {
+	t.Helper()
+	equal(t, "runAsNonRoot", *pod.SecurityContext.RunAsNonRoot, true)
+	equal(t, "seccompProfile", pod.SecurityContext.SeccompProfile.Type, corev1.SeccompProfileTypeRuntimeDefault)
+	equal(t, "host namespaces", pod.HostNetwork || pod.HostPID || pod.HostIPC, false)
+	equal(t, "volumes", len(pod.Volumes), 0)
+	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
+		security := container.SecurityContext
+		equal(t, "allowPrivilegeEscalation", *security.AllowPrivilegeEscalation, false)
+		equal(t, "readOnlyRootFilesystem", *security.ReadOnlyRootFilesystem, true)
+		if diff := cmp.Diff(&corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}, security.Capabilities); diff != "" {
+			t.Errorf("capabilities (-want +got):\n%s", diff)
+		}
+		equal(t, "hostPort", slices.ContainsFunc(container.Ports, func(p corev1.ContainerPort) bool { return p.HostPort != 0 }), false)
+	}
+}
+
+// selects checks that every Service finds the manager's pods and a port that
+// they have.
+func selects(t *testing.T, got map[string]*unstructured.Unstructured, deployment *appsv1.Deployment) {
+	t.Helper()
+	pod := deployment.Spec.Template
+	for key, object := range got {
+		if object.GetKind() != "Service" {
+			continue
+		}
+		service := typed[*corev1.Service](t, object)
+		for label, value := range service.Spec.Selector {
+			equal(t, key+" selects "+label, pod.Labels[label], value)
+		}
+		for _, port := range service.Spec.Ports {
+			found := slices.ContainsFunc(manager(deployment).Ports, func(p corev1.ContainerPort) bool {
+				return p.Name == port.TargetPort.StrVal
+			})
+			equal(t, key+" finds its port", found, true)
+		}
+	}
+}
+
+func manager(deployment *appsv1.Deployment) corev1.Container {
+	return deployment.Spec.Template.Spec.Containers[0]
+}
+
+func hasArgs(t *testing.T, deployment *appsv1.Deployment, want ...string) {
+	t.Helper()
+	for _, arg := range want {
+		if !slices.Contains(manager(deployment).Args, arg) {
+			t.Errorf("no %s in %q", arg, manager(deployment).Args)
+		}
+	}
+}
+
+func equal[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s = %v, want %v", what, got, want)
+	}
+}

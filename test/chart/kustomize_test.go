@@ -1,0 +1,48 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The chart with its default values and config/default are the same objects,
+// but for what Helm adds and for the Namespace, which Helm makes itself.
+func TestKustomizeIsTheSame(t *testing.T) {
+	out, err := tool("kustomize", "build", "config/default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kustomize := objects(t, out)
+	delete(kustomize, "Namespace "+namespace)
+	chart := render(t, "")
+
+	keys := slices.Sorted(maps.Keys(chart))
+	if diff := cmp.Diff(keys, slices.Sorted(maps.Keys(kustomize))); diff != "" {
+		t.Fatalf("objects (-chart +config/default):\n%s", diff)
+	}
+	for _, key := range keys {
+		if diff := cmp.Diff(withoutHelm(chart[key]), withoutHelm(kustomize[key])); diff != "" {
+			t.Errorf("%s (-chart +config/default):\n%s", key, diff)
+		}
+	}
+}
+
+// withoutHelm drops what only a chart has.
+func withoutHelm(object *unstructured.Unstructured) map[string]any {
+	labels := object.GetLabels()
+	for _, label := range []string{"helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version"} {
+		delete(labels, label)
+	}
+	object.SetLabels(labels)
+	annotations := object.GetAnnotations()
+	delete(annotations, "helm.sh/resource-policy")
+	object.SetAnnotations(annotations)
+	return object.Object
+}

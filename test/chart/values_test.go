@@ -1,0 +1,114 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// A value that no template reads would be accepted and do nothing.
+func TestEveryValueIsRead(t *testing.T) {
+	var templates strings.Builder
+	err := filepath.WalkDir(filepath.Join(root, chartDir, "templates"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		templates.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := map[string]bool{}
+	for _, match := range regexp.MustCompile(`\.Values\.([A-Za-z.]+)`).FindAllStringSubmatch(templates.String(), -1) {
+		read[match[1]] = true
+	}
+	var values map[string]any
+	load(t, "values.yaml", &values)
+	for _, path := range leaves("", values) {
+		// A template may read the value or hand on the group that it is in.
+		found := false
+		for group := path; !found && group != ""; group = group[:max(strings.LastIndex(group, "."), 0)] {
+			found = read[group]
+		}
+		if !found {
+			t.Errorf("no template reads %s", path)
+		}
+	}
+}
+
+// The schema allows what values.yaml lists and explains, no more.
+func TestTheSchemaListsTheValues(t *testing.T) {
+	type schema struct {
+		Properties           map[string]json.RawMessage
+		AdditionalProperties any
+	}
+	var walk func(prefix string, node json.RawMessage) []string
+	walk = func(prefix string, node json.RawMessage) []string {
+		var s schema
+		if err := json.Unmarshal(node, &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Properties == nil {
+			return []string{strings.TrimSuffix(prefix, ".")}
+		}
+		if s.AdditionalProperties != false {
+			t.Errorf("%q allows additional properties", prefix)
+		}
+		var paths []string
+		for name, property := range s.Properties {
+			paths = append(paths, walk(prefix+name+".", property)...)
+		}
+		return paths
+	}
+	var document json.RawMessage
+	load(t, "values.schema.json", &document)
+	var values map[string]any
+	load(t, "values.yaml", &values)
+
+	listed := leaves("", values)
+	for _, path := range walk("", document) {
+		known := path == "global" || slices.ContainsFunc(listed, func(value string) bool {
+			// An object may stand in values.yaml as a whole, such as affinity: {}.
+			return value == path || strings.HasPrefix(path, value+".") || strings.HasPrefix(value, path+".")
+		})
+		if !known {
+			t.Errorf("the schema allows %s, which values.yaml does not list", path)
+		}
+	}
+}
+
+func load(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, chartDir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// leaves lists the paths of all values that are not groups.
+func leaves(prefix string, values map[string]any) []string {
+	var paths []string
+	for name, value := range values {
+		if group, ok := value.(map[string]any); ok && len(group) > 0 {
+			paths = append(paths, leaves(prefix+name+".", group)...)
+		} else {
+			paths = append(paths, prefix+name)
+		}
+	}
+	return paths
+}
