@@ -1,0 +1,77 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package binaries
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestVersionIsTheModules(t *testing.T) {
+	content, err := os.ReadFile("../../kubernetes/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(content), "k8s.io/kubernetes "+kubernetesVersion) {
+		t.Errorf("kubernetes/go.mod does not require k8s.io/kubernetes %s, which the binaries claim to be", kubernetesVersion)
+	}
+}
+
+func TestLookup(t *testing.T) {
+	found, unknown := lookup([]string{"kube-apiserver", "etcd", "nonsense"})
+	var names []string
+	for _, b := range found {
+		names = append(names, b.Name)
+	}
+	if !slices.Equal(names, []string{"etcd", "kube-apiserver"}) || !slices.Equal(unknown, []string{"nonsense"}) {
+		t.Errorf("lookup = %v, %v", names, unknown)
+	}
+	if all, _ := lookup(nil); len(all) != len(Catalogue) {
+		t.Errorf("lookup of nothing = %d binaries, want all", len(all))
+	}
+}
+
+func TestStampChangesWithItsInputs(t *testing.T) {
+	root := t.TempDir()
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(root, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", "module m\n")
+	write("go.sum", "")
+	write("main.go", "package main\n")
+	stamp := func(b Binary, compiler string) string {
+		t.Helper()
+		s, err := b.stamp(root, compiler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	ours := Binary{Name: "x", Package: "."}
+	first := stamp(ours, "go1.26")
+	if stamp(ours, "go1.26") != first {
+		t.Error("the stamp of the same inputs differs")
+	}
+	if stamp(ours, "go1.27") == first {
+		t.Error("the stamp does not depend on the compiler")
+	}
+	if stamp(Binary{Name: "x", Package: ".", Flags: []string{"-X a=b"}}, "go1.26") == first {
+		t.Error("the stamp does not depend on the flags")
+	}
+	write("main.go", "package main // changed\n")
+	second := stamp(ours, "go1.26")
+	if second == first {
+		t.Error("the stamp does not depend on our source")
+	}
+	write("go.sum", "changed\n")
+	if stamp(ours, "go1.26") == second {
+		t.Error("the stamp does not depend on go.sum")
+	}
+}

@@ -1,0 +1,71 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package binaries builds the cluster's programs from Go modules, and only those whose module changed since.
+package binaries
+
+import "slices"
+
+// kubernetesVersion is the version in kubernetes/go.mod; the binaries report it as theirs.
+const kubernetesVersion = "v1.36.3"
+
+// Binary is a program and where it is built.
+type Binary struct {
+	Name string
+	// Module is the directory of the module, relative to the repository.
+	Module string
+	// Package is built; a path that starts with a dot is our own code.
+	Package string
+	// Flags go to the linker beside those that every binary gets.
+	Flags []string
+}
+
+// Catalogue are all programs in the order in which they are built: what envtest needs comes first.
+var Catalogue = []Binary{
+	kubernetes("etcd", "go.etcd.io/etcd/server/v3"),
+	kubernetes("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+	kubernetes("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+	kubernetes("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+	kubernetes("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+	kubernetes("kubelet", "k8s.io/kubernetes/cmd/kubelet"),
+	kubernetes("kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"),
+	{Name: "coredns", Module: "hack/cluster/coredns", Package: "."},
+	{Name: "pause", Module: "hack/cluster", Package: "./pause"},
+}
+
+// Names are the names in the catalogue.
+func Names() []string {
+	var names []string
+	for _, b := range Catalogue {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+// lookup returns the binaries of the given names in the order of the catalogue; no names mean all.
+func lookup(names []string) (found []Binary, unknown []string) {
+	for _, name := range names {
+		if !slices.Contains(Names(), name) {
+			unknown = append(unknown, name)
+		}
+	}
+	for _, b := range Catalogue {
+		if len(names) == 0 || slices.Contains(names, b.Name) {
+			found = append(found, b)
+		}
+	}
+	return found, unknown
+}
+
+func kubernetes(name, pkg string) Binary {
+	const version = "k8s.io/component-base/version."
+	return Binary{Name: name, Module: "hack/cluster/kubernetes", Package: pkg, Flags: []string{
+		"-X " + version + "gitVersion=" + kubernetesVersion,
+		"-X " + version + "gitMajor=1",
+		"-X " + version + "gitMinor=36",
+		"-X " + version + "gitTreeState=clean",
+		// Neither is known of a module, and both must parse.
+		"-X " + version + "gitCommit=0000000000000000000000000000000000000000",
+		"-X " + version + "buildDate=2026-01-01T00:00:00Z",
+	}}
+}

@@ -1,0 +1,73 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster brings the one-node cluster up and down again. Every step can be repeated: what is already as it should
+// be is left alone, and what is recorded can be undone by a later process.
+package cluster
+
+import (
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/binaries"
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/component"
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/containerd"
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/network"
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/progress"
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
+)
+
+// Config is what a cluster is made from.
+type Config struct {
+	State    state.Dir
+	Network  network.Plan
+	Audit    bool
+	Builder  binaries.Builder
+	Reporter *progress.Reporter
+}
+
+// Cluster is the one-node cluster of a state directory.
+type Cluster struct {
+	config     Config
+	containerd containerd.Client
+}
+
+// New returns the cluster of a state directory, whether it runs or not.
+func New(config Config) *Cluster {
+	return &Cluster{config: config, containerd: containerd.Client{Socket: config.State.ContainerdSocket()}}
+}
+
+// lock waits for the right to change the cluster.
+func (c *Cluster) lock() (*state.Lock, error) {
+	return state.Acquire(c.config.State, func() {
+		c.config.Reporter.Sayf("waiting for another process that brings the cluster up or down")
+	})
+}
+
+// settings gathers what the configuration of the components depends on.
+func (c *Cluster) settings() (component.Settings, error) {
+	containerdPath, err := packages.Program("containerd")
+	if err != nil {
+		return component.Settings{}, err
+	}
+	pluginDir, err := packages.PluginDir()
+	if err != nil {
+		return component.Settings{}, err
+	}
+	nameServers, err := network.NameServers()
+	if err != nil {
+		return component.Settings{}, err
+	}
+	snapshotter, err := snapshotter(c.config.State)
+	if err != nil {
+		return component.Settings{}, err
+	}
+	return component.Settings{
+		State:          c.config.State,
+		Binaries:       c.config.Builder.Out,
+		Network:        c.config.Network,
+		ContainerdPath: containerdPath,
+		PluginDir:      pluginDir,
+		NameServers:    nameServers,
+		Audit:          c.config.Audit,
+		Snapshotter:    snapshotter,
+	}, nil
+}

@@ -1,0 +1,96 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package component renders the configuration of every part of the cluster: arguments and files, from settings alone. It
+// starts nothing and reads nothing of the machine.
+package component
+
+import (
+	"path/filepath"
+
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/network"
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
+)
+
+// Names of the components, as they stand in the record, in log files and on the command line.
+const (
+	Etcd              = "etcd"
+	APIServer         = "kube-apiserver"
+	ControllerManager = "kube-controller-manager"
+	Scheduler         = "kube-scheduler"
+	Containerd        = "containerd"
+	Kubelet           = "kubelet"
+	KubeProxy         = "kube-proxy"
+)
+
+// Names are all components in the order in which they are started.
+var Names = []string{Etcd, APIServer, ControllerManager, Scheduler, Containerd, Kubelet, KubeProxy}
+
+const (
+	// NodeName is the name of the only node.
+	NodeName = "a2a-operator"
+	// Domain is the DNS domain of the cluster.
+	Domain = "cluster.local"
+	// PauseImage holds the namespaces of every pod.
+	PauseImage = "docker.io/a2a-operator/pause:dev"
+	// CoreDNSImage is the cluster's DNS.
+	CoreDNSImage = "docker.io/a2a-operator/coredns:dev"
+
+	apiPort     = "6443"
+	etcdPort    = "23790"
+	etcdPeer    = "23800"
+	healthzPort = "10248"
+)
+
+// Settings are what the configuration depends on.
+type Settings struct {
+	State state.Dir
+	// Binaries is the directory of the Kubernetes binaries.
+	Binaries string
+	Network  network.Plan
+	// ContainerdPath is the node's containerd.
+	ContainerdPath string
+	// PluginDir holds the CNI plugins.
+	PluginDir string
+	// NameServers resolve names outside the cluster; without any they do not resolve.
+	NameServers []string
+	// Audit makes the API server log every request.
+	Audit bool
+	// Snapshotter is how containerd stacks the layers of images.
+	Snapshotter string
+}
+
+// Server is the URL of the API server.
+func (s Settings) Server() string {
+	return "https://" + s.Network.NodeIP() + ":" + apiPort
+}
+
+// EtcdServer is the URL of etcd.
+func (s Settings) EtcdServer() string {
+	return "https://127.0.0.1:" + etcdPort
+}
+
+// KubeletHealth is the URL of the kubelet's health.
+func (s Settings) KubeletHealth() string {
+	return "http://" + s.Network.NodeIP() + ":" + healthzPort + "/healthz"
+}
+
+// Component is one daemon, ready to be started.
+type Component struct {
+	Name   string
+	Binary string
+	Args   []string
+	// Files are written before it starts; it is restarted when one of them changes.
+	Files map[string][]byte
+	// Reads are further files that it reads only when it starts.
+	Reads []string
+}
+
+func (s Settings) binary(name string) string {
+	return filepath.Join(s.Binaries, name)
+}
+
+// certificate returns the paths of a certificate and its key.
+func (s Settings) certificate(name string) (crt, key string) {
+	return s.State.PKI(name + ".crt"), s.State.PKI(name + ".key")
+}

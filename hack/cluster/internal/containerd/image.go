@@ -1,0 +1,39 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package containerd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// ImageDigest returns the digest of the image that a full name stands for, or nothing when there is none.
+func (c Client) ImageDigest(ctx context.Context, reference string) (string, error) {
+	table, err := c.run(ctx, "images", "list", "name=="+reference)
+	if err != nil {
+		return "", err
+	}
+	return digestOf(table, reference)
+}
+
+// Import loads an image archive.
+func (c Client) Import(ctx context.Context, archive string) error {
+	_, err := c.run(ctx, "images", "import", archive)
+	return err
+}
+
+// digestOf finds an image in the table of ctr: name, media type, digest, and more.
+func digestOf(table, reference string) (string, error) {
+	for _, fields := range rows(table) {
+		if fields[0] != reference {
+			continue
+		}
+		if len(fields) < 3 || !strings.HasPrefix(fields[2], "sha256:") {
+			return "", fmt.Errorf("read images of ctr: no digest in %q", strings.Join(fields, " "))
+		}
+		return fields[2], nil
+	}
+	return "", nil
+}

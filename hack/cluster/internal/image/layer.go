@@ -1,0 +1,86 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package image writes container images of static programs without a container engine or a registry: the same inputs
+// give the same bytes, and therefore the same digest, everywhere.
+package image
+
+import (
+	"archive/tar"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// certificatesPath is where Go programs look for the certificate authorities that they trust.
+const certificatesPath = "/etc/ssl/certs/ca-certificates.crt"
+
+// epoch stands for every time in an image: a real one would change the digest with each build.
+var epoch = time.Unix(0, 0).UTC()
+
+// file is a regular file of a layer.
+type file struct {
+	// path is absolute inside the image.
+	path string
+	// source is read from this machine.
+	source string
+	mode   fs.FileMode
+}
+
+// writeLayer writes files and their parent directories as a tar archive, sorted, owned by root and without times.
+func writeLayer(out io.Writer, files []file) error {
+	archive := tar.NewWriter(out)
+	for _, directory := range parents(files) {
+		header := &tar.Header{Typeflag: tar.TypeDir, Name: strings.TrimPrefix(directory, "/") + "/", Mode: 0o755, ModTime: epoch, Format: tar.FormatPAX}
+		if err := archive.WriteHeader(header); err != nil {
+			return fmt.Errorf("write directory %s: %w", directory, err)
+		}
+	}
+	sorted := slices.SortedFunc(slices.Values(files), func(a, b file) int { return strings.Compare(a.path, b.path) })
+	for _, f := range sorted {
+		if err := writeFile(archive, f); err != nil {
+			return err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return fmt.Errorf("finish layer: %w", err)
+	}
+	return nil
+}
+
+func writeFile(archive *tar.Writer, f file) error {
+	source, err := os.Open(f.source)
+	if err != nil {
+		return fmt.Errorf("open source of %s: %w", f.path, err)
+	}
+	defer func() { _ = source.Close() }()
+	info, err := source.Stat()
+	if err != nil {
+		return fmt.Errorf("inspect source of %s: %w", f.path, err)
+	}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: strings.TrimPrefix(f.path, "/"), Mode: int64(f.mode.Perm()), Size: info.Size(), ModTime: epoch, Format: tar.FormatPAX}
+	if err := archive.WriteHeader(header); err != nil {
+		return fmt.Errorf("write header of %s: %w", f.path, err)
+	}
+	if _, err := io.Copy(archive, source); err != nil {
+		return fmt.Errorf("write content of %s: %w", f.path, err)
+	}
+	return nil
+}
+
+// parents returns the directories above the files, each after its own parent.
+func parents(files []file) []string {
+	var directories []string
+	for _, f := range files {
+		for directory := path.Dir(f.path); directory != "/"; directory = path.Dir(directory) {
+			directories = append(directories, directory)
+		}
+	}
+	slices.Sort(directories)
+	return slices.Compact(directories)
+}

@@ -1,0 +1,97 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
+)
+
+// EnsureBridge makes the bridge with the node's address on it.
+func EnsureBridge(ctx context.Context, plan Plan) error {
+	bridge, err := net.InterfaceByName(Bridge)
+	if err != nil {
+		if err := ip(ctx, "link", "add", Bridge, "type", "bridge"); err != nil {
+			return err
+		}
+		bridge, err = net.InterfaceByName(Bridge)
+		if err != nil {
+			return fmt.Errorf("find bridge %s: %w", Bridge, err)
+		}
+	}
+	addresses, err := bridge.Addrs()
+	if err != nil {
+		return fmt.Errorf("list addresses of %s: %w", Bridge, err)
+	}
+	wanted := plan.NodePrefix()
+	if !slices.ContainsFunc(addresses, func(a net.Addr) bool { return a.String() == wanted }) {
+		if err := ip(ctx, "address", "add", wanted, "dev", Bridge); err != nil {
+			return err
+		}
+	}
+	return ip(ctx, "link", "set", Bridge, "up")
+}
+
+// HasBridge says whether an interface of the bridge's name exists.
+func HasBridge() bool {
+	_, err := net.InterfaceByName(Bridge)
+	return err == nil
+}
+
+// RemoveBridge removes the bridge and the pods' interfaces on it.
+func RemoveBridge(ctx context.Context) error {
+	if !HasBridge() {
+		return nil
+	}
+	ports, err := os.ReadDir(filepath.Join("/sys/class/net", Bridge, "brif"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("list interfaces of %s: %w", Bridge, err)
+	}
+	for _, port := range ports {
+		// The kernel removes a pod's interface together with the pod's network namespace, perhaps just now.
+		if err := ip(ctx, "link", "delete", port.Name()); err != nil && interfaceExists(port.Name()) {
+			return err
+		}
+	}
+	return ip(ctx, "link", "delete", Bridge)
+}
+
+func interfaceExists(name string) bool {
+	_, err := net.InterfaceByName(name)
+	return err == nil
+}
+
+func ip(ctx context.Context, arguments ...string) error {
+	return run(ctx, "", "ip", arguments...)
+}
+
+// run runs a program of the system with an input and puts what it printed into the error.
+func run(ctx context.Context, input, program string, arguments ...string) error {
+	_, err := output(ctx, input, program, arguments...)
+	return err
+}
+
+func output(ctx context.Context, input, program string, arguments ...string) (string, error) {
+	path, err := packages.Program(program)
+	if err != nil {
+		return "", err
+	}
+	command := exec.CommandContext(ctx, path, arguments...)
+	command.Stdin = strings.NewReader(input)
+	var printed, complaint strings.Builder
+	command.Stdout, command.Stderr = &printed, &complaint
+	if err := command.Run(); err != nil {
+		return "", fmt.Errorf("run %s %s: %w: %s", program, strings.Join(arguments, " "), err, strings.TrimSpace(complaint.String()))
+	}
+	return printed.String(), nil
+}

@@ -1,0 +1,133 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
+)
+
+// chainPrefix begins the names of our own chains.
+const chainPrefix = "A2A-CLUSTER"
+
+// kubernetesPrefix begins the names of the chains that the kubelet and kube-proxy make.
+const kubernetesPrefix = "KUBE-"
+
+// tables are those that the kubelet, kube-proxy and we write to.
+var tables = []string{"mangle", "nat", "filter"}
+
+// EnsureRules lets pods reach the machine, each other and, where there is a way, the outside. A second call changes
+// nothing.
+func EnsureRules(ctx context.Context, plan Plan) error {
+	for _, table := range []string{"nat", "filter"} {
+		saved, err := output(ctx, "", "iptables-save", "-t", table)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(saved, chainPrefix) {
+			continue
+		}
+		if err := run(ctx, rules(table, plan), "iptables-restore", "--wait", "--noflush"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rules returns the input of iptables-restore that adds our chains to a table.
+func rules(table string, plan Plan) string {
+	if table == "nat" {
+		return strings.Join([]string{
+			"*nat",
+			":" + chainPrefix + " - [0:0]",
+			fmt.Sprintf("-A %s -s %s ! -o %s -j MASQUERADE", chainPrefix, plan.Pods, Bridge),
+			"-A POSTROUTING -j " + chainPrefix,
+			"COMMIT", "",
+		}, "\n")
+	}
+	// At the head of the chains, because a machine with a firewall rejects what no rule has accepted.
+	return strings.Join([]string{
+		"*filter",
+		":" + chainPrefix + " - [0:0]",
+		fmt.Sprintf("-A %s -i %s -j ACCEPT", chainPrefix, Bridge),
+		fmt.Sprintf("-A %s -o %s -j ACCEPT", chainPrefix, Bridge),
+		"-I INPUT 1 -j " + chainPrefix,
+		"-I FORWARD 1 -j " + chainPrefix,
+		"COMMIT", "",
+	}, "\n")
+}
+
+// RemoveRules removes our chains and those of the kubelet and kube-proxy, for both address families.
+func RemoveRules(ctx context.Context) error {
+	for _, family := range []string{"iptables", "ip6tables"} {
+		if _, err := packages.Program(family + "-save"); err != nil {
+			continue
+		}
+		if family == "ip6tables" && !hasIPv6() {
+			continue
+		}
+		for _, table := range tables {
+			saved, err := output(ctx, "", family+"-save", "-t", table)
+			if err != nil {
+				return err
+			}
+			input := removal(table, saved)
+			if input == "" {
+				continue
+			}
+			if err := run(ctx, input, family+"-restore", "--wait", "--noflush"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// removal turns the saved rules of a table into the input of iptables-restore that removes the cluster's chains and every
+// jump to them, and touches nothing else. It returns nothing when there is nothing to remove.
+func removal(table, saved string) string {
+	var jumps, flushes, deletions []string
+	for line := range strings.Lines(saved) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, ":"):
+			chain, _, _ := strings.Cut(line[1:], " ")
+			if isOurs(chain) {
+				// Declaring a chain empties it, so that no chain is in use by another when they are deleted.
+				flushes = append(flushes, ":"+chain+" - [0:0]")
+				deletions = append(deletions, "-X "+chain)
+			}
+		case strings.HasPrefix(line, "-A "):
+			chain, _, _ := strings.Cut(line[3:], " ")
+			if !isOurs(chain) && isOurs(target(line)) {
+				jumps = append(jumps, "-D"+line[2:])
+			}
+		}
+	}
+	if len(deletions) == 0 {
+		return ""
+	}
+	lines := append([]string{"*" + table}, flushes...)
+	lines = append(lines, jumps...)
+	lines = append(lines, deletions...)
+	return strings.Join(append(lines, "COMMIT", ""), "\n")
+}
+
+// target returns the chain that a rule jumps to.
+func target(rule string) string {
+	fields := strings.Fields(rule)
+	for i, field := range fields[:len(fields)-1] {
+		if field == "-j" || field == "-g" {
+			return fields[i+1]
+		}
+	}
+	return ""
+}
+
+func isOurs(chain string) bool {
+	return strings.HasPrefix(chain, chainPrefix) || strings.HasPrefix(chain, kubernetesPrefix)
+}

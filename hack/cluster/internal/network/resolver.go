@@ -1,0 +1,47 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+)
+
+// resolverFiles are read in order; systemd keeps the real name servers beside the file that names its own stub.
+var resolverFiles = []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"}
+
+// NameServers returns the machine's name servers that a pod can use. Those on loopback mean the pod itself there, so
+// that a machine with no other has none to offer.
+func NameServers() ([]string, error) {
+	for _, path := range resolverFiles {
+		content, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read name servers: %w", err)
+		}
+		if servers := usableServers(string(content)); len(servers) > 0 {
+			return servers, nil
+		}
+	}
+	return nil, nil
+}
+
+func usableServers(content string) []string {
+	var servers []string
+	for line := range strings.Lines(content) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != "nameserver" {
+			continue
+		}
+		address, err := netip.ParseAddr(fields[1])
+		if err == nil && address.Is4() && !address.IsLoopback() {
+			servers = append(servers, address.String())
+		}
+	}
+	return servers
+}

@@ -1,0 +1,92 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// required are the kernel settings without which Services do not answer.
+var required = map[string]string{
+	"net.ipv4.ip_forward": "1",
+	// Answers between two pods on the bridge must pass iptables too, or a Service's address is not translated back.
+	"net.bridge.bridge-nf-call-iptables": "1",
+}
+
+// watched are further settings that the kubelet and kube-proxy change by themselves.
+var watched = []string{
+	"vm.overcommit_memory",
+	"vm.panic_on_oom",
+	"kernel.panic",
+	"kernel.panic_on_oops",
+	"kernel.keys.root_maxkeys",
+	"kernel.keys.root_maxbytes",
+	"net.ipv4.conf.all.route_localnet",
+	"net.ipv4.vs.conntrack",
+	"net.netfilter.nf_conntrack_max",
+	"net.netfilter.nf_conntrack_tcp_be_liberal",
+	"net.netfilter.nf_conntrack_tcp_timeout_established",
+	"net.netfilter.nf_conntrack_tcp_timeout_close_wait",
+	"net.netfilter.nf_conntrack_udp_timeout",
+	"net.netfilter.nf_conntrack_udp_timeout_stream",
+}
+
+// Settings returns the present values of all settings that the cluster may change. Those that this kernel does not have
+// are left out.
+func Settings() (map[string]string, error) {
+	values := map[string]string{}
+	names := watched
+	for name := range required {
+		names = append(names, name)
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(settingPath(name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read setting %s: %w", name, err)
+		}
+		values[name] = strings.TrimSpace(string(content))
+	}
+	return values, nil
+}
+
+// ApplySettings sets what Services need.
+func ApplySettings() error {
+	return write(required)
+}
+
+// RestoreSettings puts values back.
+func RestoreSettings(values map[string]string) error {
+	return write(values)
+}
+
+func write(values map[string]string) error {
+	var problems []error
+	for name, value := range values {
+		current, err := os.ReadFile(settingPath(name))
+		if err == nil && strings.TrimSpace(string(current)) == value {
+			continue
+		}
+		if err := os.WriteFile(settingPath(name), []byte(value), 0o644); err != nil {
+			problems = append(problems, fmt.Errorf("write setting %s=%s: %w", name, value, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func settingPath(name string) string {
+	return filepath.Join("/proc/sys", strings.ReplaceAll(name, ".", "/"))
+}
+
+func hasIPv6() bool {
+	_, err := os.Stat("/proc/net/if_inet6")
+	return err == nil
+}

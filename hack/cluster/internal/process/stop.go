@@ -1,0 +1,70 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// pollInterval is how often a stopping process is looked at.
+const pollInterval = 20 * time.Millisecond
+
+// killWait is how long a killed process may take to go, which is long only while it hangs in the kernel.
+const killWait = 10 * time.Second
+
+// Stop asks the process to end, kills it after the grace period, and returns when it is gone. A process that already
+// ended is no error.
+func (i Identity) Stop(ctx context.Context, grace time.Duration) error {
+	if !i.Alive() {
+		return nil
+	}
+	if grace > 0 {
+		if err := i.Signal(syscall.SIGTERM); err != nil {
+			return err
+		}
+		if i.awaitEnd(ctx, grace) {
+			return nil
+		}
+	}
+	if err := i.Signal(syscall.SIGKILL); err != nil {
+		return err
+	}
+	if !i.awaitEnd(ctx, killWait) {
+		return fmt.Errorf("stop process %d: still running %s after SIGKILL", i.PID, killWait)
+	}
+	return nil
+}
+
+// Signal sends a signal to exactly this process, and to none that took over its id.
+func (i Identity) Signal(signal syscall.Signal) error {
+	// The handle refers to the process and not to its number: when it is ours after it was opened, it stays ours.
+	handle, err := os.FindProcess(i.PID)
+	if err != nil {
+		return fmt.Errorf("find process %d: %w", i.PID, err)
+	}
+	defer func() { _ = handle.Release() }()
+	if !i.Alive() {
+		return nil
+	}
+	if err := handle.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal process %d: %w", i.PID, err)
+	}
+	return nil
+}
+
+func (i Identity) awaitEnd(ctx context.Context, limit time.Duration) bool {
+	deadline := time.Now().Add(limit)
+	for i.Alive() {
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			return false
+		}
+		time.Sleep(pollInterval)
+	}
+	return true
+}

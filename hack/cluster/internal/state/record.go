@@ -1,0 +1,107 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/process"
+)
+
+// recordFile is where the record lies in the state directory.
+const recordFile = "record.json"
+
+// Process is one daemon that the cluster started.
+type Process struct {
+	process.Identity
+	// Fingerprint stands for the binary, the arguments and the files that it was started with.
+	Fingerprint string `json:"fingerprint"`
+}
+
+// Record is what a cluster has started and changed on this machine, so that it can be undone later by another process.
+type Record struct {
+	// Boot is the machine's boot that the run directory belongs to.
+	Boot string `json:"boot,omitempty"`
+	// Processes are the daemons by component name.
+	Processes map[string]Process `json:"processes,omitempty"`
+	// Sysctls are the values found before the first change, by name.
+	Sysctls map[string]string `json:"sysctls,omitempty"`
+	// Absent are paths outside the state directory that did not exist before the cluster and that its parts create.
+	Absent []string `json:"absent,omitempty"`
+	// Bridge is the network interface that the cluster made.
+	Bridge string `json:"bridge,omitempty"`
+	// Pods and Services are the address ranges.
+	Pods     string `json:"pods,omitempty"`
+	Services string `json:"services,omitempty"`
+	// DNS is the digest of the DNS objects that were applied last.
+	DNS string `json:"dns,omitempty"`
+}
+
+// Ledger is the record on disk. Its methods may be called from several goroutines.
+type Ledger struct {
+	path string
+
+	mu     sync.Mutex
+	record Record
+}
+
+// OpenLedger reads the record of a state directory; a missing file is an empty record.
+func OpenLedger(dir Dir) (*Ledger, error) {
+	ledger := &Ledger{path: dir.Path(recordFile)}
+	content, err := os.ReadFile(ledger.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ledger, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read record: %w", err)
+	}
+	if err := json.Unmarshal(content, &ledger.record); err != nil {
+		return nil, fmt.Errorf("parse record %s: %w", ledger.path, err)
+	}
+	return ledger, nil
+}
+
+// Record returns a copy of what is recorded.
+func (l *Ledger) Record() Record {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.record.clone()
+}
+
+// Update changes the record and writes it before it returns: what is not on disk would be lost with this process.
+func (l *Ledger) Update(change func(*Record)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := l.record.clone()
+	change(&next)
+	content, err := json.MarshalIndent(next, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode record: %w", err)
+	}
+	if err := WriteFile(l.path, content, 0o600); err != nil {
+		return err
+	}
+	l.record = next
+	return nil
+}
+
+func (r Record) clone() Record {
+	r.Processes = maps.Clone(r.Processes)
+	if r.Processes == nil {
+		r.Processes = map[string]Process{}
+	}
+	r.Sysctls = maps.Clone(r.Sysctls)
+	if r.Sysctls == nil {
+		r.Sysctls = map[string]string{}
+	}
+	r.Absent = slices.Clone(r.Absent)
+	return r
+}

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Usage: hack/demo/install.sh up|down local|current
+# Installs the chart for the demo, or removes what the demo made. `make demo` sets the variables below.
+#
+# "current" is somebody's cluster: nothing is changed there that the demo did not make. What it made carries the label
+# a2a-operator.dev/made-by=demo; a2a-operator without that label belongs to somebody else, and is left alone.
+set -euo pipefail
+
+action=$1
+cluster=$2
+release=a2a-operator
+namespace=${OPERATOR_NAMESPACE:-a2a-system}
+agents=${DEMO_NAMESPACE:-a2a-demo}
+label=a2a-operator.dev/made-by
+crds=(agents.a2a-operator.dev agentskills.a2a-operator.dev)
+
+die() {
+	printf 'demo: %s\n' "$*" >&2
+	exit 1
+}
+
+made_by_demo() {
+	[[ $(kubectl get namespace "$1" --ignore-not-found -o "jsonpath={.metadata.labels['a2a-operator\.dev/made-by']}") == demo ]]
+}
+
+exists() {
+	[[ -n $(kubectl get "$@" --ignore-not-found -o name) ]]
+}
+
+# refuse_foreign stops before anything of somebody else is touched.
+refuse_foreign() {
+	local what
+	for what in "$namespace" "$agents"; do
+		if exists namespace "$what" && ! made_by_demo "$what"; then
+			die "namespace $what exists and was not made by the demo: choose others with OPERATOR_NAMESPACE and DEMO_NAMESPACE"
+		fi
+	done
+	if ! exists namespace "$namespace" && exists crd "${crds[@]}"; then
+		die "this cluster has a2a-operator already; apply config/samples to it, the demo would change what is installed"
+	fi
+}
+
+up() {
+	if [[ $cluster == current ]]; then
+		printf 'using the cluster of the kubectl context %s\n' "$(kubectl config current-context)"
+		refuse_foreign
+	fi
+	if [[ $(kubectl get namespace "$namespace" --ignore-not-found -o 'jsonpath={.status.phase}') == Terminating ]]; then
+		printf 'waiting until the former namespace %s is gone\n' "$namespace"
+		kubectl wait --for=delete "namespace/$namespace" --timeout=2m >/dev/null
+	fi
+	kubectl create namespace "$namespace" --dry-run=client -o yaml | kubectl apply --server-side -f - >/dev/null
+	kubectl label namespace "$namespace" "$label=demo" --overwrite >/dev/null
+	printf 'installing charts/a2a-operator into %s, and waiting for the manager (%s)\n' "$namespace" "${MANAGER_IMAGE:-the image of the chart}"
+	local values=(--set "replicas=1")
+	if [[ -n ${MANAGER_IMAGE:-} ]]; then
+		values+=(--set "image.repository=${MANAGER_IMAGE%:*}" --set "image.tag=${MANAGER_IMAGE##*:}")
+		values+=(--set "sidecar.image.repository=${SIDECAR_IMAGE%:*}" --set "sidecar.image.tag=${SIDECAR_IMAGE##*:}")
+	fi
+	if ! "$HELM" upgrade --install "$release" charts/a2a-operator --namespace "$namespace" \
+		--wait --timeout 5m "${values[@]}" >/dev/null; then
+		kubectl -n "$namespace" get pods,events >&2
+		die "the chart could not be installed, see above"
+	fi
+	kubectl -n "$namespace" get pods
+}
+
+down() {
+	refuse_foreign
+	local foreign
+	if exists crd "${crds[0]}"; then
+		foreign=$(kubectl get agents.a2a-operator.dev -A -o 'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name}{"\n"}{end}' | grep -v "^$agents/" || true)
+		[[ -z $foreign ]] || die "these Agents are not the demo's and would be deleted too; remove them first: $foreign"
+	fi
+	printf 'removing namespace %s\n' "$agents"
+	kubectl delete namespace "$agents" --ignore-not-found
+	if exists namespace "$namespace"; then
+		printf 'removing release %s, its CRDs and namespace %s\n' "$release" "$namespace"
+		"$HELM" uninstall "$release" --namespace "$namespace" --ignore-not-found --wait --timeout 2m
+		kubectl delete crd "${crds[@]}" --ignore-not-found
+		kubectl delete namespace "$namespace" --ignore-not-found
+	fi
+}
+
+case $action/$cluster in
+up/local | up/current) up ;;
+down/current) down ;;
+*) die "unknown arguments: $*" ;;
+esac

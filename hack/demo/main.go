@@ -1,0 +1,198 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command demo walks through the product on a cluster where the chart is
+// installed. It does what a user would do: kubectl, HTTP, tokens. `make demo`
+// prepares the cluster and runs it; it can be run again at any time.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	d := &demo{}
+	flag.StringVar(&d.namespace, "namespace", "default", "The `namespace` of the agents. It is made if it is missing.")
+	flag.StringVar(&d.operator, "operator-namespace", "a2a-system", "The `namespace` of the operator.")
+	flag.StringVar(&d.samples, "samples", "config/samples", "The `folder` of the manifests.")
+	flag.StringVar(&d.images, "images", "a2a-operator/sample-{name}:dev", "The `pattern` of the agents' images.")
+	flag.StringVar(&d.sidecar, "sidecar-image", "", "The `image` of the sidecar, if the demo is to wait for it.")
+	flag.StringVar(&d.undo, "undo", "make demo-down", "The `command` that removes everything, for the last words.")
+	kubectlDir := flag.String("kubectl-dir", "", "The `folder` of kubectl, if it is not one of PATH.")
+	flag.Parse()
+	if *kubectlDir != "" {
+		d.path = " PATH=" + *kubectlDir + ":$PATH"
+	}
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := d.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "\ndemo:", err)
+		os.Exit(1)
+	}
+}
+
+type demo struct {
+	namespace, operator, samples, images, sidecar, undo, path string
+}
+
+func (d *demo) run(ctx context.Context) error {
+	begin := time.Now()
+	steps := []struct {
+		title string
+		do    func(context.Context) error
+	}{
+		{"Two agents and two skills that both share", d.apply},
+		{"Until the agents are ready", d.wait},
+		{"The card of echo, at both well-known paths", d.card},
+		{"A call without a token is refused", d.refused},
+		{"An answer arrives chunk by chunk", d.stream},
+		{"The registry finds agents by skill", d.search},
+		{"An agent asks back, then finds echo in the registry and calls it", d.research},
+	}
+	for i, step := range steps {
+		fmt.Printf("\n\033[1m%d. %s\033[0m\n\n", i+1, step.title)
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	fmt.Printf("\nAll of this took %.0f s.\n", time.Since(begin).Seconds())
+	d.farewell()
+	return nil
+}
+
+// apply makes the namespace and the samples in it.
+func (d *demo) apply(ctx context.Context) error {
+	if err := d.makeNamespace(ctx); err != nil {
+		return err
+	}
+	manifests, err := kubectl(ctx, "", "kustomize", d.samples)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"echo", "researcher"} {
+		manifests = strings.ReplaceAll(manifests, "a2a-operator/sample-"+name+":dev", strings.ReplaceAll(d.images, "{name}", name))
+	}
+	show("kubectl" + inNamespace(d.namespace) + " apply --server-side -k " + d.samples)
+	// --force-conflicts takes back what a visitor has edited since the last time.
+	out, err := kubectl(ctx, manifests, "-n", d.namespace, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	indent(out)
+	return err
+}
+
+func (d *demo) makeNamespace(ctx context.Context) error {
+	if d.namespace == standard {
+		return nil
+	}
+	manifest := "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: " + d.namespace +
+		"\n  labels:\n    pod-security.kubernetes.io/enforce: restricted\n    a2a-operator.dev/made-by: demo\n"
+	_, err := kubectl(ctx, manifest, "apply", "--server-side", "-f", "-")
+	return err
+}
+
+// standard is the namespace that kubectl uses when it is told none.
+const standard = "default"
+
+// inNamespace is what a reader has to add to kubectl.
+func inNamespace(namespace string) string {
+	if namespace == standard {
+		return ""
+	}
+	return " -n " + namespace
+}
+
+// readyTimeout bounds the wait for both agents, images included.
+const readyTimeout = 3 * time.Minute
+
+// wait shows the agents whenever they change, until all are ready.
+func (d *demo) wait(ctx context.Context) error {
+	begin := time.Now()
+	wait, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	show("kubectl" + inNamespace(d.namespace) + " get agents --watch")
+	var last []string
+	for {
+		table, err := kubectl(wait, "", "-n", d.namespace, "get", "agents.a2a-operator.dev", "echo", "researcher")
+		if err != nil && wait.Err() == nil {
+			return err
+		}
+		states, ready := states(table)
+		if len(states) > 0 && !slices.Equal(states, last) {
+			fmt.Printf("  after %.1f s\n", time.Since(begin).Seconds())
+			indent(table)
+			last = states
+		}
+		if ready && d.current(wait) {
+			return nil
+		}
+		select {
+		case <-wait.Done():
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			why, _ := kubectl(ctx, "", "-n", d.namespace, "describe", "agents.a2a-operator.dev", "echo", "researcher")
+			indent(why)
+			return fmt.Errorf("the agents are not ready after %s", readyTimeout)
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
+
+// current tells whether both agents run behind the sidecar that was built for
+// this demo: Agents that an earlier demo has left are about to be rolled.
+func (d *demo) current(ctx context.Context) bool {
+	for _, name := range []string{"echo", "researcher"} {
+		images, err := kubectl(ctx, "", "-n", d.namespace, "get", "deployment", name, "-o=jsonpath={.spec.template.spec.initContainers[*].image}")
+		if err != nil || !strings.Contains(images, d.sidecar) {
+			return false
+		}
+		rollout, err := kubectl(ctx, "", "-n", d.namespace, "rollout", "status", "--watch=false", "deployment", name)
+		if err != nil || !strings.Contains(rollout, "successfully") {
+			return false
+		}
+	}
+	return true
+}
+
+// states reads name, Ready and reason of the two agents from kubectl's table,
+// and tells whether both are ready.
+func states(table string) (states []string, ready bool) {
+	count := 0
+	for line := range strings.Lines(table) {
+		columns := strings.Fields(line)
+		if len(columns) < 3 || columns[0] != "echo" && columns[0] != "researcher" {
+			continue
+		}
+		states = append(states, strings.Join(columns[:3], " "))
+		if columns[1] == "True" {
+			count++
+		}
+	}
+	return states, count == 2
+}
+
+func (d *demo) farewell() {
+	fmt.Print("\n\033[1mThree commands to try next\033[0m\n\n")
+	if path := os.Getenv("KUBECONFIG"); path != "" {
+		fmt.Printf("    export KUBECONFIG=%s%s\n\n", path, d.path)
+	}
+	fmt.Printf("    kubectl%s get a2a -o wide\n", inNamespace(d.namespace))
+	fmt.Printf("    kubectl%s edit agentskill quote    # both cards change, and no pod restarts\n", inNamespace(d.namespace))
+	fmt.Printf("    %s    # removes everything\n", d.undo)
+}
+
+// show prints a command that a reader could type.
+func show(command string) { fmt.Printf("  $ %s\n", command) }
+
+func indent(text string) {
+	for line := range strings.Lines(text) {
+		fmt.Print("    ", strings.TrimSuffix(line, "\n"), "\n")
+	}
+}

@@ -1,0 +1,175 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// card fetches echo's card, which everybody may read.
+func (d *demo) card(ctx context.Context) error {
+	url, stop, err := forward(ctx, d.namespace, "echo")
+	if err != nil {
+		return err
+	}
+	defer stop()
+	var cards [][]byte
+	for _, path := range []string{"/.well-known/agent.json", "/.well-known/agent-card.json"} {
+		status, body, err := fetch(ctx, url+path, "")
+		if err != nil {
+			return err
+		}
+		if status != http.StatusOK {
+			return fmt.Errorf("GET %s: %d %s", path, status, body)
+		}
+		fmt.Printf("  GET %-29s 200, %d bytes\n", path, len(body))
+		cards = append(cards, body)
+	}
+	if !bytes.Equal(cards[0], cards[1]) {
+		return errors.New("the two cards differ")
+	}
+	var card map[string]any
+	if err := json.Unmarshal(cards[0], &card); err != nil {
+		return fmt.Errorf("read card: %w", err)
+	}
+	short := map[string]any{}
+	for _, member := range []string{"name", "protocolVersion", "url", "supportedInterfaces", "capabilities"} {
+		short[member] = card[member]
+	}
+	var skills []string
+	for _, skill := range card["skills"].([]any) {
+		skills = append(skills, skill.(map[string]any)["id"].(string))
+	}
+	short["skills"] = skills
+	out, err := json.MarshalIndent(short, "", "  ")
+	fmt.Println("\n  In short (its own skill, one by name, one by label):")
+	indent(string(out))
+	return err
+}
+
+// refused calls echo without a credential.
+func (d *demo) refused(ctx context.Context) error {
+	url, stop, err := forward(ctx, d.namespace, "echo")
+	if err != nil {
+		return err
+	}
+	defer stop()
+	response, err := call(ctx, http.MethodPost, url+"/", "", rpc("message/send", "", "Hello"))
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusUnauthorized {
+		return fmt.Errorf("message/send without a token: %s, want 401", response.Status)
+	}
+	fmt.Printf("  POST / message/send   %s\n  WWW-Authenticate: %s\n", response.Status, response.Header.Get("WWW-Authenticate"))
+	return nil
+}
+
+// stream has echo answer, with a token that only echo accepts.
+func (d *demo) stream(ctx context.Context) error {
+	token, err := d.token(ctx, "echo."+d.namespace+".a2a-operator.dev")
+	if err != nil {
+		return err
+	}
+	url, stop, err := forward(ctx, d.namespace, "echo")
+	if err != nil {
+		return err
+	}
+	defer stop()
+	const text = "Every word of this arrives as soon as the agent has said it"
+	c, err := converse(ctx, url, token, "", text)
+	if err != nil {
+		return err
+	}
+	if c.state != "completed" || c.text != text || c.chunks < 2 {
+		return fmt.Errorf("echo answered %q in %d chunks, task %s", c.text, c.chunks, c.state)
+	}
+	return nil
+}
+
+// appears is how long a change may take to be seen in the registry.
+const appears = 10 * time.Second
+
+// search finds echo by its skill.
+func (d *demo) search(ctx context.Context) error {
+	token, err := d.token(ctx, "a2a-operator.dev")
+	if err != nil {
+		return err
+	}
+	url, stop, err := forward(ctx, d.operator, "a2a-operator-registry")
+	if err != nil {
+		return err
+	}
+	defer stop()
+	const query = "/v1/agents?skill=echo&ready=true"
+	var page struct {
+		Items []struct {
+			Namespace   string `json:"namespace"`
+			Name        string `json:"name"`
+			Description string `json:"description"`
+			URL         string `json:"url"`
+		} `json:"items"`
+		Total int `json:"total"`
+	}
+	for begin := time.Now(); ; {
+		status, body, err := fetch(ctx, url+query, token)
+		if err != nil {
+			return err
+		}
+		if status != http.StatusOK {
+			return fmt.Errorf("GET %s: %d %s", query, status, body)
+		}
+		if err := json.Unmarshal(body, &page); err != nil {
+			return fmt.Errorf("GET %s: %w", query, err)
+		}
+		if page.Total > 0 {
+			break
+		}
+		if time.Since(begin) > appears {
+			return fmt.Errorf("GET %s: nothing found: %s", query, body)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	fmt.Printf("  GET %s   %d found\n\n", query, page.Total)
+	for _, item := range page.Items {
+		fmt.Printf("    %s/%s  %s  %s\n", item.Namespace, item.Name, item.URL, item.Description)
+	}
+	return nil
+}
+
+// research has the researcher ask, answers, and has it work.
+func (d *demo) research(ctx context.Context) error {
+	token, err := d.token(ctx, "researcher."+d.namespace+".a2a-operator.dev")
+	if err != nil {
+		return err
+	}
+	url, stop, err := forward(ctx, d.namespace, "researcher")
+	if err != nil {
+		return err
+	}
+	defer stop()
+	asked, err := converse(ctx, url, token, "", "The history of tea")
+	if err != nil {
+		return err
+	}
+	if asked.state != "input-required" {
+		return fmt.Errorf("the researcher did not ask: task %s", asked.state)
+	}
+	done, err := converse(ctx, url, token, asked.task, "In detail, please")
+	if err != nil {
+		return err
+	}
+	if done.state != "completed" || !strings.Contains(done.text, d.namespace+"/echo") {
+		return fmt.Errorf("the researcher did not call echo: task %s, %q", done.state, done.text)
+	}
+	return nil
+}
