@@ -1,0 +1,259 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs runs the programs that the documentation shows, as a reader
+// would: taken from the page, against the standalone sidecar.
+package docs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// snippet finds fenced blocks whose first line is a comment with a file name.
+var snippet = regexp.MustCompile("(?ms)^```\\w+\n(?://|#) (\\S+)\n(.*?)^```$")
+
+// snippets writes the named blocks of a page into a directory.
+func snippets(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, found := range snippet.FindAllStringSubmatch(string(text), -1) {
+		if err := os.WriteFile(filepath.Join(dir, found[1]), []byte(found[2]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String()
+}
+
+// run starts a program in a directory and waits until it listens.
+func run(t *testing.T, dir, address string, env []string, name string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), name, args...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), env...)
+	var output strings.Builder
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		t.Fatalf("start %s: %v", name, err)
+	}
+	exited := make(chan struct{})
+	go func() {
+		_ = command.Wait()
+		close(exited)
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		<-exited
+		if t.Failed() {
+			t.Logf("%s said:\n%s", name, output.String())
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err == nil {
+			_ = connection.Close()
+			return
+		}
+		select {
+		case <-exited:
+			t.Fatalf("%s ended before it listened", name)
+		case <-ctx.Done():
+			t.Fatalf("%s does not listen on %s", name, address)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// languages are what each snippet needs, and how it is run.
+var languages = map[string]struct {
+	program string
+	command func(t *testing.T, file string) []string
+}{
+	".go": {"go", func(t *testing.T, file string) []string {
+		t.Helper()
+		return []string{build(t, filepath.Dir(file), file)}
+	}},
+	".py":  {"python3", func(_ *testing.T, file string) []string { return []string{"python3", file} }},
+	".mjs": {"node", func(_ *testing.T, file string) []string { return []string{"node", file} }},
+}
+
+// behindSidecar runs an agent from the page with the page's card, and returns
+// the address of its sidecar.
+func behindSidecar(t *testing.T, sidecar, dir, file string) string {
+	t.Helper()
+	language := languages[filepath.Ext(file)]
+	if _, err := exec.LookPath(language.program); err != nil {
+		t.Skipf("SKIPPED: %s is not tried, since this machine has no %s", file, language.program)
+	}
+	agent, front := freeAddress(t), freeAddress(t)
+	_, port, _ := strings.Cut(agent, ":")
+	command := language.command(t, filepath.Join(dir, file))
+	run(t, dir, agent, []string{"PORT=" + port}, command[0], command[1:]...)
+	run(t, dir, front, nil, sidecar, "--backend-url", "http://"+agent, "--backend-protocol", "Events",
+		"--listen", front, "--card", "card.yaml", "--anonymous")
+	return "http://" + front
+}
+
+// build builds a program and returns where it is.
+func build(t *testing.T, dir, pkg string) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "program")
+	command := exec.CommandContext(t.Context(), "go", "build", "-o", binary, pkg)
+	command.Dir = dir
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", pkg, err, out)
+	}
+	return binary
+}
+
+// result is a task of A2A 0.3, as far as the tests look.
+type result struct {
+	Kind, ID string
+	Status   struct {
+		State   string
+		Message struct{ Parts []struct{ Text string } }
+	}
+	Artifacts []struct{ Parts []struct{ Text string } }
+}
+
+func (r result) text() string {
+	var text strings.Builder
+	for _, artifact := range r.Artifacts {
+		for _, part := range artifact.Parts {
+			text.WriteString(part.Text)
+		}
+	}
+	return text.String()
+}
+
+// send calls message/send; task is "" for a new one.
+func send(t *testing.T, url, task, text string) result {
+	t.Helper()
+	message := map[string]any{
+		"kind": "message", "role": "user", "messageId": fmt.Sprintf("%s-%d", text, len(task)),
+		"parts": []any{map[string]any{"kind": "text", "text": text}},
+	}
+	if task != "" {
+		message["taskId"] = task
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": map[string]any{"message": message}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		Result result
+		Error  json.RawMessage
+	}
+	if err := json.Unmarshal(fetch(t, http.MethodPost, url+"/", string(body)), &answer); err != nil || answer.Error != nil {
+		t.Fatalf("message/send: %v %s", err, answer.Error)
+	}
+	return answer.Result
+}
+
+func fetch(t *testing.T, method, url, body string) []byte {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := (&http.Client{Timeout: 30 * time.Second}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s = %s %v\n%s", method, url, response.Status, err, text)
+	}
+	return text
+}
+
+func TestSmallestAgents(t *testing.T) {
+	sidecar, dir := build(t, "../..", "./cmd/sidecar"), snippets(t, "../../docs/agents.md")
+	for _, file := range []string{"main.go", "agent.py", "agent.mjs"} {
+		t.Run(file, func(t *testing.T) {
+			url := behindSidecar(t, sidecar, dir, file)
+			got := send(t, url, "", "Grüße")
+			if got.Status.State != "completed" || got.text() != "You said: Grüße" {
+				t.Errorf("answer = %+v", got)
+			}
+			var card struct{ Name string }
+			if err := json.Unmarshal(fetch(t, http.MethodGet, url+"/.well-known/agent-card.json", ""), &card); err != nil || card.Name != "Repeater" {
+				t.Errorf("card = %+v, %v", card, err)
+			}
+		})
+	}
+}
+
+func TestAskingBack(t *testing.T) {
+	dir := snippets(t, "../../docs/agents.md")
+	url := behindSidecar(t, build(t, "../..", "./cmd/sidecar"), dir, "ask.py")
+	asked := send(t, url, "", "tea")
+	if asked.Status.State != "input-required" || asked.Status.Message.Parts[0].Text != "How many words about tea?" {
+		t.Fatalf("answer = %+v", asked)
+	}
+	answered := send(t, url, asked.ID, "2")
+	if diff := cmp.Diff("tea 1\ntea 2\n", answered.text()); diff != "" || answered.Status.State != "completed" {
+		t.Errorf("answer = %s (-want +got):\n%s", answered.Status.State, diff)
+	}
+}
+
+// stream finds the events that the page shows.
+var stream = regexp.MustCompile("(?ms)^```json\n(\\{\"text\":.*?)^```$")
+
+// TestEventsOnThePage answers with the stream that the page shows.
+func TestEventsOnThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := stream.FindSubmatch(page)
+	if found == nil {
+		t.Fatal("docs/agents.md shows no stream of events")
+	}
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		_, _ = w.Write(found[1])
+	}))
+	defer agent.Close()
+	dir, front := snippets(t, "../../docs/agents.md"), freeAddress(t)
+	run(t, dir, front, nil, build(t, "../..", "./cmd/sidecar"), "--backend-url", agent.URL, "--backend-protocol", "Events",
+		"--listen", front, "--card", "card.yaml", "--anonymous")
+	got := send(t, "http://"+front, "", "tea")
+	if want := "The answer begins and goes on.\n# Tea\nIt is old.\n"; got.Status.State != "completed" || got.text() != want {
+		t.Errorf("answer = %s %q, want %q", got.Status.State, got.text(), want)
+	}
+}

@@ -1,0 +1,175 @@
+//go:build e2e
+
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+var _ = Describe("The life of an agent", func() {
+	It("goes from kubectl apply to Ready within 10 s on a warm node", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		expectReady(ctx, create(ctx, newAgent(ns, "first")))
+		start := time.Now()
+		agent := create(ctx, newAgent(ns, "second"))
+		expectReady(ctx, agent)
+		took := time.Since(start)
+		AddReportEntry("apply to Ready", took.Round(10*time.Millisecond).String())
+		GinkgoWriter.Println("apply to Ready:", took)
+		Expect(took).To(BeNumerically("<=", 10*time.Second))
+	})
+
+	It("leaves nothing behind when the Agent is deleted", func(ctx SpecContext) {
+		agent := create(ctx, newAgent(namespace(ctx), "mortal"))
+		expectReady(ctx, agent)
+		Expect(cluster.Delete(ctx, agent)).To(Succeed())
+		Eventually(ctx, func(g Gomega) {
+			for _, list := range []client.ObjectList{
+				&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}, &corev1.ServiceList{},
+				&corev1.ConfigMapList{}, &corev1.ServiceAccountList{},
+			} {
+				g.Expect(cluster.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent.Name})).To(Succeed())
+				g.Expect(list).To(HaveField("Items", BeEmpty()))
+			}
+		}).WithTimeout(90 * time.Second).Should(Succeed())
+	})
+
+	It("takes an edited skill to the served card without a restart", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		skill := &a2av1alpha1.AgentSkill{
+			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "sing", Labels: map[string]string{"kind": "music"}},
+			Spec:       skillSpec("Sing", "Sings a song."),
+		}
+		Expect(cluster.Create(ctx, skill)).To(Succeed())
+		agent := create(ctx, newAgent(ns, "singer", func(a *a2av1alpha1.Agent) {
+			a.Spec.SkillSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"kind": "music"}}
+		}))
+		expectReady(ctx, agent)
+		before := pods(ctx, agent)
+
+		start := time.Now()
+		skill.Spec.Description = "Sings an aria."
+		Expect(cluster.Update(ctx, skill)).To(Succeed())
+		Eventually(ctx, func() string {
+			_, body := get(ctx, caller(""), serviceURL(agent)+"/.well-known/agent-card.json")
+			return body
+		}).Should(ContainSubstring("Sings an aria."))
+		AddReportEntry("skill edit to served card", time.Since(start).Round(10*time.Millisecond).String())
+
+		after := pods(ctx, agent)
+		Expect(after).To(HaveLen(1))
+		Expect(after[0].UID).To(Equal(before[0].UID))
+		for _, status := range append(after[0].Status.ContainerStatuses, after[0].Status.InitContainerStatuses...) {
+			Expect(status.RestartCount).To(BeZero(), status.Name)
+		}
+	})
+
+	DescribeTable("recovers when a container is killed", func(ctx SpecContext, container string) {
+		agent := create(ctx, newAgent(namespace(ctx), "phoenix"))
+		expectReady(ctx, agent)
+		pod := pods(ctx, agent)[0]
+		run(ctx, setting("CLUSTER_TOOL"), "kill-container", "--namespace", pod.Namespace, "--pod", pod.Name, "--container", container)
+		Eventually(ctx, func(g Gomega) {
+			g.Expect(cluster.Get(ctx, client.ObjectKeyFromObject(&pod), &pod)).To(Succeed())
+			g.Expect(restarts(&pod, container)).To(BeNumerically(">=", 1))
+		}).Should(Succeed())
+		expectReady(ctx, agent)
+		Eventually(ctx, func() (task, error) { return sendText(ctx, agent, "still there?") }).
+			Should(HaveField("Text", "still there?"))
+	},
+		Entry("the agent's", "agent"),
+		Entry("the sidecar's", a2av1alpha1.ContainerSidecar),
+	)
+
+	It("fails the task of an agent that crashes, and says why", func(ctx SpecContext) {
+		agent := create(ctx, newAgent(namespace(ctx), "fragile"))
+		expectReady(ctx, agent)
+		Expect(sendText(ctx, agent, "crash")).To(HaveField("State", "failed"))
+		Eventually(ctx, func() (task, error) { return sendText(ctx, agent, "again") }).Should(HaveField("State", "completed"))
+	})
+
+	It("lets a running turn end before its pod does", func(ctx SpecContext) {
+		agent := create(ctx, newAgent(namespace(ctx), "patient"))
+		expectReady(ctx, agent)
+		client := connect(ctx, agent)
+		var text, final string
+		for e, err := range client.stream(ctx, "stream 60 100ms") {
+			Expect(err).NotTo(HaveOccurred(), "after %q", text)
+			if text == "" && e.Text != "" {
+				Expect(cluster.Delete(ctx, &pods(ctx, agent)[0])).To(Succeed())
+			}
+			text += e.Text
+			if e.State != "" {
+				final = e.State
+			}
+		}
+		Expect(final).To(Equal("completed"))
+		Expect(strings.Fields(text)).To(HaveLen(60))
+		expectReady(ctx, agent)
+	})
+
+	It("goes on while the operator is away, and is not restarted when it returns", func(ctx SpecContext) {
+		agent := create(ctx, newAgent(namespace(ctx), "steady"))
+		expectReady(ctx, agent)
+		before := pods(ctx, agent)[0]
+		manager := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: release + "-manager"}}
+		scale := func(ctx context.Context, replicas int32) {
+			GinkgoHelper()
+			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(manager), manager)).To(Succeed())
+			manager.Spec.Replicas = &replicas
+			Expect(cluster.Update(ctx, manager)).To(Succeed())
+			Eventually(ctx, func(g Gomega) {
+				g.Expect(cluster.Get(ctx, client.ObjectKeyFromObject(manager), manager)).To(Succeed())
+				g.Expect(manager.Status.ReadyReplicas).To(Equal(replicas))
+			}).Should(Succeed())
+		}
+		DeferCleanup(func(ctx SpecContext) { scale(ctx, 2) })
+		scale(ctx, 0)
+		Expect(sendText(ctx, agent, "alone?")).To(HaveField("State", "completed"))
+		scale(ctx, 2)
+		update(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Does what the operator's absence shows." })
+		expectReady(ctx, agent)
+		Expect(pods(ctx, agent)[0].UID).To(Equal(before.UID))
+	})
+})
+
+func restarts(pod *corev1.Pod, container string) int32 {
+	for _, status := range append(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses...) {
+		if status.Name == container {
+			return status.RestartCount
+		}
+	}
+	return 0
+}
+
+// connect returns a 1.0 client of the agent, with a token of its namespace.
+func connect(ctx context.Context, agent *a2av1alpha1.Agent) sdk {
+	GinkgoHelper()
+	client, err := newSDKV1(ctx, caller(token(ctx, agent.Namespace, audience(agent))), serviceURL(agent))
+	Expect(err).NotTo(HaveOccurred())
+	return client
+}
+
+// sendText sends one message and returns the task. Its error is not a failed
+// test, so that it can be awaited.
+func sendText(ctx context.Context, agent *a2av1alpha1.Agent, text string) (task, error) {
+	client, err := newSDKV1(ctx, caller(token(ctx, agent.Namespace, audience(agent))), serviceURL(agent))
+	if err != nil {
+		return task{}, err
+	}
+	return client.send(ctx, text)
+}

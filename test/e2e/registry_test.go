@@ -1,0 +1,84 @@
+//go:build e2e
+
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+var _ = Describe("The registry", func() {
+	It("finds an agent by skill, for those who may see it, on every replica", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		agent := create(ctx, newAgent(ns, "findable", func(a *a2av1alpha1.Agent) {
+			a.Spec.Skills = []a2av1alpha1.Skill{{ID: "needle", SkillDetails: skillSpec("Needle", "In a haystack.").SkillDetails}}
+		}))
+		expectReady(ctx, agent)
+		found := func(base, token string) []string {
+			GinkgoHelper()
+			response, body := get(ctx, caller(token), base+"/v1/agents?skill=needle&namespace="+ns)
+			Expect(response.StatusCode).To(Equal(http.StatusOK), body)
+			var page struct {
+				Items []struct {
+					Namespace string `json:"namespace"`
+					Name      string `json:"name"`
+				} `json:"items"`
+			}
+			Expect(json.Unmarshal([]byte(body), &page)).To(Succeed())
+			names := []string{}
+			for _, item := range page.Items {
+				names = append(names, item.Namespace+"/"+item.Name)
+			}
+			return names
+		}
+		own := token(ctx, ns, a2av1alpha1.Audience)
+		foreign := token(ctx, operatorNamespace, a2av1alpha1.Audience)
+
+		managers := &corev1.PodList{}
+		Expect(cluster.List(ctx, managers, client.InNamespace(operatorNamespace))).To(Succeed())
+		Expect(managers.Items).To(HaveLen(2))
+		for _, pod := range managers.Items {
+			base := "http://" + pod.Status.PodIP + ":8444"
+			Eventually(ctx, found).WithArguments(base, own).Should(ConsistOf(ns + "/findable"))
+			Expect(found(base, foreign)).To(BeEmpty(), "callers of other namespaces see it only by RBAC")
+		}
+
+		By("passing the card on byte by byte")
+		base := "http://" + managers.Items[0].Status.PodIP + ":8444"
+		_, served := get(ctx, caller(""), serviceURL(agent)+"/.well-known/agent-card.json")
+		_, passed := get(ctx, caller(own), base+"/v1/agents/"+ns+"/findable/card")
+		Expect(passed).To(Equal(served))
+
+		response, _ := get(ctx, caller(""), base+"/v1/agents")
+		Expect(response.StatusCode).To(Equal(http.StatusUnauthorized))
+	})
+
+	It("lets the researcher find the echo agent and call it", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		run(ctx, "kubectl", "apply", "--server-side", "--namespace", ns, "-k", setting("SAMPLES"))
+		for _, name := range []string{"echo", "researcher"} {
+			agent := &a2av1alpha1.Agent{}
+			agent.Namespace, agent.Name = ns, name
+			expectReady(ctx, agent)
+		}
+		researcher := &a2av1alpha1.Agent{}
+		researcher.Namespace, researcher.Name = ns, "researcher"
+		Eventually(ctx, func(g Gomega) {
+			got, err := sendText(ctx, researcher, "Please research the history of tea in detail")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(got.State).To(Equal("completed"))
+			g.Expect(strings.ToLower(got.Text)).To(ContainSubstring("echo"))
+		}).Should(Succeed())
+	})
+})

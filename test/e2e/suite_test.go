@@ -1,0 +1,131 @@
+//go:build e2e
+
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e tests the product on a real node, installed through its chart.
+// It talks to agents only as their users do: through their Services, with
+// tokens, mostly with the official SDKs. `make test-e2e` prepares the node,
+// the images and the variables that the suite reads.
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+const (
+	operatorNamespace = "a2a-system"
+	release           = "a2a-operator"
+	testAgentImage    = "a2a-operator/test-agent:dev"
+)
+
+var (
+	cluster   client.Client
+	clientset *kubernetes.Clientset
+)
+
+func TestE2E(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(60 * time.Second)
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "on a real node")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	config, err := clientcmd.BuildConfigFromFlags("", setting("KUBECONFIG"))
+	Expect(err).NotTo(HaveOccurred())
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	Expect(a2av1alpha1.AddToScheme(scheme)).To(Succeed())
+	cluster, err = client.New(config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	clientset, err = kubernetes.NewForConfig(config)
+	Expect(err).NotTo(HaveOccurred())
+
+	By("installing the chart")
+	run(ctx, setting("HELM"), "upgrade", "--install", release, setting("CHART"),
+		"--namespace", operatorNamespace, "--create-namespace", "--wait", "--timeout", "3m",
+		"--set", "image.repository=a2a-operator/manager", "--set", "image.tag=dev",
+		"--set", "sidecar.image.repository=a2a-operator/sidecar", "--set", "sidecar.image.tag=dev",
+		"--set", "replicas=2")
+})
+
+var _ = AfterSuite(func(ctx SpecContext) {
+	if cluster == nil {
+		return
+	}
+	By("seeing the namespaces of all tests go away")
+	for _, ns := range namespaces {
+		Eventually(ctx, func() bool {
+			return apierrors.IsNotFound(cluster.Get(ctx, client.ObjectKeyFromObject(ns), ns))
+		}).WithTimeout(2*time.Minute).Should(BeTrue(), ns.Name)
+	}
+	By("uninstalling the chart")
+	run(ctx, setting("HELM"), "uninstall", release, "--namespace", operatorNamespace, "--wait", "--timeout", "2m")
+	By("finding the CRDs kept, and nothing else")
+	Expect(cluster.List(ctx, &a2av1alpha1.AgentList{})).To(Succeed())
+	pods := &corev1.PodList{}
+	Expect(cluster.List(ctx, pods, client.InNamespace(operatorNamespace))).To(Succeed())
+	for _, pod := range pods.Items {
+		Expect(pod.DeletionTimestamp).NotTo(BeNil(), "pod %s", pod.Name)
+	}
+	Expect(cluster.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}})).To(Succeed())
+})
+
+// setting returns a variable that `make test-e2e` sets.
+func setting(name string) string {
+	GinkgoHelper()
+	value := os.Getenv(name)
+	if value == "" {
+		Fail(name + " is not set: run the suite by make test-e2e")
+	}
+	return value
+}
+
+// run runs a command line, whose first word may hold a command with arguments.
+func run(ctx context.Context, command string, args ...string) {
+	GinkgoHelper()
+	words := append(strings.Fields(command), args...)
+	out, err := exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "%s\n%s", strings.Join(words, " "), out)
+}
+
+// namespaces are those of all tests. Each is deleted after its test; the end
+// of the suite awaits that they are gone.
+var namespaces []*corev1.Namespace
+
+// namespace makes a namespace that admits only restricted pods and is deleted,
+// with all that is in it, after the test.
+func namespace(ctx context.Context) string {
+	GinkgoHelper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "e2e-",
+		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	Expect(cluster.Create(ctx, ns)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(client.IgnoreNotFound(cluster.Delete(ctx, ns))).To(Succeed())
+	})
+	namespaces = append(namespaces, ns)
+	return ns.Name
+}

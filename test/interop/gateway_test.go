@@ -1,0 +1,53 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interop
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+)
+
+// TestThroughTheGateway: an agent gives an SDK the gateway's address and
+// nothing else, and stays on the gateway for the calls that follow the card.
+func TestThroughTheGateway(t *testing.T) {
+	for name, resolve := range map[string]func(context.Context, *http.Client, string) (sdk, error){
+		"a2a-go v2.4.0 (1.0)": newV1, "a2a-go v0.3.15 (0.3)": newV03,
+	} {
+		t.Run(name, func(t *testing.T) {
+			token := filepath.Join(t.TempDir(), "token")
+			if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			transport := &http.Transport{}
+			t.Cleanup(transport.CloseIdleConnections)
+			// The pattern has no name in it: all names lead to this one sidecar.
+			passing := 0
+			handler := gateway.New(&gateway.Config{AgentURL: start(t, says), TokenFile: token}, transport, slog.New(slog.DiscardHandler))
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				passing++
+				handler.ServeHTTP(w, r)
+			}))
+			t.Cleanup(server.Close)
+
+			client, err := resolve(t.Context(), server.Client(), server.URL+"/agents/team/echo")
+			if err != nil {
+				t.Fatalf("resolve: %v", err)
+			}
+			events, err := collect(client.stream(t.Context(), message{Text: "Hi"}))
+			if err != nil || len(events) < 3 || events[len(events)-1].State != "completed" {
+				t.Errorf("stream = %+v, %v", events, err)
+			}
+			if passing != 2 {
+				t.Errorf("%d requests came through the gateway, want the card's and the stream's", passing)
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interop
+
+import (
+	"context"
+	"iter"
+)
+
+// The shapes that the tests look at, whichever SDK read them.
+type (
+	task struct {
+		ID, ContextID string
+		State         string
+		Text          string
+		History       int
+	}
+	// event is one item of a stream or the result of a send; State is "" for
+	// an event that is no status.
+	event struct {
+		Kind   string
+		TaskID string
+		State  string
+		Text   string
+	}
+	message struct {
+		Text, TaskID, ContextID string
+		Immediately             bool
+	}
+)
+
+// sdk is an official client that found its way by the card.
+type sdk interface {
+	send(ctx context.Context, m message) (event, error)
+	stream(ctx context.Context, m message) iter.Seq2[event, error]
+	get(ctx context.Context, id string, history *int) (task, error)
+	cancel(ctx context.Context, id string) (task, error)
+	subscribe(ctx context.Context, id string) iter.Seq2[event, error]
+	// parts sends one part of each kind and returns the parts of the answer.
+	parts(ctx context.Context) ([]string, error)
+}
+
+// collect reads a stream to its end.
+func collect(stream iter.Seq2[event, error]) ([]event, error) {
+	var all []event
+	for e, err := range stream {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}

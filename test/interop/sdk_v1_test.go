@@ -1,0 +1,154 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+)
+
+// v1 is a2a-go v2: protocol 1.0.
+type v1 struct{ client *a2aclient.Client }
+
+func newV1(ctx context.Context, client *http.Client, url string) (sdk, error) {
+	card, err := agentcard.NewResolver(client).Resolve(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(client))
+	return &v1{c}, err
+}
+
+func (*v1) request(m message) *a2a.SendMessageRequest {
+	msg := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(m.Text))
+	msg.TaskID, msg.ContextID = a2a.TaskID(m.TaskID), m.ContextID
+	r := &a2a.SendMessageRequest{Message: msg}
+	if m.Immediately {
+		r.Config = &a2a.SendMessageConfig{ReturnImmediately: true}
+	}
+	return r
+}
+
+func (s *v1) send(ctx context.Context, m message) (event, error) {
+	result, err := s.client.SendMessage(ctx, s.request(m))
+	if err != nil {
+		return event{}, err
+	}
+	return s.event(result), nil
+}
+
+func (s *v1) stream(ctx context.Context, m message) iter.Seq2[event, error] {
+	return s.events(s.client.SendStreamingMessage(ctx, s.request(m)))
+}
+
+func (s *v1) get(ctx context.Context, id string, history *int) (task, error) {
+	t, err := s.client.GetTask(ctx, &a2a.GetTaskRequest{ID: a2a.TaskID(id), HistoryLength: history})
+	return s.task(t), err
+}
+
+func (s *v1) cancel(ctx context.Context, id string) (task, error) {
+	t, err := s.client.CancelTask(ctx, &a2a.CancelTaskRequest{ID: a2a.TaskID(id)})
+	return s.task(t), err
+}
+
+func (s *v1) subscribe(ctx context.Context, id string) iter.Seq2[event, error] {
+	return s.events(s.client.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(id)}))
+}
+
+func (s *v1) parts(ctx context.Context) ([]string, error) {
+	raw := a2a.NewRawPart([]byte("hi"))
+	raw.Filename, raw.MediaType = "h.txt", "text/plain"
+	data := a2a.NewDataPart(map[string]any{"n": 1.5})
+	url := a2a.NewFileURLPart("https://example.com/f", "text/html")
+	msg := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("t"), raw, data, url)
+	result, err := s.client.SendMessage(ctx, &a2a.SendMessageRequest{Message: msg})
+	if err != nil {
+		return nil, err
+	}
+	t, ok := result.(*a2a.Task)
+	if !ok {
+		return nil, fmt.Errorf("answer is a %T", result)
+	}
+	var out []string
+	for _, a := range t.Artifacts {
+		for _, p := range a.Parts {
+			switch content := p.Content.(type) {
+			case a2a.Text:
+				out = append(out, "text "+string(content))
+			case a2a.Raw:
+				out = append(out, "raw "+string(content)+" "+p.Filename+" "+p.MediaType)
+			case a2a.Data:
+				text, err := json.Marshal(content.Value)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, "data "+string(text))
+			case a2a.URL:
+				out = append(out, "url "+string(content)+" "+p.MediaType)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (s *v1) task(t *a2a.Task) task {
+	if t == nil {
+		return task{}
+	}
+	out := task{ID: string(t.ID), ContextID: t.ContextID, State: s.state(t.Status.State), History: len(t.History)}
+	for _, a := range t.Artifacts {
+		out.Text += s.text(a.Parts)
+	}
+	return out
+}
+
+func (*v1) state(s a2a.TaskState) string {
+	name := strings.ToLower(strings.TrimPrefix(string(s), "TASK_STATE_"))
+	return strings.ReplaceAll(name, "_", "-")
+}
+
+func (*v1) text(parts []*a2a.Part) (text string) {
+	for _, p := range parts {
+		text += p.Text()
+	}
+	return text
+}
+
+func (s *v1) event(e a2a.Event) event {
+	switch e := e.(type) {
+	case *a2a.Task:
+		t := s.task(e)
+		return event{Kind: "task", TaskID: t.ID, State: t.State, Text: t.Text}
+	case *a2a.Message:
+		return event{Kind: "message", Text: s.text(e.Parts)}
+	case *a2a.TaskStatusUpdateEvent:
+		return event{Kind: "status", TaskID: string(e.TaskID), State: s.state(e.Status.State)}
+	case *a2a.TaskArtifactUpdateEvent:
+		return event{Kind: "artifact", TaskID: string(e.TaskID), Text: s.text(e.Artifact.Parts)}
+	default:
+		return event{Kind: fmt.Sprintf("%T", e)}
+	}
+}
+
+func (s *v1) events(in iter.Seq2[a2a.Event, error]) iter.Seq2[event, error] {
+	return func(yield func(event, error) bool) {
+		for e, err := range in {
+			out := event{}
+			if err == nil {
+				out = s.event(e)
+			}
+			if !yield(out, err) {
+				return
+			}
+		}
+	}
+}
