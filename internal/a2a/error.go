@@ -63,6 +63,18 @@ func InvalidParams(field, message string) *Error {
 	return &Error{Reason: ReasonInvalidParams, Message: message, Field: field}
 }
 
+// ErrorOf returns the error that a client is told about. What is not meant for
+// clients becomes an internal error without its text.
+func ErrorOf(err error) *Error {
+	if problem, ok := errors.AsType[*Error](err); ok {
+		return problem
+	}
+	if errors.Is(err, ErrDraining) || errors.Is(err, ErrSlowSubscriber) {
+		return &Error{Reason: ReasonUnavailable}
+	}
+	return &Error{Reason: ReasonInternal}
+}
+
 // Ends of a stream that are no failures of the task. The client may subscribe again.
 var (
 	ErrSlowSubscriber = errors.New("subscriber fell too far behind")

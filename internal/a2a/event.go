@@ -33,6 +33,9 @@ type ArtifactUpdate struct {
 	TaskID    string
 	ContextID string
 	Artifact  Artifact
+	// Index is the artifact's place among those of the task, from 0. The engine
+	// fills it in.
+	Index int
 	// Append adds the parts to those of the artifact with the same id;
 	// otherwise the artifact is replaced.
 	Append bool

@@ -15,6 +15,16 @@ const (
 	DialectV03 Dialect = iota
 	// DialectV10 is the ProtoJSON of 1.0.
 	DialectV10
+	// DialectV01 is the JSON of 0.1, whose parts have types.
+	DialectV01
+	// DialectV03Proto is the ProtoJSON of the package a2a.v1 (0.2.2 to 0.3).
+	DialectV03Proto
+	// DialectKindREST is the JSON of DialectV03 over REST, in frames that hold an
+	// event twice.
+	DialectKindREST
+	// DialectV03GRPC and DialectV10GRPC are the messages of a2a.v1 and lf.a2a.v1.
+	DialectV03GRPC
+	DialectV10GRPC
 	dialects
 )
 

@@ -51,6 +51,8 @@ type Task struct {
 	// Status.Message is not in it.
 	History  []*Message
 	Metadata Object
+	// Dialect is the one in which the task was created.
+	Dialect Dialect
 }
 
 // Status is the state of a task, since when, and why.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 )
 
@@ -34,22 +33,27 @@ func chain(all ...middleware) middleware {
 //	traced        what is logged about the request names its trace
 //	recovered     a panic is one failed request
 //	bounded       a request is sent within a time, whoever ends up reading it
-//	well-known    the public card is open to all
+//	surface       the public card is open to all
 //	gate          everything else has a caller, before a byte of it is read
-//	binding       size, JSON, version, method, params; then the engine
-func newAgentHandler(log *slog.Logger, now func() time.Time, gate *auth.Gate, card *wellknown.Handler, binding http.Handler) http.Handler {
-	guarded := gate.Require(binding)
-	routed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case wellknown.Path, wellknown.LegacyPath:
-			card.ServeHTTP(w, r)
-		case "/":
-			guarded.ServeHTTP(w, r)
-		default:
-			notFound(w, r)
+//	binding       size, decoding, version, method, params
+//	admission     what the card declares; then the engine
+func newAgentHandler(log *slog.Logger, now func() time.Time, gate *auth.Gate, all surfaces) http.Handler {
+	guarded := make([]http.Handler, len(all))
+	for i := range all {
+		if guarded[i] = all[i].serve; !all[i].open {
+			guarded[i] = gate.Require(all[i].serve)
 		}
+	}
+	routed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for i := range all {
+			if all[i].owns(r) {
+				guarded[i].ServeHTTP(w, r)
+				return
+			}
+		}
+		notFound(w, r)
 	})
-	return chain(traced, recovered(log), bounded(now))(routed)
+	return chain(traced, recovered(log, all.deny), bounded(now))(routed)
 }
 
 // sendTimeout bounds how long a client may take to send a request. The server's
@@ -66,7 +70,7 @@ func bounded(now func() time.Time) middleware {
 	}
 }
 
-func recovered(log *slog.Logger) middleware {
+func recovered(log *slog.Logger, deny func(http.ResponseWriter, *http.Request, *a2a.Error)) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer func() { //nolint:contextcheck // it is in the request
@@ -82,7 +86,7 @@ func recovered(log *slog.Logger) middleware {
 					// An answer has begun, and what is missing must not look whole.
 					panic(http.ErrAbortHandler)
 				}
-				jsonrpc.Deny(w, r, &a2a.Error{Reason: a2a.ReasonInternal})
+				deny(w, r, &a2a.Error{Reason: a2a.ReasonInternal})
 			}()
 			next.ServeHTTP(w, r)
 		})

@@ -11,12 +11,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 )
 
 func TestAPanicIsOneFailedRequest(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(tracedLog{slog.NewJSONHandler(&out, nil)}).With("a", 1)
-	h := chain(traced, recovered(log))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") }))
+	h := chain(traced, recovered(log, jsonrpc.Deny))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") }))
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
 	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	w := httptest.NewRecorder()
@@ -42,7 +44,7 @@ func TestTraceID(t *testing.T) {
 
 // TestAPanicBreaksAStreamOff: a client must not take what it got for all.
 func TestAPanicBreaksAStreamOff(t *testing.T) {
-	server := httptest.NewServer(recovered(slog.New(slog.DiscardHandler))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(recovered(slog.New(slog.DiscardHandler), jsonrpc.Deny)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: 1\n\n")
 		_ = http.NewResponseController(w).Flush()

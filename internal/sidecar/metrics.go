@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
@@ -47,8 +48,8 @@ func newMetrics() *metrics {
 		kinds:    map[string]bool{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_requests_total",
-			Help: "Requests that were answered, by method, protocol version and JSON-RPC error code (0 for success). A method that is not known is empty.",
-		}, []string{"method", "version", "code"}),
+			Help: "Requests that were answered, by binding, operation, protocol version and JSON-RPC error code (0 for success). What is not known is empty.",
+		}, []string{"binding", "method", "version", "code"}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_contract_reloads_total",
 			Help: "Contracts that were read after the first, by result: applied or refused.",
@@ -92,8 +93,8 @@ func (m *metrics) gauge(name, help string, read func() float64) {
 }
 
 // observe counts a request.
-func (m *metrics) observe(method, version string, code int) {
-	m.requests.WithLabelValues(method, version, strconv.Itoa(code)).Inc()
+func (m *metrics) observe(o exchange.Outcome) {
+	m.requests.WithLabelValues(o.Binding, o.Method, o.Version, strconv.Itoa(o.Code)).Inc()
 }
 
 // TurnStarted implements engine.Observer.

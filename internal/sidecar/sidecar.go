@@ -15,10 +15,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
@@ -51,6 +49,8 @@ type Sidecar struct {
 	drain   *drainer
 	probes  *probes
 
+	surfaces surfaces
+
 	agentHandler     http.Handler
 	gatewayTransport *http.Transport
 }
@@ -74,14 +74,8 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 		return nil, err
 	}
 	s.gate = auth.NewGate(policy, s.deny)
-	s.agentHandler = newAgentHandler(log, now, s.gate, s.card, jsonrpc.New(jsonrpc.Config{
-		Handler: s.turns,
-		Card:    func() *card.Card { return &s.current().Card },
-		Streams: sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: now},
-		MaxBody: maxBody,
-		Observe: s.metrics.observe,
-		Log:     log,
-	}))
+	s.surfaces = s.newSurfaces()
+	s.agentHandler = newAgentHandler(log, now, s.gate, s.surfaces)
 	s.gatewayTransport = newGatewayTransport()
 	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, log)
 	s.drain = newDrainer(log, s.turns.Drain)
@@ -119,8 +113,12 @@ func (s *Sidecar) grace() time.Duration {
 
 // deny answers, and counts, a request without a caller.
 func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
-	s.metrics.observe("", "", jsonrpc.Code(problem))
-	jsonrpc.Deny(w, r, problem)
+	outcome := exchange.Outcome{Code: exchange.Code(problem)}
+	if found := s.surfaces.of(r); found != nil {
+		outcome.Binding = found.binding
+	}
+	s.metrics.observe(outcome)
+	s.surfaces.deny(w, r, problem)
 }
 
 func (s *Sidecar) close() {

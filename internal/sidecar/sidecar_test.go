@@ -51,8 +51,8 @@ func TestAccess(t *testing.T) {
 		t.Errorf("another path = %d %s", response.StatusCode, body)
 	}
 	for _, want := range []string{
-		`a2a_requests_total{code="0",method="message/send",version="0.3"} 1`,
-		`a2a_requests_total{code="-32603",method="",version=""} 4`,
+		`a2a_requests_total{binding="jsonrpc",code="0",method="message/send",version="0.3"} 1`,
+		`a2a_requests_total{binding="jsonrpc",code="-32603",method="",version=""} 4`,
 		`a2a_contract_info{digest="` + contract.Digest(p.encode()) + `"} 1`,
 		`a2a_turn_duration_seconds_count{state="completed"} 1`,
 		`a2a_tasks 1`,

@@ -100,3 +100,16 @@ type SchemeType string
 
 // SchemeHTTP is RFC 9110 authentication, such as a bearer token.
 const SchemeHTTP SchemeType = "http"
+
+// Form is what a rendering of a card looks like.
+type Form uint8
+
+// The forms.
+const (
+	// FormUnion is read by clients of every version.
+	FormUnion Form = iota
+	// FormV03 is the card of 0.2 and 0.3 by the letter.
+	FormV03
+	// FormV10 is the card of 1.0 by the letter.
+	FormV10
+)

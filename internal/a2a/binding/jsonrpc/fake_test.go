@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -46,6 +48,11 @@ func (f *fake) Stream(_ context.Context, r *a2a.SendRequest) (a2a.Stream, error)
 func (f *fake) Get(_ context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
 	f.asked = r
 	return f.task, f.err
+}
+
+func (f *fake) List(_ context.Context, r *a2a.ListRequest) (*a2a.TaskPage, error) {
+	f.asked = r
+	return &a2a.TaskPage{}, f.err
 }
 
 func (f *fake) Cancel(_ context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
@@ -101,30 +108,22 @@ func snapshot(seq uint64, state a2a.State) *a2a.Record {
 	return &a2a.Record{Seq: seq, Event: a2a.Event{Task: newTask(state)}}
 }
 
-// observed are the arguments of Observe.
-type observed struct {
-	method, version string
-	code            int
-}
-
 type fixture struct {
 	*Handler
 	fake     *fake
 	card     card.Card
-	observed []observed
+	observed []exchange.Outcome
 }
 
 func newFixture(f *fake) *fixture {
 	x := &fixture{fake: f}
 	x.Handler = New(Config{
-		Handler: f,
+		Handler: &admission.Handler{Handler: f, Card: func() *card.Card { return &x.card }},
 		Card:    func() *card.Card { return &x.card },
 		Streams: sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
 		MaxBody: 1 << 20,
-		Observe: func(method, version string, code int) {
-			x.observed = append(x.observed, observed{method, version, code})
-		},
-		Log: slog.New(slog.DiscardHandler),
+		Observe: func(o exchange.Outcome) { x.observed = append(x.observed, o) },
+		Log:     slog.New(slog.DiscardHandler),
 	})
 	return x
 }

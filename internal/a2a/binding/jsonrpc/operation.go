@@ -6,12 +6,12 @@ package jsonrpc
 import (
 	"errors"
 	"io"
-	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 )
 
@@ -20,7 +20,7 @@ func (h *Handler) send(c *call) error {
 	if err != nil {
 		return err
 	}
-	event, err := h.Handler.Send(c.r.Context(), req)
+	event, err := h.Handler.Send(c.R.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (h *Handler) get(c *call) error {
 		return err
 	}
 	req.Owner = c.owner
-	task, err := h.Handler.Get(c.r.Context(), req)
+	task, err := h.Handler.Get(c.R.Context(), req)
 	return c.task(task, err)
 }
 
@@ -44,7 +44,7 @@ func (h *Handler) cancel(c *call) error {
 		return err
 	}
 	req.Owner = c.owner
-	task, err := h.Handler.Cancel(c.r.Context(), req)
+	task, err := h.Handler.Cancel(c.R.Context(), req)
 	return c.task(task, err)
 }
 
@@ -53,7 +53,7 @@ func (h *Handler) stream(c *call) error {
 	if err != nil {
 		return h.early(c, err)
 	}
-	stream, err := h.Handler.Stream(c.r.Context(), req)
+	stream, err := h.Handler.Stream(c.R.Context(), req)
 	if err != nil {
 		return h.early(c, err)
 	}
@@ -68,8 +68,8 @@ func (h *Handler) subscribe(c *call) error {
 		return h.early(c, err)
 	}
 	req.Owner = c.owner
-	req.After = sse.After(c.r.Header.Get("Last-Event-ID"))
-	stream, err := h.Handler.Subscribe(c.r.Context(), req)
+	req.After = sse.After(c.R.Header.Get("Last-Event-ID"))
+	stream, err := h.Handler.Subscribe(c.R.Context(), req)
 	if err != nil {
 		return h.early(c, err)
 	}
@@ -84,7 +84,7 @@ func (h *Handler) subscribe(c *call) error {
 // follow serves a stream. Its first records are waited for before the head is
 // sent, because until then an error can be told by better means.
 func (h *Handler) follow(c *call, stream a2a.Stream, closing func(*a2a.Event) bool, terminal bool) error {
-	first, err := stream.Next(c.r.Context())
+	first, err := stream.Next(c.R.Context())
 	if err != nil && !errors.Is(err, io.EOF) {
 		return h.early(c, err)
 	}
@@ -111,18 +111,18 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 	if d.followsTerminal {
 		reply.Last = finalAfter
 	}
-	c.answered = true
-	return h.ended(c, h.Streams.Serve(c.r.Context(), c.w, reply))
+	c.Answered = true
+	return h.ended(c, h.Streams.Serve(c.R.Context(), c.W, reply))
 }
 
 // ended sorts out the ends of a stream that nobody need hear of: the client
 // left, or it may resume.
 func (h *Handler) ended(c *call, err error) error {
-	if c.r.Context().Err() != nil || errors.Is(err, a2a.ErrDraining) {
+	if c.R.Context().Err() != nil || errors.Is(err, a2a.ErrDraining) {
 		return nil //nolint:nilerr // nothing failed
 	}
 	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, sse.ErrStalled) {
-		h.Log.InfoContext(c.r.Context(), "cut off stalled stream", "method", c.method.name)
+		h.Log.InfoContext(c.R.Context(), "cut off stalled stream", "method", c.method.name)
 		return nil
 	}
 	return err
@@ -131,18 +131,18 @@ func (h *Handler) ended(c *call, err error) error {
 // early tells of an error before the first event. A client that asks for a
 // stream is told in one: those of Go and Python read nothing else.
 func (h *Handler) early(c *call, err error) error {
-	inStream := c.method.dialect.earlyErrorInStream || strings.Contains(c.r.Header.Get("Accept"), sse.ContentType)
-	if !inStream || outcomeOf(problemOf(err)).status != http.StatusOK || gone(c.r.Context(), err) {
+	inStream := c.method.dialect.earlyErrorInStream || strings.Contains(c.R.Header.Get("Accept"), sse.ContentType)
+	if !inStream || fault.OfTransport(a2a.ErrorOf(err)) || exchange.Gone(c.R.Context(), err) {
 		return err
 	}
-	c.answered = true
-	_, out := h.Streams.Open(c.r.Context(), c.w)
+	c.Answered = true
+	_, out := h.Streams.Open(c.R.Context(), c.W)
 	defer out.Close()
 	return errors.Join(err, out.WriteData(&sse.Frame{}, c.errorBody(err)))
 }
 
 func (c *call) errorBody(err error) []byte {
-	return appendError(nil, c.request.id, problemOf(err), c.detailed())
+	return appendError(nil, c.request.id, a2a.ErrorOf(err), c.detailed())
 }
 
 func (c *call) task(task *a2a.Task, err error) error {
@@ -170,65 +170,24 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if req.Push != nil {
-		return nil, &a2a.Error{Reason: a2a.ReasonPushNotSupported}
-	}
-	if err := h.accepts(req.Message); err != nil {
-		return nil, err
-	}
 	req.Owner = c.owner
+	req.Dialect = c.method.dialect.id
 	req.Extensions = activated
-	req.TraceParent = c.r.Header.Get("Traceparent")
+	req.TraceParent = c.R.Header.Get("Traceparent")
 	return req, nil
 }
 
-// accepts refuses media types that the card does not declare. A part that does
-// not name its type is the agent's to judge.
-func (h *Handler) accepts(m *a2a.Message) error {
-	c := h.Card()
-	for i := range m.Parts {
-		if t := m.Parts[i].MediaType; t != "" && !c.AcceptsInput(t) {
-			return &a2a.Error{
-				Reason:  a2a.ReasonContentTypeNotSupported,
-				Message: "media type " + t + " is not among the input modes of the agent's card",
-				Field:   "message.parts[" + strconv.Itoa(i) + "]",
-			}
-		}
-	}
-	return nil
-}
-
-// activate returns the extensions that the client asks for and the card
-// declares, and echoes them under the name that the client used.
+// activate returns the extensions that are in force, and echoes them under the
+// name that the client used.
 func (h *Handler) activate(c *call) ([]string, error) {
-	declared := h.Card().Capabilities.Extensions
-	if len(declared) == 0 {
-		return nil, nil
-	}
-	header := c.method.dialect.extensionsHeader
-	asked := strings.Split(strings.Join(c.r.Header.Values(header), ","), ",")
-	for i := range asked {
-		asked[i] = strings.TrimSpace(asked[i])
-	}
-	var activated []string
-	for _, e := range declared {
-		if slices.Contains(asked, e.URI) {
-			activated = append(activated, e.URI)
-		} else if e.Required {
-			return nil, extensionRequired(c.method.dialect, e.URI)
-		}
+	d := c.method.dialect
+	activated, err := admission.Activate(h.Card(), c.R.Header.Values(d.extensionsHeader))
+	if problem, ok := errors.AsType[*a2a.Error](err); ok && !d.detailed {
+		// It has a code of its own in 1.0 only.
+		return nil, invalid(problem.Message)
 	}
 	if len(activated) > 0 {
-		c.w.Header().Set(header, strings.Join(activated, ", "))
+		c.W.Header().Set(d.extensionsHeader, strings.Join(activated, ", "))
 	}
-	return activated, nil
-}
-
-// extensionRequired has a code of its own in 1.0 only.
-func extensionRequired(d *dialect, uri string) *a2a.Error {
-	reason := a2a.ReasonExtensionRequired
-	if !d.detailed {
-		reason = a2a.ReasonInvalidRequest
-	}
-	return &a2a.Error{Reason: reason, Message: "Extension " + uri + " is required"}
+	return activated, err
 }

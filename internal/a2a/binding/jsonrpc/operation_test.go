@@ -43,7 +43,7 @@ func TestVersions(t *testing.T) {
 				}
 				x := newFixture(&fake{task: newTask(a2a.StateWorking), event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
 				w := x.post(t, call10(method, params), "A2A-Version", version)
-				if got := x.observed[0].code; got != code {
+				if got := x.observed[0].Code; got != code {
 					t.Errorf("code = %d, want %d: %s", got, code, w.Body)
 				}
 			})
@@ -89,6 +89,7 @@ func TestRequests(t *testing.T) {
 	want := &a2a.SendRequest{
 		Owner:      "alice",
 		Message:    &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}},
+		Dialect:    a2a.DialectV10,
 		Extensions: []string{"urn:b"}, TraceParent: "00-1-2-3",
 	}
 	if diff := cmp.Diff(want, x.fake.asked); diff != "" {
@@ -197,7 +198,7 @@ func TestWhatIsNotServed(t *testing.T) {
 			}
 			x := newFixture(&fake{})
 			w := x.post(t, call10(method, params))
-			if x.observed[0].code != code || x.fake.asked != nil {
+			if x.observed[0].Code != code || x.fake.asked != nil {
 				t.Errorf("response = %s, want code %d", w.Body, code)
 			}
 		})
@@ -210,10 +211,10 @@ func TestRequiredExtension(t *testing.T) {
 		header := map[string]string{"SendMessage": "A2A-Extensions", "message/send": "X-A2A-Extensions"}[method]
 		x := newFixture(&fake{event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
 		x.card.Capabilities.Extensions = []card.Extension{{URI: "urn:a", Required: true}}
-		if w := x.post(t, call10(method, params)); x.observed[0].code != code {
+		if w := x.post(t, call10(method, params)); x.observed[0].Code != code {
 			t.Errorf("%s without it = %s", method, w.Body)
 		}
-		if w := x.post(t, call10(method, params), header, "urn:a"); x.observed[1].code != 0 || w.Code != http.StatusOK {
+		if w := x.post(t, call10(method, params), header, "urn:a"); x.observed[1].Code != 0 || w.Code != http.StatusOK {
 			t.Errorf("%s with it = %s", method, w.Body)
 		}
 	}
@@ -228,10 +229,10 @@ func TestMediaTypes(t *testing.T) {
 		x := newFixture(&fake{event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
 		x.card.DefaultInputModes = []string{"text/plain", "image/*"}
 		w := x.post(t, call10(method, fmt.Sprintf(params, "application/x-unsupported")))
-		if x.observed[0].code != -32005 || x.fake.asked != nil || !strings.Contains(w.Body.String(), "message.parts[1]") {
+		if x.observed[0].Code != -32005 || x.fake.asked != nil || !strings.Contains(w.Body.String(), "message.parts[1]") {
 			t.Errorf("%s with another type = %s", method, w.Body)
 		}
-		if w := x.post(t, call10(method, fmt.Sprintf(params, "image/png"))); x.observed[1].code != 0 {
+		if w := x.post(t, call10(method, fmt.Sprintf(params, "image/png"))); x.observed[1].Code != 0 {
 			t.Errorf("%s with a declared type = %s", method, w.Body)
 		}
 	}

@@ -1,0 +1,83 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// surface is one of the ways in at the A2A endpoint.
+type surface struct {
+	// binding names it in metrics.
+	binding string
+	// owns reports whether a request is its. It sees the path and the head only.
+	owns func(*http.Request) bool
+	// serve answers. Unless open, it is behind the gate.
+	serve http.Handler
+	open  bool
+	// deny answers a request that the gate refused, in the binding's form.
+	deny func(http.ResponseWriter, *http.Request, *a2a.Error)
+}
+
+// surfaces are the ways in. The first that owns a request serves it.
+type surfaces []surface
+
+// of returns the surface of a request, and nil when there is nothing.
+func (s surfaces) of(r *http.Request) *surface {
+	for i := range s {
+		if s[i].owns(r) {
+			return &s[i]
+		}
+	}
+	return nil
+}
+
+// deny answers a request that may not pass. A path that nobody owns is
+// answered as JSON-RPC, which is what most clients speak.
+func (s surfaces) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+	if found := s.of(r); found != nil && found.deny != nil {
+		found.deny(w, r, problem)
+		return
+	}
+	jsonrpc.Deny(w, r, problem)
+}
+
+// at owns the requests for some paths.
+func at(paths ...string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return slices.Contains(paths, r.URL.Path) }
+}
+
+// newSurfaces puts the ways in together.
+func (s *Sidecar) newSurfaces() surfaces {
+	served := func() *card.Card { return &s.current().Card }
+	admitted := &admission.Handler{Handler: s.turns, Card: served}
+	rpc := jsonrpc.New(jsonrpc.Config{
+		Handler:      admitted,
+		Push:         admitted,
+		Card:         served,
+		ExtendedCard: s.extendedCard,
+		Streams:      sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now},
+		MaxBody:      maxBody,
+		Observe:      s.metrics.observe,
+		Log:          s.log,
+	})
+	return surfaces{
+		{binding: "wellknown", owns: at(wellknown.Path, wellknown.LegacyPath), serve: s.card, open: true},
+		{binding: "jsonrpc", owns: at("/"), serve: rpc, deny: jsonrpc.Deny},
+	}
+}
+
+// extendedCard is not offered: the card says so.
+func (s *Sidecar) extendedCard(context.Context, card.Form) ([]byte, error) {
+	return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
+}
