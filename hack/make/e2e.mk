@@ -23,4 +23,4 @@ test-e2e: cluster-up images helm-binary ## Test the product on a real node, inst
 		CHART='$(CURDIR)/charts/a2a-operator' \
 		SAMPLES='$(CURDIR)/config/samples' \
 		CLUSTER_TOOL='$(abspath $(CLUSTER_BIN)) --root $(CURDIR) --state-dir $(CLUSTER_STATE)' \
-		'$(CURDIR)/bin/e2e.test' -test.v -ginkgo.v -ginkgo.timeout=25m $(E2E_FLAGS)
+		'$(CURDIR)/bin/e2e.test' -test.v -ginkgo.v -ginkgo.timeout=25m -ginkgo.junit-report='$(CURDIR)/bin/e2e.xml' $(E2E_FLAGS)

@@ -1,0 +1,70 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "strings"
+
+// block is a part of a log that tells a failure: a line that begins it, and
+// the lines after it that belong to it.
+type block struct {
+	begins  func(line string) bool
+	belongs func(line string) bool
+	// most is how many lines of it are shown.
+	most int
+}
+
+var blocks = []block{
+	{ // go test; what the test said is indented below
+		begins:  func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), "--- FAIL: ") },
+		belongs: func(line string) bool { return strings.HasPrefix(line, " ") && !strings.Contains(line, "--- ") },
+		most:    15,
+	},
+	{
+		begins:  func(line string) bool { return strings.HasPrefix(line, "panic: ") },
+		belongs: func(line string) bool { return !strings.HasPrefix(line, "FAIL") },
+		most:    15,
+	},
+	{
+		begins:  func(line string) bool { return strings.HasPrefix(line, "WARNING: DATA RACE") },
+		belongs: func(line string) bool { return !strings.HasPrefix(line, "====") },
+		most:    20,
+	},
+	{ // a package that does not compile
+		begins:  func(line string) bool { return strings.HasPrefix(line, "# github.com/") },
+		belongs: func(line string) bool { return strings.Contains(line, ".go:") || strings.HasPrefix(line, "\t") },
+		most:    10,
+	},
+	{ // Ginkgo under go test
+		begins:  func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), "[FAILED] ") },
+		belongs: func(line string) bool { return line != "" && !strings.HasPrefix(line, "----") },
+		most:    12,
+	},
+	{
+		begins:  func(line string) bool { return strings.HasPrefix(line, "FAIL\t") },
+		belongs: func(string) bool { return false },
+		most:    1,
+	},
+}
+
+// fromLog returns the lines of a log of `go test` that tell failures.
+func fromLog(lines []string) []string {
+	var out []string
+	for i := 0; i < len(lines); i++ {
+		for _, b := range blocks {
+			if !b.begins(lines[i]) {
+				continue
+			}
+			out = append(out, lines[i])
+			shown := 1
+			for i+1 < len(lines) && b.belongs(lines[i+1]) {
+				i++
+				if shown++; shown <= b.most {
+					out = append(out, lines[i])
+				}
+			}
+			break
+		}
+	}
+	return out
+}
