@@ -6,8 +6,10 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -45,17 +47,20 @@ var _ = Describe("The registry", func() {
 		own := token(ctx, ns, a2av1alpha1.Audience)
 		foreign := token(ctx, operatorNamespace, a2av1alpha1.Audience)
 
-		managers := &corev1.PodList{}
-		Expect(cluster.List(ctx, managers, client.InNamespace(operatorNamespace))).To(Succeed())
-		Expect(managers.Items).To(HaveLen(2))
-		for _, pod := range managers.Items {
+		// Another test may just have replaced them all.
+		var replicas []corev1.Pod
+		Eventually(ctx, func() []corev1.Pod {
+			replicas = managers(ctx)
+			return replicas
+		}).Should(HaveLen(2))
+		for _, pod := range replicas {
 			base := "http://" + pod.Status.PodIP + ":8444"
 			Eventually(ctx, found).WithArguments(base, own).Should(ConsistOf(ns + "/findable"))
 			Expect(found(base, foreign)).To(BeEmpty(), "callers of other namespaces see it only by RBAC")
 		}
 
 		By("passing the card on byte by byte")
-		base := "http://" + managers.Items[0].Status.PodIP + ":8444"
+		base := "http://" + replicas[0].Status.PodIP + ":8444"
 		_, served := get(ctx, caller(""), serviceURL(agent)+"/.well-known/agent-card.json")
 		_, passed := get(ctx, caller(own), base+"/v1/agents/"+ns+"/findable/card")
 		Expect(passed).To(Equal(served))
@@ -82,3 +87,15 @@ var _ = Describe("The registry", func() {
 		}).Should(Succeed())
 	})
 })
+
+// managers are the operator's pods that are ready and to stay.
+func managers(ctx context.Context) []corev1.Pod {
+	GinkgoHelper()
+	list := &corev1.PodList{}
+	Expect(cluster.List(ctx, list, client.InNamespace(operatorNamespace))).To(Succeed())
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+	})
+}
