@@ -171,6 +171,29 @@ func TestClientThatLeavesChangesNothing(t *testing.T) {
 	})
 }
 
+// Who speaks to a task later changes nothing about who made it.
+func TestTaskRemembersTheDialectThatMadeIt(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		request := say("m", "hi")
+		request.Dialect = a2a.DialectV10GRPC
+		first := b.send(request)
+		c := b.call()
+		c.must(chunk("x"), status(a2a.StateInputRequired))
+		c.ends(nil)
+		if got := first.event.Task.Dialect; got != a2a.DialectV10GRPC {
+			t.Errorf("new task has dialect %d", got)
+		}
+		request = to(say("m2", "more"), c.TaskID)
+		request.Dialect = a2a.DialectV03
+		b.send(request)
+		c = b.call()
+		c.finishes(status(a2a.StateCompleted))
+		if got := b.task(c.TaskID).Dialect; got != a2a.DialectV10GRPC || c.Task.Dialect != got {
+			t.Errorf("continued task has dialect %d", got)
+		}
+	})
+}
+
 func TestContextIsKeptOrMade(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		request := say("m", "hi")

@@ -86,7 +86,8 @@ func (t *task) create(ctx context.Context, tn *turn) error {
 		Status: a2a.Status{State: a2a.StateSubmitted, Time: t.engine.now()},
 	}
 	events := append(t.batch[:0], a2a.Event{Message: tn.message}, a2a.Event{Status: submitted})
-	log, err := t.engine.options.Store.Create(ctx, t.key, t.contextID, events)
+	origin := store.Origin{ContextID: t.contextID, Dialect: tn.request.Dialect}
+	log, err := t.engine.options.Store.Create(ctx, t.key, origin, events)
 	if err != nil {
 		return storeError("create task", t.key.TaskID, err)
 	}

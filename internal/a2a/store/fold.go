@@ -28,8 +28,8 @@ type Fold struct {
 const indexed = 8
 
 // NewFold returns a task without events.
-func NewFold(id, contextID string) *Fold {
-	return &Fold{task: a2a.Task{ID: id, ContextID: contextID}}
+func NewFold(id string, o Origin) *Fold {
+	return &Fold{task: a2a.Task{ID: id, ContextID: o.ContextID, Dialect: o.Dialect}}
 }
 
 // State is that of the task.

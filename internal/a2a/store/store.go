@@ -37,6 +37,13 @@ type Key struct {
 	TaskID string
 }
 
+// Origin is what a task is born with and keeps for life.
+type Origin struct {
+	ContextID string
+	// Dialect is the one of the message that made the task.
+	Dialect a2a.Dialect
+}
+
 // Conversation names what one owner says in one context.
 type Conversation struct {
 	Owner     a2a.Owner
@@ -54,7 +61,7 @@ const (
 type Store interface {
 	// Create starts the log of a task with its first events, which are
 	// numbered from 1. It returns ErrExists or ErrFull.
-	Create(ctx context.Context, k Key, contextID string, events []a2a.Event) (Log, error)
+	Create(ctx context.Context, k Key, o Origin, events []a2a.Event) (Log, error)
 	// Open returns the log of a task, or ErrNotFound.
 	Open(ctx context.Context, k Key) (Log, error)
 	// Remember adds a message to a conversation.

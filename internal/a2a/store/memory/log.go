@@ -221,7 +221,7 @@ func (l *log) remove() int64 {
 	charge := l.charge
 	l.gone, l.charge, l.records, l.snapshot = true, 0, nil, nil
 	// Somebody may hold the log for a while; it holds nothing any more.
-	l.fold = store.NewFold(l.key.TaskID, "")
+	l.fold = store.NewFold(l.key.TaskID, store.Origin{})
 	l.wake()
 	return charge
 }

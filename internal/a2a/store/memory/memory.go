@@ -78,8 +78,8 @@ func New(options Options) *Store {
 }
 
 // Create implements store.Store.
-func (s *Store) Create(_ context.Context, k store.Key, contextID string, events []a2a.Event) (store.Log, error) {
-	l := &log{store: s, key: k, fold: store.NewFold(k.TaskID, contextID)}
+func (s *Store) Create(_ context.Context, k store.Key, o store.Origin, events []a2a.Event) (store.Log, error) {
+	l := &log{store: s, key: k, fold: store.NewFold(k.TaskID, o)}
 	l.add(events)
 	s.mu.Lock()
 	defer s.mu.Unlock()

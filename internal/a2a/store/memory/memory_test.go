@@ -48,7 +48,7 @@ func key(id string) store.Key { return store.Key{Owner: "o", TaskID: id} }
 // task creates one in a state.
 func (f *fixture) task(id string, state a2a.State) store.Log {
 	f.t.Helper()
-	log, err := f.Create(f.t.Context(), key(id), "c", storetest.Begin())
+	log, err := f.Create(f.t.Context(), key(id), store.Origin{ContextID: "c"}, storetest.Begin())
 	if err != nil {
 		f.t.Fatalf("Create(%s) error = %v", id, err)
 	}
@@ -92,7 +92,7 @@ func TestFinishedTasksAreEvictedFirstOldestFirst(t *testing.T) {
 	f.want("0 1 4 5 6")
 	f.task("7", a2a.StateSubmitted)
 	f.want("1 4 5 6 7")
-	if _, err := f.Create(t.Context(), key("8"), "c", storetest.Begin()); !errors.Is(err, store.ErrFull) {
+	if _, err := f.Create(t.Context(), key("8"), store.Origin{ContextID: "c"}, storetest.Begin()); !errors.Is(err, store.ErrFull) {
 		t.Errorf("Create() with all tasks at work: error = %v, want ErrFull", err)
 	}
 	f.want("1 4 5 6 7")
@@ -222,7 +222,7 @@ func TestCountComesBackToZero(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 100 {
-				log, err := f.Create(t.Context(), key(strconv.Itoa(w)+"-"+strconv.Itoa(i)), "c", storetest.Begin())
+				log, err := f.Create(t.Context(), key(strconv.Itoa(w)+"-"+strconv.Itoa(i)), store.Origin{ContextID: "c"}, storetest.Begin())
 				if err != nil {
 					continue
 				}
@@ -251,7 +251,7 @@ func TestAllThatAClientSendsIsCounted(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	m := storetest.Message("m", "x")
 	m.Extensions = []string{strings.Repeat("e", 1<<20)}
-	if _, err := f.Create(t.Context(), key("a"), "c", []a2a.Event{{Message: m}}); err != nil {
+	if _, err := f.Create(t.Context(), key("a"), store.Origin{ContextID: "c"}, []a2a.Event{{Message: m}}); err != nil {
 		t.Fatal(err)
 	}
 	if f.Bytes() < 1<<20 {

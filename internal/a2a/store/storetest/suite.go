@@ -41,7 +41,10 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	}
 }
 
-var key = store.Key{Owner: "alice", TaskID: "t1"}
+var (
+	key    = store.Key{Owner: "alice", TaskID: "t1"}
+	origin = store.Origin{ContextID: "c1", Dialect: a2a.DialectV01}
+)
 
 // Message returns a message of a client.
 func Message(id, text string) *a2a.Message {
@@ -68,7 +71,7 @@ func Begin() []a2a.Event {
 
 func create(t *testing.T, s store.Store, k store.Key) store.Log {
 	t.Helper()
-	log, err := s.Create(t.Context(), k, "c1", Begin())
+	log, err := s.Create(t.Context(), k, origin, Begin())
 	if err != nil {
 		t.Fatalf("Create() error = %v", err)
 	}
@@ -97,7 +100,7 @@ func createAndOpen(t *testing.T, s store.Store) {
 		t.Errorf("Open() of nothing: error = %v, want ErrNotFound", err)
 	}
 	create(t, s, key)
-	if _, err := s.Create(t.Context(), key, "c1", Begin()); !errors.Is(err, store.ErrExists) {
+	if _, err := s.Create(t.Context(), key, origin, Begin()); !errors.Is(err, store.ErrExists) {
 		t.Errorf("second Create() error = %v, want ErrExists", err)
 	}
 	log, err := s.Open(t.Context(), key)
@@ -106,7 +109,7 @@ func createAndOpen(t *testing.T, s store.Store) {
 	}
 	got := task(t, log)
 	want := &a2a.Task{
-		ID: "t1", ContextID: "c1",
+		ID: "t1", ContextID: "c1", Dialect: a2a.DialectV01,
 		Status:  Status(a2a.StateSubmitted, nil).Status.Status,
 		History: []*a2a.Message{Message("m1", "hi")},
 	}
