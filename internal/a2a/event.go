@@ -33,8 +33,8 @@ type ArtifactUpdate struct {
 	TaskID    string
 	ContextID string
 	Artifact  Artifact
-	// Index is the artifact's place among those of the task, from 0. The engine
-	// fills it in.
+	// Index is the artifact's place among those of the task, from 0, in the order
+	// of their first updates. The log fills it in.
 	Index int
 	// Append adds the parts to those of the artifact with the same id;
 	// otherwise the artifact is replaced.

@@ -52,7 +52,7 @@ type Turn struct {
 	ContextID string
 	// Number counts the turns of a task from 1.
 	Number int
-	// Owner is the principal that speaks.
+	// Owner is the principal that speaks, without its tenant.
 	Owner   a2a.Owner
 	Message *a2a.Message
 	// Task is what the turn continues, without its message; nil for a new one.

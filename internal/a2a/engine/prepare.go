@@ -37,7 +37,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	t.remember(ctx, tn.message)
 	return &backend.Turn{
 		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number,
-		Owner: t.key.Owner, Message: tn.message,
+		Owner: a2a.Owner(t.key.Owner.Principal()), Message: tn.message,
 		Task: tn.before, History: history, References: references,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes,
 		Metadata:            tn.request.Metadata,

@@ -194,6 +194,19 @@ func TestTaskRemembersTheDialectThatMadeIt(t *testing.T) {
 	})
 }
 
+// The engine keeps tenants apart by the owner; the agent is told both by their
+// own names.
+func TestAgentLearnsThePrincipalAndTheTenant(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		request := say("m", "hi")
+		request.Owner, request.Tenant = request.Owner.In("north"), "north"
+		b.send(request)
+		if c := b.call(); c.Owner != "owner" || c.Tenant != "north" {
+			t.Errorf("the agent is told of %q in tenant %q", c.Owner, c.Tenant)
+		}
+	})
+}
+
 func TestContextIsKeptOrMade(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		request := say("m", "hi")

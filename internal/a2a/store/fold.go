@@ -38,7 +38,8 @@ func (f *Fold) State() a2a.State { return f.task.Status.State }
 // Size estimates the bytes that the task holds.
 func (f *Fold) Size() int { return f.size }
 
-// Apply folds an event in. The event must not change afterwards.
+// Apply folds an event in, and tells an artifact's update its index. The event
+// must not change afterwards.
 func (f *Fold) Apply(e *a2a.Event) {
 	switch {
 	case e.Artifact != nil:
@@ -92,7 +93,7 @@ func (f *Fold) artifact(u *a2a.ArtifactUpdate) {
 	if at < 0 {
 		at = f.add(u.Artifact.ID)
 	}
-	f.last = at
+	f.last, u.Index = at, at
 	a := &f.artifacts[at]
 	f.size -= a.size
 	if u.Append {

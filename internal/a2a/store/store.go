@@ -77,7 +77,8 @@ type Log interface {
 	// Append adds events behind the one numbered after, and returns the number
 	// of the last. It returns ErrConflict when after is not the last one, and
 	// ErrFull, which a terminal status never meets. All events are appended or
-	// none. The log owns what the events point to, not the slice.
+	// none. The log owns what the events point to, not the slice, and fills in
+	// the index of artifact updates.
 	Append(ctx context.Context, after uint64, events []a2a.Event) (uint64, error)
 	// Snapshot returns the task and, in Seq, the number of the last event that
 	// is folded into it: one moment, nothing lost or doubled in between. Callers

@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"snapshot never changes":       snapshotNeverChanges,
 		"watch tells of appends":       watchTells,
 		"fold":                         fold,
+		"artifacts have places":        artifactsHavePlaces,
 		"remember and recall":          rememberAndRecall,
 		"remember is bounded":          rememberIsBounded,
 	}
@@ -309,6 +310,34 @@ func deepCopy(t *a2a.Task) a2a.Task {
 		c.Artifacts[i].Parts = append([]a2a.Part(nil), c.Artifacts[i].Parts...)
 	}
 	return c
+}
+
+// An artifact keeps the place that its first update got, whatever becomes of
+// it and whoever opens the log.
+func artifactsHavePlaces(t *testing.T, s store.Store) {
+	log := create(t, s, key)
+	replaced := Chunk("b", "new")
+	replaced.Artifact.Append = false
+	add(t, log, 2, Chunk("a", "x"), Chunk("b", "x"), Chunk("a", "y"))
+	add(t, log, 5, Status(a2a.StateInputRequired, nil), a2a.Event{Message: Message("m2", "more")})
+	again, err := s.Open(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, again, 7, replaced, Chunk("c", "x"), Chunk("b", "y"))
+	records, err := log.Read(t.Context(), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range records {
+		if r.Artifact != nil {
+			got = append(got, r.Artifact.Artifact.ID+strconv.Itoa(r.Artifact.Index))
+		}
+	}
+	if diff := cmp.Diff([]string{"a0", "b1", "a0", "b1", "c2", "b1"}, got); diff != "" {
+		t.Errorf("places (-want +got):\n%s", diff)
+	}
 }
 
 func watchTells(t *testing.T, s store.Store) {
