@@ -3,7 +3,10 @@
 
 package a2a
 
-import "context"
+import (
+	"context"
+	"log/slog"
+)
 
 // PushConfig asks for a task's events to be posted to a URL.
 type PushConfig struct {
@@ -18,7 +21,23 @@ type PushConfig struct {
 	// Scheme and Credentials make the Authorization header; "" for none.
 	Scheme      string
 	Credentials string
+	// Extensions and TraceParent are those of the message that the configuration
+	// came with. They go along with what is posted.
+	Extensions  []string
+	TraceParent string
 }
+
+// LogValue leaves out whatever may be a secret: beside the credentials that is
+// the URL, whose path and query often hold one.
+func (c PushConfig) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("task", c.TaskID), slog.String("id", c.ID))
+}
+
+// String is for whoever prints a configuration: see LogValue.
+func (c PushConfig) String() string { return "push configuration " + c.ID + " of task " + c.TaskID }
+
+// GoString is String.
+func (c PushConfig) GoString() string { return c.String() }
 
 // SetPushRequest adds a configuration to a task, or replaces the one with the
 // same id.

@@ -23,10 +23,19 @@ import (
 type Handler struct {
 	// Handler runs the operations.
 	a2a.Handler
-	// Push keeps push configurations.
-	Push a2a.PushHandler
+	// Push keeps push configurations; nil for none.
+	Push Pushes
 	// Card is the one that is served now.
 	Card func() *card.Card
+}
+
+// Pushes keeps push configurations, and judges those that come with a message
+// before the message does anything.
+type Pushes interface {
+	a2a.PushHandler
+	// Check returns an *a2a.Error for a configuration that SetPush would refuse
+	// for what stands in it. An id that is missing is none.
+	Check(c *a2a.PushConfig) error
 }
 
 var (
@@ -123,6 +132,12 @@ func (h *Handler) admit(r *a2a.SendRequest) error {
 		if err := h.pushes(); err != nil {
 			return err
 		}
+		if err := h.Push.Check(r.Push); err != nil {
+			return err
+		}
+		c := *r.Push
+		c.Dialect, c.Extensions, c.TraceParent = r.Dialect, r.Extensions, r.TraceParent
+		r.Push = &c
 	}
 	return h.accepts(r.Message)
 }

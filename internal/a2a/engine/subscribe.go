@@ -64,7 +64,7 @@ func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes f
 		s.batch = append(s.batch, first)
 		s.ended = first.Task.Status.State.Terminal()
 	}
-	s.stop = log.Watch(s.wake)
+	s.stop = log.Watch(s.told)
 	return s
 }
 
@@ -163,6 +163,14 @@ func (s *subscription) wait(ctx context.Context) error {
 		return nil
 	default:
 		return a2a.ErrDraining
+	}
+}
+
+// told wakes whoever waits in Next. A channel that is full has told already.
+func (s *subscription) told() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
 	}
 }
 

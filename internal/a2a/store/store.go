@@ -88,7 +88,7 @@ type Log interface {
 	// are there and fit; none is no error. It returns ErrTrimmed when the next
 	// one is gone.
 	Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error)
-	// Watch has wake told, without waiting for it, after every Append and at
-	// eviction. It is for channels of capacity 1.
-	Watch(wake chan<- struct{}) (stop func())
+	// Watch has wake called after every Append and at eviction. The caller may
+	// hold locks of the store: wake must return at once, and call no log.
+	Watch(wake func()) (stop func())
 }

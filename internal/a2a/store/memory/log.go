@@ -35,7 +35,7 @@ type log struct {
 	gone   bool
 	// snapshot is the last one, until the next event.
 	snapshot *a2a.Record
-	watchers []chan<- struct{}
+	watchers []*watcher
 }
 
 var _ store.Log = (*log)(nil)
@@ -103,18 +103,22 @@ func (l *log) Read(_ context.Context, dst []*a2a.Record, after uint64) ([]*a2a.R
 	return append(dst, behind[:min(len(behind), readLimit)]...), nil
 }
 
+// watcher has an identity, which a function lacks.
+type watcher struct{ wake func() }
+
 // Watch implements store.Log.
-func (l *log) Watch(wake chan<- struct{}) (stop func()) {
+func (l *log) Watch(wake func()) (stop func()) {
+	w := &watcher{wake: wake}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.watchers = append(l.watchers, wake)
-	return func() { l.unwatch(wake) }
+	l.watchers = append(l.watchers, w)
+	return func() { l.unwatch(w) }
 }
 
-func (l *log) unwatch(wake chan<- struct{}) {
+func (l *log) unwatch(w *watcher) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := slices.Index(l.watchers, wake)
+	at := slices.Index(l.watchers, w)
 	if at < 0 {
 		return
 	}
@@ -147,13 +151,10 @@ func (l *log) trim(count, bytes int) {
 	l.records = l.records[drop:]
 }
 
-// wake tells those who watch. A channel that is full has told already.
+// wake tells those who watch.
 func (l *log) wake() {
 	for _, w := range l.watchers {
-		select {
-		case w <- struct{}{}:
-		default:
-		}
+		w.wake()
 	}
 }
 

@@ -250,7 +250,7 @@ func snapshotIsOneMoment(t *testing.T, s store.Store) {
 
 func follow(t *testing.T, log store.Log, after, last uint64) {
 	wake := make(chan struct{}, 1)
-	stop := log.Watch(wake)
+	stop := log.Watch(tell(wake))
 	defer stop()
 	for after < last {
 		records, err := log.Read(t.Context(), nil, after)
@@ -343,7 +343,7 @@ func artifactsHavePlaces(t *testing.T, s store.Store) {
 func watchTells(t *testing.T, s store.Store) {
 	log := create(t, s, key)
 	wake, other := make(chan struct{}, 1), make(chan struct{}, 1)
-	stop, stopOther := log.Watch(wake), log.Watch(other)
+	stop, stopOther := log.Watch(tell(wake)), log.Watch(tell(other))
 	defer stopOther()
 	add(t, log, 2, Chunk("a", "x"))
 	// A watcher that does not listen must not hold anybody up.
@@ -405,3 +405,13 @@ func rememberIsBounded(t *testing.T, s store.Store) {
 }
 
 var ignoreTime = cmpopts.IgnoreFields(a2a.Status{}, "Time")
+
+// tell is a watcher that fills a channel of capacity 1.
+func tell(wake chan<- struct{}) func() {
+	return func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+}
