@@ -12,6 +12,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
@@ -76,13 +77,15 @@ func (a *agent) swap(b *contract.Backend) error {
 		return nil
 	}
 	next, err := events.New(events.Options{
-		URL:        b.URL,
-		Connect:    b.Timeouts.Connect.Or(0),
-		FirstEvent: b.Timeouts.FirstEvent.Or(0),
-		Idle:       b.Timeouts.Idle.Or(0),
-		Turn:       b.Timeouts.Turn.Or(0),
-		Internal:   a.metrics.internalEvent,
-		Now:        a.now,
+		URL: b.URL,
+		Limits: stream.Limits{
+			Connect:    b.Timeouts.Connect.Or(0),
+			FirstEvent: b.Timeouts.FirstEvent.Or(0),
+			Idle:       b.Timeouts.Idle.Or(0),
+			Turn:       b.Timeouts.Turn.Or(0),
+		},
+		Internal: a.metrics.internalEvent,
+		Now:      a.now,
 	})
 	if err != nil {
 		return fmt.Errorf("set up backend: %w", err)

@@ -105,3 +105,22 @@ func (f *TurnError) Unwrap() error { return f.Err }
 // ArtifactID names the artifact of a turn, which is where an agent's answer
 // goes when it does not name one.
 func ArtifactID(turn int) string { return "turn-" + strconv.Itoa(turn) }
+
+// Bounds on the history that an agent is sent: the newest messages that meet
+// both.
+const (
+	maxHistory      = 64
+	maxHistoryBytes = 256 << 10
+)
+
+// Newest bounds a history, from its end.
+func Newest(history []*a2a.Message) []*a2a.Message {
+	from, bytes := len(history), 0
+	for from > 0 && len(history)-from < maxHistory {
+		if bytes += history[from-1].Size(); bytes > maxHistoryBytes {
+			break
+		}
+		from--
+	}
+	return history[from:]
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
 // said is what an agent says, what is understood, and how the turn ends.
@@ -45,7 +46,7 @@ func TestTextIsTheAnswer(t *testing.T) {
 			outcome: "failed: The agent's answer is compressed, which the sidecar did not accept",
 		},
 		"too long": {
-			agent: streamed("text/plain", strings.Repeat("x", 4096), strings.Repeat("x", 4096)), options: events.Options{MaxAnswer: 1000},
+			agent: streamed("text/plain", strings.Repeat("x", 4096), strings.Repeat("x", 4096)), options: events.Options{Limits: stream.Limits{MaxAnswer: 1000}},
 			outcome: "failed: The agent's answer exceeds 1000 bytes",
 		},
 	})
@@ -141,7 +142,7 @@ func TestJSONIsOneThing(t *testing.T) {
 			outcome: "failed: The agent's answer is not an event: role: must be a string",
 		},
 		"too long": {
-			agent: answer("application/json", `"`+strings.Repeat("x", 1000)+`"`), options: events.Options{MaxEvent: 1000},
+			agent: answer("application/json", `"`+strings.Repeat("x", 1000)+`"`), options: events.Options{Limits: stream.Limits{MaxEvent: 1000}},
 			outcome: "failed: The agent's answer exceeds 1000 bytes; only text and events may be longer",
 		},
 	})
@@ -161,7 +162,7 @@ func TestAnyOtherMediaTypeIsAFile(t *testing.T) {
 		"with a charset":  {agent: answer("text/html; charset=utf-8", "<p>"), want: "turn-1=raw[text/html; charset=utf-8 ]<p>/last", outcome: "whole"},
 		"without a type":  {agent: untyped, want: "turn-1=raw[application/octet-stream ]x/last", outcome: "whole"},
 		"empty":           {agent: answer("image/png", ""), outcome: "whole"},
-		"longer than may": {agent: answer("image/png", "12345"), options: events.Options{MaxEvent: 4}, outcome: "failed: The agent's answer exceeds 4 bytes; only text and events may be longer"},
+		"longer than may": {agent: answer("image/png", "12345"), options: events.Options{Limits: stream.Limits{MaxEvent: 4}}, outcome: "failed: The agent's answer exceeds 4 bytes; only text and events may be longer"},
 	})
 }
 

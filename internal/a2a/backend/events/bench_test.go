@@ -4,6 +4,7 @@
 package events
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -11,7 +12,19 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
+
+// read reads an answer that did not come over a network.
+func read(client *stream.Client, resp *http.Response, emit backend.Emit) error {
+	return client.Turn(context.Background(), func(_ context.Context, w *stream.Watchdog) error {
+		a := &answer{
+			Body: client.NewBody(resp, w), limits: client.Limits(), internal: func(string) {},
+			turn: &backend.Turn{TaskID: "t", ContextID: "c", Number: 1}, emit: emit, watchdog: w,
+		}
+		return a.read()
+	})
+}
 
 // What it costs to understand an event, without the network.
 func BenchmarkAnswer(b *testing.B) {
@@ -28,20 +41,13 @@ func BenchmarkAnswer(b *testing.B) {
 	for name, form := range forms {
 		b.Run(name, func(b *testing.B) {
 			body := strings.Repeat(form.event, count)
-			o := Options{}
-			o.setDefaults()
-			w := watch(&o, func(error) {})
-			defer w.stop()
+			client := stream.New(stream.Limits{}, nil)
 			b.ReportAllocs()
 			for b.Loop() {
-				a := &answer{
-					options: &o, turn: &backend.Turn{TaskID: "t", ContextID: "c", Number: 1}, watchdog: w,
-					resp: &http.Response{
-						Header: http.Header{"Content-Type": {form.mediaType}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
-					},
-					emit: func([]a2a.Event) error { return nil },
+				resp := &http.Response{
+					Header: http.Header{"Content-Type": {form.mediaType}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
 				}
-				if err := a.read(); err != nil {
+				if err := read(client, resp, func([]a2a.Event) error { return nil }); err != nil {
 					b.Fatal(err)
 				}
 			}

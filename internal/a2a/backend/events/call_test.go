@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
 func TestRequest(t *testing.T) {
@@ -224,7 +225,7 @@ func TestAgentThatComesUpLateIsReached(t *testing.T) {
 func TestAgentThatNeverListens(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
-	b := open(t, events.Options{URL: server.URL, Connect: 100 * time.Millisecond})
+	b := open(t, events.Options{URL: server.URL, Limits: stream.Limits{Connect: 100 * time.Millisecond}})
 	if _, outcome := run(t, b); outcome != "failed: The agent could not be reached" {
 		t.Errorf("Run() = %q", outcome)
 	}
@@ -268,13 +269,13 @@ func TestTimeLimits(t *testing.T) {
 	}
 	const short = 50 * time.Millisecond
 	check(t, map[string]said{
-		"first event":                 {agent: stuck, options: events.Options{FirstEvent: short}, outcome: "failed: The agent did not answer within 50ms"},
-		"silence":                     {agent: afterOne("text/plain", "a"), options: events.Options{Idle: short}, want: "turn-1=a", outcome: "failed: The agent was silent for 50ms"},
-		"turn":                        {agent: alive, options: events.Options{Turn: 2 * short, Idle: short}, outcome: "failed: The agent did not finish within 100ms"},
-		"no silence while it waits":   {agent: afterOne(ndjson, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n"), options: events.Options{Idle: short, Turn: 3 * short}, want: "status:input-required", outcome: "failed: The agent did not finish within 150ms"},
-		"silence after it went on":    {agent: afterOne(ndjson, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n"+`{"kind":"status-update","status":{"state":"working"}}`+"\n"), options: events.Options{Idle: short}, want: "status:input-required status:working", outcome: "failed: The agent was silent for 50ms"},
-		"silence where JSON is owed":  {agent: afterOne("application/json", `{"a":`), options: events.Options{Idle: short}, outcome: "failed: The agent was silent for 50ms"},
-		"first event of a busy agent": {agent: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, options: events.Options{FirstEvent: short}, outcome: "failed: The agent is too busy: 503 Service Unavailable"},
+		"first event":                 {agent: stuck, options: events.Options{Limits: stream.Limits{FirstEvent: short}}, outcome: "failed: The agent did not answer within 50ms"},
+		"silence":                     {agent: afterOne("text/plain", "a"), options: events.Options{Limits: stream.Limits{Idle: short}}, want: "turn-1=a", outcome: "failed: The agent was silent for 50ms"},
+		"turn":                        {agent: alive, options: events.Options{Limits: stream.Limits{Turn: 2 * short, Idle: short}}, outcome: "failed: The agent did not finish within 100ms"},
+		"no silence while it waits":   {agent: afterOne(ndjson, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n"), options: events.Options{Limits: stream.Limits{Idle: short, Turn: 3 * short}}, want: "status:input-required", outcome: "failed: The agent did not finish within 150ms"},
+		"silence after it went on":    {agent: afterOne(ndjson, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n"+`{"kind":"status-update","status":{"state":"working"}}`+"\n"), options: events.Options{Limits: stream.Limits{Idle: short}}, want: "status:input-required status:working", outcome: "failed: The agent was silent for 50ms"},
+		"silence where JSON is owed":  {agent: afterOne("application/json", `{"a":`), options: events.Options{Limits: stream.Limits{Idle: short}}, outcome: "failed: The agent was silent for 50ms"},
+		"first event of a busy agent": {agent: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, options: events.Options{Limits: stream.Limits{FirstEvent: short}}, outcome: "failed: The agent is too busy: 503 Service Unavailable"},
 	})
 }
 

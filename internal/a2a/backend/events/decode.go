@@ -55,7 +55,7 @@ func (a *answer) event(text []byte, exact bool) (form, error) {
 	case barePart:
 		p, err = v10.DecodePart(text)
 	case internalEvent:
-		a.options.Internal(kind)
+		a.internal(kind)
 		return shape, nil
 	case notEvent:
 		return shape, nil

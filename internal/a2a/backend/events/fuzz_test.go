@@ -13,6 +13,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
 // Whatever an agent answers, however it is cut: the turn ends with a failure
@@ -26,23 +27,17 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, mediaType, body string) {
 		said := [2]string{}
 		for i, reader := range []io.Reader{strings.NewReader(body), iotest.OneByteReader(strings.NewReader(body))} {
-			o := Options{MaxEvent: 1 << 10, MaxAnswer: 4 << 10}
-			o.setDefaults()
-			w := watch(&o, func(error) {})
-			a := &answer{
-				options: &o, turn: &backend.Turn{TaskID: "t", ContextID: "c", Number: 1}, watchdog: w,
-				resp: &http.Response{Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(reader), ContentLength: int64(len(body))},
-				emit: func(events []a2a.Event) error {
-					for _, e := range events {
-						said[i] += textOf(t, &e)
-					}
-					return nil
-				},
+			client := stream.New(stream.Limits{MaxEvent: 1 << 10, MaxAnswer: 4 << 10}, nil)
+			resp := &http.Response{Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(reader), ContentLength: int64(len(body))}
+			emit := func(events []a2a.Event) error {
+				for _, e := range events {
+					said[i] += textOf(t, &e)
+				}
+				return nil
 			}
 			started := time.AfterFunc(time.Minute, func() { panic("the answer has no end") })
-			err := a.read()
+			err := read(client, resp, emit)
 			started.Stop()
-			w.stop()
 			if failure, ok := err.(*backend.TurnError); err != nil && (!ok || failure.Reason == "") { //nolint:errorlint // it is to be that very type
 				t.Errorf("read() error = %v", err)
 			}

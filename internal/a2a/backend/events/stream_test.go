@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
 const (
@@ -106,15 +107,15 @@ func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
 			outcome: "failed: The agent's event in line 1 is not an event: status.state: is not a task state",
 		},
 		"no end": {
-			agent: streamed(ndjson, "{}\n", strings.Repeat("x", 100<<10)), options: events.Options{MaxEvent: 10 << 10},
+			agent: streamed(ndjson, "{}\n", strings.Repeat("x", 100<<10)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
 			outcome: "failed: The agent's event in line 2 exceeds 10240 bytes",
 		},
 		"too long, with an end": {
-			agent: answer(ndjson, strings.Repeat(" ", 10)+`"`+strings.Repeat("x", 11<<10)+"\"\n"), options: events.Options{MaxEvent: 10 << 10},
+			agent: answer(ndjson, strings.Repeat(" ", 10)+`"`+strings.Repeat("x", 11<<10)+"\"\n"), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
 			outcome: "failed: The agent's event in line 1 exceeds 10240 bytes",
 		},
 		"too long in many data fields": {
-			agent: answer(sse, strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 20)), options: events.Options{MaxEvent: 10 << 10},
+			agent: answer(sse, strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 20)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
 			outcome: "failed: The agent's event in line 1 exceeds 10240 bytes",
 		},
 	})

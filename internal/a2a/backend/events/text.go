@@ -10,12 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
 // text reads an answer that is the text of one artifact, chunk by chunk.
 func (a *answer) text() error {
-	buffer := borrow()
-	defer giveBack(buffer)
+	buffer := stream.Borrow()
+	defer stream.GiveBack(buffer)
 	room, held := *buffer, 0
 	for {
 		n, err := a.Read(room[held:])
@@ -24,7 +25,7 @@ func (a *answer) text() error {
 		if err != nil && !end {
 			return err
 		}
-		last := end || a.bytes == a.resp.ContentLength
+		last := end || a.AtEnd()
 		ready := len(chunk)
 		if !last {
 			ready -= incomplete(chunk)

@@ -1,18 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package events
+package stream
 
 import "testing"
 
 // A proxy of the environment is never asked for loopback, so that only the
 // transport itself can tell.
 func TestProxyOfTheEnvironmentIsNotAsked(t *testing.T) {
-	b, err := New(Options{URL: "http://agent.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.transport.Proxy != nil {
+	if New(Limits{}, nil).transport.Proxy != nil {
 		t.Error("the transport asks for a proxy")
 	}
 }

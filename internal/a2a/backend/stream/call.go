@@ -1,14 +1,17 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package events
+package stream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -23,38 +26,57 @@ const (
 	retryMost   = 16 * time.Second
 )
 
-// call posts a turn and returns an answer of 2xx. What was sent is not sent
-// again: tried again are connections that were not made, and turns that the
-// agent turned away for now.
-func (b *Backend) call(ctx context.Context, t *backend.Turn) (*http.Response, error) {
-	body := appendRequest(nil, t)
-	begin := b.options.Now()
+// Request is a call of an agent, which can be sent again.
+type Request struct {
+	Method string
+	URL    *url.URL
+	Header http.Header
+	Body   []byte
+}
+
+func (r *Request) http(ctx context.Context) *http.Request {
+	out := &http.Request{
+		Method: r.Method, URL: r.URL, Host: r.URL.Host,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: r.Header,
+	}
+	if r.Body != nil {
+		out.Body = io.NopCloser(bytes.NewReader(r.Body))
+		out.ContentLength = int64(len(r.Body))
+		out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
+	}
+	return out.WithContext(ctx)
+}
+
+// Do sends a request and returns the answer, whatever its status. What was sent
+// is not sent again: tried again are connections that were not made, and
+// requests that the agent turned away for now. An error is a failure of the
+// turn.
+func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
+	begin := c.now()
 	redial, retry := redialFirst, retryFirst
 	for {
-		resp, err := b.transport.RoundTrip(b.request(ctx, t, body))
-		since := b.options.Now().Sub(begin)
+		resp, err := c.transport.RoundTrip(r.http(ctx))
+		since := c.now().Sub(begin)
 		var pause time.Duration
 		switch {
 		case err != nil && !notConnected(err):
 			return nil, backend.Failed("The connection to the agent broke", err)
 		case err != nil:
-			if since+redial > b.options.Connect {
+			if since+redial > c.limits.Connect {
 				return nil, backend.Failed("The agent could not be reached", err)
 			}
 			pause, redial = redial, min(2*redial, redialMost)
 		case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
-			pause, retry = retryAfter(resp, retry, b.options.Now()), min(2*retry, retryMost)
-			release(resp)
-			if since+pause > b.options.FirstEvent {
-				return nil, refusal(resp.StatusCode)
+			pause, retry = retryAfter(resp, retry, c.now()), min(2*retry, retryMost)
+			if since+pause > c.limits.FirstEvent {
+				return resp, nil
 			}
-		case resp.StatusCode < 200 || resp.StatusCode > 299:
-			release(resp)
-			return nil, refusal(resp.StatusCode)
+			Release(resp)
 		default:
 			return resp, nil
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := Sleep(ctx, pause); err != nil {
 			return nil, err
 		}
 	}
@@ -78,9 +100,12 @@ func retryAfter(resp *http.Response, otherwise time.Duration, now time.Time) tim
 	return otherwise
 }
 
-// refusal is what a status means for the task. The body stays here: who wrote
-// it did not write it for the client.
-func refusal(status int) *backend.TurnError {
+// Success reports whether a status is one of 2xx.
+func Success(status int) bool { return status >= 200 && status <= 299 }
+
+// Refusal is what any other status means for the task. The body stays here: who
+// wrote it did not write it for the client.
+func Refusal(status int) *backend.TurnError {
 	code := strconv.Itoa(status)
 	if text := http.StatusText(status); text != "" {
 		code += " " + text
@@ -96,13 +121,14 @@ func refusal(status int) *backend.TurnError {
 	}
 }
 
-// release gives a connection back, when little is left on it.
-func release(resp *http.Response) {
+// Release gives a connection back, when little is left on it.
+func Release(resp *http.Response) {
 	discard(resp.Body)
 	_ = resp.Body.Close()
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits; it returns the cause when ctx ends first.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

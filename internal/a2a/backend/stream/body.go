@@ -1,0 +1,114 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+)
+
+// Bounds on what is read only to use a connection again.
+const (
+	maxDiscard     = 64 << 10
+	farewellPeriod = 250 * time.Millisecond
+)
+
+// Body reads one answer. Whatever it returns that is not nil and not io.EOF is
+// a failure of the turn.
+type Body struct {
+	limits   *Limits
+	watchdog *Watchdog
+	resp     *http.Response
+	// read counts the bytes.
+	read int64
+}
+
+// NewBody returns the body of an answer. The caller closes the answer.
+func (c *Client) NewBody(resp *http.Response, w *Watchdog) *Body {
+	return &Body{limits: &c.limits, watchdog: w, resp: resp}
+}
+
+// MediaType returns the media type of the answer with its parameters, and
+// application/octet-stream when it does not say. A coding was not asked for,
+// and its bytes would pass for text.
+func (b *Body) MediaType() (mediaType string, params map[string]string, err error) {
+	if coding := b.resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return "", nil, backend.Failed("The agent's answer is compressed, which the sidecar did not accept", nil)
+	}
+	mediaType, params, err = mime.ParseMediaType(b.resp.Header.Get("Content-Type"))
+	if err != nil {
+		return "application/octet-stream", nil, nil //nolint:nilerr // that is what RFC 9110 says it is
+	}
+	return mediaType, params, nil
+}
+
+// Read implements io.Reader, within the bounds.
+func (b *Body) Read(p []byte) (int, error) {
+	n, err := b.resp.Body.Read(p)
+	if b.read += int64(n); b.read > b.limits.MaxAnswer {
+		return 0, backend.Failed(fmt.Sprintf("The agent's answer exceeds %d bytes", b.limits.MaxAnswer), nil)
+	}
+	if n > 0 {
+		b.watchdog.Heard()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, &broken{backend.Failed("The agent's answer broke off", err)}
+	}
+	return n, err //nolint:wrapcheck // io.EOF must be itself
+}
+
+// broken is the failure of an answer whose connection was lost.
+type broken struct{ *backend.TurnError }
+
+func (b *broken) Unwrap() error { return b.TurnError }
+
+// BrokeOff reports whether an answer ended because its connection was lost.
+func BrokeOff(err error) bool {
+	_, ok := errors.AsType[*broken](err)
+	return ok
+}
+
+// AtEnd reports whether all that the answer announced was read.
+func (b *Body) AtEnd() bool { return b.read == b.resp.ContentLength }
+
+// Empty reports whether nothing was read yet.
+func (b *Body) Empty() bool { return b.read == 0 }
+
+// Whole reads an answer that is one thing.
+func (b *Body) Whole() ([]byte, error) {
+	limit := b.limits.MaxEvent
+	body, err := io.ReadAll(io.LimitReader(b, int64(limit)+1))
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is a failure with its reason
+	}
+	if len(body) > limit {
+		return nil, backend.Failed(fmt.Sprintf("The agent's answer exceeds %d bytes; only text and events may be longer", limit), nil)
+	}
+	return body, nil
+}
+
+// Framed reports whether the framing of the body tells its end from a broken
+// connection.
+func (b *Body) Framed() bool {
+	return b.resp.ContentLength >= 0 || len(b.resp.TransferEncoding) > 0 || b.resp.ProtoMajor > 1
+}
+
+// Farewell reads to the near end of an answer of which no more is wanted, so
+// that the connection can be used again.
+func (b *Body) Farewell() {
+	closing := time.AfterFunc(farewellPeriod, func() { b.watchdog.cancel(nil) })
+	defer closing.Stop()
+	discard(b.resp.Body)
+}
+
+func discard(body io.Reader) {
+	_, _ = io.CopyN(io.Discard, body, maxDiscard)
+}

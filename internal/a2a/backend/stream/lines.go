@@ -1,0 +1,125 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+)
+
+// bufferSize is what a stream holds while it is idle. Longer lines grow it.
+const bufferSize = 8 << 10
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
+
+// Borrow returns a buffer of a few KiB; GiveBack takes it back.
+func Borrow() *[]byte { return buffers.Get().(*[]byte) }
+
+// GiveBack takes a borrowed buffer, of which nothing is kept.
+func GiveBack(b *[]byte) { buffers.Put(b) }
+
+// Taker takes a line or an event: its text, which is valid until it returns,
+// and the line in which it stands, counted from 1.
+type Taker func(line int, text []byte) error
+
+// Lines reads the body line by line. It calls take with each, without its end,
+// and flush when all that has arrived is read. A line without an end counts
+// when the body is whole.
+func (b *Body) Lines(take Taker, flush func() error) error {
+	buffer := Borrow()
+	defer GiveBack(buffer)
+	room, held, number := *buffer, 0, 0
+	for {
+		if held == len(room) {
+			if held > b.limits.MaxEvent {
+				return b.TooLong(number + 1)
+			}
+			room = append(room, make([]byte, len(room))...)
+		}
+		n, err := b.Read(room[held:])
+		end := errors.Is(err, io.EOF)
+		if err != nil && !end {
+			return err
+		}
+		rest, lineErr := split(room[:held+n], held, &number, take)
+		if lineErr == nil && end && len(rest) > 0 {
+			lineErr = take(number+1, bytes.TrimSuffix(rest, []byte("\r")))
+		}
+		if lineErr != nil {
+			return lineErr
+		}
+		if err := flush(); err != nil || end {
+			return err
+		}
+		held = copy(room, rest)
+	}
+}
+
+// split calls take with each line of text that has an end, and returns what
+// follows the last. It has been seen that the first bytes hold none.
+func split(text []byte, seen int, number *int, take Taker) (rest []byte, err error) {
+	for {
+		at := bytes.IndexByte(text[seen:], '\n')
+		if at < 0 {
+			return text, nil
+		}
+		*number++
+		if err := take(*number, bytes.TrimSuffix(text[:seen+at], []byte("\r"))); err != nil {
+			return nil, err
+		}
+		text, seen = text[seen+at+1:], 0
+	}
+}
+
+// TooLong is the failure of an event that exceeds its bound.
+func (b *Body) TooLong(line int) error {
+	return backend.Failed(fmt.Sprintf("The agent's event in line %d exceeds %d bytes", line, b.limits.MaxEvent), nil)
+}
+
+// SSE reads the body event by event (WHATWG HTML section 9.2). It calls take
+// with the data of each, and flush when all that has arrived is read. A block
+// that the body ends in counts as well.
+func (b *Body) SSE(take Taker, flush func() error) error {
+	var data []byte
+	at := 0
+	dispatch := func() error {
+		if at == 0 {
+			return nil
+		}
+		err := take(at, data)
+		data, at = data[:0], 0
+		return err
+	}
+	err := b.Lines(func(number int, text []byte) error {
+		if len(text) == 0 {
+			return dispatch()
+		}
+		value, ok := bytes.CutPrefix(text, []byte("data"))
+		if !ok || len(value) > 0 && value[0] != ':' {
+			return nil
+		}
+		value = bytes.TrimPrefix(bytes.TrimPrefix(value, []byte(":")), []byte(" "))
+		if at == 0 {
+			at = number
+		} else {
+			data = append(data, '\n')
+		}
+		if data = append(data, value...); len(data) > b.limits.MaxEvent {
+			return b.TooLong(at)
+		}
+		return nil
+	}, flush)
+	if err == nil {
+		err = dispatch()
+	}
+	if err == nil {
+		err = flush()
+	}
+	return err
+}
