@@ -11,6 +11,8 @@ import (
 
 	oldsdk "github.com/a2aproject/a2a-go/a2a"
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/a2a-operator/a2a-operator/test/rig"
 )
 
 func TestErrors(t *testing.T) {
@@ -22,7 +24,7 @@ func TestErrors(t *testing.T) {
 		}
 		return false
 	}
-	each(t, says, func(t *testing.T, client sdk) {
+	each(t, rig.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		done, err := client.send(t.Context(), message{Text: "Hi"})
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/test/rig"
 )
 
 // TestThroughTheGateway: an agent gives an SDK the gateway's address and
@@ -30,7 +31,7 @@ func TestThroughTheGateway(t *testing.T) {
 			t.Cleanup(transport.CloseIdleConnections)
 			// The pattern has no name in it: all names lead to this one sidecar.
 			passing := 0
-			handler := gateway.New(&gateway.Config{AgentURL: start(t, says), TokenFile: token}, transport, slog.New(slog.DiscardHandler))
+			handler := gateway.New(&gateway.Config{AgentURL: start(t, rig.Says), TokenFile: token}, transport, slog.New(slog.DiscardHandler))
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				passing++
 				handler.ServeHTTP(w, r)

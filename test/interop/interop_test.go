@@ -12,57 +12,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	oldsdk "github.com/a2aproject/a2a-go/a2a"
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar"
+	"github.com/a2a-operator/a2a-operator/test/rig"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const cardFile = `
-name: Interop
-description: An agent for tests
-version: "1.0"
-skills: [{id: s, name: S, description: d, tags: [t]}]
-`
-
 // start runs a sidecar in front of an agent and returns its URL.
 func start(t *testing.T, agent http.HandlerFunc) string {
 	t.Helper()
-	backend := httptest.NewServer(agent)
-	t.Cleanup(backend.Close)
-	file := filepath.Join(t.TempDir(), "card.yaml")
-	if err := os.WriteFile(file, []byte(cardFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := sidecar.Open(t.Context(), &sidecar.Options{
-		BackendURL: backend.URL, Listen: "127.0.0.1:0", CardFile: file, Anonymous: true,
-	}, slog.New(slog.DiscardHandler), time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Serve() error = %v", err)
-		}
-	})
-	return "http://" + s.Addresses().Agent
+	return rig.Start(t, agent).URL
 }
 
 // each runs a test with both clients against a sidecar of its own.
@@ -73,9 +40,7 @@ func each(t *testing.T, agent http.HandlerFunc, test func(t *testing.T, client s
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := start(t, agent)
-			transport := &http.Transport{}
-			t.Cleanup(transport.CloseIdleConnections)
-			client, err := resolve(t.Context(), &http.Client{Transport: transport}, url)
+			client, err := resolve(t.Context(), rig.Client(t), url)
 			if err != nil {
 				t.Fatalf("resolve: %v", err)
 			}
@@ -84,31 +49,8 @@ func each(t *testing.T, agent http.HandlerFunc, test func(t *testing.T, client s
 	}
 }
 
-// says is an agent that answers with a text in two chunks.
-func says(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain")
-	_, _ = io.WriteString(w, "Hello ")
-	_ = http.NewResponseController(w).Flush()
-	_, _ = io.WriteString(w, "world")
-}
-
-// waits is an agent that says one thing and then nothing until its caller
-// leaves or it may proceed.
-func waits(proceed <-chan struct{}) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		_, _ = io.WriteString(w, `{"text":"one "}`+"\n")
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-proceed:
-			_, _ = io.WriteString(w, `{"text":"two"}`+"\n")
-		case <-r.Context().Done():
-		}
-	}
-}
-
 func TestSend(t *testing.T) {
-	each(t, says, func(t *testing.T, client sdk) {
+	each(t, rig.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		got, err := client.send(t.Context(), message{Text: "Hi"})
 		if err != nil {
@@ -140,7 +82,7 @@ func TestSendIsAnsweredByAMessage(t *testing.T) {
 }
 
 func TestStream(t *testing.T) {
-	each(t, says, func(t *testing.T, client sdk) {
+	each(t, rig.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		events, err := collect(client.stream(t.Context(), message{Text: "Hi"}))
 		if err != nil || len(events) < 3 {
@@ -167,7 +109,7 @@ func TestStream(t *testing.T) {
 }
 
 func TestGet(t *testing.T) {
-	each(t, says, func(t *testing.T, client sdk) {
+	each(t, rig.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi", ContextID: "my-context"})
 		if err != nil {
@@ -187,7 +129,7 @@ func TestGet(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	each(t, waits(nil), func(t *testing.T, client sdk) {
+	each(t, rig.Waits(nil), func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi", Immediately: true})
 		if err != nil || sent.Kind != "task" || sent.State == "completed" {
@@ -202,14 +144,14 @@ func TestCancel(t *testing.T) {
 			t.Errorf("get = %+v, %v", got, err)
 		}
 		if _, err := client.cancel(t.Context(), sent.TaskID); !errors.Is(err, newsdk.ErrTaskNotCancelable) && !errors.Is(err, oldsdk.ErrTaskNotCancelable) {
-			t.Errorf("second cancel error = %v, want one that says not cancelable", err)
+			t.Errorf("second cancel error = %v, want one that rig.Says not cancelable", err)
 		}
 	})
 }
 
 func TestSubscribeToARunningTask(t *testing.T) {
 	proceed := make(chan struct{})
-	each(t, waits(proceed), func(t *testing.T, client sdk) {
+	each(t, rig.Waits(proceed), func(t *testing.T, client sdk) {
 		t.Helper()
 		ctx, leave := context.WithCancel(t.Context())
 		id := ""
@@ -247,7 +189,7 @@ func TestSubscribeToARunningTask(t *testing.T) {
 }
 
 func TestSubscribeToATaskThatHasEnded(t *testing.T) {
-	each(t, says, func(t *testing.T, client sdk) {
+	each(t, rig.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi"})
 		if err != nil {
@@ -271,19 +213,7 @@ func TestSubscribeToATaskThatHasEnded(t *testing.T) {
 }
 
 func TestInputRequired(t *testing.T) {
-	agent := func(w http.ResponseWriter, r *http.Request) {
-		var turn struct {
-			Task *struct{ ID string } `json:"task"`
-		}
-		_ = json.NewDecoder(r.Body).Decode(&turn)
-		w.Header().Set("Content-Type", "application/x-ndjson")
-		if turn.Task == nil {
-			_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"input-required","message":{"role":"agent","parts":[{"kind":"text","text":"Which?"}]}}}`+"\n")
-			return
-		}
-		_, _ = io.WriteString(w, `{"text":"That one"}`+"\n")
-	}
-	each(t, agent, func(t *testing.T, client sdk) {
+	each(t, rig.Asks, func(t *testing.T, client sdk) {
 		t.Helper()
 		asked, err := client.send(t.Context(), message{Text: "Do it"})
 		if err != nil || asked.State != "input-required" {
@@ -341,7 +271,7 @@ func TestParts(t *testing.T) {
 
 // TestOneTaskThroughBothVersions: what one client began, the other can read.
 func TestOneTaskThroughBothVersions(t *testing.T) {
-	url := start(t, says)
+	url := start(t, rig.Says)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport}

@@ -1,0 +1,148 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rig runs the whole sidecar in front of an agent, on real sockets. It
+// is imported by tests only.
+package rig
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar"
+	"github.com/a2a-operator/a2a-operator/test/spec"
+)
+
+const (
+	issuer   = "https://kubernetes.default.svc"
+	audience = "echo.team.a2a-operator.dev"
+)
+
+// Rig is a sidecar and its agent.
+type Rig struct {
+	// URL is the base of the A2A endpoint, without a slash at its end.
+	URL string
+	// Health is that of the probes.
+	Health string
+
+	key   *ecdsa.PrivateKey
+	calls atomic.Int64
+}
+
+// Start runs a sidecar that admits everybody, unless change says otherwise,
+// until the test ends.
+func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Rig, *contract.Config)) *Rig {
+	tb.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r := &Rig{key: key}
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.calls.Add(1)
+		agent(w, req)
+	}))
+	tb.Cleanup(backend.Close)
+	config := &contract.Config{
+		Version: contract.Version,
+		Agent:   contract.Agent{Namespace: "team", Name: "echo"},
+		Card: card.Card{
+			Name: "Interop", Description: "An agent for tests", Version: "1.0",
+			Skills: []card.Skill{{ID: "s", Name: "S", Description: "d", Tags: []string{"t"}}},
+		},
+		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: backend.URL},
+		Access:  contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}},
+		Drain:   contract.Drain{GracePeriod: contract.Duration(10 * time.Second)},
+	}
+	for _, c := range change {
+		c(r, config)
+	}
+	text, err := contract.Encode(config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	file := filepath.Join(tb.TempDir(), contract.FileName)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	s, err := sidecar.Open(tb.Context(), &sidecar.Options{
+		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
+	}, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	tb.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			tb.Errorf("Serve() error = %v", err)
+		}
+	})
+	r.URL, r.Health = "http://"+s.Addresses().Agent, "http://"+s.Addresses().Health
+	return r
+}
+
+// WithTokens makes a sidecar ask for tokens, as Token signs them.
+func WithTokens(r *Rig, c *contract.Config) {
+	keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: r.key.Public(), KeyID: "k"}}})
+	if err != nil {
+		panic(err)
+	}
+	c.Access = contract.Access{
+		Authentication: []contract.Authentication{{
+			Type: contract.AuthenticationKubernetes,
+			Kubernetes: &contract.KubernetesAuthentication{
+				Issuer: issuer, Audiences: []string{audience}, Keys: keys,
+			},
+		}},
+		Namespaces: []string{"team"},
+	}
+}
+
+// Token is the one of a ServiceAccount in the agent's namespace.
+func (r *Rig) Token(tb testing.TB, name string) string {
+	tb.Helper()
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: r.key, KeyID: "k"}}, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	text, err := jwt.Signed(signer).Claims(map[string]any{
+		"iss": issuer, "aud": audience, "sub": "system:serviceaccount:team:" + name,
+		"exp":           time.Now().Add(time.Hour).Unix(),
+		"kubernetes.io": map[string]any{"namespace": "team", "serviceaccount": map[string]any{"name": name}},
+	}).Serialize()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
+}
+
+// Calls counts the requests that the agent has seen.
+func (r *Rig) Calls() int { return int(r.calls.Load()) }
+
+// Client returns a client whose every response is validated against the
+// protocol's schemas.
+func Client(tb testing.TB) *http.Client {
+	tb.Helper()
+	transport := &http.Transport{}
+	tb.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: spec.NewTransport(tb, transport)}
+}

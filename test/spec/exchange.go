@@ -1,0 +1,262 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package spec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/a2apb"
+	v1pb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// exchange is a request and the head of its response.
+type exchange struct {
+	method, path, version string
+	body                  []byte
+
+	status      int
+	contentType string
+}
+
+func (e *exchange) isStream() bool { return strings.HasPrefix(e.contentType, "text/event-stream") }
+
+// form is what a response of one operation must be.
+type form struct {
+	// schema and definition name a definition of a JSON Schema.
+	schema, definition string
+	// message is the type of the same in a proto; nil when there is none.
+	message func() proto.Message
+}
+
+func (f *form) name() string {
+	if f.schema == "" {
+		return "a2a.v1 " + string(f.message().ProtoReflect().Descriptor().Name())
+	}
+	return f.schema + " " + f.definition
+}
+
+func (f *form) validate(text []byte) error {
+	if f.message != nil {
+		if err := protojson.Unmarshal(text, f.message()); err != nil {
+			return fmt.Errorf("read as %T: %w", f.message(), err)
+		}
+	}
+	if f.schema == "" {
+		return nil
+	}
+	return Validate(f.schema, f.definition, text)
+}
+
+// validate returns the name of the form that a document must have, and why it
+// has it not.
+func (e *exchange) validate(text []byte) (string, error) {
+	switch {
+	case !json.Valid(text):
+		return "text", errors.New("not JSON")
+	case strings.HasSuffix(e.path, "/.well-known/agent-card.json"), strings.HasSuffix(e.path, "/.well-known/agent.json"):
+		return e.card(text)
+	case e.isRPC(text):
+		return e.rpc(text)
+	case strings.Contains(e.path, "/v1/"):
+		return e.restV03(text)
+	case strings.Contains(e.path, "/.well-known/"):
+		return "other", nil // keys of signatures
+	case strings.HasSuffix(e.path, "/agent/authenticatedExtendedCard") && e.status == http.StatusOK:
+		return "v0.2.6 AgentCard", Validate("v0.2.6", "AgentCard", text)
+	default:
+		return e.restV10(text)
+	}
+}
+
+// card validates a public card: that of 1.0 for who asks for it, and else one
+// that all versions can read.
+func (e *exchange) card(text []byte) (string, error) {
+	if e.status != http.StatusOK {
+		return "error", nil
+	}
+	var marks struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	_ = json.Unmarshal(text, &marks)
+	if marks.ProtocolVersion == "" {
+		f := form{"v1.0.1", "AgentCard", func() proto.Message { return &v1pb.AgentCard{} }}
+		return f.name(), f.validate(text)
+	}
+	return "card of all versions", errors.Join(
+		Validate("v0.1.0", "AgentCard", text), Validate("v0.2.6", "AgentCard", text), Validate("v0.3.0", "AgentCard", text))
+}
+
+// isRPC reports whether the exchange is one of JSON-RPC. What is sent to a path
+// that nobody serves is answered so too.
+func (e *exchange) isRPC(text []byte) bool {
+	var asked, answered struct {
+		JSONRPC string `json:"jsonrpc"`
+		Method  string `json:"method"`
+	}
+	_ = json.Unmarshal(e.body, &asked)
+	_ = json.Unmarshal(text, &answered)
+	return asked.Method != "" || asked.JSONRPC != "" || answered.JSONRPC != "" && !strings.Contains(e.path, "/v1/")
+}
+
+// restV10 validates a document of the REST of 1.0.
+func (e *exchange) restV10(text []byte) (string, error) {
+	if e.status >= http.StatusBadRequest || isStatus(text) {
+		return "google.rpc.Status", validateStatus(text, e.status)
+	}
+	path := e.path
+	last := afterLast(path, "/")
+	verb := afterLast(last, ":")
+	var name string
+	switch {
+	case verb == "send":
+		name = "SendMessage"
+	case verb == "stream" || verb == "subscribe":
+		name = "SendStreamingMessage"
+	case verb == "cancel":
+		name = "CancelTask"
+	case last == "extendedAgentCard":
+		name = "GetExtendedAgentCard"
+	case last == "pushNotificationConfigs" && e.method == http.MethodGet:
+		name = "ListTaskPushNotificationConfigs"
+	case last == "tasks":
+		name = "ListTasks"
+	case strings.Contains(path, "/pushNotificationConfigs") && e.method == http.MethodDelete:
+		return "Empty", isEmpty(text)
+	case strings.Contains(path, "/pushNotificationConfigs"):
+		name = "GetTaskPushNotificationConfig"
+	case strings.Contains(path, "/tasks/"):
+		name = "GetTask"
+	default:
+		return "unknown", fmt.Errorf("no operation of 1.0 has the path %s", path)
+	}
+	f := resultsV10[name]
+	return f.name(), f.validate(text)
+}
+
+// restV03 validates a document of the REST of 0.3: ProtoJSON, or that with kinds.
+func (e *exchange) restV03(text []byte) (string, error) {
+	if e.status >= http.StatusBadRequest {
+		return "error of 0.3", nil // the version defines no body
+	}
+	if bytes.Contains(text, []byte(`"kind":`)) {
+		return e.kindREST(text)
+	}
+	last := afterLast(e.path, "/")
+	verb := afterLast(last, ":")
+	var m proto.Message
+	switch {
+	case verb == "send":
+		m = &a2apb.SendMessageResponse{}
+	case verb == "stream" || verb == "subscribe":
+		m = &a2apb.StreamResponse{}
+	case last == "card":
+		m = &a2apb.AgentCard{}
+	case last == "tasks":
+		m = &a2apb.ListTasksResponse{}
+	case strings.HasPrefix(last, "pushNotification") && e.method == http.MethodGet:
+		m = &a2apb.ListTaskPushNotificationConfigResponse{}
+	case strings.Contains(e.path, "/pushNotification") && e.method == http.MethodDelete:
+		return "Empty", isEmpty(text)
+	case strings.Contains(e.path, "/pushNotification"):
+		m = &a2apb.TaskPushNotificationConfig{}
+	default:
+		m = &a2apb.Task{}
+	}
+	f := form{message: func() proto.Message { return m }}
+	return f.name(), f.validate(text)
+}
+
+// kindREST validates what stands in a frame of the REST with kinds.
+func (*exchange) kindREST(text []byte) (string, error) {
+	var frame struct {
+		Result json.RawMessage `json:"result"`
+	}
+	if err := json.Unmarshal(text, &frame); err != nil {
+		return "REST with kinds", err
+	}
+	item := frame.Result
+	if item == nil {
+		item = text
+	}
+	var kind struct {
+		Kind string `json:"kind"`
+	}
+	_ = json.Unmarshal(item, &kind)
+	definition := map[string]string{
+		"task": "Task", "message": "Message",
+		"status-update": "TaskStatusUpdateEvent", "artifact-update": "TaskArtifactUpdateEvent",
+	}[kind.Kind]
+	if definition == "" {
+		return "REST with kinds", fmt.Errorf("unknown kind %q", kind.Kind)
+	}
+	return "v0.3.0 REST " + definition, Validate("v0.3.0", definition, item)
+}
+
+// isStatus tells an error in a stream from an event.
+func isStatus(text []byte) bool {
+	var s struct {
+		Error *json.RawMessage `json:"error"`
+	}
+	return json.Unmarshal(text, &s) == nil && s.Error != nil
+}
+
+// validateStatus checks the body of a REST error of 1.0 (google.rpc.Status as AIP-193 has it).
+func validateStatus(text []byte, status int) error {
+	var body struct {
+		Error *struct {
+			Code    int               `json:"code"`
+			Status  string            `json:"status"`
+			Message string            `json:"message"`
+			Details []json.RawMessage `json:"details"`
+		} `json:"error"`
+	}
+	if err := strict(text, &body); err != nil {
+		return err
+	}
+	switch {
+	case body.Error == nil:
+		return errors.New("error is missing")
+	case status >= http.StatusBadRequest && body.Error.Code != status:
+		return fmt.Errorf("code is %d and the status of HTTP %d", body.Error.Code, status)
+	case body.Error.Status == "" || body.Error.Message == "":
+		return errors.New("status and message are required")
+	}
+	return validateDetails(body.Error.Details)
+}
+
+// validateDetails checks that the details of an error are google.protobuf.Any.
+func validateDetails(details []json.RawMessage) error {
+	for _, detail := range details {
+		var typed struct {
+			Type string `json:"@type"`
+		}
+		if err := json.Unmarshal(detail, &typed); err != nil || !strings.HasPrefix(typed.Type, "type.googleapis.com/") {
+			return fmt.Errorf("detail without a type: %s", detail)
+		}
+	}
+	return nil
+}
+
+func isEmpty(text []byte) error {
+	if string(bytes.TrimSpace(text)) != "{}" {
+		return errors.New("want {}")
+	}
+	return nil
+}
+
+func strict(text []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
+}
+
+// afterLast returns what stands behind the last separator, and all without one.
+func afterLast(s, sep string) string { return s[strings.LastIndex(s, sep)+1:] }
