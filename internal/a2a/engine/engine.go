@@ -27,6 +27,7 @@ import (
 type Engine struct {
 	options Options
 	recent  *idempotency
+	pages   pages
 
 	draining atomic.Bool
 	// turns counts what MaxRunning bounds. A turn is over when its outcome is
@@ -58,6 +59,7 @@ func New(options Options) (*Engine, error) {
 	return &Engine{
 		options: options,
 		recent:  newIdempotency(options.IdempotencyWindow, options.MaxIdempotent),
+		pages:   pages{key: options.PageKey},
 		idle:    make(chan struct{}),
 		drained: make(chan struct{}),
 		tasks:   map[store.Key]*task{},

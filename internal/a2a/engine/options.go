@@ -4,6 +4,8 @@
 package engine
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
 	"log/slog"
 	"time"
 
@@ -35,6 +37,9 @@ type Options struct {
 	// taken to wait for its input, 100 ms by default. A run that said that it
 	// waits is given none.
 	InputGrace time.Duration
+	// PageKey proves page tokens. Engines that share a store share it; nil makes
+	// one that only this engine has.
+	PageKey []byte
 	// Observer counts; nil for none.
 	Observer Observer
 	// Log is told of failures that are not the client's, nor the agent's.
@@ -61,6 +66,10 @@ func (o *Options) setDefaults() {
 	setDefault(&o.IdempotencyWindow, time.Minute)
 	setDefault(&o.MaxIdempotent, 4096)
 	setDefault(&o.InputGrace, 100*time.Millisecond)
+	if len(o.PageKey) == 0 {
+		o.PageKey = make([]byte, sha256.Size)
+		_, _ = rand.Read(o.PageKey) // never fails
+	}
 	if o.Observer == nil {
 		o.Observer = unobserved{}
 	}

@@ -124,7 +124,7 @@ func (t *task) deliver(ctx context.Context, tn *turn, said bool) {
 }
 
 func (t *task) newRun(tn *turn) *run {
-	return &run{turn: tn, started: t.engine.now(), done: make(chan struct{})}
+	return &run{turn: tn, started: t.engine.options.Now(), done: make(chan struct{})}
 }
 
 // drive runs turns of the task, one after the other, until none waits.
@@ -344,7 +344,7 @@ func (t *task) observe(r *run) {
 	if t.answered {
 		state = a2a.StateCompleted
 	}
-	t.engine.options.Observer.TurnEnded(state, t.engine.now().Sub(r.started))
+	t.engine.options.Observer.TurnEnded(state, t.engine.options.Now().Sub(r.started))
 }
 
 // next begins the turn that waits, when the task can take it.

@@ -69,6 +69,8 @@ func (s *shaper) status(u *a2a.StatusUpdate) {
 	u.TaskID, u.ContextID = s.task.key.TaskID, s.task.contextID
 	if u.Status.Time.IsZero() {
 		u.Status.Time = s.task.engine.now()
+	} else {
+		u.Status.Time = written(u.Status.Time)
 	}
 	if u.Status.Message != nil {
 		s.task.fill(u.Status.Message)
@@ -101,5 +103,8 @@ func (t *task) fill(m *a2a.Message) {
 	m.TaskID, m.ContextID, m.Role = t.key.TaskID, t.contextID, a2a.RoleAgent
 }
 
-// now is the time as every version writes it.
-func (e *Engine) now() time.Time { return e.options.Now().UTC() }
+func (e *Engine) now() time.Time { return written(e.options.Now()) }
+
+// written is a time as every version writes it. Tasks are listed by it, in an
+// order that clients can check.
+func written(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -35,6 +35,14 @@ func NewFold(id string, o Origin) *Fold {
 // State is that of the task.
 func (f *Fold) State() a2a.State { return f.task.Status.State }
 
+// Place is where the task stands in a list.
+func (f *Fold) Place() Place { return PlaceOf(&f.task) }
+
+// Meets reports whether the task meets the conditions of a query.
+func (f *Fold) Meets(q *Query) bool {
+	return q.Admits(f.task.ContextID, f.task.Status.State, f.task.Status.Time)
+}
+
 // Size estimates the bytes that the task holds.
 func (f *Fold) Size() int { return f.size }
 

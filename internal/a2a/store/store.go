@@ -64,6 +64,10 @@ type Store interface {
 	Create(ctx context.Context, k Key, o Origin, events []a2a.Event) (Log, error)
 	// Open returns the log of a task, or ErrNotFound.
 	Open(ctx context.Context, k Key) (Log, error)
+	// List returns a page of an owner's tasks. Each task is as it is at some
+	// moment of the call; one that moves on while pages are read may be missed
+	// or met again.
+	List(ctx context.Context, q *Query) (*Page, error)
 	// Remember adds a message to a conversation.
 	Remember(ctx context.Context, c Conversation, m *a2a.Message) error
 	// Recall returns a conversation, the oldest message first; nothing for one

@@ -76,6 +76,7 @@ func (s *Store) evictOldest(spare *log) bool {
 
 func (s *Store) evict(l *log) {
 	delete(s.logs, l.key)
+	s.delist(l)
 	l.place.queue.Remove(l.place.at)
 	l.place = place{}
 	s.bytes.Add(-l.remove())

@@ -23,6 +23,8 @@ type log struct {
 	store *Store
 	key   store.Key
 	place place
+	// listed is where the log stands among those of its owner. Store.mu guards it.
+	listed int
 
 	mu   sync.Mutex
 	fold *store.Fold

@@ -62,6 +62,8 @@ type Store struct {
 
 	mu   sync.Mutex
 	logs map[store.Key]*log
+	// owners has the logs of each owner, in no order.
+	owners map[a2a.Owner][]*log
 	// finished and idle order what may be evicted, the oldest first.
 	finished, idle list.List
 	conversations  conversations
@@ -72,7 +74,7 @@ var _ store.Store = (*Store)(nil)
 // New returns an empty store.
 func New(options Options) *Store {
 	options.setDefaults()
-	s := &Store{options: options, logs: map[store.Key]*log{}}
+	s := &Store{options: options, logs: map[store.Key]*log{}, owners: map[a2a.Owner][]*log{}}
 	s.conversations = newConversations(options.MaxTasks, options.MaxBytes/8)
 	return s
 }
@@ -97,6 +99,7 @@ func (s *Store) Create(_ context.Context, k store.Key, o store.Origin, events []
 		return nil, store.ErrFull
 	}
 	s.logs[k] = l
+	s.enlist(l)
 	s.file(l)
 	return l, nil
 }

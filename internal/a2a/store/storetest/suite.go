@@ -34,6 +34,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"watch tells of appends":       watchTells,
 		"fold":                         fold,
 		"artifacts have places":        artifactsHavePlaces,
+		"list":                         list,
+		"list while written":           listWhileWritten,
 		"remember and recall":          rememberAndRecall,
 		"remember is bounded":          rememberIsBounded,
 	}

@@ -1,0 +1,78 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// pages makes page tokens and reads them. A token is a place, behind a code
+// over the place and the conditions of its list: it opens no other list, and
+// nobody else can make one.
+type pages struct{ key []byte }
+
+const (
+	codeSize = 16
+	timeSize = 12
+)
+
+var tokenText = base64.RawURLEncoding
+
+// token names the page behind a place.
+func (p *pages) token(r *a2a.ListRequest, at store.Place) string {
+	place := make([]byte, 0, timeSize+len(at.TaskID))
+	place = appendTime(place, at.Time)
+	place = append(place, at.TaskID...)
+	return tokenText.EncodeToString(append(p.code(r, place), place...))
+}
+
+// place is where the page begins that a request asks for; nil for the first one.
+func (p *pages) place(r *a2a.ListRequest) (*store.Place, error) {
+	if r.PageToken == "" {
+		return nil, nil //nolint:nilnil // nil is the first page
+	}
+	token, err := tokenText.DecodeString(r.PageToken)
+	// A token has one spelling: the decoder overlooks line breaks and odd bits.
+	if err != nil || tokenText.EncodeToString(token) != r.PageToken || len(token) < codeSize+timeSize ||
+		!hmac.Equal(token[:codeSize], p.code(r, token[codeSize:])) {
+		return nil, a2a.InvalidParams("pageToken", "is not a token of this list")
+	}
+	place := token[codeSize:]
+	return &store.Place{Time: timeOf(place), TaskID: string(place[timeSize:])}, nil
+}
+
+// code is the proof of a place in one list. Each condition stands behind its
+// length.
+func (p *pages) code(r *a2a.ListRequest, place []byte) []byte {
+	h := hmac.New(sha256.New, p.key)
+	var size [8]byte
+	write := func(b []byte) {
+		binary.BigEndian.PutUint64(size[:], uint64(len(b)))
+		_, _ = h.Write(size[:])
+		_, _ = h.Write(b)
+	}
+	write([]byte(r.Owner))
+	write([]byte(r.ContextID))
+	write([]byte{byte(r.State)})
+	write(appendTime(nil, r.Since))
+	write(place)
+	return h.Sum(nil)[:codeSize]
+}
+
+// appendTime writes seconds and nanoseconds: a year of any calendar fits.
+func appendTime(dst []byte, t time.Time) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Unix())) //nolint:gosec // the bits come back
+	return binary.BigEndian.AppendUint32(dst, uint32(t.Nanosecond())) //nolint:gosec // below 1e9
+}
+
+func timeOf(b []byte) time.Time {
+	return time.Unix(int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint32(b[8:]))).UTC() //nolint:gosec // as written
+}
