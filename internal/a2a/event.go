@@ -26,6 +26,9 @@ type StatusUpdate struct {
 	// on waiting for the answer. Versions up to 0.3 then say final:false.
 	Paused   bool
 	Metadata Object
+	// Note is what the backend wants to find in Task.Note when the task goes on;
+	// "" leaves that as it is.
+	Note string
 }
 
 // ArtifactUpdate adds or extends an artifact.

@@ -46,7 +46,7 @@ func (e *Event) Size() int {
 	case e.Artifact != nil:
 		return e.Artifact.Artifact.Size() + len(e.Artifact.Metadata)
 	case e.Status != nil:
-		return statusOverhead + e.Status.Status.Message.Size() + len(e.Status.Metadata)
+		return statusOverhead + e.Status.Status.Message.Size() + len(e.Status.Metadata) + len(e.Status.Note)
 	default:
 		return e.Message.Size()
 	}

@@ -51,6 +51,9 @@ type Task struct {
 	// Status.Message is not in it.
 	History  []*Message
 	Metadata Object
+	// Note is what the backend keeps with the task. No version of the protocol
+	// has a place for it, and no client sees it.
+	Note string
 	// Dialect is the one in which the task was created.
 	Dialect Dialect
 }

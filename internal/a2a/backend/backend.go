@@ -28,8 +28,16 @@ type Backend interface {
 	//   - ErrTaken for an input that the waiting run goes on with,
 	//   - emit's error, as soon as there is one; it closes the call to the agent.
 	//
-	// When ctx ends, so does the call to the agent, at once.
+	// When ctx ends, so does the call to the agent, at once. The cause is
+	// ErrSuperseded when the agent is to go on with a later run.
 	Run(ctx context.Context, t *Turn, emit Emit) error
+}
+
+// Canceler is a Backend whose agent keeps tasks of its own.
+type Canceler interface {
+	// Canceled is told of a task that was canceled while no run was at work on
+	// it. It does not block.
+	Canceled(t *a2a.Task)
 }
 
 // Emit takes events in order, as many as there are at once. It owns what they
@@ -43,6 +51,9 @@ var (
 	// ErrTaken is what Run returns for a turn with Input when the run that
 	// waits for it goes on. Nothing was emitted.
 	ErrTaken = errors.New("the waiting run takes the input")
+	// ErrSuperseded is why the context of a run ends when the one that brought
+	// an input is answered at length, and takes over.
+	ErrSuperseded = errors.New("a later run took over")
 )
 
 // Turn is one message and what the agent may want to know about it. Nothing in

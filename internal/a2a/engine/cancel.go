@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -22,10 +23,15 @@ func (e *Engine) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, e
 	late := t.canceled.Load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	atRest := t.run == nil && t.input == nil
 	if err := t.cancel(ctx, late); err != nil {
 		return nil, err
 	}
-	return snapshot(ctx, t.log, r.TaskID, nil)
+	canceled, err := snapshot(ctx, t.log, r.TaskID, nil)
+	if c, ok := e.options.Backend.(backend.Canceler); ok && err == nil && atRest && !late {
+		c.Canceled(canceled)
+	}
+	return canceled, err
 }
 
 func (t *task) cancel(ctx context.Context, late bool) error {

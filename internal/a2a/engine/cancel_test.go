@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -30,6 +31,9 @@ func TestCancelEndsTheRunAndTheTaskAtOnce(t *testing.T) {
 			t.Error("the agent may speak after the end")
 		}
 		b.wantState(c.TaskID, a2a.StateCanceled)
+		if len(b.canceled) != 0 {
+			t.Errorf("the backend was told of %q besides the end of its run", b.canceled)
+		}
 		if _, err := b.cancel(c.TaskID); reason(err) != string(a2a.ReasonTaskNotCancelable) {
 			t.Errorf("second Cancel() error = %v", err)
 		}
@@ -55,12 +59,20 @@ func TestPausedTaskIsCanceledWithoutACall(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
 		c := b.call()
-		c.must(status(a2a.StateInputRequired))
+		asks := status(a2a.StateInputRequired)
+		asks.Status.Note = "note"
+		c.must(asks)
 		c.ends(nil)
 		if task, err := b.cancel(c.TaskID); err != nil || task.Status.State != a2a.StateCanceled {
 			t.Errorf("Cancel() = %v, %v", task, err)
 		}
 		b.noCall()
+		if _, err := b.cancel(c.TaskID); err == nil {
+			t.Error("second Cancel() succeeds")
+		}
+		if want := []string{"note"}; !slices.Equal(b.canceled, want) {
+			t.Errorf("the backend was told of %q, want %q", b.canceled, want)
+		}
 	})
 }
 

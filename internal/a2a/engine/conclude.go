@@ -61,7 +61,7 @@ func (t *task) finish(ctx context.Context, state a2a.State, m *a2a.Message) {
 	if err := t.append(ctx, append(t.batch[:0], t.says(state, m))); err != nil && !errors.Is(err, backend.ErrEnded) {
 		t.engine.options.Log.ErrorContext(ctx, "append to task", "task", t.key.TaskID, "error", err)
 	}
-	t.over(nil, errSuperseded)
+	t.over(nil, errOver)
 }
 
 // blame turns the error of a run into what the client is told.

@@ -28,6 +28,8 @@ type bench struct {
 	*engine.Engine
 	t     *testing.T
 	calls chan *call
+	// canceled are the notes of the tasks that were canceled at rest.
+	canceled []string
 }
 
 // call is a turn as the agent sees it.
@@ -78,6 +80,9 @@ func (b *bench) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) 
 		}
 	}
 }
+
+// Canceled implements backend.Canceler.
+func (b *bench) Canceled(t *a2a.Task) { b.canceled = append(b.canceled, t.Note) }
 
 // call returns the next turn that the agent is asked to do.
 func (b *bench) call() *call {

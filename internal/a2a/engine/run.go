@@ -244,7 +244,7 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 	switch {
 	case t.state().Terminal():
 		r.gone = true
-		t.over(r, errSuperseded)
+		t.over(r, errOver)
 		return backend.ErrEnded
 	case t.state().Interrupted():
 		return t.pause(ctx, r)
@@ -281,7 +281,7 @@ func (t *task) promote(r *run) {
 		return
 	}
 	if old := t.run; old != nil {
-		old.quit(errSuperseded)
+		old.quit(backend.ErrSuperseded)
 	}
 	t.run, t.input, r.input = r, nil, false
 }

@@ -61,7 +61,7 @@ func (s *shaper) status(u *a2a.StatusUpdate) {
 		return
 	}
 	asked := u.Status.State
-	if vague := asked <= a2a.StateSubmitted; vague && to == s.state && u.Status.Message == nil && len(u.Metadata) == 0 {
+	if vague := asked <= a2a.StateSubmitted; vague && to == s.state && u.Status.Message == nil && len(u.Metadata) == 0 && u.Note == "" {
 		return
 	}
 	u.Status.State = to

@@ -155,7 +155,7 @@ func (t *task) append(ctx context.Context, events []a2a.Event) error {
 			return err
 		}
 		if t.state().Terminal() {
-			t.over(nil, errSuperseded)
+			t.over(nil, errOver)
 			return backend.ErrEnded
 		}
 	}

@@ -94,6 +94,10 @@ func (f *Fold) status(u *a2a.StatusUpdate) {
 		f.task.Metadata = mergeObjects(f.task.Metadata, u.Metadata)
 		f.size += len(f.task.Metadata)
 	}
+	if u.Note != "" {
+		f.size += len(u.Note) - len(f.task.Note)
+		f.task.Note = u.Note
+	}
 }
 
 func (f *Fold) artifact(u *a2a.ArtifactUpdate) {

@@ -29,6 +29,7 @@ type foldCase struct {
 	artifacts []a2a.Artifact
 	history   []string
 	metadata  string
+	note      string
 }
 
 func fold(t *testing.T, s store.Store) {
@@ -123,6 +124,16 @@ func fold(t *testing.T, s store.Store) {
 			history:  []string{"m1"},
 			metadata: `{"b":{"c":2},"a":2}`,
 		},
+		"the last note of the backend is kept": {
+			events: []a2a.Event{
+				{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}, Note: "one"}},
+				{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}, Note: "two"}},
+				Status(a2a.StateCompleted, nil),
+			},
+			status:  a2a.Status{State: a2a.StateCompleted},
+			history: []string{"m1"},
+			note:    "two",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +172,9 @@ func (tt foldCase) check(t *testing.T, got *a2a.Task) {
 	}
 	if diff := cmp.Diff(tt.history, history); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
+	}
+	if got.Note != tt.note {
+		t.Errorf("note = %q, want %q", got.Note, tt.note)
 	}
 	if string(got.Metadata) != tt.metadata {
 		t.Errorf("metadata = %s, want %s", got.Metadata, tt.metadata)
