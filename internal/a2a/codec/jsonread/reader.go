@@ -34,6 +34,8 @@ type Reader struct {
 	err *a2a.Error
 	// key holds a name that had to be unescaped, until the next one.
 	key []byte
+	// variantOf returns the name that another is a misspelling of.
+	variantOf func(name []byte) string
 }
 
 // New returns a reader of text, which must not change while it is read.
@@ -47,6 +49,10 @@ func New(text []byte) *Reader {
 	}
 	return r
 }
+
+// Spell has Members refuse a name that variantOf says is a misspelling of
+// another. For a name that is right, or none at all, it returns "".
+func (r *Reader) Spell(variantOf func(name []byte) string) { r.variantOf = variantOf }
 
 // Err returns the first error. Its reason is ReasonParse when the text is not
 // JSON, and ReasonInvalidParams when a value is not what was asked for.
@@ -114,6 +120,13 @@ func (r *Reader) members(yield func([]byte) bool, nulls bool) {
 		name := r.name()
 		if r.err != nil {
 			return
+		}
+		if r.variantOf != nil {
+			if meant := r.variantOf(name); meant != "" {
+				r.Skip()
+				r.Fail("must be spelled " + meant)
+				return
+			}
 		}
 		if !nulls && r.dec.PeekKind() == 'n' {
 			r.Skip()

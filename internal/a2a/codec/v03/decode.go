@@ -5,19 +5,20 @@ package v03
 
 import (
 	"errors"
-	"iter"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
 // Bounds on what a request may hold.
 const (
 	maxID      = 256
-	maxParts   = 1024
 	maxStrings = 256
+	maxPage    = 100
 )
 
 // ErrUnknownKind is returned for an object whose kind is none of this version.
@@ -32,7 +33,7 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 		return a2a.Event{}, err
 	}
 	var e a2a.Event
-	d := &decoder{Reader: jsonread.New(text), agent: true}
+	d := fromAgent(text)
 	switch kind {
 	case "task":
 		e.Task = d.task()
@@ -53,22 +54,22 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 
 // DecodeTask reads a task as an agent or a server emits it.
 func DecodeTask(text []byte) (*a2a.Task, error) {
-	d := &decoder{Reader: jsonread.New(text), agent: true}
+	d := fromAgent(text)
 	t := d.task()
 	return t, d.End()
 }
 
 // DecodeMessage reads a message as an agent or a server emits it.
 func DecodeMessage(text []byte) (*a2a.Message, error) {
-	d := &decoder{Reader: jsonread.New(text), agent: true}
+	d := fromAgent(text)
 	m := d.message()
 	return m, d.End()
 }
 
 // DecodePart reads a part as an agent emits it.
 func DecodePart(text []byte) (a2a.Part, error) {
-	d := &decoder{Reader: jsonread.New(text), agent: true}
-	p := d.part()
+	d := fromAgent(text)
+	p := d.partReader().Part()
 	return p, d.End()
 }
 
@@ -80,31 +81,27 @@ type decoder struct {
 }
 
 // names are those of requests.
-var names = spelling.NewNames(
-	"acceptedOutputModes", "authentication", "blocking", "bytes", "configuration", "contextId", "credentials",
-	"data", "extensions", "file", "historyLength", "id", "kind", "message", "messageId", "metadata", "mimeType",
-	"name", "parts", "pushNotificationConfig", "referenceTaskIds", "role", "schemes", "taskId", "text", "token",
-	"uri", "url",
-)
+var names = spelling.NewNames(append([]string{
+	"acceptedOutputModes", "authentication", "blocking", "configuration", "contextId", "credentials", "extensions",
+	"historyLength", "id", "includeArtifacts", inputRequest, "message", "messageId", "pageSize", "pageToken", "parts",
+	"pushNotificationConfig", "pushNotificationConfigId", "referenceTaskIds", "role", "schemes", "status",
+	"statusTimestampAfter", "taskId", "token", "url",
+}, typedpart.Names...)...)
 
-// Members is that of the reader. In a request it refuses what differs from a
-// name in case only.
-func (d *decoder) Members() iter.Seq[[]byte] {
-	if d.agent {
-		return d.Reader.Members()
-	}
-	return func(yield func([]byte) bool) {
-		for name := range d.Reader.Members() {
-			if meant := names.VariantOf(name); meant != "" {
-				d.Skip()
-				d.Fail("must be spelled " + meant)
-				return
-			}
-			if !yield(name) {
-				return
-			}
-		}
-	}
+// fromClient reads the params of a request.
+func fromClient(params []byte) *decoder {
+	d := &decoder{Reader: jsonread.New(params)}
+	d.Spell(names.VariantOf)
+	return d
+}
+
+// fromAgent reads what an agent or a server says.
+func fromAgent(text []byte) *decoder {
+	return &decoder{Reader: jsonread.New(text), agent: true}
+}
+
+func (d *decoder) partReader() typedpart.Reader {
+	return typedpart.Reader{Reader: d.Reader, Agent: d.agent}
 }
 
 func kindOf(text []byte) (string, error) {
@@ -146,6 +143,7 @@ func (d *decoder) task() *a2a.Task {
 
 func (d *decoder) message() *a2a.Message {
 	m := &a2a.Message{}
+	var wanted a2a.Object
 	for name := range d.Members() {
 		switch string(name) {
 		case "kind":
@@ -161,19 +159,24 @@ func (d *decoder) message() *a2a.Message {
 		case "role":
 			m.Role = d.role()
 		case "parts":
-			m.Parts = d.parts()
+			m.Parts = d.partReader().Parts()
 		case "content":
 			if d.agent && d.Kind() == '"' && m.Parts == nil {
 				m.Parts = []a2a.Part{a2a.TextPart(d.String())}
 			}
 		case "metadata":
 			m.Metadata = d.Object()
+		case inputRequest:
+			if d.Kind() == '{' {
+				wanted = d.Object()
+			}
 		case "extensions":
 			m.Extensions = d.Strings(maxStrings)
 		case "referenceTaskIds":
 			m.ReferenceTasks = d.Strings(maxStrings)
 		}
 	}
+	m.Metadata = withInputRequest(m.Metadata, wanted)
 	if !d.agent && len(m.Parts) == 0 {
 		d.FailAt("parts", "must have at least one element")
 	}
@@ -186,16 +189,28 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
+// withInputRequest returns the metadata with what an agent waits for, in front,
+// whether it was there already or beside the metadata.
+func withInputRequest(metadata, wanted a2a.Object) a2a.Object {
+	if wanted == nil && (len(metadata) == 0 || !object.MayHave(metadata, inputRequest)) {
+		return metadata
+	}
+	value, rest := object.Cut(metadata, inputRequest)
+	if wanted != nil {
+		value = a2a.Value(wanted)
+	}
+	if value == nil {
+		return metadata
+	}
+	return object.With(rest, inputRequest, value)
+}
+
 func (d *decoder) status() a2a.Status {
 	var s a2a.Status
 	for name := range d.Members() {
 		switch string(name) {
 		case "state":
-			state, ok := spelling.State(d.String())
-			if !ok {
-				d.Fail("is not a task state")
-			}
-			s.State = state
+			s.State = d.state()
 		case "message":
 			s.Message = d.message()
 		case "timestamp":
@@ -241,7 +256,7 @@ func (d *decoder) artifactUpdate() *a2a.ArtifactUpdate {
 			}
 		case "part":
 			// One sample of 0.2 streams a part where the artifact belongs.
-			if p := d.part(); u.Artifact.Parts == nil {
+			if p := d.partReader().Part(); u.Artifact.Parts == nil {
 				u.Artifact.Parts = []a2a.Part{p}
 			}
 		case "append":
@@ -266,7 +281,7 @@ func (d *decoder) artifact() a2a.Artifact {
 		case "description":
 			a.Description = d.String()
 		case "parts":
-			a.Parts = d.parts()
+			a.Parts = d.partReader().Parts()
 		case "metadata":
 			a.Metadata = d.Object()
 		case "extensions":
@@ -282,6 +297,14 @@ func (d *decoder) id() string {
 		d.Fail("is longer than 256 bytes")
 	}
 	return id
+}
+
+func (d *decoder) state() a2a.State {
+	state, ok := spelling.State(d.String())
+	if !ok {
+		d.Fail("is not a task state")
+	}
+	return state
 }
 
 func (d *decoder) role() a2a.Role {

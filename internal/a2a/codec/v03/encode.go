@@ -9,93 +9,134 @@
 package v03
 
 import (
-	"bytes"
-	"encoding/base64"
-	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
+
+// form is how tasks and events are written. Its zero value is the form of 0.2
+// and 0.3 by the letter.
+type form struct {
+	// union adds what clients of 0.1 look for. Those ignore what they do not
+	// know, and so do clients of 0.2 and 0.3.
+	union bool
+}
 
 // AppendEvent appends a task, a message, a status-update or an
 // artifact-update.
-func AppendEvent(dst []byte, e *a2a.Event) []byte {
+func AppendEvent(dst []byte, e *a2a.Event) []byte { return form{}.event(dst, e) }
+
+// AppendTask appends a task.
+func AppendTask(dst []byte, t *a2a.Task) []byte { return form{}.task(dst, t) }
+
+// AppendMessage appends a message.
+func AppendMessage(dst []byte, m *a2a.Message) []byte { return form{}.message(dst, m) }
+
+// AppendMessages appends an array of messages.
+func AppendMessages(dst []byte, messages []*a2a.Message) []byte {
+	return form{}.messages(dst, messages)
+}
+
+// AppendTaskPage appends what ListTasks of 1.0 answers, in the spelling of this
+// version.
+func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
+	dst = append(dst, `{"tasks":[`...)
+	for i, t := range page.Tasks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendTask(dst, t)
+	}
+	dst = jsonwrite.Member(dst, `],"nextPageToken":`, page.NextPageToken)
+	dst = strconv.AppendInt(append(dst, `,"pageSize":`...), int64(page.PageSize), 10)
+	dst = strconv.AppendInt(append(dst, `,"totalSize":`...), int64(page.TotalSize), 10)
+	return append(dst, '}')
+}
+
+// AppendUnionEvent appends an event that clients of 0.1, 0.2 and 0.3 can read,
+// for those that do not say which they are. To a client of 0.1 a task is a
+// status event.
+func AppendUnionEvent(dst []byte, e *a2a.Event) []byte { return form{union: true}.event(dst, e) }
+
+// AppendUnionTask appends a task that clients of 0.1, 0.2 and 0.3 can read.
+func AppendUnionTask(dst []byte, t *a2a.Task) []byte { return form{union: true}.task(dst, t) }
+
+func (f form) parts(dst []byte, parts []a2a.Part) []byte {
+	if f.union {
+		return typedpart.Both.AppendAll(dst, parts)
+	}
+	return typedpart.Kind.AppendAll(dst, parts)
+}
+
+func (f form) event(dst []byte, e *a2a.Event) []byte {
 	switch {
 	case e.Task != nil:
-		return AppendTask(dst, e.Task)
+		return f.task(dst, e.Task)
 	case e.Message != nil:
-		return AppendMessage(dst, e.Message)
+		return f.message(dst, e.Message)
 	case e.Status != nil:
-		return appendStatusUpdate(dst, e.Status)
+		return f.statusUpdate(dst, e.Status)
 	case e.Artifact != nil:
-		return appendArtifactUpdate(dst, e.Artifact)
+		return f.artifactUpdate(dst, e.Artifact)
 	default:
 		return append(dst, "null"...)
 	}
 }
 
-// AppendTask appends a task.
-func AppendTask(dst []byte, t *a2a.Task) []byte {
-	dst = append(dst, `{"kind":"task","id":`...)
-	dst = appendString(dst, t.ID)
-	dst = append(dst, `,"contextId":`...)
-	dst = appendString(dst, t.ContextID)
+func (f form) task(dst []byte, t *a2a.Task) []byte {
+	dst = jsonwrite.Member(dst, `{"kind":"task","id":`, t.ID)
+	if f.union {
+		dst = jsonwrite.Member(dst, `,"sessionId":`, t.ContextID)
+	}
+	dst = jsonwrite.Member(dst, `,"contextId":`, t.ContextID)
 	dst = append(dst, `,"status":`...)
-	dst = appendStatus(dst, &t.Status)
+	dst = f.status(dst, &t.Status)
 	if len(t.Artifacts) > 0 {
 		dst = append(dst, `,"artifacts":[`...)
 		for i := range t.Artifacts {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendArtifact(dst, &t.Artifacts[i])
+			dst = f.artifact(dst, &t.Artifacts[i], i)
 		}
 		dst = append(dst, ']')
 	}
 	if len(t.History) > 0 {
 		dst = append(dst, `,"history":`...)
-		dst = AppendMessages(dst, t.History)
+		dst = f.messages(dst, t.History)
 	}
-	dst = appendMetadata(dst, t.Metadata)
+	dst = jsonwrite.Metadata(dst, t.Metadata)
 	return append(dst, '}')
 }
 
-// AppendMessages appends an array of messages.
-func AppendMessages(dst []byte, messages []*a2a.Message) []byte {
+func (f form) messages(dst []byte, messages []*a2a.Message) []byte {
 	dst = append(dst, '[')
 	for i, m := range messages {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = AppendMessage(dst, m)
+		dst = f.message(dst, m)
 	}
 	return append(dst, ']')
 }
 
-// AppendMessage appends a message.
-func AppendMessage(dst []byte, m *a2a.Message) []byte {
-	dst = append(dst, `{"kind":"message","messageId":`...)
-	dst = appendString(dst, m.ID)
+func (f form) message(dst []byte, m *a2a.Message) []byte {
+	dst = jsonwrite.Member(dst, `{"kind":"message","messageId":`, m.ID)
 	if m.Role == a2a.RoleUser {
 		dst = append(dst, `,"role":"user"`...)
 	} else {
 		dst = append(dst, `,"role":"agent"`...)
 	}
-	if m.TaskID != "" {
-		dst = append(dst, `,"taskId":`...)
-		dst = appendString(dst, m.TaskID)
-	}
-	if m.ContextID != "" {
-		dst = append(dst, `,"contextId":`...)
-		dst = appendString(dst, m.ContextID)
-	}
+	dst = jsonwrite.Optional(dst, `,"taskId":`, m.TaskID)
+	dst = jsonwrite.Optional(dst, `,"contextId":`, m.ContextID)
 	dst = append(dst, `,"parts":`...)
-	dst = appendParts(dst, m.Parts)
-	dst = appendMetadata(dst, m.Metadata)
-	dst = appendStrings(dst, `,"extensions":[`, m.Extensions)
-	dst = appendStrings(dst, `,"referenceTaskIds":[`, m.ReferenceTasks)
+	dst = f.parts(dst, m.Parts)
+	dst = appendMessageMetadata(dst, m.Metadata)
+	dst = jsonwrite.Strings(dst, `,"extensions":`, m.Extensions)
+	dst = jsonwrite.Strings(dst, `,"referenceTaskIds":`, m.ReferenceTasks)
 	return append(dst, '}')
 }
 
@@ -105,176 +146,79 @@ func Final(u *a2a.StatusUpdate) bool {
 	return u.Status.State.Terminal() || u.Status.State == a2a.StateInputRequired && !u.Paused
 }
 
-func appendStatusUpdate(dst []byte, u *a2a.StatusUpdate) []byte {
-	dst = append(dst, `{"kind":"status-update","taskId":`...)
-	dst = appendString(dst, u.TaskID)
-	dst = append(dst, `,"contextId":`...)
-	dst = appendString(dst, u.ContextID)
+func (f form) statusUpdate(dst []byte, u *a2a.StatusUpdate) []byte {
+	dst = append(dst, `{"kind":"status-update"`...)
+	if f.union {
+		dst = jsonwrite.Member(dst, `,"id":`, u.TaskID)
+	}
+	dst = jsonwrite.Member(dst, `,"taskId":`, u.TaskID)
+	dst = jsonwrite.Member(dst, `,"contextId":`, u.ContextID)
 	dst = append(dst, `,"status":`...)
-	dst = appendStatus(dst, &u.Status)
-	dst = appendBool(dst, `,"final":`, Final(u))
-	dst = appendMetadata(dst, u.Metadata)
+	dst = f.status(dst, &u.Status)
+	dst = jsonwrite.Bool(dst, `,"final":`, Final(u))
+	dst = jsonwrite.Metadata(dst, u.Metadata)
 	return append(dst, '}')
 }
 
-func appendArtifactUpdate(dst []byte, u *a2a.ArtifactUpdate) []byte {
-	dst = append(dst, `{"kind":"artifact-update","taskId":`...)
-	dst = appendString(dst, u.TaskID)
-	dst = append(dst, `,"contextId":`...)
-	dst = appendString(dst, u.ContextID)
+func (f form) artifactUpdate(dst []byte, u *a2a.ArtifactUpdate) []byte {
+	dst = append(dst, `{"kind":"artifact-update"`...)
+	if f.union {
+		dst = jsonwrite.Member(dst, `,"id":`, u.TaskID)
+	}
+	dst = jsonwrite.Member(dst, `,"taskId":`, u.TaskID)
+	dst = jsonwrite.Member(dst, `,"contextId":`, u.ContextID)
 	dst = append(dst, `,"artifact":`...)
-	dst = appendArtifact(dst, &u.Artifact)
-	dst = appendBool(dst, `,"append":`, u.Append)
-	dst = appendBool(dst, `,"lastChunk":`, u.LastChunk)
-	dst = appendMetadata(dst, u.Metadata)
+	dst = f.artifact(dst, &u.Artifact, u.Index)
+	if f.union {
+		dst = dst[:len(dst)-1]
+		dst = jsonwrite.Bool(dst, `,"append":`, u.Append)
+		dst = jsonwrite.Bool(dst, `,"lastChunk":`, u.LastChunk)
+		dst = append(dst, '}')
+	}
+	dst = jsonwrite.Bool(dst, `,"append":`, u.Append)
+	dst = jsonwrite.Bool(dst, `,"lastChunk":`, u.LastChunk)
+	dst = jsonwrite.Metadata(dst, u.Metadata)
 	return append(dst, '}')
 }
 
-func appendStatus(dst []byte, s *a2a.Status) []byte {
+func (f form) status(dst []byte, s *a2a.Status) []byte {
 	dst = append(dst, `{"state":"`...)
 	dst = append(dst, s.State.String()...)
 	dst = append(dst, '"')
 	if s.Message != nil {
 		dst = append(dst, `,"message":`...)
-		dst = AppendMessage(dst, s.Message)
+		dst = f.message(dst, s.Message)
 	}
-	dst = appendTime(dst, `,"timestamp":"`, s.Time)
+	dst = jsonwrite.Time(dst, `,"timestamp":`, s.Time)
 	return append(dst, '}')
 }
 
-func appendArtifact(dst []byte, a *a2a.Artifact) []byte {
-	dst = append(dst, `{"artifactId":`...)
-	dst = appendString(dst, a.ID)
-	if a.Name != "" {
-		dst = append(dst, `,"name":`...)
-		dst = appendString(dst, a.Name)
+func (f form) artifact(dst []byte, a *a2a.Artifact, index int) []byte {
+	dst = jsonwrite.Member(dst, `{"artifactId":`, a.ID)
+	if f.union {
+		dst = strconv.AppendInt(append(dst, `,"index":`...), int64(index), 10)
 	}
-	if a.Description != "" {
-		dst = append(dst, `,"description":`...)
-		dst = appendString(dst, a.Description)
-	}
+	dst = jsonwrite.Optional(dst, `,"name":`, a.Name)
+	dst = jsonwrite.Optional(dst, `,"description":`, a.Description)
 	dst = append(dst, `,"parts":`...)
-	dst = appendParts(dst, a.Parts)
-	dst = appendMetadata(dst, a.Metadata)
-	dst = appendStrings(dst, `,"extensions":[`, a.Extensions)
+	dst = f.parts(dst, a.Parts)
+	dst = jsonwrite.Metadata(dst, a.Metadata)
+	dst = jsonwrite.Strings(dst, `,"extensions":`, a.Extensions)
 	return append(dst, '}')
 }
 
-func appendParts(dst []byte, parts []a2a.Part) []byte {
-	dst = append(dst, '[')
-	for i := range parts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendPart(dst, &parts[i])
-	}
-	return append(dst, ']')
-}
+// inputRequest says what an agent waits for, in one project of the 0.3 era. It
+// is a member of the message there, and part of its metadata everywhere else.
+const inputRequest = "inputRequest"
 
-func appendPart(dst []byte, p *a2a.Part) []byte {
-	switch p.Content {
-	case a2a.ContentRaw, a2a.ContentURL:
-		dst = appendFile(dst, p)
-	case a2a.ContentData:
-		if len(p.Data) == 0 || p.Data[0] != '{' {
-			return appendWrappedData(dst, p)
-		}
-		dst = append(dst, `{"kind":"data","data":`...)
-		dst = append(dst, p.Data...)
-	default:
-		// A media type of a text has no home in this version.
-		dst = append(dst, `{"kind":"text","text":`...)
-		dst = appendString(dst, p.Text)
+func appendMessageMetadata(dst []byte, metadata a2a.Object) []byte {
+	if len(metadata) == 0 || !object.MayHave(metadata, inputRequest) {
+		return jsonwrite.Metadata(dst, metadata)
 	}
-	dst = appendMetadata(dst, p.Metadata)
-	return append(dst, '}')
-}
-
-func appendFile(dst []byte, p *a2a.Part) []byte {
-	dst = append(dst, `{"kind":"file","file":{`...)
-	if p.Filename != "" {
-		dst = append(dst, `"name":`...)
-		dst = appendString(dst, p.Filename)
-		dst = append(dst, ',')
+	value, rest := object.Cut(metadata, inputRequest)
+	if len(value) > 0 && value[0] == '{' {
+		dst = append(dst, `,"inputRequest":`...)
+		return jsonwrite.Metadata(append(dst, value...), rest)
 	}
-	if p.MediaType != "" {
-		dst = append(dst, `"mimeType":`...)
-		dst = appendString(dst, p.MediaType)
-		dst = append(dst, ',')
-	}
-	if p.Content == a2a.ContentURL {
-		dst = append(dst, `"uri":`...)
-		dst = appendString(dst, p.URL)
-		return append(dst, '}')
-	}
-	dst = append(dst, `"bytes":"`...)
-	dst = base64.StdEncoding.AppendEncode(dst, p.Raw)
-	return append(dst, `"}`...)
-}
-
-// appendWrappedData writes a value that is no object as {"value":...}, marked
-// in the metadata.
-func appendWrappedData(dst []byte, p *a2a.Part) []byte {
-	dst = append(dst, `{"kind":"data","data":{"value":`...)
-	if len(p.Data) == 0 {
-		dst = append(dst, "null"...)
-	}
-	dst = append(dst, p.Data...)
-	dst = append(dst, `},"metadata":{"`+compatName+`":true`...)
-	metadata := p.Metadata
-	if bytes.Contains(metadata, []byte(compatName)) {
-		_, metadata = cutCompat(metadata)
-	}
-	// What follows the brace of an object that is not empty.
-	if len(metadata) > len("{}") {
-		dst = append(dst, ',')
-		dst = append(dst, metadata[1:]...)
-		return append(dst, '}')
-	}
-	return append(dst, `}}`...)
-}
-
-func appendMetadata(dst []byte, metadata a2a.Object) []byte {
-	if len(metadata) == 0 {
-		return dst
-	}
-	dst = append(dst, `,"metadata":`...)
-	return append(dst, metadata...)
-}
-
-func appendStrings(dst []byte, name string, values []string) []byte {
-	if len(values) == 0 {
-		return dst
-	}
-	dst = append(dst, name...)
-	for i, v := range values {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendString(dst, v)
-	}
-	return append(dst, ']')
-}
-
-func appendBool(dst []byte, name string, b bool) []byte {
-	dst = append(dst, name...)
-	if b {
-		return append(dst, "true"...)
-	}
-	return append(dst, "false"...)
-}
-
-func appendTime(dst []byte, name string, t time.Time) []byte {
-	if t.IsZero() {
-		return dst
-	}
-	dst = append(dst, name...)
-	dst = t.UTC().AppendFormat(dst, spelling.TimeLayout)
-	return append(dst, '"')
-}
-
-// appendString writes invalid UTF-8 as U+FFFD.
-func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
+	return jsonwrite.Metadata(dst, metadata)
 }

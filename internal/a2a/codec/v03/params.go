@@ -3,14 +3,11 @@
 
 package v03
 
-import (
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-)
+import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
 // DecodeSend reads MessageSendParams. A message without an id keeps an empty one.
 func DecodeSend(params []byte) (*a2a.SendRequest, error) {
-	d := &decoder{Reader: jsonread.New(params)}
+	d := fromClient(params)
 	s := &a2a.SendRequest{}
 	misplaced := ""
 	for name := range d.Members() {
@@ -59,7 +56,7 @@ type taskParams struct {
 }
 
 func decodeTaskParams(params []byte) (taskParams, error) {
-	d := &decoder{Reader: jsonread.New(params)}
+	d := fromClient(params)
 	var p taskParams
 	for name := range d.Members() {
 		switch string(name) {
@@ -100,44 +97,48 @@ func (d *decoder) historyLength() *int {
 	return &n
 }
 
-func (d *decoder) pushConfig() *a2a.PushConfig {
-	c := &a2a.PushConfig{}
+// DecodeFollow reads the params by which one project of the 0.3 era asks
+// tasks/get for a stream: the task is named by taskId, and id is absent.
+func DecodeFollow(params []byte) (r *a2a.SubscribeRequest, asked bool) {
+	d := fromClient(params)
+	r = &a2a.SubscribeRequest{}
 	for name := range d.Members() {
 		switch string(name) {
 		case "id":
-			c.ID = d.id()
-		case "url":
-			c.URL = d.String()
-		case "token":
-			c.Token = d.String()
-		case "authentication":
-			d.authentication(c)
+			return nil, false
+		case "taskId":
+			r.TaskID = d.id()
+		case "historyLength":
+			r.HistoryLength = d.historyLength()
 		}
 	}
-	if c.URL == "" {
-		d.FailAt("url", "is required")
-	}
-	return c
+	return r, r.TaskID != "" && d.End() == nil
 }
 
-// authentication picks the first scheme that can be rendered, or else the
-// first.
-func (d *decoder) authentication(c *a2a.PushConfig) {
+// DecodeList reads the params of ListTasks of 1.0 in the spelling of this
+// version, which has no such method itself.
+func DecodeList(params []byte) (*a2a.ListRequest, error) {
+	d := fromClient(params)
+	r := &a2a.ListRequest{}
 	for name := range d.Members() {
 		switch string(name) {
-		case "schemes":
-			schemes := d.Strings(maxStrings)
-			for _, s := range schemes {
-				if s == "Bearer" || s == "Basic" {
-					c.Scheme = s
-					break
-				}
+		case "contextId":
+			r.ContextID = d.id()
+		case "status":
+			r.State = d.state()
+		case "pageSize":
+			if r.PageSize = d.Int(); r.PageSize < 1 || r.PageSize > maxPage {
+				d.Fail("must be between 1 and 100")
 			}
-			if c.Scheme == "" && len(schemes) > 0 {
-				c.Scheme = schemes[0]
-			}
-		case "credentials":
-			c.Credentials = d.String()
+		case "pageToken":
+			r.PageToken = d.String()
+		case "historyLength":
+			r.HistoryLength = d.historyLength()
+		case "statusTimestampAfter":
+			r.Since = d.time()
+		case "includeArtifacts":
+			r.IncludeArtifacts = d.Bool()
 		}
 	}
+	return r, d.End()
 }

@@ -121,11 +121,11 @@ func TestDecodeSend(t *testing.T) {
 		"blocking of the candidate": {params: `{` + message + `,"configuration":{"blocking":false}}`, want: a2a.SendRequest{Message: hello, ReturnImmediately: true}},
 		"push": {
 			params: `{` + message + `,"configuration":{"taskPushNotificationConfig":{"url":"u","authentication":{"scheme":"Bearer","credentials":"c"}}}}`,
-			want:   a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{URL: "u", Scheme: "Bearer", Credentials: "c"}},
+			want:   a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, URL: "u", Scheme: "Bearer", Credentials: "c"}},
 		},
 		"push nested": {
 			params: `{` + message + `,"configuration":{"pushNotificationConfig":{"taskId":"t","config":{"url":"u","authentication":{"schemes":["Bearer"]}}}}}`,
-			want:   a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{TaskID: "t", URL: "u", Scheme: "Bearer"}},
+			want:   a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, TaskID: "t", URL: "u", Scheme: "Bearer"}},
 		},
 		"data null": {
 			params: `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"data":null,"text":null}]}}`,
@@ -183,7 +183,7 @@ func TestDecodeSendRefuses(t *testing.T) {
 
 func TestDecodeTaskParams(t *testing.T) {
 	get, err := DecodeGet([]byte(`{"tenant":"a","id":"t1","historyLength":0}`))
-	if diff := cmp.Diff(&a2a.GetRequest{TaskID: "t1", HistoryLength: new(0)}, get); diff != "" || err != nil {
+	if diff := cmp.Diff(&a2a.GetRequest{Tenant: "a", TaskID: "t1", HistoryLength: new(0)}, get); diff != "" || err != nil {
 		t.Errorf("DecodeGet() (-want +got):\n%s%v", diff, err)
 	}
 	cancel, err := DecodeCancel([]byte(`{"id":"t1","metadata":{"a":1}}`))

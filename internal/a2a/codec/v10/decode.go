@@ -16,6 +16,7 @@ import (
 const (
 	maxParts   = 1024
 	maxStrings = 256
+	maxPage    = 100
 )
 
 // ErrUnknownKind is returned for an object that is no StreamResponse.
@@ -52,6 +53,13 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 		return a2a.Event{}, ErrUnknownKind
 	}
 	return e, nil
+}
+
+// DecodeTask reads a Task as an agent or a server emits it.
+func DecodeTask(text []byte) (*a2a.Task, error) {
+	d := &decoder{Reader: jsonread.New(text), agent: true}
+	t := d.task()
+	return t, d.End()
 }
 
 // DecodePart reads a Part as an agent emits it.

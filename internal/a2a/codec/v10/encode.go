@@ -11,13 +11,10 @@
 package v10
 
 import (
-	"encoding/base64"
-	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
+	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
 // AppendEvent appends a StreamResponse. One that holds a task or a message is
@@ -44,9 +41,8 @@ func AppendEvent(dst []byte, e *a2a.Event) []byte {
 
 // AppendTask appends a Task.
 func AppendTask(dst []byte, t *a2a.Task) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = appendString(dst, t.ID)
-	dst = appendOptional(dst, `,"contextId":`, t.ContextID)
+	dst = jsonwrite.Member(dst, `{"id":`, t.ID)
+	dst = jsonwrite.Optional(dst, `,"contextId":`, t.ContextID)
 	dst = append(dst, `,"status":`...)
 	dst = appendStatus(dst, &t.Status)
 	if len(t.Artifacts) > 0 {
@@ -69,16 +65,31 @@ func AppendTask(dst []byte, t *a2a.Task) []byte {
 		}
 		dst = append(dst, ']')
 	}
-	dst = appendMetadata(dst, t.Metadata)
+	dst = jsonwrite.Metadata(dst, t.Metadata)
+	return append(dst, '}')
+}
+
+// AppendTaskPage appends a ListTasksResponse. All of its members are required,
+// also those that are empty.
+func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
+	dst = append(dst, `{"tasks":[`...)
+	for i, t := range page.Tasks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendTask(dst, t)
+	}
+	dst = jsonwrite.Member(dst, `],"nextPageToken":`, page.NextPageToken)
+	dst = strconv.AppendInt(append(dst, `,"pageSize":`...), int64(page.PageSize), 10)
+	dst = strconv.AppendInt(append(dst, `,"totalSize":`...), int64(page.TotalSize), 10)
 	return append(dst, '}')
 }
 
 // AppendMessage appends a Message.
 func AppendMessage(dst []byte, m *a2a.Message) []byte {
-	dst = append(dst, `{"messageId":`...)
-	dst = appendString(dst, m.ID)
-	dst = appendOptional(dst, `,"contextId":`, m.ContextID)
-	dst = appendOptional(dst, `,"taskId":`, m.TaskID)
+	dst = jsonwrite.Member(dst, `{"messageId":`, m.ID)
+	dst = jsonwrite.Optional(dst, `,"contextId":`, m.ContextID)
+	dst = jsonwrite.Optional(dst, `,"taskId":`, m.TaskID)
 	if m.Role == a2a.RoleUser {
 		dst = append(dst, `,"role":"ROLE_USER"`...)
 	} else {
@@ -86,28 +97,24 @@ func AppendMessage(dst []byte, m *a2a.Message) []byte {
 	}
 	dst = append(dst, `,"parts":`...)
 	dst = appendParts(dst, m.Parts)
-	dst = appendMetadata(dst, m.Metadata)
-	dst = appendStrings(dst, `,"extensions":[`, m.Extensions)
-	dst = appendStrings(dst, `,"referenceTaskIds":[`, m.ReferenceTasks)
+	dst = jsonwrite.Metadata(dst, m.Metadata)
+	dst = jsonwrite.Strings(dst, `,"extensions":`, m.Extensions)
+	dst = jsonwrite.Strings(dst, `,"referenceTaskIds":`, m.ReferenceTasks)
 	return append(dst, '}')
 }
 
 func appendStatusUpdate(dst []byte, u *a2a.StatusUpdate) []byte {
-	dst = append(dst, `{"taskId":`...)
-	dst = appendString(dst, u.TaskID)
-	dst = append(dst, `,"contextId":`...)
-	dst = appendString(dst, u.ContextID)
+	dst = jsonwrite.Member(dst, `{"taskId":`, u.TaskID)
+	dst = jsonwrite.Member(dst, `,"contextId":`, u.ContextID)
 	dst = append(dst, `,"status":`...)
 	dst = appendStatus(dst, &u.Status)
-	dst = appendMetadata(dst, u.Metadata)
+	dst = jsonwrite.Metadata(dst, u.Metadata)
 	return append(dst, '}')
 }
 
 func appendArtifactUpdate(dst []byte, u *a2a.ArtifactUpdate) []byte {
-	dst = append(dst, `{"taskId":`...)
-	dst = appendString(dst, u.TaskID)
-	dst = append(dst, `,"contextId":`...)
-	dst = appendString(dst, u.ContextID)
+	dst = jsonwrite.Member(dst, `{"taskId":`, u.TaskID)
+	dst = jsonwrite.Member(dst, `,"contextId":`, u.ContextID)
 	dst = append(dst, `,"artifact":`...)
 	dst = appendArtifact(dst, &u.Artifact)
 	if u.Append {
@@ -116,7 +123,7 @@ func appendArtifactUpdate(dst []byte, u *a2a.ArtifactUpdate) []byte {
 	if u.LastChunk {
 		dst = append(dst, `,"lastChunk":true`...)
 	}
-	dst = appendMetadata(dst, u.Metadata)
+	dst = jsonwrite.Metadata(dst, u.Metadata)
 	return append(dst, '}')
 }
 
@@ -145,19 +152,18 @@ func appendStatus(dst []byte, s *a2a.Status) []byte {
 		dst = append(dst, `,"message":`...)
 		dst = AppendMessage(dst, s.Message)
 	}
-	dst = appendTime(dst, `,"timestamp":"`, s.Time)
+	dst = jsonwrite.Time(dst, `,"timestamp":`, s.Time)
 	return append(dst, '}')
 }
 
 func appendArtifact(dst []byte, a *a2a.Artifact) []byte {
-	dst = append(dst, `{"artifactId":`...)
-	dst = appendString(dst, a.ID)
-	dst = appendOptional(dst, `,"name":`, a.Name)
-	dst = appendOptional(dst, `,"description":`, a.Description)
+	dst = jsonwrite.Member(dst, `{"artifactId":`, a.ID)
+	dst = jsonwrite.Optional(dst, `,"name":`, a.Name)
+	dst = jsonwrite.Optional(dst, `,"description":`, a.Description)
 	dst = append(dst, `,"parts":`...)
 	dst = appendParts(dst, a.Parts)
-	dst = appendMetadata(dst, a.Metadata)
-	dst = appendStrings(dst, `,"extensions":[`, a.Extensions)
+	dst = jsonwrite.Metadata(dst, a.Metadata)
+	dst = jsonwrite.Strings(dst, `,"extensions":`, a.Extensions)
 	return append(dst, '}')
 }
 
@@ -175,12 +181,10 @@ func appendParts(dst []byte, parts []a2a.Part) []byte {
 func appendPart(dst []byte, p *a2a.Part) []byte {
 	switch p.Content {
 	case a2a.ContentRaw:
-		dst = append(dst, `{"raw":"`...)
-		dst = base64.StdEncoding.AppendEncode(dst, p.Raw)
-		dst = append(dst, '"')
+		dst = append(dst, `{"raw":`...)
+		dst = jsonwrite.Bytes(dst, p.Raw)
 	case a2a.ContentURL:
-		dst = append(dst, `{"url":`...)
-		dst = appendString(dst, p.URL)
+		dst = jsonwrite.Member(dst, `{"url":`, p.URL)
 	case a2a.ContentData:
 		dst = append(dst, `{"data":`...)
 		if len(p.Data) == 0 {
@@ -188,55 +192,10 @@ func appendPart(dst []byte, p *a2a.Part) []byte {
 		}
 		dst = append(dst, p.Data...)
 	default:
-		dst = append(dst, `{"text":`...)
-		dst = appendString(dst, p.Text)
+		dst = jsonwrite.Member(dst, `{"text":`, p.Text)
 	}
-	dst = appendOptional(dst, `,"filename":`, p.Filename)
-	dst = appendOptional(dst, `,"mediaType":`, p.MediaType)
-	dst = appendMetadata(dst, p.Metadata)
+	dst = jsonwrite.Optional(dst, `,"filename":`, p.Filename)
+	dst = jsonwrite.Optional(dst, `,"mediaType":`, p.MediaType)
+	dst = jsonwrite.Metadata(dst, p.Metadata)
 	return append(dst, '}')
-}
-
-func appendOptional(dst []byte, name, value string) []byte {
-	if value == "" {
-		return dst
-	}
-	return appendString(append(dst, name...), value)
-}
-
-func appendMetadata(dst []byte, metadata a2a.Object) []byte {
-	if len(metadata) == 0 {
-		return dst
-	}
-	dst = append(dst, `,"metadata":`...)
-	return append(dst, metadata...)
-}
-
-func appendStrings(dst []byte, name string, values []string) []byte {
-	if len(values) == 0 {
-		return dst
-	}
-	dst = append(dst, name...)
-	for i, v := range values {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendString(dst, v)
-	}
-	return append(dst, ']')
-}
-
-func appendTime(dst []byte, name string, t time.Time) []byte {
-	if t.IsZero() {
-		return dst
-	}
-	dst = append(dst, name...)
-	dst = t.UTC().AppendFormat(dst, spelling.TimeLayout)
-	return append(dst, '"')
-}
-
-// appendString writes invalid UTF-8 as U+FFFD.
-func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
 }

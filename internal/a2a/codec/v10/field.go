@@ -27,6 +27,7 @@ const (
 	fieldArtifacts
 	fieldAuthentication
 	fieldBlocking
+	fieldConfigID
 	fieldConfiguration
 	fieldContextID
 	fieldCredentials
@@ -37,12 +38,15 @@ const (
 	fieldHistory
 	fieldHistoryLength
 	fieldID
+	fieldIncludeArtifacts
 	fieldLastChunk
 	fieldMediaType
 	fieldMessage
 	fieldMessageID
 	fieldMetadata
 	fieldName
+	fieldPageSize
+	fieldPageToken
 	fieldParts
 	fieldPushConfig
 	fieldRaw
@@ -53,6 +57,7 @@ const (
 	fieldSchemes
 	fieldState
 	fieldStatus
+	fieldStatusTimestampAfter
 	fieldStatusUpdate
 	fieldTask
 	fieldTaskID
@@ -75,6 +80,8 @@ var fields = map[string]field{
 	"artifacts":                     fieldArtifacts,
 	"authentication":                fieldAuthentication,
 	"blocking":                      fieldBlocking, // the release candidate
+	"configId":                      fieldConfigID, // the release candidate
+	"config_id":                     fieldConfigID,
 	"configuration":                 fieldConfiguration,
 	"contextId":                     fieldContextID,
 	"context_id":                    fieldContextID,
@@ -87,6 +94,8 @@ var fields = map[string]field{
 	"historyLength":                 fieldHistoryLength,
 	"history_length":                fieldHistoryLength,
 	"id":                            fieldID,
+	"includeArtifacts":              fieldIncludeArtifacts,
+	"include_artifacts":             fieldIncludeArtifacts,
 	"lastChunk":                     fieldLastChunk,
 	"last_chunk":                    fieldLastChunk,
 	"mediaType":                     fieldMediaType,
@@ -96,6 +105,10 @@ var fields = map[string]field{
 	"message_id":                    fieldMessageID,
 	"metadata":                      fieldMetadata,
 	"name":                          fieldName,
+	"pageSize":                      fieldPageSize,
+	"page_size":                     fieldPageSize,
+	"pageToken":                     fieldPageToken,
+	"page_token":                    fieldPageToken,
 	"parts":                         fieldParts,
 	"taskPushNotificationConfig":    fieldPushConfig,
 	"task_push_notification_config": fieldPushConfig,
@@ -112,6 +125,8 @@ var fields = map[string]field{
 	"schemes":                       fieldSchemes, // the release candidate
 	"state":                         fieldState,
 	"status":                        fieldStatus,
+	"statusTimestampAfter":          fieldStatusTimestampAfter,
+	"status_timestamp_after":        fieldStatusTimestampAfter,
 	"statusUpdate":                  fieldStatusUpdate,
 	"status_update":                 fieldStatusUpdate,
 	"task":                          fieldTask,

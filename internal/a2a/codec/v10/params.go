@@ -33,23 +33,63 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 // DecodeGet reads a GetTaskRequest.
 func DecodeGet(params []byte) (*a2a.GetRequest, error) {
 	p, err := decodeTaskParams(params)
-	return &a2a.GetRequest{TaskID: p.id, HistoryLength: p.historyLength}, err
+	return &a2a.GetRequest{Tenant: p.tenant, TaskID: p.id, HistoryLength: p.historyLength}, err
 }
 
 // DecodeCancel reads a CancelTaskRequest.
 func DecodeCancel(params []byte) (*a2a.CancelRequest, error) {
 	p, err := decodeTaskParams(params)
-	return &a2a.CancelRequest{TaskID: p.id, Metadata: p.metadata}, err
+	return &a2a.CancelRequest{Tenant: p.tenant, TaskID: p.id, Metadata: p.metadata}, err
 }
 
 // DecodeSubscribe reads a SubscribeToTaskRequest.
 func DecodeSubscribe(params []byte) (*a2a.SubscribeRequest, error) {
 	p, err := decodeTaskParams(params)
-	return &a2a.SubscribeRequest{TaskID: p.id, HistoryLength: p.historyLength}, err
+	return &a2a.SubscribeRequest{Tenant: p.tenant, TaskID: p.id, HistoryLength: p.historyLength}, err
+}
+
+// DecodeList reads a ListTasksRequest.
+func DecodeList(params []byte) (*a2a.ListRequest, error) {
+	d := &decoder{Reader: jsonread.New(params)}
+	r := &a2a.ListRequest{}
+	for f := range d.members() {
+		switch f {
+		case fieldTenant:
+			r.Tenant = d.tenant()
+		case fieldContextID:
+			r.ContextID = d.id()
+		case fieldStatus:
+			r.State = d.state()
+		case fieldPageSize:
+			if r.PageSize = d.IntOrText(); r.PageSize < 1 || r.PageSize > maxPage {
+				d.Fail("must be between 1 and 100")
+			}
+		case fieldPageToken:
+			r.PageToken = d.String()
+		case fieldHistoryLength:
+			r.HistoryLength = d.historyLength()
+		case fieldStatusTimestampAfter:
+			r.Since = d.time()
+		case fieldIncludeArtifacts:
+			r.IncludeArtifacts = d.Bool()
+		}
+	}
+	return r, d.End()
+}
+
+// DecodeExtendedCard reads a GetExtendedAgentCardRequest.
+func DecodeExtendedCard(params []byte) (tenant string, err error) {
+	d := &decoder{Reader: jsonread.New(params)}
+	for f := range d.members() {
+		if f == fieldTenant {
+			tenant = d.tenant()
+		}
+	}
+	return tenant, d.End()
 }
 
 type taskParams struct {
-	id            string
+	tenant, id    string
 	historyLength *int
 	metadata      a2a.Object
 }
@@ -60,7 +100,7 @@ func decodeTaskParams(params []byte) (taskParams, error) {
 	for f := range d.members() {
 		switch f {
 		case fieldTenant:
-			d.tenant()
+			p.tenant = d.tenant()
 		case fieldID:
 			p.id = d.id()
 		case fieldHistoryLength:
@@ -106,47 +146,4 @@ func (d *decoder) tenant() string {
 		d.Fail("must not hold a path separator")
 	}
 	return tenant
-}
-
-// pushConfig reads a TaskPushNotificationConfig, and the nested form of the
-// release candidate.
-func (d *decoder) pushConfig() *a2a.PushConfig {
-	c := &a2a.PushConfig{}
-	d.pushMembers(c)
-	d.required("url", c.URL != "")
-	return c
-}
-
-func (d *decoder) pushMembers(c *a2a.PushConfig) {
-	for f := range d.members() {
-		switch f {
-		case fieldID:
-			c.ID = d.id()
-		case fieldTaskID:
-			c.TaskID = d.id()
-		case fieldURL:
-			c.URL = d.String()
-		case fieldToken:
-			c.Token = d.String()
-		case fieldAuthentication:
-			d.authentication(c)
-		case fieldPushConfig:
-			d.pushMembers(c)
-		}
-	}
-}
-
-func (d *decoder) authentication(c *a2a.PushConfig) {
-	for f := range d.members() {
-		switch f {
-		case fieldScheme:
-			c.Scheme = d.String()
-		case fieldSchemes:
-			if schemes := d.Strings(maxStrings); c.Scheme == "" && len(schemes) > 0 {
-				c.Scheme = schemes[0]
-			}
-		case fieldCredentials:
-			c.Credentials = d.String()
-		}
-	}
 }

@@ -1,0 +1,88 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jsonwrite appends the pieces that the objects of all JSON codecs are
+// made of. Where a function takes the name of a member, that is the text up to
+// its value, such as `,"taskId":`.
+//
+// It allocates nothing beyond what it appends, and knows no protocol.
+package jsonwrite
+
+import (
+	"encoding/base64"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+)
+
+// String appends a string. Invalid UTF-8 becomes U+FFFD.
+func String(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
+	return dst
+}
+
+// Member appends a member that is a string.
+func Member(dst []byte, name, value string) []byte {
+	return String(append(dst, name...), value)
+}
+
+// Optional appends a member that is a string, unless that is empty.
+func Optional(dst []byte, name, value string) []byte {
+	if value == "" {
+		return dst
+	}
+	return Member(dst, name, value)
+}
+
+// Strings appends a member that is an array, unless that is empty.
+func Strings(dst []byte, name string, values []string) []byte {
+	if len(values) == 0 {
+		return dst
+	}
+	dst = append(append(dst, name...), '[')
+	for i, v := range values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = String(dst, v)
+	}
+	return append(dst, ']')
+}
+
+// Bool appends a member that is true or false.
+func Bool(dst []byte, name string, b bool) []byte {
+	dst = append(dst, name...)
+	if b {
+		return append(dst, "true"...)
+	}
+	return append(dst, "false"...)
+}
+
+// Bytes appends a string of padded standard base64.
+func Bytes(dst, raw []byte) []byte {
+	dst = append(dst, '"')
+	dst = base64.StdEncoding.AppendEncode(dst, raw)
+	return append(dst, '"')
+}
+
+// Time appends a member that is a time, unless that is zero.
+func Time(dst []byte, name string, t time.Time) []byte {
+	if t.IsZero() {
+		return dst
+	}
+	dst = append(append(dst, name...), '"')
+	dst = t.UTC().AppendFormat(dst, spelling.TimeLayout)
+	return append(dst, '"')
+}
+
+// Metadata appends the member metadata, unless it is absent.
+func Metadata(dst []byte, metadata a2a.Object) []byte {
+	if len(metadata) == 0 {
+		return dst
+	}
+	dst = append(dst, `,"metadata":`...)
+	return append(dst, metadata...)
+}

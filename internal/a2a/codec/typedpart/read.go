@@ -1,0 +1,222 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package typedpart
+
+import (
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
+)
+
+// Reader reads parts, in any form.
+type Reader struct {
+	*jsonread.Reader
+	// Agent is true for what an agent says, which is read with indulgence.
+	Agent bool
+	// V01 is true for 0.1: a file is bytes or an address and never both, and
+	// there are no tools.
+	V01 bool
+}
+
+// Names are those of the members of parts.
+var Names = []string{"bytes", "data", "file", "kind", "metadata", "mimeType", "name", "text", "toolUseId", "type", "uri"}
+
+// maxParts bounds what a request may hold.
+const maxParts = 1024
+
+// Parts reads an array of parts. It is not nil.
+func (d Reader) Parts() []a2a.Part {
+	parts := []a2a.Part{}
+	for i := range d.Elements() {
+		if !d.Agent && i >= maxParts {
+			d.TooMany(maxParts)
+			return nil
+		}
+		parts = append(parts, d.Part())
+	}
+	return parts
+}
+
+// members are those of every kind of part, before it is known which of them
+// count.
+type members struct {
+	kind     string
+	text     *string
+	file     *file
+	data     a2a.Value
+	metadata a2a.Object
+	// tool holds the others.
+	tool a2a.Object
+	// toolUse is the one of them that must be there.
+	toolUse bool
+}
+
+// Part reads a part.
+func (d Reader) Part() a2a.Part {
+	var m members
+	for name := range d.Members() {
+		switch string(name) {
+		case "kind", "type":
+			kind := d.String()
+			if m.kind != "" && m.kind != kind {
+				d.Fail("kind and type differ")
+			}
+			m.kind = kind
+		case "text":
+			text := d.String()
+			m.text = &text
+		case "file":
+			f := d.file()
+			m.file = &f
+		case "data":
+			m.data = d.Value()
+		case "metadata":
+			m.metadata = d.Object()
+		default:
+			d.other(&m, string(name))
+		}
+	}
+	if m.kind == "" {
+		m.kind = m.inferred()
+	}
+	return d.resolve(&m)
+}
+
+// other keeps a member that may belong to a tool.
+func (d Reader) other(m *members, name string) {
+	if d.V01 {
+		return
+	}
+	if m.tool == nil {
+		m.tool = append(m.tool, '{')
+	} else {
+		m.tool = append(m.tool, ',')
+	}
+	m.tool = jsonwrite.String(m.tool, name)
+	m.tool = append(m.tool, ':')
+	if name == "toolUseId" {
+		m.toolUse = true
+		m.tool = jsonwrite.String(m.tool, d.String())
+		return
+	}
+	m.tool = append(m.tool, d.Value()...)
+}
+
+// inferred is the kind of a part that does not say it.
+func (m *members) inferred() string {
+	switch {
+	case m.text != nil:
+		return "text"
+	case m.file != nil:
+		return "file"
+	case m.data != nil:
+		return "data"
+	default:
+		return ""
+	}
+}
+
+func (d Reader) resolve(m *members) a2a.Part {
+	switch {
+	case m.kind == "text":
+		if m.text == nil {
+			d.FailAt("text", "is required")
+			return a2a.Part{}
+		}
+		return a2a.Part{Content: a2a.ContentText, Text: *m.text, Metadata: m.metadata}
+	case m.kind == "file":
+		if m.file == nil {
+			d.FailAt("file", "is required")
+			return a2a.Part{}
+		}
+		return m.file.part(m.metadata)
+	case m.kind == "data":
+		return d.data(m)
+	case !d.V01 && slices.Contains(tools, m.kind):
+		if !m.toolUse && m.kind == tools[0] {
+			d.FailAt("toolUseId", "is required")
+			return a2a.Part{}
+		}
+		if m.tool != nil {
+			m.tool = append(m.tool, '}')
+		}
+		return fromTool(m.kind, m.tool, m.metadata)
+	case d.V01:
+		d.FailAt("type", "must be text, file or data")
+	default:
+		d.FailAt("kind", "must be text, file or data")
+	}
+	return a2a.Part{}
+}
+
+func (d Reader) data(m *members) a2a.Part {
+	p := a2a.Part{Content: a2a.ContentData, Data: m.data, Metadata: m.metadata}
+	switch {
+	case len(m.data) == 0:
+		d.FailAt("data", "is required")
+	case m.data[0] == '{':
+		unwrap(&p)
+	case !d.Agent:
+		d.FailAt("data", "must be an object")
+	}
+	return p
+}
+
+// unwrap undoes what appendWrapped does.
+func unwrap(p *a2a.Part) {
+	mark, rest := object.Cut(p.Metadata, compatName)
+	if string(mark) != "true" {
+		return
+	}
+	if value, others := object.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
+		p.Data, p.Metadata = value, rest
+	}
+}
+
+type file struct {
+	name, mediaType, uri string
+	raw                  []byte
+}
+
+func (d Reader) file() file {
+	var f file
+	for name := range d.Members() {
+		switch string(name) {
+		case "name":
+			f.name = d.String()
+		case "mimeType":
+			f.mediaType = d.String()
+		case "uri":
+			f.uri = d.String()
+		case "bytes":
+			f.raw = d.Bytes()
+		case "data":
+			// Documents of 0.2 put the bytes there.
+			if f.raw == nil && d.Kind() == '"' {
+				f.raw = d.Bytes()
+			}
+		}
+	}
+	switch {
+	case f.raw == nil && f.uri == "":
+		d.FailAt("bytes", "or uri is required")
+	case d.V01 && f.raw != nil && f.uri != "":
+		d.FailAt("uri", "and bytes exclude each other")
+	}
+	return f
+}
+
+// part prefers the bytes to the address.
+func (f *file) part(metadata a2a.Object) a2a.Part {
+	p := a2a.Part{Filename: f.name, MediaType: f.mediaType, Metadata: metadata}
+	if f.raw != nil {
+		p.Content, p.Raw = a2a.ContentRaw, f.raw
+		return p
+	}
+	p.Content, p.URL = a2a.ContentURL, f.uri
+	return p
+}

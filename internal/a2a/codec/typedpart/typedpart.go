@@ -1,0 +1,125 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package typedpart is the part of 0.1 to 0.3: a text, a file or data, and a
+// member that says which. 0.1 calls that member type, and its successors kind.
+//
+// It is shared by the codecs of those versions, and pure like them.
+package typedpart
+
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
+)
+
+// Form says which member tells what a part is.
+type Form uint8
+
+// The forms.
+const (
+	// Kind is that of 0.2 and 0.3.
+	Kind Form = iota
+	// Type is that of 0.1.
+	Type
+	// Both is read by clients of all three.
+	Both
+)
+
+var discriminators = [...]struct{ text, file, data string }{
+	Kind: {`{"kind":"text"`, `{"kind":"file"`, `{"kind":"data"`},
+	Type: {`{"type":"text"`, `{"type":"file"`, `{"type":"data"`},
+	Both: {`{"kind":"text","type":"text"`, `{"kind":"file","type":"file"`, `{"kind":"data","type":"data"`},
+}
+
+// compatName marks a data part whose value is wrapped in {"value":...}, since
+// these versions know objects only. The official SDKs use the same name.
+const compatName = "data_part_compat"
+
+// kindName marks a data part that is the content of a part of some other kind
+// (see tools).
+const kindName = "a2a.partKind"
+
+// AppendAll appends an array of parts.
+func (f Form) AppendAll(dst []byte, parts []a2a.Part) []byte {
+	dst = append(dst, '[')
+	for i := range parts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = f.Append(dst, &parts[i])
+	}
+	return append(dst, ']')
+}
+
+// Append appends a part.
+func (f Form) Append(dst []byte, p *a2a.Part) []byte {
+	switch p.Content {
+	case a2a.ContentRaw, a2a.ContentURL:
+		dst = append(dst, discriminators[f].file...)
+		dst = appendFile(dst, p)
+	case a2a.ContentData:
+		return f.appendData(dst, p)
+	default:
+		// A media type of a text has no home in these versions.
+		dst = append(dst, discriminators[f].text...)
+		dst = jsonwrite.Member(dst, `,"text":`, p.Text)
+	}
+	dst = jsonwrite.Metadata(dst, p.Metadata)
+	return append(dst, '}')
+}
+
+func appendFile(dst []byte, p *a2a.Part) []byte {
+	dst = append(dst, `,"file":{`...)
+	if p.Filename != "" {
+		dst = jsonwrite.Member(dst, `"name":`, p.Filename)
+		dst = append(dst, ',')
+	}
+	if p.MediaType != "" {
+		dst = jsonwrite.Member(dst, `"mimeType":`, p.MediaType)
+		dst = append(dst, ',')
+	}
+	if p.Content == a2a.ContentURL {
+		dst = jsonwrite.Member(dst, `"uri":`, p.URL)
+		return append(dst, '}')
+	}
+	dst = append(dst, `"bytes":`...)
+	dst = jsonwrite.Bytes(dst, p.Raw)
+	return append(dst, '}')
+}
+
+func (f Form) appendData(dst []byte, p *a2a.Part) []byte {
+	if len(p.Data) == 0 || p.Data[0] != '{' {
+		return f.appendWrapped(dst, p)
+	}
+	if f == Kind {
+		if kind, rest := tool(p); kind != nil {
+			return appendTool(dst, kind, p.Data, rest)
+		}
+	}
+	dst = append(dst, discriminators[f].data...)
+	dst = append(dst, `,"data":`...)
+	dst = append(dst, p.Data...)
+	dst = jsonwrite.Metadata(dst, p.Metadata)
+	return append(dst, '}')
+}
+
+// appendWrapped writes a value that is no object as {"value":...}, marked in
+// the metadata.
+func (f Form) appendWrapped(dst []byte, p *a2a.Part) []byte {
+	dst = append(dst, discriminators[f].data...)
+	dst = append(dst, `,"data":{"value":`...)
+	if len(p.Data) == 0 {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, p.Data...)
+	dst = append(dst, `},"metadata":{"`+compatName+`":true`...)
+	_, metadata := object.Cut(p.Metadata, compatName)
+	// What follows the brace of an object that is not empty.
+	if len(metadata) > len("{}") {
+		dst = append(dst, ',')
+		dst = append(dst, metadata[1:]...)
+		return append(dst, '}')
+	}
+	return append(dst, `}}`...)
+}

@@ -1,0 +1,221 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v01
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
+)
+
+// Bounds on what a request may hold.
+const (
+	maxID      = 256
+	maxStrings = 256
+)
+
+// ErrUnknownEvent is returned for an object that is no event of this version.
+var ErrUnknownEvent = errors.New("event has neither status nor artifact")
+
+// DecodeEvent reads an event of a server's stream: one with a status, or one
+// with an artifact.
+func DecodeEvent(text []byte) (a2a.Event, error) {
+	d := fromAgent(text)
+	var (
+		id       string
+		status   *a2a.StatusUpdate
+		artifact *a2a.ArtifactUpdate
+		metadata a2a.Object
+		final    *bool
+	)
+	for name := range d.Members() {
+		switch string(name) {
+		case "id":
+			id = d.id()
+		case "status":
+			status = &a2a.StatusUpdate{Status: d.status()}
+		case "artifact":
+			u := d.artifact()
+			artifact = &u
+		case "final":
+			b := d.Bool()
+			final = &b
+		case "metadata":
+			metadata = d.Object()
+		}
+	}
+	if err := d.End(); err != nil {
+		return a2a.Event{}, err
+	}
+	switch {
+	case status != nil && artifact == nil:
+		status.TaskID, status.Metadata = id, metadata
+		status.Paused = status.Status.State == a2a.StateInputRequired && final != nil && !*final
+		return a2a.Event{Status: status}, nil
+	case artifact != nil && status == nil:
+		artifact.TaskID, artifact.Metadata = id, metadata
+		return a2a.Event{Artifact: artifact}, nil
+	default:
+		return a2a.Event{}, ErrUnknownEvent
+	}
+}
+
+// DecodeTask reads a task as a server answers it.
+func DecodeTask(text []byte) (*a2a.Task, error) {
+	d := fromAgent(text)
+	t := &a2a.Task{Dialect: a2a.DialectV01}
+	for name := range d.Members() {
+		switch string(name) {
+		case "id":
+			t.ID = d.id()
+		case "sessionId":
+			t.ContextID = d.id()
+		case "status":
+			t.Status = d.status()
+		case "artifacts":
+			for i := range d.Elements() {
+				a := d.artifact()
+				if a.Index == 0 && i > 0 {
+					// Servers that do not number them mean their places.
+					a.Artifact.ID = artifactID(i)
+				}
+				t.Artifacts = append(t.Artifacts, a.Artifact)
+			}
+		case "history":
+			for range d.Elements() {
+				t.History = append(t.History, d.message())
+			}
+		case "metadata":
+			t.Metadata = d.Object()
+		}
+	}
+	return t, d.End()
+}
+
+// decoder reads the shapes that requests and events share. A request is read
+// by the letter, a server's event with indulgence.
+type decoder struct {
+	*jsonread.Reader
+	agent bool
+}
+
+// names are those of requests.
+var names = spelling.NewNames(append([]string{
+	"acceptedOutputModes", "authentication", "credentials", "historyLength", "id", "message", "parts",
+	"pushNotification", "pushNotificationConfig", "role", "schemes", "sessionId", "token", "url",
+}, typedpart.Names...)...)
+
+// fromClient reads the params of a request.
+func fromClient(params []byte) *decoder {
+	d := &decoder{Reader: jsonread.New(params)}
+	d.Spell(names.VariantOf)
+	return d
+}
+
+// fromAgent reads what a server says.
+func fromAgent(text []byte) *decoder {
+	return &decoder{Reader: jsonread.New(text), agent: true}
+}
+
+func (d *decoder) parts() []a2a.Part {
+	return typedpart.Reader{Reader: d.Reader, Agent: d.agent, V01: true}.Parts()
+}
+
+func (d *decoder) message() *a2a.Message {
+	m := &a2a.Message{}
+	for name := range d.Members() {
+		switch string(name) {
+		case "role":
+			m.Role = d.role()
+		case "parts":
+			m.Parts = d.parts()
+		case "metadata":
+			m.Metadata = d.Object()
+		}
+	}
+	if !d.agent && len(m.Parts) == 0 {
+		d.FailAt("parts", "must have at least one element")
+	}
+	if m.Role == a2a.RoleUnspecified {
+		m.Role = a2a.RoleUser
+		if d.agent {
+			m.Role = a2a.RoleAgent
+		}
+	}
+	return m
+}
+
+func (d *decoder) status() a2a.Status {
+	var s a2a.Status
+	for name := range d.Members() {
+		switch string(name) {
+		case "state":
+			state, ok := spelling.State(d.String())
+			if !ok {
+				d.Fail("is not a task state")
+			}
+			s.State = state
+		case "message":
+			s.Message = d.message()
+		case "timestamp":
+			s.Time = d.time()
+		}
+	}
+	return s
+}
+
+// artifact reads an Artifact, which says of itself how it changes its task.
+func (d *decoder) artifact() a2a.ArtifactUpdate {
+	var u a2a.ArtifactUpdate
+	for name := range d.Members() {
+		switch string(name) {
+		case "index":
+			if u.Index = d.Int(); u.Index < 0 {
+				d.Fail("must not be negative")
+			}
+		case "name":
+			u.Artifact.Name = d.String()
+		case "description":
+			u.Artifact.Description = d.String()
+		case "parts":
+			u.Artifact.Parts = d.parts()
+		case "append":
+			u.Append = d.Bool()
+		case "lastChunk":
+			u.LastChunk = d.Bool()
+		case "metadata":
+			u.Artifact.Metadata = d.Object()
+		}
+	}
+	u.Artifact.ID = artifactID(u.Index)
+	return u
+}
+
+func artifactID(index int) string { return "artifact-" + strconv.Itoa(index) }
+
+func (d *decoder) id() string {
+	id := d.String()
+	if len(id) > maxID {
+		d.Fail("is longer than 256 bytes")
+	}
+	return id
+}
+
+func (d *decoder) role() a2a.Role {
+	role, ok := spelling.Role(d.String())
+	if !ok {
+		d.Fail(`must be "user" or "agent"`)
+	}
+	return role
+}
+
+func (d *decoder) time() time.Time {
+	t, _ := spelling.Time(d.String())
+	return t
+}

@@ -1,0 +1,61 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v03
+
+import (
+	"strconv"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+)
+
+// AppendSend appends MessageSendParams, for a server of this version.
+func AppendSend(dst []byte, r *a2a.SendRequest) []byte {
+	dst = append(dst, `{"message":`...)
+	dst = AppendMessage(dst, r.Message)
+	// Until 0.2.5 a configuration had to name the modes.
+	dst = append(dst, `,"configuration":{"acceptedOutputModes":[`...)
+	for i, mode := range r.AcceptedOutputModes {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonwrite.String(dst, mode)
+	}
+	dst = jsonwrite.Bool(dst, `],"blocking":`, !r.ReturnImmediately)
+	dst = appendHistoryLength(dst, r.HistoryLength)
+	if r.Push != nil {
+		dst = append(dst, `,"pushNotificationConfig":`...)
+		dst = appendPushConfig(dst, r.Push)
+	}
+	dst = append(dst, '}')
+	dst = jsonwrite.Metadata(dst, r.Metadata)
+	return append(dst, '}')
+}
+
+// AppendGet appends TaskQueryParams.
+func AppendGet(dst []byte, r *a2a.GetRequest) []byte {
+	dst = jsonwrite.Member(dst, `{"id":`, r.TaskID)
+	dst = appendHistoryLength(dst, r.HistoryLength)
+	return append(dst, '}')
+}
+
+// AppendCancel appends TaskIdParams.
+func AppendCancel(dst []byte, r *a2a.CancelRequest) []byte {
+	dst = jsonwrite.Member(dst, `{"id":`, r.TaskID)
+	dst = jsonwrite.Metadata(dst, r.Metadata)
+	return append(dst, '}')
+}
+
+// AppendSubscribe appends TaskIdParams.
+func AppendSubscribe(dst []byte, r *a2a.SubscribeRequest) []byte {
+	dst = jsonwrite.Member(dst, `{"id":`, r.TaskID)
+	return append(dst, '}')
+}
+
+func appendHistoryLength(dst []byte, n *int) []byte {
+	if n == nil {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, `,"historyLength":`...), int64(*n), 10)
+}
