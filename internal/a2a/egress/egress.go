@@ -1,0 +1,200 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package egress guards calls to addresses that clients name, such as webhooks:
+// nobody may use the sidecar to reach what he could not reach himself.
+//
+// All targets are forbidden until a Policy allows them. A URL is judged twice:
+// by what stands in it when it is registered, and by the addresses that it
+// leads to whenever a connection is made. The name is resolved once, all of its
+// addresses must pass, and the address that is dialled is checked again by the
+// socket. Redirects are not followed, and no proxy of the environment is used.
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// ErrDenied is in the error of a request whose target is not allowed. No byte
+// was sent to it.
+var ErrDenied = errors.New("target is not allowed")
+
+// Resolver finds the addresses of a name.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Options are what a guard works with. Zero means the default.
+type Options struct {
+	// Policy is what is allowed; nil forbids everything.
+	Policy *Policy
+	// ConnectTimeout bounds the connect and, again, the TLS handshake, 5 s by
+	// default.
+	ConnectTimeout time.Duration
+	// Resolver is that of Go by default, with the files of the system.
+	Resolver Resolver
+	// Roots verify servers; nil for those of the system.
+	Roots *x509.CertPool
+}
+
+// Guard judges URLs, and is the http.RoundTripper to reach them by. It sends
+// one request and returns its answer, whatever that is.
+type Guard struct {
+	policy   atomic.Pointer[Policy]
+	resolver Resolver
+	// connect makes a connection to an IP address and has control look at it
+	// first, as a net.Dialer does.
+	connect       func(ctx context.Context, network, address string, control control) (net.Conn, error)
+	plain, secure *http.Transport
+}
+
+type control = func(network, address string, c syscall.RawConn) error
+
+var _ http.RoundTripper = (*Guard)(nil)
+
+// Bounds of a connection.
+const (
+	maxHeaderBytes  = 64 << 10
+	maxAddresses    = 8
+	maxIdle         = 32
+	maxIdlePerHost  = 4
+	idleTimeout     = 30 * time.Second
+	keepAlivePeriod = 30 * time.Second
+)
+
+// New returns a guard.
+func New(o Options) *Guard {
+	if o.ConnectTimeout <= 0 {
+		o.ConnectTimeout = 5 * time.Second
+	}
+	if o.Resolver == nil {
+		o.Resolver = &net.Resolver{PreferGo: true}
+	}
+	g := &Guard{resolver: o.Resolver, connect: dialer(o.ConnectTimeout)}
+	g.policy.Store(o.Policy)
+	g.plain, g.secure = g.transport(o, true), g.transport(o, false)
+	return g
+}
+
+// Swap replaces the policy. Connections that the former one allowed are not
+// used again.
+func (g *Guard) Swap(p *Policy) {
+	g.policy.Store(p)
+	g.CloseIdleConnections()
+}
+
+// CloseIdleConnections closes what no request uses.
+func (g *Guard) CloseIdleConnections() {
+	g.plain.CloseIdleConnections()
+	g.secure.CloseIdleConnections()
+}
+
+// RoundTrip implements http.RoundTripper. The error of a forbidden target is
+// ErrDenied.
+func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
+	target, reason := judge(g.policy.Load(), r.URL)
+	if reason != "" {
+		closeBody(r)
+		return nil, fmt.Errorf("%w: the URL %s", ErrDenied, reason)
+	}
+	r = r.Clone(r.Context())
+	r.URL.Host, r.Host = target.hostport, ""
+	if target.plain {
+		return g.plain.RoundTrip(r)
+	}
+	return g.secure.RoundTrip(r)
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+}
+
+func (g *Guard) transport(o Options, plain bool) *http.Transport {
+	return &http.Transport{
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return g.dial(ctx, network, address, plain)
+		},
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
+		TLSHandshakeTimeout:    o.ConnectTimeout,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		DisableCompression:     true,
+	}
+}
+
+// dial resolves a name and connects to one of its addresses. One address that
+// is not allowed forbids the name: somebody points it where it must not lead.
+func (g *Guard) dial(ctx context.Context, network, address string, plain bool) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("dial target: %w", err)
+	}
+	policy := g.policy.Load()
+	allowed := policy.access(host, plain)
+	addresses, err := g.resolve(ctx, policy, host)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range addresses {
+		if !allowed.permits(a) {
+			return nil, fmt.Errorf("%w: a host name leads to a forbidden address", ErrDenied)
+		}
+	}
+	// What the socket is about to connect to is the last word.
+	check := func(_, address string, _ syscall.RawConn) error {
+		final, err := netip.ParseAddrPort(address)
+		if err != nil || !allowed.permits(final.Addr()) {
+			return fmt.Errorf("%w: the final address is forbidden", ErrDenied)
+		}
+		return nil
+	}
+	var failed error
+	for _, a := range addresses[:min(len(addresses), maxAddresses)] {
+		conn, err := g.connect(ctx, network, net.JoinHostPort(a.Unmap().String(), port), check)
+		if err == nil {
+			return conn, nil
+		}
+		if failed = err; errors.Is(err, ErrDenied) || ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, fmt.Errorf("connect to target: %w", failed)
+}
+
+// errNoAddress is an answer of the name service that leads nowhere.
+var errNoAddress = errors.New("the name of the target has no address")
+
+func (g *Guard) resolve(ctx context.Context, policy *Policy, host string) ([]netip.Addr, error) {
+	if literal, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{literal}, nil
+	}
+	addresses, err := g.resolver.LookupNetIP(ctx, "ip", policy.absolute(host))
+	if err != nil {
+		return nil, fmt.Errorf("resolve target: %w", err)
+	}
+	if len(addresses) == 0 {
+		return nil, errNoAddress
+	}
+	return addresses, nil
+}
+
+func dialer(timeout time.Duration) func(context.Context, string, string, control) (net.Conn, error) {
+	return func(ctx context.Context, network, address string, c control) (net.Conn, error) {
+		d := net.Dialer{Timeout: timeout, KeepAlive: keepAlivePeriod, Control: c}
+		return d.DialContext(ctx, network, address)
+	}
+}

@@ -1,0 +1,92 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// names is a name service in which tests write.
+type names map[string][]netip.Addr
+
+func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	addresses, ok := n[host]
+	if !ok {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	return addresses, nil
+}
+
+func addresses(texts ...string) []netip.Addr {
+	var all []netip.Addr
+	for _, t := range texts {
+		all = append(all, netip.MustParseAddr(t))
+	}
+	return all
+}
+
+// world is a guard for which every address of the world is one server, which
+// counts who comes.
+type world struct {
+	*Guard
+	server *httptest.Server
+	// connections counts what arrived, dialled what was asked for.
+	connections, dialled atomic.Int64
+	// rewrite changes the address that the socket connects to.
+	rewrite func(address string) string
+}
+
+func newWorld(t *testing.T, policy *Policy, resolver Resolver, handler http.HandlerFunc) *world {
+	t.Helper()
+	w := &world{rewrite: func(address string) string { return address }}
+	if handler == nil {
+		handler = func(http.ResponseWriter, *http.Request) {}
+	}
+	w.server = httptest.NewUnstartedServer(handler)
+	w.server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			w.connections.Add(1)
+		}
+	}
+	w.server.Start()
+	t.Cleanup(w.server.Close)
+	w.Guard = New(Options{Policy: policy, Resolver: resolver})
+	t.Cleanup(w.CloseIdleConnections)
+	w.connect = func(ctx context.Context, network, address string, c control) (net.Conn, error) {
+		w.dialled.Add(1)
+		if err := c(network, w.rewrite(address), nil); err != nil {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+		}
+		return (&net.Dialer{}).DialContext(ctx, "tcp", w.server.Listener.Addr().String())
+	}
+	return w
+}
+
+// get returns the status, or 0 and the error.
+func (w *world) get(t *testing.T, url string) (int, error) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	response, err := w.RoundTrip(r)
+	if err != nil {
+		return 0, err
+	}
+	_ = response.Body.Close()
+	return response.StatusCode, nil
+}
+
+func denied(err error) bool { return errors.Is(err, ErrDenied) }

@@ -1,0 +1,117 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// special are the ranges that are not the Internet (the special-purpose
+// registries of IANA, RFC 6890) or that carry an address of one in another.
+// Only explicit targets reach them.
+var special = prefixes(
+	"0.0.0.0/8",          // this network
+	"10.0.0.0/8",         // private
+	"100.64.0.0/10",      // carrier-grade NAT
+	"127.0.0.0/8",        // loopback
+	"169.254.0.0/16",     // link-local, metadata
+	"172.16.0.0/12",      // private
+	"192.0.0.0/24",       // IETF protocols
+	"192.0.2.0/24",       // documentation
+	"192.88.99.0/24",     // 6to4 relays
+	"192.168.0.0/16",     // private
+	"198.18.0.0/15",      // benchmarks
+	"198.51.100.0/24",    // documentation
+	"203.0.113.0/24",     // documentation
+	"224.0.0.0/4",        // multicast
+	"240.0.0.0/4",        // reserved
+	"255.255.255.255/32", // broadcast
+	"::/128",             // unspecified
+	"::1/128",            // loopback
+	"::/96",              // IPv4-compatible
+	"::ffff:0:0/96",      // IPv4-mapped
+	"::ffff:0:0:0/96",    // IPv4-translated
+	"64:ff9b::/96",       // NAT64
+	"64:ff9b:1::/48",     // NAT64, local
+	"100::/64",           // discard
+	"2001::/32",          // Teredo
+	"2001:2::/48",        // benchmarks
+	"2001:10::/28",       // ORCHID
+	"2001:20::/28",       // ORCHIDv2
+	"2001::/23",          // IETF protocols
+	"2001:db8::/32",      // documentation
+	"2002::/16",          // 6to4
+	"3fff::/20",          // documentation
+	"5f00::/16",          // segment routing
+	"fc00::/7",           // unique local
+	"fe80::/10",          // link-local
+	"fec0::/10",          // site-local
+	"ff00::/8",           // multicast
+)
+
+// metadata are the addresses outside the link-local range at which clouds tell
+// a machine its credentials.
+var metadata = prefixes(
+	"100.100.100.200/32", // Alibaba Cloud
+	"168.63.129.16/32",   // Azure
+	"192.0.0.192/32",     // Oracle Cloud
+	"fd00:ec2::254/128",  // AWS
+	"fd20:ce::254/128",   // Google Cloud
+)
+
+// global is the part of IPv6 that is routed.
+var global = netip.MustParsePrefix("2000::/3")
+
+// public reports whether an address is one of the Internet.
+func public(a netip.Addr) bool {
+	return !within(special, a) && !within(metadata, a) && (a.Is4() || global.Contains(a))
+}
+
+// forbidden reports whether no policy of a pod can allow an address.
+func forbidden(a netip.Addr) bool {
+	if carried, ok := carries(a); ok && !a.IsLoopback() && !a.IsUnspecified() {
+		return forbidden(carried)
+	}
+	return local(a) || a.IsUnspecified() || a.IsMulticast() || a.Is4() && a.As4() == [4]byte{255, 255, 255, 255} ||
+		a.Is4() && a.As4()[0] == 0 || within(metadata, a)
+}
+
+// carriers are the IPv6 ranges that carry an IPv4 address, and where.
+var carriers = []struct {
+	netip.Prefix
+	at int
+}{
+	{netip.MustParsePrefix("::/96"), 12},
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12},
+	{netip.MustParsePrefix("64:ff9b::/96"), 12},
+	{netip.MustParsePrefix("2002::/16"), 2},
+}
+
+// carries returns the IPv4 address that a translator or a tunnel on the way
+// may make of an IPv6 one.
+func carries(a netip.Addr) (netip.Addr, bool) {
+	for _, c := range carriers {
+		if c.Contains(a) {
+			bytes := a.As16()
+			return netip.AddrFrom4([4]byte(bytes[c.at : c.at+4])), true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// local reports whether an address never leaves the machine or its link.
+func local(a netip.Addr) bool { return a.IsLoopback() || a.IsLinkLocalUnicast() }
+
+func within(all []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+func prefixes(texts ...string) []netip.Prefix {
+	all := make([]netip.Prefix, len(texts))
+	for i, t := range texts {
+		all[i] = netip.MustParsePrefix(t)
+	}
+	return all
+}

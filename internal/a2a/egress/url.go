@@ -1,0 +1,113 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// maxURL bounds a URL, in bytes.
+const maxURL = 2048
+
+// notAllowed is all that a client hears of the policy.
+const notAllowed = "must lead to a target that this agent is allowed to call"
+
+// Check returns an error for a URL that a request could not go to, whatever
+// its name leads to. The error is an *a2a.Error that blames the field. No name
+// is resolved: the client must not learn what there is inside.
+func (g *Guard) Check(field, raw string) error {
+	if raw == "" {
+		return a2a.InvalidParams(field, "is required")
+	}
+	if len(raw) > maxURL {
+		return a2a.InvalidParams(field, "must have at most "+strconv.Itoa(maxURL)+" bytes")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return a2a.InvalidParams(field, "must be a URL")
+	}
+	if _, reason := judge(g.policy.Load(), u); reason != "" {
+		return a2a.InvalidParams(field, reason)
+	}
+	return nil
+}
+
+// target is where an allowed URL leads.
+type target struct {
+	// hostport is the host in its one normal form, with the port when the URL
+	// names one.
+	hostport string
+	plain    bool
+}
+
+// judge looks at what stands in a URL. The reason is "" for one that is allowed.
+func judge(p *Policy, u *url.URL) (t target, reason string) {
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || u.Host == "":
+		return t, "must be an absolute https URL"
+	case u.User != nil:
+		return t, "must hold no user name or password"
+	case u.Fragment != "" || u.RawFragment != "":
+		return t, "must hold no fragment"
+	}
+	host, ok := normalHost(u.Hostname())
+	if !ok {
+		return t, "must name a host by its DNS name or by a plain IP address"
+	}
+	port := u.Port()
+	if n, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || n == 0) {
+		return t, "must name a port between 1 and 65535"
+	}
+	t.plain = u.Scheme == "http"
+	a := p.access(host, t.plain)
+	if literal, err := netip.ParseAddr(host); err == nil {
+		if !a.permits(literal) {
+			return t, notAllowed
+		}
+	} else if !a.possible() {
+		return t, notAllowed
+	}
+	if t.hostport = host; port != "" || strings.Contains(host, ":") {
+		t.hostport = net.JoinHostPort(host, port)
+		t.hostport = strings.TrimSuffix(t.hostport, ":")
+	}
+	return t, ""
+}
+
+// normalHost returns a DNS name in lower case without the dot at its end, or an
+// IP address in its one form. What a resolver of another system might read as a
+// number is refused: 127.1, 0x7f000001 or 2130706433.
+func normalHost(host string) (string, bool) {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if literal, err := netip.ParseAddr(host); err == nil {
+		return literal.String(), literal.Zone() == "" && !literal.Is4In6()
+	}
+	if len(host) > 253 {
+		return "", false
+	}
+	labels := strings.Split(host, ".")
+	for _, l := range labels {
+		if l == "" || len(l) > 63 || l[0] == '-' || l[len(l)-1] == '-' ||
+			strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return "", false
+		}
+	}
+	return host, !numeric(labels[len(labels)-1])
+}
+
+// numeric reports whether a name that ends in the label may be read as an IPv4
+// address (the URL standard's "ends in a number").
+func numeric(label string) bool {
+	if strings.Trim(label, "0123456789") == "" {
+		return true
+	}
+	hex, found := strings.CutPrefix(label, "0x")
+	return found && strings.Trim(hex, "0123456789abcdef") == ""
+}
