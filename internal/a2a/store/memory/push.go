@@ -1,0 +1,224 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"cmp"
+	"container/list"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// PushOptions bound a push store. Zero means the default.
+type PushOptions struct {
+	// MaxPerTask bounds the configurations of a task, 16 by default, and Max
+	// those of all tasks, 10,000 by default.
+	MaxPerTask, Max int
+	// MaxBytes bounds what they hold, by estimate, 16 MiB by default.
+	MaxBytes int
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Pushes implements store.PushStore. It starts no goroutine: what has expired
+// goes when somebody looks.
+type Pushes struct {
+	options PushOptions
+
+	mu         sync.Mutex
+	generation uint64
+	tasks      map[store.Key][]*push
+	count      int
+	bytes      int
+	// ended are those that expire, the first to do so in front.
+	ended list.List
+}
+
+// push is a configuration, and its place among those that have ended.
+type push struct {
+	store.Push
+	at *list.Element
+}
+
+var _ store.PushStore = (*Pushes)(nil)
+
+// NewPushes returns an empty push store.
+func NewPushes(o PushOptions) *Pushes {
+	setDefault(&o.MaxPerTask, 16)
+	setDefault(&o.Max, 10_000)
+	setDefault(&o.MaxBytes, 16<<20)
+	if o.Now == nil {
+		o.Now = time.Now //nolint:forbidigo // the default of an injected clock
+	}
+	return &Pushes{options: o, tasks: map[store.Key][]*push{}}
+}
+
+// Put implements store.PushStore.
+func (s *Pushes) Put(_ context.Context, p store.Push) (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	former := s.find(p.Task, p.Config.ID)
+	if former == nil && (len(s.tasks[p.Task]) >= s.options.MaxPerTask || s.count >= s.options.Max) ||
+		s.bytes+pushSize(&p) > s.options.MaxBytes {
+		return 0, store.ErrFull
+	}
+	if former != nil {
+		s.remove(former)
+	}
+	s.generation++
+	p.Generation = s.generation
+	added := &push{Push: p}
+	s.tasks[p.Task] = append(s.tasks[p.Task], added)
+	s.count++
+	s.bytes += pushSize(&p)
+	s.file(added)
+	return p.Generation, nil
+}
+
+// Get implements store.PushStore.
+func (s *Pushes) Get(_ context.Context, task store.Key, id string) (store.Push, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	if p := s.find(task, id); p != nil {
+		return p.Push, nil
+	}
+	return store.Push{}, store.ErrNotFound
+}
+
+// List implements store.PushStore.
+func (s *Pushes) List(_ context.Context, task store.Key) ([]store.Push, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire()
+	var all []store.Push
+	for _, p := range s.tasks[task] {
+		all = append(all, p.Push)
+	}
+	return all, nil
+}
+
+// Advance implements store.PushStore.
+func (s *Pushes) Advance(_ context.Context, next store.Push) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.find(next.Task, next.Config.ID)
+	if p == nil || p.Generation != next.Generation {
+		return store.ErrNotFound
+	}
+	p.Acked, p.Expires = next.Acked, next.Expires
+	s.file(p)
+	return nil
+}
+
+// Delete implements store.PushStore.
+func (s *Pushes) Delete(_ context.Context, task store.Key, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.find(task, id); p != nil {
+		s.remove(p)
+	}
+	return nil
+}
+
+// Unfinished implements store.PushStore.
+func (s *Pushes) Unfinished(_ context.Context, yield func(store.Push) bool) error {
+	for _, p := range s.unfinished() {
+		if !yield(p) {
+			break
+		}
+	}
+	return nil
+}
+
+func (s *Pushes) unfinished() []store.Push {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []store.Push
+	for _, of := range s.tasks {
+		for _, p := range of {
+			if !p.Ended() {
+				all = append(all, p.Push)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b store.Push) int { return cmp.Compare(a.Generation, b.Generation) })
+	return all
+}
+
+// Len returns the number of configurations.
+func (s *Pushes) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
+}
+
+func (s *Pushes) find(task store.Key, id string) *push {
+	for _, p := range s.tasks[task] {
+		if p.Config.ID == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// file puts a configuration that has ended where its time to expire belongs.
+func (s *Pushes) file(p *push) {
+	if p.at != nil {
+		s.ended.Remove(p.at)
+		p.at = nil
+	}
+	if !p.Ended() {
+		return
+	}
+	// They come in the order of their times, or nearly so.
+	for before := s.ended.Back(); before != nil; before = before.Prev() {
+		if !before.Value.(*push).Expires.After(p.Expires) {
+			p.at = s.ended.InsertAfter(p, before)
+			return
+		}
+	}
+	p.at = s.ended.PushFront(p)
+}
+
+func (s *Pushes) expire() {
+	for first := s.ended.Front(); first != nil; first = s.ended.Front() {
+		p := first.Value.(*push)
+		if s.options.Now().Before(p.Expires) {
+			return
+		}
+		s.remove(p)
+	}
+}
+
+func (s *Pushes) remove(p *push) {
+	if p.at != nil {
+		s.ended.Remove(p.at)
+	}
+	all := s.tasks[p.Task]
+	all = slices.DeleteFunc(all, func(other *push) bool { return other == p })
+	if len(all) == 0 {
+		delete(s.tasks, p.Task)
+	} else {
+		s.tasks[p.Task] = all
+	}
+	s.count--
+	s.bytes -= pushSize(&p.Push)
+}
+
+// pushSize estimates the bytes of a configuration.
+func pushSize(p *store.Push) int {
+	c := &p.Config
+	size := 512 + len(p.Task.Owner) + len(p.Task.TaskID) + len(c.ID) + len(c.URL) + len(c.Token) + len(c.Scheme) +
+		len(c.Credentials) + len(c.TraceParent)
+	for _, e := range c.Extensions {
+		size += 16 + len(e)
+	}
+	return size
+}

@@ -1,0 +1,80 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+)
+
+func TestPushConformance(t *testing.T) {
+	storetest.RunPushes(t, func(*testing.T) store.PushStore { return memory.NewPushes(memory.PushOptions{}) })
+}
+
+func pushOf(task, id string) store.Push {
+	return store.Push{Task: store.Key{Owner: "o", TaskID: task}, Config: a2a.PushConfig{ID: id}}
+}
+
+func TestPushesExpire(t *testing.T) {
+	c := &clock{now: time.Unix(1000, 0)}
+	s := memory.NewPushes(memory.PushOptions{Now: c.Now})
+	for i, ttl := range []time.Duration{time.Minute, 3 * time.Minute, 2 * time.Minute} {
+		p := pushOf("t", strconv.Itoa(i))
+		p.Expires = c.now.Add(ttl)
+		if _, err := s.Put(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Put(t.Context(), pushOf("t", "living")); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"0 1 2 living", "1 2 living", "1 living", "living", "living"} {
+		all, err := s.List(t.Context(), store.Key{Owner: "o", TaskID: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, p := range all {
+			ids = append(ids, p.Config.ID)
+		}
+		if got := strings.Join(ids, " "); got != want {
+			t.Errorf("after %s: %q, want %q", c.now.Sub(time.Unix(1000, 0)), got, want)
+		}
+		c.now = c.now.Add(time.Minute)
+	}
+}
+
+func TestPushesAreBounded(t *testing.T) {
+	s := memory.NewPushes(memory.PushOptions{Max: 2, MaxBytes: 4 << 10})
+	for _, id := range []string{"a", "b"} {
+		if _, err := s.Put(t.Context(), pushOf(id, id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Put(t.Context(), pushOf("c", "c")); !errors.Is(err, store.ErrFull) {
+		t.Errorf("third of two: error = %v, want ErrFull", err)
+	}
+	if err := s.Delete(t.Context(), store.Key{Owner: "o", TaskID: "a"}, "a"); err != nil {
+		t.Fatal(err)
+	}
+	large := pushOf("c", "c")
+	large.Config.URL = strings.Repeat("x", 4<<10)
+	if _, err := s.Put(t.Context(), large); !errors.Is(err, store.ErrFull) {
+		t.Errorf("too large: error = %v, want ErrFull", err)
+	}
+	if _, err := s.Put(t.Context(), pushOf("c", "c")); err != nil {
+		t.Errorf("after a delete: error = %v", err)
+	}
+	if s.Len() != 2 {
+		t.Errorf("Len() = %d, want 2", s.Len())
+	}
+}
