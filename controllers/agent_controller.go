@@ -34,6 +34,7 @@ import (
 // +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts;configmaps,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
@@ -143,12 +144,20 @@ func (r *AgentReconciler) applyObjects(ctx context.Context, in observed.Agent, w
 	if in.Children.ConfigMap == nil {
 		order = []apply.Object{serviceAccount, service, configMap, deployment}
 	}
+	// A pod must not be there before what protects it.
+	if want.Objects.NetworkPolicy != nil {
+		order = append([]apply.Object{apply.Of(want.Objects.NetworkPolicy, in.Children.NetworkPolicy)}, order...)
+	}
 	owner := apply.Owner{
 		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
 		Name: in.Agent.Name,
 		UID:  in.Agent.UID,
 	}
-	return r.apply.Set(ctx, owner, order...)
+	outcome, err := r.apply.Set(ctx, owner, order...)
+	if err != nil || !outcome.Complete() || want.Objects.NetworkPolicy != nil {
+		return outcome, err
+	}
+	return outcome, apply.Prune(ctx, r.apply, owner, in.Children.NetworkPolicy)
 }
 
 // publish tells the pods to read the contract that was written.

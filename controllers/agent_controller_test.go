@@ -23,13 +23,13 @@ var _ = Describe("an Agent on the straight way", func() {
 	var b *bench
 	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
 
-	It("makes four objects and one status, and then nothing", func(ctx context.Context) {
+	It("makes five objects and one status, and then nothing", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo")
 		expectApplied(ctx, agent)
 
 		b.expectReconciled(ctx, agent)
 		Expect(b.requests).To(Equal([]string{
-			"apply ServiceAccount", "apply Service", "apply ConfigMap", "apply Deployment", "apply Agent/status",
+			"apply NetworkPolicy", "apply ServiceAccount", "apply Service", "apply ConfigMap", "apply Deployment", "apply Agent/status",
 		}))
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "True Accepted")
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "True DefaultSkill")

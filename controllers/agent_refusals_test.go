@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -99,6 +100,9 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 		Entry("a Service", func(ns string) client.Object {
 			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
 		}, `Service "echo"`),
+		Entry("a NetworkPolicy", func(ns string) client.Object {
+			return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}}
+		}, `NetworkPolicy "echo"`),
 		Entry("a Deployment", foreignDeployment, `Deployment "echo"`),
 	)
 

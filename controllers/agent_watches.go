@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,6 +47,7 @@ func (r *AgentReconciler) SetupWithManager(mgr ctrl.Manager, watches AgentWatche
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
 		Watches(&corev1.ServiceAccount{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
+		Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(names.AgentOfConfigMap))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(agentOfPod)).
 		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfSkill)).

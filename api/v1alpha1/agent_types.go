@@ -142,6 +142,17 @@ type AgentSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	Access AgentAccess `json:"access,omitempty,omitzero"`
+
+	// networkPolicy says what the network lets through. It defaults to a policy
+	// that admits callers to the sidecar only and lets the pods connect anywhere.
+	// +kubebuilder:default={}
+	// +optional
+	NetworkPolicy AgentNetworkPolicy `json:"networkPolicy,omitempty,omitzero"`
+
+	// suspend stops the agent: no pod runs, whatever replicas says, while the
+	// resource, its card in the registry and its objects stay.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // AgentProvider is the organization behind an agent. The protocol wants both

@@ -95,6 +95,8 @@ const (
 const (
 	// ReasonAvailable: a pod takes calls.
 	ReasonAvailable = "Available"
+	// ReasonSuspended: the spec says that no pod is to run.
+	ReasonSuspended = "Suspended"
 	// ReasonScaledToZero: no pod is wanted.
 	ReasonScaledToZero = "ScaledToZero"
 	// ReasonRolloutInProgress: pods of the current spec are starting.

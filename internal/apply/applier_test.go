@@ -60,6 +60,13 @@ func (w *writes) Patch(_ context.Context, obj client.Object, patch client.Patch,
 	return errors.Join(w.err, err)
 }
 
+func (w *writes) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	var options client.DeleteOptions
+	options.ApplyOptions(opts)
+	w.kinds = append(w.kinds, "delete "+obj.GetName()+" "+string(*options.Preconditions.UID))
+	return w.err
+}
+
 func newApplier(w *writes, live ...client.Object) *Applier {
 	return New(Config{
 		Writer: w, Live: fake.NewClientBuilder().WithObjects(live...).Build(),

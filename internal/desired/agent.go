@@ -12,6 +12,7 @@ package desired
 import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 	"github.com/a2a-operator/a2a-operator/internal/problem"
@@ -36,6 +37,8 @@ type Objects struct {
 	ConfigMap      *corev1ac.ConfigMapApplyConfiguration
 	Service        *corev1ac.ServiceApplyConfiguration
 	Deployment     *appsv1ac.DeploymentApplyConfiguration
+	// NetworkPolicy is nil when there is to be none.
+	NetworkPolicy *networkingv1ac.NetworkPolicyApplyConfiguration
 }
 
 // Publication is what an Agent tells the world.
@@ -88,6 +91,7 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 			ConfigMap:      configMap(in.Agent, encoded, publication.ContractDigest),
 			Service:        service(in.Agent),
 			Deployment:     deployment,
+			NetworkPolicy:  networkPolicy(in.Agent, platform),
 		},
 		Remarks: remarks,
 		Card:    publication,

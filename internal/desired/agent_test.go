@@ -30,6 +30,8 @@ var testPlatform = Platform{
 	SidecarImage:  "example/sidecar:1",
 	ClusterDomain: "cluster.local",
 	RegistryURL:   "http://registry.a2a.svc.cluster.local",
+
+	RegistryNamespace: "a2a",
 }
 
 var testIssuer = &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1","kty":"EC"}]}`)}
@@ -276,7 +278,7 @@ func render(t *testing.T, result Result) []byte {
 	}
 	write(map[string]any{"problems": result.Problems, "remarks": result.Remarks, "card": result.Card})
 	if o := result.Objects; o != nil {
-		write(o.ServiceAccount, o.ConfigMap, o.Service, o.Deployment)
+		write(o.ServiceAccount, o.ConfigMap, o.Service, o.Deployment, o.NetworkPolicy)
 	}
 	return out.Bytes()
 }

@@ -35,6 +35,9 @@ func deployment(agent *a2av1alpha1.Agent, platform Platform) (*appsv1ac.Deployme
 	if r := agent.Spec.Workload.Replicas; r != nil {
 		replicas = *r
 	}
+	if agent.Spec.Suspend {
+		replicas = 0
+	}
 	return appsv1ac.Deployment(names.Deployment(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
 		WithSpec(appsv1ac.DeploymentSpec().

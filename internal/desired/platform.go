@@ -12,4 +12,7 @@ type Platform struct {
 	// RegistryURL is where sidecars reach the registry. Empty means that there
 	// is none, and that agents get no gateway.
 	RegistryURL string
+	// RegistryNamespace is where the registry's pods are. It is empty when
+	// they are not in the cluster.
+	RegistryNamespace string
 }

@@ -15,6 +15,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -107,6 +108,9 @@ func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (obse
 		return observed.Children{}, err
 	}
 	if children.Deployment, err = read[appsv1.Deployment](ctx, g.reader, agent.Namespace, names.Deployment(agent.Name)); err != nil {
+		return observed.Children{}, err
+	}
+	if children.NetworkPolicy, err = read[networkingv1.NetworkPolicy](ctx, g.reader, agent.Namespace, names.NetworkPolicy(agent.Name)); err != nil {
 		return observed.Children{}, err
 	}
 	return children, nil

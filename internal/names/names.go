@@ -31,6 +31,9 @@ func ServiceAccount(agent string) string { return agent }
 // ConfigMap is the name of the ConfigMap that holds an Agent's contract.
 func ConfigMap(agent string) string { return agent + contractSuffix }
 
+// NetworkPolicy is the name of an Agent's NetworkPolicy.
+func NetworkPolicy(agent string) string { return agent }
+
 // AgentOfConfigMap is the inverse of ConfigMap. It is empty for a ConfigMap
 // that no Agent could own.
 func AgentOfConfigMap(configMap string) string {

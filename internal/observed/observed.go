@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -49,6 +50,7 @@ type Children struct {
 	ConfigMap      *corev1.ConfigMap
 	Service        *corev1.Service
 	Deployment     *appsv1.Deployment
+	NetworkPolicy  *networkingv1.NetworkPolicy
 }
 
 // Issuer is who signs the ServiceAccount tokens of the cluster.

@@ -6,6 +6,7 @@ package operator
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -28,10 +29,11 @@ func cacheOptions() (cache.Options, error) {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&appsv1.Deployment{}:     foreign,
-			&corev1.Service{}:        foreign,
-			&corev1.ServiceAccount{}: foreign,
-			&corev1.ConfigMap{}:      foreign,
+			&appsv1.Deployment{}:          foreign,
+			&corev1.Service{}:             foreign,
+			&corev1.ServiceAccount{}:      foreign,
+			&corev1.ConfigMap{}:           foreign,
+			&networkingv1.NetworkPolicy{}: foreign,
 			&corev1.Pod{}: {
 				Label:     labels.NewSelector().Add(*ofAgents),
 				Transform: stripPod,
@@ -60,6 +62,8 @@ func stripForeign(obj any) (any, error) {
 		return &corev1.ServiceAccount{ObjectMeta: identity(o.ObjectMeta)}, nil
 	case *corev1.ConfigMap:
 		return &corev1.ConfigMap{ObjectMeta: identity(o.ObjectMeta)}, nil
+	case *networkingv1.NetworkPolicy:
+		return &networkingv1.NetworkPolicy{ObjectMeta: identity(o.ObjectMeta)}, nil
 	default:
 		return obj, nil
 	}

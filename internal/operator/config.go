@@ -58,6 +58,20 @@ func Defaults() Config {
 	}
 }
 
+// registryNamespace is that of the Service in the registry's URL, "" when it is
+// no Service.
+func (c Config) registryNamespace() string {
+	u, err := url.Parse(c.RegistryURL)
+	if err != nil {
+		return ""
+	}
+	labels := strings.Split(u.Hostname(), ".")
+	if len(labels) < 3 || labels[2] != "svc" {
+		return ""
+	}
+	return labels[1]
+}
+
 // Validate names every flag that the manager could not work with.
 func (c Config) Validate() error {
 	var errs []error

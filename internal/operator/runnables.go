@@ -52,9 +52,10 @@ func addAgents(mgr manager.Manager, config Config, keys *issuer.Source) error {
 		Issuer: keys,
 		Events: events.NewRecorder(mgr.GetEventRecorder(a2av1alpha1.ManagedBy)),
 		Platform: desired.Platform{
-			SidecarImage:  config.SidecarImage,
-			ClusterDomain: config.ClusterDomain,
-			RegistryURL:   config.RegistryURL,
+			SidecarImage:      config.SidecarImage,
+			ClusterDomain:     config.ClusterDomain,
+			RegistryURL:       config.RegistryURL,
+			RegistryNamespace: config.registryNamespace(),
 		},
 		Clock: clock.RealClock{},
 	})

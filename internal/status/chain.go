@@ -76,9 +76,10 @@ var conditionChains = []struct {
 		blocked,
 		writeFailed,
 		remarks(a2av1alpha1.ConditionProgrammed),
-		always(a2av1alpha1.ReasonProgrammed, "The Deployment, Service, ServiceAccount and ConfigMap are as the spec wants them"),
+		always(a2av1alpha1.ReasonProgrammed, "The Deployment and what goes with it are as the spec wants them"),
 	}},
 	{a2av1alpha1.ConditionAvailable, chain{
+		suspended,
 		servesWhileRolloutFails,
 		serves,
 		scaledToZero,

@@ -42,6 +42,10 @@ func serves(_ Inputs, f *facts) (verdict, bool) {
 	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAvailable, "A pod takes calls"}, f.rollout.ready > 0
 }
 
+func suspended(in Inputs, _ *facts) (verdict, bool) {
+	return isFalse(a2av1alpha1.ReasonSuspended, "spec.suspend is true; set it to false to run the agent"), in.Observed.Agent.Spec.Suspend
+}
+
 func scaledToZero(in Inputs, _ *facts) (verdict, bool) {
 	replicas := in.Observed.Agent.Spec.Workload.Replicas
 	return isFalse(a2av1alpha1.ReasonScaledToZero,

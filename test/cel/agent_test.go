@@ -63,6 +63,8 @@ var _ = DescribeTable("an Agent is taken",
 	Entry("with a probe of a named port", "spec.workload.template.spec.containers", "[{name: agent, image: echo, livenessProbe: {tcpSocket: {port: web}}}]"),
 	Entry("with a backend path", "spec.workload.backend.path", "/v1/turn"),
 	Entry("with both authenticators", "spec.access.authentication", "[{type: Kubernetes}, {type: Anonymous}]"),
+	Entry("that connects nowhere", "spec.networkPolicy.egress", "[]"),
+	Entry("that is suspended", "spec.suspend", "true"),
 	Entry("with a media type that has a parameter", "spec.defaultInputModes", "['text/plain; charset=utf-8']"),
 )
 
@@ -107,7 +109,10 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("with no task", "spec.workload.tasks.maxTasks", "0", "should be greater than or equal to 1"),
 	Entry("with an unknown authenticator", "spec.access.authentication", "[{type: Magic}]", `supported values: "Kubernetes", "Anonymous"`),
 	Entry("with no authenticator", "spec.access.authentication", "[]", "should have at least 1 items"),
-	Entry("with a field that is not served", "spec.suspend", "true", `unknown field "spec.suspend"`),
+	Entry("with a field that is not served", "spec.phase", "true", `unknown field "spec.phase"`),
+	Entry("with egress rules that have no effect", "spec.networkPolicy", "{management: None, egress: []}", "spec.networkPolicy.egress has no effect with management None"),
+	Entry("with an unknown management", "spec.networkPolicy.management", "Some", `supported values: "Managed", "None"`),
+	Entry("with an egress port that fits no port", "spec.networkPolicy.egress", "[{ports: [{port: 99999999999}]}]", "spec.networkPolicy.egress[0].ports[0].port"),
 )
 
 var _ = Describe("an Agent's defaults", func() {

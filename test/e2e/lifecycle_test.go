@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,7 +40,7 @@ var _ = Describe("The life of an agent", func() {
 		Eventually(ctx, func(g Gomega) {
 			for _, list := range []client.ObjectList{
 				&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}, &corev1.ServiceList{},
-				&corev1.ConfigMapList{}, &corev1.ServiceAccountList{},
+				&corev1.ConfigMapList{}, &corev1.ServiceAccountList{}, &networkingv1.NetworkPolicyList{},
 			} {
 				g.Expect(cluster.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent.Name})).To(Succeed())
 				g.Expect(list).To(HaveField("Items", BeEmpty()))

@@ -27,6 +27,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentBackendApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExtension"):
 		return &apiv1alpha1.AgentExtensionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentNetworkPolicy"):
+		return &apiv1alpha1.AgentNetworkPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentProvider"):
 		return &apiv1alpha1.AgentProviderApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkill"):

@@ -120,6 +120,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: uri
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentNetworkPolicy
+  map:
+    fields:
+    - name: egress
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.networking.v1.NetworkPolicyEgressRule
+          elementRelationship: atomic
+    - name: management
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.NetworkPolicyManagement
+      default: Managed
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentProvider
   map:
     fields:
@@ -229,6 +242,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: iconURL
       type:
         scalar: string
+    - name: networkPolicy
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentNetworkPolicy
+      default: {}
     - name: provider
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentProvider
@@ -251,6 +268,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - id
+    - name: suspend
+      type:
+        scalar: boolean
     - name: version
       type:
         scalar: string
@@ -348,6 +368,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NetworkPolicyManagement
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Skill
   map:
@@ -2571,6 +2593,57 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: runAsUserName
       type:
         scalar: string
+- name: io.k8s.api.networking.v1.IPBlock
+  map:
+    fields:
+    - name: cidr
+      type:
+        scalar: string
+    - name: except
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: io.k8s.api.networking.v1.NetworkPolicyEgressRule
+  map:
+    fields:
+    - name: ports
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.networking.v1.NetworkPolicyPort
+          elementRelationship: atomic
+    - name: to
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.networking.v1.NetworkPolicyPeer
+          elementRelationship: atomic
+- name: io.k8s.api.networking.v1.NetworkPolicyPeer
+  map:
+    fields:
+    - name: ipBlock
+      type:
+        namedType: io.k8s.api.networking.v1.IPBlock
+    - name: namespaceSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: podSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+- name: io.k8s.api.networking.v1.NetworkPolicyPort
+  map:
+    fields:
+    - name: endPort
+      type:
+        scalar: numeric
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: protocol
+      type:
+        namedType: io.k8s.api.core.v1.Protocol
 - name: io.k8s.apimachinery.pkg.api.resource.Quantity
   scalar: untyped
   list:

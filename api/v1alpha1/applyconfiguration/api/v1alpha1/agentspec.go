@@ -56,6 +56,12 @@ type AgentSpecApplyConfiguration struct {
 	// access says who may call. It defaults to ServiceAccounts of the Agent's
 	// own namespace.
 	Access *AgentAccessApplyConfiguration `json:"access,omitempty"`
+	// networkPolicy says what the network lets through. It defaults to a policy
+	// that admits callers to the sidecar only and lets the pods connect anywhere.
+	NetworkPolicy *AgentNetworkPolicyApplyConfiguration `json:"networkPolicy,omitempty"`
+	// suspend stops the agent: no pod runs, whatever replicas says, while the
+	// resource, its card in the registry and its objects stay.
+	Suspend *bool `json:"suspend,omitempty"`
 }
 
 // AgentSpecApplyConfiguration constructs a declarative configuration of the AgentSpec type for use with
@@ -192,5 +198,21 @@ func (b *AgentSpecApplyConfiguration) WithWorkload(value *AgentWorkloadApplyConf
 // If called multiple times, the Access field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithAccess(value *AgentAccessApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.Access = value
+	return b
+}
+
+// WithNetworkPolicy sets the NetworkPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NetworkPolicy field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithNetworkPolicy(value *AgentNetworkPolicyApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.NetworkPolicy = value
+	return b
+}
+
+// WithSuspend sets the Suspend field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Suspend field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithSuspend(value bool) *AgentSpecApplyConfiguration {
+	b.Suspend = &value
 	return b
 }

@@ -1,0 +1,52 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestPrune(t *testing.T) {
+	tests := map[string]struct {
+		change func(*corev1.ConfigMap)
+		none   bool
+		want   []string
+	}{
+		"deletes what the owner controls, and no other of the name": {
+			change: func(*corev1.ConfigMap) {}, want: []string{"delete cm cm-uid"},
+		},
+		"does nothing when there is nothing": {none: true},
+		"leaves a foreign object":            {change: func(cm *corev1.ConfigMap) { cm.OwnerReferences = nil }},
+		"leaves a former owner's":            {change: func(cm *corev1.ConfigMap) { cm.OwnerReferences[0].UID = "former" }},
+		"does not ask twice": {
+			change: func(cm *corev1.ConfigMap) { cm.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} },
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var current *corev1.ConfigMap
+			if !test.none {
+				current = applied(t).DeepCopy()
+				test.change(current)
+			}
+			w := &writes{}
+			if err := Prune(t.Context(), newApplier(w), owner, current); err != nil {
+				t.Fatalf("Prune() error = %v", err)
+			}
+			if diff := cmp.Diff(test.want, w.kinds); diff != "" {
+				t.Errorf("written (-want +got):\n%s", diff)
+			}
+		})
+	}
+	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "cm")
+	if err := Prune(t.Context(), newApplier(&writes{err: gone}), owner, applied(t)); err != nil {
+		t.Errorf("Prune() error = %v, want none for what is gone already", err)
+	}
+}

@@ -1,0 +1,97 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+// dnsPort is where every pod asks for addresses.
+const dnsPort = 53
+
+// networkPolicy admits callers to the sidecar and to nothing else in the pod;
+// an agent that listens on all addresses could otherwise be called past it.
+// Where the pods may connect to is restricted only when the user says so.
+// It is nil when the user wants none.
+func networkPolicy(agent *a2av1alpha1.Agent, platform Platform) *networkingv1ac.NetworkPolicyApplyConfiguration {
+	policy := agent.Spec.NetworkPolicy
+	if policy.Management == a2av1alpha1.NetworkPolicyNone {
+		return nil
+	}
+	spec := networkingv1ac.NetworkPolicySpec().
+		WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(names.Selector(agent.Name))).
+		WithPolicyTypes(networkingv1.PolicyTypeIngress).
+		WithIngress(networkingv1ac.NetworkPolicyIngressRule().
+			WithPorts(tcp(contract.AgentPort), tcp(contract.HealthPort)))
+	if policy.Egress != nil {
+		spec.WithPolicyTypes(networkingv1.PolicyTypeEgress).WithEgress(egress(*policy.Egress, platform)...)
+	}
+	return networkingv1ac.NetworkPolicy(names.NetworkPolicy(agent.Name), agent.Namespace).
+		WithLabels(names.Labels(agent.Name)).
+		WithSpec(spec)
+}
+
+// egress is what the user lists, behind what every agent needs.
+func egress(rules []networkingv1.NetworkPolicyEgressRule, platform Platform) []*networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration {
+	all := []*networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration{
+		networkingv1ac.NetworkPolicyEgressRule().WithPorts(
+			tcp(dnsPort), networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolUDP).WithPort(intstr.FromInt32(dnsPort))),
+	}
+	if platform.RegistryNamespace != "" {
+		all = append(all, networkingv1ac.NetworkPolicyEgressRule().WithTo(networkingv1ac.NetworkPolicyPeer().
+			WithNamespaceSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{
+				corev1.LabelMetadataName: platform.RegistryNamespace,
+			})).
+			WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{
+				a2av1alpha1.LabelName: a2av1alpha1.ManagedBy,
+			}))))
+	}
+	for i := range rules {
+		all = append(all, egressRule(&rules[i]))
+	}
+	return all
+}
+
+func egressRule(rule *networkingv1.NetworkPolicyEgressRule) *networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration {
+	config := networkingv1ac.NetworkPolicyEgressRule()
+	for _, p := range rule.Ports {
+		port := networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP)
+		if p.Protocol != nil {
+			port.WithProtocol(*p.Protocol)
+		}
+		if p.Port != nil {
+			port.WithPort(*p.Port)
+		}
+		if p.EndPort != nil {
+			port.WithEndPort(*p.EndPort)
+		}
+		config.WithPorts(port)
+	}
+	for _, to := range rule.To {
+		peer := networkingv1ac.NetworkPolicyPeer()
+		if to.PodSelector != nil {
+			peer.WithPodSelector(labelSelector(to.PodSelector))
+		}
+		if to.NamespaceSelector != nil {
+			peer.WithNamespaceSelector(labelSelector(to.NamespaceSelector))
+		}
+		if to.IPBlock != nil {
+			peer.WithIPBlock(networkingv1ac.IPBlock().WithCIDR(to.IPBlock.CIDR).WithExcept(to.IPBlock.Except...))
+		}
+		config.WithTo(peer)
+	}
+	return config
+}
+
+func tcp(port int32) *networkingv1ac.NetworkPolicyPortApplyConfiguration {
+	return networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP).WithPort(intstr.FromInt32(port))
+}
