@@ -93,12 +93,12 @@ func (a *answer) json() error {
 	}
 	kind, err := a.event(body, true)
 	if err != nil {
-		return backend.Failed("The agent's answer "+fault(err), err)
+		return backend.Failed("The agent's answer "+stream.Fault(err, "an event"), err)
 	}
 	if kind == notEvent {
 		value, err := dataPart(body)
 		if err != nil {
-			return backend.Failed("The agent's answer "+fault(err), err)
+			return backend.Failed("The agent's answer "+stream.Fault(err, "an event"), err)
 		}
 		a.piece(value, true)
 	}

@@ -5,7 +5,6 @@ package events
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -211,17 +210,4 @@ func printable(text string) string {
 		cut--
 	}
 	return text[:cut]
-}
-
-// fault says what is wrong with an event, in the words of our own decoders.
-func fault(err error) string {
-	var problem *a2a.Error
-	switch {
-	case errors.As(err, &problem) && problem.Reason == a2a.ReasonParse:
-		return "is not JSON: " + problem.Message
-	case errors.As(err, &problem):
-		return "is not an event: " + problem.Error()
-	default:
-		return "is not an event"
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
 // ndjson reads an event a line.
@@ -43,7 +44,7 @@ func (a *answer) line(number int, text []byte) error {
 		if sendErr := a.send(); sendErr != nil {
 			return sendErr
 		}
-		return backend.Failed(fmt.Sprintf("The agent's event in line %d %s", number, fault(err)), err)
+		return backend.Failed(fmt.Sprintf("The agent's event in line %d %s", number, stream.Fault(err, "an event")), err)
 	}
 	return nil
 }

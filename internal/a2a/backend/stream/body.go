@@ -31,7 +31,8 @@ type Body struct {
 	read int64
 }
 
-// NewBody returns the body of an answer. The caller closes the answer.
+// NewBody returns the body of an answer. The caller closes the answer. Without
+// a watchdog what is read is no sign of life of the turn.
 func (c *Client) NewBody(resp *http.Response, w *Watchdog) *Body {
 	return &Body{limits: &c.limits, watchdog: w, resp: resp}
 }

@@ -31,10 +31,11 @@ func watch(l *Limits, cancel context.CancelCauseFunc) *Watchdog {
 	}
 }
 
-// Heard is called for every sign of life in an answer.
+// Heard is called for every sign of life in an answer. A nil watchdog watches
+// nothing.
 func (w *Watchdog) Heard() {
 	switch {
-	case w.paused:
+	case w == nil || w.paused:
 	case w.idle != nil:
 		w.idle.Reset(w.silence)
 	default:

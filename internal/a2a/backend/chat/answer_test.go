@@ -1,0 +1,152 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+)
+
+const (
+	sse      = "text/event-stream"
+	finished = `{"a2a-operator.dev/finishReason":"stop"}`
+	stop     = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	done     = "data: [DONE]\n\n"
+)
+
+func delta(text string) string {
+	return `data: {"choices":[{"index":0,"delta":{"content":"` + text + `"},"finish_reason":null}]}` + "\n\n"
+}
+
+func TestAnswers(t *testing.T) {
+	smiley := delta("\U0001F600")
+	tests := map[string]struct {
+		model   http.HandlerFunc
+		options chat.Options
+		said    string
+		outcome string
+	}{
+		"chunks": {
+			model: answer(sse, delta("He"), delta("llo"), stop, done),
+			said:  "turn-1=He turn-1+llo/last completed" + finished, outcome: "ended",
+		},
+		"all at once": {
+			model: answer(sse, delta("He")+delta("llo")+stop+done),
+			said:  "turn-1=He turn-1+llo/last completed" + finished, outcome: "ended",
+		},
+		"a role first, usage last": {
+			model: answer(sse, `data: {"model":"qwen","choices":[{"delta":{"role":"assistant","content":""}}]}`+"\n\n"+delta("x")+stop+
+				`data: {"model":"qwen","choices":[],"usage":{"prompt_tokens":3, "completion_tokens":1}}`+"\n\n"+done),
+			said: `turn-1=x/last completed{"a2a-operator.dev/finishReason":"stop","a2a-operator.dev/model":"qwen",` +
+				`"a2a-operator.dev/usage":{"prompt_tokens":3,"completion_tokens":1}}`, outcome: "ended",
+		},
+		"keep-alives, CRLF and no mark at the end": {
+			model: answer(sse, ": PROCESSING\r\n\r\n", "event: message\r\ndata:{\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\r\n\r\n",
+				"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\r\n\r\n"),
+			said: "turn-1=x/last completed" + finished, outcome: "ended",
+		},
+		"a character cut in two by the network": {
+			model: answer(sse, smiley[:len(smiley)-8], smiley[len(smiley)-8:], stop),
+			said:  "turn-1=\U0001F600/last completed" + finished, outcome: "ended",
+		},
+		"half a character": {
+			model: answer(sse, delta("a\xf0\x9f"), stop, done),
+			said:  "turn-1=a\uFFFD/last completed" + finished, outcome: "ended",
+		},
+		"nothing to say": {model: answer(sse, stop, done), said: "completed" + finished, outcome: "ended"},
+		"cut short by its length": {
+			model: answer(sse, delta("x")+strings.Replace(stop, "stop", "length", 1)+done),
+			said:  `turn-1=x/last completed{"a2a-operator.dev/finishReason":"length"}`, outcome: "ended",
+		},
+		"withheld": {
+			model: answer(sse, delta("x")+strings.Replace(stop, "stop", "content_filter", 1)+done),
+			said: `turn-1=x failed(The answer was withheld by a content filter of the agent)` +
+				`{"a2a-operator.dev/finishReason":"content_filter"}`, outcome: "ended",
+		},
+		"calls of tools in pieces": {
+			model: answer(sse,
+				`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{\"a\""}}]}}]}`+"\n\n",
+				`data: {"choices":[{"delta":{"tool_calls":[{"index":1,"id":"c2","function":{"name":"see","arguments":{"b":2}}},{"index":0,"function":{"arguments":":1}"}}]}}]}`+"\n\n",
+				strings.Replace(stop, "stop", "tool_calls", 1)+done),
+			said: `turn-1={"toolCalls":[{"id":"c1","name":"look","arguments":"{\"a\":1}"},{"id":"c2","name":"see","arguments":"{\"b\":2}"}]}/last ` +
+				`completed{"a2a-operator.dev/finishReason":"tool_calls"}`, outcome: "ended",
+		},
+		"another choice": {
+			model: answer(sse, `data: {"choices":[{"index":1,"delta":{"content":"no"}}]}`+"\n\n"+delta("yes")+stop+done),
+			said:  "turn-1=yes/last completed" + finished, outcome: "ended",
+		},
+		"whole": {
+			model:   answer("application/json", `{"id":"x","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello","tool_calls":null},"finish_reason":"stop"}],"usage":{"total_tokens":4}}`),
+			said:    `turn-1=Hello/last completed{"a2a-operator.dev/finishReason":"stop","a2a-operator.dev/model":"m","a2a-operator.dev/usage":{"total_tokens":4}}`,
+			outcome: "ended",
+		},
+		"whole, in parts": {
+			model: answer("application/json; charset=utf-8", `{"choices":[{"message":{"content":[{"type":"text","text":"He"},{"type":"text","text":"llo"}]},"finish_reason":"stop"}]}`),
+			said:  "turn-1=Hello/last completed" + finished, outcome: "ended",
+		},
+		"half a stream": {
+			model: answer(sse, delta("x")),
+			said:  "turn-1=x", outcome: "failed: The agent's answer ended before the model had finished",
+		},
+		"a mark, but no reason to finish": {
+			model: answer(sse, delta("x"), done),
+			said:  "turn-1=x", outcome: "failed: The agent's answer ended before the model had finished",
+		},
+		"connection that breaks": {
+			model: func(w http.ResponseWriter, r *http.Request) {
+				answer(sse, delta("x"))(w, r)
+				panic(http.ErrAbortHandler)
+			},
+			said: "turn-1=x", outcome: "failed: The agent's answer broke off",
+		},
+		"error in the stream": {
+			model: answer(sse, delta("x"), `data: {"error":{"message":"secret"}}`+"\n\n"),
+			said:  "turn-1=x", outcome: "failed: The agent reported an error",
+		},
+		"error in place of an answer": {
+			model: answer("application/json", `{"error":"secret"}`), outcome: "failed: The agent reported an error",
+		},
+		"no JSON": {
+			model: answer(sse, delta("x"), "data: secret\n\n"),
+			said:  "turn-1=x", outcome: "failed: The agent's event in line 3 is not JSON: Invalid JSON payload at byte 0",
+		},
+		"duplicate names": {
+			model:   answer("application/json", `{"choices":[],"choices":[]}`),
+			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 14",
+		},
+		"text that is none": {
+			model:   answer("application/json", `{"choices":[{"message":{"content":7}}]}`),
+			outcome: "failed: The agent's answer is not a completion: choices[0].message.content: must be a string",
+		},
+		"a page":     {model: answer("text/html", "<html>"), outcome: "failed: The agent's answer is neither text/event-stream nor application/json"},
+		"huge event": {model: answer(sse, "data: ", strings.Repeat("x", 40<<10)), options: chat.Options{Limits: stream.Limits{MaxEvent: 10 << 10}}, outcome: "failed: The agent's event in line 1 exceeds 10240 bytes"},
+		"endless answer": {
+			model: answer(sse, strings.Repeat(": x\n", 1000)), options: chat.Options{Limits: stream.Limits{MaxAnswer: 1000}},
+			outcome: "failed: The agent's answer exceeds 1000 bytes",
+		},
+		"silence": {
+			model: func(w http.ResponseWriter, r *http.Request) {
+				answer(sse, delta("x"))(w, r)
+				<-r.Context().Done()
+			},
+			options: chat.Options{Limits: stream.Limits{Idle: 50 * time.Millisecond}},
+			said:    "turn-1=x", outcome: "failed: The agent was silent for 50ms",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			said, outcome := run(t, model(t, named(tt.options), tt.model), turn())
+			// Whether the last chunk is known to be the last depends on the network.
+			said = strings.ReplaceAll(said, " turn-1+/last", "/last")
+			if said != tt.said || outcome != tt.outcome {
+				t.Errorf("Run() said\n%s, %s\nwant\n%s, %s", said, outcome, tt.said, tt.outcome)
+			}
+		})
+	}
+}

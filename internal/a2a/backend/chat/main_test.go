@@ -1,0 +1,114 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// model serves a model and returns the backend in front of it.
+func model(t *testing.T, o chat.Options, h http.HandlerFunc) *chat.Backend {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	o.URL = server.URL + o.URL
+	b, err := chat.New(o)
+	if err != nil {
+		t.Fatalf("New() error = %v", err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+func named(o chat.Options) chat.Options {
+	o.Model = "m"
+	return o
+}
+
+// answer is a model that always says the same.
+func answer(contentType string, pieces ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		for _, p := range pieces {
+			_, _ = io.WriteString(w, p)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
+}
+
+func turn(parts ...a2a.Part) *backend.Turn {
+	if len(parts) == 0 {
+		parts = []a2a.Part{a2a.TextPart("hi")}
+	}
+	return &backend.Turn{
+		TaskID: "t1", ContextID: "c1", Number: 1, Owner: "alice",
+		Message: &a2a.Message{ID: "m1", ContextID: "c1", TaskID: "t1", Role: a2a.RoleUser, Parts: parts},
+	}
+}
+
+// run runs a turn and returns what was said, and the outcome in one word or
+// sentence.
+func run(t *testing.T, b *chat.Backend, turn *backend.Turn) (said, outcome string) {
+	t.Helper()
+	var all []string
+	err := b.Run(t.Context(), turn, func(events []a2a.Event) error {
+		for i := range events {
+			all = append(all, short(&events[i]))
+			if s := events[i].Status; s != nil && s.Status.State.Terminal() {
+				return backend.ErrEnded
+			}
+		}
+		return nil
+	})
+	return strings.Join(all, " "), outcomeOf(err)
+}
+
+func outcomeOf(err error) string {
+	failure, isFailure := errors.AsType[*backend.TurnError](err)
+	switch {
+	case err == nil:
+		return "whole"
+	case errors.Is(err, backend.ErrEnded):
+		return "ended"
+	case isFailure:
+		return failure.State.String() + ": " + failure.Reason
+	default:
+		return "error: " + err.Error()
+	}
+}
+
+// short is an event in one word.
+func short(e *a2a.Event) string {
+	if u := e.Artifact; u != nil {
+		s := u.Artifact.ID + "="
+		if u.Append {
+			s = u.Artifact.ID + "+"
+		}
+		for i := range u.Artifact.Parts {
+			s += u.Artifact.Parts[i].Text + string(u.Artifact.Parts[i].Data)
+		}
+		if u.LastChunk {
+			s += "/last"
+		}
+		return s
+	}
+	s := e.Status.Status.State.String()
+	if e.Status.Status.Message != nil {
+		s += "(" + e.Status.Status.Message.Parts[0].Text + ")"
+	}
+	return s + string(e.Status.Metadata)
+}

@@ -1,0 +1,66 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+)
+
+// modelName returns the model that is configured, or the first one that the
+// server names. It is asked once, unless the answer was of no use.
+func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error) {
+	if b.model != "" {
+		return b.model, nil
+	}
+	if learned := b.learned.Load(); learned != nil {
+		return *learned, nil
+	}
+	header := stream.Header(t, "application/json")
+	delete(header, "Content-Type")
+	resp, err := b.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: b.models, Header: header})
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	const cure = "; name the model in backend.chat.model"
+	if !stream.Success(resp.StatusCode) {
+		return "", backend.Failed("The agent does not list its models"+cure, stream.Refusal(resp.StatusCode))
+	}
+	text, err := b.client.NewBody(resp, nil).Whole()
+	if err != nil {
+		return "", err
+	}
+	model, err := firstModel(text)
+	if err != nil {
+		return "", backend.Failed("The agent's list of models "+stream.Fault(err, "one")+cure, err)
+	}
+	if model == "" {
+		return "", backend.Failed("The agent has no model"+cure, nil)
+	}
+	b.learned.Store(&model)
+	return model, nil
+}
+
+func firstModel(text []byte) (string, error) {
+	r := jsonread.New(text)
+	first := ""
+	for name := range r.Members() {
+		if string(name) != "data" {
+			continue
+		}
+		for range r.Elements() {
+			for name := range r.Members() {
+				if string(name) == "id" && first == "" {
+					first = r.String()
+				}
+			}
+		}
+	}
+	return first, r.End()
+}

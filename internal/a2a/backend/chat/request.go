@@ -1,0 +1,150 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+)
+
+// entry is one message to the model.
+type entry struct {
+	role string
+	// text holds the pieces of a message, and images the URLs that go with it.
+	text, images []string
+}
+
+const (
+	roleSystem    = "system"
+	roleUser      = "user"
+	roleAssistant = "assistant"
+)
+
+// converse returns what the model is told: the prompt, what was said before,
+// and the message. Neighbours of one role become one, since the templates of
+// many models want them to alternate.
+func converse(t *backend.Turn, prompt string) ([]entry, error) {
+	var all []entry
+	if prompt != "" {
+		all = append(all, entry{role: roleSystem, text: []string{prompt}})
+	}
+	for _, m := range backend.Newest(t.History) {
+		e := entry{role: roleUser}
+		if m.Role == a2a.RoleAgent {
+			e.role = roleAssistant
+		}
+		for i := range m.Parts {
+			// What cannot be shown of the past is left out.
+			_ = e.add(&m.Parts[i])
+		}
+		all = join(all, e)
+	}
+	now := entry{role: roleUser}
+	for i := range t.Message.Parts {
+		if problem := now.add(&t.Message.Parts[i]); problem != "" {
+			return nil, backend.Rejected(fmt.Sprintf("The agent rejected the message: message.parts[%d]: %s", i, problem))
+		}
+	}
+	return join(all, now), nil
+}
+
+func join(all []entry, e entry) []entry {
+	switch last := len(all) - 1; {
+	case len(e.text) == 0 && len(e.images) == 0:
+		return all
+	case last >= 0 && all[last].role == e.role:
+		all[last].text = append(all[last].text, e.text...)
+		all[last].images = append(all[last].images, e.images...)
+		return all
+	default:
+		return append(all, e)
+	}
+}
+
+// add adds a part, or says why it cannot be.
+func (e *entry) add(p *a2a.Part) (problem string) {
+	switch p.Content {
+	case a2a.ContentText:
+		e.text = append(e.text, p.Text)
+		return ""
+	case a2a.ContentData:
+		e.text = append(e.text, string(p.Data))
+		return ""
+	default:
+		return e.addFile(p)
+	}
+}
+
+func (e *entry) addFile(p *a2a.Part) (problem string) {
+	mediaType := strings.ToLower(p.MediaType)
+	switch {
+	case !strings.HasPrefix(mediaType, "image/") || e.role == roleAssistant:
+		return "is a file; this agent reads text, data and images"
+	case p.Content == a2a.ContentRaw:
+		e.images = append(e.images, "data:"+mediaType+";base64,"+base64.StdEncoding.EncodeToString(p.Raw))
+		return ""
+	case !fetchable(p.URL):
+		return "has a URL that does not start with https://, http:// or data:"
+	default:
+		e.images = append(e.images, p.URL)
+		return ""
+	}
+}
+
+func fetchable(url string) bool {
+	scheme, _, _ := strings.Cut(url, ":")
+	switch strings.ToLower(scheme) {
+	case "https", "http", "data":
+		return true
+	default:
+		return false
+	}
+}
+
+func appendRequest(dst []byte, model string, conversation []entry) []byte {
+	dst = appendString(append(dst, `{"model":`...), model)
+	dst = append(dst, `,"stream":true,"stream_options":{"include_usage":true},"messages":[`...)
+	for i := range conversation {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = conversation[i].append(dst)
+	}
+	return append(dst, "]}"...)
+}
+
+// append writes plain text as a string, which every server reads.
+func (e *entry) append(dst []byte) []byte {
+	dst = appendString(append(dst, `{"role":`...), e.role)
+	dst = append(dst, `,"content":`...)
+	text := strings.Join(e.text, "\n")
+	if len(e.images) == 0 {
+		return append(appendString(dst, text), '}')
+	}
+	dst = append(dst, '[')
+	if len(e.text) > 0 {
+		dst = appendString(append(dst, `{"type":"text","text":`...), text)
+		dst = append(dst, "},"...)
+	}
+	for i, url := range e.images {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(append(dst, `{"type":"image_url","image_url":{"url":`...), url)
+		dst = append(dst, "}}"...)
+	}
+	return append(dst, "]}"...)
+}
+
+// appendString writes invalid UTF-8 as U+FFFD.
+func appendString(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
+	return dst
+}

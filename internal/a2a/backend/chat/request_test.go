@@ -1,0 +1,197 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
+)
+
+func said(role a2a.Role, parts ...a2a.Part) *a2a.Message {
+	return &a2a.Message{Role: role, Parts: parts}
+}
+
+func TestRequest(t *testing.T) {
+	image := a2a.Part{Content: a2a.ContentRaw, Raw: []byte("png"), MediaType: "image/PNG"}
+	link := a2a.Part{Content: a2a.ContentURL, URL: "https://x/y.jpg", MediaType: "image/jpeg"}
+	data := a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"a":1}`)}
+	file := a2a.Part{Content: a2a.ContentRaw, Raw: []byte("pdf"), MediaType: "application/pdf"}
+	text := a2a.TextPart
+	const head = `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[`
+	tests := map[string]struct {
+		options  chat.Options
+		history  []*a2a.Message
+		parts    []a2a.Part
+		messages string
+	}{
+		"text": {parts: []a2a.Part{text("hi \"you\"")}, messages: `{"role":"user","content":"hi \"you\""}`},
+		"prompt": {
+			options: chat.Options{SystemPrompt: "Be brief."}, parts: []a2a.Part{text("hi")},
+			messages: `{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}`,
+		},
+		"history": {
+			history: []*a2a.Message{said(a2a.RoleUser, text("one")), said(a2a.RoleAgent, text("two"))}, parts: []a2a.Part{text("three")},
+			messages: `{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":"three"}`,
+		},
+		"neighbours of one role": {
+			history: []*a2a.Message{said(a2a.RoleAgent, text("a")), said(a2a.RoleAgent, text("b")), said(a2a.RoleUser, text("c"))},
+			parts:   []a2a.Part{text("d")}, messages: `{"role":"assistant","content":"a\nb"},{"role":"user","content":"c\nd"}`,
+		},
+		"what cannot be shown of the past": {
+			history: []*a2a.Message{said(a2a.RoleAgent, image), said(a2a.RoleUser, file, text("see"))},
+			parts:   []a2a.Part{text("hi")}, messages: `{"role":"user","content":"see\nhi"}`,
+		},
+		"data": {parts: []a2a.Part{text("read"), data}, messages: `{"role":"user","content":"read\n{\"a\":1}"}`},
+		"images": {
+			parts: []a2a.Part{text("look"), image, link},
+			messages: `{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}},` +
+				`{"type":"image_url","image_url":{"url":"https://x/y.jpg"}}]}`,
+		},
+		"an image alone": {parts: []a2a.Part{link}, messages: `{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/y.jpg"}}]}`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got *http.Request
+			var body string
+			b := model(t, named(tt.options), func(w http.ResponseWriter, r *http.Request) {
+				raw, _ := io.ReadAll(r.Body)
+				got, body = r, string(raw)
+				answer(sse, stop)(w, r)
+			})
+			turn := turn(tt.parts...)
+			turn.History, turn.TraceParent = tt.history, "00-1-2-01"
+			if _, outcome := run(t, b, turn); outcome != "ended" {
+				t.Fatalf("Run() = %s", outcome)
+			}
+			if diff := cmp.Diff(head+tt.messages+"]}", body); diff != "" {
+				t.Errorf("body (-want +got):\n%s", diff)
+			}
+			if got.URL.Path != "/v1/chat/completions" || got.Header.Get("Traceparent") != "00-1-2-01" || got.Header.Get("A2a-Task-Id") != "t1" {
+				t.Errorf("%s %v", got.URL, got.Header)
+			}
+		})
+	}
+}
+
+func TestPartsThatAreRefused(t *testing.T) {
+	b := model(t, named(chat.Options{}), func(http.ResponseWriter, *http.Request) { t.Error("the model was called") })
+	const refused = "rejected: The agent rejected the message: message.parts[1]: "
+	tests := map[string]struct {
+		part a2a.Part
+		want string
+	}{
+		"file":                 {a2a.Part{Content: a2a.ContentRaw, Raw: []byte("x"), MediaType: "application/pdf"}, "is a file; this agent reads text, data and images"},
+		"file without a type":  {a2a.Part{Content: a2a.ContentURL, URL: "https://x"}, "is a file; this agent reads text, data and images"},
+		"image on the server":  {a2a.Part{Content: a2a.ContentURL, URL: "file:///etc/passwd", MediaType: "image/png"}, "has a URL that does not start with https://, http:// or data:"},
+		"image without scheme": {a2a.Part{Content: a2a.ContentURL, URL: "x.png", MediaType: "image/png"}, "has a URL that does not start with https://, http:// or data:"},
+	}
+	for name, tt := range tests {
+		if _, outcome := run(t, b, turn(a2a.TextPart("x"), tt.part)); outcome != refused+tt.want {
+			t.Errorf("%s: Run() = %s", name, outcome)
+		}
+	}
+}
+
+func TestModelIsAskedFor(t *testing.T) {
+	tests := map[string]struct {
+		path, models, asked string
+		want                string
+	}{
+		"first":         {models: `{"object":"list","data":[{"id":"a","x":1},{"id":"b"}]}`, asked: "/v1/models", want: "ended"},
+		"another path":  {path: "/api/v3/chat/completions", models: `{"data":[{"id":"a"}]}`, asked: "/api/v3/models", want: "ended"},
+		"unusual path":  {path: "/complete", models: `{"data":[{"id":"a"}]}`, asked: "/v1/models", want: "ended"},
+		"none":          {models: `{"data":[]}`, asked: "/v1/models", want: "failed: The agent has no model; name the model in backend.chat.model"},
+		"not a list":    {models: `{"data":{}}`, asked: "/v1/models", want: "failed: The agent's list of models is not one: data: must be an array; name the model in backend.chat.model"},
+		"no such thing": {asked: "/v1/models", want: "failed: The agent does not list its models; name the model in backend.chat.model"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			b := model(t, chat.Options{URL: tt.path}, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					if asked = append(asked, r.URL.Path); tt.models == "" {
+						http.NotFound(w, r)
+						return
+					}
+					answer("application/json", tt.models)(w, r)
+					return
+				}
+				if body, _ := io.ReadAll(r.Body); !strings.HasPrefix(string(body), `{"model":"a",`) {
+					t.Errorf("body = %s", body)
+				}
+				answer(sse, stop)(w, r)
+			})
+			for range 2 {
+				if _, outcome := run(t, b, turn()); outcome != tt.want {
+					t.Errorf("Run() = %s, want %s", outcome, tt.want)
+				}
+			}
+			want := []string{tt.asked}
+			if tt.want != "ended" {
+				want = append(want, tt.asked)
+			}
+			if diff := cmp.Diff(want, asked); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStatusOfTheAnswer(t *testing.T) {
+	for status, want := range map[int]string{
+		400: "rejected: The agent rejected the message: 400 Bad Request",
+		404: "failed: The agent answered 404 Not Found",
+		500: "failed: The agent answered 500 Internal Server Error",
+	} {
+		b := model(t, named(chat.Options{}), func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", status) })
+		if _, outcome := run(t, b, turn()); outcome != want {
+			t.Errorf("%d: Run() = %s, want %s", status, outcome, want)
+		}
+	}
+}
+
+// A model that was replaced is looked for again.
+func TestModelIsForgotten(t *testing.T) {
+	var lists atomic.Int32
+	b := model(t, chat.Options{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			lists.Add(1)
+			answer("application/json", `{"data":[{"id":"a"}]}`)(w, r)
+			return
+		}
+		http.NotFound(w, r)
+	})
+	for range 2 {
+		run(t, b, turn())
+	}
+	if lists.Load() != 2 {
+		t.Errorf("the models were asked for %d times, want 2", lists.Load())
+	}
+}
+
+func TestBusyModelIsTriedAgain(t *testing.T) {
+	var calls atomic.Int32
+	b := model(t, named(chat.Options{}), func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) < 3 {
+			w.Header().Set("Retry-After", "0")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		answer(sse, stop)(w, r)
+	})
+	if _, outcome := run(t, b, turn()); outcome != "ended" {
+		t.Errorf("Run() = %s", outcome)
+	}
+}
+
+var _ backend.Backend = (*chat.Backend)(nil)
