@@ -29,6 +29,7 @@ type metrics struct {
 	contract *prometheus.GaugeVec
 	turns    *prometheus.HistogramVec
 	events   prometheus.Counter
+	dropped  prometheus.Counter
 	internal *prometheus.CounterVec
 
 	mu     sync.Mutex
@@ -67,6 +68,9 @@ func newMetrics() *metrics {
 	m.events = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "a2a_events_total", Help: "Events that went into the logs of tasks.",
 	})
+	m.dropped = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "a2a_dropped_events_total", Help: "Events that agents sent after their task or turn had ended.",
+	})
 	m.internal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_internal_events_total",
 		Help: "Events of the agent that are not for clients, by kind; the first 32 kinds are told apart.",
@@ -76,7 +80,7 @@ func newMetrics() *metrics {
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(
-		m.requests, m.reloads, m.contract, m.turns, m.events, m.internal, build,
+		m.requests, m.reloads, m.contract, m.turns, m.events, m.dropped, m.internal, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -107,6 +111,9 @@ func (m *metrics) TurnEnded(state a2a.State, took time.Duration) {
 
 // Appended implements engine.Observer.
 func (m *metrics) Appended(events int) { m.events.Add(float64(events)) }
+
+// Dropped implements engine.Observer.
+func (m *metrics) Dropped(events int) { m.dropped.Add(float64(events)) }
 
 // internalEvent counts an event that stays inside.
 func (m *metrics) internalEvent(kind string) {

@@ -15,7 +15,7 @@ import (
 // agent makes of it; a run is told by the end of its context. A call that
 // meets another one still under way shares its success.
 func (e *Engine) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
-	t, err := e.acquire(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
+	t, err := e.acquire(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID}, false)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ const (
 	reasonFull     = "The task holds more than can be kept"
 	reasonStore    = "The task could not be stored"
 	reasonInternal = "The agent could not be run"
+	reasonPush     = "The push notification configuration was refused"
 	reasonShutdown = "The agent was shut down before it finished"
 )
 

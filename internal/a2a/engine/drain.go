@@ -56,7 +56,7 @@ func (e *Engine) busy() []*task {
 func (t *task) letGo() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.refuseWaiting(errUnavailable)
+	t.refuseWaiting(func(*turn) error { return errUnavailable() })
 	if t.run != nil && t.state().Interrupted() {
 		t.run.quit(errDrained)
 	}

@@ -94,6 +94,14 @@ func snapshot(ctx context.Context, log store.Log, id string, history *int) (*a2a
 	return record.Task.WithHistory(history), nil
 }
 
+// wrapUnlessTold adds what was done to an error that no client is told about.
+func wrapUnlessTold(doing string, err error) error {
+	if _, told := errors.AsType[*a2a.Error](err); err == nil || told {
+		return err
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
 // storeError tells a client what it may know.
 func storeError(doing, id string, err error) error {
 	switch {
@@ -106,9 +114,9 @@ func storeError(doing, id string, err error) error {
 	}
 }
 
-// acquire returns the engine's hold on a task that exists. It is released by
-// release.
-func (e *Engine) acquire(ctx context.Context, k store.Key) (*task, error) {
+// acquire returns the engine's hold on a task that exists or, when its client
+// may name new ones, may come to exist. It is released by release.
+func (e *Engine) acquire(ctx context.Context, k store.Key, named bool) (*task, error) {
 	e.mu.Lock()
 	if t := e.tasks[k]; t != nil {
 		t.holds++
@@ -116,9 +124,9 @@ func (e *Engine) acquire(ctx context.Context, k store.Key) (*task, error) {
 		return t, nil
 	}
 	e.mu.Unlock()
-	log, err := e.open(ctx, k)
-	if err != nil {
-		return nil, err
+	log, err := e.options.Store.Open(ctx, k)
+	if err != nil && (!named || !errors.Is(err, store.ErrNotFound)) {
+		return nil, storeError("open task", k.TaskID, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -20,7 +20,13 @@ func errUnavailable() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down"}
 }
 
-func errTerminal(id string) *a2a.Error {
+// errTerminal refuses a message to a task that has ended. A client that chose
+// the id chose a wrong one; to all others the operation is not open.
+func errTerminal(tn *turn) error {
+	id := tn.taskID
+	if tn.request.ClientTaskID {
+		return &a2a.Error{Reason: a2a.ReasonInvalidParams, Message: "Task is in a terminal state", TaskID: id}
+	}
 	return &a2a.Error{
 		Reason:  a2a.ReasonUnsupportedOperation,
 		Message: "Task is in a terminal state and takes no more messages",

@@ -151,6 +151,13 @@ func (i *idempotency) body(r *a2a.SendRequest) uint64 {
 	}
 	raw(m.Metadata)
 	raw(r.Metadata)
+	if p := r.Push; p != nil {
+		text(p.ID)
+		text(p.URL)
+		text(p.Token)
+		text(p.Scheme)
+		text(p.Credentials)
+	}
 	for _, id := range m.ReferenceTasks {
 		text(id)
 	}

@@ -32,7 +32,7 @@ func TestCancelJoinsACancelUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := event.Task.ID
-	second, err := e.acquire(t.Context(), store.Key{TaskID: id})
+	second, err := e.acquire(t.Context(), store.Key{TaskID: id}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"log/slog"
@@ -19,6 +20,9 @@ type Options struct {
 	// Store and Backend are required.
 	Store   store.Store
 	Backend backend.Backend
+	// Pushes keeps the push configurations that come with messages; nil refuses
+	// them.
+	Pushes Pushes
 	// MaxRunning bounds the turns that run, 256 by default.
 	MaxRunning int
 	// MaxWaiting bounds the messages that wait for one task, 8 by default.
@@ -48,14 +52,30 @@ type Options struct {
 	Now func() time.Time
 }
 
+// Pushes keeps push configurations.
+type Pushes interface {
+	// Check refuses a configuration that can never be used. It is called while
+	// there may be no task, and may take its time.
+	Check(ctx context.Context, config a2a.PushConfig) error
+	// Attach adds a configuration to a task that exists, behind whose last event
+	// nothing has happened: what is read from its log from now on is all that
+	// the configuration is for. An error refuses the message.
+	//
+	// It is called under the task's lock: it must neither block nor call the
+	// engine. It may use the store.
+	Attach(ctx context.Context, k store.Key, config a2a.PushConfig) error
+}
+
 // Observer is told what happens, for metrics. Its methods must not block.
 type Observer interface {
 	// TurnStarted and TurnEnded enclose a turn. A turn that was answered
 	// without a task counts as completed.
 	TurnStarted()
 	TurnEnded(state a2a.State, took time.Duration)
-	// Appended counts events that went into a log.
+	// Appended counts events that went into a log, and Dropped those of agents
+	// whose task or turn had ended.
 	Appended(events int)
+	Dropped(events int)
 }
 
 func (o *Options) setDefaults() {
@@ -92,3 +112,4 @@ type unobserved struct{}
 func (unobserved) TurnStarted()                       {}
 func (unobserved) TurnEnded(a2a.State, time.Duration) {}
 func (unobserved) Appended(int)                       {}
+func (unobserved) Dropped(int)                        {}

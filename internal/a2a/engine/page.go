@@ -69,7 +69,7 @@ func (p *pages) code(r *a2a.ListRequest, place []byte) []byte {
 
 // appendTime writes seconds and nanoseconds: a year of any calendar fits.
 func appendTime(dst []byte, t time.Time) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Unix())) //nolint:gosec // the bits come back
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Unix()))        //nolint:gosec // the bits come back
 	return binary.BigEndian.AppendUint32(dst, uint32(t.Nanosecond())) //nolint:gosec // below 1e9
 }
 

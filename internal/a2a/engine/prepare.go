@@ -34,7 +34,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.remember(ctx, tn.message)
+	t.remember(ctx, tn.kept)
 	return &backend.Turn{
 		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number,
 		Owner: a2a.Owner(t.key.Owner.Principal()), Message: tn.message,

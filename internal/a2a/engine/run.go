@@ -51,60 +51,6 @@ func (r *run) quit(why error) {
 	}
 }
 
-// accept takes a message for a task that exists: it starts a run, brings the
-// message to one that waits, or has the message wait for its turn.
-func (t *task) accept(ctx context.Context, tn *turn) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.log == nil {
-		return a2a.TaskNotFound(t.key.TaskID)
-	}
-	if err := t.load(ctx); err != nil {
-		return err
-	}
-	if c := tn.message.ContextID; c != "" && c != t.contextID {
-		err := a2a.InvalidParams("message.contextId", "is not the context of the task")
-		err.TaskID = t.key.TaskID
-		return err
-	}
-	switch {
-	case t.state().Terminal():
-		return errTerminal(t.key.TaskID)
-	case t.run == nil && t.input == nil:
-		return t.proceed(ctx, tn)
-	case t.state().Interrupted() && t.input == nil && len(t.waiting) == 0:
-		return t.proceed(ctx, tn)
-	case len(t.waiting) >= t.engine.options.MaxWaiting || !t.engine.keep(tn):
-		return errTooManyWaiting(t.key.TaskID)
-	}
-	t.waiting = append(t.waiting, tn)
-	if tn.request.ReturnImmediately {
-		opening, err := t.log.Snapshot(ctx)
-		if err != nil {
-			return storeError("read task", t.key.TaskID, err)
-		}
-		tn.open(t.log, opening)
-	}
-	return nil
-}
-
-func (t *task) proceed(ctx context.Context, tn *turn) error {
-	said := t.paused
-	if err := t.engine.hire(t, true); err != nil {
-		return err
-	}
-	if err := t.begin(ctx, tn); err != nil {
-		t.engine.unhire(t)
-		return err
-	}
-	if t.run != nil {
-		t.deliver(ctx, tn, said)
-		return nil
-	}
-	t.launch(ctx, tn)
-	return nil
-}
-
 // launch starts the goroutine of a run, which the engine has hired.
 func (t *task) launch(ctx context.Context, tn *turn) {
 	// The run is the task's and not the caller's: it goes on when the client
@@ -136,7 +82,10 @@ func (t *task) drive(ctx context.Context, r *run) {
 			t.engine.leave(r)
 			return
 		}
-		// A task that goes on has not left: the next turn has its place.
+		// A task that goes on keeps its place, or takes it again.
+		if r.left {
+			t.engine.turns.Add(1)
+		}
 		r = next
 	}
 }
@@ -219,6 +168,7 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r.gone {
+		t.engine.options.Observer.Dropped(len(events))
 		return backend.ErrEnded
 	}
 	if len(events) == 0 {
@@ -228,6 +178,7 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 	if t.log == nil {
 		if m := events[0].Message; m != nil {
 			t.answer(ctx, r, m)
+			t.engine.options.Observer.Dropped(len(events) - 1)
 			return backend.ErrEnded
 		}
 	}
@@ -313,19 +264,29 @@ func (t *task) ended(ctx context.Context, r *run, err error) *run {
 	defer t.mu.Unlock()
 	defer close(r.done)
 	defer r.turn.forget()
-	defer t.observe(r)
+	last := t.retire(ctx, r, err)
+	t.observe(r)
+	if !last {
+		return nil
+	}
+	return t.next(ctx)
+}
+
+// retire takes a call that has ended off its task, and reports whether it was
+// the last one.
+func (t *task) retire(ctx context.Context, r *run, err error) (last bool) {
 	switch {
 	case t.run == r:
 		t.run, r.gone = nil, true
 		if t.input != nil {
 			t.held = err
-			return nil
+			return false
 		}
 	case t.input == r && errors.Is(err, backend.ErrTaken):
 		t.input = nil
 		if t.run != nil {
 			t.advance(ctx)
-			return nil
+			return false
 		}
 		// The run that took the input is over already.
 		err = t.held
@@ -333,10 +294,10 @@ func (t *task) ended(ctx context.Context, r *run, err error) *run {
 		t.promote(r)
 		t.run, r.gone = nil, true
 	default:
-		return nil
+		return false
 	}
 	t.conclude(ctx, r, err)
-	return t.next(ctx)
+	return true
 }
 
 func (t *task) observe(r *run) {
@@ -350,7 +311,7 @@ func (t *task) observe(r *run) {
 // next begins the turn that waits, when the task can take it.
 func (t *task) next(ctx context.Context) *run {
 	if t.engine.draining.Load() {
-		t.refuseWaiting(errUnavailable)
+		t.refuseWaiting(func(*turn) error { return errUnavailable() })
 	}
 	for len(t.waiting) > 0 {
 		tn := t.shift()

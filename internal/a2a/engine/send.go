@@ -23,8 +23,12 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 		return tn.answer.Event, nil
 	}
 	if !r.ReturnImmediately {
-		if err := e.settled(ctx, tn); err != nil {
+		outcome, err := e.settled(ctx, tn)
+		if err != nil {
 			return a2a.Event{}, err
+		}
+		if outcome != nil {
+			return a2a.Event{Task: outcome.Task.WithHistory(r.HistoryLength)}, nil
 		}
 	}
 	t, err := snapshot(ctx, tn.log, tn.taskID, r.HistoryLength)
@@ -34,17 +38,18 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 	return a2a.Event{Task: t}, nil
 }
 
-// settled waits for the task to stop, or for the patience of proxies to end.
-func (e *Engine) settled(ctx context.Context, tn *turn) error {
+// settled waits for the task to stop, or for the patience of proxies to end. It
+// returns the task as it was when it stopped, if it has gone on since.
+func (e *Engine) settled(ctx context.Context, tn *turn) (*a2a.Record, error) {
 	capped := time.NewTimer(e.options.BlockingCap)
 	defer capped.Stop()
 	select {
 	case <-tn.settled:
-		return nil
+		return tn.outcome, nil
 	case <-capped.C:
-		return nil
+		return nil, nil //nolint:nilnil // there is no outcome yet
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 }
 
@@ -83,18 +88,21 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 // on a copy: the request is its caller's.
 func (e *Engine) place(ctx context.Context, tn *turn) error {
 	m := *tn.request.Message
-	tn.message = &m
+	tn.message, tn.kept = &m, &m
 	// Whatever a client calls itself: the agent must not be shown its words as
 	// the agent's own, and turns are counted by them.
 	m.Role = a2a.RoleUser
 	if m.ID == "" {
 		m.ID = newID()
 	}
+	if err := e.checkPush(ctx, tn.request.Push); err != nil {
+		return err
+	}
 	if m.TaskID == "" {
 		return e.start(ctx, tn)
 	}
 	tn.taskID = m.TaskID
-	t, err := e.acquire(ctx, store.Key{Owner: tn.request.Owner, TaskID: m.TaskID})
+	t, err := e.acquire(ctx, store.Key{Owner: tn.request.Owner, TaskID: m.TaskID}, tn.request.ClientTaskID)
 	if err != nil {
 		return err
 	}
@@ -102,35 +110,26 @@ func (e *Engine) place(ctx context.Context, tn *turn) error {
 	return t.accept(ctx, tn)
 }
 
+func (e *Engine) checkPush(ctx context.Context, p *a2a.PushConfig) error {
+	switch {
+	case p == nil:
+		return nil
+	case e.options.Pushes == nil:
+		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}
+	}
+	return wrapUnlessTold("check push configuration", e.options.Pushes.Check(ctx, *p))
+}
+
 // start gives a turn to a task that does not exist yet, and will not if the
 // agent answers without one.
 func (e *Engine) start(ctx context.Context, tn *turn) error {
-	m := tn.message
-	m.TaskID = newID()
-	tn.taskID = m.TaskID
-	if tn.fresh = m.ContextID == ""; tn.fresh {
-		m.ContextID = newID()
-	}
-	t := &task{
-		engine: e, key: store.Key{Owner: tn.request.Owner, TaskID: m.TaskID},
-		contextID: m.ContextID, loaded: true,
-	}
+	tn.message.TaskID = newID()
+	tn.taskID = tn.message.TaskID
+	t := &task{engine: e, key: store.Key{Owner: tn.request.Owner, TaskID: tn.taskID}}
 	// From the moment it is hired, Drain must find a run.
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := e.hire(t, true); err != nil {
-		return err
-	}
-	t.turns++
-	tn.number = t.turns
-	if tn.request.ReturnImmediately {
-		if err := t.create(ctx, tn); err != nil {
-			e.unhire(t)
-			return err
-		}
-	}
-	t.launch(ctx, tn)
-	return nil
+	return t.found(ctx, tn, tn.request.ReturnImmediately || tn.request.Push != nil)
 }
 
 // newID returns an id that sorts by its time.

@@ -16,6 +16,7 @@ func (t *task) shape(r *run, events []a2a.Event) []a2a.Event {
 	s := shaper{task: t, run: r, state: t.state(), out: t.batch[:0]}
 	for i := range events {
 		if s.state.Terminal() {
+			t.engine.options.Observer.Dropped(len(events) - i)
 			break
 		}
 		s.event(&events[i])

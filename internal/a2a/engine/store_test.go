@@ -103,6 +103,7 @@ type counter struct {
 	starts int
 	ends   []string
 	events int
+	drops  int
 }
 
 func (c *counter) TurnStarted() {
@@ -121,6 +122,12 @@ func (c *counter) Appended(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.events += n
+}
+
+func (c *counter) Dropped(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drops += n
 }
 
 func TestObserver(t *testing.T) {

@@ -47,7 +47,8 @@ type task struct {
 	waiting []*turn
 	// open are the turns that began and have not settled.
 	open []*turn
-	// canceled is true once a cancel is through.
+	// canceled is true once a cancel is through, until a message starts the task
+	// again.
 	canceled atomic.Bool
 	// batch is room for the events of one append.
 	batch []a2a.Event
@@ -64,9 +65,15 @@ func (t *task) load(ctx context.Context) error {
 }
 
 func (t *task) reload(ctx context.Context) error {
+	_, err := t.look(ctx)
+	return err
+}
+
+// look is reload for those who want the task, too.
+func (t *task) look(ctx context.Context) (*a2a.Record, error) {
 	record, err := t.log.Snapshot(ctx)
 	if err != nil {
-		return storeError("read task", t.key.TaskID, err)
+		return nil, storeError("read task", t.key.TaskID, err)
 	}
 	t.loaded, t.seq = true, record.Seq
 	t.contextID, t.status = record.Task.ContextID, record.Task.Status
@@ -76,54 +83,76 @@ func (t *task) reload(ctx context.Context) error {
 			t.turns++
 		}
 	}
-	return nil
+	return record, nil
 }
 
-// create makes the task of a turn that began without one.
+// create makes the task of a turn that began without one. Once it is there,
+// nothing can fail but what the client asked for beside.
 func (t *task) create(ctx context.Context, tn *turn) error {
-	submitted := &a2a.StatusUpdate{
-		TaskID: t.key.TaskID, ContextID: t.contextID,
-		Status: a2a.Status{State: a2a.StateSubmitted, Time: t.engine.now()},
-	}
-	events := append(t.batch[:0], a2a.Event{Message: tn.message}, a2a.Event{Status: submitted})
+	events := append(t.batch[:0], a2a.Event{Message: tn.kept}, t.says(a2a.StateSubmitted, nil))
 	origin := store.Origin{ContextID: t.contextID, Dialect: tn.request.Dialect}
 	log, err := t.engine.options.Store.Create(ctx, t.key, origin, events)
 	if err != nil {
 		return storeError("create task", t.key.TaskID, err)
 	}
-	t.log, t.seq, t.status, t.batch = log, uint64(len(events)), submitted.Status, events
-	clear(events)
-	t.engine.options.Observer.Appended(len(events))
-	return t.show(ctx, tn)
+	t.log, t.seq = log, uint64(len(events))
+	fold := store.NewFold(t.key.TaskID, origin)
+	t.began(ctx, fold, events)
+	if err := t.attach(ctx, tn); err != nil {
+		t.finish(ctx, a2a.StateRejected, t.word(reasonPush))
+		return err
+	}
+	t.show(tn, fold)
+	return nil
 }
 
 // begin puts a message into the log of its task, which works again. The agent
 // is shown the task as it was before.
 func (t *task) begin(ctx context.Context, tn *turn) error {
-	record, err := t.log.Snapshot(ctx)
-	if err != nil {
-		return storeError("read task", t.key.TaskID, err)
+	for {
+		record, err := t.look(ctx)
+		if err != nil {
+			return err
+		}
+		if t.state().Terminal() && !tn.request.Restart {
+			t.over(nil, errOver)
+			return errTerminal(tn)
+		}
+		tn.before = record.Task
+		tn.message.ContextID = t.contextID
+		events := append(t.batch[:0], a2a.Event{Message: tn.kept}, t.says(a2a.StateWorking, nil))
+		seq, err := t.log.Append(ctx, t.seq, events)
+		switch {
+		case errors.Is(err, store.ErrConflict):
+			continue
+		case err != nil:
+			return storeError("append to task", t.key.TaskID, err)
+		}
+		t.seq = seq
+		t.canceled.Store(false)
+		t.turns++
+		tn.number = t.turns
+		fold := store.Resume(record.Task)
+		t.began(ctx, fold, events)
+		t.show(tn, fold)
+		return nil
 	}
-	tn.before = record.Task
-	tn.message.ContextID = t.contextID
-	working := t.says(a2a.StateWorking, nil)
-	if err := t.append(ctx, append(t.batch[:0], a2a.Event{Message: tn.message}, working)); err != nil {
-		return err
+}
+
+// began is what follows the first events of a turn. They are folded here, since
+// the log could fail to tell what it took.
+func (t *task) began(ctx context.Context, fold *store.Fold, events []a2a.Event) {
+	for i := range events {
+		fold.Apply(&events[i])
 	}
-	t.turns++
-	tn.number = t.turns
-	return t.show(ctx, tn)
+	t.batch = events
+	t.logged(ctx, events)
 }
 
 // show decides a turn: its task exists.
-func (t *task) show(ctx context.Context, tn *turn) error {
-	opening, err := t.log.Snapshot(ctx)
-	if err != nil {
-		return storeError("read task", t.key.TaskID, err)
-	}
-	tn.open(t.log, opening)
+func (t *task) show(tn *turn, fold *store.Fold) {
+	tn.open(t.log, &a2a.Record{Seq: t.seq, Event: a2a.Event{Task: fold.Task()}})
 	t.open = append(t.open, tn)
-	return nil
 }
 
 // says returns a status in the engine's own words.
@@ -159,12 +188,17 @@ func (t *task) append(ctx context.Context, events []a2a.Event) error {
 			return backend.ErrEnded
 		}
 	}
+	t.logged(ctx, events)
+	return nil
+}
+
+// logged is what follows an append. It lets go of the events.
+func (t *task) logged(ctx context.Context, events []a2a.Event) {
 	t.engine.options.Observer.Appended(len(events))
 	for i := range events {
 		t.appended(ctx, events[i].Status)
 	}
 	clear(events)
-	return nil
 }
 
 func (t *task) appended(ctx context.Context, u *a2a.StatusUpdate) {
@@ -177,8 +211,22 @@ func (t *task) appended(ctx context.Context, u *a2a.StatusUpdate) {
 		t.remember(ctx, u.Status.Message)
 	}
 	if t.state().Terminal() || t.state().Interrupted() {
-		t.settle()
+		t.stopped(ctx)
 	}
+}
+
+// stopped settles the turns of a task that is over or waits for its client.
+// When a message waits the task is about to go on, and those who come to look
+// would be too late.
+func (t *task) stopped(ctx context.Context) {
+	if len(t.waiting) > 0 {
+		if outcome, err := t.log.Snapshot(ctx); err == nil {
+			for _, tn := range t.open {
+				tn.outcome = outcome
+			}
+		}
+	}
+	t.settle()
 }
 
 func (t *task) settle() {
@@ -198,20 +246,27 @@ func (t *task) over(spared *run, why error) {
 			r.quit(why)
 		}
 	}
-	t.refuseWaiting(func() error { return errTerminal(t.key.TaskID) })
+	t.refuseWaiting(func(tn *turn) error {
+		if tn.request.Restart {
+			return nil // the run that ends finds it
+		}
+		return errTerminal(tn)
+	})
 }
 
-func (t *task) refuseWaiting(why func() error) {
-	if len(t.waiting) == 0 {
-		return
+// refuseWaiting refuses the messages that wait, but those without a reason.
+func (t *task) refuseWaiting(why func(*turn) error) {
+	kept := t.waiting[:0]
+	for _, tn := range t.waiting {
+		if err := why(tn); err != nil {
+			t.engine.free(tn)
+			tn.refuse(err)
+		} else {
+			kept = append(kept, tn)
+		}
 	}
-	err := why()
-	for i, tn := range t.waiting {
-		t.engine.free(tn)
-		tn.refuse(err)
-		t.waiting[i] = nil
-	}
-	t.waiting = t.waiting[:0]
+	clear(t.waiting[len(kept):])
+	t.waiting = kept
 }
 
 // remember adds to the conversation. What is lost there is advice to the agent

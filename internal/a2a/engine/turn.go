@@ -18,6 +18,8 @@ type turn struct {
 	request *a2a.SendRequest
 	// message is the request's, with all its ids.
 	message *a2a.Message
+	// kept is the message as it is kept.
+	kept *a2a.Message
 	// taskID is that of the message.
 	taskID string
 	// fresh is true when nothing can have been said in the context before.
@@ -41,6 +43,9 @@ type turn struct {
 	// turn began, or when the turn never will begin.
 	settled   chan struct{}
 	isSettled bool
+	// outcome is the task at that moment; nil when nothing waited then to move
+	// it on. It does not change once settled is closed.
+	outcome *a2a.Record
 }
 
 func newTurn(r *a2a.SendRequest) *turn {
@@ -80,7 +85,7 @@ func (tn *turn) refuse(err error) {
 // forget lets go of what only the run of the turn needed: the turn itself is
 // known for a while.
 func (tn *turn) forget() {
-	tn.request, tn.message, tn.before = nil, nil, nil
+	tn.request, tn.message, tn.kept, tn.before = nil, nil, nil, nil
 }
 
 func (tn *turn) settle() {

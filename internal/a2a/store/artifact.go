@@ -49,6 +49,9 @@ func (a *artifact) extend(u *a2a.ArtifactUpdate) {
 	parts := a.head.Parts
 	a.head.Parts = nil
 	before := a.head.Size()
+	if a.size == 0 {
+		a.size = before // it is new
+	}
 	if a.head.Name == "" {
 		a.head.Name = u.Artifact.Name
 	}

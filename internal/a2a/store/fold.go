@@ -32,6 +32,23 @@ func NewFold(id string, o Origin) *Fold {
 	return &Fold{task: a2a.Task{ID: id, ContextID: o.ContextID, Dialect: o.Dialect}}
 }
 
+// Resume returns the fold that has come to a task. The task stays as it is.
+func Resume(t *a2a.Task) *Fold {
+	f := &Fold{task: *t}
+	f.task.Artifacts, f.task.History = nil, slices.Clip(t.History)
+	for i := range t.Artifacts {
+		a := &f.artifacts[f.add(t.Artifacts[i].ID)]
+		a.head, a.size = t.Artifacts[i], t.Artifacts[i].Size()
+		a.head.Parts = slices.Clip(a.head.Parts)
+		f.size += a.size
+	}
+	for _, m := range t.History {
+		f.size += m.Size()
+	}
+	f.size += t.Status.Message.Size() + len(t.Metadata) + len(t.Note)
+	return f
+}
+
 // State is that of the task.
 func (f *Fold) State() a2a.State { return f.task.Status.State }
 

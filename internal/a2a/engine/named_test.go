@@ -1,0 +1,287 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+)
+
+// name sends a message as 0.1 does: to a task of the client's choice.
+func name(task, words string) *a2a.SendRequest {
+	r := to(say("", words), task)
+	r.ClientTaskID, r.Dialect = true, a2a.DialectV01
+	return r
+}
+
+func restart(r *a2a.SendRequest) *a2a.SendRequest {
+	r.Restart = true
+	return r
+}
+
+func TestClientNamesItsTask(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		s := b.send(name("mine", "hi"))
+		c := b.call()
+		if c.TaskID != "mine" || c.Message.TaskID != "mine" || c.ContextID == "" || c.Task != nil {
+			t.Errorf("the agent is told of %+v", c.Turn)
+		}
+		b.wantState("mine", a2a.StateSubmitted)
+		c.must(message("answer"))
+		c.ends(nil)
+		if got := s.result(); got != "task:completed" {
+			t.Fatalf("Send() = %s", got)
+		}
+		task := b.task("mine")
+		if text(task.Status.Message.Parts) != "answer" || len(task.History) != 1 || task.Dialect != a2a.DialectV01 {
+			t.Errorf("task = %+v, want one whose last word is the answer", task)
+		}
+		other := name("mine", "hi")
+		other.Owner = "somebody else"
+		b.send(other)
+		if c := b.call(); c.Task != nil || c.ContextID == task.ContextID {
+			t.Error("the name of somebody else's task is taken")
+		}
+	})
+}
+
+func TestClientNamesATaskThatExists(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		first := name("mine", "one")
+		first.Message.ContextID = "c"
+		b.send(first)
+		c := b.call()
+		c.must(status(a2a.StateInputRequired, "which?"))
+		c.ends(nil)
+		wrong := name("mine", "x")
+		wrong.Message.ContextID = "other"
+		s := b.send(wrong)
+		if problem, ok := errors.AsType[*a2a.Error](s.err); !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Field != "message.contextId" {
+			t.Errorf("Send() in another context: %s", s.result())
+		}
+		s = b.send(name("mine", "that"))
+		c = b.call()
+		if c.Number != 2 || len(c.Task.History) != 1 {
+			t.Errorf("turn %d of a task with %d messages", c.Number, len(c.Task.History))
+		}
+		c.finishes(status(a2a.StateCompleted))
+		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+// Whoever is first makes the task; the others continue it.
+func TestNamesRace(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		const clients = 8
+		var wg sync.WaitGroup
+		got := make([]string, clients)
+		for i := range clients {
+			wg.Go(func() {
+				e, err := b.Send(t.Context(), name("mine", fmt.Sprint(i)))
+				if err != nil {
+					got[i] = reason(err)
+					return
+				}
+				got[i] = short(&e)
+			})
+		}
+		for range clients - 1 {
+			c := b.call()
+			b.noCall()
+			c.must(status(a2a.StateInputRequired))
+			c.ends(nil)
+		}
+		b.call().finishes(status(a2a.StateCompleted))
+		wg.Wait()
+		for i, s := range got {
+			if s != "task:input-required" && s != "task:completed" {
+				t.Errorf("client %d: %s", i, s)
+			}
+		}
+		if n := len(b.task("mine").History); n != clients {
+			t.Errorf("history has %d messages, want %d", n, clients)
+		}
+	})
+}
+
+// Two replicas on one store: the second finds the task that the first made
+// while it looked.
+func TestNamesRaceBetweenEngines(t *testing.T) {
+	tasks := &late{Store: memory.New(memory.Options{})}
+	play(t, engine.Options{Store: tasks}, func(t *testing.T, b *bench) {
+		_, err := tasks.Create(t.Context(), store.Key{Owner: "owner", TaskID: "mine"}, store.Origin{ContextID: "theirs"},
+			[]a2a.Event{{Message: say("m", "x").Message}, status(a2a.StateInputRequired)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tasks.hidden = 1
+		b.send(name("mine", "more"))
+		c := b.call()
+		if c.ContextID != "theirs" || c.Number != 2 {
+			t.Errorf("turn %d in context %s, want the second one of their task", c.Number, c.ContextID)
+		}
+		c.finishes(status(a2a.StateCompleted))
+	})
+}
+
+// late does not show a task the first few times.
+type late struct {
+	store.Store
+	hidden int
+}
+
+func (l *late) Open(ctx context.Context, k store.Key) (store.Log, error) {
+	if l.hidden > 0 {
+		l.hidden--
+		return nil, store.ErrNotFound
+	}
+	return l.Store.Open(ctx, k)
+}
+
+func TestNameOfAStoreThatIsFull(t *testing.T) {
+	play(t, engine.Options{Store: memory.New(memory.Options{MaxTasks: 1})}, func(t *testing.T, b *bench) {
+		b.send(name("one", "hi"))
+		c := b.call()
+		if got := b.send(name("two", "hi")).result(); got != string(a2a.ReasonResourceExhausted) {
+			t.Errorf("Send() = %s", got)
+		}
+		c.finishes(status(a2a.StateCompleted))
+		s := b.send(name("two", "hi"))
+		b.call().finishes(status(a2a.StateCompleted))
+		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+func TestIDOfATurnWithoutATaskIsNobodysName(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(say("m", "hi"))
+		c := b.call()
+		s := b.send(name(c.TaskID, "hi"))
+		if problem, ok := errors.AsType[*a2a.Error](s.err); !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Field != "message.taskId" {
+			t.Errorf("Send() = %s", s.result())
+		}
+		if got := b.send(to(say("m2", "hi"), c.TaskID)).result(); got != string(a2a.ReasonTaskNotFound) {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+func TestWire11_MessageToATerminalTask(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(name("mine", "hi"))
+		b.call().finishes(status(a2a.StateCompleted))
+		s := b.send(name("mine", "more"))
+		if problem, ok := errors.AsType[*a2a.Error](s.err); !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Message != "Task is in a terminal state" {
+			t.Errorf("Send() with a name of its own: %v", s.err)
+		}
+		if got := b.send(to(say("m", "more"), "mine")).result(); got != string(a2a.ReasonUnsupportedOperation) {
+			t.Errorf("Send() = %s", got)
+		}
+		b.noCall()
+	})
+}
+
+func TestRestart(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		first := b.stream(name("mine", "one"))
+		c := b.call()
+		c.finishes(chunk("x"), status(a2a.StateCompleted, "done"))
+		first.want(t, "task:submitted status:working artifact:turn-1+x status:completed(done) EOF")
+		second := b.stream(restart(name("mine", "two")))
+		c = b.call()
+		if c.Number != 2 || c.Task.Status.State != a2a.StateCompleted || len(c.Task.Artifacts) != 1 {
+			t.Errorf("the agent is told of turn %d on %+v", c.Number, c.Task)
+		}
+		follower := b.subscribe("mine", nil)
+		c.finishes(chunk("y"), status(a2a.StateFailed))
+		second.want(t, "task:working artifact:turn-2+y status:failed EOF")
+		follower.want(t, "task:working artifact:turn-2+y status:failed EOF")
+		task := b.task("mine")
+		var history []string
+		for _, m := range task.History {
+			history = append(history, text(m.Parts))
+		}
+		if got := strings.Join(history, " "); got != "one done two" || len(task.Artifacts) != 2 {
+			t.Errorf("history = %s, %d artifacts; want those of both runs", got, len(task.Artifacts))
+		}
+		if _, err := b.cancel("mine"); reason(err) != string(a2a.ReasonTaskNotCancelable) {
+			t.Errorf("Cancel() error = %v", err)
+		}
+	})
+}
+
+// A message that comes while the task is worked on starts it again, if it has
+// ended by then.
+func TestRestartWaitsForTheRunThatEnds(t *testing.T) {
+	ends := map[string]func(*bench, *call){
+		"completed": func(_ *bench, c *call) { c.finishes(status(a2a.StateCompleted)) },
+		"failed":    func(_ *bench, c *call) { c.ends(backend.Failed("x", nil)) },
+		"canceled":  func(b *bench, _ *call) { _, _ = b.cancel("mine") },
+	}
+	for want, end := range ends {
+		t.Run(want, func(t *testing.T) {
+			play(t, engine.Options{MaxRunning: 1}, func(t *testing.T, b *bench) {
+				first := b.send(name("mine", "one"))
+				c := b.call()
+				c.must(status(a2a.StateWorking))
+				second := b.send(restart(name("mine", "two")))
+				refused := b.send(name("mine", "three"))
+				b.noCall()
+				end(b, c)
+				if got := first.result(); got != "task:"+want {
+					t.Errorf("first Send() = %s", got)
+				}
+				if got := refused.result(); got != string(a2a.ReasonInvalidParams) {
+					t.Errorf("Send() without a restart = %s", got)
+				}
+				again := b.call()
+				if text(again.Message.Parts) != "two" || b.Running() != 1 {
+					t.Errorf("the agent is asked %q, %d turns run", text(again.Message.Parts), b.Running())
+				}
+				if task, err := b.cancel("mine"); err != nil || task.Status.State != a2a.StateCanceled {
+					t.Errorf("Cancel() of the new run = %v, %v", task, err)
+				}
+				if got := second.result(); got != "task:canceled" {
+					t.Errorf("second Send() = %s", got)
+				}
+				if got := b.Running(); got != 0 {
+					t.Errorf("Running() = %d", got)
+				}
+			})
+		})
+	}
+}
+
+func TestDrainRefusesARestartThatWaits(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(name("mine", "one"))
+		c := b.call()
+		c.must(status(a2a.StateWorking))
+		waits := b.send(restart(name("mine", "two")))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = b.Drain(ctx)
+		synctest.Wait()
+		if got := waits.result(); got != string(a2a.ReasonUnavailable) {
+			t.Errorf("Send() = %s", got)
+		}
+		b.wantState("mine", a2a.StateFailed)
+	})
+}
