@@ -4,13 +4,15 @@
 package interop
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
+
+	oldsdk "github.com/a2aproject/a2a-go/a2a"
+	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/test/rig"
@@ -19,8 +21,9 @@ import (
 // TestThroughTheGateway: an agent gives an SDK the gateway's address and
 // nothing else, and stays on the gateway for the calls that follow the card.
 func TestThroughTheGateway(t *testing.T) {
-	for name, resolve := range map[string]func(context.Context, *http.Client, string) (sdk, error){
-		"a2a-go v2.4.0 (1.0)": newV1, "a2a-go v0.3.15 (0.3)": newV03,
+	for name, resolve := range map[string]opener{
+		"a2a-go v2.4.0":  newV1(newsdk.Version, newsdk.TransportProtocolJSONRPC),
+		"a2a-go v0.3.15": newV03(oldsdk.TransportProtocolJSONRPC),
 	} {
 		t.Run(name, func(t *testing.T) {
 			token := filepath.Join(t.TempDir(), "token")
@@ -31,7 +34,7 @@ func TestThroughTheGateway(t *testing.T) {
 			t.Cleanup(transport.CloseIdleConnections)
 			// The pattern has no name in it: all names lead to this one sidecar.
 			passing := 0
-			handler := gateway.New(&gateway.Config{AgentURL: start(t, rig.Says), TokenFile: token}, transport, slog.New(slog.DiscardHandler))
+			handler := gateway.New(&gateway.Config{AgentURL: rig.Start(t, rig.Says).URL, TokenFile: token}, transport, slog.New(slog.DiscardHandler))
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				passing++
 				handler.ServeHTTP(w, r)

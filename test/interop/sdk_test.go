@@ -5,6 +5,7 @@ package interop
 
 import (
 	"context"
+	"errors"
 	"iter"
 )
 
@@ -32,14 +33,38 @@ type (
 
 // sdk is an official client that found its way by the card.
 type sdk interface {
+	messages
+	tasks
+	pushes
+	// extended returns the name and the number of skills of the extended card.
+	extended(ctx context.Context) (string, error)
+}
+
+type messages interface {
 	send(ctx context.Context, m message) (event, error)
 	stream(ctx context.Context, m message) iter.Seq2[event, error]
-	get(ctx context.Context, id string, history *int) (task, error)
-	cancel(ctx context.Context, id string) (task, error)
-	subscribe(ctx context.Context, id string) iter.Seq2[event, error]
 	// parts sends one part of each kind and returns the parts of the answer.
 	parts(ctx context.Context) ([]string, error)
 }
+
+type tasks interface {
+	get(ctx context.Context, id string, history *int) (task, error)
+	// list returns the tasks of a context.
+	list(ctx context.Context, contextID string) ([]task, error)
+	cancel(ctx context.Context, id string) (task, error)
+	subscribe(ctx context.Context, id string) iter.Seq2[event, error]
+}
+
+// pushes of a task: each returns the ids and URLs of the configurations in question.
+type pushes interface {
+	setPush(ctx context.Context, taskID, id, url string) (string, error)
+	getPush(ctx context.Context, taskID, id string) (string, error)
+	listPush(ctx context.Context, taskID string) ([]string, error)
+	deletePush(ctx context.Context, taskID, id string) error
+}
+
+// errNone is what a client says to an operation that it does not have.
+var errNone = errors.New("the client has no such operation")
 
 // collect reads a stream to its end.
 func collect(stream iter.Seq2[event, error]) ([]event, error) {

@@ -10,22 +10,41 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
+	"strconv"
 
 	"github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2aclient"
 	"github.com/a2aproject/a2a-go/a2aclient/agentcard"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
 // v03 is a2a-go v0.3: protocol 0.3.
-type v03 struct{ client *a2aclient.Client }
+type v03 struct {
+	client *a2aclient.Client
+	card   *a2a.AgentCard
+}
 
-func newV03(ctx context.Context, client *http.Client, url string) (sdk, error) {
-	card, err := agentcard.NewResolver(client).Resolve(ctx, url)
-	if err != nil {
-		return nil, err
+// newV03 speaks 0.3 over a binding that the card offers.
+func newV03(binding a2a.TransportProtocol) opener {
+	return func(ctx context.Context, client *http.Client, url string) (sdk, error) {
+		card, err := agentcard.NewResolver(client).Resolve(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		offered := append(card.AdditionalInterfaces, a2a.AgentInterface{URL: card.URL, Transport: card.PreferredTransport})
+		if !slices.ContainsFunc(offered, func(i a2a.AgentInterface) bool { return i.Transport == binding }) {
+			return nil, errNotOnCard
+		}
+		with := a2aclient.WithJSONRPCTransport(client)
+		if binding == a2a.TransportProtocolGRPC {
+			with = a2aclient.WithGRPCTransport(grpc.WithTransportCredentials(insecure.NewCredentials()))
+		}
+		c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithDefaultsDisabled(), with,
+			a2aclient.WithConfig(a2aclient.Config{PreferredTransports: []a2a.TransportProtocol{binding}}))
+		return &v03{client: c, card: card}, err
 	}
-	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(client))
-	return &v03{c}, err
 }
 
 func (*v03) params(m message) *a2a.MessageSendParams {
@@ -62,6 +81,59 @@ func (s *v03) cancel(ctx context.Context, id string) (task, error) {
 
 func (s *v03) subscribe(ctx context.Context, id string) iter.Seq2[event, error] {
 	return s.events(s.client.ResubscribeToTask(ctx, &a2a.TaskIDParams{ID: a2a.TaskID(id)}))
+}
+
+func (s *v03) list(ctx context.Context, contextID string) ([]task, error) {
+	page, err := s.client.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: contextID, IncludeArtifacts: true})
+	if err != nil {
+		return nil, err
+	}
+	var out []task
+	for _, t := range page.Tasks {
+		out = append(out, s.task(t))
+	}
+	return out, nil
+}
+
+func (s *v03) setPush(ctx context.Context, taskID, id, url string) (string, error) {
+	c, err := s.client.SetTaskPushConfig(ctx, &a2a.TaskPushConfig{TaskID: a2a.TaskID(taskID), Config: a2a.PushConfig{ID: id, URL: url}})
+	return s.push(c), err
+}
+
+func (s *v03) getPush(ctx context.Context, taskID, id string) (string, error) {
+	c, err := s.client.GetTaskPushConfig(ctx, &a2a.GetTaskPushConfigParams{TaskID: a2a.TaskID(taskID), ConfigID: id})
+	return s.push(c), err
+}
+
+func (s *v03) listPush(ctx context.Context, taskID string) ([]string, error) {
+	all, err := s.client.ListTaskPushConfig(ctx, &a2a.ListTaskPushConfigParams{TaskID: a2a.TaskID(taskID)})
+	var out []string
+	for _, c := range all {
+		out = append(out, s.push(c))
+	}
+	return out, err
+}
+
+func (s *v03) deletePush(ctx context.Context, taskID, id string) error {
+	return s.client.DeleteTaskPushConfig(ctx, &a2a.DeleteTaskPushConfigParams{TaskID: a2a.TaskID(taskID), ConfigID: id})
+}
+
+func (*v03) push(c *a2a.TaskPushConfig) string {
+	if c == nil {
+		return ""
+	}
+	return c.Config.ID + " " + c.Config.URL
+}
+
+func (s *v03) extended(ctx context.Context) (string, error) {
+	if !s.card.SupportsAuthenticatedExtendedCard {
+		return "", a2a.ErrAuthenticatedExtendedCardNotConfigured // the client would answer with the card that it has
+	}
+	card, err := s.client.GetAgentCard(ctx)
+	if err != nil {
+		return "", err
+	}
+	return card.Name + " " + strconv.Itoa(len(card.Skills)), nil
 }
 
 func (s *v03) parts(ctx context.Context) ([]string, error) {

@@ -9,23 +9,52 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
+	oldgrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v0"
+	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 )
 
-// v1 is a2a-go v2: protocol 1.0.
-type v1 struct{ client *a2aclient.Client }
+// v1 is a2a-go v2: protocol 1.0, and 0.3 for compatibility.
+type v1 struct {
+	client  *a2aclient.Client
+	version a2a.ProtocolVersion
+}
 
-func newV1(ctx context.Context, client *http.Client, url string) (sdk, error) {
-	card, err := agentcard.NewResolver(client).Resolve(ctx, url)
-	if err != nil {
-		return nil, err
+// newV1 speaks a version over a binding that the card offers.
+func newV1(version a2a.ProtocolVersion, binding a2a.TransportProtocol) opener {
+	return func(ctx context.Context, client *http.Client, url string) (sdk, error) {
+		card, err := agentcard.NewResolver(client).Resolve(ctx, url)
+		if err != nil {
+			return nil, err
+		}
+		offered := card.SupportedInterfaces
+		card.SupportedInterfaces = slices.DeleteFunc(slices.Clone(offered), func(i *a2a.AgentInterface) bool {
+			return i.ProtocolBinding != binding || i.ProtocolVersion != version
+		})
+		if len(card.SupportedInterfaces) == 0 {
+			return nil, errNotOnCard
+		}
+		plaintext := grpc.WithTransportCredentials(insecure.NewCredentials())
+		c, err := a2aclient.NewFromCard(ctx, card,
+			a2aclient.WithDefaultsDisabled(),
+			a2aclient.WithJSONRPCTransport(client),
+			a2aclient.WithRESTTransport(client),
+			a2agrpc.WithGRPCTransport(plaintext),
+			a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{Client: client}),
+			a2av0.WithRESTTransport(a2av0.RESTTransportConfig{Client: client}),
+			oldgrpc.WithGRPCTransport(plaintext),
+		)
+		return &v1{c, version}, err
 	}
-	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(client))
-	return &v1{c}, err
 }
 
 func (*v1) request(m message) *a2a.SendMessageRequest {
@@ -62,6 +91,56 @@ func (s *v1) cancel(ctx context.Context, id string) (task, error) {
 
 func (s *v1) subscribe(ctx context.Context, id string) iter.Seq2[event, error] {
 	return s.events(s.client.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(id)}))
+}
+
+func (s *v1) list(ctx context.Context, contextID string) ([]task, error) {
+	page, err := s.client.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: contextID, IncludeArtifacts: true})
+	if err != nil {
+		return nil, err
+	}
+	var out []task
+	for _, t := range page.Tasks {
+		out = append(out, s.task(t))
+	}
+	return out, nil
+}
+
+func (s *v1) setPush(ctx context.Context, taskID, id, url string) (string, error) {
+	c, err := s.client.CreateTaskPushConfig(ctx, &a2a.PushConfig{TaskID: a2a.TaskID(taskID), ID: id, URL: url})
+	return s.push(c), err
+}
+
+func (s *v1) getPush(ctx context.Context, taskID, id string) (string, error) {
+	c, err := s.client.GetTaskPushConfig(ctx, &a2a.GetTaskPushConfigRequest{TaskID: a2a.TaskID(taskID), ID: id})
+	return s.push(c), err
+}
+
+func (s *v1) listPush(ctx context.Context, taskID string) ([]string, error) {
+	all, err := s.client.ListTaskPushConfigs(ctx, &a2a.ListTaskPushConfigRequest{TaskID: a2a.TaskID(taskID)})
+	var out []string
+	for _, c := range all {
+		out = append(out, s.push(c))
+	}
+	return out, err
+}
+
+func (s *v1) deletePush(ctx context.Context, taskID, id string) error {
+	return s.client.DeleteTaskPushConfig(ctx, &a2a.DeleteTaskPushConfigRequest{TaskID: a2a.TaskID(taskID), ID: id})
+}
+
+func (*v1) push(c *a2a.PushConfig) string {
+	if c == nil {
+		return ""
+	}
+	return c.ID + " " + c.URL
+}
+
+func (s *v1) extended(ctx context.Context) (string, error) {
+	card, err := s.client.GetExtendedAgentCard(ctx, &a2a.GetExtendedAgentCardRequest{})
+	if err != nil {
+		return "", err
+	}
+	return card.Name + " " + strconv.Itoa(len(card.Skills)), nil
 }
 
 func (s *v1) parts(ctx context.Context) ([]string, error) {

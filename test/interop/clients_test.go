@@ -1,0 +1,54 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interop
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	oldsdk "github.com/a2aproject/a2a-go/a2a"
+	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/a2a-operator/a2a-operator/test/rig"
+)
+
+// opener makes a client of what it finds at a URL.
+type opener func(ctx context.Context, client *http.Client, url string) (sdk, error)
+
+// errNotOnCard is what an opener says when the card does not offer its binding.
+var errNotOnCard = errors.New("the card does not offer it")
+
+// goClients are the Go ones, by package, version of the protocol and binding.
+var goClients = []struct {
+	name, protocol, binding string
+	open                    opener
+}{
+	{"a2a-go v2.4.0", "1.0", "JSON-RPC", newV1(newsdk.Version, newsdk.TransportProtocolJSONRPC)},
+	{"a2a-go v2.4.0", "1.0", "REST", newV1(newsdk.Version, newsdk.TransportProtocolHTTPJSON)},
+	{"a2a-go v2.4.0", "1.0", "gRPC", newV1(newsdk.Version, newsdk.TransportProtocolGRPC)},
+	{"a2a-go v2.4.0", "0.3", "JSON-RPC", newV1("0.3", newsdk.TransportProtocolJSONRPC)},
+	{"a2a-go v2.4.0", "0.3", "REST", newV1("0.3", newsdk.TransportProtocolHTTPJSON)},
+	{"a2a-go v2.4.0", "0.3", "gRPC", newV1("0.3", newsdk.TransportProtocolGRPC)},
+	{"a2a-go v0.3.15", "0.3", "JSON-RPC", newV03(oldsdk.TransportProtocolJSONRPC)},
+	{"a2a-go v0.3.15", "0.3", "gRPC", newV03(oldsdk.TransportProtocolGRPC)},
+}
+
+// each runs a test with every Go client against a sidecar of its own.
+func each(t *testing.T, agent http.HandlerFunc, test func(t *testing.T, client sdk)) {
+	t.Helper()
+	for _, c := range goClients {
+		t.Run(c.name+" "+c.protocol+" "+c.binding, func(t *testing.T) {
+			client, err := c.open(t.Context(), rig.Client(t), rig.Start(t, agent).URL)
+			if errors.Is(err, errNotOnCard) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Fatalf("open: %v", err)
+			}
+			test(t, client)
+		})
+	}
+}

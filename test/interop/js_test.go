@@ -1,0 +1,103 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interop
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// jsClients are those of npm, in the words of js/driver.mjs.
+var jsClients = []struct{ client, protocol, binding string }{
+	{"@a2a-js/sdk 1.3.0", "1.0", "JSON-RPC"},
+	{"@a2a-js/sdk 1.3.0", "1.0", "REST"},
+	{"@a2a-js/sdk 1.3.0", "1.0", "gRPC"},
+	{"@a2a-js/sdk 1.3.0", "0.3", "JSON-RPC"},
+	{"@a2a-js/sdk 1.3.0", "0.3", "REST"},
+	{"@a2a-js/sdk 1.3.0", "0.3", "gRPC"},
+	{"@a2a-js/sdk 0.3.14", "0.3", "JSON-RPC"},
+	{"@a2a-js/sdk 0.3.14", "0.3", "REST"},
+	{"@a2a-js/sdk 0.3.14", "0.3", "gRPC"},
+}
+
+// node prepares what the driver needs, once, and says why it cannot.
+var node = sync.OnceValues(func() (string, error) {
+	path, err := exec.LookPath("node")
+	if err != nil {
+		return "", errors.New("node is not installed")
+	}
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		return "", errors.New("npm is not installed")
+	}
+	if _, err := os.Stat(filepath.Join("js", "node_modules", ".package-lock.json")); err == nil {
+		return path, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	install := exec.CommandContext(ctx, npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	install.Dir = "js"
+	if out, err := install.CombinedOutput(); err != nil {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return "", errors.New("npm ci failed: " + lines[0])
+	}
+	return path, nil
+})
+
+// playJS runs the driver with one client through the whole scenario.
+func playJS(t *testing.T, r *row) {
+	t.Helper()
+	program, err := node()
+	if err != nil {
+		t.Skipf("the JavaScript client is not run: %v", err)
+	}
+	s := newScene(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	driver := exec.CommandContext(ctx, program, "driver.mjs", r.Client, r.Protocol, r.Binding, s.url, s.control)
+	driver.Dir = "js"
+	out, err := driver.Output()
+	if err != nil {
+		t.Errorf("driver: %v", err)
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			t.Logf("%s", exit.Stderr)
+		}
+	}
+	type report struct {
+		Operation string `json:"operation"`
+		Got       string `json:"got"`
+		// Class is "", or as classify has it.
+		Class string `json:"class"`
+		Error string `json:"error"`
+	}
+	reports := map[string]report{}
+	lines := bufio.NewScanner(strings.NewReader(string(out)))
+	for lines.Scan() {
+		var one report
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			t.Fatalf("driver wrote %q: %v", lines.Text(), err)
+		}
+		reports[one.Operation] = one
+	}
+	for _, o := range operations {
+		one, ok := reports[o.name]
+		if !ok {
+			one.Class, one.Error = unknown, "the driver says nothing"
+		}
+		var err error
+		if one.Error != "" {
+			err = errors.New(one.Error)
+		}
+		r.Cells[o.name] = judge(t, r, o.name, o.want, one.Got, one.Class, err)
+	}
+}

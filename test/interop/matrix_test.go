@@ -1,0 +1,219 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	oldsdk "github.com/a2aproject/a2a-go/a2a"
+	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/test/rig"
+)
+
+// What a cell of the matrix says.
+const (
+	passes  = "ok"
+	off     = "off"  // the agent does not offer it, and refuses it as the version says
+	none    = "none" // the client has no such operation
+	unknown = "fails"
+	fails   = "known failure"
+)
+
+// row is a client in the matrix.
+type row struct {
+	Client   string            `json:"client"`
+	Protocol string            `json:"protocol"`
+	Binding  string            `json:"binding"`
+	Cells    map[string]string `json:"cells"`
+}
+
+func (r *row) name() string { return r.Client + ", " + r.Protocol + ", " + r.Binding }
+
+// matrix is the golden file that docs/conformance.md shows.
+type matrix struct {
+	Operations []string `json:"operations"`
+	Rows       []row    `json:"rows"`
+	// Failures are those of clients, with the reason.
+	Failures []failure `json:"failures"`
+}
+
+// failure is an operation that a client cannot do with any agent that keeps to
+// the specification.
+type failure struct {
+	Client    string `json:"client"`
+	Operation string `json:"operation"`
+	Reason    string `json:"reason"`
+}
+
+// knownFailures are the clients' own.
+var knownFailures = []failure{}
+
+// TestWire21_Matrix has every client do every operation that it has, and holds
+// the outcome against the matrix that is published.
+func TestWire21_Matrix(t *testing.T) {
+	var mu sync.Mutex
+	rows := map[string]row{}
+	add := func(r row) {
+		mu.Lock()
+		defer mu.Unlock()
+		rows[r.name()] = r
+	}
+	t.Run("clients", func(t *testing.T) {
+		for _, c := range goClients {
+			r := row{Client: c.name, Protocol: c.protocol, Binding: c.binding, Cells: map[string]string{}}
+			t.Run(r.name(), func(t *testing.T) {
+				t.Parallel()
+				playAll(t, &r, c.open)
+				add(r)
+			})
+		}
+		for _, c := range jsClients {
+			r := row{Client: c.client, Protocol: c.protocol, Binding: c.binding, Cells: map[string]string{}}
+			t.Run(r.name(), func(t *testing.T) {
+				t.Parallel()
+				playJS(t, &r)
+				add(r)
+			})
+		}
+	})
+	compare(t, rows)
+}
+
+func playAll(t *testing.T, r *row, open opener) {
+	t.Helper()
+	s := newScene(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client, err := open(ctx, rig.Client(t), s.url)
+	for _, o := range operations {
+		got := ""
+		err := err
+		if err == nil {
+			got, err = s.play(ctx, client, o.name)
+		}
+		r.Cells[o.name] = judge(t, r, o.name, o.want, got, classify(err), err)
+	}
+}
+
+// classify says of an error whether it is a refusal of what is off.
+func classify(err error) string {
+	is := func(targets ...error) bool {
+		for _, target := range targets {
+			if errors.Is(err, target) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case err == nil:
+		return ""
+	case is(errNone):
+		return none
+	case is(errNotOnCard, newsdk.ErrPushNotificationNotSupported, oldsdk.ErrPushNotificationNotSupported,
+		newsdk.ErrUnsupportedOperation, oldsdk.ErrUnsupportedOperation,
+		newsdk.ErrExtendedCardNotConfigured, oldsdk.ErrAuthenticatedExtendedCardNotConfigured):
+		return off
+	default:
+		return unknown
+	}
+}
+
+// judge turns what a client found into a cell. What is neither right, off nor a
+// known failure fails the test, and so does a known failure that is none.
+func judge(t *testing.T, r *row, operation, want, got, class string, err error) string {
+	t.Helper()
+	known := reasonOf(r, operation) != ""
+	switch {
+	case class == off || class == none:
+		return class
+	case class == "" && got == want:
+		if known {
+			t.Errorf("%s of %s is a known failure, and works", operation, r.name())
+		}
+		return passes
+	case known:
+		return fails
+	default:
+		t.Errorf("%s: got %q, %v, want %q", operation, got, err, want)
+	}
+	return unknown
+}
+
+func reasonOf(r *row, operation string) string {
+	for _, f := range knownFailures {
+		if f.Client == r.name() && f.Operation == operation {
+			return f.Reason
+		}
+	}
+	return ""
+}
+
+// compare holds what was seen against the golden file; clients that could not
+// be run, for want of node, keep the row that is there.
+func compare(t *testing.T, rows map[string]row) {
+	t.Helper()
+	golden := filepath.Join("testdata", "matrix.json")
+	text, err := os.ReadFile(golden)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var former matrix
+	if err == nil {
+		if err := json.Unmarshal(text, &former); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := map[string]row{}
+	for _, r := range former.Rows {
+		before[r.name()] = r
+	}
+	seen := matrix{Failures: knownFailures}
+	for _, o := range operations {
+		seen.Operations = append(seen.Operations, o.name)
+	}
+	take := func(r row) {
+		if now, ok := rows[r.name()]; ok && len(now.Cells) > 0 {
+			r = now
+		} else if then, ok := before[r.name()]; ok {
+			r = then
+		}
+		seen.Rows = append(seen.Rows, r)
+	}
+	for _, c := range goClients {
+		take(row{Client: c.name, Protocol: c.protocol, Binding: c.binding})
+	}
+	for _, c := range jsClients {
+		take(row{Client: c.client, Protocol: c.protocol, Binding: c.binding})
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(seen); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if text == nil {
+		return // nothing is published yet
+	}
+	if diff := cmp.Diff(string(text), out.String()); diff != "" {
+		t.Errorf("%s (-published +seen): make conformance\n%s", golden, diff)
+	}
+}

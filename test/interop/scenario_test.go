@@ -1,0 +1,233 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	oldsdk "github.com/a2aproject/a2a-go/a2a"
+	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/test/rig"
+)
+
+// operations are the columns of the matrix: what each client is asked to do,
+// and what it must find. Clients in other languages play the same scenario and
+// report in the same words.
+var operations = []struct{ name, want string }{
+	{"card", "Interop"},
+	{"send", "task completed Hello world"},
+	{"stream", "task ... completed Hello world"},
+	{"get", "completed Hello world, 1 in history"},
+	{"list", "completed"},
+	{"cancel", "canceled"},
+	{"resubscribe", "task ... completed one two"},
+	{"push set", "config https://hooks.example.com/a2a"},
+	{"push get", "config https://hooks.example.com/a2a"},
+	{"push list", "config https://hooks.example.com/a2a"},
+	{"push delete", "none left"},
+	{"extended card", "Interop 2"},
+	{"error", "task not found"},
+	{"input required", "input-required, then completed That one, 3 in history"},
+}
+
+const webhook = "https://hooks.example.com/a2a"
+
+// scene is a sidecar in front of an agent that does what the text of a message
+// says: ask, wait, hang, or answer.
+type scene struct {
+	url string
+	// release lets an agent that waits proceed.
+	release chan struct{}
+	// control is where a client in another process releases it.
+	control string
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	s := &scene{release: make(chan struct{})}
+	waits := rig.Waits(s.release)
+	s.url = rig.Start(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		var turn struct {
+			Task    json.RawMessage `json:"task"`
+			Message struct {
+				Parts []struct {
+					Text string `json:"text"`
+				} `json:"parts"`
+			} `json:"message"`
+		}
+		_ = json.Unmarshal(body, &turn)
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		said := ""
+		if len(turn.Message.Parts) > 0 {
+			said = turn.Message.Parts[0].Text
+		}
+		switch {
+		case turn.Task != nil || said == "ask":
+			rig.Asks(w, r)
+		case said == "wait":
+			waits(w, r)
+		case said == "hang":
+			rig.Waits(nil)(w, r)
+		default:
+			rig.Says(w, r)
+		}
+	}, everything).URL
+	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case s.release <- struct{}{}:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(control.Close)
+	s.control = control.URL
+	return s
+}
+
+// everything turns on what an agent may offer.
+func everything(_ *rig.Rig, _ *contract.Config) {}
+
+// play has a client do one operation and tell what it found.
+func (s *scene) play(ctx context.Context, client sdk, operation string) (string, error) {
+	switch operation {
+	case "card":
+		return "Interop", nil // it was opened by the card
+	case "send":
+		e, err := client.send(ctx, message{Text: "Hi"})
+		return e.Kind + " " + e.State + " " + e.Text, err
+	case "stream":
+		events, err := collect(client.stream(ctx, message{Text: "Hi"}))
+		return summary(events), err
+	case "get":
+		e, err := client.send(ctx, message{Text: "Hi"})
+		if err != nil {
+			return "", err
+		}
+		return s.get(ctx, client, e.TaskID)
+	case "list":
+		e, err := client.send(ctx, message{Text: "Hi", ContextID: "listed"})
+		if err != nil {
+			return "", err
+		}
+		all, err := client.list(ctx, "listed")
+		if err != nil {
+			return "", err
+		}
+		if len(all) != 1 || all[0].ID != e.TaskID {
+			return fmt.Sprintf("%+v", all), nil
+		}
+		return all[0].State, nil
+	case "cancel":
+		e, err := client.send(ctx, message{Text: "hang", Immediately: true})
+		if err != nil {
+			return "", err
+		}
+		got, err := client.cancel(ctx, e.TaskID)
+		return got.State, err
+	case "resubscribe":
+		return s.resubscribe(ctx, client)
+	case "push set", "push get", "push list", "push delete":
+		return s.push(ctx, client, operation)
+	case "extended card":
+		return client.extended(ctx)
+	case "error":
+		_, err := client.get(ctx, "nowhere", nil)
+		if errors.Is(err, newsdk.ErrTaskNotFound) || errors.Is(err, oldsdk.ErrTaskNotFound) {
+			return "task not found", nil
+		}
+		return "", err
+	case "input required":
+		return s.inputRequired(ctx, client)
+	default:
+		return "", fmt.Errorf("no operation %q", operation)
+	}
+}
+
+func (s *scene) get(ctx context.Context, client sdk, id string) (string, error) {
+	got, err := client.get(ctx, id, nil)
+	return fmt.Sprintf("%s %s, %d in history", got.State, got.Text, got.History), err
+}
+
+func (s *scene) resubscribe(ctx context.Context, client sdk) (string, error) {
+	id := ""
+	for e, err := range client.stream(ctx, message{Text: "wait"}) {
+		if err != nil {
+			return "", err
+		}
+		if id = e.TaskID; e.Text == "one " {
+			break
+		}
+	}
+	var events []event
+	for e, err := range client.subscribe(ctx, id) {
+		if err != nil {
+			return "", err
+		}
+		if events = append(events, e); len(events) == 1 {
+			s.release <- struct{}{}
+		}
+	}
+	return summary(events), nil
+}
+
+func (s *scene) push(ctx context.Context, client sdk, operation string) (string, error) {
+	e, err := client.send(ctx, message{Text: "Hi"})
+	if err != nil {
+		return "", err
+	}
+	set, err := client.setPush(ctx, e.TaskID, "config", webhook)
+	if err != nil || operation == "push set" {
+		return set, err
+	}
+	if operation == "push get" {
+		return client.getPush(ctx, e.TaskID, "config")
+	}
+	if operation == "push delete" {
+		if err := client.deletePush(ctx, e.TaskID, "config"); err != nil {
+			return "", err
+		}
+	}
+	all, err := client.listPush(ctx, e.TaskID)
+	if err == nil && len(all) == 0 {
+		return "none left", nil
+	}
+	return strings.Join(all, ", "), err
+}
+
+func (s *scene) inputRequired(ctx context.Context, client sdk) (string, error) {
+	asked, err := client.send(ctx, message{Text: "ask"})
+	if err != nil {
+		return "", err
+	}
+	if _, err := client.send(ctx, message{Text: "This", TaskID: asked.TaskID}); err != nil {
+		return "", err
+	}
+	end, err := s.get(ctx, client, asked.TaskID)
+	return asked.State + ", then " + end, err
+}
+
+// summary tells of a stream its first kind, its last state and all text.
+func summary(events []event) string {
+	if len(events) == 0 {
+		return "no event"
+	}
+	text := ""
+	for _, e := range events {
+		text += e.Text
+	}
+	return events[0].Kind + " ... " + events[len(events)-1].State + " " + text
+}
