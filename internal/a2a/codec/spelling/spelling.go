@@ -7,6 +7,7 @@
 package spelling
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,9 @@ func StateNumber(n int) (a2a.State, bool) {
 	}
 	return numbers[n], true
 }
+
+// NumberOf returns the number of a state in the enum.
+func NumberOf(s a2a.State) int { return max(slices.Index(numbers[:], s), 0) }
 
 // Role reads a role: "user", "agent", "assistant", "ROLE_USER", "ROLE_AGENT".
 func Role(text string) (a2a.Role, bool) {

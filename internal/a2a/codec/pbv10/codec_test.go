@@ -1,0 +1,287 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pbv10_test
+
+import (
+	"bytes"
+	"testing"
+
+	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
+)
+
+var plain = codectest.ByMeaning()
+
+// The JSON of 1.0 and the generated messages are the oracle: what they make of
+// an event is what we write.
+func TestAppendEvent(t *testing.T) {
+	for name, event := range codectest.Events() {
+		t.Run(name, func(t *testing.T) {
+			var want, got a2apb.StreamResponse
+			if err := protojson.Unmarshal(v10.AppendEvent(nil, &event), &want); err != nil {
+				t.Fatal(err)
+			}
+			text := pbv10.AppendEvent(nil, &event)
+			if err := proto.Unmarshal(text, &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(&want, &got, protocmp.Transform()); diff != "" {
+				t.Errorf("AppendEvent() (-want +got):\n%s", diff)
+			}
+			again, err := pbv10.DecodeEvent(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(event, again, plain); diff != "" {
+				t.Errorf("DecodeEvent(AppendEvent()) (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAppendTask(t *testing.T) {
+	var got a2apb.Task
+	text := pbv10.AppendTask(nil, codectest.Task())
+	if err := proto.Unmarshal(text, &got); err != nil || got.GetId() != "t1" {
+		t.Fatalf("AppendTask() = %v, %v", &got, err)
+	}
+	again, err := pbv10.DecodeTask(text)
+	if diff := cmp.Diff(codectest.Task(), again, plain); diff != "" || err != nil {
+		t.Errorf("DecodeTask(AppendTask()) (-want +got):\n%s%v", diff, err)
+	}
+}
+
+func TestAppendPages(t *testing.T) {
+	var tasks a2apb.ListTasksResponse
+	page := &a2a.TaskPage{Tasks: []*a2a.Task{{ID: "a"}, {ID: "b"}}, NextPageToken: "n", PageSize: 2, TotalSize: 300}
+	want := &a2apb.ListTasksResponse{
+		Tasks:         []*a2apb.Task{{Id: "a", Status: &a2apb.TaskStatus{}}, {Id: "b", Status: &a2apb.TaskStatus{}}},
+		NextPageToken: "n", PageSize: 2, TotalSize: 300,
+	}
+	if err := proto.Unmarshal(pbv10.AppendPage(nil, page), &tasks); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, &tasks, protocmp.Transform()); diff != "" {
+		t.Errorf("AppendPage() (-want +got):\n%s", diff)
+	}
+	var configs a2apb.ListTaskPushNotificationConfigsResponse
+	push := &a2a.PushPage{NextPageToken: "n", Configs: []*a2a.PushConfig{
+		{ID: "c", TaskID: "t", URL: "u", Token: "k", Scheme: "Bearer", Credentials: "s"}, {ID: "d", TaskID: "t", URL: "u"},
+	}}
+	wantPush := &a2apb.ListTaskPushNotificationConfigsResponse{NextPageToken: "n", Configs: []*a2apb.TaskPushNotificationConfig{
+		{
+			Id: "c", TaskId: "t", Url: "u", Token: "k",
+			Authentication: &a2apb.AuthenticationInfo{Scheme: "Bearer", Credentials: "s"},
+		}, {Id: "d", TaskId: "t", Url: "u"},
+	}}
+	if err := proto.Unmarshal(pbv10.AppendPushPage(nil, push), &configs); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wantPush, &configs, protocmp.Transform()); diff != "" {
+		t.Errorf("AppendPushPage() (-want +got):\n%s", diff)
+	}
+}
+
+// wire is a request as the generated messages write it.
+func wire(t *testing.T, m proto.Message, text string) []byte {
+	t.Helper()
+	if err := protojson.Unmarshal([]byte(text), m); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	out, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Both encodings of a request mean the same, and are refused with the same words.
+func TestDecodeSendIsThatOfJSON(t *testing.T) {
+	const message = `"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hello"}]}`
+	for name, text := range map[string]string{
+		"smallest":      `{` + message + `}`,
+		"configuration": `{"tenant":"acme",` + message + `,"configuration":{"acceptedOutputModes":["a"],"historyLength":2,"returnImmediately":true},"metadata":{"a":1}}`,
+		"no history":    `{` + message + `,"configuration":{"historyLength":0}}`,
+		"push":          `{` + message + `,"configuration":{"taskPushNotificationConfig":{"url":"u","token":"k","authentication":{"scheme":"Bearer","credentials":"c"}}}}`,
+		"everything":    string(v10.AppendEvent(nil, &a2a.Event{Message: codectest.Message()})),
+		"data null":     `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"data":null}]}}`,
+		"bytes":         `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"raw":"aGk=","filename":"f","mediaType":"a/b"},{"raw":""}]}}`,
+		"no message":    `{}`,
+		"no id":         `{"message":{"role":"ROLE_USER","parts":[{"text":"x"}]}}`,
+		"no role":       `{"message":{"messageId":"m","parts":[{"text":"x"}]}}`,
+		"no parts":      `{"message":{"messageId":"m","role":"ROLE_USER"}}`,
+		"no content":    `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"},{"metadata":{}}]}}`,
+		"tenant":        `{"tenant":"a/b",` + message + `}`,
+		"history":       `{` + message + `,"configuration":{"historyLength":-1}}`,
+		"push nowhere":  `{` + message + `,"configuration":{"taskPushNotificationConfig":{}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, wantErr := v10.DecodeSend([]byte(text))
+			got, err := pbv10.DecodeSend(wire(t, &a2apb.SendMessageRequest{}, text))
+			if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+				t.Fatalf("DecodeSend() error = %v, want %v", err, wantErr)
+			}
+			if diff := cmp.Diff(want, got, plain); diff != "" && err == nil {
+				t.Errorf("DecodeSend() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestClientRequests(t *testing.T) {
+	send := &a2a.SendRequest{
+		Tenant: "acme", Message: codectest.Message(), AcceptedOutputModes: []string{"a"}, HistoryLength: new(0),
+		ReturnImmediately: true, Metadata: a2a.Object(`{"a":1}`), Push: &a2a.PushConfig{Dialect: a2a.DialectV10, URL: "u", Scheme: "Basic"},
+	}
+	got, err := pbv10.DecodeSend(pbv10.AppendSend(nil, send))
+	if diff := cmp.Diff(send, got, plain); diff != "" || err != nil {
+		t.Errorf("DecodeSend(AppendSend()) (-want +got):\n%s%v", diff, err)
+	}
+	get := &a2a.GetRequest{Tenant: "a", TaskID: "t", HistoryLength: new(0)}
+	if got, err := pbv10.DecodeGet(pbv10.AppendGet(nil, get)); err != nil || !cmp.Equal(get, got) {
+		t.Errorf("DecodeGet() = %+v, %v", got, err)
+	}
+	cancel := &a2a.CancelRequest{Tenant: "a", TaskID: "t", Metadata: a2a.Object(`{"b":[]}`)}
+	if got, err := pbv10.DecodeCancel(pbv10.AppendCancel(nil, cancel)); err != nil || !cmp.Equal(cancel, got) {
+		t.Errorf("DecodeCancel() = %+v, %v", got, err)
+	}
+	subscribe := &a2a.SubscribeRequest{Tenant: "a", TaskID: "t"}
+	if got, err := pbv10.DecodeSubscribe(pbv10.AppendSubscribe(nil, subscribe)); err != nil || !cmp.Equal(subscribe, got) {
+		t.Errorf("DecodeSubscribe() = %+v, %v", got, err)
+	}
+}
+
+// decoded is what a decoder makes of a message; an error is its text.
+func decoded[R any](decode func([]byte) (R, error)) func([]byte) any {
+	return func(text []byte) any {
+		r, err := decode(text)
+		if err != nil {
+			return err.Error()
+		}
+		return r
+	}
+}
+
+func TestDecodeRequests(t *testing.T) {
+	var (
+		get       = decoded(pbv10.DecodeGet)
+		list      = decoded(pbv10.DecodeList)
+		cancel    = decoded(pbv10.DecodeCancel)
+		subscribe = decoded(pbv10.DecodeSubscribe)
+		setPush   = decoded(pbv10.DecodeSetPush)
+		push      = decoded(pbv10.DecodePush)
+		listPush  = decoded(pbv10.DecodeListPush)
+		card      = decoded(pbv10.DecodeExtendedCard)
+	)
+	tests := map[string]struct {
+		decode  func([]byte) any
+		message proto.Message
+		want    any
+	}{
+		"get":             {get, &a2apb.GetTaskRequest{Tenant: "a", Id: "t", HistoryLength: new(int32)}, &a2a.GetRequest{Tenant: "a", TaskID: "t", HistoryLength: new(0)}},
+		"get without id":  {get, &a2apb.GetTaskRequest{}, "id: is required"},
+		"get less":        {get, &a2apb.GetTaskRequest{Id: "t", HistoryLength: proto.Int32(-1)}, "historyLength: must not be negative"},
+		"cancel":          {cancel, &a2apb.CancelTaskRequest{Id: "t"}, &a2a.CancelRequest{TaskID: "t"}},
+		"cancel nothing":  {cancel, &a2apb.CancelTaskRequest{}, "id: is required"},
+		"subscribe":       {subscribe, &a2apb.SubscribeToTaskRequest{Tenant: "a", Id: "t"}, &a2a.SubscribeRequest{Tenant: "a", TaskID: "t"}},
+		"subscribe to no": {subscribe, &a2apb.SubscribeToTaskRequest{}, "id: is required"},
+		"list":            {list, &a2apb.ListTasksRequest{}, &a2a.ListRequest{}},
+		"list some": {
+			list,
+			&a2apb.ListTasksRequest{
+				Tenant: "a", ContextId: "c", Status: a2apb.TaskState_TASK_STATE_CANCELED, PageSize: proto.Int32(100), PageToken: "p",
+				HistoryLength: proto.Int32(3), IncludeArtifacts: proto.Bool(true),
+			},
+			&a2a.ListRequest{
+				Tenant: "a", ContextID: "c", State: a2a.StateCanceled, PageSize: 100, PageToken: "p", HistoryLength: new(3), IncludeArtifacts: true,
+			},
+		},
+		"list none":          {list, &a2apb.ListTasksRequest{PageSize: proto.Int32(0)}, "pageSize: must be between 1 and 100"},
+		"list too many":      {list, &a2apb.ListTasksRequest{PageSize: proto.Int32(101)}, "pageSize: must be between 1 and 100"},
+		"list another state": {list, &a2apb.ListTasksRequest{Status: 9}, "status: is not a task state"},
+		"set push": {
+			setPush, &a2apb.TaskPushNotificationConfig{Tenant: "a", Id: "c", TaskId: "t", Url: "u"},
+			&a2a.SetPushRequest{Tenant: "a", Config: a2a.PushConfig{Dialect: a2a.DialectV10, ID: "c", TaskID: "t", URL: "u"}},
+		},
+		"set push nowhere":   {setPush, &a2apb.TaskPushNotificationConfig{TaskId: "t"}, "url: is required"},
+		"set push of nobody": {setPush, &a2apb.TaskPushNotificationConfig{Url: "u"}, "taskId: is required"},
+		"push":               {push, &a2apb.GetTaskPushNotificationConfigRequest{Tenant: "a", TaskId: "t", Id: "c"}, &a2a.PushRequest{Tenant: "a", TaskID: "t", ID: "c"}},
+		"push without id":    {push, &a2apb.DeleteTaskPushNotificationConfigRequest{TaskId: "t"}, "id: is required"},
+		"list push":          {listPush, &a2apb.ListTaskPushNotificationConfigsRequest{Tenant: "a", TaskId: "t", PageSize: 2, PageToken: "p"}, &a2a.ListPushRequest{Tenant: "a", TaskID: "t", PageSize: 2, PageToken: "p"}},
+		"list push less":     {listPush, &a2apb.ListTaskPushNotificationConfigsRequest{TaskId: "t", PageSize: -2}, "pageSize: must not be negative"},
+		"card":               {card, &a2apb.GetExtendedAgentCardRequest{Tenant: "a"}, "a"},
+		"card of a path":     {card, &a2apb.GetExtendedAgentCardRequest{Tenant: `a\b`}, "tenant: must not hold a path separator"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			text, err := proto.Marshal(test.message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, test.decode(text), plain); diff != "" {
+				t.Errorf("decoded (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAppendEventAllocatesNothing(t *testing.T) {
+	event := codectest.Events()["chunk"]
+	dst := make([]byte, 0, 1<<10)
+	if n := testing.AllocsPerRun(10, func() { dst = pbv10.AppendEvent(dst[:0], &event) }); n != 0 {
+		t.Errorf("AppendEvent() allocates %v times", n)
+	}
+}
+
+func FuzzDecodeEvent(f *testing.F) {
+	for _, event := range codectest.Events() {
+		f.Add(pbv10.AppendEvent(nil, &event))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		event, err := pbv10.DecodeEvent(text)
+		if err != nil {
+			return
+		}
+		if err := proto.Unmarshal(text, &a2apb.StreamResponse{}); err != nil {
+			t.Fatalf("accepted what is no message: %v", err)
+		}
+		encoded := pbv10.AppendEvent(nil, &event)
+		again, err := pbv10.DecodeEvent(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(event, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("DecodeEvent(AppendEvent()) (-want +got):\n%s", diff)
+		}
+		if !bytes.Equal(encoded, pbv10.AppendEvent(nil, &again)) {
+			t.Fatal("AppendEvent() of equal events differs")
+		}
+	})
+}
+
+func FuzzDecodeSend(f *testing.F) {
+	f.Add(pbv10.AppendSend(nil, &a2a.SendRequest{Message: codectest.Message(), Push: &a2a.PushConfig{URL: "u"}}))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		request, err := pbv10.DecodeSend(text)
+		if err != nil {
+			return
+		}
+		if err := proto.Unmarshal(text, &a2apb.SendMessageRequest{}); err != nil {
+			t.Fatalf("accepted what is no message: %v", err)
+		}
+		again, err := pbv10.DecodeSend(pbv10.AppendSend(nil, request))
+		if diff := cmp.Diff(request, again, cmpopts.EquateEmpty()); diff != "" || err != nil {
+			t.Fatalf("DecodeSend(AppendSend()) (-want +got):\n%s%v", diff, err)
+		}
+	})
+}

@@ -1,0 +1,284 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pbwire
+
+import (
+	"iter"
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+)
+
+// The numbers of the fields of google.protobuf.Struct, Value and ListValue.
+const (
+	structFields = 1
+	entryKey     = 1
+	entryValue   = 2
+
+	valueNull   = 1
+	valueNumber = 2
+	valueString = 3
+	valueBool   = 4
+	valueStruct = 5
+	valueList   = 6
+
+	listValues = 1
+)
+
+// wires are the types of the fields of a message by number; the others are -1.
+type wires [7]protowire.Type
+
+var (
+	entryWires = wires{-1, protowire.BytesType, protowire.BytesType, -1, -1, -1, -1}
+	valueWires = wires{
+		-1, protowire.VarintType, protowire.Fixed64Type, protowire.BytesType, protowire.VarintType,
+		protowire.BytesType, protowire.BytesType,
+	}
+	// onlyWires are those of Struct and ListValue.
+	onlyWires = wires{-1, protowire.BytesType, -1, -1, -1, -1, -1}
+)
+
+// Object reads a Struct as the text of a JSON object.
+func (r *Reader) Object() a2a.Object {
+	if r.err != nil {
+		return nil
+	}
+	return a2a.Object(r.appendStruct(nil, r.bytes, 1))
+}
+
+// Value reads a Value as the text of JSON.
+func (r *Reader) Value() a2a.Value {
+	if r.err != nil {
+		return nil
+	}
+	return a2a.Value(r.appendValue(nil, r.bytes, 0))
+}
+
+func (r *Reader) appendStruct(dst, text []byte, depth int) []byte {
+	if !r.shallow(depth) {
+		return dst
+	}
+	names := map[string]bool{}
+	dst = append(dst, '{')
+	for _, entry := range r.values(text, &onlyWires) {
+		name, value := r.entry(entry)
+		if names[string(name)] {
+			r.Fail("has a name twice")
+			return dst
+		}
+		if names[string(name)] = true; len(names) > 1 {
+			dst = append(dst, ',')
+		}
+		dst = r.appendText(dst, name)
+		dst = append(dst, ':')
+		dst = r.appendValue(dst, value, depth)
+	}
+	return append(dst, '}')
+}
+
+// entry reads a member of a Struct. One without a name has an empty one, and
+// one without a value is null.
+func (r *Reader) entry(text []byte) (name, value []byte) {
+	names, values := 0, 0
+	for number, content := range r.values(text, &entryWires) {
+		if number == entryKey {
+			name, names = content, names+1
+		} else {
+			value, values = content, values+1
+		}
+	}
+	if names > 1 || values > 1 {
+		r.Fail("has a member with two names or values")
+	}
+	return name, value
+}
+
+// appendValue reads a oneof. One without a member is null.
+func (r *Reader) appendValue(dst, text []byte, depth int) []byte {
+	member, content := protowire.Number(0), []byte(nil)
+	for number, each := range r.values(text, &valueWires) {
+		if member != 0 {
+			r.Fail("holds a value with two contents")
+			return dst
+		}
+		member, content = number, each
+	}
+	switch member {
+	case valueNumber:
+		return r.appendNumber(dst, content)
+	case valueString:
+		return r.appendText(dst, content)
+	case valueBool:
+		n, _ := protowire.ConsumeVarint(content)
+		return strconv.AppendBool(dst, n != 0)
+	case valueStruct:
+		return r.appendStruct(dst, content, depth+1)
+	case valueList:
+		return r.appendList(dst, content, depth+1)
+	default:
+		return append(dst, "null"...)
+	}
+}
+
+func (r *Reader) appendList(dst, text []byte, depth int) []byte {
+	if !r.shallow(depth) {
+		return dst
+	}
+	dst = append(dst, '[')
+	more := false
+	for _, value := range r.values(text, &onlyWires) {
+		if more {
+			dst = append(dst, ',')
+		}
+		more = true
+		dst = r.appendValue(dst, value, depth)
+	}
+	return append(dst, ']')
+}
+
+// values yields the fields of a message that is part of a Struct or a Value.
+func (r *Reader) values(text []byte, known *wires) iter.Seq2[protowire.Number, []byte] {
+	return func(yield func(protowire.Number, []byte) bool) {
+		for len(text) > 0 && r.err == nil {
+			number, wire, n := consumeTag(text)
+			if n < 0 {
+				r.malformed()
+				return
+			}
+			text = text[n:]
+			if n = protowire.ConsumeFieldValue(number, wire, text); n < 0 {
+				r.malformed()
+				return
+			}
+			content := text[:n]
+			text = text[n:]
+			if int(number) >= len(known) || known[number] < 0 {
+				continue
+			}
+			if wire != known[number] {
+				r.Fail("holds a value of another type")
+				return
+			}
+			if wire == protowire.BytesType {
+				content, _ = protowire.ConsumeBytes(content)
+			}
+			if !yield(number, content) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Reader) shallow(depth int) bool {
+	if depth > jsonread.MaxDepth {
+		r.Fail("is nested deeper than " + strconv.Itoa(jsonread.MaxDepth) + " levels")
+	}
+	return r.err == nil
+}
+
+func (r *Reader) appendNumber(dst, content []byte) []byte {
+	bits, _ := protowire.ConsumeFixed64(content)
+	f := math.Float64frombits(bits)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		r.Fail("holds a number that JSON cannot write")
+		return dst
+	}
+	return append(dst, jsontext.Float(f).String()...)
+}
+
+func (r *Reader) appendText(dst, text []byte) []byte {
+	dst, err := jsontext.AppendQuote(dst, text)
+	if err != nil {
+		r.Fail("is not valid UTF-8")
+	}
+	return dst
+}
+
+// AppendObject appends a field with a Struct; nil for no field.
+//
+// A Struct holds what a double can hold: integers beyond 2^53 are rounded,
+// numbers beyond the largest double become that, and how a number was written
+// (1.50, 1e2) is lost.
+func AppendObject(dst []byte, number protowire.Number, o a2a.Object) []byte {
+	if len(o) == 0 {
+		return dst
+	}
+	dst, at := Begin(dst, number)
+	dst = appendMembers(dst, jsonread.New(o))
+	return End(dst, at)
+}
+
+// AppendMember appends one member of a Struct to its content; an empty value is
+// null.
+func AppendMember(dst []byte, name string, v a2a.Value) []byte {
+	return appendMember(dst, name, valueReader(v))
+}
+
+// AppendValue appends a field with a Value; an empty one is null.
+func AppendValue(dst []byte, number protowire.Number, v a2a.Value) []byte {
+	return appendField(dst, number, valueReader(v))
+}
+
+func valueReader(v a2a.Value) *jsonread.Reader {
+	if len(v) == 0 {
+		v = a2a.Value("null")
+	}
+	return jsonread.New(v)
+}
+
+func appendMembers(dst []byte, r *jsonread.Reader) []byte {
+	for name := range r.AllMembers() {
+		dst = appendMember(dst, string(name), r)
+	}
+	return dst
+}
+
+func appendMember(dst []byte, name string, r *jsonread.Reader) []byte {
+	dst, at := Begin(dst, structFields)
+	dst = protowire.AppendTag(dst, entryKey, protowire.BytesType)
+	dst = protowire.AppendString(dst, name)
+	dst = appendField(dst, entryValue, r)
+	return End(dst, at)
+}
+
+// appendField appends a field with the next value of r.
+func appendField(dst []byte, number protowire.Number, r *jsonread.Reader) []byte {
+	dst, at := Begin(dst, number)
+	switch r.Kind() {
+	case '"':
+		dst = protowire.AppendTag(dst, valueString, protowire.BytesType)
+		dst = protowire.AppendString(dst, r.String())
+	case '0':
+		dst = protowire.AppendTag(dst, valueNumber, protowire.Fixed64Type)
+		dst = protowire.AppendFixed64(dst, math.Float64bits(double(r.Raw())))
+	case 't', 'f':
+		dst = protowire.AppendTag(dst, valueBool, protowire.VarintType)
+		dst = protowire.AppendVarint(dst, protowire.EncodeBool(r.Bool()))
+	case '{':
+		inner, within := Begin(dst, valueStruct)
+		dst = End(appendMembers(inner, r), within)
+	case '[':
+		inner, within := Begin(dst, valueList)
+		for range r.Elements() {
+			inner = appendField(inner, listValues, r)
+		}
+		dst = End(inner, within)
+	default:
+		r.Skip()
+		dst = protowire.AppendTag(dst, valueNull, protowire.VarintType)
+		dst = protowire.AppendVarint(dst, 0)
+	}
+	return End(dst, at)
+}
+
+// double is the nearest one that is a number.
+func double(text []byte) float64 {
+	f, _ := strconv.ParseFloat(string(text), 64)
+	return max(-math.MaxFloat64, min(f, math.MaxFloat64))
+}

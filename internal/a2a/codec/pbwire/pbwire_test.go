@@ -1,0 +1,267 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pbwire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
+)
+
+// thing is a message that has everything.
+var thing = pbwire.Message{
+	1: pbwire.Bytes("text"),
+	2: pbwire.Varint("number"),
+	3: pbwire.Repeated("things"),
+	4: pbwire.Bytes("struct"),
+	5: pbwire.Bytes("value"),
+	6: pbwire.Bytes("time"),
+}
+
+type read struct {
+	Text   string
+	Number int
+	Things int
+	Struct a2a.Object
+	Value  a2a.Value
+	Time   time.Time
+}
+
+func readThing(text []byte) (read, error) {
+	r := pbwire.New(text)
+	got := readFrom(r)
+	return got, r.Err()
+}
+
+func readFrom(r *pbwire.Reader) read {
+	var got read
+	for f := range r.Fields(thing) {
+		switch f {
+		case 1:
+			got.Text = r.String()
+		case 2:
+			got.Number = r.Int()
+		case 3:
+			if r.Index(3) {
+				got.Things += 1 + readFrom(r).Things
+			}
+		case 4:
+			got.Struct = r.Object()
+		case 5:
+			got.Value = r.Value()
+		case 6:
+			got.Time = r.Time()
+		}
+	}
+	return got
+}
+
+func field(number protowire.Number, content ...byte) []byte {
+	return pbwire.AppendBytes(nil, number, content)
+}
+
+func join(all ...[]byte) []byte { return bytes.Join(all, nil) }
+
+// nested is a Value of lists in lists.
+func nested(depth int) []byte {
+	var v []byte
+	for range depth {
+		v = field(6, field(1, v...)...)
+	}
+	return v
+}
+
+func double(f float64) []byte {
+	return protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), math.Float64bits(f))
+}
+
+func TestReaderRefuses(t *testing.T) {
+	entry := func(name string, value []byte) []byte {
+		return field(1, join(field(1, []byte(name)...), field(2, value...))...)
+	}
+	tests := map[string]struct {
+		text []byte
+		want string
+	}{
+		"a tag that ends":       {[]byte{0x80}, "Invalid protobuf payload"},
+		"field 0":               {[]byte{0x02, 0x00}, "Invalid protobuf payload"},
+		"a field beyond all":    {[]byte{0x80, 0xe5, 0xff, 0xff, 0x30, 0x00}, "Invalid protobuf payload"},
+		"a length beyond":       {[]byte{0x0a, 0x05, 'x'}, "Invalid protobuf payload"},
+		"a huge length":         {[]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, "Invalid protobuf payload"},
+		"an unknown field cut":  {[]byte{0xfa, 0x07, 0x05}, "Invalid protobuf payload"},
+		"a group that is open":  {[]byte{0x7b}, "Invalid protobuf payload"},
+		"inside":                {field(3, 0x80), "Invalid protobuf payload"},
+		"UTF-8":                 {field(1, 0xff), "text: is not valid UTF-8"},
+		"twice":                 {join(field(1, 'a'), field(1, 'b')), "text: stands there twice"},
+		"another type":          {protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1), "text: has another type"},
+		"bytes for a number":    {field(2, 1), "number: has another type"},
+		"33 bits":               {protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 1<<32), "number: must be an integer of 32 bits"},
+		"one too many":          {join(field(3), field(3), field(3), field(3)), "things[3]: is one too many, the limit is 3"},
+		"deep in":               {field(3, join(field(3), field(3, field(1, 0xff)...))...), "things[0].things[1].text: is not valid UTF-8"},
+		"a name twice":          {field(4, join(entry("a", nil), entry("a", nil))...), "struct: has a name twice"},
+		"a name that is no one": {field(4, entry("\xff", nil)...), "struct: is not valid UTF-8"},
+		"two names of a member": {field(4, field(1, join(field(1, 'a'), field(1, 'b'))...)...), "struct: has a member with two names or values"},
+		"a member that is cut":  {field(4, field(1, 0x80)...), "Invalid protobuf payload"},
+		"two contents":          {field(5, join(double(1), double(2))...), "value: holds a value with two contents"},
+		"content of no type":    {field(5, field(2)...), "value: holds a value of another type"},
+		"not a number":          {field(5, double(math.NaN())...), "value: holds a number that JSON cannot write"},
+		"infinite":              {field(5, double(math.Inf(-1))...), "value: holds a number that JSON cannot write"},
+		"too deep":              {field(5, nested(65)...), "value: is nested deeper than 64 levels"},
+		"far too deep":          {field(5, nested(20_000)...), "value: is nested deeper than 64 levels"},
+		"a time before":         {pbwire.AppendTime(nil, 6, time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)), "time: must be a time of the years 1 to 9999"},
+		"a time after":          {pbwire.AppendTime(nil, 6, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), "time: must be a time of the years 1 to 9999"},
+		"nanos":                 {field(6, pbwire.AppendInt(nil, 2, -1)...), "time: must be a time of the years 1 to 9999"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, err := readThing(test.text); err == nil || err.Error() != test.want {
+				t.Errorf("read = %+v, %v, want %s", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestReaderSkipsWhatItDoesNotKnow(t *testing.T) {
+	unknown := protowire.AppendTag(nil, 99, protowire.StartGroupType)
+	unknown = protowire.AppendTag(unknown, 99, protowire.EndGroupType)
+	got, err := readThing(join(field(31, 1, 2), unknown, field(1, 'a'), field(7)))
+	if diff := cmp.Diff(read{Text: "a"}, got); diff != "" || err != nil {
+		t.Errorf("read (-want +got):\n%s%v", diff, err)
+	}
+}
+
+func TestDepthThatIsAllowed(t *testing.T) {
+	got, err := readThing(field(5, nested(64)...))
+	if want := strings.Repeat("[", 64) + "null" + strings.Repeat("]", 64); err != nil || string(got.Value) != want {
+		t.Errorf("Value() = %s, %v", got.Value, err)
+	}
+}
+
+func TestValues(t *testing.T) {
+	for _, text := range []string{
+		`null`, `true`, `false`, `0`, `-1.5`, `1e-7`, `1e+21`, `123456789`, `9007199254740991`, `""`, `"é\n\"\u2028"`, `[]`, `{}`,
+		`[1,[2,[]],{"a":{}}]`, `{"z":1,"a":[true,null],"":""}`, `1.7976931348623157e+308`, `5e-324`,
+	} {
+		encoded := pbwire.AppendValue(nil, 5, a2a.Value(text))
+		got, err := readThing(encoded)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		var wantAny, gotAny any
+		if json.Unmarshal([]byte(text), &wantAny) != nil || json.Unmarshal(got.Value, &gotAny) != nil || !cmp.Equal(wantAny, gotAny) {
+			t.Errorf("Value(AppendValue(%s)) = %s", text, got.Value)
+		}
+		content, _ := protowire.ConsumeBytes(encoded[1:])
+		var oracle, want structpb.Value
+		if err := proto.Unmarshal(content, &oracle); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if err := protojson.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&want, &oracle, protocmp.Transform()); diff != "" {
+			t.Errorf("AppendValue(%s) (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+// What a double cannot hold is lost, and nothing else.
+func TestNumbersBecomeDoubles(t *testing.T) {
+	for text, want := range map[string]string{
+		`9007199254740993`: `9007199254740992`, `2.50`: `2.5`, `1E2`: `100`, `1e999`: `1.7976931348623157e+308`, `-1e999`: `-1.7976931348623157e+308`, `1e-999`: `0`,
+	} {
+		got, err := readThing(pbwire.AppendValue(nil, 5, a2a.Value(text)))
+		if err != nil || string(got.Value) != want {
+			t.Errorf("Value(AppendValue(%s)) = %s, %v, want %s", text, got.Value, err, want)
+		}
+	}
+}
+
+func TestEndOfLongMessages(t *testing.T) {
+	for _, length := range []int{0, 1, 125, 126, 127, 128, 16382, 16383, 16384, 3 << 20} {
+		dst, at := pbwire.Begin([]byte("before"), 9)
+		dst = pbwire.End(append(dst, bytes.Repeat([]byte{7}, length)...), at)
+		want := pbwire.AppendBytes([]byte("before"), 9, bytes.Repeat([]byte{7}, length))
+		if !bytes.Equal(dst, want) {
+			t.Errorf("a message of %d bytes is framed wrong", length)
+		}
+	}
+}
+
+func TestTime(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678_999_999, time.FixedZone("CET", 3600))
+	encoded := pbwire.AppendTime(nil, 6, at)
+	content, _ := protowire.ConsumeBytes(encoded[1:])
+	var oracle timestamppb.Timestamp
+	want := at.UTC().Truncate(time.Millisecond)
+	if err := proto.Unmarshal(content, &oracle); err != nil || !oracle.AsTime().Equal(want) {
+		t.Errorf("AppendTime() = %v, %v", oracle.AsTime(), err)
+	}
+	if got, err := readThing(encoded); err != nil || got.Time != want {
+		t.Errorf("Time() = %v, %v", got.Time, err)
+	}
+	if got := pbwire.AppendTime(nil, 6, time.Time{}); got != nil {
+		t.Errorf("AppendTime() of no time = %x", got)
+	}
+}
+
+func TestInvalidTextIsReplaced(t *testing.T) {
+	if got, err := readThing(pbwire.AppendString(nil, 1, "a\xffb")); err != nil || got.Text != "a\ufffdb" {
+		t.Errorf("text = %q, %v", got.Text, err)
+	}
+}
+
+// The smallest fields must not become the largest messages.
+func TestMemoryFollowsTheBytes(t *testing.T) {
+	const size = 2 << 20
+	for name, text := range map[string][]byte{
+		"parts":  bytes.Repeat(field(3), size/2),
+		"values": field(5, field(6, bytes.Repeat(field(1), size/2)...)...),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = readThing(text)
+		runtime.ReadMemStats(&after)
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 20*size {
+			t.Errorf("%s: %d bytes are read with %d", name, len(text), allocated)
+		}
+	}
+}
+
+func FuzzValue(f *testing.F) {
+	for _, text := range []string{`null`, `[1,"a",{"b":[true]}]`, `{"a":{"b":1e300}}`} {
+		f.Add(pbwire.AppendValue(nil, 5, a2a.Value(text)))
+	}
+	f.Add(pbwire.AppendObject(nil, 4, a2a.Object(`{"a":1}`)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := readThing(text)
+		if err != nil {
+			return
+		}
+		if got.Value != nil && !json.Valid(got.Value) || got.Struct != nil && !json.Valid(got.Struct) {
+			t.Fatalf("read what is not JSON: %q %q", got.Value, got.Struct)
+		}
+		if got.Value != nil {
+			again, err := readThing(pbwire.AppendValue(nil, 5, got.Value))
+			if err != nil || !bytes.Equal(again.Value, got.Value) {
+				t.Fatalf("Value(AppendValue(%s)) = %s, %v", got.Value, again.Value, err)
+			}
+		}
+	})
+}
