@@ -68,7 +68,7 @@ func run(args []string) int {
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sidecar: %v\n", err)
-		return 1
+		return sidecar.ExitCode(err)
 	}
 	return 0
 }

@@ -48,6 +48,10 @@ const (
 	DrainedPath = "/drained"
 )
 
+// ExitCardKey is the exit code of a sidecar that has no key to sign its card
+// with. The operator tells it from other ends.
+const ExitCardKey = 3
+
 // Config is everything a sidecar needs to know.
 type Config struct {
 	// Version is the contract's, "v1".
@@ -56,6 +60,10 @@ type Config struct {
 	Agent Agent `json:"agent"`
 	// Card is served at the well-known paths.
 	Card card.Card `json:"card"`
+	// CardSigning belongs to the key that the sidecar is given, if it is.
+	CardSigning CardSigning `json:"cardSigning,omitzero"`
+	// ProtocolOptions are choices that the protocol leaves open.
+	ProtocolOptions ProtocolOptions `json:"protocolOptions,omitzero"`
 	// Backend is the agent's container.
 	Backend Backend `json:"backend"`
 	// Tasks bounds what is kept.
@@ -74,6 +82,33 @@ type Agent struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
+
+// CardSigning says how the card is signed. The key is none of the contract's
+// business: it is mounted from a Secret.
+type CardSigning struct {
+	// JWKSURL is where verifiers find the public keys; "" leaves it unsaid.
+	JWKSURL string `json:"jwksUrl,omitempty"`
+}
+
+// ProtocolOptions are choices that the protocol leaves open, or that its
+// versions see differently. The zero value is the default.
+type ProtocolOptions struct {
+	// CardProfile says which form of the card is served where; "" is Union.
+	CardProfile card.Profile `json:"cardProfile,omitempty"`
+	// ErrorProfile is the release of 1.0 whose mapping of errors to HTTP and
+	// gRPC is used, "1.0.1" or "1.0.0"; "" is "1.0.1".
+	ErrorProfile string `json:"errorProfile,omitempty"`
+	// StrictVersion refuses requests whose A2A-Version does not fit their method.
+	StrictVersion bool `json:"strictVersion,omitempty"`
+	// RestartTasks lets a message of 0.1 start a task anew that has ended.
+	RestartTasks bool `json:"restartTasks,omitempty"`
+}
+
+// The error profiles.
+const (
+	ErrorProfile101 = "1.0.1"
+	ErrorProfile100 = "1.0.0"
+)
 
 // Protocol is what the agent's container speaks.
 type Protocol string

@@ -28,8 +28,14 @@ func full() *Config {
 			IconURL:      "https://example.com/i.png",
 			Interfaces:   []card.Interface{{URL: "http://echo.demo.svc/", Binding: card.JSONRPC, ProtocolVersion: "1.0"}},
 			Capabilities: card.Capabilities{Streaming: true, Extensions: []card.Extension{{URI: "https://example.com/e", Params: card.RawObject(`{"a":1}`)}}},
-			Skills:       []card.Skill{{ID: "echo", Name: "Echo", Description: "Echoes.", Tags: []string{"text"}}},
+			Skills:       []card.Skill{{ID: "echo", Name: "Echo", Description: "Echoes.", Tags: []string{"text"}, Security: []card.Requirement{{"oauth": {"read"}}}, Extended: true}},
+			SecuritySchemes: []card.SecurityScheme{{
+				Name: "oauth", Type: card.SchemeOAuth2, Scopes: []string{"read"}, MetadataURL: "https://example.com/oauth",
+				Flow: &card.OAuthFlow{Type: card.FlowClientCredentials, TokenURL: "https://example.com/token", Scopes: map[string]string{"read": "Read"}},
+			}},
 		},
+		CardSigning:     CardSigning{JWKSURL: "https://example.com/jwks.json"},
+		ProtocolOptions: ProtocolOptions{CardProfile: card.ProfileV1, ErrorProfile: ErrorProfile100, StrictVersion: true, RestartTasks: true},
 		Backend: Backend{
 			Protocol: ProtocolEvents, URL: "http://127.0.0.1:8080/",
 			Timeouts: Timeouts{Connect: Duration(5 * time.Second), FirstEvent: Duration(2 * time.Minute), Idle: Duration(5 * time.Minute), Turn: Duration(time.Hour)},
@@ -130,6 +136,9 @@ func TestValidateNamesTheField(t *testing.T) {
 	for field, change := range map[string]func(*Config){
 		"version":                       func(c *Config) { c.Version = "v0" },
 		"card.name":                     func(c *Config) { c.Card.Name = "" },
+		"protocolOptions.cardProfile":   func(c *Config) { c.ProtocolOptions.CardProfile = "v1" },
+		"protocolOptions.errorProfile":  func(c *Config) { c.ProtocolOptions.ErrorProfile = "1.0" },
+		"cardSigning.jwksUrl":           func(c *Config) { c.CardSigning.JWKSURL = "http://example.com/keys" },
 		"backend.protocol":              func(c *Config) { c.Backend.Protocol = "Telnet" },
 		"backend.url":                   func(c *Config) { c.Backend.URL = "ftp://agent" },
 		"access.authentication[0]":      func(c *Config) { c.Access.Authentication[0].Kubernetes.Keys = nil },
@@ -146,6 +155,29 @@ func TestValidateNamesTheField(t *testing.T) {
 	}
 	if err := full().Validate(); err != nil {
 		t.Errorf("Validate() = %v", err)
+	}
+}
+
+func TestDeclare(t *testing.T) {
+	named := []Authentication{{Type: AuthenticationAnonymous}, {Type: AuthenticationKubernetes}}
+	tests := map[string]struct {
+		extended       bool
+		authentication []Authentication
+		want           bool
+	}{
+		"offered":         {true, named, true},
+		"no such skill":   {false, named, false},
+		"nobody is known": {true, named[:1], false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := &Config{Access: Access{Authentication: test.authentication}}
+			c.Card.Skills = []card.Skill{{ID: "a"}, {ID: "b", Extended: test.extended}}
+			c.Declare()
+			if diff := cmp.Diff(card.Capabilities{Streaming: true, ExtendedCard: test.want}, c.Card.Capabilities); diff != "" {
+				t.Errorf("Declare() (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

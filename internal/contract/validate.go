@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
 // Validate names every field that a sidecar could not work with.
@@ -21,6 +23,7 @@ func (c *Config) Validate() error {
 	if c.Card.Name == "" {
 		refuse("card.name", "is required")
 	}
+	c.validateOptions(refuse)
 	if c.Backend.Protocol != ProtocolEvents {
 		refuse("backend.protocol", "is %q, must be %q", c.Backend.Protocol, ProtocolEvents)
 	}
@@ -43,4 +46,21 @@ func (c *Config) Validate() error {
 		refuse("gateway", "needs registryUrl and agentUrl")
 	}
 	return errors.Join(errs...)
+}
+
+// validateOptions is Validate for what has a default.
+func (c *Config) validateOptions(refuse func(field, format string, args ...any)) {
+	switch c.ProtocolOptions.CardProfile {
+	case "", card.ProfileUnion, card.ProfileV1:
+	default:
+		refuse("protocolOptions.cardProfile", "is %q, must be %q or %q", c.ProtocolOptions.CardProfile, card.ProfileUnion, card.ProfileV1)
+	}
+	switch c.ProtocolOptions.ErrorProfile {
+	case "", ErrorProfile101, ErrorProfile100:
+	default:
+		refuse("protocolOptions.errorProfile", "is %q, must be %q or %q", c.ProtocolOptions.ErrorProfile, ErrorProfile101, ErrorProfile100)
+	}
+	if u, err := url.Parse(c.CardSigning.JWKSURL); err != nil || c.CardSigning.JWKSURL != "" && (u.Scheme != "https" || u.Host == "") {
+		refuse("cardSigning.jwksUrl", "is %q, must be an absolute https URL", c.CardSigning.JWKSURL)
+	}
 }

@@ -77,7 +77,7 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 	if err != nil || len(problems) > 0 {
 		return Result{Problems: problems, Remarks: remarks}, err
 	}
-	publication, err := publicationOf(config, encoded)
+	publication, err := publicationOf(agentURL(in.Agent, platform), config, encoded)
 	if err != nil {
 		return Result{}, err
 	}

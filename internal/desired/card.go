@@ -8,14 +8,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// The protocol versions that a sidecar serves, the preferred one first.
-var protocolVersions = []string{"1.0", "0.3"}
-
 // kubernetesScheme is the name of the security scheme of ServiceAccount tokens.
 const kubernetesScheme = "kubernetes"
 
-// agentCard is what an Agent says about itself at the URL.
-func agentCard(agent *a2av1alpha1.Agent, url string, skills []card.Skill) card.Card {
+// agentCard is what an Agent says about itself. bases are the URLs at which it
+// is served, those for callers from outside the cluster first.
+func agentCard(agent *a2av1alpha1.Agent, bases []string, skills []card.Skill) card.Card {
 	spec := &agent.Spec
 	c := card.Card{
 		Name:               displayName(agent),
@@ -23,7 +21,8 @@ func agentCard(agent *a2av1alpha1.Agent, url string, skills []card.Skill) card.C
 		Version:            spec.Version,
 		IconURL:            spec.IconURL,
 		DocumentationURL:   spec.DocumentationURL,
-		Capabilities:       card.Capabilities{Streaming: true, Extensions: cardExtensions(spec.Extensions)},
+		Interfaces:         card.Interfaces(bases...),
+		Capabilities:       card.Capabilities{Extensions: cardExtensions(spec.Extensions)},
 		DefaultInputModes:  mediaTypes(spec.DefaultInputModes),
 		DefaultOutputModes: mediaTypes(spec.DefaultOutputModes),
 		Skills:             skills,
@@ -31,9 +30,6 @@ func agentCard(agent *a2av1alpha1.Agent, url string, skills []card.Skill) card.C
 	}
 	if p := spec.Provider; p != nil {
 		c.Provider = &card.Provider{Organization: p.Organization, URL: p.URL}
-	}
-	for _, version := range protocolVersions {
-		c.Interfaces = append(c.Interfaces, card.Interface{URL: url, Binding: card.JSONRPC, ProtocolVersion: version})
 	}
 	return c
 }

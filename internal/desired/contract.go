@@ -30,11 +30,10 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill) (
 		return nil, err
 	}
 	backend := agent.Spec.Workload.Backend
-	url := "http://" + names.Host(agent.Name, agent.Namespace, platform.ClusterDomain) + "/"
-	return &contract.Config{
+	config := &contract.Config{
 		Version: contract.Version,
 		Agent:   contract.Agent{Namespace: agent.Namespace, Name: agent.Name},
-		Card:    agentCard(agent, url, skills),
+		Card:    agentCard(agent, []string{agentURL(agent, platform)}, skills),
 		Backend: contract.Backend{
 			Protocol: contract.Protocol(backend.Protocol),
 			URL:      backendURL(agent),
@@ -44,7 +43,14 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill) (
 		Access:  contractAccess(agent, in.Issuer),
 		Gateway: contractGateway(platform),
 		Drain:   contract.Drain{GracePeriod: contract.Duration(gracePeriod(agent))},
-	}, nil
+	}
+	config.Declare()
+	return config, nil
+}
+
+// agentURL is where an Agent is served inside the cluster.
+func agentURL(agent *a2av1alpha1.Agent, platform Platform) string {
+	return "http://" + names.Host(agent.Name, agent.Namespace, platform.ClusterDomain) + "/"
 }
 
 // backendURL is where the sidecar posts a turn.

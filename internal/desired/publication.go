@@ -9,13 +9,13 @@ import (
 )
 
 // publicationOf sums up an encoded contract.
-func publicationOf(config *contract.Config, encoded []byte) (Publication, error) {
-	digest, err := card.Digest(config.Card)
+func publicationOf(url string, config *contract.Config, encoded []byte) (Publication, error) {
+	digest, err := card.Digest(&config.Card)
 	if err != nil {
 		return Publication{}, err
 	}
 	return Publication{
-		URL:            config.Card.Interfaces[0].URL,
+		URL:            url,
 		CardDigest:     digest,
 		ContractDigest: contract.Digest(encoded),
 		Skills:         int32(len(config.Card.Skills)), //nolint:gosec // contract.MaxSize bounds the number

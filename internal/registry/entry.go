@@ -92,9 +92,11 @@ func (v *agentJSON) describe(c *card.Card, cardDigest string) {
 	v.DefaultOutputModes = append(v.DefaultOutputModes, c.DefaultOutputModes...)
 	v.CardDigest = cardDigest
 	for i := range c.Skills {
-		s := skillJSON(c.Skills[i])
-		s.Tags = append([]string{}, s.Tags...) // never null
-		v.Skills = append(v.Skills, s)
+		s := &c.Skills[i]
+		v.Skills = append(v.Skills, skillJSON{
+			ID: s.ID, Name: s.Name, Description: s.Description, Tags: append([]string{}, s.Tags...), // never null
+			Examples: s.Examples, InputModes: s.InputModes, OutputModes: s.OutputModes,
+		})
 	}
 }
 

@@ -12,12 +12,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// renderings are the bytes of a card, with the ETags, that the agent's sidecar
-// serves too: both make them from the contract.
+// renderings are the public card as the agent's sidecar serves it too: both
+// make it from the contract. What is signed is signed by the sidecar alone,
+// which has the key.
 type renderings struct {
 	// contract is the digest of the contract that the card stands in.
 	contract string
-	model    card.Card
+	// model holds what everybody may see.
+	model card.Card
 	// digest is what status.cardDigest of the Agent says.
 	digest    string
 	union, v1 rendering
@@ -28,22 +30,22 @@ type rendering struct {
 	etag string
 }
 
-// render makes what the sidecar with this contract serves.
+// render makes what a contract has the sidecar serve.
 func render(c card.Card, contractDigest string) (*renderings, error) {
-	union, err := card.Union(c)
+	union, err := card.Render(&c, card.FormUnion)
 	if err != nil {
 		return nil, fmt.Errorf("render union card: %w", err)
 	}
-	v1, err := card.V1(c)
+	v1, err := card.Render(&c, card.FormV10)
 	if err != nil {
 		return nil, fmt.Errorf("render card of 1.0: %w", err)
 	}
-	name, err := card.Digest(c)
+	name, err := card.Digest(&c)
 	if err != nil {
 		return nil, fmt.Errorf("name card: %w", err)
 	}
 	return &renderings{
-		contract: contractDigest, model: c, digest: name,
+		contract: contractDigest, model: *c.Public(), digest: name,
 		union: newRendering(union), v1: newRendering(v1),
 	}, nil
 }

@@ -24,7 +24,7 @@ func TestCardIsTheSidecars(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sidecar, err := wellknown.New(c)
+	sidecar, err := wellknown.New(wellknown.Content{Card: &c})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,7 @@ func parseCard(text []byte) (*card.Card, error) {
 			p.problems = append(p.problems, fmt.Errorf("skills[%d]: id and name are required", i))
 		}
 	}
+	p.problems = append(p.problems, c.CheckSecurity())
 	return c, errors.Join(p.problems...)
 }
 
@@ -83,6 +84,8 @@ func (p *cardParser) value(n *yaml.Node, v reflect.Value, name string) {
 		p.object(n, v, name)
 	case v.Kind() == reflect.Slice:
 		p.list(n, v, name)
+	case v.Kind() == reflect.Map:
+		p.mapping(n, v, name)
 	default:
 		p.scalar(n, v, name)
 	}
@@ -107,6 +110,24 @@ func (p *cardParser) object(n *yaml.Node, v reflect.Value, name string) {
 		}
 		seen[key.Value] = true
 		p.value(n.Content[i+1], v.Field(field), key.Value)
+	}
+}
+
+// mapping fills a map from text, whose keys are the user's own.
+func (p *cardParser) mapping(n *yaml.Node, v reflect.Value, name string) {
+	if n.Kind != yaml.MappingNode {
+		p.refusef(n, "%s must be a mapping", name)
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := reflect.ValueOf(n.Content[i].Value)
+		if v.MapIndex(key).IsValid() {
+			p.refusef(n.Content[i], "key %q stands in %s twice", key, name)
+		}
+		member := reflect.New(v.Type().Elem()).Elem()
+		p.value(n.Content[i+1], member, n.Content[i].Value)
+		v.SetMapIndex(key, member)
 	}
 }
 

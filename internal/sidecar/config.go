@@ -75,19 +75,24 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 		}
 		c.Card = *file
 	}
+	if o.CardProfile != "" {
+		c.ProtocolOptions.CardProfile = card.Profile(o.CardProfile)
+	}
+	if o.ErrorProfile != "" {
+		c.ProtocolOptions.ErrorProfile = o.ErrorProfile
+	}
+	c.ProtocolOptions.StrictVersion = c.ProtocolOptions.StrictVersion || o.StrictVersion
+	c.ProtocolOptions.RestartTasks = c.ProtocolOptions.RestartTasks || o.RestartTasks
 	// What is served is known here better than in a file.
-	c.Card.Capabilities.Streaming = true
-	c.Card.Capabilities.PushNotifications = false
-	c.Card.Capabilities.ExtendedCard = false
+	c.Declare()
 	if len(c.Card.Interfaces) == 0 {
-		c.Card.Interfaces = interfaces(address)
+		c.Card.Interfaces = card.Interfaces(base(address))
 	}
 	return nil
 }
 
-// interfaces are what the endpoint serves, at an address that this machine can
-// dial.
-func interfaces(address net.Addr) []card.Interface {
+// base is the URL of the endpoint, at an address that this machine can dial.
+func base(address net.Addr) string {
 	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {
 		host, port = address.String(), "80"
@@ -95,11 +100,7 @@ func interfaces(address net.Addr) []card.Interface {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() || host == "" {
 		host = "127.0.0.1"
 	}
-	url := "http://" + net.JoinHostPort(host, port) + "/"
-	return []card.Interface{
-		{URL: url, Binding: card.JSONRPC, ProtocolVersion: "1.0"},
-		{URL: url, Binding: card.JSONRPC, ProtocolVersion: "0.3"},
-	}
+	return "http://" + net.JoinHostPort(host, port)
 }
 
 // backendAddress is what a readiness probe dials.

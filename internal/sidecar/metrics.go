@@ -26,6 +26,7 @@ type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	reloads  *prometheus.CounterVec
+	cardKeys *prometheus.CounterVec
 	contract *prometheus.GaugeVec
 	turns    *prometheus.HistogramVec
 	events   prometheus.Counter
@@ -55,6 +56,10 @@ func newMetrics() *metrics {
 			Name: "a2a_contract_reloads_total",
 			Help: "Contracts that were read after the first, by result: applied or refused.",
 		}, []string{"result"}),
+		cardKeys: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_card_signing_key_reloads_total",
+			Help: "Card signing keys that were read after the first, by result: applied or refused.",
+		}, []string{"result"}),
 		contract: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "a2a_contract_info",
 			Help: "The contract that is served, by its digest.",
@@ -80,7 +85,7 @@ func newMetrics() *metrics {
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(
-		m.requests, m.reloads, m.contract, m.turns, m.events, m.dropped, m.internal, build,
+		m.requests, m.reloads, m.cardKeys, m.contract, m.turns, m.events, m.dropped, m.internal, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

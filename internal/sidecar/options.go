@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
@@ -25,6 +28,16 @@ type Options struct {
 	// CardFile is YAML or JSON in the form of card.Card.
 	CardFile  string
 	Anonymous bool
+
+	// CardSigningKeys are files with private keys: one that signs the card, and
+	// those that sign it too while verifiers learn of the first.
+	CardSigningKeys []string
+	// CardProfile, ErrorProfile, StrictVersion and RestartTasks are those of
+	// contract.ProtocolOptions.
+	CardProfile   string
+	ErrorProfile  string
+	StrictVersion bool
+	RestartTasks  bool
 
 	// Listen, HealthListen and GatewayListen are addresses; "" is the default
 	// of the mode: with a contract the ports of a pod, without one nothing but
@@ -45,6 +58,11 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Listen, "listen", "", "`address` of the A2A endpoint (default 127.0.0.1:8080, with --config :8641)")
 	f.StringVar(&o.CardFile, "card", "", "YAML or JSON `file` with the agent's card")
 	f.BoolVar(&o.Anonymous, "anonymous", false, "admit everybody, without a credential")
+	f.StringArrayVar(&o.CardSigningKeys, "card-signing-key", nil, "`file` with a private key, PEM or JWK, that signs the card; a second one, which may be missing, signs too while keys are rotated")
+	f.StringVar(&o.CardProfile, "card-profile", "", "which card is served: Union (the default) for clients of every version, or V1 for strict ones of 1.0")
+	f.StringVar(&o.ErrorProfile, "error-profile", "", "`release` of A2A whose mapping of errors to HTTP and gRPC is used: 1.0.1 (the default) or 1.0.0")
+	f.BoolVar(&o.StrictVersion, "strict-version", false, "refuse requests whose A2A-Version does not fit their method")
+	f.BoolVar(&o.RestartTasks, "restart-tasks", false, "let a message of A2A 0.1 start a task anew that has ended")
 	f.StringVar(&o.HealthListen, "health-listen", "", "`address` of probes and metrics (default off, with --config :8642)")
 	f.StringVar(&o.GatewayListen, "gateway-listen", "", "loopback `address` of the gateway (default off, with --config 127.0.0.1:8643)")
 	f.TextVar(&o.LogLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR")
@@ -76,6 +94,17 @@ func (o *Options) Validate() error {
 		}
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			errs = append(errs, fmt.Errorf("%s is %q, must be host:port or :port", flag, address))
+		}
+	}
+	for flag, choice := range map[string]struct {
+		value   string
+		allowed []string
+	}{
+		"--card-profile":  {o.CardProfile, []string{string(card.ProfileUnion), string(card.ProfileV1)}},
+		"--error-profile": {o.ErrorProfile, []string{contract.ErrorProfile101, contract.ErrorProfile100}},
+	} {
+		if choice.value != "" && !slices.Contains(choice.allowed, choice.value) {
+			errs = append(errs, fmt.Errorf("%s is %q, must be %s", flag, choice.value, strings.Join(choice.allowed, " or ")))
 		}
 	}
 	if host, _, err := net.SplitHostPort(o.GatewayListen); err == nil && !loopback(host) {

@@ -95,6 +95,12 @@ skills:
     name: Echo
     description: Says it again
     tags: [demo, "1"]
+    security: [{oauth: [read]}]
+    extended: true
+securitySchemes:
+  - name: oauth
+    type: oauth2
+    flow: {type: clientCredentials, tokenUrl: https://id.example/token, scopes: {read: Read all}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +112,15 @@ skills:
 			{URI: "urn:x", Required: true, Params: card.RawObject(`{"a":[1,{"b":null}]}`)},
 		}},
 		DefaultInputModes: []string{"text/plain"},
-		Skills:            []card.Skill{{ID: "echo", Name: "Echo", Description: "Says it again", Tags: []string{"demo", "1"}}},
+		Skills: []card.Skill{{
+			ID: "echo", Name: "Echo", Description: "Says it again", Tags: []string{"demo", "1"},
+			Security: []card.Requirement{{"oauth": {"read"}}}, Extended: true,
+		}},
+		SecuritySchemes: []card.SecurityScheme{{
+			Name: "oauth", Type: card.SchemeOAuth2, Flow: &card.OAuthFlow{
+				Type: card.FlowClientCredentials, TokenURL: "https://id.example/token", Scopes: map[string]string{"read": "Read all"},
+			},
+		}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parseCard() (-want +got):\n%s", diff)
@@ -119,7 +133,7 @@ skills:
 func TestParseCardNamesTheLine(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"unknown key":       {"name: x\ncolour: red", `line 2: unknown key "colour" in card; known are capabilities, defaultInputModes`},
-		"unknown key below": {"name: x\nskills:\n  - id: a\n    title: b", `line 4: unknown key "title" in skills[0]; known are description, examples, id`},
+		"unknown key below": {"name: x\nskills:\n  - id: a\n    title: b", `line 4: unknown key "title" in skills[0]; known are description, examples, extended, id`},
 		"case":              {"Name: x", `line 1: unknown key "Name"`},
 		"list":              {"name: x\nskills: none", "line 2: skills must be a list"},
 		"mapping":           {"name: x\nprovider: [a]", "line 2: provider must be a mapping"},
@@ -130,6 +144,13 @@ func TestParseCardNamesTheLine(t *testing.T) {
 		"empty":             {"", "file is empty"},
 		"no name":           {"version: 1", "name is required"},
 		"skill":             {"name: x\nskills: [{name: a}]", "skills[0]: id and name are required"},
+		"map":               {"name: x\nskills:\n  - security: [none]", "line 3: security[0] must be a mapping"},
+		"key twice":         {"name: x\nskills:\n  - security:\n    - a: []\n      a: []", `line 5: key "a" stands in security[0] twice`},
+		"scheme":            {"name: x\nsecuritySchemes: [{name: a, type: bearer}]", `securitySchemes[0]: type is "bearer", must be`},
+		"flow":              {"name: x\nsecuritySchemes: [{name: a, type: oauth2}]", "securitySchemes[0]: flow is required"},
+		"flow type":         {"name: x\nsecuritySchemes: [{name: a, type: oauth2, flow: {type: code}}]", `securitySchemes[0]: flow.type is "code", must be`},
+		"API key":           {"name: x\nsecuritySchemes: [{name: a, type: apiKey, in: body}]", `securitySchemes[0]: in is "body", must be header, query or cookie`},
+		"requirement":       {"name: x\nskills: [{id: a, name: b, security: [{c: []}]}]", `skills[0]: security names "c", which is not among securitySchemes`},
 		"twice":             {"name: x\nname: y", `"name"`},
 	}
 	for name, test := range tests {
@@ -141,20 +162,20 @@ func TestParseCardNamesTheLine(t *testing.T) {
 	}
 }
 
-func TestInterfaces(t *testing.T) {
+func TestBase(t *testing.T) {
 	tests := map[string]string{
-		"127.0.0.1:8080": "http://127.0.0.1:8080/",
-		"0.0.0.0:80":     "http://127.0.0.1:80/",
-		"[::]:8641":      "http://127.0.0.1:8641/",
-		"[::1]:8641":     "http://[::1]:8641/",
+		"127.0.0.1:8080": "http://127.0.0.1:8080",
+		"0.0.0.0:80":     "http://127.0.0.1:80",
+		"[::]:8641":      "http://127.0.0.1:8641",
+		"[::1]:8641":     "http://[::1]:8641",
 	}
 	for address, want := range tests {
 		tcp, err := net.ResolveTCPAddr("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := interfaces(tcp); got[0].URL != want || len(got) != 2 {
-			t.Errorf("interfaces(%s) = %+v, want %s", address, got, want)
+		if got := base(tcp); got != want {
+			t.Errorf("base(%s) = %s, want %s", address, got, want)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -15,24 +14,24 @@ import (
 
 // Times of the watch.
 const (
-	// settle joins the several events of one update of a mounted ConfigMap.
+	// settle joins the several events of one update of a mounted volume.
 	settle = 20 * time.Millisecond
 	// poll finds what the watch has missed, on file systems that tell nothing.
 	poll = 30 * time.Second
 )
 
-// watch calls changed after something happened in the file's directory, until
-// ctx ends. A mounted ConfigMap is a link to a link that is replaced, so the
-// directory is watched and not the file; changed must find out whether the
-// content differs.
-func watch(ctx context.Context, log *slog.Logger, file string, changed func()) error {
+// watch calls changed after something happened in a directory, until ctx ends.
+// A file of a mounted ConfigMap or Secret is a link to a link that is replaced,
+// so the directory is watched and not the file; changed must find out whether
+// the content differs.
+func watch(ctx context.Context, log *slog.Logger, dir string, changed func()) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		return fmt.Errorf("watch %s: %w", file, err)
+		return fmt.Errorf("watch %s: %w", dir, err)
 	}
 	defer watcher.Close() //nolint:errcheck // nothing is lost
-	if err := watcher.Add(filepath.Dir(file)); err != nil {
-		return fmt.Errorf("watch %s: %w", filepath.Dir(file), err)
+	if err := watcher.Add(dir); err != nil {
+		return fmt.Errorf("watch %s: %w", dir, err)
 	}
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
@@ -45,7 +44,7 @@ func watch(ctx context.Context, log *slog.Logger, file string, changed func()) e
 		case <-watcher.Events:
 			settled.Reset(settle)
 		case err := <-watcher.Errors:
-			log.WarnContext(ctx, "watch contract", "error", err)
+			log.WarnContext(ctx, "watch", "directory", dir, "error", err)
 		case <-settled.C:
 			changed()
 		case <-ticker.C:

@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -57,9 +58,13 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	for _, each := range serving {
 		group.Go(each.serve)
 	}
+	s.logCardKeys()
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	if s.options.ConfigFile != "" {
-		group.Go(func() error { return watch(watching, s.log, s.options.ConfigFile, s.reload) })
+		group.Go(func() error { return watch(watching, s.log, filepath.Dir(s.options.ConfigFile), s.reload) })
+	}
+	for _, dir := range directories(s.options.CardSigningKeys) {
+		group.Go(func() error { return watch(watching, s.log, dir, s.reloadCardKeys) })
 	}
 	s.probes.started.Store(true)
 	s.log.Info("serving", "a2a", sockets.agent.Addr().String(), "backend", s.current().Backend.URL,

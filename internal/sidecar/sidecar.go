@@ -4,12 +4,14 @@
 package sidecar
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"reflect"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,9 +39,14 @@ type Sidecar struct {
 	// config is what is served now.
 	config  atomic.Pointer[loaded]
 	sockets listeners
+
+	// reloading guards what a reload changes.
+	reloading sync.Mutex
 	// refused is the digest of the last contract that was not taken, so that it
-	// is complained of once.
-	refused string
+	// is complained of once; refusedKeys is the same of keys.
+	refused     string
+	refusedKeys [sha256.Size]byte
+	cardKeys    *cardKeys
 
 	turns   *turns
 	gate    *auth.Gate
@@ -67,7 +74,11 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	if err != nil {
 		return nil, err
 	}
-	if s.card, err = wellknown.New(config.Card); err != nil {
+	if s.cardKeys, err = readCardKeys(o.CardSigningKeys); err != nil {
+		return nil, err
+	}
+	s.card = &wellknown.Handler{}
+	if err := s.swapCard(&config); err != nil {
 		return nil, err
 	}
 	if s.turns, err = newTurns(config.Config, s.metrics, log, now); err != nil {
@@ -128,6 +139,8 @@ func (s *Sidecar) close() {
 
 // reload takes a contract that has changed, whole or not at all.
 func (s *Sidecar) reload() {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
 	next, err := s.options.load(s.sockets.agent.Addr())
 	if next.digest != "" && next.digest == s.current().digest || next.digest == s.refused && err != nil {
 		return
@@ -156,7 +169,7 @@ func (s *Sidecar) apply(next *loaded) error {
 	if err := s.turns.backend.swap(&next.Backend); err != nil {
 		return err
 	}
-	if err := s.card.Swap(next.Card); err != nil {
+	if err := s.swapCard(next); err != nil {
 		return err
 	}
 	// A policy that did not change keeps the tokens that it has verified.
@@ -169,6 +182,15 @@ func (s *Sidecar) apply(next *loaded) error {
 	}
 	s.config.Store(next)
 	return nil
+}
+
+// swapCard serves the card of a configuration, signed with the keys that there are.
+func (s *Sidecar) swapCard(l *loaded) error {
+	signer, err := s.cardKeys.signer(l.CardSigning.JWKSURL)
+	if err != nil {
+		return err
+	}
+	return s.card.Swap(wellknown.Content{Card: &l.Card, Profile: l.ProtocolOptions.CardProfile, Signer: signer})
 }
 
 func newPolicy(a *contract.Access, now func() time.Time) (*auth.Policy, error) {

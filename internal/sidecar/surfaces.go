@@ -4,7 +4,6 @@
 package sidecar
 
 import (
-	"context"
 	"net/http"
 	"slices"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
 
 // surface is one of the ways in at the A2A endpoint.
@@ -57,6 +57,21 @@ func at(paths ...string) func(*http.Request) bool {
 	return func(r *http.Request) bool { return slices.Contains(paths, r.URL.Path) }
 }
 
+// rpcBases are the JSON-RPC endpoints without their trailing slash: clients
+// append to the one that they were given.
+var rpcBases = []string{""}
+
+// below owns the requests for some paths below each base.
+func below(bases []string, paths ...string) func(*http.Request) bool {
+	var all []string
+	for _, base := range bases {
+		for _, path := range paths {
+			all = append(all, base+path)
+		}
+	}
+	return at(all...)
+}
+
 // newSurfaces puts the ways in together.
 func (s *Sidecar) newSurfaces() surfaces {
 	served := func() *card.Card { return &s.current().Card }
@@ -65,19 +80,16 @@ func (s *Sidecar) newSurfaces() surfaces {
 		Handler:      admitted,
 		Push:         admitted,
 		Card:         served,
-		ExtendedCard: s.extendedCard,
+		ExtendedCard: s.card.Extended,
 		Streams:      sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now},
 		MaxBody:      maxBody,
 		Observe:      s.metrics.observe,
 		Log:          s.log,
 	})
 	return surfaces{
-		{binding: "wellknown", owns: at(wellknown.Path, wellknown.LegacyPath), serve: s.card, open: true},
+		{binding: "wellknown", owns: below(rpcBases, wellknown.Path, wellknown.LegacyPath), serve: s.card, open: true},
+		{binding: "wellknown", owns: at(signing.Path), serve: http.HandlerFunc(s.card.ServeKeys), open: true},
+		{binding: "wellknown", owns: below(rpcBases, wellknown.ExtendedPath), serve: s.card.ServeExtended(s.metrics.observe), deny: wellknown.Deny},
 		{binding: "jsonrpc", owns: at("/"), serve: rpc, deny: jsonrpc.Deny},
 	}
-}
-
-// extendedCard is not offered: the card says so.
-func (s *Sidecar) extendedCard(context.Context, card.Form) ([]byte, error) {
-	return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
 }

@@ -8,6 +8,8 @@
 // neither Kubernetes nor the engine, so that all three render the same bytes.
 package card
 
+import "slices"
+
 // Binding names a transport on a card. The values are those of the A2A
 // specification, 1.0 section 4.4.6.
 type Binding string
@@ -21,7 +23,7 @@ const (
 
 // Card is what an agent says about itself, independent of any protocol
 // version. The JSON form is internal: it travels in the contract and in the
-// file given to `sidecar --card`. What clients see comes from Union and V1.
+// file given to `sidecar --card`. What clients see comes from Render.
 type Card struct {
 	Name             string    `json:"name"`
 	Description      string    `json:"description"`
@@ -81,35 +83,37 @@ type Skill struct {
 	Examples    []string `json:"examples,omitempty"`
 	InputModes  []string `json:"inputModes,omitempty"`
 	OutputModes []string `json:"outputModes,omitempty"`
+	// Security is what this skill asks for beyond the card's own schemes. Any
+	// one of the requirements is enough.
+	Security []Requirement `json:"security,omitempty"`
+	// Extended keeps the skill off the public card: it stands on the extended
+	// one, for callers who are known.
+	Extended bool `json:"extended,omitempty"`
 }
 
-// SecurityScheme is one way to authenticate. Any one of a card's schemes is
-// enough to call the agent.
-type SecurityScheme struct {
-	// Name is the key under which the scheme stands in securitySchemes.
-	Name        string     `json:"name"`
-	Type        SchemeType `json:"type"`
-	Description string     `json:"description,omitempty"`
-	// Scheme and BearerFormat belong to SchemeHTTP: "bearer", "JWT".
-	Scheme       string `json:"scheme,omitempty"`
-	BearerFormat string `json:"bearerFormat,omitempty"`
+// Requirement names security schemes, all of which are needed, and the scopes
+// of each.
+type Requirement map[string][]string
+
+// HasExtended reports whether there is a skill for callers who are known.
+func (c *Card) HasExtended() bool {
+	return slices.ContainsFunc(c.Skills, func(s Skill) bool { return s.Extended })
 }
 
-// SchemeType is the kind of a SecurityScheme, named as in OpenAPI 3.
-type SchemeType string
+// Extended returns the card for callers who are known: the one that holds
+// every skill.
+func (c *Card) Extended() *Card {
+	extended := *c
+	extended.Skills = slices.Clone(c.Skills)
+	for i := range extended.Skills {
+		extended.Skills[i].Extended = false
+	}
+	return &extended
+}
 
-// SchemeHTTP is RFC 9110 authentication, such as a bearer token.
-const SchemeHTTP SchemeType = "http"
-
-// Form is what a rendering of a card looks like.
-type Form uint8
-
-// The forms.
-const (
-	// FormUnion is read by clients of every version.
-	FormUnion Form = iota
-	// FormV03 is the card of 0.2 and 0.3 by the letter.
-	FormV03
-	// FormV10 is the card of 1.0 by the letter.
-	FormV10
-)
+// Public returns the card for everybody.
+func (c *Card) Public() *Card {
+	public := *c
+	public.Skills = slices.DeleteFunc(slices.Clone(c.Skills), func(s Skill) bool { return s.Extended })
+	return &public
+}

@@ -5,64 +5,68 @@ package card
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 )
 
-// Union returns the card that every client can read: the members of 0.1 to
-// 0.3 and those of 1.0 in one document. Equal cards give equal bytes.
-//
-// It has no securityRequirements, which 1.0 leaves optional: the official Go
-// client asks for no version, so it is served this card, and cannot read them
-// in the form that the specification gives them. V1 has them.
-func Union(c Card) ([]byte, error) {
-	out := shared(c)
-	legacy := legacyInterfaces(c.Interfaces)
-	if len(legacy) > 0 {
-		out.URL = legacy[0].URL
-		out.PreferredTransport = legacy[0].Binding
-		for _, i := range legacy {
-			out.AdditionalInterfaces = append(out.AdditionalInterfaces, transport{i.URL, i.Binding})
-		}
-	}
-	out.ProtocolVersion = "0.3.0"
-	out.ExtendedCard = c.Capabilities.ExtendedCard
-	for _, s := range c.SecuritySchemes {
-		if s.Type == SchemeHTTP {
-			out.Authentication = &authentication{append(out.Authentication.schemes(), title(s.Scheme))}
-		}
-		out.Security = append(out.Security, map[string][]string{s.Name: {}})
-		union := renderScheme(s)
-		union.Type, union.Scheme, union.BearerFormat, union.Description = s.Type, s.Scheme, s.BearerFormat, s.Description
-		out.setScheme(s.Name, union)
-	}
-	return encode(out)
+// Signature is one JWS over a card, in the flattened JSON serialization.
+type Signature struct {
+	Protected string `json:"protected"`
+	Signature string `json:"signature"`
 }
 
-// V1 returns the card of 1.0, with no member that 1.0 does not name. Equal
-// cards give equal bytes.
-func V1(c Card) ([]byte, error) {
+// Render returns a card in a form, with its public skills only; c.Extended()
+// makes all of them public. Equal cards give equal bytes.
+//
+// The union has no securityRequirements, which 1.0 leaves optional: the
+// official Go client asks for no version, so it is served the union, and
+// cannot read them in the form that the specification gives them.
+func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	out := shared(c)
-	for _, s := range c.SecuritySchemes {
-		out.setScheme(s.Name, renderScheme(s))
-		out.SecurityRequirements = append(out.SecurityRequirements, requirement{map[string]scopes{s.Name: {List: []string{}}}})
+	out.Signatures = signatures
+	if f == FormUnion || f == FormV10 {
+		out.SupportedInterfaces = new(supportedInterfaces(c.Interfaces))
+		out.Capabilities.ExtendedAgentCard = c.Capabilities.ExtendedCard
+	}
+	if f != FormV10 {
+		out.legacy(c)
+	}
+	for i := range c.SecuritySchemes {
+		out.setScheme(c.SecuritySchemes[i].Name, renderScheme(&c.SecuritySchemes[i], f))
+	}
+	required := c.requirements()
+	switch f {
+	case FormUnion:
+		out.Authentication = legacyAuthentication(c.SecuritySchemes)
+		out.Security = anyOf(plain(required))
+	case FormV03:
+		out.Security = anyOf(plain(required))
+	case FormV03Proto:
+		out.Security = anyOf(wrap(required))
+	case FormV10:
+		out.SecurityRequirements = wrap(required)
+	}
+	for _, s := range c.Public().Skills {
+		out.Skills = append(out.Skills, renderSkill(s, f))
 	}
 	return encode(out)
 }
 
 // Digest names the content of a card: 16 hexadecimal digits. It changes when
 // anything that a client can see does.
-func Digest(c Card) (string, error) {
-	union, err := Union(c)
+func Digest(c *Card) (string, error) {
+	text, err := Render(c, FormUnion)
+	if err == nil && c.HasExtended() {
+		var extended []byte
+		extended, err = Render(c.Extended(), FormUnion)
+		text = append(text, extended...)
+	}
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(union)
+	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8]), nil
 }
 
@@ -76,7 +80,7 @@ type document struct {
 	URL                  string                    `json:"url,omitempty"`
 	PreferredTransport   Binding                   `json:"preferredTransport,omitempty"`
 	AdditionalInterfaces []transport               `json:"additionalInterfaces,omitempty"`
-	SupportedInterfaces  []supportedInterface      `json:"supportedInterfaces"`
+	SupportedInterfaces  *[]supportedInterface     `json:"supportedInterfaces,omitempty"`
 	Provider             *Provider                 `json:"provider,omitempty"`
 	IconURL              string                    `json:"iconUrl,omitempty"`
 	DocumentationURL     string                    `json:"documentationUrl,omitempty"`
@@ -86,9 +90,10 @@ type document struct {
 	DefaultOutputModes   []string                  `json:"defaultOutputModes"`
 	Authentication       *authentication           `json:"authentication,omitempty"`
 	SecuritySchemes      map[string]securityScheme `json:"securitySchemes,omitempty"`
-	Security             []map[string][]string     `json:"security,omitempty"`
+	Security             []any                     `json:"security,omitempty"`
 	SecurityRequirements []requirement             `json:"securityRequirements,omitempty"`
-	Skills               []Skill                   `json:"skills"`
+	Skills               []skill                   `json:"skills"`
+	Signatures           []Signature               `json:"signatures,omitempty"`
 }
 
 type transport struct {
@@ -109,46 +114,23 @@ type capabilities struct {
 	Extensions        []Extension `json:"extensions,omitempty"`
 }
 
-// authentication is that of 0.1.
-type authentication struct {
-	Schemes []string `json:"schemes"`
-}
-
-func (a *authentication) schemes() []string {
-	if a == nil {
-		return nil
-	}
-	return a.Schemes
-}
-
-// securityScheme has the members of 0.2 and 0.3 side by side with the wrapper
-// of 1.0.
-type securityScheme struct {
-	Type         SchemeType `json:"type,omitempty"`
-	Description  string     `json:"description,omitempty"`
-	Scheme       string     `json:"scheme,omitempty"`
-	BearerFormat string     `json:"bearerFormat,omitempty"`
-	HTTP         *httpAuth  `json:"httpAuthSecurityScheme,omitempty"`
-}
-
-type httpAuth struct {
-	Description  string `json:"description,omitempty"`
-	Scheme       string `json:"scheme"`
-	BearerFormat string `json:"bearerFormat,omitempty"`
-}
-
-type requirement struct {
-	Schemes map[string]scopes `json:"schemes"`
-}
-
-type scopes struct {
-	List []string `json:"list"`
+type skill struct {
+	ID                   string        `json:"id"`
+	Name                 string        `json:"name"`
+	Description          string        `json:"description"`
+	Tags                 []string      `json:"tags"`
+	Examples             []string      `json:"examples,omitempty"`
+	InputModes           []string      `json:"inputModes,omitempty"`
+	OutputModes          []string      `json:"outputModes,omitempty"`
+	Security             []any         `json:"security,omitempty"`
+	SecurityRequirements []requirement `json:"securityRequirements,omitempty"`
 }
 
 // plainText is what a card without modes means; they are required.
 var plainText = []string{"text/plain"}
 
-func shared(c Card) *document {
+// shared fills in what all forms have in common.
+func shared(c *Card) *document {
 	out := &document{
 		Name:               c.Name,
 		Description:        c.Description,
@@ -161,11 +143,9 @@ func shared(c Card) *document {
 		Capabilities: capabilities{
 			Streaming:         c.Capabilities.Streaming,
 			PushNotifications: c.Capabilities.PushNotifications,
-			ExtendedAgentCard: c.Capabilities.ExtendedCard,
 			Extensions:        c.Capabilities.Extensions,
 		},
-		SupportedInterfaces: []supportedInterface{},
-		Skills:              []Skill{},
+		Skills: []skill{},
 	}
 	if len(out.DefaultInputModes) == 0 {
 		out.DefaultInputModes = plainText
@@ -173,44 +153,46 @@ func shared(c Card) *document {
 	if len(out.DefaultOutputModes) == 0 {
 		out.DefaultOutputModes = plainText
 	}
-	for _, i := range newestFirst(c.Interfaces) {
-		out.SupportedInterfaces = append(out.SupportedInterfaces, supportedInterface(i))
+	return out
+}
+
+// legacy fills in the members of 0.2 and 0.3 that 1.0 has dropped.
+func (d *document) legacy(c *Card) {
+	d.ProtocolVersion = "0.3.0"
+	d.ExtendedCard = c.Capabilities.ExtendedCard
+	interfaces := legacyInterfaces(c.Interfaces)
+	if len(interfaces) == 0 {
+		return
 	}
-	for _, s := range c.Skills {
-		if s.Tags == nil {
-			s.Tags = []string{}
-		}
-		out.Skills = append(out.Skills, s)
+	d.URL = interfaces[0].URL
+	d.PreferredTransport = interfaces[0].Binding
+	for _, i := range interfaces {
+		d.AdditionalInterfaces = append(d.AdditionalInterfaces, transport{i.URL, i.Binding})
+	}
+}
+
+func supportedInterfaces(all []Interface) []supportedInterface {
+	out := []supportedInterface{}
+	for _, i := range newestFirst(all) {
+		out = append(out, supportedInterface(i))
 	}
 	return out
 }
 
-// newestFirst keeps the order of preference within a version.
-func newestFirst(all []Interface) []Interface {
-	sorted := slices.Clone(all)
-	slices.SortStableFunc(sorted, func(a, b Interface) int {
-		return cmp.Compare(b.ProtocolVersion, a.ProtocolVersion)
-	})
-	return sorted
-}
-
-// legacyInterfaces are those that clients up to 0.3 can use, or all when there
-// is none: url is required.
-func legacyInterfaces(all []Interface) []Interface {
-	legacy := slices.DeleteFunc(slices.Clone(all), func(i Interface) bool {
-		return !strings.HasPrefix(i.ProtocolVersion, "0.")
-	})
-	if len(legacy) == 0 {
-		return all
+func renderSkill(s Skill, f Form) skill {
+	out := skill{
+		ID: s.ID, Name: s.Name, Description: s.Description, Tags: append([]string{}, s.Tags...),
+		Examples: s.Examples, InputModes: s.InputModes, OutputModes: s.OutputModes,
 	}
-	return slices.CompactFunc(legacy, func(a, b Interface) bool {
-		return a.URL == b.URL && a.Binding == b.Binding
-	})
-}
-
-// renderScheme returns the wrapper of 1.0.
-func renderScheme(s SecurityScheme) securityScheme {
-	return securityScheme{HTTP: &httpAuth{s.Description, s.Scheme, s.BearerFormat}}
+	switch f {
+	case FormUnion, FormV03:
+		out.Security = anyOf(plain(s.Security))
+	case FormV03Proto:
+		out.Security = anyOf(wrap(s.Security))
+	case FormV10:
+		out.SecurityRequirements = wrap(s.Security)
+	}
+	return out
 }
 
 func (d *document) setScheme(name string, s securityScheme) {
@@ -220,12 +202,13 @@ func (d *document) setScheme(name string, s securityScheme) {
 	d.SecuritySchemes[name] = s
 }
 
-// title spells a scheme as the samples of 0.1 do: "Bearer".
-func title(scheme string) string {
-	if scheme == "" {
-		return ""
+// anyOf makes one type of the two shapes that security has had.
+func anyOf[T any](all []T) []any {
+	var out []any
+	for _, each := range all {
+		out = append(out, each)
 	}
-	return strings.ToUpper(scheme[:1]) + scheme[1:]
+	return out
 }
 
 func encode(d *document) ([]byte, error) {

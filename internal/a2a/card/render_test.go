@@ -4,20 +4,16 @@
 package card_test
 
 import (
-	"encoding/json"
+	"strings"
 	"testing"
 
-	v0 "github.com/a2aproject/a2a-go/a2a"
-	v1 "github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
-func example() card.Card {
-	return card.Card{
+func example() *card.Card {
+	return &card.Card{
 		Name: "Example", Description: "Example <agent> & more", Version: "1.4.0",
 		Provider:         &card.Provider{Organization: "Example", URL: "https://example.com"},
 		IconURL:          "https://example.com/icon.png",
@@ -41,9 +37,9 @@ func example() card.Card {
 	}
 }
 
-func render(t *testing.T, f func(card.Card) ([]byte, error), c card.Card) []byte {
+func render(t *testing.T, c *card.Card, f card.Form, signatures ...card.Signature) []byte {
 	t.Helper()
-	text, err := f(c)
+	text, err := card.Render(c, f, signatures...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,62 +57,59 @@ func TestUnion(t *testing.T) {
 		`"securitySchemes":{"bearer":{"type":"http","description":"A ServiceAccount token","scheme":"bearer","bearerFormat":"JWT",` +
 		`"httpAuthSecurityScheme":{"description":"A ServiceAccount token","scheme":"bearer","bearerFormat":"JWT"}}},"security":[{"bearer":[]}],` +
 		`"skills":[{"id":"chat","name":"Chat","description":"Talks","tags":["chat"],"examples":["Hi"]},{"id":"bare","name":"Bare","description":"No tags","tags":[]}]}`
-	if diff := cmp.Diff(want, string(render(t, card.Union, example()))); diff != "" {
+	if diff := cmp.Diff(want, string(render(t, example(), card.FormUnion))); diff != "" {
 		t.Errorf("Union() (-want +got):\n%s", diff)
 	}
 }
 
-func TestSchemas(t *testing.T) {
-	cards := map[string]card.Card{
-		"full":  example(),
-		"empty": {Name: "n", Description: "d", Version: "0", Interfaces: example().Interfaces},
+// TestForms shows each form whole: a member too many is as wrong as one too few.
+func TestForms(t *testing.T) {
+	const head = `{"name":"Example","description":"Example <agent> & more","version":"1.4.0",`
+	const about = `"provider":{"organization":"Example","url":"https://example.com"},"iconUrl":"https://example.com/icon.png","documentationUrl":"https://example.com/docs",` +
+		`"capabilities":{"streaming":true,"extensions":[{"uri":"https://example.com/ext","description":"x","params":{"a":1}}]},` +
+		`"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain","application/json"],`
+	const legacy = head + `"protocolVersion":"0.3.0","url":"https://a.example/","preferredTransport":"JSONRPC",` +
+		`"additionalInterfaces":[{"url":"https://a.example/","transport":"JSONRPC"}],` + about
+	const wrapper = `"httpAuthSecurityScheme":{"description":"A ServiceAccount token","scheme":"bearer","bearerFormat":"JWT"}`
+	const skills = `"skills":[{"id":"chat","name":"Chat","description":"Talks","tags":["chat"],"examples":["Hi"]},{"id":"bare","name":"Bare","description":"No tags","tags":[]}]}`
+	tests := map[card.Form]string{
+		card.FormV03: legacy + `"securitySchemes":{"bearer":{"type":"http","description":"A ServiceAccount token","scheme":"bearer","bearerFormat":"JWT",` +
+			wrapper + `}},"security":[{"bearer":[]}],` + skills,
+		card.FormV03Proto: legacy + `"securitySchemes":{"bearer":{` + wrapper + `}},"security":[{"schemes":{"bearer":{"list":[]}}}],` + skills,
+		card.FormV10: head + `"supportedInterfaces":[{"url":"https://a.example/","protocolBinding":"JSONRPC","protocolVersion":"1.0"},` +
+			`{"url":"https://a.example/","protocolBinding":"JSONRPC","protocolVersion":"0.3"}],` + about +
+			`"securitySchemes":{"bearer":{` + wrapper + `}},"securityRequirements":[{"schemes":{"bearer":{"list":[]}}}],` + skills,
 	}
-	for name, c := range cards {
-		t.Run(name, func(t *testing.T) {
-			union := render(t, card.Union, c)
-			for _, version := range []string{"v0.1.0", "v0.2.6", "v0.3.0"} {
-				if err := spec.Validate(version, "AgentCard", union); err != nil {
-					t.Error(err)
-				}
-			}
-			if err := spec.Validate("v1.0.1", "AgentCard", render(t, card.V1, c)); err != nil {
-				t.Error(err)
-			}
-		})
+	for form, want := range tests {
+		if diff := cmp.Diff(want, string(render(t, example(), form))); diff != "" {
+			t.Errorf("Render(%d) (-want +got):\n%s", form, diff)
+		}
 	}
 }
 
-func TestOfficialClientsReadTheUnion(t *testing.T) {
-	union := render(t, card.Union, example())
-
-	var recent v1.AgentCard
-	if err := json.Unmarshal(union, &recent); err != nil {
-		t.Fatalf("a2a-go v2: %v", err)
+// TestExtendedSkillsStayPrivate looks for any trace of an extended skill.
+func TestExtendedSkillsStayPrivate(t *testing.T) {
+	c := example()
+	c.Capabilities.ExtendedCard = true
+	c.Skills = append(c.Skills, card.Skill{ID: "hidden", Name: "Hidden", Description: "d", Tags: []string{"t"}, Extended: true})
+	for _, form := range []card.Form{card.FormUnion, card.FormV03, card.FormV03Proto, card.FormV10} {
+		text := string(render(t, c, form))
+		if strings.Contains(strings.ToLower(text), "hidden") {
+			t.Errorf("Render(%d) shows the extended skill: %s", form, text)
+		}
+		text = string(render(t, c.Extended(), form))
+		if !strings.Contains(text, `"id":"hidden"`) || !strings.Contains(text, `"id":"chat"`) {
+			t.Errorf("Render(%d) of the extended card lacks a skill: %s", form, text)
+		}
+		if !strings.Contains(text, `xtendedAgentCard":true`) && !strings.Contains(text, `"supportsAuthenticatedExtendedCard":true`) {
+			t.Errorf("Render(%d) does not say that there is an extended card: %s", form, text)
+		}
+		if strings.Contains(text, `"extended":`) {
+			t.Errorf("Render(%d) shows a member of ours: %s", form, text)
+		}
 	}
-	if got := recent.SupportedInterfaces[0]; got.ProtocolVersion != v1.Version || got.URL != "https://a.example/" {
-		t.Errorf("a2a-go v2 prefers %+v", got)
-	}
-	if _, ok := recent.SecuritySchemes["bearer"].(v1.HTTPAuthSecurityScheme); !ok {
-		t.Errorf("a2a-go v2 reads schemes %+v", recent.SecuritySchemes)
-	}
-
-	var old v0.AgentCard
-	if err := json.Unmarshal(union, &old); err != nil {
-		t.Fatalf("a2a-go v0.3: %v", err)
-	}
-	if old.URL != "https://a.example/" || old.ProtocolVersion != "0.3.0" || !old.Capabilities.Streaming {
-		t.Errorf("a2a-go v0.3 reads %+v", old)
-	}
-	if _, ok := old.SecuritySchemes["bearer"].(v0.HTTPAuthSecurityScheme); !ok {
-		t.Errorf("a2a-go v0.3 reads schemes %+v", old.SecuritySchemes)
-	}
-
-	compat, err := a2av0.NewAgentCardParser()(union)
-	if err != nil {
-		t.Fatalf("a2a-go v2 with 0.3 compatibility: %v", err)
-	}
-	if len(compat.SupportedInterfaces) == 0 {
-		t.Error("a2a-go v2 with 0.3 compatibility finds no interface")
+	if len(c.Skills) != 3 || !c.Skills[2].Extended || !c.HasExtended() || c.Extended().HasExtended() {
+		t.Errorf("Extended() changed the card: %+v", c.Skills)
 	}
 }
 
@@ -133,5 +126,13 @@ func TestDigest(t *testing.T) {
 	changed.Skills[0].Tags = []string{"talk"}
 	if other, _ := card.Digest(changed); other == first {
 		t.Error("Digest() of another card is the same")
+	}
+	hidden := card.Skill{ID: "hidden", Extended: true}
+	changed = example()
+	changed.Skills = append(changed.Skills, hidden)
+	second, _ := card.Digest(changed)
+	changed.Skills[2].Description = "changed"
+	if third, _ := card.Digest(changed); second == first || third == second {
+		t.Error("Digest() does not follow extended skills")
 	}
 }

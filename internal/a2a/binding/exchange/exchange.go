@@ -144,7 +144,18 @@ func (x *Exchange) Refuse(status int, contentType string, body []byte) {
 			x.W.Header().Set("Retry-After", "1")
 		}
 	}
+	if status == http.StatusUnauthorized {
+		Challenge(x.W.Header())
+	}
 	x.Respond(status, contentType, body)
+}
+
+// Challenge says how to authenticate, as every 401 must; the gate may have said
+// more of it.
+func Challenge(h http.Header) {
+	if h.Get("WWW-Authenticate") == "" {
+		h.Set("WWW-Authenticate", `Bearer realm="a2a"`)
+	}
 }
 
 // Respond writes a whole answer.

@@ -1,14 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wellknown serves the public Agent Card. Anybody may read it, so it
-// asks for no credential and tells nothing but the card; its URLs come from
-// the card and never from the request.
+// Package wellknown serves the Agent Card and the public keys of its
+// signatures. Anybody may read them, so they ask for no credential and tell
+// nothing but themselves; the URLs on a card come from the card and never from
+// the request. The extended card, for callers who are known, is kept here too
+// and handed to the bindings.
 package wellknown
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -28,49 +29,61 @@ const (
 // maxAge is short: an edit of a skill should be seen, and a 304 costs little.
 const maxAge = "public, max-age=60"
 
-// Handler serves one card at both paths. The card can be replaced at any time.
+// Content is what is served.
+type Content struct {
+	Card *card.Card
+	// Profile says which form is served where.
+	Profile card.Profile
+	// Signer signs the card; nil leaves it unsigned.
+	Signer *signing.Signer
+}
+
+// Handler serves one card at both paths. It can be replaced at any time.
 type Handler struct {
 	current atomic.Pointer[rendered]
 }
 
-// rendered is a card with all that depends on it, so that a request sees one
-// card or the next and never some of both.
-type rendered struct {
-	union, v1 variant
-}
-
-type variant struct {
-	body []byte
-	etag string
-}
-
 // New returns a handler of a card.
-func New(c card.Card) (*Handler, error) {
+func New(c Content) (*Handler, error) {
 	h := &Handler{}
 	return h, h.Swap(c)
 }
 
-// Swap replaces the card. On error the former one stays.
-func (h *Handler) Swap(c card.Card) error {
-	union, err := card.Union(c)
+// Swap replaces what is served. On error the former content stays.
+func (h *Handler) Swap(c Content) error {
+	next, err := render(c)
 	if err != nil {
-		return fmt.Errorf("render union card: %w", err)
+		return fmt.Errorf("render card: %w", err)
 	}
-	v1, err := card.V1(c)
-	if err != nil {
-		return fmt.Errorf("render card of 1.0: %w", err)
-	}
-	h.current.Store(&rendered{union: newVariant(union), v1: newVariant(v1)})
+	h.current.Store(next)
 	return nil
-}
-
-func newVariant(body []byte) variant {
-	sum := sha256.Sum256(body)
-	return variant{body: body, etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
 }
 
 // ServeHTTP answers GET, HEAD and a browser's OPTIONS.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	serve(w, r, version.Name, h.choose)
+}
+
+// ServeKeys is ServeHTTP for the public keys.
+func (h *Handler) ServeKeys(w http.ResponseWriter, r *http.Request) {
+	serve(w, r, "", func(*http.Request) *variant { return h.current.Load().keys })
+}
+
+// choose gives 1.x the card of 1.0, and everybody else the one that all read.
+func (h *Handler) choose(r *http.Request) *variant {
+	current := h.current.Load()
+	if v, ok := version.Of(r); ok && v.Major == 1 {
+		return current.v10
+	}
+	if current.profile == card.ProfileV1 && strings.HasSuffix(r.URL.Path, Path) {
+		return current.v10
+	}
+	return current.union
+}
+
+// serve answers with the variant that find chooses by the header vary; nil is
+// not found.
+func serve(w http.ResponseWriter, r *http.Request, vary string, find func(*http.Request) *variant) {
 	header := w.Header()
 	header.Set("Access-Control-Allow-Origin", "*")
 	switch r.Method {
@@ -86,30 +99,30 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "method must be GET or HEAD", http.StatusMethodNotAllowed)
 		return
 	}
-	v := h.choose(r)
+	v := find(r)
+	if v == nil {
+		http.Error(w, "not found", http.StatusNotFound)
+		return
+	}
 	header.Set("Access-Control-Expose-Headers", "ETag")
 	header.Set("Cache-Control", maxAge)
 	header.Set("ETag", v.etag)
-	header.Set("Vary", version.Name)
+	if vary != "" {
+		header.Set("Vary", vary)
+	}
 	if matches(r.Header.Values("If-None-Match"), v.etag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	header.Set("Content-Type", "application/json")
-	header.Set("Content-Length", strconv.Itoa(len(v.body)))
-	if r.Method == http.MethodHead {
-		return
-	}
-	_, _ = w.Write(v.body)
+	v.write(w, r)
 }
 
-// choose gives 1.x the card of 1.0, and everybody else the one that all read.
-func (h *Handler) choose(r *http.Request) *variant {
-	current := h.current.Load()
-	if v, ok := version.Of(r); ok && v.Major == 1 {
-		return &current.v1
+func (v *variant) write(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(v.body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(v.body)
 	}
-	return &current.union
 }
 
 // matches compares weakly, as If-None-Match asks for.

@@ -14,12 +14,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-func newHandler(t *testing.T) *Handler {
-	t.Helper()
-	h, err := New(card.Card{
+func example() *card.Card {
+	return &card.Card{
 		Name: "n", Description: "d", Version: "1",
 		Interfaces: []card.Interface{{URL: "http://a/", Binding: card.JSONRPC, ProtocolVersion: "0.3"}},
-	})
+	}
+}
+
+func newHandler(t *testing.T) *Handler {
+	t.Helper()
+	h, err := New(Content{Card: example()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +96,7 @@ func TestConditionalRequests(t *testing.T) {
 		t.Errorf("the ETag of another variant gives %d", got)
 	}
 
-	if err := h.Swap(card.Card{Name: "other"}); err != nil {
+	if err := h.Swap(Content{Card: &card.Card{Name: "other"}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := get(h, http.MethodGet, Path, "If-None-Match", union).StatusCode; got != http.StatusOK {

@@ -1,0 +1,73 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package wellknown
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// ExtendedPath is where 0.2 looks for the extended card.
+const ExtendedPath = "/agent/authenticatedExtendedCard"
+
+// Extended returns the card for callers who are known, in the form of a
+// version. Its error is an *a2a.Error.
+func (h *Handler) Extended(ctx context.Context, form card.Form) ([]byte, error) {
+	offered := h.current.Load().extended[form]
+	if offered == nil {
+		return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
+	}
+	caller, ok := auth.CallerFrom(ctx)
+	if !ok || caller.Anonymous {
+		return nil, &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: "The extended card is for callers with a credential"}
+	}
+	return offered.body, nil
+}
+
+// ServeExtended answers GET for the extended card of 0.2. Others ask for it by
+// an operation of their binding.
+func (h *Handler) ServeExtended(observe func(exchange.Outcome)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		outcome := exchange.Outcome{Binding: "wellknown", Method: ExtendedPath, Version: "0.2"}
+		defer func() { observe(outcome) }()
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			outcome.Code = exchange.Code(&a2a.Error{Reason: a2a.ReasonInvalidRequest})
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "method must be GET or HEAD", http.StatusMethodNotAllowed)
+			return
+		}
+		body, err := h.Extended(r.Context(), card.FormV03)
+		if err != nil {
+			problem := a2a.ErrorOf(err)
+			outcome.Code = exchange.Code(problem)
+			Deny(w, r, problem)
+			return
+		}
+		w.Header().Set("Cache-Control", "private")
+		w.Header().Set("Vary", "Authorization")
+		newVariant(body).write(w, r)
+	})
+}
+
+// Deny answers a request for the extended card that may not have it.
+func Deny(w http.ResponseWriter, _ *http.Request, problem *a2a.Error) {
+	f := fault.Of(problem, fault.Profile101)
+	status := f.HTTP
+	switch problem.Reason {
+	case a2a.ReasonUnsupportedOperation:
+		// 0.2 has no error for it: what is not offered is not there.
+		status = http.StatusNotFound
+	case a2a.ReasonUnauthenticated:
+		exchange.Challenge(w.Header())
+	default:
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, f.Says(problem), status)
+}

@@ -1,0 +1,194 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package card_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	v0 "github.com/a2aproject/a2a-go/a2a"
+	pb0 "github.com/a2aproject/a2a-go/a2apb"
+	v1 "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
+	pb1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/test/spec"
+)
+
+// every has each kind of security scheme, each flow, and all that is optional.
+func every() *card.Card {
+	c := example()
+	c.Interfaces = []card.Interface{
+		{URL: "https://a.example/", Binding: card.JSONRPC, ProtocolVersion: "1.0"},
+		{URL: "https://a.example", Binding: card.HTTPJSON, ProtocolVersion: "1.0"},
+		{URL: "a.example:443", Binding: card.GRPC, ProtocolVersion: "1.0"},
+		{URL: "https://a.example/", Binding: card.JSONRPC, ProtocolVersion: "0.3"},
+		{URL: "https://a.example", Binding: card.HTTPJSON, ProtocolVersion: "0.3"},
+		{URL: "a.example:443", Binding: card.GRPC, ProtocolVersion: "0.3"},
+	}
+	c.Capabilities.PushNotifications = true
+	c.Capabilities.ExtendedCard = true
+	c.Capabilities.Extensions = append(c.Capabilities.Extensions, card.Extension{URI: "urn:required", Required: true})
+	c.Skills[0].InputModes = []string{"text/plain"}
+	c.Skills[0].OutputModes = []string{"text/plain"}
+	c.Skills[0].Security = []card.Requirement{{"oauth-authorizationCode": {"read"}, "bearer": nil}}
+	c.Skills[1].Tags = []string{"größer", "日本"}
+	c.SecuritySchemes = append(c.SecuritySchemes,
+		card.SecurityScheme{Name: "key", Type: card.SchemeAPIKey, In: "header", ParameterName: "X-API-Key"},
+		card.SecurityScheme{Name: "oidc", Type: card.SchemeOpenIDConnect, OpenIDConnectURL: "https://id.example/.well-known/openid-configuration", Scopes: []string{"openid"}},
+	)
+	for _, flow := range []card.FlowType{card.FlowAuthorizationCode, card.FlowClientCredentials, card.FlowImplicit, card.FlowPassword, card.FlowDeviceCode} {
+		f := &card.OAuthFlow{Type: flow, RefreshURL: "https://id.example/refresh", Scopes: map[string]string{"read": "Read all"}}
+		switch flow {
+		case card.FlowAuthorizationCode:
+			f.AuthorizationURL, f.TokenURL, f.PKCERequired = "https://id.example/authorize", "https://id.example/token", true
+		case card.FlowImplicit:
+			f.AuthorizationURL = "https://id.example/authorize"
+		case card.FlowDeviceCode:
+			f.DeviceAuthorizationURL, f.TokenURL = "https://id.example/device", "https://id.example/token"
+		default:
+			f.TokenURL = "https://id.example/token"
+		}
+		c.SecuritySchemes = append(c.SecuritySchemes, card.SecurityScheme{
+			Name: "oauth-" + string(flow), Type: card.SchemeOAuth2, Flow: f, MetadataURL: "https://id.example/.well-known/oauth-authorization-server", Scopes: []string{"read"},
+		})
+	}
+	return c
+}
+
+// withMutualTLS adds the one scheme that 0.2 does not know.
+func withMutualTLS(c *card.Card) *card.Card {
+	c.SecuritySchemes = append(c.SecuritySchemes, card.SecurityScheme{Name: "mtls", Type: card.SchemeMutualTLS, Description: "A certificate"})
+	return c
+}
+
+func cards() map[string]*card.Card {
+	return map[string]*card.Card{
+		"example":  example(),
+		"every":    every(),
+		"mtls":     withMutualTLS(every()),
+		"extended": every().Extended(),
+		"least":    {Name: "n", Description: "d", Version: "0", Interfaces: example().Interfaces},
+	}
+}
+
+func TestWire18_CardSchemas(t *testing.T) {
+	signature := card.Signature{Protected: "eyJhbGciOiJFUzI1NiJ9", Signature: "c2ln"}
+	for name, c := range cards() {
+		t.Run(name, func(t *testing.T) {
+			readers := map[string]card.Form{
+				"v0.1.0": card.FormUnion, "v0.2.6": card.FormUnion, "v0.3.0": card.FormUnion, "v1.0.1": card.FormV10,
+			}
+			if name == "mtls" {
+				delete(readers, "v0.2.6")
+			}
+			for version, form := range readers {
+				if err := spec.Validate(version, "AgentCard", render(t, c, form, signature)); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := spec.Validate("v0.3.0", "AgentCard", render(t, c, card.FormV03, signature)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestWire18_PureCards reads the forms that are messages of a proto by it,
+// and strictly: an unknown member is an error.
+func TestWire18_PureCards(t *testing.T) {
+	for name, c := range cards() {
+		t.Run(name, func(t *testing.T) {
+			var d pb1.AgentCard
+			if err := protojson.Unmarshal(render(t, c, card.FormV10, card.Signature{Protected: "p", Signature: "s"}), &d); err != nil {
+				t.Errorf("lf.a2a.v1: %v", err)
+			}
+			if len(d.GetSecuritySchemes()) != len(c.SecuritySchemes) || len(d.GetSecurityRequirements()) != len(c.SecuritySchemes) || len(d.GetSignatures()) != 1 {
+				t.Errorf("lf.a2a.v1 reads %v", &d)
+			}
+			for name, s := range d.GetSecuritySchemes() {
+				if s.GetScheme() == nil {
+					t.Errorf("lf.a2a.v1 reads nothing of scheme %s", name)
+				}
+			}
+			// The message of 0.3.0 itself has no icon yet.
+			plain := *c
+			plain.IconURL = ""
+			var old pb0.AgentCard
+			if err := protojson.Unmarshal(render(t, &plain, card.FormV03Proto), &old); err != nil {
+				t.Errorf("a2a.v1: %v", err)
+			}
+			if len(old.GetSecuritySchemes()) != len(c.SecuritySchemes) || len(old.GetSecurity()) != len(c.SecuritySchemes) {
+				t.Errorf("a2a.v1 reads %v", &old)
+			}
+		})
+	}
+}
+
+func TestWire18_OfficialClientsReadTheUnion(t *testing.T) {
+	for name, c := range cards() {
+		t.Run(name, func(t *testing.T) {
+			union := render(t, c, card.FormUnion, card.Signature{Protected: "p", Signature: "s"})
+
+			var recent v1.AgentCard
+			if err := json.Unmarshal(union, &recent); err != nil {
+				t.Fatalf("a2a-go v2: %v", err)
+			}
+			if got := recent.SupportedInterfaces[0]; got.ProtocolVersion != v1.Version || got.URL != "https://a.example/" {
+				t.Errorf("a2a-go v2 prefers %+v", got)
+			}
+			for _, s := range c.SecuritySchemes {
+				if got := fmt.Sprintf("%T", recent.SecuritySchemes[v1.SecuritySchemeName(s.Name)]); got != wantSchemes[s.Type] {
+					t.Errorf("a2a-go v2 reads scheme %s as %s", s.Name, got)
+				}
+			}
+
+			var old v0.AgentCard
+			if err := json.Unmarshal(union, &old); err != nil {
+				t.Fatalf("a2a-go v0.3: %v", err)
+			}
+			if old.URL != "https://a.example/" || old.ProtocolVersion != "0.3.0" || old.Capabilities.Streaming != c.Capabilities.Streaming {
+				t.Errorf("a2a-go v0.3 reads %+v", old)
+			}
+			for _, s := range c.SecuritySchemes {
+				if got := fmt.Sprintf("%T", old.SecuritySchemes[v0.SecuritySchemeName(s.Name)]); got != wantSchemes[s.Type] {
+					t.Errorf("a2a-go v0.3 reads scheme %s as %s", s.Name, got)
+				}
+			}
+
+			compat, err := a2av0.NewAgentCardParser()(union)
+			if err != nil {
+				t.Fatalf("a2a-go v2 with 0.3 compatibility: %v", err)
+			}
+			if len(compat.SupportedInterfaces) != len(c.Interfaces) {
+				t.Errorf("a2a-go v2 with 0.3 compatibility finds %d interfaces", len(compat.SupportedInterfaces))
+			}
+		})
+	}
+}
+
+var wantSchemes = map[card.SchemeType]string{
+	card.SchemeHTTP: "a2a.HTTPAuthSecurityScheme", card.SchemeAPIKey: "a2a.APIKeySecurityScheme",
+	card.SchemeOAuth2: "a2a.OAuth2SecurityScheme", card.SchemeOpenIDConnect: "a2a.OpenIDConnectSecurityScheme",
+	card.SchemeMutualTLS: "a2a.MutualTLSSecurityScheme",
+}
+
+func TestInterfaces(t *testing.T) {
+	got := card.Interfaces("https://a.example/team", "http://a.svc/", "http://[::1]:8080")
+	if len(got) == 0 || got[0] != (card.Interface{URL: "https://a.example/team/", Binding: card.JSONRPC, ProtocolVersion: "1.0"}) {
+		t.Fatalf("Interfaces() begins with %+v", got)
+	}
+	if !slices.IsSortedFunc(got, func(a, b card.Interface) int {
+		return slices.Index([]string{"1.0", "0.3"}, a.ProtocolVersion) - slices.Index([]string{"1.0", "0.3"}, b.ProtocolVersion)
+	}) {
+		t.Errorf("Interfaces() = %+v, want newer versions first", got)
+	}
+	if again := card.Interfaces(); again != nil {
+		t.Errorf("Interfaces() of nowhere = %+v", again)
+	}
+}

@@ -1,0 +1,214 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package card
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Readings returns the texts that signatures of a card must be over, each
+// once, the one of 1.0 first. A verifier does not see the bytes of a card but
+// what it makes of them, and verifiers do not agree: where a member is empty
+// some leave it out; those of 0.3 know other members, and leave out what is
+// the default; and those in Python write characters beyond ASCII as escapes.
+// It is enough for a verifier that one signature is over its reading.
+func Readings(c *Card) ([][]byte, error) {
+	v10, err := read(c, FormV10)
+	if err != nil {
+		return nil, err
+	}
+	v03, err := read(c, FormV03)
+	if err != nil {
+		return nil, err
+	}
+	dropWrappers(v03)
+	var readings [][]byte
+	add := func(value map[string]any, write func(any) ([]byte, error)) {
+		text, writeErr := write(value)
+		if err == nil && writeErr != nil {
+			err = writeErr
+		}
+		if !slices.ContainsFunc(readings, func(r []byte) bool { return bytes.Equal(r, text) }) {
+			readings = append(readings, text)
+		}
+	}
+	// A2A 1.0 section 8.4.1, with and without what is empty.
+	cleaned := clean(v10)
+	add(cleaned, canonical)
+	dropEmptyScopes(v10)
+	add(v10, canonical)
+	add(cleaned, ascii)
+	// The card of 0.3 as it stands, and as its clients keep it.
+	add(v03, canonical)
+	dropDefaults(v03)
+	add(clean(v03), ascii)
+	if err != nil {
+		return nil, err
+	}
+	return readings, nil
+}
+
+func read(c *Card, f Form) (map[string]any, error) {
+	text, err := Render(c, f)
+	if err != nil {
+		return nil, err
+	}
+	return readObject(text)
+}
+
+// readObject keeps numbers as they are written.
+func readObject(text []byte) (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var value map[string]any
+	if err := dec.Decode(&value); err != nil {
+		return nil, fmt.Errorf("read card: %w", err)
+	}
+	return value, nil
+}
+
+// clean leaves out null, "", [] and {}, and what holds nothing else.
+func clean(value map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, member := range value {
+		if kept := cleanValue(member); kept != nil {
+			out[name] = kept
+		}
+	}
+	return out
+}
+
+// cleanValue returns nil when there is nothing to keep.
+func cleanValue(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		if kept := clean(v); len(kept) > 0 {
+			return kept
+		}
+		return nil
+	case []any:
+		var kept []any
+		for _, element := range v {
+			if k := cleanValue(element); k != nil {
+				kept = append(kept, k)
+			}
+		}
+		if kept == nil {
+			return nil
+		}
+		return kept
+	case string:
+		if v == "" {
+			return nil
+		}
+	}
+	return value
+}
+
+// dropEmptyScopes leaves out the empty lists of requirements, which is how
+// ProtoJSON writes them.
+func dropEmptyScopes(card map[string]any) {
+	drop := func(holder map[string]any) {
+		for _, requirement := range objects(holder["securityRequirements"]) {
+			schemes, _ := requirement["schemes"].(map[string]any)
+			for _, scheme := range schemes {
+				if s, ok := scheme.(map[string]any); ok {
+					if list, ok := s["list"].([]any); ok && len(list) == 0 {
+						delete(s, "list")
+					}
+				}
+			}
+		}
+	}
+	drop(card)
+	for _, s := range objects(card["skills"]) {
+		drop(s)
+	}
+}
+
+// dropWrappers leaves out of the security schemes what is not in the JSON
+// Schema of 0.3.
+func dropWrappers(card map[string]any) {
+	for _, scheme := range members(card["securitySchemes"]) {
+		for _, name := range []string{
+			"apiKeySecurityScheme", "httpAuthSecurityScheme", "oauth2SecurityScheme", "openIdConnectSecurityScheme", "mtlsSecurityScheme",
+		} {
+			delete(scheme, name)
+		}
+	}
+}
+
+// dropDefaults leaves out what the model of 0.3 has anyway.
+func dropDefaults(card map[string]any) {
+	delete(card, "protocolVersion")
+	if card["preferredTransport"] == string(JSONRPC) {
+		delete(card, "preferredTransport")
+	}
+	for _, scheme := range members(card["securitySchemes"]) {
+		delete(scheme, "type")
+	}
+}
+
+func objects(value any) []map[string]any {
+	all, _ := value.([]any)
+	var out []map[string]any
+	for _, each := range all {
+		if object, ok := each.(map[string]any); ok {
+			out = append(out, object)
+		}
+	}
+	return out
+}
+
+func members(value any) []map[string]any {
+	object, _ := value.(map[string]any)
+	var out []map[string]any
+	for _, member := range object {
+		if m, ok := member.(map[string]any); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// canonical writes a value by RFC 8785.
+func canonical(value any) ([]byte, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("write reading of card: %w", err)
+	}
+	out := jsontext.Value(text)
+	if err := out.Canonicalize(); err != nil {
+		return nil, fmt.Errorf("canonicalize card: %w", err)
+	}
+	return out, nil
+}
+
+// ascii writes a canonical value with every other character as an escape.
+func ascii(value any) ([]byte, error) {
+	text, err := canonical(value)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		switch {
+		case r < 0x7F:
+			out = utf8.AppendRune(out, r)
+		case r < 0x10000:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		}
+	}
+	return out, nil
+}

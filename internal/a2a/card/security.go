@@ -1,0 +1,323 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package card
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// SecurityScheme is one way to authenticate. Any one of a card's schemes is
+// enough to call the agent.
+type SecurityScheme struct {
+	// Name is the key under which the scheme stands in securitySchemes.
+	Name        string     `json:"name"`
+	Type        SchemeType `json:"type"`
+	Description string     `json:"description,omitempty"`
+	// Scopes are those that a call needs.
+	Scopes []string `json:"scopes,omitempty"`
+	// In and ParameterName belong to SchemeAPIKey: "header" and "X-API-Key".
+	In            string `json:"in,omitempty"`
+	ParameterName string `json:"parameterName,omitempty"`
+	// Scheme and BearerFormat belong to SchemeHTTP: "bearer", "JWT".
+	Scheme       string `json:"scheme,omitempty"`
+	BearerFormat string `json:"bearerFormat,omitempty"`
+	// Flow and MetadataURL (RFC 8414) belong to SchemeOAuth2.
+	Flow        *OAuthFlow `json:"flow,omitempty"`
+	MetadataURL string     `json:"oauth2MetadataUrl,omitempty"`
+	// OpenIDConnectURL belongs to SchemeOpenIDConnect.
+	OpenIDConnectURL string `json:"openIdConnectUrl,omitempty"`
+}
+
+// SchemeType is the kind of a SecurityScheme, named as in OpenAPI 3.
+type SchemeType string
+
+// The kinds of schemes.
+const (
+	// SchemeHTTP is RFC 9110 authentication, such as a bearer token.
+	SchemeHTTP          SchemeType = "http"
+	SchemeAPIKey        SchemeType = "apiKey"
+	SchemeOAuth2        SchemeType = "oauth2"
+	SchemeOpenIDConnect SchemeType = "openIdConnect"
+	// SchemeMutualTLS is a client certificate. It came with 0.3.
+	SchemeMutualTLS SchemeType = "mutualTLS"
+)
+
+// OAuthFlow is how a client gets a token. A scheme has one: 1.0 takes no more.
+type OAuthFlow struct {
+	Type                   FlowType          `json:"type"`
+	AuthorizationURL       string            `json:"authorizationUrl,omitempty"`
+	DeviceAuthorizationURL string            `json:"deviceAuthorizationUrl,omitempty"`
+	TokenURL               string            `json:"tokenUrl,omitempty"`
+	RefreshURL             string            `json:"refreshUrl,omitempty"`
+	Scopes                 map[string]string `json:"scopes,omitempty"`
+	PKCERequired           bool              `json:"pkceRequired,omitempty"`
+}
+
+// FlowType names a flow of OAuth 2.
+type FlowType string
+
+// The flows. FlowDeviceCode came with 1.0.
+const (
+	FlowAuthorizationCode FlowType = "authorizationCode"
+	FlowClientCredentials FlowType = "clientCredentials"
+	FlowImplicit          FlowType = "implicit"
+	FlowPassword          FlowType = "password"
+	FlowDeviceCode        FlowType = "deviceCode"
+)
+
+// CheckSecurity names what is wrong with schemes that were written by hand, and
+// requirements that lead nowhere.
+func (c *Card) CheckSecurity() error {
+	var errs []error
+	taken := map[string]bool{}
+	for i := range c.SecuritySchemes {
+		s := &c.SecuritySchemes[i]
+		if err := s.check(); err != nil {
+			errs = append(errs, fmt.Errorf("securitySchemes[%d]: %w", i, err))
+		} else if taken[s.Name] {
+			errs = append(errs, fmt.Errorf("securitySchemes[%d]: name %q is taken", i, s.Name))
+		}
+		taken[s.Name] = true
+	}
+	for i := range c.Skills {
+		for _, r := range c.Skills[i].Security {
+			for name := range r {
+				if !slices.ContainsFunc(c.SecuritySchemes, func(s SecurityScheme) bool { return s.Name == name }) {
+					errs = append(errs, fmt.Errorf("skills[%d]: security names %q, which is not among securitySchemes", i, name))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s *SecurityScheme) check() error {
+	if s.Name == "" {
+		return errors.New("name is required")
+	}
+	switch s.Type {
+	case SchemeHTTP:
+		if s.Scheme == "" {
+			return errors.New("scheme is required")
+		}
+	case SchemeAPIKey:
+		if !slices.Contains([]string{"header", "query", "cookie"}, s.In) {
+			return fmt.Errorf("in is %q, must be header, query or cookie", s.In)
+		}
+		if s.ParameterName == "" {
+			return errors.New("parameterName is required")
+		}
+	case SchemeOAuth2:
+		if s.Flow == nil {
+			return errors.New("flow is required")
+		}
+		if flows := []FlowType{FlowAuthorizationCode, FlowClientCredentials, FlowImplicit, FlowPassword, FlowDeviceCode}; !slices.Contains(flows, s.Flow.Type) {
+			return fmt.Errorf("flow.type is %q, must be one of %v", s.Flow.Type, flows)
+		}
+	case SchemeOpenIDConnect:
+		if s.OpenIDConnectURL == "" {
+			return errors.New("openIdConnectUrl is required")
+		}
+	case SchemeMutualTLS:
+	default:
+		return fmt.Errorf("type is %q, must be http, apiKey, oauth2, openIdConnect or mutualTLS", s.Type)
+	}
+	return nil
+}
+
+// securityScheme has the members of 0.2 and 0.3 side by side with the wrappers
+// of the protos, which are the same in 0.3 and 1.0.
+type securityScheme struct {
+	Type             SchemeType         `json:"type,omitempty"`
+	Description      string             `json:"description,omitempty"`
+	In               string             `json:"in,omitempty"`
+	Name             string             `json:"name,omitempty"`
+	Scheme           string             `json:"scheme,omitempty"`
+	BearerFormat     string             `json:"bearerFormat,omitempty"`
+	Flows            map[FlowType]*flow `json:"flows,omitzero"`
+	MetadataURL      string             `json:"oauth2MetadataUrl,omitempty"`
+	OpenIDConnectURL string             `json:"openIdConnectUrl,omitempty"`
+
+	WrappedAPIKey        *apiKeyScheme        `json:"apiKeySecurityScheme,omitempty"`
+	WrappedHTTP          *httpScheme          `json:"httpAuthSecurityScheme,omitempty"`
+	WrappedOAuth2        *oauth2Scheme        `json:"oauth2SecurityScheme,omitempty"`
+	WrappedOpenIDConnect *openIDConnectScheme `json:"openIdConnectSecurityScheme,omitempty"`
+	WrappedMutualTLS     *mutualTLSScheme     `json:"mtlsSecurityScheme,omitempty"`
+}
+
+type apiKeyScheme struct {
+	Description string `json:"description,omitempty"`
+	Location    string `json:"location"`
+	Name        string `json:"name"`
+}
+
+type httpScheme struct {
+	Description  string `json:"description,omitempty"`
+	Scheme       string `json:"scheme"`
+	BearerFormat string `json:"bearerFormat,omitempty"`
+}
+
+type oauth2Scheme struct {
+	Description string             `json:"description,omitempty"`
+	Flows       map[FlowType]*flow `json:"flows"`
+	MetadataURL string             `json:"oauth2MetadataUrl,omitempty"`
+}
+
+type openIDConnectScheme struct {
+	Description      string `json:"description,omitempty"`
+	OpenIDConnectURL string `json:"openIdConnectUrl"`
+}
+
+type mutualTLSScheme struct {
+	Description string `json:"description,omitempty"`
+}
+
+type flow struct {
+	AuthorizationURL       string            `json:"authorizationUrl,omitempty"`
+	DeviceAuthorizationURL string            `json:"deviceAuthorizationUrl,omitempty"`
+	TokenURL               string            `json:"tokenUrl,omitempty"`
+	RefreshURL             string            `json:"refreshUrl,omitempty"`
+	Scopes                 map[string]string `json:"scopes"`
+	PKCERequired           bool              `json:"pkceRequired,omitempty"`
+}
+
+// renderScheme returns a scheme as it stands on a form of the card.
+func renderScheme(s *SecurityScheme, f Form) securityScheme {
+	out := wrapScheme(s, f)
+	if f != FormUnion && f != FormV03 {
+		return out
+	}
+	out.Type, out.Description = s.Type, s.Description
+	switch s.Type {
+	case SchemeAPIKey:
+		out.In, out.Name = s.In, s.ParameterName
+	case SchemeHTTP:
+		out.Scheme, out.BearerFormat = s.Scheme, s.BearerFormat
+	case SchemeOAuth2:
+		out.Flows, out.MetadataURL = renderFlows(s.Flow, f), s.MetadataURL
+	case SchemeOpenIDConnect:
+		out.OpenIDConnectURL = s.OpenIDConnectURL
+	case SchemeMutualTLS:
+	}
+	return out
+}
+
+func wrapScheme(s *SecurityScheme, f Form) (out securityScheme) {
+	switch s.Type {
+	case SchemeAPIKey:
+		out.WrappedAPIKey = &apiKeyScheme{s.Description, s.In, s.ParameterName}
+	case SchemeHTTP:
+		out.WrappedHTTP = &httpScheme{s.Description, s.Scheme, s.BearerFormat}
+	case SchemeOAuth2:
+		out.WrappedOAuth2 = &oauth2Scheme{s.Description, renderFlows(s.Flow, f), s.MetadataURL}
+	case SchemeOpenIDConnect:
+		out.WrappedOpenIDConnect = &openIDConnectScheme{s.Description, s.OpenIDConnectURL}
+	case SchemeMutualTLS:
+		out.WrappedMutualTLS = &mutualTLSScheme{s.Description}
+	}
+	return out
+}
+
+// renderFlows leaves out what 0.3 does not know where nothing but 0.3 may stand.
+func renderFlows(in *OAuthFlow, f Form) map[FlowType]*flow {
+	flows := map[FlowType]*flow{}
+	v03 := f == FormV03 || f == FormV03Proto
+	if in == nil || v03 && in.Type == FlowDeviceCode {
+		return flows
+	}
+	scopes := in.Scopes
+	if scopes == nil {
+		scopes = map[string]string{}
+	}
+	flows[in.Type] = &flow{
+		AuthorizationURL: in.AuthorizationURL, DeviceAuthorizationURL: in.DeviceAuthorizationURL,
+		TokenURL: in.TokenURL, RefreshURL: in.RefreshURL, Scopes: scopes, PKCERequired: in.PKCERequired && !v03,
+	}
+	return flows
+}
+
+// requirement is a Requirement of the protos.
+type requirement struct {
+	Schemes map[string]scopes `json:"schemes"`
+}
+
+type scopes struct {
+	List []string `json:"list"`
+}
+
+// requirements are those of the card: any one of its schemes.
+func (c *Card) requirements() []Requirement {
+	var all []Requirement
+	for i := range c.SecuritySchemes {
+		s := &c.SecuritySchemes[i]
+		all = append(all, Requirement{s.Name: s.Scopes})
+	}
+	return all
+}
+
+// plain writes requirements as OpenAPI does. No list is null.
+func plain(all []Requirement) []Requirement {
+	var out []Requirement
+	for _, r := range all {
+		whole := make(Requirement, len(r))
+		for name, list := range r {
+			whole[name] = append([]string{}, list...)
+		}
+		out = append(out, whole)
+	}
+	return out
+}
+
+// wrap writes requirements as the protos do.
+func wrap(all []Requirement) []requirement {
+	var wrapped []requirement
+	for _, r := range all {
+		schemes := make(map[string]scopes, len(r))
+		for name, list := range r {
+			schemes[name] = scopes{append([]string{}, list...)}
+		}
+		wrapped = append(wrapped, requirement{schemes})
+	}
+	return wrapped
+}
+
+// authentication is that of 0.1.
+type authentication struct {
+	Schemes []string `json:"schemes"`
+}
+
+// legacyAuthentication names the schemes as 0.1 does: "Bearer".
+func legacyAuthentication(all []SecurityScheme) *authentication {
+	var names []string
+	for i := range all {
+		name := ""
+		switch s := &all[i]; s.Type {
+		case SchemeHTTP:
+			name = title(s.Scheme)
+		case SchemeOAuth2, SchemeOpenIDConnect:
+			name = "Bearer"
+		case SchemeAPIKey:
+			name = "ApiKey"
+		case SchemeMutualTLS:
+			name = "MutualTLS"
+		}
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return &authentication{names}
+}
+
+func title(scheme string) string {
+	if scheme == "" {
+		return ""
+	}
+	return strings.ToUpper(scheme[:1]) + scheme[1:]
+}

@@ -1,0 +1,152 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package signing signs Agent Cards and verifies their signatures (A2A 1.0
+// section 8.4): a JWS (RFC 7515) over what a verifier makes of the card.
+//
+// A private key goes in and never comes out: not in an error, not in a log.
+package signing
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/asn1"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// minRSA is the smallest key that RFC 7518 allows for its RSA algorithms.
+const minRSA = 2048
+
+// Key signs cards.
+type Key struct {
+	private crypto.Signer
+	// public is the key as it stands in a JWK set.
+	public jose.JSONWebKey
+}
+
+var _ jose.OpaqueSigner = (*Key)(nil)
+
+// ParseKey reads a private key: PEM (PKCS #8, or the older forms for EC and
+// RSA), or a JWK. The key's id is that of the JWK, or the thumbprint of the
+// public key (RFC 7638), so that another key never has the same one.
+func ParseKey(text []byte) (*Key, error) {
+	private, id, err := parsePrivate(text)
+	if err != nil {
+		return nil, err
+	}
+	k := &Key{private: private, public: jose.JSONWebKey{Key: private.Public(), KeyID: id, Use: "sig"}}
+	switch private := private.(type) {
+	case *ecdsa.PrivateKey:
+		switch private.Curve {
+		case elliptic.P256():
+			k.public.Algorithm = string(jose.ES256)
+		case elliptic.P384():
+			k.public.Algorithm = string(jose.ES384)
+		default:
+			return nil, errors.New("EC key must be on the curve P-256 or P-384")
+		}
+	case ed25519.PrivateKey:
+		k.public.Algorithm = string(jose.EdDSA)
+	case *rsa.PrivateKey:
+		if private.N.BitLen() < minRSA {
+			return nil, fmt.Errorf("RSA key has %d bits, must have %d or more", private.N.BitLen(), minRSA)
+		}
+		k.public.Algorithm = string(jose.RS256)
+	default:
+		return nil, errors.New("key must be EC (P-256 or P-384), Ed25519 or RSA")
+	}
+	if k.public.KeyID == "" {
+		thumbprint, err := k.public.Thumbprint(crypto.SHA256)
+		if err != nil {
+			return nil, errors.New("key has no thumbprint")
+		}
+		k.public.KeyID = base64.RawURLEncoding.EncodeToString(thumbprint)
+	}
+	return k, nil
+}
+
+// parsePrivate returns the key and its id, "" when it has none. What a parser
+// says of the text stays here: it could quote it.
+func parsePrivate(text []byte) (crypto.Signer, string, error) {
+	if block, _ := pem.Decode(text); block != nil {
+		private, err := parseBlock(block)
+		return private, "", err
+	}
+	var jwk jose.JSONWebKey
+	if jwk.UnmarshalJSON(text) != nil {
+		return nil, "", errors.New("file holds neither a PEM block nor a JWK")
+	}
+	private, ok := jwk.Key.(crypto.Signer)
+	if !ok || jwk.IsPublic() {
+		return nil, "", errors.New("JWK holds no private key")
+	}
+	return private, jwk.KeyID, nil
+}
+
+func parseBlock(block *pem.Block) (crypto.Signer, error) {
+	var parsed any
+	var err error
+	switch block.Type {
+	case "PRIVATE KEY":
+		parsed, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+	case "EC PRIVATE KEY":
+		parsed, err = x509.ParseECPrivateKey(block.Bytes)
+	case "RSA PRIVATE KEY":
+		parsed, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	default:
+		return nil, errors.New(`first PEM block must be "PRIVATE KEY", "EC PRIVATE KEY" or "RSA PRIVATE KEY", without a password`)
+	}
+	private, ok := parsed.(crypto.Signer)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("PEM block %q holds no private key that can sign", block.Type)
+	}
+	return private, nil
+}
+
+// Public implements jose.OpaqueSigner.
+func (k *Key) Public() *jose.JSONWebKey { return &k.public }
+
+// Algs implements jose.OpaqueSigner.
+func (k *Key) Algs() []jose.SignatureAlgorithm {
+	return []jose.SignatureAlgorithm{jose.SignatureAlgorithm(k.public.Algorithm)}
+}
+
+// SignPayload implements jose.OpaqueSigner. Equal payloads get equal
+// signatures, ECDSA by RFC 6979, so that all replicas of an agent serve the
+// same bytes.
+func (k *Key) SignPayload(payload []byte, algorithm jose.SignatureAlgorithm) ([]byte, error) {
+	hash := crypto.SHA256
+	switch algorithm { //nolint:exhaustive // these are the ones of Algs
+	case jose.EdDSA:
+		return k.private.Sign(nil, payload, crypto.Hash(0))
+	case jose.ES384:
+		hash = crypto.SHA384
+	}
+	h := hash.New()
+	h.Write(payload)
+	signature, err := k.private.Sign(nil, h.Sum(nil), hash)
+	ec, isEC := k.private.Public().(*ecdsa.PublicKey)
+	if err != nil || !isEC {
+		return signature, err
+	}
+	// RFC 7518 section 3.4 wants the two numbers side by side, not ASN.1.
+	var numbers struct{ R, S *big.Int }
+	if _, err := asn1.Unmarshal(signature, &numbers); err != nil {
+		return nil, err
+	}
+	size := (ec.Params().BitSize + 7) / 8
+	raw := make([]byte, 2*size)
+	numbers.R.FillBytes(raw[:size])
+	numbers.S.FillBytes(raw[size:])
+	return raw, nil
+}
