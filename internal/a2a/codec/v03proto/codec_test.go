@@ -81,7 +81,7 @@ func TestAppendEvent(t *testing.T) {
 		},
 		"canceled": {
 			event: a2a.Event{Status: &a2a.StatusUpdate{TaskID: "t", ContextID: "c", Status: a2a.Status{State: a2a.StateCanceled}}},
-			want:  `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_CANCELLED"},"final":true}}`, //nolint:misspell // by the letter
+			want:  `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_CANCELLED"},"final":true}}`,
 		},
 		"input": {
 			event: a2a.Event{Status: &a2a.StatusUpdate{TaskID: "t", ContextID: "c", Status: a2a.Status{State: a2a.StateInputRequired}}},

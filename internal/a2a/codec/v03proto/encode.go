@@ -17,6 +17,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
 // AppendEvent appends a StreamResponse. One that holds a task or a message is
@@ -103,18 +104,12 @@ func AppendMessage(dst []byte, m *a2a.Message) []byte {
 	return append(dst, '}')
 }
 
-// Final reports what a status update says about the end of its stream: true
-// closes it.
-func Final(u *a2a.StatusUpdate) bool {
-	return u.Status.State.Terminal() || u.Status.State == a2a.StateInputRequired && !u.Paused
-}
-
 func appendStatusUpdate(dst []byte, u *a2a.StatusUpdate) []byte {
 	dst = jsonwrite.Member(dst, `{"taskId":`, u.TaskID)
 	dst = jsonwrite.Member(dst, `,"contextId":`, u.ContextID)
 	dst = append(dst, `,"status":`...)
 	dst = appendStatus(dst, &u.Status)
-	if Final(u) {
+	if v03.Final(u) {
 		dst = append(dst, `,"final":true`...)
 	}
 	dst = jsonwrite.Metadata(dst, u.Metadata)
@@ -145,7 +140,7 @@ var states = [...]string{
 	a2a.StateAuthRequired:  "TASK_STATE_AUTH_REQUIRED",
 	a2a.StateCompleted:     "TASK_STATE_COMPLETED",
 	a2a.StateFailed:        "TASK_STATE_FAILED",
-	a2a.StateCanceled:      "TASK_STATE_CANCELLED", //nolint:misspell // by the letter
+	a2a.StateCanceled:      "TASK_STATE_CANCELLED",
 	a2a.StateRejected:      "TASK_STATE_REJECTED",
 }
 
