@@ -17,6 +17,9 @@ type Frame struct {
 	// of the dialect.
 	Dialect a2a.Dialect
 	Append  func(dst []byte, e *a2a.Event) []byte
+	// Event names the events; "" leaves them without a name, as all but errors
+	// are.
+	Event string
 	// Prefix and Suffix surround each event: a JSON-RPC envelope, or nothing.
 	Prefix, Suffix []byte
 }
@@ -59,6 +62,11 @@ func (f *Frame) appendHead(dst []byte, seq uint64) []byte {
 	if seq > 0 {
 		dst = append(dst, "id: "...)
 		dst = strconv.AppendUint(dst, seq, 10)
+		dst = append(dst, '\n')
+	}
+	if f.Event != "" {
+		dst = append(dst, "event: "...)
+		dst = append(dst, f.Event...)
 		dst = append(dst, '\n')
 	}
 	dst = append(dst, "data: "...)

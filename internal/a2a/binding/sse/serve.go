@@ -25,8 +25,9 @@ type Reply struct {
 	// Last may add one event after the end of the stream; it is given the last
 	// one that was sent, and returns nil for none.
 	Last func(last *a2a.Event) *a2a.Event
-	// Failed encodes an error that ends the stream.
-	Failed func(error) []byte
+	// Failed encodes an error that ends the stream, and Failure is its frame.
+	Failed  func(error) []byte
+	Failure Frame
 }
 
 // Serve writes a reply until it ends, and returns nil when the client got all
@@ -72,6 +73,6 @@ func (r *Reply) end(out *Stream, last *a2a.Event, err error) error {
 	case errors.Is(err, a2a.ErrSlowSubscriber), errors.Is(err, a2a.ErrDraining), errors.Is(err, context.Canceled):
 		return err
 	default:
-		return errors.Join(err, out.WriteData(&Frame{}, r.Failed(err)))
+		return errors.Join(err, out.WriteData(&r.Failure, r.Failed(err)))
 	}
 }

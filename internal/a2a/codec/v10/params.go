@@ -95,6 +95,12 @@ type taskParams struct {
 }
 
 func decodeTaskParams(params []byte) (taskParams, error) {
+	p, d := readTaskParams(params)
+	d.required("id", p.id != "")
+	return p, d.End()
+}
+
+func readTaskParams(params []byte) (taskParams, *decoder) {
 	d := &decoder{Reader: jsonread.New(params)}
 	var p taskParams
 	for f := range d.members() {
@@ -109,8 +115,7 @@ func decodeTaskParams(params []byte) (taskParams, error) {
 			p.metadata = d.Object()
 		}
 	}
-	d.required("id", p.id != "")
-	return p, d.End()
+	return p, d
 }
 
 // configuration honours an explicit blocking of the release candidate; its

@@ -11,12 +11,17 @@ import (
 
 // DecodeSetPush reads a TaskPushNotificationConfig that is to be created.
 func DecodeSetPush(params []byte) (*a2a.SetPushRequest, error) {
-	d := &decoder{Reader: jsonread.New(params)}
-	r := &a2a.SetPushRequest{Config: a2a.PushConfig{Dialect: a2a.DialectV10}}
-	r.Tenant = d.pushMembers(&r.Config)
+	r, d := readSetPush(params)
 	d.required("taskId", r.Config.TaskID != "")
 	d.required("url", r.Config.URL != "")
 	return r, d.End()
+}
+
+func readSetPush(params []byte) (*a2a.SetPushRequest, *decoder) {
+	d := &decoder{Reader: jsonread.New(params)}
+	r := &a2a.SetPushRequest{Config: a2a.PushConfig{Dialect: a2a.DialectV10}}
+	r.Tenant = d.pushMembers(&r.Config)
+	return r, d
 }
 
 // DecodePush reads a GetTaskPushNotificationConfigRequest or a
