@@ -41,6 +41,8 @@ func newTurns(c *contract.Config, m *metrics, log *slog.Logger, now func() time.
 		Observer: m,
 		Log:      log,
 		Now:      now,
+		// A client may be as slow as the agent.
+		InputTimeout: func() time.Duration { return a.current.Load().settings.Timeouts.Idle.Or(5 * time.Minute) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start engine: %w", err)

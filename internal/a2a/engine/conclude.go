@@ -17,6 +17,7 @@ const (
 	reasonFull     = "The task holds more than can be kept"
 	reasonStore    = "The task could not be stored"
 	reasonInternal = "The agent could not be run"
+	reasonInput    = "No input was given within "
 	reasonPush     = "The push notification configuration was refused"
 	reasonShutdown = "The agent was shut down before it finished"
 )
@@ -59,7 +60,12 @@ func (t *task) unpause(ctx context.Context) {
 // finish appends a terminal state. A store that cannot take it is an outage:
 // nothing is left to be said, and those who wait are let go.
 func (t *task) finish(ctx context.Context, state a2a.State, m *a2a.Message) {
-	if err := t.append(ctx, append(t.batch[:0], t.says(state, m))); err != nil && !errors.Is(err, backend.ErrEnded) {
+	t.end(ctx, t.says(state, m))
+}
+
+// end is finish in other words.
+func (t *task) end(ctx context.Context, last a2a.Event) {
+	if err := t.append(ctx, append(t.batch[:0], last)); err != nil && !errors.Is(err, backend.ErrEnded) {
 		t.engine.options.Log.ErrorContext(ctx, "append to task", "task", t.key.TaskID, "error", err)
 	}
 	t.over(nil, errOver)

@@ -102,6 +102,14 @@ func wrapUnlessTold(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
+// unlessMissing returns the error, unless it is that there is no such task.
+func unlessMissing(err error) error {
+	if problem, ok := errors.AsType[*a2a.Error](err); ok && problem.Reason == a2a.ReasonTaskNotFound {
+		return nil
+	}
+	return err
+}
+
 // storeError tells a client what it may know.
 func storeError(doing, id string, err error) error {
 	switch {

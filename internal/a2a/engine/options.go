@@ -44,6 +44,9 @@ type Options struct {
 	// PageKey proves page tokens. Engines that share a store share it; nil makes
 	// one that only this engine has.
 	PageKey []byte
+	// InputTimeout tells how long a run that said that it waits for its client
+	// may wait, 5 min by default. A request for input may ask for less.
+	InputTimeout func() time.Duration
 	// Observer counts; nil for none.
 	Observer Observer
 	// Log is told of failures that are not the client's, nor the agent's.
@@ -89,6 +92,9 @@ func (o *Options) setDefaults() {
 	if len(o.PageKey) == 0 {
 		o.PageKey = make([]byte, sha256.Size)
 		_, _ = rand.Read(o.PageKey) // never fails
+	}
+	if o.InputTimeout == nil {
+		o.InputTimeout = func() time.Duration { return 5 * time.Minute }
 	}
 	if o.Observer == nil {
 		o.Observer = unobserved{}

@@ -99,6 +99,9 @@ func (e *Engine) place(ctx context.Context, tn *turn) error {
 		return err
 	}
 	if m.TaskID == "" {
+		if taken, err := e.answer(ctx, tn); taken || err != nil {
+			return err
+		}
 		return e.start(ctx, tn)
 	}
 	tn.taskID = m.TaskID

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -50,6 +51,10 @@ type task struct {
 	// canceled is true once a cancel is through, until a message starts the task
 	// again.
 	canceled atomic.Bool
+	// patience ends the wait for the client's answer to the latest of the
+	// questions, which each status counts.
+	patience  *time.Timer
+	questions uint64
 	// batch is room for the events of one append.
 	batch []a2a.Event
 }
@@ -120,6 +125,7 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 		}
 		tn.before = record.Task
 		tn.message.ContextID = t.contextID
+		tn.kept = t.keeping(tn.message)
 		events := append(t.batch[:0], a2a.Event{Message: tn.kept}, t.says(a2a.StateWorking, nil))
 		seq, err := t.log.Append(ctx, t.seq, events)
 		switch {
@@ -210,6 +216,7 @@ func (t *task) appended(ctx context.Context, u *a2a.StatusUpdate) {
 	if news {
 		t.remember(ctx, u.Status.Message)
 	}
+	t.expect(ctx)
 	if t.state().Terminal() || t.state().Interrupted() {
 		t.stopped(ctx)
 	}
@@ -241,6 +248,7 @@ func (t *task) settle() {
 // that brought it there is spared, to say goodbye to its agent.
 func (t *task) over(spared *run, why error) {
 	t.settle()
+	t.expectNothing()
 	for _, r := range []*run{t.run, t.input} {
 		if r != nil && r != spared {
 			r.quit(why)

@@ -1,0 +1,146 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package a2a
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Where messages carry what no version of the protocol has a place for. The
+// JSON of 0.2 and 0.3 has other spellings for both, which its codec knows.
+const (
+	// inputRequestName is the member of a message's metadata with what an agent
+	// asks for.
+	inputRequestName = "inputRequest"
+	// partKindName is the member of a part's metadata with the kind that the part
+	// had, and toolResult the kind of a data part that answers a request:
+	// {"toolUseId":"...","result":...}.
+	partKindName = "a2a.partKind"
+	toolResult   = `"tool-result"`
+)
+
+// redacted stands for what must not be kept.
+const redacted = "[redacted]"
+
+// InputRequest is what an agent asks of its client, beside the words.
+type InputRequest struct {
+	// ID is what the answer names, "" when the agent gave none.
+	ID string
+	// Sensitive answers are for the agent only: nobody keeps or shows them.
+	Sensitive bool
+	// Timeout is how long the agent waits; 0 when it does not say.
+	Timeout time.Duration
+}
+
+// InputRequest returns what the message asks for. A nil message asks nothing.
+func (m *Message) InputRequest() (request InputRequest, ok bool) {
+	if m == nil {
+		return request, false
+	}
+	o := member(m.Metadata, inputRequestName)
+	if len(o) == 0 || o[0] != '{' {
+		return request, false
+	}
+	request.ID = text(member(o, "requestId"))
+	switch string(member(o, "sensitive")) {
+	case "", "false", "null":
+	default:
+		request.Sensitive = true
+	}
+	seconds, err := strconv.ParseFloat(string(member(o, "timeoutSeconds")), 64)
+	if err == nil && seconds > 0 {
+		request.Timeout = time.Duration(min(seconds*float64(time.Second), math.MaxInt64/2))
+	}
+	return request, true
+}
+
+// HasResult reports whether a part of the message is the result of any request.
+func (m *Message) HasResult() bool {
+	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.isToolResult() })
+}
+
+// Answers reports whether a part of the message is the result of a request.
+func (m *Message) Answers(request string) bool {
+	for i := range m.Parts {
+		if p := &m.Parts[i]; request != "" && p.isToolResult() && text(member(p.Data, "toolUseId")) == request {
+			return true
+		}
+	}
+	return false
+}
+
+// Redacted returns the message without its content: who answered which request
+// is left, and how many parts it took.
+func (m *Message) Redacted() *Message {
+	r := *m
+	r.Metadata = nil
+	r.Parts = make([]Part, len(m.Parts))
+	for i := range m.Parts {
+		r.Parts[i] = m.Parts[i].redacted()
+	}
+	return &r
+}
+
+func (p *Part) redacted() Part {
+	if !p.isToolResult() {
+		return TextPart(redacted)
+	}
+	id := member(p.Data, "toolUseId")
+	data := make(Value, 0, len(id)+48)
+	data = append(data, '{')
+	if len(id) > 0 {
+		data = append(append(append(data, `"toolUseId":`...), id...), ',')
+	}
+	data = append(data, `"result":"`+redacted+`"}`...)
+	return Part{Content: ContentData, Data: data, Metadata: Object(`{"` + partKindName + `":` + toolResult + `}`)}
+}
+
+func (p *Part) isToolResult() bool {
+	return p.Content == ContentData && string(member(p.Metadata, partKindName)) == toolResult
+}
+
+// member returns the value of a member of an object; nil when
+// there is none.
+func member(object []byte, name string) []byte {
+	if !bytes.Contains(object, []byte(name)) {
+		return nil
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(object))
+	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
+		return nil
+	}
+	for dec.PeekKind() == '"' {
+		key, err := dec.ReadToken()
+		if err != nil {
+			return nil
+		}
+		found := key.String() == name
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil
+		}
+		if found {
+			return bytes.Clone(value)
+		}
+	}
+	return nil
+}
+
+// text returns the value of a JSON string, and "" of anything else.
+func text(value []byte) string {
+	if len(value) == 0 || value[0] != '"' {
+		return ""
+	}
+	s, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		return ""
+	}
+	return string(s)
+}
