@@ -25,6 +25,8 @@ const (
 	// DialectV03GRPC and DialectV10GRPC are the messages of a2a.v1 and lf.a2a.v1.
 	DialectV03GRPC
 	DialectV10GRPC
+	// DialectUnion is DialectV03 with what clients of DialectV01 look for.
+	DialectUnion
 	dialects
 )
 

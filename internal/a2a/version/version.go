@@ -22,6 +22,7 @@ type Version struct {
 
 // The versions that have a number of their own here.
 var (
+	V01 = Version{0, 1}
 	V02 = Version{0, 2}
 	V03 = Version{0, 3}
 	V10 = Version{1, 0}

@@ -18,6 +18,8 @@ type request struct {
 	id     []byte
 	method string
 	params []byte
+	// unmarked is true when the request does not say that it is JSON-RPC.
+	unmarked bool
 }
 
 var null = []byte("null")
@@ -42,11 +44,13 @@ func parse(body []byte) (request, error) {
 		return req, invalid("Request must be one JSON-RPC object")
 	}
 	var version, problem string
+	req.unmarked = true
 	id := null
 	for name := range r.AllMembers() {
 		switch string(name) {
 		case "jsonrpc":
 			version = member(r, &problem, "jsonrpc must be a string")
+			req.unmarked = false
 		case "method":
 			req.method = member(r, &problem, "method must be a string")
 		case "id":
@@ -77,10 +81,12 @@ func parse(body []byte) (request, error) {
 	req.id = id
 	switch {
 	case problem != "":
-	case version != "2.0":
-		problem = `jsonrpc must be "2.0"`
+	case version != "2.0" && !req.unmarked:
+		return req, errUnmarked()
 	case req.method == "":
 		problem = "method is required"
+	case req.unmarked && (req.params == nil || req.params[0] != '{'):
+		return req, errUnmarked()
 	case req.params != nil && req.params[0] != '{':
 		return req, a2a.InvalidParams("params", "must be an object")
 	}
@@ -100,6 +106,11 @@ func member(r *jsonread.Reader, problem *string, message string) string {
 	}
 	return r.String()
 }
+
+// errUnmarked refuses a request that is not one of JSON-RPC 2.0. Documents of
+// 0.2 leave the member out, so that its absence is forgiven to requests of that
+// time which are right in all else; a test of conformance is not.
+func errUnmarked() *a2a.Error { return invalid(`jsonrpc must be "2.0"`) }
 
 func invalid(message string) *a2a.Error {
 	return &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: message}

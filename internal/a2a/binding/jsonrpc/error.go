@@ -12,23 +12,46 @@ import (
 
 // appendError appends a whole response. Versions up to 0.3 type data as an
 // object, 1.0 as an array of google.protobuf.Any.
-func appendError(dst, id []byte, problem *a2a.Error, detailed bool) []byte {
+func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
+	if c.dialect == dialectV01 && problem.Reason == a2a.ReasonInvalidAgentResponse {
+		// 0.1 knows no such code.
+		problem = &a2a.Error{Reason: a2a.ReasonInternal, Message: problem.Message}
+	}
 	f := fault.Of(problem, fault.Profile101)
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	dst = append(dst, id...)
+	dst = append(dst, c.request.id...)
 	dst = append(dst, `,"error":{"code":`...)
 	dst = strconv.AppendInt(dst, int64(f.Code), 10)
 	dst = append(dst, `,"message":`...)
 	dst = fault.AppendString(dst, f.Says(problem))
-	if detailed || problem.Reason == a2a.ReasonVersionNotSupported {
+	switch {
+	case c.detailed():
 		dst = append(dst, `,"data":`...)
 		dst = fault.AppendDetails(dst, problem)
-	} else if problem.Field != "" {
-		dst = append(dst, `,"data":{"reason":"`...)
-		dst = append(dst, f.Reason...)
-		dst = append(dst, `","field":`...)
-		dst = fault.AppendString(dst, problem.Field)
-		dst = append(dst, '}')
+	case problem.Field != "":
+		dst = appendData(dst, f.Reason, "field", problem.Field)
+	case problem.Reason == a2a.ReasonVersionNotSupported:
+		dst = appendData(dst, f.Reason, "supportedVersions", fault.SupportedVersions)
 	}
 	return append(dst, `}}`...)
+}
+
+// appendData appends the data of versions up to 0.3.
+func appendData(dst []byte, reason, name, value string) []byte {
+	dst = append(dst, `,"data":{"reason":"`...)
+	dst = append(dst, reason...)
+	dst = append(dst, `","`...)
+	dst = append(dst, name...)
+	dst = append(dst, `":`...)
+	dst = fault.AppendString(dst, value)
+	return append(dst, '}')
+}
+
+// detailed says which form of error the client reads, as far as it is known. A
+// version that is none of ours is most likely a later one.
+func (c *call) detailed() bool {
+	if c.dialect != nil {
+		return c.dialect.detailed || c.asked.Major > 1 || c.asked.Major == 1 && c.asked.Minor > 0 || c.garbled
+	}
+	return c.asked.Major > 0 || c.garbled
 }

@@ -33,6 +33,11 @@ type fake struct {
 	// streamErr ends streams; nil for io.EOF.
 	streamErr error
 	asked     any
+
+	page   *a2a.TaskPage
+	push   *a2a.PushConfig
+	pushes *a2a.PushPage
+	card   []byte
 }
 
 func (f *fake) Send(_ context.Context, r *a2a.SendRequest) (a2a.Event, error) {
@@ -52,7 +57,7 @@ func (f *fake) Get(_ context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
 
 func (f *fake) List(_ context.Context, r *a2a.ListRequest) (*a2a.TaskPage, error) {
 	f.asked = r
-	return &a2a.TaskPage{}, f.err
+	return f.page, f.err
 }
 
 func (f *fake) Cancel(_ context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
@@ -63,6 +68,33 @@ func (f *fake) Cancel(_ context.Context, r *a2a.CancelRequest) (*a2a.Task, error
 func (f *fake) Subscribe(_ context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
 	f.asked = r
 	return &fakeStream{f.records, f.streamErr}, f.err
+}
+
+func (f *fake) Check(*a2a.PushConfig) error { return nil }
+
+func (f *fake) SetPush(_ context.Context, r *a2a.SetPushRequest) (*a2a.PushConfig, error) {
+	f.asked = r
+	return f.push, f.err
+}
+
+func (f *fake) GetPush(_ context.Context, r *a2a.PushRequest) (*a2a.PushConfig, error) {
+	f.asked = r
+	return f.push, f.err
+}
+
+func (f *fake) ListPush(_ context.Context, r *a2a.ListPushRequest) (*a2a.PushPage, error) {
+	f.asked = r
+	return f.pushes, f.err
+}
+
+func (f *fake) DeletePush(_ context.Context, r *a2a.PushRequest) error {
+	f.asked = r
+	return f.err
+}
+
+func (f *fake) extendedCard(_ context.Context, form card.Form) ([]byte, error) {
+	f.asked = form
+	return f.card, f.err
 }
 
 // fakeStream yields one record at a time, and then its error.
@@ -117,9 +149,11 @@ type fixture struct {
 
 func newFixture(f *fake) *fixture {
 	x := &fixture{fake: f}
+	served := func() *card.Card { return &x.card }
+	admitted := &admission.Handler{Handler: f, Push: f, Card: served}
 	x.Handler = New(Config{
-		Handler: &admission.Handler{Handler: f, Card: func() *card.Card { return &x.card }},
-		Card:    func() *card.Card { return &x.card },
+		Handler: admitted, Push: admitted,
+		Card: served, ExtendedCard: f.extendedCard,
 		Streams: sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
 		MaxBody: 1 << 20,
 		Observe: func(o exchange.Outcome) { x.observed = append(x.observed, o) },

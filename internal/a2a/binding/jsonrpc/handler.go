@@ -23,7 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// Config is what a Handler needs. All fields are required.
+// Config is what a Handler needs. All fields but the options are required.
 type Config struct {
 	// Handler has passed what the card rules out.
 	Handler a2a.Handler
@@ -33,6 +33,12 @@ type Config struct {
 	// ExtendedCard returns the card for callers who are known, in a version's
 	// form. Its error is an *a2a.Error where there is none.
 	ExtendedCard func(context.Context, card.Form) ([]byte, error)
+	// StrictVersion holds clients to A2A-Version by the letter: methods of 1.0
+	// need it, and a client that asks for 1.0 has no others.
+	StrictVersion bool
+	// RestartV01 lets a client of 0.1 send a message to a task that has ended,
+	// which starts a new run of it.
+	RestartV01 bool
 	// Streams says how streams behave.
 	Streams sse.Config
 	// MaxBody bounds a request's body, in bytes.
@@ -52,8 +58,16 @@ func New(c Config) *Handler { return &Handler{Config: c} }
 type call struct {
 	exchange.Exchange
 	request request
+	// asked is the version that the client names; garbled is true when that is
+	// none.
+	asked   version.Version
+	garbled bool
 	method  *method
-	owner   a2a.Owner
+	// dialect is that of the method until more is known of the client.
+	dialect *dialect
+	// unsure is true while the client may as well be one of 0.1.
+	unsure bool
+	owner  a2a.Owner
 }
 
 // ServeHTTP answers one request.
@@ -63,7 +77,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	outcome := exchange.Outcome{Binding: "jsonrpc"}
 	if c.method != nil {
-		outcome.Method, outcome.Version = c.method.name, c.method.dialect.label
+		outcome.Method, outcome.Version = c.method.name, c.dialect.label
 	}
 	if err == nil {
 		h.Observe(outcome)
@@ -101,32 +115,25 @@ func (h *Handler) serve(c *call) error {
 	if c.request, err = parse(body); err != nil {
 		return err
 	}
-	asked, ok := version.Of(c.R)
-	if !ok {
-		return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+	if err := h.find(c); err != nil {
+		return err
 	}
-	found := methods[c.request.method]
-	if found == nil {
-		if !dialectV03.serves(asked) {
-			return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
-		}
-		return &a2a.Error{Reason: a2a.ReasonMethodNotFound}
-	}
-	c.method = found
-	if !found.dialect.serves(asked) {
-		return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+	if c.request.unmarked && c.dialect == dialectV10 {
+		return errUnmarked()
 	}
 	caller, ok := auth.CallerFrom(c.R.Context())
 	if !ok {
 		return &a2a.Error{Reason: a2a.ReasonUnauthenticated}
 	}
 	c.owner = caller.Owner
-	return found.serve(h, c)
+	return c.method.serve(h, c)
 }
 
 // Deny answers a request that was refused before it was read.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
-	(&call{Exchange: exchange.Exchange{W: w, R: r}, request: request{id: null}}).reject(problem)
+	c := &call{Exchange: exchange.Exchange{W: w, R: r}, request: request{id: null}}
+	c.asked, _ = version.Of(r)
+	c.reject(problem)
 }
 
 // reject writes an error response. Only failures of HTTP itself have a status
@@ -136,16 +143,7 @@ func (c *call) reject(problem *a2a.Error) {
 	if fault.OfTransport(problem) {
 		status = fault.Of(problem, fault.Profile101).HTTP
 	}
-	c.Refuse(status, contentType, appendError(nil, c.request.id, problem, c.detailed()))
-}
-
-// detailed says which form of error the client reads, as far as it is known.
-func (c *call) detailed() bool {
-	if c.method != nil {
-		return c.method.dialect.detailed
-	}
-	asked, _ := version.Of(c.R)
-	return asked == version.V10
+	c.Refuse(status, contentType, c.appendError(nil, problem))
 }
 
 const contentType = "application/json"

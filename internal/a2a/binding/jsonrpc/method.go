@@ -3,44 +3,52 @@
 
 package jsonrpc
 
-import "github.com/a2a-operator/a2a-operator/internal/a2a"
-
-// method is one entry of the table: a name belongs to one dialect.
+// method is one entry of the table.
 type method struct {
-	name    string
+	name string
+	// dialect is the one that has the method, and the later one of those that
+	// share it.
 	dialect *dialect
 	serve   func(*Handler, *call) error
+	// shared methods are those of 0.1 too, by the same name.
+	shared bool
 }
 
-// methods of both families. Their names are disjoint, so that a name tells the
-// dialect and A2A-Version only checks it.
+// methods of all versions. But for those that 0.1 shares with its successors a
+// name tells the dialect, and A2A-Version only checks it.
 var methods = index([]method{
-	{"message/send", dialectV03, (*Handler).send},
-	{"message/stream", dialectV03, (*Handler).stream},
-	{"tasks/get", dialectV03, (*Handler).get},
-	{"tasks/cancel", dialectV03, (*Handler).cancel},
-	{"tasks/resubscribe", dialectV03, (*Handler).subscribe},
-	{"tasks/list", dialectV03, refuse(a2a.ReasonUnsupportedOperation)},
-	{"tasks/pushNotificationConfig/set", dialectV03, refuse(a2a.ReasonPushNotSupported)},
-	{"tasks/pushNotificationConfig/get", dialectV03, refuse(a2a.ReasonPushNotSupported)},
-	{"tasks/pushNotificationConfig/list", dialectV03, refuse(a2a.ReasonPushNotSupported)},
-	{"tasks/pushNotificationConfig/delete", dialectV03, refuse(a2a.ReasonPushNotSupported)},
-	{"agent/getAuthenticatedExtendedCard", dialectV03, refuse(a2a.ReasonExtendedCardNotConfigured)},
-	{"agent/authenticatedExtendedCard", dialectV03, refuse(a2a.ReasonExtendedCardNotConfigured)},
+	{name: "tasks/send", dialect: dialectV01, serve: (*Handler).send},
+	{name: "tasks/sendSubscribe", dialect: dialectV01, serve: (*Handler).stream},
+	{name: "tasks/pushNotification/set", dialect: dialectV01, serve: (*Handler).setPush},
+	{name: "tasks/pushNotification/get", dialect: dialectV01, serve: (*Handler).getPush},
 
-	{"SendMessage", dialectV10, (*Handler).send},
-	{"SendStreamingMessage", dialectV10, (*Handler).stream},
-	{"GetTask", dialectV10, (*Handler).get},
-	{"CancelTask", dialectV10, (*Handler).cancel},
-	{"SubscribeToTask", dialectV10, (*Handler).subscribe},
-	{"ListTasks", dialectV10, refuse(a2a.ReasonUnsupportedOperation)},
-	{"CreateTaskPushNotificationConfig", dialectV10, refuse(a2a.ReasonPushNotSupported)},
-	{"GetTaskPushNotificationConfig", dialectV10, refuse(a2a.ReasonPushNotSupported)},
-	{"ListTaskPushNotificationConfigs", dialectV10, refuse(a2a.ReasonPushNotSupported)},
-	{"ListTaskPushNotificationConfig", dialectV10, refuse(a2a.ReasonPushNotSupported)},
-	{"DeleteTaskPushNotificationConfig", dialectV10, refuse(a2a.ReasonPushNotSupported)},
-	// The card does not say extendedAgentCard, so the operation does not exist.
-	{"GetExtendedAgentCard", dialectV10, refuse(a2a.ReasonUnsupportedOperation)},
+	{name: "tasks/get", dialect: dialectV03, serve: (*Handler).get, shared: true},
+	{name: "tasks/cancel", dialect: dialectV03, serve: (*Handler).cancel, shared: true},
+	{name: "tasks/resubscribe", dialect: dialectV03, serve: (*Handler).subscribe, shared: true},
+
+	{name: "message/send", dialect: dialectV03, serve: (*Handler).send},
+	{name: "message/stream", dialect: dialectV03, serve: (*Handler).stream},
+	{name: "tasks/list", dialect: dialectV03, serve: (*Handler).list},
+	{name: "tasks/pushNotificationConfig/set", dialect: dialectV03, serve: (*Handler).setPush},
+	{name: "tasks/pushNotificationConfig/get", dialect: dialectV03, serve: (*Handler).getPush},
+	{name: "tasks/pushNotificationConfig/list", dialect: dialectV03, serve: (*Handler).listPush},
+	{name: "tasks/pushNotificationConfig/delete", dialect: dialectV03, serve: (*Handler).deletePush},
+	{name: "agent/getAuthenticatedExtendedCard", dialect: dialectV03, serve: (*Handler).extendedCard},
+	{name: "agent/authenticatedExtendedCard", dialect: dialectV03, serve: (*Handler).extendedCard},
+
+	{name: "SendMessage", dialect: dialectV10, serve: (*Handler).send},
+	{name: "SendStreamingMessage", dialect: dialectV10, serve: (*Handler).stream},
+	{name: "GetTask", dialect: dialectV10, serve: (*Handler).get},
+	{name: "ListTasks", dialect: dialectV10, serve: (*Handler).list},
+	{name: "CancelTask", dialect: dialectV10, serve: (*Handler).cancel},
+	{name: "SubscribeToTask", dialect: dialectV10, serve: (*Handler).subscribe},
+	{name: "CreateTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).setPush},
+	{name: "GetTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).getPush},
+	{name: "ListTaskPushNotificationConfigs", dialect: dialectV10, serve: (*Handler).listPush},
+	// The release candidate of 1.0 named it so.
+	{name: "ListTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).listPush},
+	{name: "DeleteTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).deletePush},
+	{name: "GetExtendedAgentCard", dialect: dialectV10, serve: (*Handler).extendedCard},
 })
 
 func index(all []method) map[string]*method {
@@ -49,9 +57,4 @@ func index(all []method) map[string]*method {
 		byName[all[i].name] = &all[i]
 	}
 	return byName
-}
-
-// refuse answers an operation that is known and off; the card says so too.
-func refuse(reason a2a.Reason) func(*Handler, *call) error {
-	return func(*Handler, *call) error { return &a2a.Error{Reason: reason} }
 }

@@ -21,41 +21,19 @@ func call10(method, params string) string {
 }
 
 const (
+	hello01 = `{"id":"t1","message":{"role":"user","parts":[{"type":"text","text":"Hello"}]}}`
 	hello03 = `{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"Hello"}]}}`
 	hello10 = `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hello"}]}}`
 )
 
-// TestVersions is the matrix of methods and A2A-Version headers.
-func TestVersions(t *testing.T) {
-	const served, refused, unknown = 0, -32009, -32601
-	tests := map[string]map[string]int{
-		"message/send": {"": served, "0.2": served, "0.2.6": served, "0.3": served, "0.3.0": served, "1.0": served, "1": served, "0.1": refused, "0.5": refused, "1.1": refused, "99.0": refused, "x": refused},
-		"SendMessage":  {"": served, "1": served, "1.0": served, "1.0.1": served, "0.3": refused, "0.2": refused, "0.1": refused, "1.1": refused, "2.0": refused, "garbage": refused},
-		"tasks/get":    {"": served, "0.3": served, "1.0": served, "0.1": refused},
-		"frobnicate":   {"": unknown, "0.3": unknown, "1.0": unknown, "99.0": refused},
-	}
-	for method, versions := range tests {
-		for version, code := range versions {
-			t.Run(method+" "+version, func(t *testing.T) {
-				params := map[string]string{"message/send": hello03, "SendMessage": hello10, "tasks/get": `{"id":"t1"}`}[method]
-				if params == "" {
-					params = "{}"
-				}
-				x := newFixture(&fake{task: newTask(a2a.StateWorking), event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
-				w := x.post(t, call10(method, params), "A2A-Version", version)
-				if got := x.observed[0].Code; got != code {
-					t.Errorf("code = %d, want %d: %s", got, code, w.Body)
-				}
-			})
-		}
-	}
-}
-
 func TestResults(t *testing.T) {
 	task := newTask(a2a.StateCompleted)
 	message := &a2a.Message{ID: "m2", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("Hi")}}
+	answer := *message
+	answer.TaskID, answer.ContextID = "t1", "c1"
 	const (
 		task03 = `{"kind":"task","id":"t1","contextId":"c1","status":{"state":"completed","timestamp":"2026-01-01T00:00:00.000Z"}}`
+		task01 = `{"id":"t1","sessionId":"c1","status":{"state":"completed","timestamp":"2026-01-01T00:00:00.000Z"}}`
 		task10 = `{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-01-01T00:00:00.000Z"}}`
 	)
 	tests := map[string]struct {
@@ -63,6 +41,11 @@ func TestResults(t *testing.T) {
 		event a2a.Event
 		want  string
 	}{
+		"0.1 send task": {call10("tasks/send", hello01), a2a.Event{Task: task}, task01},
+		"0.1 send message": {
+			call10("tasks/send", hello01), a2a.Event{Message: &answer},
+			`{"id":"t1","sessionId":"c1","status":{"state":"completed","message":{"role":"agent","parts":[{"type":"text","text":"Hi"}]}}}`,
+		},
 		"0.3 send task":    {call10("message/send", hello03), a2a.Event{Task: task}, task03},
 		"0.3 send message": {call10("message/send", hello03), a2a.Event{Message: message}, `{"kind":"message","messageId":"m2","role":"agent","parts":[{"kind":"text","text":"Hi"}]}`},
 		"0.3 get":          {call10("tasks/get", `{"id":"t1"}`), a2a.Event{}, task03},
@@ -168,21 +151,20 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotServed answers as the card says.
+// TestWhatIsNotServed answers as the card says, before it looks at params.
 func TestWhatIsNotServed(t *testing.T) {
 	tests := map[string]int{
-		"tasks/list":                             -32004,
+		"tasks/pushNotification/set":             -32003,
+		"tasks/pushNotification/get":             -32003,
 		"tasks/pushNotificationConfig/set":       -32003,
 		"tasks/pushNotificationConfig/get":       -32003,
 		"tasks/pushNotificationConfig/list":      -32003,
 		"tasks/pushNotificationConfig/delete":    -32003,
-		"agent/getAuthenticatedExtendedCard":     -32007,
-		"ListTasks":                              -32004,
 		"CreateTaskPushNotificationConfig":       -32003,
 		"GetTaskPushNotificationConfig":          -32003,
 		"ListTaskPushNotificationConfigs":        -32003,
 		"DeleteTaskPushNotificationConfig":       -32003,
-		"GetExtendedAgentCard":                   -32004,
+		"tasks/send with a push configuration":   -32003,
 		"message/send with a push configuration": -32003,
 		"SendMessage with a push configuration":  -32003,
 	}
@@ -191,10 +173,11 @@ func TestWhatIsNotServed(t *testing.T) {
 			method, _, push := strings.Cut(name, " ")
 			params := "{}"
 			if push {
-				params = strings.TrimSuffix(hello10, "}") + `,"configuration":{"taskPushNotificationConfig":{"url":"https://x/"}}}`
-				if method == "message/send" {
-					params = strings.TrimSuffix(hello03, "}") + `,"configuration":{"pushNotificationConfig":{"url":"https://x/"}}}`
-				}
+				params = map[string]string{
+					"tasks/send":   strings.TrimSuffix(hello01, "}") + `,"pushNotification":{"url":"https://x/"}}`,
+					"message/send": strings.TrimSuffix(hello03, "}") + `,"configuration":{"pushNotificationConfig":{"url":"https://x/"}}}`,
+					"SendMessage":  strings.TrimSuffix(hello10, "}") + `,"configuration":{"taskPushNotificationConfig":{"url":"https://x/"}}}`,
+				}[method]
 			}
 			x := newFixture(&fake{})
 			w := x.post(t, call10(method, params))

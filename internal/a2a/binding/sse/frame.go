@@ -22,6 +22,9 @@ type Frame struct {
 	Event string
 	// Prefix and Suffix surround each event: a JSON-RPC envelope, or nothing.
 	Prefix, Suffix []byte
+	// Unnumbered leaves out the numbers of events, for clients that expect each
+	// event to begin with its data.
+	Unnumbered bool
 }
 
 // scratches hold what is encoded until its size is known, so that what a log
@@ -59,7 +62,7 @@ func After(lastEventID string) *uint64 {
 
 // appendHead appends what precedes an event's bytes.
 func (f *Frame) appendHead(dst []byte, seq uint64) []byte {
-	if seq > 0 {
+	if seq > 0 && !f.Unnumbered {
 		dst = append(dst, "id: "...)
 		dst = strconv.AppendUint(dst, seq, 10)
 		dst = append(dst, '\n')

@@ -23,9 +23,10 @@ const ContentType = "text/event-stream"
 // ErrStalled ends a stream whose client does not read.
 var ErrStalled = errors.New("client does not read its stream")
 
-// Config says how streams behave. All fields are required.
+// Config says how streams behave. All fields are required but KeepAlive.
 type Config struct {
-	// KeepAlive is the silence after which a comment is sent.
+	// KeepAlive is the silence after which a comment is sent; 0 is for clients
+	// that cannot read comments.
 	KeepAlive time.Duration
 	// WriteTimeout bounds each write, so that a client which does not read is
 	// cut off.
@@ -62,7 +63,9 @@ func (c Config) Open(ctx context.Context, w http.ResponseWriter) (context.Contex
 	s := &Stream{config: c, control: http.NewResponseController(w), w: w, failed: cancel}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.timer = time.AfterFunc(c.KeepAlive, s.keepAlive)
+	if c.KeepAlive > 0 {
+		s.timer = time.AfterFunc(c.KeepAlive, s.keepAlive)
+	}
 	return ctx, s
 }
 
@@ -71,7 +74,9 @@ func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.timer.Stop()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
 	s.failed(context.Canceled)
 }
 
@@ -169,7 +174,9 @@ func (s *Stream) end() error {
 	}
 	s.batch, s.scratch = nil, nil
 	s.deadline(time.Time{})
-	s.timer.Reset(s.config.KeepAlive)
+	if s.timer != nil {
+		s.timer.Reset(s.config.KeepAlive)
+	}
 	return s.err
 }
 

@@ -1,0 +1,49 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+)
+
+// extendedCard answers with the card for known callers. Since it differs from
+// one to the other, no cache may keep it for others.
+func (h *Handler) extendedCard(c *call) error {
+	text, err := h.ExtendedCard(c.R.Context(), c.dialect.cardForm)
+	if err != nil {
+		return c.noExtendedCard(err)
+	}
+	if c.dialect == dialectV10 {
+		if _, err := decode(c, v10.DecodeExtendedCard); err != nil {
+			return err
+		}
+	}
+	c.W.Header().Set("Cache-Control", "private")
+	c.W.Header().Add("Vary", "Authorization")
+	c.result(func(dst []byte) []byte { return append(dst, text...) })
+	return nil
+}
+
+// noExtendedCard says in the client's version that there is no such card. 1.0
+// tells one that is not offered from one that is missing; 0.3 has one code for
+// both, and 0.2 has not even that.
+func (c *call) noExtendedCard(err error) error {
+	problem, ok := errors.AsType[*a2a.Error](err)
+	if !ok || c.dialect == dialectV10 {
+		return err
+	}
+	switch problem.Reason {
+	case a2a.ReasonUnsupportedOperation, a2a.ReasonExtendedCardNotConfigured:
+		if c.asked == version.V02 {
+			return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
+		}
+		return &a2a.Error{Reason: a2a.ReasonExtendedCardNotConfigured}
+	default:
+		return err
+	}
+}

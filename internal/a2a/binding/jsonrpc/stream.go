@@ -1,0 +1,179 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+)
+
+func (h *Handler) stream(c *call) error {
+	req, err := h.sendRequest(c)
+	if err != nil {
+		return h.early(c, err)
+	}
+	stream, err := h.Handler.Stream(c.R.Context(), req)
+	if err != nil {
+		return h.early(c, err)
+	}
+	defer stream.Close()
+	return h.follow(c, stream, following{open: c.dialect.open, closing: c.dialect.closesSend, terminal: true})
+}
+
+func (h *Handler) subscribe(c *call) error {
+	req, err := decode(c, c.dialect.decodeSubscribe)
+	if err != nil {
+		return h.early(c, err)
+	}
+	return h.subscribeTo(c, req, nil)
+}
+
+// subscribeTo follows a task. open is that of the dialect unless it is given.
+func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) error {
+	req.Owner = c.owner
+	req.After = sse.After(c.R.Header.Get("Last-Event-ID"))
+	if c.unsure && req.After != nil && open == nil {
+		// There will be no snapshot to tell the dialect.
+		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{Owner: req.Owner, TaskID: req.TaskID, HistoryLength: new(0)})
+		if err != nil {
+			return h.early(c, err)
+		}
+		c.settle(task)
+	}
+	stream, err := h.Handler.Subscribe(c.R.Context(), req)
+	if err != nil {
+		return h.early(c, err)
+	}
+	defer stream.Close()
+	f := following{open: open, closing: c.dialect.closesSubscribe, terminal: c.dialect.followsTerminal, subscribed: true}
+	if req.After == nil {
+		return h.follow(c, stream, f)
+	}
+	// It may be long before there is more, and nothing can go wrong till then.
+	return h.reply(c, f.of(c, stream), nil, f.closing)
+}
+
+// asksToFollow reports whether the params of tasks/get ask for a stream, as
+// one project of the 0.3 era does: see v03.DecodeFollow.
+func (c *call) asksToFollow() (*a2a.SubscribeRequest, bool) {
+	if !c.method.shared || c.dialect != dialectV03 {
+		return nil, false
+	}
+	return v03.DecodeFollow(c.params())
+}
+
+// readsStreams reports whether a client takes more than JSON.
+func (c *call) readsStreams() bool {
+	accept := strings.Join(c.R.Header.Values("Accept"), ",")
+	return !strings.Contains(accept, "application/json") ||
+		strings.Contains(accept, sse.ContentType) || strings.Contains(accept, "*/*")
+}
+
+type opening func(snapshot *a2a.Record, subscribed bool) []*a2a.Record
+
+// following is how a stream is followed.
+type following struct {
+	open    opening
+	closing func(*a2a.Event) bool
+	// terminal is true when a task that has ended may be followed.
+	terminal bool
+	// subscribed is true for the stream of a task, and false for that of a
+	// message.
+	subscribed bool
+}
+
+// of returns the stream as the client is to see it.
+func (f *following) of(c *call, stream a2a.Stream) a2a.Stream {
+	open := f.open
+	if open == nil {
+		open = c.dialect.open
+	}
+	if open == nil {
+		return stream
+	}
+	return &opened{Stream: stream, open: func(r *a2a.Record) []*a2a.Record { return open(r, f.subscribed) }}
+}
+
+// follow serves a stream. Its first records are waited for before the head is
+// sent, because until then an error can be told by better means.
+func (h *Handler) follow(c *call, stream a2a.Stream, f following) error {
+	first, err := stream.Next(c.R.Context())
+	if err != nil && !errors.Is(err, io.EOF) {
+		return h.early(c, err)
+	}
+	if len(first) > 0 && first[0].Task != nil {
+		t := first[0].Task
+		if t.Status.State.Terminal() && !f.terminal {
+			return h.early(c, &a2a.Error{
+				Reason: a2a.ReasonUnsupportedOperation, Message: "Task is in a terminal state", TaskID: t.ID,
+			})
+		}
+		if f.open == nil {
+			c.settle(t)
+		}
+	}
+	stream = f.of(c, stream)
+	if s, ok := stream.(*opened); ok {
+		first = s.replace(first)
+	}
+	return h.reply(c, stream, first, f.closing)
+}
+
+func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
+	d := c.dialect
+	reply := &sse.Reply{
+		Frame:   sse.Frame{Dialect: d.id, Append: d.appendEvent, Prefix: c.prefix(), Suffix: []byte("}")},
+		Stream:  stream,
+		First:   first,
+		Closing: closing,
+		Last:    nothingAfter,
+		Failed:  func(err error) []byte { return c.errorBody(err) },
+	}
+	if d.followsTerminal {
+		reply.Last = finalAfter
+	}
+	streams := h.Streams
+	if d.plainStreams && c.R.Header.Get("Last-Event-ID") == "" {
+		streams.KeepAlive, reply.Frame.Unnumbered = 0, true
+	}
+	c.Answered = true
+	return h.ended(c, streams.Serve(c.R.Context(), c.W, reply))
+}
+
+// ended sorts out the ends of a stream that nobody need hear of: the client
+// left, or it may resume.
+func (h *Handler) ended(c *call, err error) error {
+	if c.R.Context().Err() != nil || errors.Is(err, a2a.ErrDraining) {
+		return nil //nolint:nilerr // nothing failed
+	}
+	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, sse.ErrStalled) {
+		h.Log.InfoContext(c.R.Context(), "cut off stalled stream", "method", c.method.name)
+		return nil
+	}
+	return err
+}
+
+// early tells of an error before the first event. A client that asks for a
+// stream is told in one: those of Go and Python read nothing else.
+func (h *Handler) early(c *call, err error) error {
+	inStream := c.dialect.earlyErrorInStream || strings.Contains(c.R.Header.Get("Accept"), sse.ContentType)
+	if !inStream || fault.OfTransport(a2a.ErrorOf(err)) || exchange.Gone(c.R.Context(), err) {
+		return err
+	}
+	c.Answered = true
+	_, out := h.Streams.Open(c.R.Context(), c.W)
+	defer out.Close()
+	return errors.Join(err, out.WriteData(&sse.Frame{}, c.errorBody(err)))
+}
+
+func (c *call) errorBody(err error) []byte {
+	return c.appendError(nil, a2a.ErrorOf(err))
+}
