@@ -148,6 +148,7 @@ func (a *envelope) validate(id json.RawMessage) error {
 }
 
 // validateList checks the tasks of a list in 0.3, which defines no such method.
+// The one client that has it reads names with underscores.
 func validateList(result []byte) (string, error) {
 	const name = "v0.3.0 tasks/list"
 	var page struct {
@@ -155,12 +156,19 @@ func validateList(result []byte) (string, error) {
 		NextPageToken *string           `json:"nextPageToken"`
 		PageSize      *int              `json:"pageSize"`
 		TotalSize     *int              `json:"totalSize"`
+		GoToken       *string           `json:"next_page_token"`
+		GoPageSize    *int              `json:"page_size"`
+		GoTotalSize   *int              `json:"total_size"`
 	}
 	if err := strict(result, &page); err != nil {
 		return name, err
 	}
-	if page.Tasks == nil || page.NextPageToken == nil || page.PageSize == nil || page.TotalSize == nil {
+	if page.Tasks == nil || page.NextPageToken == nil || page.PageSize == nil || page.TotalSize == nil ||
+		page.GoToken == nil || page.GoPageSize == nil || page.GoTotalSize == nil {
 		return name, errors.New("all members of a page are required")
+	}
+	if *page.NextPageToken != *page.GoToken || *page.PageSize != *page.GoPageSize || *page.TotalSize != *page.GoTotalSize {
+		return name, errors.New("a page says one thing twice, and not the same")
 	}
 	for _, task := range page.Tasks {
 		if err := Validate("v0.3.0", "Task", task); err != nil {

@@ -54,17 +54,7 @@ func parse(body []byte) (request, error) {
 		case "method":
 			req.method = member(r, &problem, "method must be a string")
 		case "id":
-			kind := r.Kind()
-			raw := r.Raw()
-			switch {
-			case kind != '"' && kind != '0' && kind != 'n':
-				problem = "id must be a string, a number or null"
-				continue
-			case len(raw) > maxID:
-				problem = "id is longer than " + strconv.Itoa(maxID) + " bytes"
-				continue
-			}
-			id = raw
+			id = identifier(r, &problem)
 		case "params":
 			if r.Kind() != 'n' {
 				req.params = r.Raw()
@@ -79,21 +69,41 @@ func parse(body []byte) (request, error) {
 		return req, err
 	}
 	req.id = id
-	switch {
-	case problem != "":
-	case version != "2.0" && !req.unmarked:
-		return req, errUnmarked()
-	case req.method == "":
-		problem = "method is required"
-	case req.unmarked && (req.params == nil || req.params[0] != '{'):
-		return req, errUnmarked()
-	case req.params != nil && req.params[0] != '{':
-		return req, a2a.InvalidParams("params", "must be an object")
-	}
 	if problem != "" {
 		return req, invalid(problem)
 	}
-	return req, nil
+	return req, req.check(version)
+}
+
+// check judges what the members say together.
+func (r *request) check(version string) error {
+	object := r.params != nil && r.params[0] == '{'
+	switch {
+	case version != "2.0" && (!r.unmarked || !object):
+		return errUnmarked()
+	case r.method == "":
+		return invalid("method is required")
+	case r.params != nil && !object:
+		return a2a.InvalidParams("params", "must be an object")
+	default:
+		return nil
+	}
+}
+
+// identifier reads an id, and returns null for one that cannot go back.
+func identifier(r *jsonread.Reader, problem *string) []byte {
+	kind := r.Kind()
+	raw := r.Raw()
+	switch {
+	case kind != '"' && kind != '0' && kind != 'n':
+		*problem = "id must be a string, a number or null"
+		return null
+	case len(raw) > maxID:
+		*problem = "id is longer than " + strconv.Itoa(maxID) + " bytes"
+		return null
+	default:
+		return raw
+	}
 }
 
 // member reads a string; another kind is a problem of the envelope and not of

@@ -43,7 +43,8 @@ func TestResults(t *testing.T) {
 	}{
 		"0.1 send task": {call10("tasks/send", hello01), a2a.Event{Task: task}, task01},
 		"0.1 send message": {
-			call10("tasks/send", hello01), a2a.Event{Message: &answer},
+			call10("tasks/send", hello01),
+			a2a.Event{Message: &answer},
 			`{"id":"t1","sessionId":"c1","status":{"state":"completed","message":{"role":"agent","parts":[{"type":"text","text":"Hi"}]}}}`,
 		},
 		"0.3 send task":    {call10("message/send", hello03), a2a.Event{Task: task}, task03},

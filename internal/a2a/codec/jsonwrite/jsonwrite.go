@@ -10,6 +10,7 @@ package jsonwrite
 
 import (
 	"encoding/base64"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -59,6 +60,11 @@ func Bool(dst []byte, name string, b bool) []byte {
 		return append(dst, "true"...)
 	}
 	return append(dst, "false"...)
+}
+
+// Int appends a member that is a number.
+func Int(dst []byte, name string, n int) []byte {
+	return strconv.AppendInt(append(dst, name...), int64(n), 10)
 }
 
 // Bytes appends a string of padded standard base64.

@@ -13,8 +13,6 @@
 package v01
 
 import (
-	"strconv"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
@@ -119,7 +117,7 @@ func appendArtifactUpdate(dst []byte, u *a2a.ArtifactUpdate) []byte {
 
 // appendArtifact leaves the artifact open for more members.
 func appendArtifact(dst []byte, a *a2a.Artifact, index int) []byte {
-	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(index), 10)
+	dst = jsonwrite.Int(dst, `{"index":`, index)
 	dst = jsonwrite.Optional(dst, `,"name":`, a.Name)
 	dst = jsonwrite.Optional(dst, `,"description":`, a.Description)
 	dst = append(dst, `,"parts":`...)

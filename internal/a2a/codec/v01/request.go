@@ -4,8 +4,6 @@
 package v01
 
 import (
-	"strconv"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
@@ -51,5 +49,5 @@ func appendHistoryLength(dst []byte, n *int) []byte {
 	if n == nil {
 		return dst
 	}
-	return strconv.AppendInt(append(dst, `,"historyLength":`...), int64(*n), 10)
+	return jsonwrite.Int(dst, `,"historyLength":`, *n)
 }

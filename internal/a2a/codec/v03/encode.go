@@ -9,8 +9,6 @@
 package v03
 
 import (
-	"strconv"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
@@ -41,7 +39,7 @@ func AppendMessages(dst []byte, messages []*a2a.Message) []byte {
 }
 
 // AppendTaskPage appends what ListTasks of 1.0 answers, in the spelling of this
-// version.
+// version, and once more in that of the one client that asks: see DecodeList.
 func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 	dst = append(dst, `{"tasks":[`...)
 	for i, t := range page.Tasks {
@@ -50,9 +48,13 @@ func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 		}
 		dst = AppendTask(dst, t)
 	}
-	dst = jsonwrite.Member(dst, `],"nextPageToken":`, page.NextPageToken)
-	dst = strconv.AppendInt(append(dst, `,"pageSize":`...), int64(page.PageSize), 10)
-	dst = strconv.AppendInt(append(dst, `,"totalSize":`...), int64(page.TotalSize), 10)
+	dst = append(dst, ']')
+	dst = jsonwrite.Member(dst, `,"nextPageToken":`, page.NextPageToken)
+	dst = jsonwrite.Member(dst, `,"next_page_token":`, page.NextPageToken)
+	dst = jsonwrite.Int(dst, `,"pageSize":`, page.PageSize)
+	dst = jsonwrite.Int(dst, `,"page_size":`, page.PageSize)
+	dst = jsonwrite.Int(dst, `,"totalSize":`, page.TotalSize)
+	dst = jsonwrite.Int(dst, `,"total_size":`, page.TotalSize)
 	return append(dst, '}')
 }
 
@@ -196,7 +198,7 @@ func (f form) status(dst []byte, s *a2a.Status) []byte {
 func (f form) artifact(dst []byte, a *a2a.Artifact, index int) []byte {
 	dst = jsonwrite.Member(dst, `{"artifactId":`, a.ID)
 	if f.union {
-		dst = strconv.AppendInt(append(dst, `,"index":`...), int64(index), 10)
+		dst = jsonwrite.Int(dst, `,"index":`, index)
 	}
 	dst = jsonwrite.Optional(dst, `,"name":`, a.Name)
 	dst = jsonwrite.Optional(dst, `,"description":`, a.Description)

@@ -116,27 +116,28 @@ func DecodeFollow(params []byte) (r *a2a.SubscribeRequest, asked bool) {
 }
 
 // DecodeList reads the params of ListTasks of 1.0 in the spelling of this
-// version, which has no such method itself.
+// version, which has no such method itself. The one client that calls it, the
+// SDK for Go, writes all names with underscores.
 func DecodeList(params []byte) (*a2a.ListRequest, error) {
 	d := fromClient(params)
 	r := &a2a.ListRequest{}
 	for name := range d.Members() {
 		switch string(name) {
-		case "contextId":
+		case "contextId", "context_id":
 			r.ContextID = d.id()
 		case "status":
 			r.State = d.state()
-		case "pageSize":
+		case "pageSize", "page_size":
 			if r.PageSize = d.Int(); r.PageSize < 1 || r.PageSize > maxPage {
 				d.Fail("must be between 1 and 100")
 			}
-		case "pageToken":
+		case "pageToken", "page_token":
 			r.PageToken = d.String()
-		case "historyLength":
+		case "historyLength", "history_length":
 			r.HistoryLength = d.historyLength()
-		case "statusTimestampAfter":
+		case "statusTimestampAfter", "last_updated_after":
 			r.Since = d.time()
-		case "includeArtifacts":
+		case "includeArtifacts", "include_artifacts":
 			r.IncludeArtifacts = d.Bool()
 		}
 	}

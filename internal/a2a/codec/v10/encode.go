@@ -11,8 +11,6 @@
 package v10
 
 import (
-	"strconv"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
@@ -80,8 +78,8 @@ func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 		dst = AppendTask(dst, t)
 	}
 	dst = jsonwrite.Member(dst, `],"nextPageToken":`, page.NextPageToken)
-	dst = strconv.AppendInt(append(dst, `,"pageSize":`...), int64(page.PageSize), 10)
-	dst = strconv.AppendInt(append(dst, `,"totalSize":`...), int64(page.TotalSize), 10)
+	dst = jsonwrite.Int(dst, `,"pageSize":`, page.PageSize)
+	dst = jsonwrite.Int(dst, `,"totalSize":`, page.TotalSize)
 	return append(dst, '}')
 }
 
