@@ -36,7 +36,7 @@ FUZZTIME ?= 30s
 
 .PHONY: fuzz
 fuzz: prerequisites ## Run each fuzz test for FUZZTIME (30s).
-	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal | sed 's/:func / /' | while read -r file name; do \
+	@grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal test | sed 's/:func / /' | while read -r file name; do \
 		printf '\033[1m==> %s %s\033[0m\n' "$$(dirname "$$file")" "$$name"; \
-		$(go_test) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "./$$(dirname "$$file")"; \
+		$(go_test) -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s "./$$(dirname "$$file")"; \
 	done

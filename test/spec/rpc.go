@@ -82,6 +82,9 @@ func (e *exchange) rpc(text []byte) (string, error) {
 	if answer.Error != nil {
 		return e.rpcError(asked.Method, &answer, text)
 	}
+	if answer.Result != nil {
+		answer.Result, text = ownParts(answer.Result), ownParts(text)
+	}
 	if result, ok := resultsV10[asked.Method]; ok {
 		return "JSON-RPC " + result.name(), result.validate(answer.Result)
 	}
@@ -176,4 +179,39 @@ func validateList(result []byte) (string, error) {
 		}
 	}
 	return name, nil
+}
+
+// ownParts are parts of a kind that no version knows: a client that sends them
+// is given them back, in the versions that tell parts by kinds.
+func ownParts(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`"kind":"tool-`)) {
+		return text
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return text
+	}
+	out, err := json.Marshal(standard(value))
+	if err != nil {
+		return text
+	}
+	return out
+}
+
+// standard replaces parts of unknown kinds by data.
+func standard(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		if kind, _ := value["kind"].(string); kind == "tool-result" || kind == "tool-use" {
+			return map[string]any{"kind": "data", "data": map[string]any{}}
+		}
+		for name, member := range value {
+			value[name] = standard(member)
+		}
+	case []any:
+		for i := range value {
+			value[i] = standard(value[i])
+		}
+	}
+	return value
 }
