@@ -38,18 +38,73 @@ type Record struct {
 	Seq uint64
 	Event
 
+	room Room
+	// dropped is true once the log has let go of the record.
+	dropped atomic.Bool
 	encoded [dialects]atomic.Pointer[[]byte]
 }
 
-// Encoded returns the event in a dialect. encode runs at most once per dialect
-// in all but a race of first readers, and appends to its argument.
+// Room is where encodings are kept. Its methods do not block.
+type Room interface {
+	// Take takes room for so many bytes, and reports whether there was enough.
+	Take(bytes int64) bool
+	// Give gives it back.
+	Give(bytes int64)
+}
+
+// encodingOverhead is what an encoding costs beside its bytes.
+const encodingOverhead = 32
+
+// NewRecord returns a record that keeps its encodings in a room. A record that
+// was made otherwise has none, and keeps nothing.
+func NewRecord(seq uint64, e Event, room Room) *Record {
+	return &Record{Seq: seq, Event: e, room: room}
+}
+
+// Encoded returns the event in a dialect. encode appends to its argument, and
+// runs at most once per dialect in all but a race of first readers, as long as
+// there is room.
 func (r *Record) Encoded(d Dialect, encode func(dst []byte, e *Event) []byte) []byte {
 	if bytes := r.encoded[d].Load(); bytes != nil {
 		return *bytes
 	}
 	bytes := encode(nil, &r.Event)
-	if r.encoded[d].CompareAndSwap(nil, &bytes) {
+	if r.room == nil || r.dropped.Load() || !r.room.Take(cost(bytes)) {
 		return bytes
 	}
-	return *r.encoded[d].Load()
+	if !r.encoded[d].CompareAndSwap(nil, &bytes) {
+		r.room.Give(cost(bytes))
+		return bytes
+	}
+	// Whoever takes an encoding out of its place gives back what it takes. Drop
+	// may have passed this place a moment ago.
+	if r.dropped.Load() {
+		r.forget(d)
+	}
+	return bytes
 }
+
+// Forget drops the encodings, for a while in which nobody asks for them.
+func (r *Record) Forget() {
+	for d := range dialects {
+		r.forget(d)
+	}
+}
+
+// Drop is what a log does to a record that it lets go of. Those who still read
+// it find its event, and encode it for themselves.
+func (r *Record) Drop() {
+	r.dropped.Store(true)
+	r.Forget()
+}
+
+func (r *Record) forget(d Dialect) {
+	if r.encoded[d].Load() == nil {
+		return
+	}
+	if bytes := r.encoded[d].Swap(nil); bytes != nil {
+		r.room.Give(cost(*bytes))
+	}
+}
+
+func cost(encoding []byte) int64 { return int64(cap(encoding) + encodingOverhead) }

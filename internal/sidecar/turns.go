@@ -50,6 +50,7 @@ func newTurns(c *contract.Config, m *metrics, log *slog.Logger, now func() time.
 	m.gauge("a2a_turns_in_flight", "Turns that the agent works at.", func() float64 { return float64(e.Running()) })
 	m.gauge("a2a_tasks", "Tasks in memory.", func() float64 { return float64(tasks.Len()) })
 	m.gauge("a2a_task_bytes", "What the tasks in memory hold, by estimate.", func() float64 { return float64(tasks.Bytes()) })
+	m.gauge("a2a_encoded_bytes", "What the encodings of events take beside.", func() float64 { return float64(tasks.EncodedBytes()) })
 	return &turns{Engine: e, backend: a}, nil
 }
 

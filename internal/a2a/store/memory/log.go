@@ -12,8 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// recordOverhead is what a record costs beside its event: itself and the bytes
-// of one encoding around those of the event.
+// recordOverhead is what a record costs beside its event and its encodings.
 const recordOverhead = 160
 
 // readLimit bounds one Read, so that a reader far behind holds little.
@@ -82,7 +81,7 @@ func (l *log) Snapshot(context.Context) (*a2a.Record, error) {
 		return nil, store.ErrNotFound
 	}
 	if l.snapshot == nil {
-		l.snapshot = &a2a.Record{Seq: l.seq, Event: a2a.Event{Task: l.fold.Task()}}
+		l.snapshot = a2a.NewRecord(l.seq, a2a.Event{Task: l.fold.Task()}, &l.store.encodings)
 	}
 	return l.snapshot, nil
 }
@@ -128,6 +127,20 @@ func (l *log) unwatch(w *watcher) {
 	l.watchers[at] = l.watchers[last]
 	l.watchers[last] = nil
 	l.watchers = l.watchers[:last]
+	if last == 0 {
+		l.forgetEncodings()
+	}
+}
+
+// forgetEncodings follows the last reader: the next one may never come, and
+// speaks what it likes.
+func (l *log) forgetEncodings() {
+	for _, r := range l.records {
+		r.Forget()
+	}
+	if l.snapshot != nil {
+		l.snapshot.Forget()
+	}
 }
 
 // add folds and numbers events.
@@ -135,10 +148,17 @@ func (l *log) add(events []a2a.Event) {
 	for i := range events {
 		l.fold.Apply(&events[i])
 		l.seq++
-		l.records = append(l.records, &a2a.Record{Seq: l.seq, Event: events[i]})
+		l.records = append(l.records, a2a.NewRecord(l.seq, events[i], &l.store.encodings))
 		l.recordBytes += recordOverhead + events[i].Size()
 	}
-	l.snapshot = nil
+	l.forgetSnapshot()
+}
+
+func (l *log) forgetSnapshot() {
+	if l.snapshot != nil {
+		l.snapshot.Drop()
+		l.snapshot = nil
+	}
 }
 
 // trim drops the oldest records beyond a bound.
@@ -146,6 +166,7 @@ func (l *log) trim(count, bytes int) {
 	drop := 0
 	for len(l.records)-drop > 1 && (len(l.records)-drop > count || l.recordBytes > bytes) {
 		l.recordBytes -= recordOverhead + l.records[drop].Size()
+		l.records[drop].Drop()
 		// The slice is shared with nobody, but it keeps what it points to alive.
 		l.records[drop] = nil
 		drop++
@@ -222,7 +243,11 @@ func (l *log) remove() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	charge := l.charge
-	l.gone, l.charge, l.records, l.snapshot = true, 0, nil, nil
+	for _, r := range l.records {
+		r.Drop()
+	}
+	l.forgetSnapshot()
+	l.gone, l.charge, l.records = true, 0, nil
 	// Somebody may hold the log for a while; it holds nothing any more.
 	l.fold = store.NewFold(l.key.TaskID, store.Origin{})
 	l.wake()

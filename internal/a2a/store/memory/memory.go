@@ -25,7 +25,9 @@ import (
 type Options struct {
 	// MaxTasks bounds the number of tasks, 10,000 by default.
 	MaxTasks int
-	// MaxBytes bounds what tasks and their logs hold, by estimate, 64 MiB by default.
+	// MaxBytes bounds what tasks and their logs hold, by estimate, 64 MiB by
+	// default. Conversations may hold an eighth of it beside, and encodings a
+	// quarter.
 	MaxBytes int64
 	// Retention is how long a finished task is kept, 1 h by default.
 	Retention time.Duration
@@ -58,7 +60,8 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 type Store struct {
 	options Options
 	// bytes is what all logs are charged.
-	bytes atomic.Int64
+	bytes     atomic.Int64
+	encodings encodings
 
 	mu   sync.Mutex
 	logs map[store.Key]*log
@@ -75,6 +78,7 @@ var _ store.Store = (*Store)(nil)
 func New(options Options) *Store {
 	options.setDefaults()
 	s := &Store{options: options, logs: map[store.Key]*log{}, owners: map[a2a.Owner][]*log{}}
+	s.encodings.limit = options.MaxBytes / 4
 	s.conversations = newConversations(options.MaxTasks, options.MaxBytes/8)
 	return s
 }
@@ -140,3 +144,7 @@ func (s *Store) Len() int {
 
 // Bytes returns the estimate that MaxBytes bounds.
 func (s *Store) Bytes() int64 { return s.bytes.Load() }
+
+// EncodedBytes returns what the encodings of events take, which is at most a
+// quarter of MaxBytes.
+func (s *Store) EncodedBytes() int64 { return s.encodings.bytes.Load() }

@@ -234,6 +234,7 @@ func TestCountComesBackToZero(t *testing.T) {
 					if next, err := log.Append(t.Context(), seq, []a2a.Event{e}); err == nil {
 						seq = next
 					}
+					encodeAll(t, log)
 				}
 				_, _ = log.Append(t.Context(), seq, []a2a.Event{storetest.Status(a2a.StateCompleted, nil)})
 			}
@@ -242,9 +243,90 @@ func TestCountComesBackToZero(t *testing.T) {
 	wg.Wait()
 	f.clock.now = f.clock.now.Add(24 * time.Hour)
 	_, _ = f.Open(t.Context(), key("none"))
-	if f.Len() != 0 || f.Bytes() != 0 {
-		t.Errorf("%d tasks and %d bytes left, want none", f.Len(), f.Bytes())
+	if f.Len() != 0 || f.Bytes() != 0 || f.EncodedBytes() != 0 {
+		t.Errorf("%d tasks, %d bytes and %d of encodings left, want none", f.Len(), f.Bytes(), f.EncodedBytes())
 	}
+}
+
+// encodeAll has two readers read what a log has, in two dialects each.
+func encodeAll(t *testing.T, log store.Log) {
+	encode := func(dst []byte, _ *a2a.Event) []byte { return append(dst, make([]byte, 100)...) }
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			records, _ := log.Read(t.Context(), nil, 0)
+			if snapshot, err := log.Snapshot(t.Context()); err == nil {
+				records = append(records, snapshot)
+			}
+			stop := log.Watch(func() {})
+			defer stop()
+			for _, r := range records {
+				r.Encoded(a2a.DialectV03, encode)
+				r.Encoded(a2a.DialectV10, encode)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestEncodingsAreBounded(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxBytes: 16 << 10, MaxLogEvents: 3})
+	log := f.task("a", a2a.StateWorking)
+	records, err := log.Read(t.Context(), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	encoded := func(r *a2a.Record, d a2a.Dialect, size int) {
+		t.Helper()
+		for range 3 {
+			if got := r.Encoded(d, func([]byte, *a2a.Event) []byte { runs++; return make([]byte, size) }); len(got) != size {
+				t.Errorf("Encoded() = %d bytes, want %d", len(got), size)
+			}
+		}
+	}
+	want := func(what string, wantRuns int, low, high int64) {
+		t.Helper()
+		if got := f.EncodedBytes(); runs != wantRuns || got < low || got > high {
+			t.Errorf("%s: %d runs, want %d; %d bytes are kept, want %d to %d", what, runs, wantRuns, got, low, high)
+		}
+		runs = 0
+	}
+	encoded(records[0], a2a.DialectV03, 1<<10)
+	encoded(records[1], a2a.DialectV10, 1<<10)
+	want("one for all readers", 2, 2<<10, 2<<10+100)
+	encoded(records[1], a2a.DialectV03, 3<<10)
+	want("no room", 3, 2<<10, 2<<10+100)
+	f.append(log, 3, storetest.Chunk("x", ""))
+	want("a trimmed record gives back", 0, 1<<10, 1<<10+50)
+	encoded(records[0], a2a.DialectV01, 10)
+	want("a trimmed record keeps nothing", 3, 1<<10, 1<<10+50)
+	snapshot, err := log.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded(snapshot, a2a.DialectV03, 1<<10)
+	want("snapshot", 1, 2<<10, 2<<10+100)
+	f.append(log, 4, storetest.Chunk("x", ""))
+	want("a snapshot of the past gives back", 0, 0, 1<<10+50)
+	first, second := log.Watch(func() {}), log.Watch(func() {})
+	if records, err = log.Read(t.Context(), nil, 2); err != nil {
+		t.Fatal(err)
+	}
+	encoded(records[0], a2a.DialectV10GRPC, 100)
+	first()
+	encoded(records[0], a2a.DialectV10GRPC, 100)
+	want("while somebody reads", 1, 100, 2<<10)
+	second()
+	want("after the last reader", 0, 0, 0)
+	encoded(records[0], a2a.DialectV10GRPC, 100)
+	want("a reader that comes later", 1, 100, 200)
+	f.append(log, 5, storetest.Status(a2a.StateCompleted, nil))
+	f.clock.now = f.clock.now.Add(24 * time.Hour)
+	if _, err := f.Open(t.Context(), key("a")); err == nil {
+		t.Error("the task is still there")
+	}
+	want("an empty store", 0, 0, 0)
 }
 
 func TestAllThatAClientSendsIsCounted(t *testing.T) {

@@ -1,0 +1,31 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"sync/atomic"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// encodings bounds what records keep beside their events. No task gives way to
+// them: without room an event is encoded for each of its readers.
+type encodings struct {
+	limit int64
+	bytes atomic.Int64
+}
+
+var _ a2a.Room = (*encodings)(nil)
+
+// Take implements a2a.Room.
+func (e *encodings) Take(bytes int64) bool {
+	if e.bytes.Add(bytes) <= e.limit {
+		return true
+	}
+	e.bytes.Add(-bytes)
+	return false
+}
+
+// Give implements a2a.Room.
+func (e *encodings) Give(bytes int64) { e.bytes.Add(-bytes) }
