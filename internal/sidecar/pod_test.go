@@ -44,15 +44,22 @@ type pod struct {
 	stop    context.CancelFunc
 	done    chan error
 	client  *http.Client
+	// options changes the flags.
+	options func(*Options)
 }
 
 func newPod(t *testing.T, agent http.HandlerFunc, change func(*contract.Config)) *pod {
+	t.Helper()
+	return newPodWith(t, agent, change, func(*Options) {})
+}
+
+func newPodWith(t *testing.T, agent http.HandlerFunc, change func(*contract.Config), options func(*Options)) *pod {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pod{t: t, dir: t.TempDir(), key: key, done: make(chan error, 1)}
+	p := &pod{t: t, dir: t.TempDir(), key: key, done: make(chan error, 1), options: options}
 	keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -95,34 +102,44 @@ func (p *pod) encode() []byte {
 	return text
 }
 
-// mount replaces the contract as the kubelet does: a new directory, and a link
-// to it that is renamed into place.
 func (p *pod) mount(text []byte) {
 	p.t.Helper()
-	version, err := os.MkdirTemp(p.dir, "..")
+	mount(p.t, p.dir, map[string][]byte{contract.FileName: text})
+}
+
+// mount replaces the files of a volume as the kubelet does: a new directory,
+// and a link to it that is renamed into place.
+func mount(t *testing.T, dir string, files map[string][]byte) {
+	t.Helper()
+	version, err := os.MkdirTemp(dir, "..")
 	if err != nil {
-		p.t.Fatal(err)
+		t.Fatal(err)
 	}
 	check := func(err error) {
 		if err != nil {
-			p.t.Fatal(err)
+			t.Fatal(err)
 		}
 	}
-	check(os.WriteFile(filepath.Join(version, contract.FileName), text, 0o600))
-	check(os.Symlink(filepath.Base(version), filepath.Join(p.dir, "..data_tmp")))
-	check(os.Rename(filepath.Join(p.dir, "..data_tmp"), filepath.Join(p.dir, "..data")))
-	file := filepath.Join(p.dir, contract.FileName)
-	if _, err := os.Lstat(file); err != nil {
-		check(os.Symlink(filepath.Join("..data", contract.FileName), file))
+	for name, text := range files {
+		check(os.WriteFile(filepath.Join(version, name), text, 0o600))
+	}
+	check(os.Symlink(filepath.Base(version), filepath.Join(dir, "..data_tmp")))
+	check(os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+	for name := range files {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
+			check(os.Symlink(filepath.Join("..data", name), filepath.Join(dir, name)))
+		}
 	}
 }
 
 func (p *pod) start() {
 	p.t.Helper()
-	s, err := Open(p.t.Context(), &Options{
+	options := &Options{
 		ConfigFile: filepath.Join(p.dir, contract.FileName),
 		Listen:     "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
-	}, slog.New(slog.DiscardHandler), time.Now)
+	}
+	p.options(options)
+	s, err := Open(p.t.Context(), options, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -227,6 +227,8 @@ func TestOpenRefuses(t *testing.T) {
 		"unknown member": {Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `unknown field "surprise"`},
 		"card":           {Options{BackendURL: "http://a", CardFile: write("bad.yaml", "name: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
 		"backend":        {Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
+		"no key":         {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{filepath.Join(dir, "tls.key")}}, "card signing key cannot be used: " + dir},
+		"broken key":     {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{good}}, "neither a PEM block nor a JWK"},
 		"port taken":     {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, Listen: taken.Addr().String()}, "(--listen)"},
 	}
 	for name, test := range tests {
@@ -238,6 +240,9 @@ func TestOpenRefuses(t *testing.T) {
 			_, err := Open(t.Context(), &test.options, slog.New(slog.DiscardHandler), time.Now)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Open() error = %v, want %q", err, test.want)
+			}
+			if got, want := ExitCode(err) == contract.ExitCardKey, strings.HasSuffix(name, " key"); got != want {
+				t.Errorf("ExitCode() tells of a key = %v, want %v", got, want)
 			}
 		})
 	}

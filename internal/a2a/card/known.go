@@ -5,14 +5,13 @@ package card
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ReadingsOf returns what a client of a form's version may make of a card that
-// it has received: FormV03, or FormV10. A signature over any of them is over
-// the card.
+// ReadingsOf returns what a client of a form's version makes of a card that it
+// has received, FormV03 or FormV10, by the letter: a signature over one of them
+// is over all that the client knows of the card.
 func ReadingsOf(text []byte, f Form) ([][]byte, error) {
 	if !jsontext.Value(text).IsValid() {
 		return nil, errors.New("read card: not valid JSON, or a member stands twice")
@@ -21,27 +20,18 @@ func ReadingsOf(text []byte, f Form) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, drop := knownV10, dropEmptyScopes
+	known := knownV10
 	if f == FormV03 {
-		known, drop = knownV03, dropDefaults
-	}
-	var readings [][]byte
-	add := func(value map[string]any, write func(any) ([]byte, error)) {
-		reading, writeErr := write(value)
-		err = errors.Join(err, writeErr)
-		readings = append(readings, reading)
+		known = knownV03
 	}
 	kept, _ := known.keep(value).(map[string]any)
-	add(kept, canonical)
-	drop(kept)
-	add(kept, canonical)
-	kept = clean(kept)
-	add(kept, canonical)
-	add(kept, ascii)
-	if err != nil {
-		return nil, fmt.Errorf("read card: %w", err)
+	whole, err := canonical(kept)
+	if err != nil || f == FormV03 {
+		return [][]byte{whole}, err
 	}
-	return readings, nil
+	dropEmptyScopes(kept)
+	proto, err := canonical(kept)
+	return [][]byte{whole, proto}, err
 }
 
 // shape says which members of an object a version knows. A nil shape takes any

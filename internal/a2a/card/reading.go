@@ -46,6 +46,10 @@ func Readings(c *Card) ([][]byte, error) {
 	dropEmptyScopes(v10)
 	add(v10, canonical)
 	add(cleaned, ascii)
+	// The same of the union, which lacks the requirements.
+	dropRequirements(v10)
+	add(clean(v10), canonical)
+	add(v10, canonical)
 	// The card of 0.3 as it stands, and as its clients keep it.
 	add(v03, canonical)
 	dropDefaults(v03)
@@ -131,6 +135,14 @@ func dropEmptyScopes(card map[string]any) {
 	drop(card)
 	for _, s := range objects(card["skills"]) {
 		drop(s)
+	}
+}
+
+// dropRequirements leaves out what the union does not have.
+func dropRequirements(card map[string]any) {
+	delete(card, "securityRequirements")
+	for _, s := range objects(card["skills"]) {
+		delete(s, "securityRequirements")
 	}
 }
 

@@ -4,6 +4,7 @@
 package wellknown
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
@@ -40,7 +43,7 @@ func get(h http.Handler, method, target string, headers ...string) *http.Respons
 	return w.Result()
 }
 
-func TestVariants(t *testing.T) {
+func TestWire18_Variants(t *testing.T) {
 	h := newHandler(t)
 	tests := map[string]struct {
 		target  string
@@ -80,7 +83,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-func TestConditionalRequests(t *testing.T) {
+func TestWire18_ConditionalRequests(t *testing.T) {
 	h := newHandler(t)
 	union := get(h, http.MethodHead, Path).Header.Get("ETag")
 	v1 := get(h, http.MethodHead, Path, "A2A-Version", "1.0").Header.Get("ETag")
@@ -118,5 +121,56 @@ func TestMethods(t *testing.T) {
 		if response.Header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("%s allows credentials", method)
 		}
+	}
+}
+
+// TestWire18_ProfileV1 is for clients that refuse what 1.0 does not name.
+func TestWire18_ProfileV1(t *testing.T) {
+	h, err := New(Content{Card: example(), Profile: card.ProfileV1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, legacy := range map[string]bool{Path: false, LegacyPath: true, "/rpc" + Path: false, "/rpc" + LegacyPath: true} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+		if got := strings.Contains(w.Body.String(), `"url":"http://a/","preferredTransport"`); got != legacy {
+			t.Errorf("%s has legacy members = %v, want %v: %s", target, got, legacy, w.Body)
+		}
+	}
+}
+
+func TestExtended(t *testing.T) {
+	c := example()
+	c.Capabilities.ExtendedCard = true
+	c.Skills = []card.Skill{{ID: "hidden", Extended: true}}
+	h, err := New(Content{Card: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := auth.WithCaller(t.Context(), auth.Caller{Owner: "somebody"})
+	for _, form := range []card.Form{card.FormV03, card.FormV03Proto, card.FormV10} {
+		if text, err := h.Extended(known, form); err != nil || !strings.Contains(string(text), "hidden") {
+			t.Errorf("Extended(%d) = %s, %v", form, text, err)
+		}
+	}
+	tests := map[string]struct {
+		ctx  context.Context
+		form card.Form
+		want a2a.Reason
+	}{
+		"nobody":    {t.Context(), card.FormV10, a2a.ReasonUnauthenticated},
+		"anonymous": {auth.WithCaller(t.Context(), auth.Caller{Anonymous: true}), card.FormV10, a2a.ReasonUnauthenticated},
+		"union":     {known, card.FormUnion, a2a.ReasonUnsupportedOperation},
+	}
+	for name, test := range tests {
+		if _, err := h.Extended(test.ctx, test.form); a2a.ErrorOf(err).Reason != test.want {
+			t.Errorf("Extended() for %s = %v, want %s", name, err, test.want)
+		}
+	}
+	if err := h.Swap(Content{Card: example()}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Extended(known, card.FormV10); a2a.ErrorOf(err).Reason != a2a.ReasonUnsupportedOperation {
+		t.Errorf("Extended() of a card without = %v", err)
 	}
 }

@@ -1,0 +1,192 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+func withHiddenSkill(c *contract.Config) {
+	c.Card.Skills = []card.Skill{
+		{ID: "open", Name: "Open", Description: "d", Tags: []string{"t"}},
+		{ID: "hidden", Name: "Hidden", Description: "d", Tags: []string{"t"}, Extended: true},
+	}
+	c.Access.Authentication = append(c.Access.Authentication, contract.Authentication{Type: contract.AuthenticationAnonymous})
+}
+
+func TestWire18_ExtendedCardOf02(t *testing.T) {
+	p := newPod(t, says, withHiddenSkill)
+	url := strings.TrimSuffix(p.agent(), "/") + wellknown.ExtendedPath
+
+	response, body := p.do("GET", url, "", "Authorization", "Bearer "+p.token("team"))
+	if response.StatusCode != http.StatusOK || !strings.Contains(body, `"hidden"`) || strings.Contains(body, "supportedInterfaces") {
+		t.Errorf("extended card = %d %s", response.StatusCode, body)
+	}
+	want := map[string]string{"Cache-Control": "private", "Vary": "Authorization", "Content-Type": "application/json"}
+	got := map[string]string{}
+	for name := range want {
+		got[name] = response.Header.Get(name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+	if response, body := p.do("HEAD", url, "", "Authorization", "Bearer "+p.token("team")); response.StatusCode != http.StatusOK || body != "" {
+		t.Errorf("HEAD gives %d %q", response.StatusCode, body)
+	}
+	if response, _ := p.do("POST", url, "{}", "Authorization", "Bearer "+p.token("team")); response.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST gives %d", response.StatusCode)
+	}
+
+	// Anonymous callers may call, and are nobody in particular.
+	for _, headers := range [][]string{nil, {"Authorization", "Bearer x"}} {
+		response, body := p.do("GET", url, "", headers...)
+		if response.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(response.Header.Get("WWW-Authenticate"), "Bearer") ||
+			strings.Contains(body, "hidden") {
+			t.Errorf("headers %v give %d %q", headers, response.StatusCode, body)
+		}
+	}
+	if response, _ := p.do("GET", url, "", "Authorization", "Bearer "+p.token("other")); response.StatusCode != http.StatusForbidden {
+		t.Errorf("a caller from elsewhere gets %d", response.StatusCode)
+	}
+
+	_, public := p.do("GET", p.agent()+".well-known/agent-card.json", "")
+	if !strings.Contains(public, `"supportsAuthenticatedExtendedCard":true`) || strings.Contains(public, "hidden") {
+		t.Errorf("public card is %s", public)
+	}
+}
+
+func TestWire18_NoExtendedCard(t *testing.T) {
+	for name, change := range map[string]func(*contract.Config){
+		"no such skill": nil,
+		"nobody is known": func(c *contract.Config) {
+			withHiddenSkill(c)
+			c.Access.Authentication = c.Access.Authentication[1:]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPod(t, says, change)
+			var headers []string
+			if change == nil {
+				headers = []string{"Authorization", "Bearer " + p.token("team")}
+			}
+			response, body := p.do("GET", strings.TrimSuffix(p.agent(), "/")+wellknown.ExtendedPath, "", headers...)
+			if response.StatusCode != http.StatusNotFound || strings.Contains(body, "hidden") {
+				t.Errorf("extended card = %d %s", response.StatusCode, body)
+			}
+			if _, public := p.do("GET", p.agent()+".well-known/agent-card.json", ""); strings.Contains(public, "xtendedAgentCard") || strings.Contains(public, "xtendedCard") {
+				t.Errorf("public card declares an extended one: %s", public)
+			}
+		})
+	}
+}
+
+func newKey(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+}
+
+// TestWire19_KeysAreRotated walks through a rotation without a restart.
+func TestWire19_KeysAreRotated(t *testing.T) {
+	dir := t.TempDir()
+	first, second := newKey(t), newKey(t)
+	mount(t, dir, map[string][]byte{"tls.key": first})
+	p := newPodWith(t, says, func(c *contract.Config) {
+		c.CardSigning.JWKSURL = "https://keys.example/echo.json"
+	}, func(o *Options) {
+		o.CardSigningKeys = []string{filepath.Join(dir, "tls.key"), filepath.Join(dir, "previous.key")}
+	})
+	keys := func() (set jose.JSONWebKeySet) {
+		t.Helper()
+		response, body := p.do("GET", strings.TrimSuffix(p.agent(), "/")+signing.Path, "")
+		if response.StatusCode != http.StatusOK || response.Header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Fatalf("key set = %d %v", response.StatusCode, response.Header)
+		}
+		if err := json.Unmarshal([]byte(body), &set); err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	public := func(text []byte) (set jose.JSONWebKeySet) {
+		t.Helper()
+		k, err := signing.ParseKey(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set.Keys = append(set.Keys, *k.Public())
+		return set
+	}
+	verifies := func(set jose.JSONWebKeySet) bool {
+		t.Helper()
+		_, text := p.do("GET", p.agent()+".well-known/agent-card.json", "")
+		union := signing.Verify([]byte(text), card.FormV03, set)
+		_, text = p.do("GET", p.agent()+".well-known/agent-card.json", "", "A2A-Version", "1.0")
+		pure := signing.Verify([]byte(text), card.FormV10, set)
+		return union == nil && pure == nil
+	}
+	if !verifies(public(first)) || verifies(public(second)) || len(keys().Keys) != 1 || !verifies(keys()) {
+		t.Fatal("the card is not signed with the first key alone")
+	}
+
+	mount(t, dir, map[string][]byte{"tls.key": second, "previous.key": first})
+	p.eventually("both keys", func() bool { return verifies(public(first)) && verifies(public(second)) && len(keys().Keys) == 2 })
+
+	// A contract that changes is signed with both as well.
+	p.config.Card.Name = "Renamed"
+	p.mount(p.encode())
+	p.eventually("new card", func() bool {
+		_, text := p.do("GET", p.agent()+".well-known/agent-card.json", "")
+		return strings.Contains(text, "Renamed")
+	})
+	if !verifies(public(first)) || !verifies(public(second)) {
+		t.Error("the new card is not signed with both keys")
+	}
+
+	metric := func(want string) bool {
+		_, metrics := p.do("GET", p.health("/metrics"), "")
+		return strings.Contains(metrics, want)
+	}
+	mount(t, dir, map[string][]byte{"tls.key": []byte("broken"), "previous.key": first})
+	p.eventually("refused key", func() bool { return metric(`a2a_card_signing_key_reloads_total{result="refused"} 1`) })
+	if !verifies(public(second)) {
+		t.Error("a broken key took the former one away")
+	}
+
+	mount(t, dir, map[string][]byte{"tls.key": second})
+	p.eventually("the second key alone", func() bool { return !verifies(public(first)) && verifies(public(second)) && len(keys().Keys) == 1 })
+}
+
+func TestKeysOfAnUnsignedCard(t *testing.T) {
+	p := newPod(t, says, nil)
+	if response, _ := p.do("GET", strings.TrimSuffix(p.agent(), "/")+signing.Path, ""); response.StatusCode != http.StatusNotFound {
+		t.Errorf("key set = %d", response.StatusCode)
+	}
+	if _, text := p.do("GET", p.agent()+".well-known/agent-card.json", ""); strings.Contains(text, "signatures") {
+		t.Errorf("card has signatures: %s", text)
+	}
+}
