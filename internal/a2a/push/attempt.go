@@ -1,0 +1,133 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+)
+
+// Result is what came of a request.
+type Result string
+
+// The results.
+const (
+	ResultDelivered Result = "delivered"
+	// ResultRetry: no answer, or one that asks to come again.
+	ResultRetry Result = "retry"
+	// ResultRefused: an answer that another attempt would not change.
+	ResultRefused Result = "refused"
+	// ResultDenied: the guard did not let it out.
+	ResultDenied Result = "denied"
+)
+
+const (
+	codeGone = http.StatusGone
+	// maxAnswer bounds what is read of an answer, only to use the connection
+	// again.
+	maxAnswer = 64 << 10
+	userAgent = "a2a-operator"
+)
+
+// outcome is a Result with what the receiver said about it.
+type outcome struct {
+	result     Result
+	code       int
+	retryAfter time.Duration
+}
+
+// healthy reports whether the host works, whatever it thinks of the request.
+func (o outcome) healthy() bool { return o.code > 0 && o.code < http.StatusInternalServerError }
+
+func (p *Pushes) attempt(d *delivery, n *notification) outcome {
+	ctx, cancel := context.WithTimeout(d.ctx, p.options.Timeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Config.URL, bytes.NewReader(n.encode(nil)))
+	if err != nil {
+		return outcome{result: ResultDenied}
+	}
+	setHeader(r.Header, &d.Config, d.Task.TaskID, n.last)
+	response, err := p.options.Guard.RoundTrip(r)
+	if err != nil {
+		if errors.Is(err, egress.ErrDenied) {
+			return outcome{result: ResultDenied}
+		}
+		return outcome{result: ResultRetry}
+	}
+	o := outcome{result: resultOf(response.StatusCode), code: response.StatusCode}
+	if o.result == ResultRetry {
+		o.retryAfter = retryAfter(response.Header.Get("Retry-After"), p.options.Now())
+	}
+	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)
+	_ = response.Body.Close()
+	return o
+}
+
+func resultOf(code int) Result {
+	switch {
+	case code >= 200 && code < 300:
+		return ResultDelivered
+	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code >= 500:
+		return ResultRetry
+	default:
+		return ResultRefused
+	}
+}
+
+// setHeader says what the dialect of the registration wants to have said.
+func setHeader(h http.Header, c *a2a.PushConfig, task string, event uint64) {
+	h.Set("User-Agent", userAgent)
+	h.Set("X-A2A-Event-Id", url.PathEscape(task)+":"+strconv.FormatUint(event, 10))
+	set := func(name, value string) {
+		if value != "" {
+			h.Set(name, value)
+		}
+	}
+	set("X-A2A-Notification-Token", c.Token)
+	set("Authorization", authorization(c.Scheme, c.Credentials))
+	set("Traceparent", c.TraceParent)
+	extensions := strings.Join(c.Extensions, ", ")
+	switch {
+	case version10(c.Dialect):
+		h.Set("Content-Type", "application/a2a+json")
+		h.Set("A2A-Version", "1.0")
+		// 1.0 names no header; its SDKs have one name each.
+		set("A2A-Notification-Token", c.Token)
+		set("A2A-Extensions", extensions)
+	case c.Dialect == a2a.DialectV01:
+		h.Set("Content-Type", "application/json")
+	default:
+		h.Set("Content-Type", "application/json")
+		set("X-A2A-Extensions", extensions)
+	}
+}
+
+// authorization renders a header. Whoever gives a name and a password for Basic
+// means them to be encoded.
+func authorization(scheme, credentials string) string {
+	switch {
+	case credentials == "":
+		return ""
+	case strings.EqualFold(scheme, "Bearer"):
+		return "Bearer " + credentials
+	case strings.EqualFold(scheme, "Basic"):
+		if _, err := base64.StdEncoding.DecodeString(credentials); err != nil && strings.Contains(credentials, ":") {
+			credentials = base64.StdEncoding.EncodeToString([]byte(credentials))
+		}
+		return "Basic " + credentials
+	default:
+		return scheme + " " + credentials
+	}
+}
