@@ -165,7 +165,12 @@ func newFixture(f *fake) *fixture {
 // post sends a body as a caller named alice. Headers are name and value in turn.
 func (x *fixture) post(t *testing.T, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	return x.postTo(t, "/", body, headers...)
+}
+
+func (x *fixture) postTo(t *testing.T, target, body string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(headers); i += 2 {
 		if headers[i+1] == "" {

@@ -149,6 +149,24 @@ func TestClosing(t *testing.T) {
 	}
 }
 
+// TestNothingButData is for clients that cannot read more.
+func TestNothingButData(t *testing.T) {
+	stream := make(endless, 2)
+	stream <- []*a2a.Record{text(1, "a")}
+	stream <- []*a2a.Record{text(2, "close")}
+	c := config()
+	c.KeepAlive = 0
+	r := reply(stream)
+	r.Frame.Unnumbered = true
+	w := httptest.NewRecorder()
+	if err := c.Serve(t.Context(), w, r); err != nil {
+		t.Errorf("Serve() error = %v", err)
+	}
+	if got := w.Body.String(); got != "data: <a>\n\ndata: <close>\n\n" {
+		t.Errorf("stream = %q", got)
+	}
+}
+
 func TestKeepAlive(t *testing.T) {
 	both(t, func(t *testing.T, http2 bool) {
 		t.Helper()

@@ -98,3 +98,60 @@ func TestAppendEventAllocatesNothing(t *testing.T) {
 		t.Errorf("AppendEvent() allocates %v times", n)
 	}
 }
+
+// TestInputRequest is a member of the message here and metadata in the domain.
+func TestInputRequest(t *testing.T) {
+	tests := map[string]struct{ text, metadata, again string }{
+		"beside":      {`"inputRequest":{"a":1}`, `{"inputRequest":{"a":1}}`, `"inputRequest":{"a":1}`},
+		"within":      {`"metadata":{"b":2,"inputRequest":{"a":1}}`, `{"inputRequest":{"a":1},"b":2}`, `"inputRequest":{"a":1},"metadata":{"b":2}`},
+		"both":        {`"metadata":{"inputRequest":{"x":0}},"inputRequest":{"a":1}`, `{"inputRequest":{"a":1}}`, `"inputRequest":{"a":1}`},
+		"null":        {`"inputRequest":null`, ``, ``},
+		"no object":   {`"inputRequest":"x"`, ``, ``},
+		"none within": {`"metadata":{"inputRequest":7}`, `{"inputRequest":7}`, `"metadata":{"inputRequest":7}`},
+		"deeper":      {`"metadata":{"a":{"inputRequest":{}}}`, `{"a":{"inputRequest":{}}}`, `"metadata":{"a":{"inputRequest":{}}}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			const head = `{"kind":"message","messageId":"m","role":"agent","parts":[]`
+			m, err := DecodeMessage([]byte(head + "," + test.text + "}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.metadata, string(m.Metadata)); diff != "" {
+				t.Errorf("metadata (-want +got):\n%s", diff)
+			}
+			if test.again != "" {
+				test.again = "," + test.again
+			}
+			if diff := cmp.Diff(head+test.again+"}", string(AppendMessage(nil, m))); diff != "" {
+				t.Errorf("AppendMessage() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAppendUnionEvent(t *testing.T) {
+	tests := map[string]struct {
+		event a2a.Event
+		want  string
+	}{
+		"artifact": {
+			a2a.Event{Artifact: &a2a.ArtifactUpdate{
+				TaskID: "t1", ContextID: "c1", Index: 2, LastChunk: true, Artifact: a2a.Artifact{ID: "a1", Name: "n", Parts: []a2a.Part{a2a.TextPart("Hi")}},
+			}},
+			`{"kind":"artifact-update","id":"t1","taskId":"t1","contextId":"c1","artifact":{"artifactId":"a1","index":2,"name":"n",` +
+				`"parts":[{"kind":"text","type":"text","text":"Hi"}],"append":false,"lastChunk":true},"append":false,"lastChunk":true}`,
+		},
+		"status": {
+			a2a.Event{Status: &a2a.StatusUpdate{TaskID: "t1", ContextID: "c1", Status: a2a.Status{State: a2a.StateFailed, Time: newYear}}},
+			`{"kind":"status-update","id":"t1","taskId":"t1","contextId":"c1","status":{"state":"failed","timestamp":"2026-01-01T00:00:00.000Z"},"final":true}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, string(AppendUnionEvent(nil, &test.event))); diff != "" {
+				t.Errorf("AppendUnionEvent() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
