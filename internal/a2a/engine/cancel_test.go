@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 )
 
-func TestCancelEndsTheRunAndTheTaskAtOnce(t *testing.T) {
+func TestWire11_CancelEndsTheRunAndTheTaskAtOnce(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		s := b.send(say("m", "hi"))
 		r := b.stream(say("m2", "other"))
@@ -40,7 +40,7 @@ func TestCancelEndsTheRunAndTheTaskAtOnce(t *testing.T) {
 	})
 }
 
-func TestCancelOfATerminalTask(t *testing.T) {
+func TestWire11_CancelOfATerminalTask(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
 		c := b.call()

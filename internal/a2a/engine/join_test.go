@@ -22,7 +22,7 @@ func (pausing) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error 
 
 // Two calls meet only for an instant, so their meeting is staged: one has begun
 // when the other has not ended.
-func TestCancelJoinsACancelUnderWay(t *testing.T) {
+func TestWire11_CancelJoinsACancelUnderWay(t *testing.T) {
 	e, err := New(Options{Store: memory.New(memory.Options{}), Backend: pausing{}})
 	if err != nil {
 		t.Fatal(err)

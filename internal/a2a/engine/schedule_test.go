@@ -24,8 +24,11 @@ import (
 // whim is an agent that does what its seed says, at times that its seed says.
 type whim struct{ seed uint64 }
 
-func (w whim) Run(ctx context.Context, _ *backend.Turn, emit backend.Emit) error {
-	r := rand.New(rand.NewPCG(w.seed, 1))
+func (w whim) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
+	r := rand.New(rand.NewPCG(w.seed, uint64(turn.Number)))
+	if turn.Input && r.IntN(2) == 0 {
+		return backend.ErrTaken
+	}
 	for range r.IntN(6) {
 		if err := pause(ctx, r); err != nil {
 			return err
@@ -37,7 +40,7 @@ func (w whim) Run(ctx context.Context, _ *backend.Turn, emit backend.Emit) error
 	if err := pause(ctx, r); err != nil {
 		return err
 	}
-	switch r.IntN(5) {
+	switch r.IntN(6) {
 	case 0:
 		return backend.Failed("timed out", nil)
 	case 1:
@@ -47,6 +50,12 @@ func (w whim) Run(ctx context.Context, _ *backend.Turn, emit backend.Emit) error
 	case 3:
 		<-ctx.Done()
 		return context.Cause(ctx)
+	case 4:
+		// It waits for its client longer than the client may take.
+		if err := emit([]a2a.Event{asks(`{"timeoutSeconds":0.002}`)}); err != nil {
+			return err
+		}
+		return pause(ctx, r)
 	default:
 		return nil
 	}
@@ -66,8 +75,8 @@ func pause(ctx context.Context, r *rand.Rand) error {
 
 // Whatever cancels, finishes, times out, leaves or shuts down at the same
 // moment: every subscriber sees the same numbers in order, and a task has one
-// terminal state, which is its last event.
-func TestSchedules(t *testing.T) {
+// terminal state, which is the last event of its run.
+func TestWire11_Schedules(t *testing.T) {
 	schedules := 10_000
 	if testing.Short() {
 		schedules = 500
@@ -76,13 +85,14 @@ func TestSchedules(t *testing.T) {
 	for seed := 0; seed < schedules; seed += each {
 		synctest.Test(t, func(t *testing.T) {
 			for i := range each {
-				schedule(t, uint64(seed+i))
+				// Some clients name their tasks, and start them again.
+				schedule(t, uint64(seed+i), i%2 == 0)
 			}
 		})
 	}
 }
 
-func schedule(t *testing.T, seed uint64) {
+func schedule(t *testing.T, seed uint64, named bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	tasks := memory.New(memory.Options{})
@@ -93,6 +103,9 @@ func schedule(t *testing.T, seed uint64) {
 		t.Fatal(err)
 	}
 	request := say("m", "hi")
+	if named {
+		request = restart(name("mine", "hi"))
+	}
 	request.ReturnImmediately = true
 	event, err := e.Send(t.Context(), request)
 	if err != nil {
@@ -112,11 +125,17 @@ func schedule(t *testing.T, seed uint64) {
 			_, _ = e.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: id})
 		})
 	}
-	at := time.Duration(r.IntN(14)) * time.Millisecond
-	wg.Go(func() {
-		time.Sleep(at)
-		_, _ = e.Send(t.Context(), to(say("m2", "more"), id))
-	})
+	for n := range 1 + r.IntN(3) {
+		more := to(say(fmt.Sprint("more", n), "more"), id)
+		if named {
+			more = restart(name(id, "more"))
+		}
+		at := time.Duration(r.IntN(14)) * time.Millisecond
+		wg.Go(func() {
+			time.Sleep(at)
+			_, _ = e.Send(t.Context(), more)
+		})
+	}
 	time.Sleep(time.Duration(r.IntN(20)) * time.Millisecond)
 	limit, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(10))*time.Millisecond)
 	_ = e.Drain(limit)
@@ -125,7 +144,7 @@ func schedule(t *testing.T, seed uint64) {
 	if e.Running() != 0 {
 		t.Errorf("seed %d: %d turns run after the drain", seed, e.Running())
 	}
-	whole := readLog(t, tasks, id)
+	whole := readLog(t, tasks, id, named)
 	for i, log := range logs {
 		for n, s := range log {
 			if n >= len(whole) || whole[n] != s {
@@ -143,8 +162,8 @@ func schedule(t *testing.T, seed uint64) {
 }
 
 // readLog returns all that a subscriber may see of a log, and checks that
-// nothing follows a terminal state.
-func readLog(t *testing.T, s store.Store, id string) []string {
+// nothing follows a terminal state but a message that starts the task again.
+func readLog(t *testing.T, s store.Store, id string, restarts bool) []string {
 	l, err := s.Open(t.Context(), store.Key{Owner: "owner", TaskID: id})
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +175,7 @@ func readLog(t *testing.T, s store.Store, id string) []string {
 	var log []string
 	ended := false
 	for _, r := range records {
-		if ended {
+		if ended && (!restarts || r.Message == nil) {
 			t.Errorf("record %d follows a terminal state", r.Seq)
 		}
 		ended = r.Status != nil && r.Status.Status.State.Terminal()

@@ -226,7 +226,7 @@ func TestContextIsKeptOrMade(t *testing.T) {
 	})
 }
 
-func TestMessagesToTasksThatCannotTakeThem(t *testing.T) {
+func TestWire11_MessagesToTasksThatCannotTakeThem(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
 		c := b.call()
@@ -260,7 +260,7 @@ func TestMessagesToTasksThatCannotTakeThem(t *testing.T) {
 	})
 }
 
-func TestHistory(t *testing.T) {
+func TestWire15_History(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		first := b.send(say("m1", "one"))
 		c := b.call()

@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-func TestStreamOfAMessageCloses(t *testing.T) {
+func TestWire13_StreamOfAMessageCloses(t *testing.T) {
 	tests := map[string]struct {
 		says   a2a.Event
 		closes bool
@@ -41,7 +41,7 @@ func TestStreamOfAMessageCloses(t *testing.T) {
 	}
 }
 
-func TestSubscriptionEndsOnTerminalOnly(t *testing.T) {
+func TestWire12_SubscriptionEndsOnTerminalOnly(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
 		c := b.call()
@@ -59,7 +59,7 @@ func TestSubscriptionEndsOnTerminalOnly(t *testing.T) {
 	})
 }
 
-func TestSubscribeToATerminalTaskYieldsItsSnapshot(t *testing.T) {
+func TestWire12_SubscribeToATerminalTaskYieldsItsSnapshot(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
 		c := b.call()
@@ -69,7 +69,7 @@ func TestSubscribeToATerminalTaskYieldsItsSnapshot(t *testing.T) {
 	})
 }
 
-func TestSubscribeResumes(t *testing.T) {
+func TestWire12_SubscribeResumes(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
 		c := b.call()
@@ -90,7 +90,7 @@ func TestSubscribeResumes(t *testing.T) {
 	})
 }
 
-func TestSubscribeWithATrimmedLogStartsOver(t *testing.T) {
+func TestWire12_SubscribeWithATrimmedLogStartsOver(t *testing.T) {
 	options := engine.Options{Store: memory.New(memory.Options{MaxLogEvents: 4})}
 	play(t, options, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
@@ -104,7 +104,7 @@ func TestSubscribeWithATrimmedLogStartsOver(t *testing.T) {
 	})
 }
 
-func TestSlowSubscriberIsCutOffAndHarmsNobody(t *testing.T) {
+func TestWire12_SlowSubscriberIsCutOffAndHarmsNobody(t *testing.T) {
 	options := engine.Options{Store: memory.New(memory.Options{MaxLogEvents: 8})}
 	play(t, options, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
@@ -160,7 +160,7 @@ func TestStreamOpensWithTheTask(t *testing.T) {
 
 // All subscribers, from wherever they started, see the same records: the same
 // pointers, so that each event is encoded once.
-func TestSubscribersShareRecords(t *testing.T) {
+func TestWire12_SubscribersShareRecords(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
 		c := b.call()

@@ -1,0 +1,194 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+)
+
+// talker says chunks until it is told to stop, and then the last one.
+type talker struct {
+	stop  chan struct{}
+	least int
+}
+
+func (a talker) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error {
+	for i := 0; ; i++ {
+		if i >= a.least {
+			select {
+			case <-a.stop:
+				return emit([]a2a.Event{status(a2a.StateCompleted)})
+			default:
+			}
+		}
+		if err := emit([]a2a.Event{chunk("x")}); err != nil {
+			return err
+		}
+	}
+}
+
+// place is where a subscriber came in, and what it saw from there.
+type place struct {
+	from    uint64
+	parts   int
+	records []*a2a.Record
+}
+
+// see reads a stream to its end. Nothing is missing and nothing comes twice.
+func (p *place) see(t *testing.T, s a2a.Stream) {
+	next := p.from
+	for {
+		records, err := s.Next(t.Context())
+		for _, r := range records {
+			if r.Task != nil && len(p.records) == 0 {
+				p.from, next = r.Seq, r.Seq
+				if len(r.Task.Artifacts) > 0 {
+					p.parts = len(r.Task.Artifacts[0].Parts[0].Text)
+				}
+				continue
+			}
+			if next++; r.Seq != next {
+				t.Errorf("record %d, want %d", r.Seq, next)
+				return
+			}
+			p.records = append(p.records, r)
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("Next() error = %v", err)
+			}
+			return
+		}
+	}
+}
+
+// 1,000 subscribers come in while the agent talks, half of them with the
+// number of an event: all see the very same records in one order, from where
+// they came in to the end.
+func TestWire12_ThousandSubscribersSeeOneOrder(t *testing.T) {
+	const subscribers = 1_000
+	agent := talker{stop: make(chan struct{}), least: 200}
+	e, err := engine.New(engine.Options{Store: memory.New(memory.Options{MaxLogEvents: 1 << 20, MaxBytes: 1 << 30, MaxLogBytes: 1 << 29}), Backend: agent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := say("m", "hi")
+	request.ReturnImmediately = true
+	event, err := e.Send(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := make([]place, subscribers)
+	var in atomic.Int64
+	var wg sync.WaitGroup
+	for i := range places {
+		wg.Go(func() {
+			r := &a2a.SubscribeRequest{Owner: "owner", TaskID: event.Task.ID}
+			if i%2 == 0 {
+				after := uint64(i%40) + 2
+				r.After, places[i].from = &after, after
+			}
+			s, err := e.Subscribe(t.Context(), r)
+			if in.Add(1) == subscribers {
+				close(agent.stop)
+			}
+			if err != nil {
+				t.Errorf("Subscribe() error = %v", err)
+				return
+			}
+			defer s.Close()
+			places[i].see(t, s)
+		})
+	}
+	wg.Wait()
+	whole, err := e.Subscribe(t.Context(), &a2a.SubscribeRequest{Owner: "owner", TaskID: event.Task.ID, After: new(uint64)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer whole.Close()
+	bySeq := map[uint64]*a2a.Record{}
+	for last := uint64(0); ; {
+		records, err := whole.Next(t.Context())
+		for _, r := range records {
+			bySeq[r.Seq], last = r, r.Seq
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err, last)
+		}
+	}
+	end := uint64(len(bySeq)) + 1 // the first is the client's message
+	for i := range places {
+		p := &places[i]
+		if p.from > end { // it asked for more than there was
+			continue
+		}
+		if got := p.from + uint64(len(p.records)); got != end {
+			t.Fatalf("subscriber %d came in at %d and saw %d records of %d", i, p.from, len(p.records), end)
+		}
+		for _, r := range p.records {
+			if bySeq[r.Seq] != r {
+				t.Fatalf("subscriber %d saw another record %d", i, r.Seq)
+			}
+		}
+		// A snapshot holds what came before, and nothing else: message, submitted
+		// and working are no chunks.
+		if p.parts > 0 && uint64(p.parts) != p.from-3 {
+			t.Fatalf("subscriber %d: snapshot %d holds %d chunks", i, p.from, p.parts)
+		}
+	}
+	if err := e.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whoever stalls, the agent and the others go on at their own pace.
+func TestWire12_SlowConsumerDelaysNobody(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(say("m", "hi"))
+		c := b.call()
+		c.must(status(a2a.StateWorking))
+		for range 10 {
+			stalled, err := b.Subscribe(t.Context(), &a2a.SubscribeRequest{Owner: "owner", TaskID: c.TaskID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stalled.Close()
+		}
+		fast := b.subscribe(c.TaskID, nil)
+		want := "task:working"
+		for range 100 {
+			// The clock of the bubble stands still while anybody can go on.
+			c.must(chunk("x"))
+			want += " artifact:turn-1+x"
+			fast.want(t, want)
+		}
+	})
+}
+
+func TestWire12_ResumeAcrossRuns(t *testing.T) {
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(name("mine", "one"))
+		b.call().finishes(status(a2a.StateCompleted)) // 3
+		b.send(restart(name("mine", "two")))          // 4, 5
+		b.call().finishes(status(a2a.StateFailed))    // 6
+		for after, want := range map[uint64]string{
+			2: "status:completed EOF", 3: "status:working status:failed EOF", 5: "status:failed EOF", 6: "EOF", 7: "task:failed EOF",
+		} {
+			b.subscribe("mine", &after).want(t, want)
+		}
+	})
+}
