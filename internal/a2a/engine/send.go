@@ -32,6 +32,10 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 		}
 	}
 	t, err := snapshot(ctx, tn.log, tn.taskID, r.HistoryLength)
+	if err != nil && r.ReturnImmediately {
+		// The message was taken, which is all that was asked.
+		return a2a.Event{Task: tn.opening.Task.WithHistory(r.HistoryLength)}, nil
+	}
 	if err != nil {
 		return a2a.Event{}, err
 	}
