@@ -53,6 +53,11 @@ func (s *Store) expire() {
 		if s.options.Now().Sub(l.place.since) < s.options.Retention {
 			return
 		}
+		// A log is filed after it was appended to: the task may work again.
+		if state, _ := l.state(); !state.Terminal() {
+			s.file(l)
+			continue
+		}
 		s.evict(l)
 	}
 }

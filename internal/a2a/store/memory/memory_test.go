@@ -248,6 +248,23 @@ func TestCountComesBackToZero(t *testing.T) {
 	}
 }
 
+func TestTaskThatWorksAgainIsKept(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxTasks: 1})
+	log := f.task("0", a2a.StateCompleted)
+	if _, err := log.Append(t.Context(), 3, []a2a.Event{{Message: storetest.Message("m", "again")}, storetest.Status(a2a.StateWorking, nil)}); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.now = f.clock.now.Add(24 * time.Hour)
+	f.want("0")
+	if _, err := f.Create(t.Context(), key("1"), store.Origin{}, storetest.Begin()); !errors.Is(err, store.ErrFull) {
+		t.Errorf("Create() error = %v, want ErrFull", err)
+	}
+	f.append(log, 5, storetest.Status(a2a.StateCompleted, nil))
+	f.want("0")
+	f.clock.now = f.clock.now.Add(24 * time.Hour)
+	f.want("")
+}
+
 // encodeAll has two readers read what a log has, in two dialects each.
 func encodeAll(t *testing.T, log store.Log) {
 	encode := func(dst []byte, _ *a2a.Event) []byte { return append(dst, make([]byte, 100)...) }
