@@ -143,6 +143,15 @@ type AgentSpec struct {
 	// +optional
 	Access AgentAccess `json:"access,omitempty,omitzero"`
 
+	// cardSigning says how the card is signed. Absent leaves it unsigned.
+	// +optional
+	CardSigning *AgentCardSigning `json:"cardSigning,omitempty"`
+
+	// protocol holds choices that the A2A protocol leaves open.
+	// +kubebuilder:default={}
+	// +optional
+	Protocol AgentProtocol `json:"protocol,omitempty,omitzero"`
+
 	// networkPolicy says what the network lets through. It defaults to a policy
 	// that admits callers to the sidecar only and lets the pods connect anywhere.
 	// +kubebuilder:default={}

@@ -96,7 +96,27 @@ type SkillDetails struct {
 	// +listType=set
 	// +optional
 	OutputModes []MediaType `json:"outputModes,omitempty"`
+
+	// visibility is Public, or Extended, which shows the skill on the extended
+	// card only: to callers with a credential, and not to the registry. It
+	// hides the skill, and does not keep anybody from using it. It defaults to
+	// Public.
+	// +kubebuilder:default=Public
+	// +optional
+	Visibility SkillVisibility `json:"visibility,omitempty"`
 }
+
+// SkillVisibility says who is shown a skill.
+//
+// +kubebuilder:validation:Enum=Public;Extended
+type SkillVisibility string
+
+const (
+	// SkillVisibilityPublic shows a skill to everybody.
+	SkillVisibilityPublic SkillVisibility = "Public"
+	// SkillVisibilityExtended shows a skill to callers with a credential.
+	SkillVisibilityExtended SkillVisibility = "Extended"
+)
 
 // SkillID names a skill on a card.
 //

@@ -58,6 +58,9 @@ const (
 	// ReasonDefaultSkill: the spec names no skill, and the card lists one that
 	// is made from the agent's name and description.
 	ReasonDefaultSkill = "DefaultSkill"
+	// ReasonExtendedSkillsHidden: a skill is for callers with a credential, and
+	// none is asked for.
+	ReasonExtendedSkillsHidden = "ExtendedSkillsHidden"
 	// ReasonSkillNotFound: a reference names an AgentSkill that does not exist.
 	ReasonSkillNotFound = "SkillNotFound"
 	// ReasonDuplicateSkillID: two skills have one id.
@@ -120,6 +123,9 @@ const (
 	ReasonContainerCannotStart = "ContainerCannotStart"
 	// ReasonContainerCrashing: a container keeps ending.
 	ReasonContainerCrashing = "ContainerCrashing"
+	// ReasonCardSigningKeyUnusable: the Secret that signs the card does not
+	// exist, or holds no key that can.
+	ReasonCardSigningKeyUnusable = "CardSigningKeyUnusable"
 	// ReasonUnschedulable: no node takes the pod.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonPodFailed: a pod ended and is being replaced.

@@ -48,6 +48,8 @@ const (
 	ContainerSidecar = "a2a-sidecar"
 	// VolumeContract holds the contract, for the sidecar.
 	VolumeContract = "a2a-contract"
+	// VolumeCardSigning holds the keys that sign the card, for the sidecar.
+	VolumeCardSigning = "a2a-card-signing"
 	// VolumeToken holds the sidecar's own ServiceAccount token.
 	VolumeToken = "a2a-token"
 	// PortAgent and PortHealth name the sidecar's ports.

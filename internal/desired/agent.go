@@ -62,6 +62,7 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 	if len(in.Skills.Referenced) == 0 && len(in.Skills.Selected) == 0 && len(in.Agent.Spec.Skills) == 0 {
 		remarks = append(remarks, defaultSkillRemark())
 	}
+	remarks = append(remarks, hiddenSkillRemarks(in.Agent, skills)...)
 	if needsIssuer(in.Agent) && in.Issuer == nil {
 		problems = append(problems, issuerUnknown())
 	}

@@ -65,7 +65,7 @@ func sidecarPort(port int32) bool {
 }
 
 func sidecarVolume(name string) bool {
-	return name == a2av1alpha1.VolumeContract || name == a2av1alpha1.VolumeToken
+	return name == a2av1alpha1.VolumeContract || name == a2av1alpha1.VolumeToken || name == a2av1alpha1.VolumeCardSigning
 }
 
 func portClash(field string, port int32) problem.Problem {

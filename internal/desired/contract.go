@@ -43,9 +43,29 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill) (
 		Access:  contractAccess(agent, in.Issuer),
 		Gateway: contractGateway(platform),
 		Drain:   contract.Drain{GracePeriod: contract.Duration(gracePeriod(agent))},
+
+		ProtocolOptions: protocolOptions(&agent.Spec.Protocol),
+	}
+	if signing := agent.Spec.CardSigning; signing != nil {
+		config.CardSigning.JWKSURL = signing.JWKSURL
 	}
 	config.Declare()
 	return config, nil
+}
+
+// protocolOptions leaves out what is the default anyway.
+func protocolOptions(p *a2av1alpha1.AgentProtocol) contract.ProtocolOptions {
+	options := contract.ProtocolOptions{
+		StrictVersion: p.VersionCheck == a2av1alpha1.VersionCheckStrict,
+		RestartTasks:  p.FinishedTasks == a2av1alpha1.FinishedTasksRestart,
+	}
+	if p.CardProfile == a2av1alpha1.CardProfileV1 {
+		options.CardProfile = card.ProfileV1
+	}
+	if p.ErrorProfile == a2av1alpha1.ErrorProfile100 {
+		options.ErrorProfile = contract.ErrorProfile100
+	}
+	return options
 }
 
 // agentURL is where an Agent is served inside the cluster.

@@ -26,6 +26,10 @@ type origin struct {
 // those by reference, and those selected, each AgentSkill once.
 func resolveSkills(agent *a2av1alpha1.Agent, skills observed.Skills) ([]card.Skill, []problem.Problem) {
 	origins, problems := skillOrigins(agent, skills)
+	if len(origins) > 0 && !slices.ContainsFunc(origins, func(o origin) bool { return !o.skill.Extended }) {
+		// A public card without a skill says nothing of the agent.
+		origins = append(origins, origin{defaultSkill(agent), "the skill that stands for the agent on its public card"})
+	}
 	problems = append(problems, duplicateIDs(origins)...)
 	if len(problems) > 0 {
 		return nil, problems
@@ -115,6 +119,27 @@ func defaultSkillRemark() problem.Problem {
 	}
 }
 
+// hiddenSkillRemarks names skills that nobody is shown: without a credential
+// there is no extended card.
+func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []problem.Problem {
+	if slices.ContainsFunc(authentications(agent), func(t a2av1alpha1.AuthenticationType) bool {
+		return t != a2av1alpha1.AuthenticationAnonymous
+	}) {
+		return nil
+	}
+	for i := range skills {
+		if skills[i].Extended {
+			return []problem.Problem{{
+				Condition: a2av1alpha1.ConditionSkillsResolved,
+				Reason:    a2av1alpha1.ReasonExtendedSkillsHidden,
+				Message: fmt.Sprintf("The skill %q has visibility Extended, and nobody is shown it: all callers are anonymous; "+
+					"add a type to spec.access.authentication, or make the skill Public", skills[i].ID),
+			}}
+		}
+	}
+	return nil
+}
+
 func skillProblem(reason, format string, args ...any) problem.Problem {
 	return problem.Problem{
 		Condition: a2av1alpha1.ConditionSkillsResolved,
@@ -132,6 +157,7 @@ func cardSkill(id string, details a2av1alpha1.SkillDetails) card.Skill {
 		Examples:    slices.Clone(details.Examples),
 		InputModes:  mediaTypes(details.InputModes),
 		OutputModes: mediaTypes(details.OutputModes),
+		Extended:    details.Visibility == a2av1alpha1.SkillVisibilityExtended,
 	}
 }
 

@@ -77,14 +77,16 @@ func (s *Sidecar) newSurfaces() surfaces {
 	served := func() *card.Card { return &s.current().Card }
 	admitted := &admission.Handler{Handler: s.turns, Card: served}
 	rpc := jsonrpc.New(jsonrpc.Config{
-		Handler:      admitted,
-		Push:         admitted,
-		Card:         served,
-		ExtendedCard: s.card.Extended,
-		Streams:      sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now},
-		MaxBody:      maxBody,
-		Observe:      s.metrics.observe,
-		Log:          s.log,
+		Handler:       admitted,
+		Push:          admitted,
+		Card:          served,
+		ExtendedCard:  s.card.Extended,
+		StrictVersion: func() bool { return s.current().ProtocolOptions.StrictVersion },
+		RestartV01:    func() bool { return s.current().ProtocolOptions.RestartTasks },
+		Streams:       sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now},
+		MaxBody:       maxBody,
+		Observe:       s.metrics.observe,
+		Log:           s.log,
 	})
 	return surfaces{
 		{binding: "wellknown", owns: below(rpcBases, wellknown.Path, wellknown.LegacyPath), serve: s.card, open: true},

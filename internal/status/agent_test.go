@@ -168,6 +168,13 @@ func TestAgent(t *testing.T) {
 			want:    map[string]string{"Available": "False ContainerCrashing", "CardPublished": "False NoPodReady", "Ready": "False ContainerCrashing"},
 			message: "keeps ending with exit code 2 (Error); kubectl logs -n agents echo-1 -c agent --previous",
 		},
+		"no key to sign the card": {
+			in: healthy(onlyPod(withoutCardKey(pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+				in.Observed.Agent.Spec.CardSigning = &a2av1alpha1.AgentCardSigning{SecretRef: a2av1alpha1.SecretReference{Name: "card-key"}}
+			}),
+			want:    map[string]string{"Available": "False CardSigningKeyUnusable", "CardPublished": "False NoPodReady", "Ready": "False CardSigningKeyUnusable"},
+			message: `Secret "card-key", which spec.cardSigning.secretRef names, must hold under "tls.key" a private key`,
+		},
 		"crashed and starting again": {
 			in:      healthy(onlyPod(pod("echo-1", false, afterCrash(runningSince(now.Add(-5*time.Second)))))),
 			want:    map[string]string{"Available": "False ContainerCrashing", "CardPublished": "False NoPodReady", "Ready": "False ContainerCrashing"},

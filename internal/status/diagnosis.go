@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
 // startGrace is how long a container may run before an agent that does not
@@ -111,12 +112,12 @@ func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
 		}
 	}
 	if crashed(c.status) {
-		return containerCrashing(c), true
+		return containerCrashing(in, c), true
 	}
 	// One that has ended before and runs again may well end again.
 	if running := c.status.State.Running; running != nil && c.status.LastTerminationState.Terminated != nil {
 		if left := graceLeft(in, running); left > 0 {
-			d := containerCrashing(c)
+			d := containerCrashing(in, c)
 			d.recheckAfter = left
 			return d, true
 		}
@@ -182,13 +183,16 @@ func cannotStart(c container, message string) diagnosis {
 	}
 }
 
-func containerCrashing(c container) diagnosis {
+func containerCrashing(in Inputs, c container) diagnosis {
 	ended := c.status.State.Terminated
 	if ended == nil {
 		ended = c.status.LastTerminationState.Terminated
 	}
 	if ended != nil && ended.Reason == terminatedStartError {
 		return cannotStart(c, ended.Message)
+	}
+	if ended != nil && c.name == a2av1alpha1.ContainerSidecar && ended.ExitCode == contract.ExitCardKey && in.Observed.Agent.Spec.CardSigning != nil {
+		return cardSigningKeyUnusable(in, c)
 	}
 	how := ""
 	if ended != nil {
@@ -198,6 +202,16 @@ func containerCrashing(c container) diagnosis {
 		reason: a2av1alpha1.ReasonContainerCrashing,
 		message: fmt.Sprintf("Container %q of image %q keeps ending%s; kubectl logs -n %s %s -c %s --previous shows what it said",
 			c.name, c.image, how, c.pod.Namespace, c.pod.Name, c.name),
+		failing: true,
+	}
+}
+
+func cardSigningKeyUnusable(in Inputs, c container) diagnosis {
+	return diagnosis{
+		reason: a2av1alpha1.ReasonCardSigningKeyUnusable,
+		message: fmt.Sprintf("The sidecar has no key to sign the card with; Secret %q, which spec.cardSigning.secretRef names, must hold under %q "+
+			"a private key without a password: EC (P-256 or P-384), Ed25519 or RSA; kubectl logs -n %s %s -c %s --previous shows what is wrong with it",
+			in.Observed.Agent.Spec.CardSigning.SecretRef.Name, a2av1alpha1.CardSigningKey, c.pod.Namespace, c.pod.Name, c.name),
 		failing: true,
 	}
 }

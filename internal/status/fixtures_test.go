@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
@@ -95,6 +96,14 @@ func afterCrash(s corev1.ContainerStatus) corev1.ContainerStatus {
 	s.RestartCount = 1
 	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}
 	return s
+}
+
+// withoutCardKey is a pod whose sidecar ends because of that.
+func withoutCardKey(p corev1.Pod) corev1.Pod {
+	s := &p.Status.InitContainerStatuses[0]
+	s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waitingCrashLoopBackOff}}
+	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: contract.ExitCardKey, Reason: "Error"}
+	return p
 }
 
 // onlyPod makes one pod that is not ready all there is.

@@ -65,6 +65,9 @@ var _ = DescribeTable("an Agent is taken",
 	Entry("with both authenticators", "spec.access.authentication", "[{type: Kubernetes}, {type: Anonymous}]"),
 	Entry("that connects nowhere", "spec.networkPolicy.egress", "[]"),
 	Entry("that is suspended", "spec.suspend", "true"),
+	Entry("with a key for its card", "spec.cardSigning", "{secretRef: {name: card-key}, jwksURL: 'https://keys.example/echo.json'}"),
+	Entry("with all that the protocol leaves open", "spec.protocol", "{cardProfile: V1, errorProfile: '1.0.0', versionCheck: Strict, finishedTasks: Restart}"),
+	Entry("with a skill for those it knows", "spec.skills", "[{id: a, name: a, description: a, tags: [a], visibility: Extended}]"),
 	Entry("with a media type that has a parameter", "spec.defaultInputModes", "['text/plain; charset=utf-8']"),
 )
 
@@ -110,6 +113,12 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("with an unknown authenticator", "spec.access.authentication", "[{type: Magic}]", `supported values: "Kubernetes", "Anonymous"`),
 	Entry("with no authenticator", "spec.access.authentication", "[]", "should have at least 1 items"),
 	Entry("with a field that is not served", "spec.phase", "true", `unknown field "spec.phase"`),
+	Entry("with keys at an address without TLS", "spec.cardSigning", "{secretRef: {name: a}, jwksURL: 'http://keys.example'}", "spec.cardSigning.jwksURL must be an absolute https URL"),
+	Entry("with a card key in no Secret", "spec.cardSigning", "{secretRef: {name: ''}}", "spec.cardSigning.secretRef.name"),
+	Entry("with an unknown card profile", "spec.protocol.cardProfile", "v1", `supported values: "Union", "V1"`),
+	Entry("with an unknown error profile", "spec.protocol.errorProfile", "'1.0'", `supported values: "1.0.1", "1.0.0"`),
+	Entry("with an unknown version check", "spec.protocol.versionCheck", "None", `supported values: "Lenient", "Strict"`),
+	Entry("with a secret skill", "spec.skills", "[{id: a, name: a, description: a, tags: [a], visibility: Secret}]", `supported values: "Public", "Extended"`),
 	Entry("with egress rules that have no effect", "spec.networkPolicy", "{management: None, egress: []}", "spec.networkPolicy.egress has no effect with management None"),
 	Entry("with an unknown management", "spec.networkPolicy.management", "Some", `supported values: "Managed", "None"`),
 	Entry("with an egress port that fits no port", "spec.networkPolicy.egress", "[{ports: [{port: 99999999999}]}]", "spec.networkPolicy.egress[0].ports[0].port"),
@@ -121,7 +130,7 @@ var _ = Describe("an Agent's defaults", func() {
 		Expect(create(ctx, obj)).To(Succeed())
 		spec := obj.Object["spec"].(map[string]any)
 		got, err := yaml.Marshal(map[string]any{
-			"version": spec["version"], "in": spec["defaultInputModes"], "out": spec["defaultOutputModes"], "access": spec["access"],
+			"version": spec["version"], "in": spec["defaultInputModes"], "out": spec["defaultOutputModes"], "access": spec["access"], "protocol": spec["protocol"],
 			"replicas": spec["workload"].(map[string]any)["replicas"],
 			"backend":  spec["workload"].(map[string]any)["backend"],
 			"tasks":    spec["workload"].(map[string]any)["tasks"],
@@ -132,6 +141,7 @@ version: 0.0.0
 in: [text/plain]
 out: [text/plain]
 access: {authentication: [{type: Kubernetes}]}
+protocol: {cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final}
 replicas: 1
 backend: {protocol: Events, port: 8080, path: /, timeouts: {connect: 5s, firstEvent: 2m, idle: 5m, turn: 1h}}
 tasks: {retention: 1h, maxTasks: 10000}

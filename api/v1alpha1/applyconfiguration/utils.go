@@ -25,10 +25,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentAccessApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentBackend"):
 		return &apiv1alpha1.AgentBackendApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentCardSigning"):
+		return &apiv1alpha1.AgentCardSigningApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExtension"):
 		return &apiv1alpha1.AgentExtensionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentNetworkPolicy"):
 		return &apiv1alpha1.AgentNetworkPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentProtocol"):
+		return &apiv1alpha1.AgentProtocolApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentProvider"):
 		return &apiv1alpha1.AgentProviderApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkill"):
@@ -49,6 +53,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendTimeouts"):
 		return &apiv1alpha1.BackendTimeoutsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
+		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Skill"):
 		return &apiv1alpha1.SkillApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SkillDetails"):

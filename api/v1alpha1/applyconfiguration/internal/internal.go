@@ -108,6 +108,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.BackendTimeouts
       default: {}
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentCardSigning
+  map:
+    fields:
+    - name: jwksURL
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentExtension
   map:
     fields:
@@ -133,6 +142,25 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.NetworkPolicyManagement
       default: Managed
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentProtocol
+  map:
+    fields:
+    - name: cardProfile
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CardProfile
+      default: Union
+    - name: errorProfile
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ErrorProfile
+      default: 1.0.1
+    - name: finishedTasks
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.FinishedTasks
+      default: Final
+    - name: versionCheck
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.VersionCheck
+      default: Lenient
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentProvider
   map:
     fields:
@@ -199,6 +227,10 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: visibility
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillVisibility
+      default: Public
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSpec
   map:
     fields:
@@ -206,6 +238,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentAccess
       default: {}
+    - name: cardSigning
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentCardSigning
     - name: defaultInputModes
       type:
         list:
@@ -245,6 +280,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: networkPolicy
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentNetworkPolicy
+      default: {}
+    - name: protocol
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentProtocol
       default: {}
     - name: provider
       type:
@@ -365,12 +404,24 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
       default: 1h
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CardProfile
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ErrorProfile
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FinishedTasks
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NetworkPolicyManagement
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Skill
   map:
     fields:
@@ -407,7 +458,15 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: visibility
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillVisibility
+      default: Public
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillID
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillVisibility
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.VersionCheck
   scalar: string
 - name: io.k8s.api.core.v1.AWSElasticBlockStoreVolumeSource
   map:

@@ -34,11 +34,12 @@ type Config struct {
 	// form. Its error is an *a2a.Error where there is none.
 	ExtendedCard func(context.Context, card.Form) ([]byte, error)
 	// StrictVersion holds clients to A2A-Version by the letter: methods of 1.0
-	// need it, and a client that asks for 1.0 has no others.
-	StrictVersion bool
+	// need it, and a client that asks for 1.0 has no others. Nil is false, as
+	// it is below; the answer may change at any time.
+	StrictVersion func() bool
 	// RestartV01 lets a client of 0.1 send a message to a task that has ended,
 	// which starts a new run of it.
-	RestartV01 bool
+	RestartV01 func() bool
 	// Streams says how streams behave.
 	Streams sse.Config
 	// MaxBody bounds a request's body, in bytes.
@@ -53,6 +54,9 @@ type Handler struct{ Config }
 
 // New returns the handler.
 func New(c Config) *Handler { return &Handler{Config: c} }
+
+// on reports whether an option is.
+func (h *Handler) on(option func() bool) bool { return option != nil && option() }
 
 // call is one request on its way.
 type call struct {

@@ -44,13 +44,13 @@ func (h *Handler) check(c *call) error {
 		return nil
 	case c.asked == version.Version{}:
 		// By the letter that means 0.3, but it has no methods of 1.0.
-		if h.StrictVersion && c.dialect == dialectV10 {
+		if h.on(h.StrictVersion) && c.dialect == dialectV10 {
 			return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
 		}
 		c.unsure = c.method.shared
 		return nil
 	case c.asked == version.V10:
-		if h.StrictVersion {
+		if h.on(h.StrictVersion) {
 			c.dialect = dialectV10 // whose errors the client reads
 			return &a2a.Error{Reason: a2a.ReasonMethodNotFound}
 		}

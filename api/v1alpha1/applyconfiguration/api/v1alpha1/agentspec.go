@@ -56,6 +56,10 @@ type AgentSpecApplyConfiguration struct {
 	// access says who may call. It defaults to ServiceAccounts of the Agent's
 	// own namespace.
 	Access *AgentAccessApplyConfiguration `json:"access,omitempty"`
+	// cardSigning says how the card is signed. Absent leaves it unsigned.
+	CardSigning *AgentCardSigningApplyConfiguration `json:"cardSigning,omitempty"`
+	// protocol holds choices that the A2A protocol leaves open.
+	Protocol *AgentProtocolApplyConfiguration `json:"protocol,omitempty"`
 	// networkPolicy says what the network lets through. It defaults to a policy
 	// that admits callers to the sidecar only and lets the pods connect anywhere.
 	NetworkPolicy *AgentNetworkPolicyApplyConfiguration `json:"networkPolicy,omitempty"`
@@ -198,6 +202,22 @@ func (b *AgentSpecApplyConfiguration) WithWorkload(value *AgentWorkloadApplyConf
 // If called multiple times, the Access field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithAccess(value *AgentAccessApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.Access = value
+	return b
+}
+
+// WithCardSigning sets the CardSigning field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CardSigning field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithCardSigning(value *AgentCardSigningApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.CardSigning = value
+	return b
+}
+
+// WithProtocol sets the Protocol field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Protocol field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithProtocol(value *AgentProtocolApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.Protocol = value
 	return b
 }
 

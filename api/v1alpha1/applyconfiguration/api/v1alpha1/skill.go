@@ -88,3 +88,11 @@ func (b *SkillApplyConfiguration) WithOutputModes(values ...apiv1alpha1.MediaTyp
 	}
 	return b
 }
+
+// WithVisibility sets the Visibility field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Visibility field is set to the value of the last call.
+func (b *SkillApplyConfiguration) WithVisibility(value apiv1alpha1.SkillVisibility) *SkillApplyConfiguration {
+	b.SkillDetailsApplyConfiguration.Visibility = &value
+	return b
+}

@@ -29,6 +29,11 @@ type SkillDetailsApplyConfiguration struct {
 	// outputModes are the media types that the skill gives. They default to
 	// the agent's defaultOutputModes.
 	OutputModes []apiv1alpha1.MediaType `json:"outputModes,omitempty"`
+	// visibility is Public, or Extended, which shows the skill on the extended
+	// card only: to callers with a credential, and not to the registry. It
+	// hides the skill, and does not keep anybody from using it. It defaults to
+	// Public.
+	Visibility *apiv1alpha1.SkillVisibility `json:"visibility,omitempty"`
 }
 
 // SkillDetailsApplyConfiguration constructs a declarative configuration of the SkillDetails type for use with
@@ -90,5 +95,13 @@ func (b *SkillDetailsApplyConfiguration) WithOutputModes(values ...apiv1alpha1.M
 	for i := range values {
 		b.OutputModes = append(b.OutputModes, values[i])
 	}
+	return b
+}
+
+// WithVisibility sets the Visibility field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Visibility field is set to the value of the last call.
+func (b *SkillDetailsApplyConfiguration) WithVisibility(value apiv1alpha1.SkillVisibility) *SkillDetailsApplyConfiguration {
+	b.Visibility = &value
 	return b
 }

@@ -1,0 +1,84 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// AgentProtocol holds choices that the A2A protocol leaves open, or that its
+// versions make differently. The defaults serve clients of every version; none
+// of the choices needs a restart.
+type AgentProtocol struct {
+	// cardProfile is Union, one card that clients of every version read, or V1,
+	// which serves the card of 1.0 and nothing else at
+	// /.well-known/agent-card.json, for clients that refuse what 1.0 does not
+	// know; older ones then find theirs at /.well-known/agent.json. A client
+	// that asks for 1.x by A2A-Version gets the card of 1.0 in any case. It
+	// defaults to Union.
+	// +kubebuilder:default=Union
+	// +optional
+	CardProfile CardProfile `json:"cardProfile,omitempty"`
+
+	// errorProfile is the release of A2A 1.0 whose mapping of errors to the
+	// statuses of HTTP and gRPC is used: the releases differ. It defaults to
+	// "1.0.1".
+	// +kubebuilder:default="1.0.1"
+	// +optional
+	ErrorProfile ErrorProfile `json:"errorProfile,omitempty"`
+
+	// versionCheck is Lenient, which serves a request by its method where
+	// A2A-Version is missing or is that of another method, or Strict, which
+	// refuses it. It defaults to Lenient.
+	// +kubebuilder:default=Lenient
+	// +optional
+	VersionCheck VersionCheck `json:"versionCheck,omitempty"`
+
+	// finishedTasks is Final, since A2A 0.2.4, or Restart, which lets a message
+	// of a 0.1 client start a task anew that has ended. It defaults to Final.
+	// +kubebuilder:default=Final
+	// +optional
+	FinishedTasks FinishedTasks `json:"finishedTasks,omitempty"`
+}
+
+// CardProfile says which form of the card is served where.
+//
+// +kubebuilder:validation:Enum=Union;V1
+type CardProfile string
+
+// The card profiles.
+const (
+	CardProfileUnion CardProfile = "Union"
+	CardProfileV1    CardProfile = "V1"
+)
+
+// ErrorProfile is a release of A2A 1.0.
+//
+// +kubebuilder:validation:Enum="1.0.1";"1.0.0"
+type ErrorProfile string
+
+// The error profiles.
+const (
+	ErrorProfile101 ErrorProfile = "1.0.1"
+	ErrorProfile100 ErrorProfile = "1.0.0"
+)
+
+// VersionCheck says what to do with a request whose A2A-Version does not fit
+// its method.
+//
+// +kubebuilder:validation:Enum=Lenient;Strict
+type VersionCheck string
+
+// The version checks.
+const (
+	VersionCheckLenient VersionCheck = "Lenient"
+	VersionCheckStrict  VersionCheck = "Strict"
+)
+
+// FinishedTasks says what a message to a task that has ended does.
+//
+// +kubebuilder:validation:Enum=Final;Restart
+type FinishedTasks string
+
+// What a message to a task that has ended does.
+const (
+	FinishedTasksFinal   FinishedTasks = "Final"
+	FinishedTasksRestart FinishedTasks = "Restart"
+)
