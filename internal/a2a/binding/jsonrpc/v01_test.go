@@ -120,7 +120,7 @@ func TestWire04_StreamsOf01(t *testing.T) {
 // TestRequestsOf01 reach the handler as what they mean.
 func TestRequestsOf01(t *testing.T) {
 	x := newFixture(complete())
-	x.RestartV01 = true
+	x.RestartV01 = func() bool { return true }
 	x.card.Capabilities.PushNotifications = true
 	x.post(t, call10("tasks/send", `{"id":"t1","sessionId":"c1","message":{"role":"user","parts":[{"type":"text","text":"Hello"}],"metadata":{"a":1}},
 		"acceptedOutputModes":["text"],"historyLength":3,"metadata":{"b":2},"pushNotification":{"url":"https://x.example/","token":"t"}}`),
@@ -136,12 +136,12 @@ func TestRequestsOf01(t *testing.T) {
 	if diff := cmp.Diff(want, x.fake.asked); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
-	x.RestartV01 = false
+	x.RestartV01 = nil
 	x.post(t, call10("tasks/send", hello01))
 	if x.fake.asked.(*a2a.SendRequest).Restart {
 		t.Error("a task is started again though that is off")
 	}
-	x.RestartV01 = true
+	x.RestartV01 = func() bool { return true }
 	for _, method := range []string{"message/send", "SendMessage"} {
 		x.post(t, call10(method, paramsOf(method)))
 		if r := x.fake.asked.(*a2a.SendRequest); r.Restart || r.ClientTaskID {

@@ -106,7 +106,7 @@ func TestWire06_MethodsAndVersions(t *testing.T) {
 				}
 				x := newFixture(complete())
 				x.card.Capabilities.PushNotifications = true
-				x.StrictVersion = strictly
+				x.StrictVersion = func() bool { return strictly }
 				w := x.post(t, call10(method, paramsOf(method)), "A2A-Version", header)
 				if got := x.observed[0].Code; got != want {
 					t.Errorf("strict %t: %s with version %q: code = %d, want %d: %s", strictly, method, header, got, want, w.Body)
