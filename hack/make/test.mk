@@ -18,6 +18,11 @@ test: prerequisites envtest-assets ## Run all tests but the end-to-end suite, wi
 test-unit: prerequisites ## Run the tests that need no control plane: seconds, for every save.
 	@$(go_test) $(unit_packages)
 
+.PHONY: chaos
+chaos: prerequisites envtest-assets ## Crash the operator at every write and fail its every request; the ordinary tests run a part of this.
+	$(call say,disturbing the operator)
+	@CHAOS=full KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 60m -v ./test/chaos | grep -v '=== '
+
 .PHONY: test-chart
 test-chart: prerequisites ## Render the chart in many ways, and compare it with config/.
 	$(call say,testing the chart)

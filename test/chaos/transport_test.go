@@ -1,0 +1,198 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chaos disturbs the operator and looks at what becomes of the cluster:
+// whatever fails, and wherever the process dies, the end is that of a run that
+// nobody disturbed, and then nothing is written any more.
+//
+// The operator runs whole, in this process, against a real API server. What is
+// disturbed stands between the two. `make chaos` runs the whole campaign, and
+// the ordinary tests run a part of it.
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// fault is what happens to one request.
+type fault string
+
+const (
+	// none lets everything through.
+	none fault = "none"
+	// crashBefore ends the process before the request is sent.
+	crashBefore fault = "crash before"
+	// crashAfter ends the process after the API server has done it, and before
+	// the operator hears of it.
+	crashAfter fault = "crash after"
+	// conflict, throttled and broken are answers of an API server that does
+	// nothing.
+	conflict  fault = "409"
+	throttled fault = "429"
+	broken    fault = "500"
+	// lost does it, and loses the answer.
+	lost fault = "timeout after commit"
+)
+
+// plan is a fault, and the number of the request that it happens to, from 0.
+// Requests are counted from the moment the transport is armed.
+type plan struct {
+	fault fault
+	at    int
+	// reads counts requests that only read as well.
+	reads bool
+}
+
+// transport is between one run of the operator and the API server.
+type transport struct {
+	next http.RoundTripper
+	// crash ends the operator.
+	crash context.CancelFunc
+
+	mu      sync.Mutex
+	plan    plan
+	armed   bool
+	count   int
+	hit     string
+	dead    bool
+	written []string
+	// last is when the operator last wrote.
+	last time.Time
+}
+
+var (
+	errDead = errors.New("the process is gone")
+	errLost = errors.New("i/o timeout: the answer was lost")
+)
+
+// arm starts counting.
+func (t *transport) arm(p plan) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.plan, t.armed, t.count = p, true, 0
+}
+
+// hitBy says which request the fault happened to, "" for none.
+func (t *transport) hitBy() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.hit
+}
+
+// requests is how many were counted since the transport was armed.
+func (t *transport) requests() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.count
+}
+
+// writesSince are the requests that wrote something after a number of them.
+func (t *transport) writesSince(n int) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]string(nil), t.written[n:]...)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	f, err := t.decide(r)
+	if err != nil {
+		return nil, err
+	}
+	switch f {
+	case crashBefore:
+		t.crash()
+		return nil, errDead
+	case conflict:
+		return answer(r, http.StatusConflict, "Conflict"), nil
+	case throttled:
+		response := answer(r, http.StatusTooManyRequests, "TooManyRequests")
+		response.Header.Set("Retry-After", "1")
+		return response, nil
+	case broken:
+		return answer(r, http.StatusInternalServerError, "InternalError"), nil
+	default:
+	}
+	response, err := t.next.RoundTrip(r)
+	if f == none || err != nil {
+		return response, err
+	}
+	_ = response.Body.Close()
+	if f == lost {
+		return nil, errLost
+	}
+	t.crash()
+	return nil, errDead
+}
+
+// decide counts a request and returns what is to happen to it.
+func (t *transport) decide(r *http.Request) (fault, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dead {
+		return none, errDead
+	}
+	write := writes(r)
+	if write {
+		t.written = append(t.written, r.Method+" "+r.URL.Path)
+		t.last = time.Now()
+	}
+	counts := write || t.plan.reads && reads(r)
+	if !t.armed || !counts {
+		return none, nil
+	}
+	at := t.count
+	t.count++
+	if at != t.plan.at || t.plan.fault == "" {
+		return none, nil
+	}
+	t.hit = r.Method + " " + r.URL.Path
+	if t.plan.fault == crashBefore || t.plan.fault == crashAfter {
+		// What other goroutines would still send, they do not.
+		t.dead = true
+	}
+	return t.plan.fault, nil
+}
+
+// aside are requests that are about nobody's objects: events, leases and
+// questions about rights.
+func aside(r *http.Request) bool {
+	for _, part := range []string{"/events", "/leases", "/tokenreviews", "/subjectaccessreviews"} {
+		if strings.Contains(r.URL.Path, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func writes(r *http.Request) bool {
+	return r.Method != http.MethodGet && r.Method != http.MethodHead && !aside(r)
+}
+
+func reads(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" && !aside(r)
+}
+
+// answer is a Status of the API server.
+func answer(r *http.Request, code int, reason string) *http.Response {
+	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"chaos","reason":%q,"code":%d}`, reason, code)
+	return &http.Response{
+		Status:        fmt.Sprintf("%d %s", code, http.StatusText(code)),
+		StatusCode:    code,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        http.Header{"Content-Type": {"application/json"}},
+		Body:          io.NopCloser(bytes.NewReader([]byte(body))),
+		ContentLength: int64(len(body)),
+		Request:       r,
+	}
+}
