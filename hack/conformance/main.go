@@ -1,0 +1,169 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command conformance writes docs/conformance.md: what is promised about the
+// wire, the tests that prove it, and what the official clients can do.
+//
+// The tests are found by their names, TestWire05_..., in the source; their
+// results come from a run, which is read from standard input as `go test -json`
+// prints it. With --check nothing is run or written: the page must list the
+// tests that there are, and the matrix that the interop suite holds itself to.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	page   = "docs/conformance.md"
+	matrix = "test/interop/testdata/matrix.json"
+)
+
+func main() {
+	check := flag.Bool("check", false, "fail if the page does not list the tests that there are")
+	packages := flag.Bool("packages", false, "print the packages that hold such tests")
+	flag.Parse()
+	if err := run(*check, *packages); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(check, packages bool) error {
+	tests, err := scan(".")
+	if err != nil {
+		return err
+	}
+	if packages {
+		fmt.Println(strings.Join(folders(tests), "\n"))
+		return nil
+	}
+	former, err := os.ReadFile(page)
+	if err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("read page: %w", err)
+	}
+	results := published(former)
+	if !check {
+		if results, err = ran(os.Stdin); err != nil {
+			return err
+		}
+	}
+	clients, err := readMatrix(matrix)
+	if err != nil {
+		return err
+	}
+	now := render(tests, results, clients)
+	if !check {
+		return os.WriteFile(page, now, 0o644) //nolint:gosec // documentation
+	}
+	if string(now) != string(former) {
+		return errors.New(page + " does not show the tests and the matrix that there are: make conformance")
+	}
+	for _, l := range lines {
+		if len(tests[l.number]) == 0 {
+			return fmt.Errorf("no test of line %d: write TestWire%02d_..., or say in hack/conformance why there is none", l.number, l.number)
+		}
+	}
+	return nil
+}
+
+// test is one function.
+type test struct{ folder, name string }
+
+var function = regexp.MustCompile(`(?m)^func (TestWire(\d\d)_\w+)\(`)
+
+// scan finds the tests of each line, in order.
+func scan(root string) (map[int][]test, error) {
+	found := map[int][]test{}
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "bin" || strings.HasPrefix(entry.Name(), ".") && path != root) {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, match := range function.FindAllSubmatch(text, -1) {
+			number, _ := strconv.Atoi(string(match[2]))
+			found[number] = append(found[number], test{filepath.ToSlash(filepath.Dir(path)), string(match[1])})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find tests: %w", err)
+	}
+	known := map[int]bool{}
+	for _, l := range lines {
+		known[l.number] = true
+	}
+	for number, tests := range found {
+		if !known[number] {
+			return nil, fmt.Errorf("%s in %s is of no line", tests[0].name, tests[0].folder)
+		}
+		slices.SortFunc(tests, func(a, b test) int {
+			return strings.Compare(a.folder+"\x00"+a.name, b.folder+"\x00"+b.name)
+		})
+	}
+	return found, nil
+}
+
+func folders(tests map[int][]test) []string {
+	all := map[string]bool{}
+	for _, of := range tests {
+		for _, t := range of {
+			all["./"+t.folder] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// ran reads the results of a run, by folder and test.
+func ran(in io.Reader) (map[test]string, error) {
+	const module = "github.com/a2a-operator/a2a-operator/"
+	results := map[test]string{}
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		var event struct{ Action, Package, Test string }
+		if err := json.Unmarshal(scanner.Bytes(), &event); err != nil {
+			return nil, fmt.Errorf("read `go test -json`: %w", err)
+		}
+		if strings.Contains(event.Test, "/") {
+			continue
+		}
+		switch event.Action {
+		case "pass", "fail", "skip":
+			results[test{strings.TrimPrefix(event.Package, module), event.Test}] = event.Action
+		}
+	}
+	return results, scanner.Err()
+}
+
+var listed = regexp.MustCompile("(?m)^- (pass|fail|skip|not run): `(TestWire\\d\\d_\\w+)` in `([^`]+)`$")
+
+// published reads the results that the page shows.
+func published(page []byte) map[test]string {
+	results := map[test]string{}
+	for _, match := range listed.FindAllSubmatch(page, -1) {
+		results[test{string(match[3]), string(match[2])}] = string(match[1])
+	}
+	return results
+}
