@@ -17,7 +17,6 @@ import (
 	oldsdk "github.com/a2aproject/a2a-go/a2a"
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/test/rig"
 )
 
@@ -86,7 +85,7 @@ func newScene(t *testing.T) *scene {
 		default:
 			rig.Says(w, r)
 		}
-	}, everything).URL
+	}, rig.WithEverything).URL
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case s.release <- struct{}{}:
@@ -97,9 +96,6 @@ func newScene(t *testing.T) *scene {
 	s.control = control.URL
 	return s
 }
-
-// everything turns on what an agent may offer.
-func everything(_ *rig.Rig, _ *contract.Config) {}
 
 // play has a client do one operation and tell what it found.
 func (s *scene) play(ctx context.Context, client sdk, operation string) (string, error) {

@@ -117,6 +117,11 @@ func WithTokens(r *Rig, c *contract.Config) {
 	}
 }
 
+// WithEverything offers what an agent may offer.
+func WithEverything(_ *Rig, c *contract.Config) {
+	c.Card.Skills = append(c.Card.Skills, card.Skill{ID: "x", Name: "X", Description: "d", Tags: []string{"t"}, Extended: true})
+}
+
 // Token is the one of a ServiceAccount in the agent's namespace.
 func (r *Rig) Token(tb testing.TB, name string) string {
 	tb.Helper()

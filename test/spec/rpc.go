@@ -125,7 +125,8 @@ func (e *exchange) rpcError(method string, answer *envelope, text []byte) (strin
 	if *answer.Error.Code == -32009 { // the versions that read data as an object know no such code
 		return "error of 1.0", nil
 	}
-	if _, ok := responsesV01[method]; ok {
+	// 0.1 has no null ids; a request that could not be read has no other.
+	if _, ok := responsesV01[method]; ok && string(answer.ID) != "null" {
 		if err := Validate("v0.1.0", "JSONRPCResponse", text); err != nil {
 			return "v0.1.0 error", err
 		}
