@@ -143,7 +143,11 @@ type decoder struct {
 	agent bool
 }
 
-func fromClient(text []byte) *decoder { return &decoder{Reader: jsonread.New(text)} }
+func fromClient(text []byte) *decoder {
+	d := &decoder{Reader: jsonread.New(text)}
+	d.Spell(fieldNames.VariantOf)
+	return d
+}
 
 func fromAgent(text []byte) *decoder { return &decoder{Reader: jsonread.New(text), agent: true} }
 
@@ -157,11 +161,6 @@ func (d *decoder) members() iter.Seq[field] {
 		for name := range d.Members() {
 			f := fields[string(name)]
 			if f == fieldUnknown {
-				if meant := fieldNames.VariantOf(name); meant != "" && !d.agent {
-					d.Skip()
-					d.Fail("must be spelled " + meant)
-					return
-				}
 				continue
 			}
 			if seen&(1<<f) != 0 {

@@ -146,6 +146,13 @@ type decoder struct {
 	agent bool
 }
 
+// fromClient reads the params of a request.
+func fromClient(params []byte) *decoder {
+	d := &decoder{Reader: jsonread.New(params)}
+	d.Spell(fieldNames.VariantOf)
+	return d
+}
+
 var fieldNames = spelling.NewNames(slices.Collect(maps.Keys(fields))...)
 
 // members yields the members of an object that have a field, and refuses one
@@ -161,11 +168,6 @@ func (d *decoder) fieldsOf(names iter.Seq[[]byte]) iter.Seq[field] {
 		for name := range names {
 			f := fields[string(name)]
 			if f == fieldUnknown {
-				if meant := fieldNames.VariantOf(name); meant != "" && !d.agent {
-					d.Skip()
-					d.Fail("must be spelled " + meant)
-					return
-				}
 				continue
 			}
 			if seen&(1<<f) != 0 {

@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
 // DecodeSend reads a SendMessageRequest.
 func DecodeSend(params []byte) (*a2a.SendRequest, error) {
-	d := &decoder{Reader: jsonread.New(params)}
+	d := fromClient(params)
 	s := &a2a.SendRequest{}
 	for f := range d.members() {
 		switch f {
@@ -50,7 +49,7 @@ func DecodeSubscribe(params []byte) (*a2a.SubscribeRequest, error) {
 
 // DecodeList reads a ListTasksRequest.
 func DecodeList(params []byte) (*a2a.ListRequest, error) {
-	d := &decoder{Reader: jsonread.New(params)}
+	d := fromClient(params)
 	r := &a2a.ListRequest{}
 	for f := range d.members() {
 		switch f {
@@ -79,7 +78,7 @@ func DecodeList(params []byte) (*a2a.ListRequest, error) {
 
 // DecodeExtendedCard reads a GetExtendedAgentCardRequest.
 func DecodeExtendedCard(params []byte) (tenant string, err error) {
-	d := &decoder{Reader: jsonread.New(params)}
+	d := fromClient(params)
 	for f := range d.members() {
 		if f == fieldTenant {
 			tenant = d.tenant()
@@ -101,7 +100,7 @@ func decodeTaskParams(params []byte) (taskParams, error) {
 }
 
 func readTaskParams(params []byte) (taskParams, *decoder) {
-	d := &decoder{Reader: jsonread.New(params)}
+	d := fromClient(params)
 	var p taskParams
 	for f := range d.members() {
 		switch f {

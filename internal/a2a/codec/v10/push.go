@@ -5,7 +5,6 @@ package v10
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
@@ -18,7 +17,7 @@ func DecodeSetPush(params []byte) (*a2a.SetPushRequest, error) {
 }
 
 func readSetPush(params []byte) (*a2a.SetPushRequest, *decoder) {
-	d := &decoder{Reader: jsonread.New(params)}
+	d := fromClient(params)
 	r := &a2a.SetPushRequest{Config: a2a.PushConfig{Dialect: a2a.DialectV10}}
 	r.Tenant = d.pushMembers(&r.Config)
 	return r, d
@@ -27,7 +26,7 @@ func readSetPush(params []byte) (*a2a.SetPushRequest, *decoder) {
 // DecodePush reads a GetTaskPushNotificationConfigRequest or a
 // DeleteTaskPushNotificationConfigRequest.
 func DecodePush(params []byte) (*a2a.PushRequest, error) {
-	d := &decoder{Reader: jsonread.New(params)}
+	d := fromClient(params)
 	r := &a2a.PushRequest{}
 	for f := range d.members() {
 		switch f {
@@ -46,7 +45,7 @@ func DecodePush(params []byte) (*a2a.PushRequest, error) {
 
 // DecodeListPush reads a ListTaskPushNotificationConfigsRequest.
 func DecodeListPush(params []byte) (*a2a.ListPushRequest, error) {
-	d := &decoder{Reader: jsonread.New(params)}
+	d := fromClient(params)
 	r := &a2a.ListPushRequest{}
 	for f := range d.members() {
 		switch f {
