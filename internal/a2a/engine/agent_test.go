@@ -151,6 +151,70 @@ func TestAgentThatWaitsInPlace(t *testing.T) {
 	}
 }
 
+// The question is spelled as agents of the 0.3 era do, and the answer names it
+// and not the task.
+func TestWire13_AgentThatAsksForASecret(t *testing.T) {
+	answers := make(chan string, 1)
+	e := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("A2A-Turn") == "input" {
+			body, _ := io.ReadAll(r.Body)
+			answers <- string(body)
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		write := func(event string) {
+			_, _ = io.WriteString(w, event+"\n")
+			_ = http.NewResponseController(w).Flush()
+		}
+		write(`{"kind":"status-update","status":{"state":"input-required","message":{"role":"agent","parts":[{"kind":"text","text":"key?"}],` +
+			`"inputRequest":{"kind":"text","prompt":"key?","sensitive":true,"requestId":"input-1"}}},"final":false}`)
+		if strings.Contains(<-answers, "secret-key") {
+			write(`{"text":"thanks"}`)
+		}
+	})
+	first, err := e.Stream(t.Context(), say("m1", "hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	var got []string
+	var task string
+	for len(got) < 2 {
+		records, err := first.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			got = append(got, short(&r.Event))
+			if r.Task != nil {
+				task = r.Task.ID
+			}
+		}
+	}
+	second, err := e.Stream(t.Context(), result("m2", task, "input-1", "secret-key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	got = append(got, readAll(t, first)...)
+	const want = "task:submitted status:input-required(key?)/paused status:working artifact:turn-1=thanks status:completed"
+	if s := strings.Join(got, " "); s != want {
+		t.Errorf("first stream = %q\n    want %q", s, want)
+	}
+	const mirrored = "task:working artifact:turn-1=thanks status:completed"
+	if s := strings.Join(readAll(t, second), " "); s != mirrored {
+		t.Errorf("second stream = %q\n    want %q", s, mirrored)
+	}
+	whole, err := e.Get(t.Context(), &a2a.GetRequest{Owner: "owner", TaskID: task})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := words(whole.History); strings.Contains(s, "secret") || !strings.Contains(s, `"toolUseId":"input-1"`) {
+		t.Errorf("history = %s", s)
+	}
+}
+
 func TestCancelClosesTheRequestToTheAgent(t *testing.T) {
 	closed := make(chan struct{})
 	e := serve(t, func(w http.ResponseWriter, r *http.Request) {
