@@ -91,6 +91,10 @@ func (e *exchange) rpc(text []byte) (string, error) {
 	// tasks/get, tasks/cancel and tasks/resubscribe are names of both versions: a
 	// result is of one, and what has the marks of both is valid in both.
 	v01, v03 := responsesV01[asked.Method], responsesV03[asked.Method]
+	if asked.Method == "tasks/get" && e.isStream() {
+		// A project of the 0.3 era resumes by it.
+		v01, v03 = "", responsesV03["tasks/resubscribe"]
+	}
 	hasKind := bytes.Contains(answer.Result, []byte(`"kind":`))
 	hasSession := bytes.Contains(answer.Result, []byte(`"sessionId":`))
 	switch {
