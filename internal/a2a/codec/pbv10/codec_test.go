@@ -200,7 +200,7 @@ func TestDecodeRequests(t *testing.T) {
 			list,
 			&a2apb.ListTasksRequest{
 				Tenant: "a", ContextId: "c", Status: a2apb.TaskState_TASK_STATE_CANCELED, PageSize: proto.Int32(100), PageToken: "p",
-				HistoryLength: proto.Int32(3), IncludeArtifacts: proto.Bool(true),
+				HistoryLength: proto.Int32(3), IncludeArtifacts: new(true),
 			},
 			&a2a.ListRequest{
 				Tenant: "a", ContextID: "c", State: a2a.StateCanceled, PageSize: 100, PageToken: "p", HistoryLength: new(3), IncludeArtifacts: true,

@@ -21,7 +21,7 @@ func Begin(dst []byte, number protowire.Number) (_ []byte, at int) {
 // End fills in the length of a message that began at a place. Most are shorter
 // than 128 bytes, and need not move.
 func End(dst []byte, at int) []byte {
-	length := uint64(len(dst) - at)
+	length := uint64(len(dst) - at) //nolint:gosec // it is not negative
 	if size := protowire.SizeVarint(length); size > 1 {
 		var room [9]byte
 		dst = append(dst, room[:size-1]...)

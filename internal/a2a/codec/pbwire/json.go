@@ -101,7 +101,7 @@ func (r *Reader) entry(text []byte) (name, value []byte) {
 
 // appendValue reads a oneof. One without a member is null.
 func (r *Reader) appendValue(dst, text []byte, depth int) []byte {
-	member, content := protowire.Number(0), []byte(nil)
+	member, content := 0, []byte(nil)
 	for number, each := range r.values(text, &valueWires) {
 		if member != 0 {
 			r.Fail("holds a value with two contents")
@@ -143,22 +143,14 @@ func (r *Reader) appendList(dst, text []byte, depth int) []byte {
 }
 
 // values yields the fields of a message that is part of a Struct or a Value.
-func (r *Reader) values(text []byte, known *wires) iter.Seq2[protowire.Number, []byte] {
-	return func(yield func(protowire.Number, []byte) bool) {
+func (r *Reader) values(text []byte, known *wires) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
 		for len(text) > 0 && r.err == nil {
-			number, wire, n := consumeTag(text)
-			if n < 0 {
-				r.malformed()
-				return
-			}
-			text = text[n:]
-			if n = protowire.ConsumeFieldValue(number, wire, text); n < 0 {
-				r.malformed()
-				return
-			}
-			content := text[:n]
-			text = text[n:]
-			if int(number) >= len(known) || known[number] < 0 {
+			var number int
+			var wire protowire.Type
+			var content []byte
+			number, wire, content, text = r.cut(text)
+			if number >= len(known) || known[number] < 0 || r.err != nil {
 				continue
 			}
 			if wire != known[number] {

@@ -86,71 +86,66 @@ func (r *Reader) Err() error {
 // Fields reads the message that the last field holds, at first the whole one,
 // and yields the number of each field that it knows. The body reads the field
 // or leaves it.
-func (r *Reader) Fields(m Message) iter.Seq[protowire.Number] {
-	return func(yield func(protowire.Number) bool) {
+func (r *Reader) Fields(m Message) iter.Seq[int] {
+	return func(yield func(int) bool) {
 		text := r.bytes
 		depth := len(r.path)
 		r.path = append(r.path, step{})
 		defer func() { r.path = r.path[:depth] }()
 		var seen [32]int
 		for len(text) > 0 && r.err == nil {
-			number, wire, n := consumeTag(text)
-			if n < 0 {
-				r.malformed()
-				return
-			}
-			text = text[n:]
-			var f Field
-			if int(number) < len(m) {
-				f = m[number]
-			}
-			if n = r.field(f.kind, number, wire, text); n < 0 {
-				r.malformed()
-				return
-			}
-			text = text[n:]
-			if f.kind == unknown {
+			var number int
+			var wire protowire.Type
+			var value []byte
+			number, wire, value, text = r.cut(text)
+			if number >= len(m) || m[number].kind == unknown || r.err != nil {
 				continue
 			}
-			r.path[depth] = step{f.name, -1}
-			if f.kind == repeated {
-				r.path[depth].index = seen[number]
-			} else if seen[number] > 0 {
-				r.Fail("stands there twice")
-				return
-			}
+			r.path[depth] = step{m[number].name, seen[number]}
 			seen[number]++
-			if wire != wireOf(f.kind) {
-				r.Fail("has another type")
-				return
-			}
-			if !yield(number) {
+			if !r.keep(m[number].kind, wire, value) || !yield(number) {
 				return
 			}
 		}
 	}
 }
 
-// consumeTag refuses numbers that no field can have.
-func consumeTag(text []byte) (protowire.Number, protowire.Type, int) {
-	number, wire, n := protowire.ConsumeTag(text)
-	if number > protowire.MaxValidNumber {
-		return 0, 0, -1
+// cut takes one field from the front of a message. The number is 0 when there
+// is none.
+func (r *Reader) cut(text []byte) (number int, wire protowire.Type, value, rest []byte) {
+	n, wire, tag := protowire.ConsumeTag(text)
+	if tag < 0 || n > protowire.MaxValidNumber {
+		r.malformed()
+		return 0, 0, nil, nil
 	}
-	return number, wire, n
+	length := protowire.ConsumeFieldValue(n, wire, text[tag:])
+	if length < 0 {
+		r.malformed()
+		return 0, 0, nil, nil
+	}
+	return int(n), wire, text[tag : tag+length], text[tag+length:]
 }
 
-// field consumes a value, and keeps one that is asked for.
-func (r *Reader) field(k kind, number protowire.Number, wire protowire.Type, text []byte) (n int) {
-	switch {
-	case k == unknown || wire != wireOf(k):
-		return protowire.ConsumeFieldValue(number, wire, text)
-	case wire == protowire.VarintType:
-		r.number, n = protowire.ConsumeVarint(text)
-	default:
-		r.bytes, n = protowire.ConsumeBytes(text)
+// keep has the field at the end of the path ready to be read.
+func (r *Reader) keep(k kind, wire protowire.Type, value []byte) bool {
+	last := &r.path[len(r.path)-1]
+	if k != repeated {
+		twice := last.index > 0
+		if last.index = -1; twice {
+			r.Fail("stands there twice")
+			return false
+		}
 	}
-	return n
+	if wire != wireOf(k) {
+		r.Fail("has another type")
+		return false
+	}
+	if wire == protowire.VarintType {
+		r.number, _ = protowire.ConsumeVarint(value)
+	} else {
+		r.bytes, _ = protowire.ConsumeBytes(value)
+	}
+	return true
 }
 
 func wireOf(k kind) protowire.Type {
