@@ -23,6 +23,8 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
+	// pingAfter is the silence after which a peer is asked whether it is there.
+	pingAfter = time.Minute
 )
 
 // HealthAddress is where a sidecar in a pod answers callers inside it.
@@ -83,7 +85,10 @@ func newServer(log *slog.Logger, listener net.Listener, h http.Handler) *server 
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		Protocols:         protocols,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		// The limits of HTTP/2 on writing are for its streams. What nobody takes
+		// from the socket holds up all of a connection's.
+		HTTP2:    &http.HTTP2Config{WriteByteTimeout: writeTimeout, SendPingTimeout: pingAfter, PingTimeout: writeTimeout},
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}}
 }
 

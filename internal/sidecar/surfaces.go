@@ -9,6 +9,9 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
@@ -88,10 +91,29 @@ func (s *Sidecar) newSurfaces() surfaces {
 		Observe:       s.metrics.observe,
 		Log:           s.log,
 	})
+	calls := grpc.New(grpc.Config{
+		Handler:       admitted,
+		Push:          admitted,
+		Card:          served,
+		ExtendedCard:  s.card.Extended,
+		Serving:       func() bool { return !s.drain.active() },
+		Limits:        exchange.Limits{MaxBody: maxBody, WriteTimeout: writeTimeout, Now: s.now},
+		StrictVersion: func() bool { return s.current().ProtocolOptions.StrictVersion },
+		Profile:       s.errorProfile,
+		Observe:       s.metrics.observe,
+		Log:           s.log,
+	})
 	return surfaces{
+		{binding: "grpc", owns: grpc.OwnsHealth, serve: calls, deny: grpc.Deny, open: true},
+		{binding: "grpc", owns: grpc.Owns, serve: calls, deny: grpc.Deny},
 		{binding: "wellknown", owns: below(rpcBases, wellknown.Path, wellknown.LegacyPath), serve: s.card, open: true},
 		{binding: "wellknown", owns: at(signing.Path), serve: http.HandlerFunc(s.card.ServeKeys), open: true},
 		{binding: "wellknown", owns: below(rpcBases, wellknown.ExtendedPath), serve: s.card.ServeExtended(s.metrics.observe), deny: wellknown.Deny},
 		{binding: "jsonrpc", owns: at("/"), serve: rpc, deny: jsonrpc.Deny},
 	}
+}
+
+// errorProfile is the release of 1.0 whose mapping of errors is used.
+func (s *Sidecar) errorProfile() fault.Profile {
+	return fault.Profile(s.current().ProtocolOptions.ErrorProfile)
 }

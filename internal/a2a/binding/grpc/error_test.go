@@ -1,0 +1,298 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grpc_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	v03 "github.com/a2aproject/a2a-go/a2apb"
+	v10 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	googlegrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/metadata"
+	googlestatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// told is what a client is told about an error.
+type told struct {
+	code, message, reason string
+	metadata              map[string]string
+	field                 string
+}
+
+func wantStatus(t *testing.T, err error, want told) {
+	t.Helper()
+	s := googlestatus.Convert(err)
+	got := told{code: s.Code().String(), message: s.Message()}
+	for _, d := range s.Details() {
+		switch d := d.(type) {
+		case *errdetails.ErrorInfo:
+			got.reason, got.metadata = d.GetReason(), d.GetMetadata()
+			if d.GetDomain() != fault.Domain {
+				t.Errorf("domain = %q", d.GetDomain())
+			}
+		case *errdetails.BadRequest:
+			got.field = d.GetFieldViolations()[0].GetField() + ": " + d.GetFieldViolations()[0].GetDescription()
+		}
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(told{})); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+func TestWire20_ErrorInfo(t *testing.T) {
+	tests := map[string]struct {
+		err     error
+		profile fault.Profile
+		want    told
+	}{
+		"not found":     {a2a.TaskNotFound("t9"), "", told{"NotFound", "Task not found", "TASK_NOT_FOUND", map[string]string{"taskId": "t9"}, ""}},
+		"field":         {a2a.InvalidParams("message.x", "is wrong"), "", told{"InvalidArgument", "message.x: is wrong", "INVALID_PARAMS", nil, "message.x: is wrong"}},
+		"unsupported":   {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, "", told{"FailedPrecondition", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}},
+		"1.0.0":         {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, fault.Profile100, told{"Unimplemented", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}},
+		"cancelable":    {&a2a.Error{Reason: a2a.ReasonTaskNotCancelable}, "", told{"FailedPrecondition", "Task cannot be canceled", "TASK_NOT_CANCELABLE", nil, ""}},
+		"busy":          {&a2a.Error{Reason: a2a.ReasonResourceExhausted}, "", told{"ResourceExhausted", "Too many requests", "RESOURCE_EXHAUSTED", nil, ""}},
+		"draining":      {a2a.ErrDraining, "", told{"Unavailable", "Service unavailable", "UNAVAILABLE", nil, ""}},
+		"not for them":  {errors.New("secret"), "", told{"Internal", "Internal error", "INTERNAL_ERROR", nil, ""}},
+		"text of sorts": {&a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "100% né \xff\n"}, "", told{"InvalidArgument", "100% né \ufffd\n", "INVALID_REQUEST", nil, ""}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t, &fake{err: test.err}, func(c *grpc.Config) { c.Profile = func() fault.Profile { return test.profile } })
+			_, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t"})
+			wantStatus(t, err, test.want)
+			_, err = x.v03.GetTask(t.Context(), &v03.GetTaskRequest{Name: "tasks/t"})
+			wantStatus(t, err, test.want)
+			stream, err := x.v10.SubscribeToTask(t.Context(), &v10.SubscribeToTaskRequest{Id: "t"})
+			if err == nil {
+				_, err = stream.Recv()
+			}
+			wantStatus(t, err, test.want)
+		})
+	}
+}
+
+func TestWire20_RefusedBeforeItIsRead(t *testing.T) {
+	x := newFixture(t, &fake{})
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "forbidden")
+	_, err := x.v10.SendMessage(ctx, hello10)
+	wantStatus(t, err, told{code: "PermissionDenied", message: "Forbidden: 100% né\n", reason: "PERMISSION_DENIED"})
+	if x.last() != nil {
+		t.Errorf("asked %+v", x.last())
+	}
+}
+
+func TestWire20_Versions(t *testing.T) {
+	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
+	strict := newFixture(t, &fake{task: newTask(a2a.StateWorking)}, func(c *grpc.Config) { c.StrictVersion = func() bool { return true } })
+	strict03 := func(ctx context.Context) error {
+		_, err := strict.v03.GetTask(ctx, &v03.GetTaskRequest{Name: "t"})
+		return err
+	}
+	strict10 := func(ctx context.Context) error {
+		_, err := strict.v10.GetTask(ctx, &v10.GetTaskRequest{Id: "t"})
+		return err
+	}
+	get03 := func(ctx context.Context) error {
+		_, err := x.v03.GetTask(ctx, &v03.GetTaskRequest{Name: "t"})
+		return err
+	}
+	get10 := func(ctx context.Context) error {
+		_, err := x.v10.GetTask(ctx, &v10.GetTaskRequest{Id: "t"})
+		return err
+	}
+	for _, test := range []struct {
+		version string
+		get     func(context.Context) error
+		served  bool
+	}{
+		{"0.3", get03, true},
+		{"0.2.6", get03, true},
+		{"1.0", get03, true},
+		{"1.0.1", get10, true},
+		{"", get10, true},
+		{"", get03, true},
+		{"", strict03, true},
+		{"0.3", strict03, true},
+		{"1.0", strict03, false},
+		{"1.0", strict10, true},
+		{"", strict10, false},
+		{"0.1", get03, false},
+		{"0.3", get10, false},
+		{"1.1", get10, false},
+		{"99", get03, false},
+		{"x", get10, false},
+	} {
+		err := test.get(metadata.AppendToOutgoingContext(t.Context(), "a2a-version", test.version))
+		if test.served {
+			if err != nil {
+				t.Errorf("version %q: %v", test.version, err)
+			}
+			continue
+		}
+		wantStatus(t, err, told{
+			"FailedPrecondition", "Protocol version is not supported", "VERSION_NOT_SUPPORTED",
+			map[string]string{"supportedVersions": fault.SupportedVersions},
+			"",
+		})
+	}
+}
+
+func TestWire20_UnknownMethods(t *testing.T) {
+	x := newFixture(t, &fake{})
+	want := told{code: "Unimplemented", message: "Method not found", reason: "METHOD_NOT_FOUND"}
+	for _, method := range []string{"/lf.a2a.v1.A2AService/SendLiveMessage", "/a2a.v1.A2AService/ListTasks", "/x.Y/Z"} {
+		wantStatus(t, x.conn.Invoke(t.Context(), method, &emptypb.Empty{}, &emptypb.Empty{}), want)
+	}
+	// An extended card that is not offered is an unknown method to 0.3.
+	_, err := x.v03.GetAgentCard(t.Context(), &v03.GetAgentCardRequest{})
+	wantStatus(t, err, want)
+	_, err = x.v10.GetExtendedAgentCard(t.Context(), &v10.GetExtendedAgentCardRequest{})
+	wantStatus(t, err, told{code: "FailedPrecondition", message: "This operation is not supported", reason: "UNSUPPORTED_OPERATION"})
+	x.extended = func(card.Form) ([]byte, error) { return nil, &a2a.Error{Reason: a2a.ReasonExtendedCardNotConfigured} }
+	_, err = x.v03.GetAgentCard(t.Context(), &v03.GetAgentCardRequest{})
+	wantStatus(t, err, told{code: "FailedPrecondition", message: "Authenticated Extended Card is not configured", reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED"})
+}
+
+func TestWire20_RequiredExtension(t *testing.T) {
+	x := newFixture(t, &fake{})
+	x.card.Capabilities.Extensions = []card.Extension{{URI: "https://a/1", Required: true}}
+	_, err := x.v10.SendMessage(t.Context(), hello10)
+	wantStatus(t, err, told{code: "FailedPrecondition", message: "Extension https://a/1 is required", reason: "EXTENSION_SUPPORT_REQUIRED"})
+	_, err = x.v03.SendMessage(t.Context(), hello03)
+	wantStatus(t, err, told{code: "InvalidArgument", message: "Extension https://a/1 is required", reason: "INVALID_REQUEST"})
+}
+
+// raw sends bytes as they are, in frames or not.
+func (x *fixture) raw(t *testing.T, method, contentType string, body io.Reader) (*http.Response, error) {
+	t.Helper()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(transport.CloseIdleConnections)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+x.address+method, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", contentType)
+	r.Header.Set("Te", "trailers")
+	response, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Do(r)
+	if err == nil {
+		_, err = io.ReadAll(response.Body)
+		_ = response.Body.Close()
+	}
+	return response, err
+}
+
+// Nothing of a bad request reaches the agent.
+func TestWire20_BadMessages(t *testing.T) {
+	f := &fake{}
+	x := newFixture(t, f)
+	framed := func(text []byte) []byte {
+		return append([]byte{0, 0, byte(len(text) >> 16), byte(len(text) >> 8), byte(len(text))}, text...)
+	}
+	good, err := proto.Marshal(hello10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const send = "/lf.a2a.v1.A2AService/SendMessage"
+	tests := map[string]struct {
+		body []byte
+		code codes.Code
+	}{
+		"nothing":           {nil, codes.InvalidArgument},
+		"half a frame":      {[]byte{0, 0, 0}, codes.InvalidArgument},
+		"half a message":    {framed(good)[:9], codes.InvalidArgument},
+		"no protobuf":       {framed([]byte("{}")), codes.InvalidArgument},
+		"two messages":      {append(framed(good), framed(good)...), codes.InvalidArgument},
+		"compressed":        {append([]byte{1}, framed(good)[1:]...), codes.InvalidArgument},
+		"another flag":      {append([]byte{9}, framed(good)[1:]...), codes.InvalidArgument},
+		"a huge length":     {[]byte{0, 0xff, 0xff, 0xff, 0xff, 1}, codes.InvalidArgument},
+		"too large":         {framed(make([]byte, 1<<20+1)), codes.ResourceExhausted},
+		"too much in total": {append(framed(good), make([]byte, 3<<20)...), codes.ResourceExhausted},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			response, err := x.raw(t, send, "application/grpc", bytes.NewReader(test.body))
+			if err != nil {
+				// The server need not take the rest of what is too much.
+				if test.code != codes.ResourceExhausted {
+					t.Fatal(err)
+				}
+				return
+			}
+			status := response.Trailer.Get("Grpc-Status")
+			if status == "" {
+				status = response.Header.Get("Grpc-Status")
+			}
+			if want := map[codes.Code]string{codes.InvalidArgument: "3", codes.ResourceExhausted: "8"}[test.code]; status != want {
+				t.Errorf("status = %q %q, want %s", status, response.Trailer.Get("Grpc-Message"), want)
+			}
+			if response.Trailer.Get("Grpc-Status-Details-Bin")+response.Header.Get("Grpc-Status-Details-Bin") == "" {
+				t.Error("no details")
+			}
+		})
+	}
+	if f.last() != nil {
+		t.Errorf("asked %+v", f.last())
+	}
+}
+
+func TestWire20_BadFields(t *testing.T) {
+	x := newFixture(t, &fake{})
+	tests := map[string]struct {
+		change func(*v10.SendMessageRequest)
+		field  string
+	}{
+		"message": {func(r *v10.SendMessageRequest) { r.Message = nil }, "message: is required"},
+		"id":      {func(r *v10.SendMessageRequest) { r.Message.MessageId = "" }, "message.messageId: is required"},
+		"role":    {func(r *v10.SendMessageRequest) { r.Message.Role = 7 }, "message.role: must be ROLE_USER or ROLE_AGENT"},
+		"parts":   {func(r *v10.SendMessageRequest) { r.Message.Parts = nil }, "message.parts: must have at least one element"},
+		"content": {func(r *v10.SendMessageRequest) { r.Message.Parts = append(r.Message.Parts, &v10.Part{}) }, "message.parts[1]: must have exactly one of text, raw, url, data"},
+		"history": {func(r *v10.SendMessageRequest) {
+			r.Configuration = &v10.SendMessageConfiguration{HistoryLength: proto.Int32(-1)}
+		}, "configuration.historyLength: must not be negative"},
+		"tenant": {func(r *v10.SendMessageRequest) { r.Tenant = "a/b" }, "tenant: must not hold a path separator"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := proto.CloneOf(hello10)
+			test.change(r)
+			_, err := x.v10.SendMessage(t.Context(), r)
+			wantStatus(t, err, told{code: "InvalidArgument", message: test.field, reason: "INVALID_PARAMS", field: test.field})
+		})
+	}
+	if x.last() != nil {
+		t.Errorf("asked %+v", x.last())
+	}
+}
+
+func TestWire20_CompressedRequest(t *testing.T) {
+	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
+	// This test links the compressor, so that it is known here: it is served.
+	if _, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t"}, googlegrpc.UseCompressor(gzip.Name)); err != nil {
+		t.Error(err)
+	}
+	bomb := proto.CloneOf(hello10)
+	bomb.Message.Parts[0] = &v10.Part{Content: &v10.Part_Raw{Raw: make([]byte, 4<<20)}}
+	_, err := x.v10.SendMessage(t.Context(), bomb, googlegrpc.UseCompressor(gzip.Name))
+	if googlestatus.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a message that grows is answered with %v", err)
+	}
+}

@@ -1,0 +1,149 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grpc
+
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv10"
+)
+
+func (h *Handler) send(c *call) error {
+	req, err := h.sendRequest(c)
+	if err != nil {
+		return err
+	}
+	event, err := h.Handler.Send(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.reply(c.dialect.appendEvent(nil, &event))
+}
+
+func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
+	activated, err := h.activate(c)
+	if err != nil {
+		return nil, err
+	}
+	req, err := receive(c, c.dialect.decodeSend)
+	if err != nil {
+		return nil, err
+	}
+	req.Owner = c.owner
+	req.Dialect = c.dialect.id
+	req.Extensions = activated
+	req.TraceParent = c.header("traceparent")
+	return req, nil
+}
+
+func (h *Handler) get(c *call) error {
+	req, err := receive(c, c.dialect.decodeGet)
+	if err != nil {
+		return err
+	}
+	req.Owner = c.owner
+	task, err := h.Handler.Get(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.reply(c.dialect.appendTask(nil, task))
+}
+
+// list is known to 1.0 only.
+func (h *Handler) list(c *call) error {
+	req, err := receive(c, pbv10.DecodeList)
+	if err != nil {
+		return err
+	}
+	req.Owner = c.owner
+	page, err := h.Handler.List(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.reply(pbv10.AppendPage(nil, page))
+}
+
+func (h *Handler) cancel(c *call) error {
+	req, err := receive(c, c.dialect.decodeCancel)
+	if err != nil {
+		return err
+	}
+	req.Owner = c.owner
+	task, err := h.Handler.Cancel(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.reply(c.dialect.appendTask(nil, task))
+}
+
+func (h *Handler) setPush(c *call) error {
+	req, err := receive(c, c.dialect.decodeSetPush)
+	if err != nil {
+		return err
+	}
+	req.Owner = c.owner
+	config, err := h.Push.SetPush(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.reply(c.dialect.appendPush(nil, config))
+}
+
+func (h *Handler) getPush(c *call) error {
+	req, err := receive(c, c.dialect.decodePush)
+	if err != nil {
+		return err
+	}
+	req.Owner = c.owner
+	config, err := h.Push.GetPush(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.reply(c.dialect.appendPush(nil, config))
+}
+
+func (h *Handler) listPush(c *call) error {
+	req, err := receive(c, c.dialect.decodeListPush)
+	if err != nil {
+		return err
+	}
+	req.Owner = c.owner
+	page, err := h.Push.ListPush(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	return c.reply(c.dialect.appendPushPage(nil, page))
+}
+
+func (h *Handler) deletePush(c *call) error {
+	req, err := receive(c, c.dialect.decodePush)
+	if err != nil {
+		return err
+	}
+	if req.ID == "" {
+		return a2a.InvalidParams("name", "must name a configuration")
+	}
+	req.Owner = c.owner
+	if err := h.Push.DeletePush(c.Context(), req); err != nil {
+		return err
+	}
+	return c.reply(nil)
+}
+
+func (h *Handler) extendedCard(c *call) error {
+	if _, err := receive(c, c.dialect.decodeCard); err != nil {
+		return err
+	}
+	text, err := h.ExtendedCard(c.Context(), c.dialect.form)
+	if err != nil {
+		if problem := a2a.ErrorOf(err); problem.Reason == a2a.ReasonUnsupportedOperation {
+			return &a2a.Error{Reason: c.dialect.lacksCard, Message: problem.Message}
+		}
+		return err
+	}
+	message, err := c.dialect.encodeCard(text)
+	if err != nil {
+		return err
+	}
+	return c.reply(message)
+}

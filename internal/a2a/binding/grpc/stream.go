@@ -1,0 +1,86 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grpc
+
+import (
+	"errors"
+	"io"
+	"strconv"
+
+	"google.golang.org/grpc/metadata"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// lastEventID names the metadata by which a stream is resumed: a client is
+// given it in the trailer of a stream that ends before its task, and gives it
+// back when it subscribes again.
+const lastEventID = "last-event-id"
+
+func (h *Handler) stream(c *call) error {
+	req, err := h.sendRequest(c)
+	if err != nil {
+		return err
+	}
+	stream, err := h.Handler.Stream(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	return c.follow(stream, c.dialect.closesSend, true)
+}
+
+func (h *Handler) subscribe(c *call) error {
+	req, err := receive(c, c.dialect.decodeSubscribe)
+	if err != nil {
+		return err
+	}
+	req.Owner = c.owner
+	if seq, err := strconv.ParseUint(c.header(lastEventID), 10, 64); err == nil {
+		req.After = &seq
+	}
+	stream, err := h.Handler.Subscribe(c.Context(), req)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	if req.After != nil {
+		// It may be long before there is more, and nothing can go wrong till then.
+		if err := c.SendHeader(nil); err != nil {
+			return err
+		}
+	}
+	return c.follow(stream, c.dialect.closesSubscribe, c.dialect.followsTerminal || req.After != nil)
+}
+
+// follow sends what a stream holds, until the event that closes it. Unless
+// terminal, a task that has ended already is an error.
+func (c *call) follow(stream a2a.Stream, closing func(*a2a.Event) bool, terminal bool) error {
+	last := uint64(0)
+	for {
+		records, err := stream.Next(c.Context())
+		for _, record := range records {
+			if t := record.Task; t != nil && !terminal && t.Status.State.Terminal() {
+				return &a2a.Error{
+					Reason: a2a.ReasonUnsupportedOperation, Message: "Task is in a terminal state", TaskID: t.ID,
+				}
+			}
+			if err := c.reply(record.Encoded(c.dialect.id, c.dialect.appendEvent)); err != nil {
+				return err
+			}
+			if last = record.Seq; closing(&record.Event) {
+				return nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			if last > 0 {
+				c.SetTrailer(metadata.Pairs(lastEventID, strconv.FormatUint(last, 10)))
+			}
+			return err
+		}
+	}
+}

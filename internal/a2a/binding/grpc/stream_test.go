@@ -1,0 +1,361 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grpc_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v03 "github.com/a2aproject/a2a-go/a2apb"
+	v10 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/google/go-cmp/cmp"
+	googlegrpc "google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	alphapb "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
+	googlestatus "google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
+)
+
+// kinds reads a stream to its end and names what it held.
+func kinds[R any](t *testing.T, stream googlegrpc.ServerStreamingClient[R], err error) ([]string, error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{}
+	for {
+		event, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return got, nil
+		}
+		if err != nil {
+			return got, err
+		}
+		switch e := any(event).(type) {
+		case *v03.StreamResponse:
+			got = append(got, kind03(e))
+		case *v10.StreamResponse:
+			got = append(got, kind10(e))
+		}
+	}
+}
+
+func kind03(e *v03.StreamResponse) string {
+	switch {
+	case e.GetTask() != nil:
+		return "task"
+	case e.GetMsg() != nil:
+		return "message"
+	case e.GetArtifactUpdate() != nil:
+		return "artifact"
+	default:
+		name := e.GetStatusUpdate().GetStatus().GetState().String()
+		if e.GetStatusUpdate().GetFinal() {
+			name += ", final"
+		}
+		return name
+	}
+}
+
+func kind10(e *v10.StreamResponse) string {
+	switch {
+	case e.GetTask() != nil:
+		return "task"
+	case e.GetMessage() != nil:
+		return "message"
+	case e.GetArtifactUpdate() != nil:
+		return "artifact"
+	default:
+		return e.GetStatusUpdate().GetStatus().GetState().String()
+	}
+}
+
+func TestWire20_Streams(t *testing.T) {
+	message := &a2a.Record{Event: a2a.Event{Message: &a2a.Message{ID: "m", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("Hi")}}}}
+	whole := []*a2a.Record{snapshot(1, a2a.StateSubmitted), artifact(2, "Hi"), status(3, a2a.StateCompleted), status(4, a2a.StateWorking)}
+	paused := []*a2a.Record{snapshot(1, a2a.StateSubmitted), status(2, a2a.StateInputRequired), status(3, a2a.StateAuthRequired), status(4, a2a.StateFailed)}
+	tests := map[string]struct {
+		records                            []*a2a.Record
+		send03, send10, follow03, follow10 []string
+		refused10                          bool
+	}{
+		"message": {
+			records: []*a2a.Record{message},
+			send03:  []string{"message"}, send10: []string{"message"}, follow03: []string{"message"}, follow10: []string{"message"},
+		},
+		"whole": {
+			records:  whole,
+			send03:   []string{"task", "artifact", "TASK_STATE_COMPLETED, final"},
+			send10:   []string{"task", "artifact", "TASK_STATE_COMPLETED"},
+			follow03: []string{"task", "artifact", "TASK_STATE_COMPLETED, final"},
+			follow10: []string{"task", "artifact", "TASK_STATE_COMPLETED"},
+		},
+		"paused": {
+			records:  paused,
+			send03:   []string{"task", "TASK_STATE_INPUT_REQUIRED, final"},
+			send10:   []string{"task", "TASK_STATE_INPUT_REQUIRED"},
+			follow03: []string{"task", "TASK_STATE_INPUT_REQUIRED, final"},
+			follow10: []string{"task", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED", "TASK_STATE_FAILED"},
+		},
+		// 0.3 gets the task and a good end, 1.0 an error.
+		"ended": {
+			records: []*a2a.Record{snapshot(9, a2a.StateCompleted)},
+			send03:  []string{"task"}, send10: []string{"task"}, follow03: []string{"task"}, follow10: []string{}, refused10: true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t, &fake{records: test.records})
+			check := func(what string, want, got []string, err error) {
+				t.Helper()
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Errorf("%s (-want +got):\n%s%v", what, diff, err)
+				}
+			}
+			// Twice, so that the second reads what the first had encoded.
+			for range 2 {
+				s03, err := x.v03.SendStreamingMessage(t.Context(), hello03)
+				got, err := kinds(t, s03, err)
+				check("0.3 send", test.send03, got, err)
+				s03, err = x.v03.TaskSubscription(t.Context(), &v03.TaskSubscriptionRequest{Name: "tasks/t1"})
+				got, err = kinds(t, s03, err)
+				check("0.3 subscribe", test.follow03, got, err)
+				s10, err := x.v10.SendStreamingMessage(t.Context(), hello10)
+				got, err = kinds(t, s10, err)
+				check("1.0 send", test.send10, got, err)
+				s10, err = x.v10.SubscribeToTask(t.Context(), &v10.SubscribeToTaskRequest{Id: "t1"})
+				got, err = kinds(t, s10, err)
+				if test.refused10 {
+					wantStatus(t, err, told{
+						"FailedPrecondition", "Task is in a terminal state", "UNSUPPORTED_OPERATION", map[string]string{"taskId": "t1"}, "",
+					})
+					err = nil
+				}
+				check("1.0 subscribe", test.follow10, got, err)
+			}
+		})
+	}
+}
+
+func TestWire20_Resume(t *testing.T) {
+	x := newFixture(t, &fake{records: []*a2a.Record{artifact(6, "x"), status(7, a2a.StateWorking)}, streamErr: a2a.ErrDraining})
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "last-event-id", "5")
+	stream, err := x.v10.SubscribeToTask(ctx, &v10.SubscribeToTaskRequest{Tenant: "acme", Id: "t1"})
+	got, end := kinds(t, stream, err)
+	if diff := cmp.Diff([]string{"artifact", "TASK_STATE_WORKING"}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	wantStatus(t, end, told{code: "Unavailable", message: "Service unavailable", reason: "UNAVAILABLE"})
+	if last := stream.Trailer().Get("last-event-id"); !slices.Equal(last, []string{"7"}) {
+		t.Errorf("last-event-id = %v", last)
+	}
+	five := uint64(5)
+	x.wasAsked(t, &a2a.SubscribeRequest{Owner: a2a.Owner(auth.AnonymousOwner).In("acme"), Tenant: "acme", TaskID: "t1", After: &five})
+
+	ctx = metadata.AppendToOutgoingContext(t.Context(), "last-event-id", "five")
+	stream, err = x.v10.SubscribeToTask(ctx, &v10.SubscribeToTaskRequest{Id: "t1"})
+	_, _ = kinds(t, stream, err)
+	x.wasAsked(t, &a2a.SubscribeRequest{Owner: auth.AnonymousOwner, TaskID: "t1"})
+}
+
+// A deadline or a client that leaves ends the call; the handler hears that its
+// caller is gone, and the engine goes on with the task.
+func TestWire20_DeadlineAndCancel(t *testing.T) {
+	x := newFixture(t, &fake{waits: true})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := x.v10.SendMessage(ctx, hello10); googlestatus.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("status = %v", err)
+	}
+	if err := <-x.left; err == nil {
+		t.Error("the handler does not hear of the deadline")
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	x.entered = cancel
+	if _, err := x.v03.SendMessage(ctx, hello03); googlestatus.Code(err) != codes.Canceled {
+		t.Errorf("status = %v", err)
+	}
+	if err := <-x.left; !errors.Is(err, context.Canceled) {
+		t.Errorf("the handler hears %v", err)
+	}
+	if got := x.outcomes(); len(got) != 0 {
+		t.Errorf("calls that nobody waits for are counted: %+v", got)
+	}
+}
+
+// The server bounds its answers; streams and calls that wait are not among them.
+func TestLongCallsOutliveTheServersTimeout(t *testing.T) {
+	proceed := make(chan struct{})
+	f := &slow{fake: fake{records: []*a2a.Record{snapshot(1, a2a.StateWorking), status(2, a2a.StateCompleted)}}, proceed: proceed}
+	x := newFixture(t, &f.fake, func(c *grpc.Config) { c.Handler = f })
+	stream, err := x.v10.SendStreamingMessage(t.Context(), hello10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(2*serverTimeout, func() { close(proceed) })
+	got, err := kinds(t, stream, nil)
+	if diff := cmp.Diff([]string{"TASK_STATE_COMPLETED"}, got); diff != "" || err != nil {
+		t.Errorf("events after a silence (-want +got):\n%s%v", diff, err)
+	}
+}
+
+// slow waits before its second record.
+type slow struct {
+	fake
+	proceed chan struct{}
+}
+
+func (s *slow) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
+	stream, err := s.fake.Stream(ctx, r)
+	return &slowStream{stream, s.proceed, 0}, err
+}
+
+type slowStream struct {
+	a2a.Stream
+	proceed chan struct{}
+	read    int
+}
+
+func (s *slowStream) Next(ctx context.Context) ([]*a2a.Record, error) {
+	if s.read++; s.read == 2 {
+		<-s.proceed
+	}
+	return s.Stream.Next(ctx)
+}
+
+// A client that reads nothing is held back by HTTP/2 and then cut off: what it
+// costs is bounded in time, and in memory by a window and one event.
+func TestWire20_StalledSubscriberIsCutOff(t *testing.T) {
+	const timeout = 300 * time.Millisecond
+	f := &fake{records: []*a2a.Record{artifact(1, strings.Repeat("x", 32<<10))}, endless: true}
+	x := newFixture(t, f, func(c *grpc.Config) { c.Limits.WriteTimeout = timeout })
+	began := time.Now()
+	stalled, err := x.v10.SubscribeToTask(t.Context(), &v10.SubscribeToTaskRequest{Id: "t1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stalled.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	// The call ends at the server, with nobody reading.
+	x.served.Wait()
+	if took := time.Since(began); took < timeout || took > 20*time.Second {
+		t.Errorf("cut off after %v", took)
+	}
+	f.mu.Lock()
+	sent := f.sent
+	f.mu.Unlock()
+	if sent > 256 {
+		t.Errorf("%d events of 32 KiB were taken for a client that reads none", sent)
+	}
+	// The connection is whole, and the others on it are served.
+	f.mu.Lock()
+	f.task = newTask(a2a.StateWorking)
+	f.mu.Unlock()
+	if _, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t1"}); err != nil {
+		t.Errorf("another call on the connection: %v", err)
+	}
+}
+
+func TestWire20_Health(t *testing.T) {
+	x := newFixture(t, &fake{})
+	client := healthpb.NewHealthClient(x.conn)
+	for _, service := range []string{"", "a2a.v1.A2AService", "lf.a2a.v1.A2AService"} {
+		got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: service})
+		if err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("%q: %v, %v", service, got, err)
+		}
+	}
+	if _, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "x"}); googlestatus.Code(err) != codes.NotFound {
+		t.Errorf("another service: %v", err)
+	}
+	x.serving = false
+	if got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil || got.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("draining: %v, %v", got, err)
+	}
+}
+
+func TestWire20_Reflection(t *testing.T) {
+	x := newFixture(t, &fake{})
+	stream, err := reflectionpb.NewServerReflectionClient(x.conn).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(r *reflectionpb.ServerReflectionRequest) *reflectionpb.ServerReflectionResponse {
+		t.Helper()
+		if err := stream.Send(r); err != nil {
+			t.Fatal(err)
+		}
+		got, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	var services []string
+	for _, s := range ask(&reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}}).GetListServicesResponse().GetService() {
+		services = append(services, s.GetName())
+	}
+	want := []string{
+		"a2a.v1.A2AService", "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
+		"grpc.reflection.v1alpha.ServerReflection", "lf.a2a.v1.A2AService",
+	}
+	if diff := cmp.Diff(want, services); diff != "" {
+		t.Errorf("services (-want +got):\n%s", diff)
+	}
+	for symbol, file := range map[string]string{
+		"a2a.v1.A2AService": "a2a_v0_3.proto", "lf.a2a.v1.A2AService": "a2a.proto", "a2a.v1.Part": "a2a_v0_3.proto",
+		"lf.a2a.v1.Part": "a2a.proto", "grpc.health.v1.Health": "grpc/health/v1/health.proto",
+	} {
+		got := ask(&reflectionpb.ServerReflectionRequest{
+			MessageRequest: &reflectionpb.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: symbol},
+		}).GetFileDescriptorResponse().GetFileDescriptorProto()
+		var descriptor descriptorpb.FileDescriptorProto
+		if len(got) == 0 {
+			t.Errorf("%s is in no file", symbol)
+			continue
+		}
+		if err := proto.Unmarshal(got[0], &descriptor); err != nil || descriptor.GetName() != file {
+			t.Errorf("%s is in %s, %v, want %s", symbol, descriptor.GetName(), err, file)
+		}
+	}
+	if err := stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("end of reflection: %v", err)
+	}
+	//nolint:staticcheck // it is deprecated, and what many clients speak
+	old := &alphapb.ServerReflectionRequest{MessageRequest: &alphapb.ServerReflectionRequest_FileByFilename{FileByFilename: "a2a.proto"}}
+	alpha, err := alphapb.NewServerReflectionClient(x.conn).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := alpha.Send(old); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := alpha.Recv(); err != nil || got.GetFileDescriptorResponse() == nil {
+		t.Errorf("v1alpha: %v, %v", got, err)
+	}
+	_ = alpha.CloseSend()
+	if _, err := alpha.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("end of reflection: %v", err)
+	}
+}

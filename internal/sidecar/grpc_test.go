@@ -1,0 +1,179 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	v03 "github.com/a2aproject/a2a-go/a2apb"
+	v10 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// dial connects a gRPC client to the A2A endpoint.
+func (p *pod) dial() *grpc.ClientConn {
+	p.t.Helper()
+	conn, err := grpc.NewClient(p.sidecar.Addresses().Agent, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// as is the context of a caller.
+func (p *pod) as(namespace string) context.Context {
+	return metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer "+p.token(namespace))
+}
+
+var (
+	hello03 = &v03.SendMessageRequest{Request: &v03.Message{
+		MessageId: "m3", Role: v03.Role_ROLE_USER, Parts: []*v03.Part{{Part: &v03.Part_Text{Text: "Hello"}}},
+	}}
+	hello10 = &v10.SendMessageRequest{Message: &v10.Message{
+		MessageId: "m10", Role: v10.Role_ROLE_USER, Parts: []*v10.Part{{Content: &v10.Part_Text{Text: "Hello"}}},
+	}}
+)
+
+// A task goes through the whole sidecar by both services and by JSON-RPC.
+func TestWire20_OneTaskByEveryService(t *testing.T) {
+	p := newPod(t, says, nil)
+	conn := p.dial()
+	old, recent := v03.NewA2AServiceClient(conn), v10.NewA2AServiceClient(conn)
+	sent, err := old.SendMessage(p.as("team"), hello03)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := sent.GetTask().GetId()
+	if sent.GetTask().GetStatus().GetState() != v03.TaskState_TASK_STATE_COMPLETED || id == "" {
+		t.Errorf("sent = %v", sent)
+	}
+	task, err := recent.GetTask(p.as("team"), &v10.GetTaskRequest{Id: id})
+	if err != nil || task.GetArtifacts()[0].GetParts()[0].GetText() != "Hi" {
+		t.Errorf("task = %v, %v", task, err)
+	}
+	page, err := recent.ListTasks(p.as("team"), &v10.ListTasksRequest{})
+	if err != nil || page.GetTotalSize() != 1 || page.GetTasks()[0].GetId() != id {
+		t.Errorf("page = %v, %v", page, err)
+	}
+	if _, body := p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"`+id+`"}}`,
+		"Authorization", "Bearer "+p.token("team")); !strings.Contains(body, `"state":"completed"`) {
+		t.Errorf("by JSON-RPC = %s", body)
+	}
+	stream, err := recent.SendStreamingMessage(p.as("team"), hello10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for {
+		event, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = event.GetStatusUpdate().GetStatus().GetState().String()
+	}
+	if last != "TASK_STATE_COMPLETED" {
+		t.Errorf("the stream ends with %s", last)
+	}
+	// The other services know each other's tasks, which belong to their owner.
+	for what, call := range map[string]func() error{
+		"foreign": func() error { _, err := old.GetTask(p.as("team"), &v03.GetTaskRequest{Name: "tasks/none"}); return err },
+		"tenant": func() error {
+			_, err := recent.GetTask(p.as("team"), &v10.GetTaskRequest{Tenant: "acme", Id: id})
+			return err
+		},
+	} {
+		if err := call(); status.Code(err) != codes.NotFound {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	want := `a2a_requests_total{binding="grpc",code="0",method="SendMessage",version="0.3"} 1`
+	if _, metrics := p.do("GET", p.health("/metrics"), ""); !strings.Contains(metrics, want) {
+		t.Errorf("metrics lack %s", want)
+	}
+}
+
+func TestWire20_Access(t *testing.T) {
+	p := newPod(t, says, nil)
+	conn := p.dial()
+	client := v10.NewA2AServiceClient(conn)
+	for name, test := range map[string]struct {
+		token string
+		code  codes.Code
+	}{
+		"nobody":  {"", codes.Unauthenticated},
+		"foreign": {p.token("other"), codes.PermissionDenied},
+		"bad":     {"x", codes.Unauthenticated},
+	} {
+		ctx := t.Context()
+		if test.token != "" {
+			ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+test.token)
+		}
+		_, err := client.SendMessage(ctx, hello10)
+		if status.Code(err) != test.code || len(status.Convert(err).Details()) == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		stream, err := client.SendStreamingMessage(ctx, hello10)
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		if status.Code(err) != test.code {
+			t.Errorf("%s, stream: %v", name, err)
+		}
+	}
+	// A check of health needs no credential.
+	if got, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("health = %v, %v", got, err)
+	}
+}
+
+// What a client's context ends is the call; the task is finished.
+func TestWire20_TaskOutlivesItsCall(t *testing.T) {
+	began, proceed := make(chan struct{}), make(chan struct{})
+	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
+		close(began)
+		<-proceed
+		says(w, nil)
+	}, nil)
+	client := v10.NewA2AServiceClient(p.dial())
+	ctx, leave := context.WithCancel(p.as("team"))
+	go func() {
+		<-began
+		leave()
+	}()
+	if _, err := client.SendMessage(ctx, hello10); status.Code(err) != codes.Canceled {
+		t.Fatal(err)
+	}
+	close(proceed)
+	p.eventually("the task of a client that left", func() bool {
+		page, err := client.ListTasks(p.as("team"), &v10.ListTasksRequest{})
+		return err == nil && page.GetTotalSize() == 1 && page.GetTasks()[0].GetStatus().GetState() == v10.TaskState_TASK_STATE_COMPLETED
+	})
+}
+
+func TestWire20_Draining(t *testing.T) {
+	p := newPod(t, says, nil)
+	conn := p.dial()
+	p.drain()
+	if _, err := v03.NewA2AServiceClient(conn).SendMessage(p.as("team"), hello03); status.Code(err) != codes.Unavailable {
+		t.Errorf("a new turn is answered with %v", err)
+	}
+	got, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	if err != nil || got.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
+		t.Errorf("health = %v, %v", got, err)
+	}
+}
