@@ -202,11 +202,13 @@ func TestRestart(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		first := b.stream(name("mine", "one"))
 		c := b.call()
-		c.finishes(chunk("x"), status(a2a.StateCompleted, "done"))
+		done := status(a2a.StateCompleted, "done")
+		done.Status.Note = "note"
+		c.finishes(chunk("x"), done)
 		first.want(t, "task:submitted status:working artifact:turn-1+x status:completed(done) EOF")
 		second := b.stream(restart(name("mine", "two")))
 		c = b.call()
-		if c.Number != 2 || c.Task.Status.State != a2a.StateCompleted || len(c.Task.Artifacts) != 1 {
+		if c.Number != 2 || c.Task.Status.State != a2a.StateCompleted || len(c.Task.Artifacts) != 1 || c.Task.Note != "" {
 			t.Errorf("the agent is told of turn %d on %+v", c.Number, c.Task)
 		}
 		follower := b.subscribe("mine", nil)

@@ -124,6 +124,12 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 			return errTerminal(tn)
 		}
 		tn.before = record.Task
+		if t.state().Terminal() && record.Task.Note != "" {
+			// What the backend noted is about a run that has ended.
+			before := *record.Task
+			before.Note = ""
+			tn.before = &before
+		}
 		tn.message.ContextID = t.contextID
 		tn.kept = t.keeping(tn.message)
 		events := append(t.batch[:0], a2a.Event{Message: tn.kept}, t.says(a2a.StateWorking, nil))
