@@ -37,7 +37,7 @@ func frame(id, result string) string {
 
 func in(template, state string) string { return strings.Replace(template, "STATE", state, 1) }
 
-func TestStreams(t *testing.T) {
+func TestWire12_Streams(t *testing.T) {
 	tests := map[string]struct {
 		method  string
 		records []*a2a.Record
@@ -129,6 +129,22 @@ func TestStreams(t *testing.T) {
 				t.Errorf("stream (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestWire14_AuthenticationKeepsStreams open in every version, since it happens
+// elsewhere.
+func TestWire14_AuthenticationKeepsStreams(t *testing.T) {
+	for _, method := range []string{
+		"tasks/sendSubscribe", "tasks/resubscribe", "message/stream", "SendStreamingMessage", "SubscribeToTask",
+	} {
+		w := newFixture(&fake{records: []*a2a.Record{
+			snapshot(1, a2a.StateWorking), status(2, a2a.StateAuthRequired), status(3, a2a.StateCompleted),
+		}}).post(t, call10(method, paramsOf(method)))
+		events := strings.Count(w.Body.String(), "data: ")
+		if events != 3 || !strings.Contains(strings.ToLower(w.Body.String()), `completed"`) {
+			t.Errorf("%s = %s", method, w.Body)
+		}
 	}
 }
 

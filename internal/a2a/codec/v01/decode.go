@@ -69,7 +69,7 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 // DecodeTask reads a task as a server answers it.
 func DecodeTask(text []byte) (*a2a.Task, error) {
 	d := fromAgent(text)
-	t := &a2a.Task{Dialect: a2a.DialectV01}
+	t := &a2a.Task{}
 	for name := range d.Members() {
 		switch string(name) {
 		case "id":
