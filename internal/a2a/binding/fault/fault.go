@@ -39,6 +39,22 @@ const (
 	unauthenticated    = 16
 )
 
+// statuses are the names that REST gives to them.
+var statuses = map[uint32]string{
+	invalidArgument:    "INVALID_ARGUMENT",
+	notFound:           "NOT_FOUND",
+	permissionDenied:   "PERMISSION_DENIED",
+	resourceExhausted:  "RESOURCE_EXHAUSTED",
+	failedPrecondition: "FAILED_PRECONDITION",
+	unimplemented:      "UNIMPLEMENTED",
+	internal:           "INTERNAL",
+	unavailable:        "UNAVAILABLE",
+	unauthenticated:    "UNAUTHENTICATED",
+}
+
+// Status returns the name of the gRPC status.
+func (f Fault) Status() string { return statuses[f.GRPC] }
+
 // Profile names the release of 1.0 whose mapping to HTTP and gRPC is used.
 type Profile string
 

@@ -1,0 +1,109 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/ending"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+)
+
+// dialect is how one version of the protocol speaks REST.
+type dialect struct {
+	// label names the version in metrics.
+	label string
+	id    a2a.Dialect
+
+	decodeSend      func([]byte) (*a2a.SendRequest, error)
+	decodeCancel    func([]byte) (*a2a.CancelRequest, error)
+	decodeSubscribe func([]byte) (*a2a.SubscribeRequest, error)
+	decodeSetPush   func([]byte) (*a2a.SetPushRequest, error)
+	appendAnswer    func([]byte, *a2a.Event) []byte
+	appendEvent     func([]byte, *a2a.Event) []byte
+	appendTask      func([]byte, *a2a.Task) []byte
+	appendTaskPage  func([]byte, *a2a.TaskPage) []byte
+	appendPush      func([]byte, *a2a.PushConfig) []byte
+	appendPushPage  func([]byte, *a2a.PushPage) []byte
+
+	// versions are those whose clients use its paths.
+	versions []version.Version
+	// extensionsHeader lists the extensions that a client activates.
+	extensionsHeader string
+	// cardForm is that of the card for known callers.
+	cardForm card.Form
+	// mediaType is what a client may ask for in the place of plain JSON; "" for
+	// nothing.
+	mediaType string
+	// legacy errors have the members of JSON-RPC beside those of 1.0, and only
+	// its codes.
+	legacy bool
+	// zeroHistory is true where a length of 0 is one that is not set.
+	zeroHistory bool
+	// followsTerminal lets a client subscribe to a task that has ended: it gets
+	// the task, and what last adds. Otherwise that is an error.
+	followsTerminal bool
+	last            func(*a2a.Event) *a2a.Event
+	// closesSend and closesSubscribe say which event ends a stream.
+	closesSend, closesSubscribe func(*a2a.Event) bool
+}
+
+var dialectV10 = &dialect{
+	label:            "1.0",
+	id:               a2a.DialectV10,
+	decodeSend:       v10.DecodeSend,
+	decodeCancel:     v10.DecodeCancelBody,
+	decodeSubscribe:  v10.DecodeSubscribeBody,
+	decodeSetPush:    v10.DecodeSetPushBody,
+	appendAnswer:     v10.AppendEvent,
+	appendEvent:      v10.AppendEvent,
+	appendTask:       v10.AppendTask,
+	appendTaskPage:   v10.AppendTaskPage,
+	appendPush:       v10.AppendPush,
+	appendPushPage:   v10.AppendPushPage,
+	versions:         []version.Version{version.V10},
+	extensionsHeader: "A2A-Extensions",
+	cardForm:         card.FormV10,
+	mediaType:        "application/a2a+json",
+	last:             ending.Untold,
+	closesSend:       ending.Turn,
+	closesSubscribe:  ending.Task,
+}
+
+var dialectV03 = &dialect{
+	label:            "0.3",
+	id:               a2a.DialectV03Proto,
+	decodeSend:       v03proto.DecodeSend,
+	decodeCancel:     v03proto.DecodeCancel,
+	decodeSubscribe:  v03proto.DecodeSubscribe,
+	decodeSetPush:    v03proto.DecodeSetPush,
+	appendAnswer:     v03proto.AppendEvent,
+	appendEvent:      v03proto.AppendEvent,
+	appendTask:       v03proto.AppendTask,
+	appendTaskPage:   v03proto.AppendTaskPage,
+	appendPush:       v03proto.AppendPush,
+	appendPushPage:   v03proto.AppendPushPage,
+	versions:         []version.Version{version.V02, version.V03},
+	extensionsHeader: "X-A2A-Extensions",
+	cardForm:         card.FormV03,
+	legacy:           true,
+	zeroHistory:      true,
+	followsTerminal:  true,
+	last:             ending.Untold,
+	closesSend:       ending.Final,
+	closesSubscribe:  ending.Final,
+}
+
+// dialectKind differs from that of 0.3 in what it says of messages and tasks.
+var dialectKind = func() *dialect {
+	d := *dialectV03
+	d.id = a2a.DialectKindREST
+	d.decodeSend = kindrest.DecodeSend
+	d.appendAnswer, d.appendEvent, d.appendTask = kindrest.AppendAnswer, kindrest.AppendEvent, kindrest.AppendTask
+	d.last = ending.Told
+	return &d
+}()

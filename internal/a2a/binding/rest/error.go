@@ -1,0 +1,55 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"cmp"
+	"strconv"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+)
+
+// status is the one with which an error is told.
+func (c *call) status(problem *a2a.Error) int {
+	return cmp.Or(c.Status, fault.Of(problem, c.profile).HTTP)
+}
+
+// appendError appends a whole body. Before 1.0 there were clients that read the
+// members of JSON-RPC, and others that read those of gRPC: they get both.
+func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
+	if !c.dialect.legacy {
+		return c.appendFault(append(dst, '{'), problem)
+	}
+	f := fault.Of(problem, c.profile)
+	dst = strconv.AppendInt(append(dst, `{"code":`...), int64(f.Code), 10)
+	dst = fault.AppendString(append(dst, `,"message":`...), f.Says(problem))
+	if problem.Field != "" {
+		dst = append(dst, `,"data":{"reason":"`...)
+		dst = append(dst, f.Reason...)
+		dst = fault.AppendString(append(dst, `","field":`...), problem.Field)
+		dst = append(dst, '}')
+	}
+	dst = append(dst, ',')
+	untold := *problem
+	untold.TaskID = ""
+	return c.appendFault(dst, &untold)
+}
+
+// appendFault appends the one member that errors of 1.0 have, and what ends the
+// body.
+func (c *call) appendFault(dst []byte, problem *a2a.Error) []byte {
+	f := fault.Of(problem, c.profile)
+	dst = strconv.AppendInt(append(dst, `"error":{"code":`...), int64(c.status(problem)), 10)
+	dst = append(dst, `,"status":"`...)
+	dst = append(dst, f.Status()...)
+	dst = fault.AppendString(append(dst, `","message":`...), f.Says(problem))
+	dst = fault.AppendDetails(append(dst, `,"details":`...), problem)
+	return append(dst, "}}"...)
+}
+
+// appendStreamError appends what ends a stream that failed.
+func (c *call) appendStreamError(err error) []byte {
+	return c.appendFault([]byte{'{'}, a2a.ErrorOf(err))
+}

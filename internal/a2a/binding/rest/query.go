@@ -1,0 +1,166 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+)
+
+// query reads the parameters of a URL. Like a reader of JSON it stops at its
+// first error, which the caller asks for in the end.
+type query struct {
+	values url.Values
+	err    error
+}
+
+// snake has the name that the proto gives to each parameter.
+var snake = map[string]string{
+	"contextId":            "context_id",
+	"historyLength":        "history_length",
+	"includeArtifacts":     "include_artifacts",
+	"pageSize":             "page_size",
+	"pageToken":            "page_token",
+	"status":               "status",
+	"statusTimestampAfter": "status_timestamp_after",
+	"tenant":               "tenant",
+}
+
+var parameters = spelling.NewNames(slices.AppendSeq(slices.Collect(maps.Keys(snake)), maps.Values(snake))...)
+
+func newQuery(raw string) *query {
+	if raw == "" {
+		return &query{}
+	}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		// The text of the error quotes the input.
+		return &query{err: &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "Query is malformed"}}
+	}
+	q := &query{values: values}
+	for name := range values {
+		if meant := parameters.VariantOf([]byte(name)); meant != "" {
+			q.fail(name, "must be spelled "+meant)
+		}
+	}
+	return q
+}
+
+func (q *query) fail(name, message string) {
+	if q.err == nil {
+		q.err = a2a.InvalidParams(name, message)
+	}
+}
+
+// get returns a parameter, under either of its names.
+func (q *query) get(name string) (value string, there bool) {
+	all := q.values[name]
+	if other := snake[name]; other != name {
+		all = slices.Concat(all, q.values[other])
+	}
+	if len(all) > 1 {
+		q.fail(name, "stands there twice")
+	}
+	if len(all) == 0 || q.err != nil {
+		return "", false
+	}
+	return all[0], true
+}
+
+// maxID bounds ids.
+const maxID = 256
+
+func (q *query) id(name string) string {
+	id, _ := q.get(name)
+	if len(id) > maxID {
+		q.fail(name, "is longer than 256 bytes")
+	}
+	return id
+}
+
+func (q *query) text(name string) string {
+	text, _ := q.get(name)
+	return text
+}
+
+// number returns nil for a parameter that is not there.
+func (q *query) number(name string) *int {
+	text, there := q.get(name)
+	if !there {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		q.fail(name, "must be an integer of 32 bits")
+		return nil
+	}
+	return new(int(n))
+}
+
+// length returns nil for a parameter that is not there.
+func (q *query) length(name string) *int {
+	n := q.number(name)
+	if n != nil && *n < 0 {
+		q.fail(name, "must not be negative")
+	}
+	return n
+}
+
+const maxPage = 100
+
+// pageSize returns 0 for a parameter that is not there.
+func (q *query) pageSize(name string) int {
+	n := q.number(name)
+	if n == nil {
+		return 0
+	}
+	if *n < 1 || *n > maxPage {
+		q.fail(name, "must be between 1 and 100")
+	}
+	return *n
+}
+
+func (q *query) flag(name string) bool {
+	switch text, there := q.get(name); {
+	case text == "true":
+		return true
+	case there && text != "false":
+		q.fail(name, "must be true or false")
+	}
+	return false
+}
+
+// state is an enum: a name or a number.
+func (q *query) state(name string) a2a.State {
+	text, there := q.get(name)
+	if !there {
+		return a2a.StateUnknown
+	}
+	state, ok := spelling.State(text)
+	if n, err := strconv.Atoi(text); err == nil {
+		state, ok = spelling.StateNumber(n)
+	}
+	if !ok {
+		q.fail(name, "is not a task state")
+	}
+	return state
+}
+
+func (q *query) time(name string) time.Time {
+	text, there := q.get(name)
+	if !there {
+		return time.Time{}
+	}
+	t, ok := spelling.Time(text)
+	if !ok {
+		q.fail(name, "must be a time of RFC 3339")
+	}
+	return t
+}

@@ -1,0 +1,179 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// resource is what a path names.
+type resource uint8
+
+const (
+	nothing resource = iota
+	messageSend
+	messageStream
+	taskList
+	task
+	taskCancel
+	taskSubscribe
+	pushConfigs
+	pushConfig
+	agentCard
+)
+
+// target is what a request is for.
+type target struct {
+	resource resource
+	// legacy is true under /v1, which is older than 1.0.
+	legacy bool
+	// tenant is "" for none.
+	tenant       string
+	task, config string
+}
+
+// Owns reports whether a request is for this binding. A path that is none of
+// its own but stands under one is, so that it is answered in its form.
+func Owns(r *http.Request) bool {
+	_, owned := parse(r.URL.EscapedPath())
+	return owned
+}
+
+// reserved are no tenants: other things are there.
+var reserved = []string{
+	"", "v1", "task", "tasks", "agent", ".well-known", "extendedAgentCard", "message:send", "message:stream",
+	"livez", "readyz", "startedz", "healthz", "health", "metrics", "drained",
+}
+
+// parse reads an escaped path: an id may hold what otherwise divides it.
+func parse(path string) (t target, owned bool) {
+	path, ok := strings.CutPrefix(path, "/")
+	if !ok {
+		return target{}, false
+	}
+	if rest, ok := strings.CutPrefix(path, "v1/"); ok {
+		// The proto of 0.2.2 had a slash too many there.
+		if strings.HasPrefix(rest, "/message:") {
+			rest = rest[1:]
+		}
+		t := target{legacy: true}
+		t.read(rest)
+		return t, true
+	}
+	if t.read(path) {
+		return t, true
+	}
+	first, rest, _ := strings.Cut(path, "/")
+	if first == "tasks" {
+		return target{}, true
+	}
+	tenant, err := url.PathUnescape(first)
+	if err != nil || slices.Contains(reserved, tenant) || !t.read(rest) {
+		return target{}, false
+	}
+	t.tenant = tenant
+	return t, true
+}
+
+// read reads what follows the prefix. Unless there is such a resource, it
+// leaves the target as it is.
+func (t *target) read(path string) bool {
+	switch {
+	case path == "message:send":
+		t.resource = messageSend
+	case path == "message:stream":
+		t.resource = messageStream
+	case path == "tasks":
+		t.resource = taskList
+	case path == "extendedAgentCard" && !t.legacy, path == "card" && t.legacy:
+		t.resource = agentCard
+	default:
+		return t.readTask(path)
+	}
+	return true
+}
+
+func (t *target) readTask(path string) bool {
+	collection, path, _ := strings.Cut(path, "/")
+	// The protos from 0.2.5 to 0.3.0 say task where they mean tasks.
+	misspelled := t.legacy && collection == "task"
+	if collection != "tasks" && !misspelled {
+		return false
+	}
+	id, below, deeper := strings.Cut(path, "/")
+	if deeper {
+		return t.readPush(id, below)
+	}
+	if misspelled {
+		return false
+	}
+	found := task
+	if i := strings.LastIndexByte(id, ':'); i >= 0 {
+		switch id[i+1:] {
+		case "cancel":
+			id, found = id[:i], taskCancel
+		case "subscribe":
+			id, found = id[:i], taskSubscribe
+		}
+	}
+	return t.set(found, id, "")
+}
+
+func (t *target) readPush(id, path string) bool {
+	collection, config, one := strings.Cut(path, "/")
+	// The protos from 0.2.2 to 0.2.4 had another name.
+	if collection != "pushNotificationConfigs" && (!t.legacy || collection != "pushNotifications") {
+		return false
+	}
+	if !one {
+		return t.set(pushConfigs, id, "")
+	}
+	return config != "" && !strings.Contains(config, "/") && t.set(pushConfig, id, config)
+}
+
+func (t *target) set(found resource, id, config string) bool {
+	id, idErr := url.PathUnescape(id)
+	config, configErr := url.PathUnescape(config)
+	if idErr != nil || configErr != nil || id == "" {
+		return false
+	}
+	t.resource, t.task, t.config = found, id, config
+	return true
+}
+
+// operation is what one verb does to a resource. Its name is that of 1.0.
+type operation struct {
+	name  string
+	serve func(*Handler, *call) error
+}
+
+// operations of each resource, by verb. They depend on the path alone, so that
+// what is allowed tells nothing of what is there.
+var operations = map[resource]map[string]*operation{
+	messageSend:   {http.MethodPost: {"SendMessage", (*Handler).send}},
+	messageStream: {http.MethodPost: {"SendStreamingMessage", (*Handler).stream}},
+	taskList:      {http.MethodGet: {"ListTasks", (*Handler).list}},
+	task:          {http.MethodGet: {"GetTask", (*Handler).get}},
+	taskCancel:    {http.MethodPost: {"CancelTask", (*Handler).cancel}},
+	// The text says POST, and the proto GET.
+	taskSubscribe: {
+		http.MethodGet:  {"SubscribeToTask", (*Handler).subscribe},
+		http.MethodPost: {"SubscribeToTask", (*Handler).subscribe},
+	},
+	pushConfigs: {
+		http.MethodGet:  {"ListTaskPushNotificationConfigs", (*Handler).listPush},
+		http.MethodPost: {"CreateTaskPushNotificationConfig", (*Handler).setPush},
+	},
+	pushConfig: {
+		http.MethodGet:    {"GetTaskPushNotificationConfig", (*Handler).getPush},
+		http.MethodDelete: {"DeleteTaskPushNotificationConfig", (*Handler).deletePush},
+	},
+	agentCard: {http.MethodGet: {getExtendedCard, (*Handler).extendedCard}},
+}
+
+// getExtendedCard is how clients learn which extensions they must activate.
+const getExtendedCard = "GetExtendedAgentCard"

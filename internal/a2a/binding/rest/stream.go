@@ -1,0 +1,126 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"errors"
+	"io"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+)
+
+func (h *Handler) stream(c *call) error {
+	req, err := c.sendRequest()
+	if err != nil {
+		return err
+	}
+	stream, err := h.Handler.Stream(c.R.Context(), req)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	first, err := begin(c, stream)
+	if err != nil {
+		return err
+	}
+	return h.reply(c, stream, first, c.dialect.closesSend)
+}
+
+func (h *Handler) subscribe(c *call) error {
+	req, err := c.subscribeRequest()
+	if err != nil {
+		return err
+	}
+	if c.legacy && req.After != nil {
+		// There will be no snapshot to tell the dialect.
+		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
+			Owner: c.owner, Tenant: req.Tenant, TaskID: req.TaskID, HistoryLength: new(0),
+		})
+		if err != nil {
+			return err
+		}
+		c.settle(task)
+	}
+	stream, err := h.Handler.Subscribe(c.R.Context(), req)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	var first []*a2a.Record
+	// Of a stream that is resumed, it may be long before there is more, and
+	// nothing can go wrong till then.
+	if req.After == nil {
+		if first, err = begin(c, stream); err != nil {
+			return err
+		}
+	}
+	if len(first) > 0 && first[0].Task != nil {
+		t := first[0].Task
+		if t.Status.State.Terminal() && !c.dialect.followsTerminal {
+			return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation, Message: "Task is in a terminal state", TaskID: t.ID}
+		}
+		c.settle(t)
+	}
+	return h.reply(c, stream, first, c.dialect.closesSubscribe)
+}
+
+func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
+	req := &a2a.SubscribeRequest{}
+	var err error
+	if !c.empty() {
+		if req, err = c.dialect.decodeSubscribe(c.body); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.names("id", req.TaskID); err != nil {
+		return nil, err
+	}
+	if n := c.history(); n != nil {
+		req.HistoryLength = n
+	}
+	if req.Tenant == "" {
+		req.Tenant, err = c.asked()
+	} else {
+		req.Tenant, err = c.within(req.Tenant)
+	}
+	if err == nil {
+		err = c.query.err
+	}
+	req.Owner, req.TaskID = c.owner, c.task
+	req.After = sse.After(c.R.Header.Get("Last-Event-ID"))
+	return req, err
+}
+
+// begin waits for the first records of a stream. Until then an error has a
+// status of its own.
+func begin(c *call, stream a2a.Stream) ([]*a2a.Record, error) {
+	first, err := stream.Next(c.R.Context())
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return first, err
+}
+
+func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
+	c.Answered = true
+	err := h.Streams.Serve(c.R.Context(), c.W, &sse.Reply{
+		Frame:   sse.Frame{Dialect: c.dialect.id, Append: c.dialect.appendEvent},
+		Stream:  stream,
+		First:   first,
+		Closing: closing,
+		Last:    c.dialect.last,
+		Failed:  c.appendStreamError,
+		Failure: sse.Frame{Event: "error"},
+	})
+	if c.R.Context().Err() != nil || errors.Is(err, a2a.ErrDraining) {
+		// The client left, or may resume.
+		return nil //nolint:nilerr // nothing failed
+	}
+	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, sse.ErrStalled) {
+		h.Log.InfoContext(c.R.Context(), "cut off stalled stream", "method", c.operation.name)
+		return nil
+	}
+	return err
+}
