@@ -95,5 +95,6 @@ func recovered(log *slog.Logger, deny func(http.ResponseWriter, *http.Request, *
 
 // notFound says where the agent is, since a wrong path is a common mistake.
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "nothing here: JSON-RPC is at POST /, the card at GET "+wellknown.Path, http.StatusNotFound)
+	http.Error(w, "nothing here: JSON-RPC is at POST /, REST at /message:send, /tasks and, for 0.3, below /v1, the card at GET "+
+		wellknown.Path, http.StatusNotFound)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/rest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -91,6 +92,18 @@ func (s *Sidecar) newSurfaces() surfaces {
 		Observe:       s.metrics.observe,
 		Log:           s.log,
 	})
+	web := rest.New(rest.Config{
+		Handler:       admitted,
+		Push:          admitted,
+		Card:          served,
+		ExtendedCard:  s.card.Extended,
+		StrictVersion: func() bool { return s.current().ProtocolOptions.StrictVersion },
+		ErrorProfile:  s.errorProfile,
+		Streams:       sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now},
+		MaxBody:       maxBody,
+		Observe:       s.metrics.observe,
+		Log:           s.log,
+	})
 	calls := grpc.New(grpc.Config{
 		Handler:       admitted,
 		Push:          admitted,
@@ -110,6 +123,7 @@ func (s *Sidecar) newSurfaces() surfaces {
 		{binding: "wellknown", owns: at(signing.Path), serve: http.HandlerFunc(s.card.ServeKeys), open: true},
 		{binding: "wellknown", owns: below(rpcBases, wellknown.ExtendedPath), serve: s.card.ServeExtended(s.metrics.observe), deny: wellknown.Deny},
 		{binding: "jsonrpc", owns: at("/"), serve: rpc, deny: jsonrpc.Deny},
+		{binding: "rest", owns: rest.Owns, serve: web, deny: rest.Deny},
 	}
 }
 

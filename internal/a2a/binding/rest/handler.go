@@ -42,10 +42,11 @@ type Config struct {
 	// form. Its error is an *a2a.Error where there is none.
 	ExtendedCard func(context.Context, card.Form) ([]byte, error)
 	// StrictVersion holds clients to A2A-Version by the letter: paths of 1.0 need
-	// it, and a client that asks for 1.0 has no others.
-	StrictVersion bool
-	// ErrorProfile names the release of 1.0 whose statuses errors have.
-	ErrorProfile fault.Profile
+	// it, and a client that asks for 1.0 has no others. Nil is for never.
+	StrictVersion func() bool
+	// ErrorProfile names the release of 1.0 whose statuses errors have. Nil is
+	// for the latest.
+	ErrorProfile func() fault.Profile
 	// Streams says how streams behave.
 	Streams sse.Config
 	// MaxBody bounds a request's body, in bytes.
@@ -59,7 +60,15 @@ type Config struct {
 type Handler struct{ Config }
 
 // New returns the handler.
-func New(c Config) *Handler { return &Handler{Config: c} }
+func New(c Config) *Handler {
+	if c.StrictVersion == nil {
+		c.StrictVersion = func() bool { return false }
+	}
+	if c.ErrorProfile == nil {
+		c.ErrorProfile = func() fault.Profile { return fault.Profile101 }
+	}
+	return &Handler{Config: c}
+}
 
 // call is one request on its way.
 type call struct {
@@ -92,7 +101,7 @@ func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) { newCall(
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := newCall(w, r)
 	c.Limits = &exchange.Limits{MaxBody: h.MaxBody, WriteTimeout: h.Streams.WriteTimeout, Now: h.Streams.Now}
-	c.profile = h.ErrorProfile
+	c.profile = h.ErrorProfile()
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	outcome := exchange.Outcome{Binding: "rest"}
 	if c.operation != nil {
@@ -182,13 +191,13 @@ func (h *Handler) checkVersion(c *call) error {
 		return nil
 	case asked == version.Version{}:
 		// By the letter that means 0.3, but it has none of the paths of 1.0.
-		if c.legacy || !h.StrictVersion {
+		if c.legacy || !h.StrictVersion() {
 			return nil
 		}
 	case asked == version.V10:
 		// A client of 1.0 that talks an older version for compatibility may keep
 		// its header.
-		if !h.StrictVersion {
+		if !h.StrictVersion() {
 			return nil
 		}
 		return &a2a.Error{Reason: a2a.ReasonMethodNotFound, Message: "Path not found"}

@@ -370,7 +370,7 @@ func TestWire06_Paths(t *testing.T) {
 		for asked, want := range versions {
 			for _, strict := range []bool{false, true} {
 				x := newFixture(&fake{task: newTask(a2a.StateWorking)})
-				x.StrictVersion = strict
+				x.StrictVersion = func() bool { return strict }
 				code := want.lenient
 				if strict {
 					code = want.strict

@@ -237,7 +237,7 @@ func TestErrorProfiles(t *testing.T) {
 	} {
 		for profile, want := range map[fault.Profile]string{"": want.new, fault.Profile101: want.new, fault.Profile100: want.old} {
 			x := newFixture(&fake{err: &a2a.Error{Reason: reason}})
-			x.ErrorProfile = profile
+			x.ErrorProfile = func() fault.Profile { return profile }
 			w := x.do(t, "GET", "/tasks/t1", "")
 			code, status, _ := strings.Cut(want, " ")
 			if http.StatusText(w.Code) == "" || !strings.HasPrefix(w.Body.String(), `{"error":{"code":`+code+`,"status":"`+status+`"`) || w.Result().Status[:3] != code {
