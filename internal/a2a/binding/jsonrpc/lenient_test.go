@@ -84,6 +84,8 @@ func TestTaskIDOfGet(t *testing.T) {
 		"anything":            {taskID, "*/*", a2a.StateCompleted, frame("1", completed03)},
 		"both":                {taskID, "application/json, text/event-stream", a2a.StateCompleted, frame("1", completed03)},
 		"JSON only":           {taskID, "application/json", a2a.StateWorking, `{"jsonrpc":"2.0","id":1,"result":` + in(task03, "working") + `}`},
+		"JSON of A2A only":    {taskID, "application/a2a+json", a2a.StateWorking, `{"jsonrpc":"2.0","id":1,"result":` + in(task03, "working") + `}`},
+		"any text":            {taskID, "text/*", a2a.StateCompleted, frame("1", completed03)},
 		"an id beside it":     {id, "text/event-stream", a2a.StateWorking, `{"jsonrpc":"2.0","id":1,"result":` + in(task03, "working") + `}`},
 		"a task that waits":   {taskID, "", a2a.StateInputRequired, frame("1", strings.Replace(working, "working", "input-required", 1)) + frame("2", completed03)},
 		"behind its last one": {`{"taskId":"t1","historyLength":0}`, "", a2a.StateWorking, frame("1", working) + frame("2", completed03)},

@@ -73,8 +73,8 @@ func (c *call) asksToFollow() (*a2a.SubscribeRequest, bool) {
 // readsStreams reports whether a client takes more than JSON.
 func (c *call) readsStreams() bool {
 	accept := strings.Join(c.R.Header.Values("Accept"), ",")
-	return !strings.Contains(accept, "application/json") ||
-		strings.Contains(accept, sse.ContentType) || strings.Contains(accept, "*/*")
+	return accept == "" || strings.Contains(accept, sse.ContentType) ||
+		strings.Contains(accept, "*/*") || strings.Contains(accept, "text/*")
 }
 
 type opening func(snapshot *a2a.Record, subscribed bool) []*a2a.Record
