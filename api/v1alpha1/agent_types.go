@@ -158,6 +158,11 @@ type AgentSpec struct {
 	// +optional
 	NetworkPolicy AgentNetworkPolicy `json:"networkPolicy,omitempty,omitzero"`
 
+	// pushNotifications lets clients have the events of their tasks posted to
+	// webhooks, at the places that are allowed here. Absent turns them off.
+	// +optional
+	PushNotifications *AgentPushNotifications `json:"pushNotifications,omitempty"`
+
 	// suspend stops the agent: no pod runs, whatever replicas says, while the
 	// resource, its card in the registry and its objects stay.
 	// +optional

@@ -46,6 +46,9 @@ const (
 	// ReasonNameClash: the template uses a container or volume name that is
 	// the operator's.
 	ReasonNameClash = "NameClash"
+	// ReasonInvalidPushTarget: a target of push notifications could never be
+	// reached.
+	ReasonInvalidPushTarget = "InvalidPushTarget"
 	// ReasonTemplateRejected: the API server refuses a Deployment made from
 	// the template.
 	ReasonTemplateRejected = "TemplateRejected"

@@ -19,6 +19,8 @@
 //	engine    runs turns and owns tasks; knows no transport
 //	store     keeps the event logs
 //	backend   what runs a turn: the agent's container
+//	push      posts the events of tasks to webhooks
+//	egress    guards calls to addresses that clients name
 //	card      the Agent Card, pure; shared with the operator
 //	gateway   the agent's way out to the registry and to other agents
 package a2a

@@ -9,7 +9,7 @@ import "slices"
 func (c *Config) Declare() {
 	declared := &c.Card.Capabilities
 	declared.Streaming = true
-	declared.PushNotifications = false
+	declared.PushNotifications = c.PushNotifications != nil
 	// Who does not say who they are is not shown more than everybody.
 	declared.ExtendedCard = c.Card.HasExtended() && slices.ContainsFunc(c.Access.Authentication, func(a Authentication) bool {
 		return a.Type != AuthenticationAnonymous

@@ -73,6 +73,8 @@ type Config struct {
 	// Gateway is the agent's way to the registry and to other agents. Nil
 	// turns it off.
 	Gateway *Gateway `json:"gateway,omitempty"`
+	// PushNotifications says where events may be posted to. Nil turns them off.
+	PushNotifications *PushNotifications `json:"pushNotifications,omitempty"`
 	// Drain is how long a shutdown may take.
 	Drain Drain `json:"drain"`
 }

@@ -51,7 +51,13 @@ func full() *Config {
 			Namespaces: []string{"demo"},
 		},
 		Gateway: &Gateway{RegistryURL: "http://registry", AgentURL: "http://{name}.{namespace}.svc", TokenFile: "/token"},
-		Drain:   Drain{GracePeriod: Duration(time.Minute)},
+		PushNotifications: &PushNotifications{
+			AllowedTargets: []PushTarget{
+				{Service: &PushService{Name: "hooks", Namespace: "demo"}}, {Namespace: "shared"}, {Host: "*.example.com"}, {CIDR: "203.0.113.0/24"},
+			},
+			ClusterDomain: "cluster.local",
+		},
+		Drain: Drain{GracePeriod: Duration(time.Minute)},
 	}
 }
 
@@ -177,8 +183,19 @@ func TestDeclare(t *testing.T) {
 			if diff := cmp.Diff(card.Capabilities{Streaming: true, ExtendedCard: test.want}, c.Card.Capabilities); diff != "" {
 				t.Errorf("Declare() (-want +got):\n%s", diff)
 			}
+			if c.PushNotifications = (&PushNotifications{}); !declared(c).PushNotifications {
+				t.Error("push notifications are on, and not declared")
+			}
+			if c.PushNotifications = nil; declared(c).PushNotifications {
+				t.Error("push notifications are off, and declared")
+			}
 		})
 	}
+}
+
+func declared(c *Config) card.Capabilities {
+	c.Declare()
+	return c.Card.Capabilities
 }
 
 func TestDurationOr(t *testing.T) {

@@ -45,6 +45,9 @@ func (c *Config) Validate() error {
 	if g := c.Gateway; g != nil && (g.RegistryURL == "" || g.AgentURL == "") {
 		refuse("gateway", "needs registryUrl and agentUrl")
 	}
+	if p := c.PushNotifications; p != nil {
+		p.validate(refuse)
+	}
 	return errors.Join(errs...)
 }
 

@@ -57,7 +57,7 @@ type Publication struct {
 // fault of the operator's, never of the Agent's author.
 func Agent(in observed.Agent, platform Platform) (Result, error) {
 	skills, problems := resolveSkills(in.Agent, in.Skills)
-	problems = append(clashes(in.Agent), problems...)
+	problems = append(append(clashes(in.Agent), pushProblems(in.Agent)...), problems...)
 	remarks := preStopRemarks(in.Agent)
 	if len(in.Skills.Referenced) == 0 && len(in.Skills.Selected) == 0 && len(in.Agent.Spec.Skills) == 0 {
 		remarks = append(remarks, defaultSkillRemark())

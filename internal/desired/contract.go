@@ -44,7 +44,8 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill) (
 		Gateway: contractGateway(platform),
 		Drain:   contract.Drain{GracePeriod: contract.Duration(gracePeriod(agent))},
 
-		ProtocolOptions: protocolOptions(&agent.Spec.Protocol),
+		ProtocolOptions:   protocolOptions(&agent.Spec.Protocol),
+		PushNotifications: contractPush(agent, platform),
 	}
 	if signing := agent.Spec.CardSigning; signing != nil {
 		config.CardSigning.JWKSURL = signing.JWKSURL

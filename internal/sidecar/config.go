@@ -83,10 +83,28 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 	}
 	c.ProtocolOptions.StrictVersion = c.ProtocolOptions.StrictVersion || o.StrictVersion
 	c.ProtocolOptions.RestartTasks = c.ProtocolOptions.RestartTasks || o.RestartTasks
+	if err := o.overridePush(c); err != nil {
+		return err
+	}
 	// What is served is known here better than in a file.
 	c.Declare()
 	if len(c.Card.Interfaces) == 0 {
 		c.Card.Interfaces = card.Interfaces(base(address))
+	}
+	return nil
+}
+
+func (o *Options) overridePush(c *contract.Config) error {
+	if len(o.AllowPushTo) == 0 {
+		return nil
+	}
+	c.PushNotifications = &contract.PushNotifications{}
+	for _, value := range o.AllowPushTo {
+		target, err := pushTarget(value)
+		if err != nil {
+			return fmt.Errorf("--allow-push-to: %w", err)
+		}
+		c.PushNotifications.AllowedTargets = append(c.PushNotifications.AllowedTargets, target)
 	}
 	return nil
 }

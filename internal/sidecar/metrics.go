@@ -17,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
@@ -32,6 +33,8 @@ type metrics struct {
 	events   prometheus.Counter
 	dropped  prometheus.Counter
 	internal *prometheus.CounterVec
+	// pushes and deadPushes are of push notifications.
+	pushes, deadPushes *prometheus.CounterVec
 
 	mu     sync.Mutex
 	digest string
@@ -42,7 +45,10 @@ type metrics struct {
 
 const maxKinds = 32
 
-var _ engine.Observer = (*metrics)(nil)
+var (
+	_ engine.Observer = (*metrics)(nil)
+	_ push.Observer   = (*metrics)(nil)
+)
 
 func newMetrics() *metrics {
 	m := &metrics{
@@ -80,12 +86,20 @@ func newMetrics() *metrics {
 		Name: "a2a_internal_events_total",
 		Help: "Events of the agent that are not for clients, by kind; the first 32 kinds are told apart.",
 	}, []string{"kind"})
+	m.pushes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_push_attempts_total",
+		Help: "Push notifications that were posted, by result: delivered, retry, refused or denied (by the guard of the allowed targets).",
+	}, []string{"result"})
+	m.deadPushes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_push_configs_died_total",
+		Help: "Push configurations that ended without their last notification, by cause: refused, exhausted, gone or denied.",
+	}, []string{"cause"})
 	build := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "a2a_build_info", Help: "The build of the sidecar.",
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(
-		m.requests, m.reloads, m.cardKeys, m.contract, m.turns, m.events, m.dropped, m.internal, build,
+		m.requests, m.reloads, m.cardKeys, m.contract, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -119,6 +133,12 @@ func (m *metrics) Appended(events int) { m.events.Add(float64(events)) }
 
 // Dropped implements engine.Observer.
 func (m *metrics) Dropped(events int) { m.dropped.Add(float64(events)) }
+
+// Attempted implements push.Observer.
+func (m *metrics) Attempted(r push.Result) { m.pushes.WithLabelValues(string(r)).Inc() }
+
+// Died implements push.Observer.
+func (m *metrics) Died(c push.Cause) { m.deadPushes.WithLabelValues(string(c)).Inc() }
 
 // internalEvent counts an event that stays inside.
 func (m *metrics) internalEvent(kind string) {

@@ -46,6 +46,10 @@ type Options struct {
 	HealthListen  string
 	GatewayListen string
 
+	// AllowPushTo are the targets of push notifications; without any there are
+	// none.
+	AllowPushTo []string
+
 	LogLevel slog.Level
 	Version  bool
 }
@@ -65,6 +69,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.RestartTasks, "restart-tasks", false, "let a message of A2A 0.1 start a task anew that has ended")
 	f.StringVar(&o.HealthListen, "health-listen", "", "`address` of probes and metrics (default off, with --config :8642)")
 	f.StringVar(&o.GatewayListen, "gateway-listen", "", "loopback `address` of the gateway (default off, with --config 127.0.0.1:8643)")
+	f.StringArrayVar(&o.AllowPushTo, "allow-push-to", nil, "let clients have events posted to this `host|cidr`: a name, *.name, * or a range of addresses; repeatable (default none)")
 	f.TextVar(&o.LogLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR")
 	f.BoolVar(&o.Version, "version", false, "print the version and exit")
 }
@@ -110,7 +115,17 @@ func (o *Options) Validate() error {
 	if host, _, err := net.SplitHostPort(o.GatewayListen); err == nil && !loopback(host) {
 		errs = append(errs, fmt.Errorf("--gateway-listen is %q, must be a loopback address: who reaches it acts as this agent", o.GatewayListen))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.validatePush()...)...)
+}
+
+func (o *Options) validatePush() []error {
+	var errs []error
+	for _, value := range o.AllowPushTo {
+		if _, err := pushTarget(value); err != nil {
+			errs = append(errs, fmt.Errorf("--allow-push-to is %q, must be a host such as hooks.example.com or *.example.com, or a range such as 10.1.0.0/16", value))
+		}
+	}
+	return errs
 }
 
 func loopback(host string) bool {

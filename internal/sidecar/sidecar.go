@@ -81,7 +81,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	if err := s.swapCard(&config); err != nil {
 		return nil, err
 	}
-	if s.turns, err = newTurns(config.Config, s.metrics, log, now); err != nil {
+	if s.turns, err = newTurns(config.Config, o.ConfigFile == "", s.metrics, log, now); err != nil {
 		return nil, err
 	}
 	s.gate = auth.NewGate(policy, s.deny)
@@ -134,6 +134,7 @@ func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 
 func (s *Sidecar) close() {
 	s.turns.backend.Close()
+	s.turns.pushes.guard.CloseIdleConnections()
 	s.gatewayTransport.CloseIdleConnections()
 }
 
@@ -166,6 +167,10 @@ func (s *Sidecar) apply(next *loaded) error {
 	if err != nil {
 		return err
 	}
+	targets, err := pushPolicy(next.PushNotifications, s.turns.pushes.local)
+	if err != nil {
+		return err
+	}
 	if err := s.turns.backend.swap(&next.Backend); err != nil {
 		return err
 	}
@@ -175,6 +180,9 @@ func (s *Sidecar) apply(next *loaded) error {
 	// A policy that did not change keeps the tokens that it has verified.
 	if !reflect.DeepEqual(former.Access, next.Access) {
 		s.gate.Swap(policy)
+	}
+	if !reflect.DeepEqual(former.PushNotifications, next.PushNotifications) {
+		s.turns.pushes.guard.Swap(targets)
 	}
 	s.gateway.Swap(gatewayConfig(next.Gateway))
 	if former.Tasks != next.Tasks {

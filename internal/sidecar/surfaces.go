@@ -79,7 +79,7 @@ func below(bases []string, paths ...string) func(*http.Request) bool {
 // newSurfaces puts the ways in together.
 func (s *Sidecar) newSurfaces() surfaces {
 	served := func() *card.Card { return &s.current().Card }
-	admitted := &admission.Handler{Handler: s.turns, Card: served}
+	admitted := &admission.Handler{Handler: s.turns, Push: s.turns.pushes, Card: served}
 	rpc := jsonrpc.New(jsonrpc.Config{
 		Handler:       admitted,
 		Push:          admitted,

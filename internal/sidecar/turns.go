@@ -5,6 +5,7 @@ package sidecar
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -22,9 +23,15 @@ import (
 type turns struct {
 	*engine.Engine
 	backend *agent
+	pushes  *pushes
 }
 
-func newTurns(c *contract.Config, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
+// Drain ends the turns, and tells the last of them to who wants to be called.
+func (t *turns) Drain(ctx context.Context) error {
+	return errors.Join(t.Engine.Drain(ctx), t.pushes.Drain(ctx))
+}
+
+func newTurns(c *contract.Config, local bool, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
 	a := &agent{metrics: m, now: now}
 	if err := a.swap(&c.Backend); err != nil {
 		return nil, err
@@ -35,9 +42,14 @@ func newTurns(c *contract.Config, m *metrics, log *slog.Logger, now func() time.
 		Retention: c.Tasks.Retention.Or(0),
 		Now:       now,
 	})
+	p, err := newPushes(c, tasks, local, m, log, now)
+	if err != nil {
+		return nil, err
+	}
 	e, err := engine.New(engine.Options{
 		Store:    tasks,
 		Backend:  a,
+		Pushes:   p,
 		Observer: m,
 		Log:      log,
 		Now:      now,
@@ -51,7 +63,7 @@ func newTurns(c *contract.Config, m *metrics, log *slog.Logger, now func() time.
 	m.gauge("a2a_tasks", "Tasks in memory.", func() float64 { return float64(tasks.Len()) })
 	m.gauge("a2a_task_bytes", "What the tasks in memory hold, by estimate.", func() float64 { return float64(tasks.Bytes()) })
 	m.gauge("a2a_encoded_bytes", "What the encodings of events take beside.", func() float64 { return float64(tasks.EncodedBytes()) })
-	return &turns{Engine: e, backend: a}, nil
+	return &turns{Engine: e, backend: a, pushes: p}, nil
 }
 
 // agent is a backend whose settings can be replaced. A turn ends with those

@@ -35,6 +35,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentProtocolApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentProvider"):
 		return &apiv1alpha1.AgentProviderApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentPushNotifications"):
+		return &apiv1alpha1.AgentPushNotificationsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkill"):
 		return &apiv1alpha1.AgentSkillApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkillRef"):
@@ -53,6 +55,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendTimeouts"):
 		return &apiv1alpha1.BackendTimeoutsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PushService"):
+		return &apiv1alpha1.PushServiceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PushTarget"):
+		return &apiv1alpha1.PushTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Skill"):

@@ -24,18 +24,9 @@ type Handler struct {
 	// Handler runs the operations.
 	a2a.Handler
 	// Push keeps push configurations; nil for none.
-	Push Pushes
+	Push a2a.PushHandler
 	// Card is the one that is served now.
 	Card func() *card.Card
-}
-
-// Pushes keeps push configurations, and judges those that come with a message
-// before the message does anything.
-type Pushes interface {
-	a2a.PushHandler
-	// Check returns an *a2a.Error for a configuration that SetPush would refuse
-	// for what stands in it. An id that is missing is none.
-	Check(c *a2a.PushConfig) error
 }
 
 var (
@@ -130,9 +121,6 @@ func (h *Handler) admit(r *a2a.SendRequest) error {
 	r.Owner = r.Owner.In(r.Tenant)
 	if r.Push != nil {
 		if err := h.pushes(); err != nil {
-			return err
-		}
-		if err := h.Push.Check(r.Push); err != nil {
 			return err
 		}
 		c := *r.Push

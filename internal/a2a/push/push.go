@@ -162,8 +162,10 @@ func (p *Pushes) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.PushC
 	return p.set(ctx, key, log, r.Config)
 }
 
-// Check judges a configuration that comes with a message.
-func (p *Pushes) Check(c *a2a.PushConfig) error { return p.check(c, sendFields(c.Dialect)) }
+// Check judges a configuration that comes with a message. It is for the engine.
+func (p *Pushes) Check(_ context.Context, c a2a.PushConfig) error {
+	return p.check(&c, sendFields(c.Dialect))
+}
 
 // Attach adds a configuration to a task that exists, and follows the task from
 // the event that is its last one now. Check has judged the configuration.

@@ -204,7 +204,7 @@ func TestCheckNamesTheField(t *testing.T) {
 				c := test.config
 				c.Dialect, c.TaskID = dialect, "t1"
 				_, err := b.SetPush(t.Context(), &a2a.SetPushRequest{Owner: "alice", Config: c})
-				for i, err := range []error{b.Pushes.Check(&c), err} {
+				for i, err := range []error{b.Pushes.Check(t.Context(), c), err} {
 					problem, ok := errors.AsType[*a2a.Error](err)
 					if !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Field != prefixes[i]+field {
 						t.Errorf("%+v (%d): error = %v, want a problem of %s", c.URL, dialect, err, prefixes[i]+field)

@@ -170,6 +170,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: url
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentPushNotifications
+  map:
+    fields:
+    - name: allowedTargets
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushTarget
+          elementRelationship: atomic
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkill
   map:
     fields:
@@ -288,6 +297,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: provider
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentProvider
+    - name: pushNotifications
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentPushNotifications
     - name: skillRefs
       type:
         list:
@@ -416,6 +428,30 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NetworkPolicyManagement
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushService
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushTarget
+  map:
+    fields:
+    - name: cidr
+      type:
+        scalar: string
+    - name: host
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: service
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushService
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
   map:
     fields:

@@ -63,6 +63,9 @@ type AgentSpecApplyConfiguration struct {
 	// networkPolicy says what the network lets through. It defaults to a policy
 	// that admits callers to the sidecar only and lets the pods connect anywhere.
 	NetworkPolicy *AgentNetworkPolicyApplyConfiguration `json:"networkPolicy,omitempty"`
+	// pushNotifications lets clients have the events of their tasks posted to
+	// webhooks, at the places that are allowed here. Absent turns them off.
+	PushNotifications *AgentPushNotificationsApplyConfiguration `json:"pushNotifications,omitempty"`
 	// suspend stops the agent: no pod runs, whatever replicas says, while the
 	// resource, its card in the registry and its objects stay.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -226,6 +229,14 @@ func (b *AgentSpecApplyConfiguration) WithProtocol(value *AgentProtocolApplyConf
 // If called multiple times, the NetworkPolicy field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithNetworkPolicy(value *AgentNetworkPolicyApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.NetworkPolicy = value
+	return b
+}
+
+// WithPushNotifications sets the PushNotifications field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PushNotifications field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithPushNotifications(value *AgentPushNotificationsApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.PushNotifications = value
 	return b
 }
 

@@ -1,0 +1,65 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"net/netip"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// unreachable are the ranges that no sidecar posts to, whatever is allowed:
+// they lead to the pod itself, to its node, or to nobody.
+var unreachable = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("224.0.0.0/4"), netip.MustParsePrefix("255.255.255.255/32"),
+	netip.MustParsePrefix("::/128"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
+}
+
+// pushProblems names the targets that would allow nothing.
+func pushProblems(agent *a2av1alpha1.Agent) []problem.Problem {
+	if agent.Spec.PushNotifications == nil {
+		return nil
+	}
+	var problems []problem.Problem
+	for i, target := range agent.Spec.PushNotifications.AllowedTargets {
+		allowed, err := netip.ParsePrefix(target.CIDR)
+		if err != nil {
+			continue // the API server has validated what there is
+		}
+		for _, never := range unreachable {
+			if never.Bits() <= allowed.Bits() && never.Contains(allowed.Addr()) {
+				problems = append(problems, problem.Problem{
+					Condition: a2av1alpha1.ConditionAccepted,
+					Reason:    a2av1alpha1.ReasonInvalidPushTarget,
+					Message: fmt.Sprintf("spec.pushNotifications.allowedTargets[%d].cidr is %s, which lies in %s: "+
+						"loopback, link-local, multicast and unspecified addresses are never posted to; remove it", i, allowed, never),
+				})
+			}
+		}
+	}
+	return problems
+}
+
+// contractPush says where the sidecar may post to; nil is nowhere.
+func contractPush(agent *a2av1alpha1.Agent, platform Platform) *contract.PushNotifications {
+	if agent.Spec.PushNotifications == nil {
+		return nil
+	}
+	push := &contract.PushNotifications{ClusterDomain: platform.ClusterDomain}
+	for _, target := range agent.Spec.PushNotifications.AllowedTargets {
+		allowed := contract.PushTarget{Namespace: target.Namespace, Host: target.Host, CIDR: target.CIDR}
+		if s := target.Service; s != nil {
+			allowed.Service = &contract.PushService{Name: s.Name, Namespace: s.Namespace}
+			if s.Namespace == "" {
+				allowed.Service.Namespace = agent.Namespace
+			}
+		}
+		push.AllowedTargets = append(push.AllowedTargets, allowed)
+	}
+	return push
+}

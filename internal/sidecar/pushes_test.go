@@ -1,0 +1,180 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// The message of each version that brings a webhook along, and what comes of it.
+var pushing = map[string]struct{ message, version, want string }{
+	"0.3": {
+		`{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"Hello"}]},` +
+			`"configuration":{"blocking":false,"pushNotificationConfig":{"url":"%s","token":"tok","authentication":{"schemes":["Bearer"],"credentials":"cred"}}}}}`,
+		"", `{"kind":"task"`,
+	},
+	"1.0": {
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m10","role":"ROLE_USER","parts":[{"text":"Hello"}]},` +
+			`"configuration":{"returnImmediately":true,"taskPushNotificationConfig":{"url":"%s","token":"tok","authentication":{"scheme":"Bearer","credentials":"cred"}}}}}`,
+		"1.0", `{"statusUpdate":{`,
+	},
+}
+
+func TestPushNotifications(t *testing.T) {
+	type received struct {
+		header http.Header
+		body   string
+	}
+	posts := make(chan received, 100)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		posts <- received{r.Header, string(body)}
+	}))
+	defer receiver.Close()
+	url := standalone(t, "127.0.0.0/8")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for name, test := range pushing {
+		t.Run(name, func(t *testing.T) {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(fmt.Sprintf(test.message, receiver.URL+"/hook")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			if test.version != "" {
+				r.Header.Set("A2A-Version", test.version)
+			}
+			response, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, _ := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			for {
+				select {
+				case post := <-posts:
+					if post.header.Get("Authorization") != "Bearer cred" || post.header.Get("X-A2A-Notification-Token") != "tok" {
+						t.Errorf("header = %v", post.header)
+					}
+					if !strings.HasPrefix(post.body, test.want) && !strings.HasPrefix(post.body, `{"artifactUpdate"`) {
+						t.Errorf("body = %s, want it to begin with %s", post.body, test.want)
+					}
+					if strings.Contains(strings.ToLower(post.body), "completed") {
+						return
+					}
+				case <-time.After(10 * time.Second):
+					t.Fatalf("the end of the task was not told; the answer was %s", answer)
+				}
+			}
+		})
+	}
+}
+
+// standalone runs a sidecar as on a laptop and returns its address.
+func standalone(t *testing.T, allowed ...string) string {
+	t.Helper()
+	backend := httptest.NewServer(http.HandlerFunc(says))
+	t.Cleanup(backend.Close)
+	card := filepath.Join(t.TempDir(), "card.yaml")
+	text := "name: Echo\ndescription: d\nversion: 1\nskills: [{id: a, name: a, description: a, tags: [a]}]\n"
+	if err := os.WriteFile(card, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), &Options{
+		BackendURL: backend.URL, CardFile: card, Anonymous: true, Listen: "127.0.0.1:0", AllowPushTo: allowed,
+	}, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve() error = %v", err)
+		}
+	})
+	return "http://" + s.Addresses().Agent + "/"
+}
+
+func TestPushNotificationsAreOffAndBounded(t *testing.T) {
+	reached := false
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	defer receiver.Close()
+	p := newPod(t, says, nil)
+	send := func(version, url string) string {
+		test := pushing[version]
+		_, body := p.do("POST", p.agent(), fmt.Sprintf(test.message, url), "Authorization", "Bearer "+p.token("team"), "A2A-Version", version)
+		return body
+	}
+	metric := func(want string) bool {
+		_, metrics := p.do("GET", p.health("/metrics"), "")
+		return strings.Contains(metrics, want)
+	}
+	capability := func() bool {
+		_, body := p.do("GET", p.agent()+".well-known/agent-card.json", "")
+		return strings.Contains(body, `"pushNotifications":true`)
+	}
+	for version := range pushing {
+		if body := send(version, "https://hooks.example.com/"); !strings.Contains(body, "-32003") {
+			t.Errorf("%s while off: %s", version, body)
+		}
+	}
+	if capability() {
+		t.Error("the card offers push notifications while they are off")
+	}
+
+	// Whatever a contract allows, a pod does not call itself.
+	p.config.PushNotifications = &contract.PushNotifications{AllowedTargets: []contract.PushTarget{
+		{Host: "hooks.example.com"}, {CIDR: "0.0.0.0/0"}, {CIDR: "127.0.0.0/8"},
+	}}
+	p.mount(p.encode())
+	p.eventually("the contract is taken", func() bool { return metric(`a2a_contract_reloads_total{result="applied"} 1`) })
+	if !capability() {
+		t.Error("the card does not offer push notifications")
+	}
+	for version, field := range map[string]string{
+		"0.3": "configuration.pushNotificationConfig.url", "1.0": "configuration.taskPushNotificationConfig.url",
+	} {
+		for _, url := range []string{receiver.URL, "http://169.254.169.254/", "http://hooks.example.com@127.0.0.1/", "https://127.1/"} {
+			if body := send(version, url); !strings.Contains(body, "-32602") || !strings.Contains(body, field) {
+				t.Errorf("%s to %s: %s, want -32602 and %s", version, url, body, field)
+			}
+		}
+	}
+	if reached {
+		t.Error("the receiver was reached")
+	}
+}
+
+func TestPushTarget(t *testing.T) {
+	for value, want := range map[string]contract.PushTarget{
+		"Hooks.example.com": {Host: "hooks.example.com"}, "*.example.com": {Host: "*.example.com"}, "*": {Host: "*"},
+		"10.1.0.0/16": {CIDR: "10.1.0.0/16"}, "10.1.2.3": {CIDR: "10.1.2.3/32"}, "::1": {CIDR: "::1/128"},
+	} {
+		if got, err := pushTarget(value); err != nil || got != want {
+			t.Errorf("pushTarget(%q) = %+v, %v, want %+v", value, got, err, want)
+		}
+	}
+	for _, value := range []string{"", "https://hooks.example.com", "10.1.0.0/33", "a*b", "hooks:443", "*.", "u@h"} {
+		if got, err := pushTarget(value); err == nil {
+			t.Errorf("pushTarget(%q) = %+v, want an error", value, got)
+		}
+	}
+	if err := (&Options{ConfigFile: "x", AllowPushTo: []string{"a b"}}).Validate(); err == nil || !strings.Contains(err.Error(), "--allow-push-to") {
+		t.Errorf("Validate() error = %v, want one of --allow-push-to", err)
+	}
+}
