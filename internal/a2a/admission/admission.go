@@ -44,6 +44,9 @@ func (h *Handler) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, erro
 
 // Stream implements a2a.Handler.
 func (h *Handler) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
+	if err := h.streams(); err != nil {
+		return nil, err
+	}
 	if err := h.admit(r); err != nil {
 		return nil, err
 	}
@@ -70,6 +73,9 @@ func (h *Handler) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, 
 
 // Subscribe implements a2a.Handler.
 func (h *Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
+	if err := h.streams(); err != nil {
+		return nil, err
+	}
 	r.Owner = r.Owner.In(r.Tenant)
 	return h.Handler.Subscribe(ctx, r)
 }
@@ -108,6 +114,13 @@ func (h *Handler) DeletePush(ctx context.Context, r *a2a.PushRequest) error {
 	}
 	r.Owner = r.Owner.In(r.Tenant)
 	return h.Push.DeletePush(ctx, r)
+}
+
+func (h *Handler) streams() error {
+	if !h.Card().Capabilities.Streaming {
+		return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
+	}
+	return nil
 }
 
 func (h *Handler) pushes() error {

@@ -149,6 +149,7 @@ type fixture struct {
 
 func newFixture(f *fake) *fixture {
 	x := &fixture{fake: f}
+	x.card.Capabilities.Streaming = true
 	served := func() *card.Card { return &x.card }
 	admitted := &admission.Handler{Handler: f, Push: f, Card: served}
 	x.Handler = New(Config{
