@@ -190,3 +190,28 @@ func TestKeysOfAnUnsignedCard(t *testing.T) {
 		t.Errorf("card has signatures: %s", text)
 	}
 }
+
+// TestProtocolOptions changes them by the contract, without a restart.
+func TestProtocolOptions(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) {
+		c.Access.Authentication = []contract.Authentication{{Type: contract.AuthenticationAnonymous}}
+	})
+	const get = `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"none"}}`
+	union := func() bool {
+		_, text := p.do("GET", p.agent()+".well-known/agent-card.json", "")
+		return strings.Contains(text, "preferredTransport")
+	}
+	refused := func() bool {
+		_, text := p.do("POST", p.agent(), get)
+		return strings.Contains(text, "-32009")
+	}
+	if !union() || refused() {
+		t.Fatalf("by default the card is the union: %v, and a request without a version is refused: %v", union(), refused())
+	}
+	p.config.ProtocolOptions = contract.ProtocolOptions{CardProfile: card.ProfileV1, StrictVersion: true}
+	p.mount(p.encode())
+	p.eventually("card of 1.0", func() bool { return !union() })
+	if !refused() {
+		t.Error("a request without a version is served where that is checked")
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
 func parse(t *testing.T, args ...string) *Options {
@@ -58,6 +59,8 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"nothing":           {nil, []string{"--backend-url is required", "--card is required", "--anonymous is required"}},
 		"protocol":          {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be "Events"`}},
 		"listen":            {[]string{"--config", "f", "--listen", "8080"}, []string{`--listen is "8080"`}},
+		"card profile":      {[]string{"--config", "f", "--card-profile", "v1"}, []string{`--card-profile is "v1", must be Union or V1`}},
+		"error profile":     {[]string{"--config", "f", "--error-profile", "1"}, []string{`--error-profile is "1", must be 1.0.1 or 1.0.0`}},
 		"gateway for all":   {[]string{"--config", "f", "--gateway-listen", ":8643"}, []string{"--gateway-listen", "loopback"}},
 		"gateway elsewhere": {[]string{"--config", "f", "--gateway-listen", "10.0.0.1:8643"}, []string{"--gateway-listen", "loopback"}},
 	}
@@ -73,6 +76,24 @@ func TestValidateNamesTheFlag(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestProtocolFlags puts flags over the contract's options.
+func TestProtocolFlags(t *testing.T) {
+	o := parse(t, "--card", "card.yaml", "--card-profile", "V1", "--error-profile", "1.0.0", "--strict-version", "--restart-tasks",
+		"--card-signing-key", "a,b.pem", "--card-signing-key", "c.pem")
+	if diff := cmp.Diff([]string{"a,b.pem", "c.pem"}, o.CardSigningKeys); diff != "" {
+		t.Errorf("CardSigningKeys (-want +got):\n%s", diff)
+	}
+	o.CardFile = ""
+	c := o.standalone()
+	if err := o.override(c, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
+		t.Fatal(err)
+	}
+	want := contract.ProtocolOptions{CardProfile: card.ProfileV1, ErrorProfile: "1.0.0", StrictVersion: true, RestartTasks: true}
+	if diff := cmp.Diff(want, c.ProtocolOptions); diff != "" {
+		t.Errorf("ProtocolOptions (-want +got):\n%s", diff)
 	}
 }
 
