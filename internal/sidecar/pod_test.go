@@ -111,7 +111,7 @@ func (p *pod) mount(text []byte) {
 // and a link to it that is renamed into place.
 func mount(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
-	version, err := os.MkdirTemp(dir, "..")
+	version, err := os.MkdirTemp(dir, "..") //nolint:usetesting // it must stand in the volume
 	if err != nil {
 		t.Fatal(err)
 	}
