@@ -4,7 +4,6 @@
 package wellknown
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -154,16 +153,18 @@ func TestExtended(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		ctx  context.Context
-		form card.Form
-		want a2a.Reason
+		caller auth.Caller
+		form   card.Form
+		want   a2a.Reason
 	}{
-		"nobody":    {t.Context(), card.FormV10, a2a.ReasonUnauthenticated},
-		"anonymous": {auth.WithCaller(t.Context(), auth.Caller{Anonymous: true}), card.FormV10, a2a.ReasonUnauthenticated},
-		"union":     {known, card.FormUnion, a2a.ReasonUnsupportedOperation},
+		"anonymous": {auth.Caller{Anonymous: true}, card.FormV10, a2a.ReasonUnauthenticated},
+		"union":     {auth.Caller{Owner: "somebody"}, card.FormUnion, a2a.ReasonUnsupportedOperation},
+	}
+	if _, err := h.Extended(t.Context(), card.FormV10); a2a.ErrorOf(err).Reason != a2a.ReasonUnauthenticated {
+		t.Errorf("Extended() for nobody = %v", err)
 	}
 	for name, test := range tests {
-		if _, err := h.Extended(test.ctx, test.form); a2a.ErrorOf(err).Reason != test.want {
+		if _, err := h.Extended(auth.WithCaller(t.Context(), test.caller), test.form); a2a.ErrorOf(err).Reason != test.want {
 			t.Errorf("Extended() for %s = %v, want %s", name, err, test.want)
 		}
 	}

@@ -267,7 +267,10 @@ func jcs(value any, escape bool) string {
 		out.WriteByte('"')
 		return restore(out.String(), v)
 	default:
-		text, _ := json.Marshal(v)
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
 		return string(text)
 	}
 }
