@@ -195,7 +195,7 @@ const serverTimeout = 200 * time.Millisecond
 func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
 	t.Helper()
 	f.left = make(chan error, 1)
-	x := &fixture{fake: f, serving: true, card: card.Card{Capabilities: card.Capabilities{PushNotifications: true}}}
+	x := &fixture{fake: f, serving: true, card: card.Card{Capabilities: card.Capabilities{Streaming: true, PushNotifications: true}}}
 	served := func() *card.Card { return &x.card }
 	admitted := &admission.Handler{Handler: f, Push: f, Card: served}
 	config := grpc.Config{
