@@ -155,6 +155,7 @@ type fixture struct {
 func newFixture(f *fake) *fixture {
 	x := &fixture{fake: f, push: &fakePush{fake: f, config: &a2a.PushConfig{ID: "p1", TaskID: "t1", URL: "https://x/"}}}
 	x.card.Capabilities.PushNotifications = true
+	x.card.Capabilities.Streaming = true
 	served := func() *card.Card { return &x.card }
 	admitted := &admission.Handler{Handler: f, Push: x.push, Card: served}
 	x.Handler = New(Config{
