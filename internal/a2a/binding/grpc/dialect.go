@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/ending"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv03"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv10"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -71,8 +71,8 @@ var dialectV03 = &dialect{
 	followsTerminal: true,
 	lacksCard:       a2a.ReasonMethodNotFound,
 	lacksExtension:  a2a.ReasonInvalidRequest,
-	closesSend:      finalV03,
-	closesSubscribe: finalV03,
+	closesSend:      ending.Final,
+	closesSubscribe: ending.Final,
 }
 
 var dialectV10 = &dialect{
@@ -95,13 +95,8 @@ var dialectV10 = &dialect{
 	versions:        []version.Version{version.V10},
 	lacksCard:       a2a.ReasonUnsupportedOperation,
 	lacksExtension:  a2a.ReasonExtensionRequired,
-	closesSend: func(e *a2a.Event) bool {
-		return e.Status != nil &&
-			(e.Status.Status.State.Terminal() || e.Status.Status.State == a2a.StateInputRequired)
-	},
-	closesSubscribe: func(e *a2a.Event) bool {
-		return e.Status != nil && e.Status.Status.State.Terminal()
-	},
+	closesSend:      ending.Turn,
+	closesSubscribe: ending.Task,
 }
 
 // serves reports whether a call that asks for a version may use the service.
@@ -111,9 +106,4 @@ var dialectV10 = &dialect{
 func (d *dialect) serves(v version.Version, strict bool) bool {
 	lenient := v == version.V10 && d == dialectV03 || v == version.Version{} && d == dialectV10
 	return slices.Contains(d.versions, v) || lenient && !strict
-}
-
-// finalV03 is the rule of 0.2 and 0.3: final closes a stream, whichever it is.
-func finalV03(e *a2a.Event) bool {
-	return e.Status != nil && v03.Final(e.Status)
 }

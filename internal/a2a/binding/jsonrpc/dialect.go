@@ -5,6 +5,7 @@ package jsonrpc
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/ending"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
@@ -91,8 +92,8 @@ var dialectV01 = &dialect{
 	plainStreams:       true,
 	open:               openV01,
 	followsTerminal:    true,
-	closesSend:         finalV03,
-	closesSubscribe:    finalV03,
+	closesSend:         ending.Final,
+	closesSubscribe:    ending.Final,
 }
 
 var dialectV03 = &dialect{
@@ -121,8 +122,8 @@ var dialectV03 = &dialect{
 	deleted:            "null",
 	earlyErrorInStream: true,
 	followsTerminal:    true,
-	closesSend:         finalV03,
-	closesSubscribe:    finalV03,
+	closesSend:         ending.Final,
+	closesSubscribe:    ending.Final,
 }
 
 // dialectUnion answers a client of 0.1, 0.2 or 0.3 that does not say which it
@@ -159,13 +160,8 @@ var dialectV10 = &dialect{
 	cardForm:         card.FormV10,
 	detailed:         true,
 	deleted:          "{}",
-	closesSend: func(e *a2a.Event) bool {
-		return e.Status != nil &&
-			(e.Status.Status.State.Terminal() || e.Status.Status.State == a2a.StateInputRequired)
-	},
-	closesSubscribe: func(e *a2a.Event) bool {
-		return e.Status != nil && e.Status.Status.State.Terminal()
-	},
+	closesSend:       ending.Turn,
+	closesSubscribe:  ending.Task,
 }
 
 // dialectOf is the one in which a client is answered that does not say what it
@@ -180,9 +176,4 @@ func dialectOf(t *a2a.Task) *dialect {
 	default:
 		return dialectV03
 	}
-}
-
-// finalV03 is the rule up to 0.3: final closes a stream, whichever it is.
-func finalV03(e *a2a.Event) bool {
-	return e.Status != nil && v03.Final(e.Status)
 }

@@ -61,15 +61,3 @@ func standing(t *a2a.Task) *a2a.Record {
 		TaskID: t.ID, ContextID: t.ContextID, Status: t.Status, Paused: t.Status.State.Interrupted(),
 	}}}
 }
-
-// finalAfter is what a client of a followsTerminal dialect is sent behind a
-// task that has ended, since only a final event tells it so.
-func finalAfter(last *a2a.Event) *a2a.Event {
-	t := last.Task
-	if t == nil || !t.Status.State.Terminal() {
-		return nil
-	}
-	return &a2a.Event{Status: &a2a.StatusUpdate{TaskID: t.ID, ContextID: t.ContextID, Status: t.Status}}
-}
-
-func nothingAfter(*a2a.Event) *a2a.Event { return nil }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/ending"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
@@ -134,31 +135,18 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 		Stream:  stream,
 		First:   first,
 		Closing: closing,
-		Last:    nothingAfter,
+		Last:    ending.Untold,
 		Failed:  func(err error) []byte { return c.errorBody(err) },
 	}
 	if d.followsTerminal {
-		reply.Last = finalAfter
+		reply.Last = ending.Told
 	}
 	streams := h.Streams
 	if d.plainStreams && c.R.Header.Get("Last-Event-ID") == "" {
 		streams.KeepAlive, reply.Frame.Unnumbered = 0, true
 	}
 	c.Answered = true
-	return h.ended(c, streams.Serve(c.R.Context(), c.W, reply))
-}
-
-// ended sorts out the ends of a stream that nobody need hear of: the client
-// left, or it may resume.
-func (h *Handler) ended(c *call, err error) error {
-	if c.R.Context().Err() != nil || errors.Is(err, a2a.ErrDraining) {
-		return nil //nolint:nilerr // nothing failed
-	}
-	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, sse.ErrStalled) {
-		h.Log.InfoContext(c.R.Context(), "cut off stalled stream", "method", c.method.name)
-		return nil
-	}
-	return err
+	return sse.Failure(c.R.Context(), h.Log, c.method.name, streams.Serve(c.R.Context(), c.W, reply))
 }
 
 // early tells of an error before the first event. A client that asks for a

@@ -114,13 +114,5 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 		Failed:  c.appendStreamError,
 		Failure: sse.Frame{Event: "error"},
 	})
-	if c.R.Context().Err() != nil || errors.Is(err, a2a.ErrDraining) {
-		// The client left, or may resume.
-		return nil //nolint:nilerr // nothing failed
-	}
-	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, sse.ErrStalled) {
-		h.Log.InfoContext(c.R.Context(), "cut off stalled stream", "method", c.operation.name)
-		return nil
-	}
-	return err
+	return sse.Failure(c.R.Context(), h.Log, c.operation.name, err)
 }

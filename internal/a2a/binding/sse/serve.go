@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -75,4 +76,17 @@ func (r *Reply) end(out *Stream, last *a2a.Event, err error) error {
 	default:
 		return errors.Join(err, out.WriteData(&r.Failure, r.Failed(err)))
 	}
+}
+
+// Failure returns the error with which Serve ended if it is one. Nobody need
+// hear of the others: the client left, or it may resume.
+func Failure(ctx context.Context, log *slog.Logger, method string, err error) error {
+	if ctx.Err() != nil || errors.Is(err, a2a.ErrDraining) {
+		return nil
+	}
+	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, ErrStalled) {
+		log.InfoContext(ctx, "cut off stalled stream", "method", method)
+		return nil
+	}
+	return err
 }
