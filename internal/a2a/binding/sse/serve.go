@@ -82,7 +82,7 @@ func (r *Reply) end(out *Stream, last *a2a.Event, err error) error {
 // hear of the others: the client left, or it may resume.
 func Failure(ctx context.Context, log *slog.Logger, method string, err error) error {
 	if ctx.Err() != nil || errors.Is(err, a2a.ErrDraining) {
-		return nil
+		return nil //nolint:nilerr // nothing failed
 	}
 	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, ErrStalled) {
 		log.InfoContext(ctx, "cut off stalled stream", "method", method)
