@@ -29,7 +29,8 @@ type Backend interface {
 	//   - emit's error, as soon as there is one; it closes the call to the agent.
 	//
 	// When ctx ends, so does the call to the agent, at once. The cause is
-	// ErrSuperseded when the agent is to go on with a later run.
+	// ErrCanceled when the client has canceled the task, and ErrSuperseded when
+	// the agent is to go on with a later run.
 	Run(ctx context.Context, t *Turn, emit Emit) error
 }
 
@@ -51,6 +52,8 @@ var (
 	// ErrTaken is what Run returns for a turn with Input when the run that
 	// waits for it goes on. Nothing was emitted.
 	ErrTaken = errors.New("the waiting run takes the input")
+	// ErrCanceled is why the context of a run ends when its task was canceled.
+	ErrCanceled = errors.New("task was canceled")
 	// ErrSuperseded is why the context of a run ends when the one that brought
 	// an input is answered at length, and takes over.
 	ErrSuperseded = errors.New("a later run took over")

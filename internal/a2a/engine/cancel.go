@@ -54,6 +54,6 @@ func (t *task) cancel(ctx context.Context, late bool) error {
 		return storeError("cancel task", t.key.TaskID, err)
 	}
 	t.canceled.Store(true)
-	t.over(nil, errCanceled)
+	t.over(nil, backend.ErrCanceled)
 	return nil
 }

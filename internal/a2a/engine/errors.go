@@ -11,9 +11,8 @@ import (
 
 // Why a run's context ends. The log says it to clients before.
 var (
-	errCanceled = errors.New("task was canceled")
-	errDrained  = errors.New("server is shutting down")
-	errOver     = errors.New("task has ended")
+	errDrained = errors.New("server is shutting down")
+	errOver    = errors.New("task has ended")
 )
 
 func errUnavailable() error {

@@ -86,14 +86,20 @@ func (b *Body) Empty() bool { return b.read == 0 }
 // Whole reads an answer that is one thing.
 func (b *Body) Whole() ([]byte, error) {
 	limit := b.limits.MaxEvent
-	body, err := io.ReadAll(io.LimitReader(b, int64(limit)+1))
+	body, fits, err := b.UpTo(limit)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is a failure with its reason
+		return nil, err
 	}
-	if len(body) > limit {
+	if !fits {
 		return nil, backend.Failed(fmt.Sprintf("The agent's answer exceeds %d bytes; only text and events may be longer", limit), nil)
 	}
 	return body, nil
+}
+
+// UpTo reads to the end, and tells whether that came within the limit.
+func (b *Body) UpTo(limit int) (text []byte, fits bool, err error) {
+	text, err = io.ReadAll(io.LimitReader(b, int64(limit)+1))
+	return text, len(text) <= limit, err //nolint:wrapcheck // it is a failure with its reason
 }
 
 // Framed reports whether the framing of the body tells its end from a broken

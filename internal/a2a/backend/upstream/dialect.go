@@ -1,0 +1,102 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+)
+
+// operation is a call of the protocol.
+type operation uint8
+
+const (
+	opSend operation = iota
+	opStream
+	opGet
+	opCancel
+	opSubscribe
+	operations
+)
+
+// dialect is how one version of the protocol is spoken over one binding.
+type dialect struct {
+	version version.Version
+	name    card.Binding
+	binding binding
+	// methods are the names of the operations in JSON-RPC.
+	methods [operations]string
+	// prefix stands before the paths of HTTP+JSON.
+	prefix string
+
+	appendSend      func([]byte, *a2a.SendRequest) []byte
+	appendGet       func([]byte, *a2a.GetRequest) []byte
+	appendCancel    func([]byte, *a2a.CancelRequest) []byte
+	appendSubscribe func([]byte, *a2a.SubscribeRequest) []byte
+	// decodeAnswer reads what a message is answered with, decodeEvent an event
+	// of a stream, and decodeTask a task that was asked for.
+	decodeAnswer func([]byte) (a2a.Event, error)
+	decodeEvent  func([]byte) (a2a.Event, error)
+	decodeTask   func([]byte) (*a2a.Task, error)
+
+	// extensionsHeader lists the extensions that a client asked for; "" when the
+	// version has none.
+	extensionsHeader string
+	// namesTasks is true when a client makes up the ids of its tasks.
+	namesTasks bool
+}
+
+// version01 is nowhere else: no client names it in a header.
+var version01 = version.Version{Major: 0, Minor: 1}
+
+var (
+	rpcV10 = &dialect{
+		version: version.V10, name: card.JSONRPC, binding: jsonRPC{},
+		methods:    [operations]string{"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask"},
+		appendSend: v10.AppendSend, appendGet: v10.AppendGet, appendCancel: v10.AppendCancel, appendSubscribe: v10.AppendSubscribe,
+		decodeAnswer: v10.DecodeEvent, decodeEvent: v10.DecodeEvent, decodeTask: v10.DecodeTask,
+		extensionsHeader: "A2A-Extensions",
+	}
+	restV10 = &dialect{
+		version: version.V10, name: card.HTTPJSON, binding: httpJSON{},
+		appendSend: v10.AppendSend, appendCancel: v10.AppendCancel,
+		decodeAnswer: v10.DecodeEvent, decodeEvent: v10.DecodeEvent, decodeTask: v10.DecodeTask,
+		extensionsHeader: "A2A-Extensions",
+	}
+	rpcV03 = &dialect{
+		version: version.V03, name: card.JSONRPC, binding: jsonRPC{},
+		methods:    [operations]string{"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
+		appendSend: v03.AppendSend, appendGet: v03.AppendGet, appendCancel: v03.AppendCancel, appendSubscribe: v03.AppendSubscribe,
+		decodeAnswer: v03.DecodeEvent, decodeEvent: v03.DecodeEvent, decodeTask: v03.DecodeTask,
+		extensionsHeader: "X-A2A-Extensions",
+	}
+	rpcV01 = &dialect{
+		version: version01, name: card.JSONRPC, binding: jsonRPC{},
+		methods:    [operations]string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
+		appendSend: v01.AppendSend, appendGet: v01.AppendGet, appendCancel: v01.AppendCancel, appendSubscribe: v01.AppendSubscribe,
+		decodeAnswer: taskV01, decodeEvent: v01.DecodeEvent, decodeTask: v01.DecodeTask,
+		namesTasks: true,
+	}
+)
+
+// preferred are the dialects that are spoken, the best first.
+var preferred = []*dialect{rpcV10, restV10, rpcV03, rpcV01}
+
+// taskV01 reads what a message is answered with in 0.1.
+func taskV01(text []byte) (a2a.Event, error) {
+	t, err := v01.DecodeTask(text)
+	return a2a.Event{Task: t}, err
+}
+
+// speaks reports whether the dialect is that of a version; 0.2 is spoken as 0.3.
+func (d *dialect) speaks(v version.Version) bool {
+	if v == version.V02 {
+		v = version.V03
+	}
+	return d.version == v
+}

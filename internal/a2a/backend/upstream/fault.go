@@ -1,0 +1,52 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"strconv"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+)
+
+// fault is an error that the agent answers. Its text stays behind: who wrote
+// it did not write it for our clients.
+type fault struct {
+	// reason is "" for a code that the protocol does not know.
+	reason a2a.Reason
+	code   int
+}
+
+// Error returns the reason and the code, for the log.
+func (f *fault) Error() string {
+	return "agent answered error " + strconv.Itoa(f.code) + " " + string(f.reason)
+}
+
+// unknown reports whether the agent did not know what it was asked, and so has
+// done nothing.
+func (f *fault) unknown() bool {
+	return f.reason == a2a.ReasonMethodNotFound || f.reason == a2a.ReasonVersionNotSupported
+}
+
+// failure is what a fault means for our task.
+func (f *fault) failure(p *peer) *backend.TurnError {
+	switch f.reason {
+	case a2a.ReasonTaskNotFound:
+		return backend.Failed("The agent does not know the task any more; it may have been restarted", f)
+	case a2a.ReasonUnsupportedOperation:
+		return backend.Failed("The agent does not support this, or its task has ended", f)
+	case a2a.ReasonContentTypeNotSupported:
+		return backend.Rejected("The agent does not take content of this type")
+	case a2a.ReasonInvalidParams, a2a.ReasonInvalidRequest, a2a.ReasonParse:
+		return backend.Rejected("The agent rejected the message as invalid")
+	case a2a.ReasonExtensionRequired:
+		return backend.Rejected("The agent requires an extension that the client did not ask for")
+	case a2a.ReasonMethodNotFound, a2a.ReasonVersionNotSupported:
+		return backend.Failed("The agent does not speak A2A "+p.version.String()+" over "+string(p.name)+", which its card promises", f)
+	case a2a.ReasonUnauthenticated, a2a.ReasonPermissionDenied:
+		return backend.Failed("The agent asks for credentials; callers are authenticated by the sidecar, which has none for the agent", f)
+	default:
+		return backend.Failed("The agent answered with an error", f)
+	}
+}

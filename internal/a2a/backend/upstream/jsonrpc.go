@@ -1,0 +1,101 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+)
+
+// requestID is that of every request: each has a connection to itself.
+const requestID = "1"
+
+var errOtherRequest = errors.New("answer has the id of another request")
+
+// jsonRPC is JSON-RPC 2.0.
+type jsonRPC struct{}
+
+func (jsonRPC) target(p *peer, op operation, c *call) (method string, u *url.URL, body []byte) {
+	body = append(body, `{"jsonrpc":"2.0","id":"`+requestID+`"`...)
+	body = jsonwrite.Member(body, `,"method":`, p.methods[op])
+	body = append(body, `,"params":`...)
+	switch op {
+	case opGet:
+		body = p.appendGet(body, &a2a.GetRequest{TaskID: c.taskID, Tenant: c.tenant, HistoryLength: new(0)})
+	case opCancel:
+		body = p.appendCancel(body, &a2a.CancelRequest{TaskID: c.taskID, Tenant: c.tenant})
+	case opSubscribe:
+		body = p.appendSubscribe(body, &a2a.SubscribeRequest{TaskID: c.taskID, Tenant: c.tenant})
+	default:
+		body = p.appendSend(body, c.send)
+	}
+	return http.MethodPost, p.url, append(body, '}')
+}
+
+func (jsonRPC) open(text []byte) ([]byte, error) {
+	r := jsonread.New(text)
+	var result []byte
+	var problem *fault
+	other := false
+	for name := range r.Members() {
+		switch string(name) {
+		case "id":
+			other = r.Kind() != '"' || r.String() != requestID
+		case "result":
+			result = r.Raw()
+		case "error":
+			problem = &fault{}
+			for name := range r.Members() {
+				if string(name) == "code" {
+					problem.code = r.Int()
+					problem.reason = reasons[problem.code]
+				}
+			}
+		}
+	}
+	switch err := r.End(); {
+	case err != nil:
+		return nil, err
+	case other:
+		return nil, errOtherRequest
+	case problem != nil:
+		return nil, problem
+	case result == nil:
+		return nil, a2a.InvalidParams("result", "is required")
+	}
+	return result, nil
+}
+
+// refused looks for an error where the status should have been 200.
+func (b jsonRPC) refused(_ int, text []byte) *fault {
+	_, err := b.open(text)
+	problem, _ := errors.AsType[*fault](err)
+	return problem
+}
+
+// reasons are what the codes of errors mean, in every version.
+var reasons = map[int]a2a.Reason{
+	-32001: a2a.ReasonTaskNotFound,
+	-32002: a2a.ReasonTaskNotCancelable,
+	-32003: a2a.ReasonPushNotSupported,
+	-32004: a2a.ReasonUnsupportedOperation,
+	-32005: a2a.ReasonContentTypeNotSupported,
+	-32006: a2a.ReasonInvalidAgentResponse,
+	-32007: a2a.ReasonExtendedCardNotConfigured,
+	-32008: a2a.ReasonExtensionRequired,
+	-32009: a2a.ReasonVersionNotSupported,
+	-32700: a2a.ReasonParse,
+	-32600: a2a.ReasonInvalidRequest,
+	-32601: a2a.ReasonMethodNotFound,
+	-32602: a2a.ReasonInvalidParams,
+	-32603: a2a.ReasonInternal,
+	// Made up by an SDK.
+	-31401: a2a.ReasonUnauthenticated,
+	-31403: a2a.ReasonPermissionDenied,
+}

@@ -1,0 +1,243 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strconv"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+)
+
+var errOtherTask = errors.New("event is of another task")
+
+// line takes one event of a stream.
+func (r *run) line(number int, text []byte) error {
+	text = bytes.TrimSpace(text)
+	if len(text) == 0 {
+		return nil
+	}
+	content, err := r.peer.binding.open(text)
+	var e a2a.Event
+	if err == nil {
+		e, err = r.peer.decodeEvent(content)
+		if err != nil && isUnknown(err) {
+			// An event of a kind that came later than its version.
+			return nil
+		}
+	}
+	if err == nil {
+		err = r.take(&e)
+	}
+	if err == nil {
+		return nil
+	}
+	// What came before was said.
+	if sendErr := r.send(); sendErr != nil {
+		return sendErr
+	}
+	return blame("event in line "+strconv.Itoa(number), err)
+}
+
+// whole takes an answer that is no stream.
+func (r *run) whole(op operation, body *stream.Body) error {
+	text, err := body.Whole()
+	if err != nil {
+		return err //nolint:wrapcheck // it is a failure with its reason
+	}
+	content, err := r.peer.binding.open(text)
+	var e a2a.Event
+	switch {
+	case err != nil:
+	case op == opGet:
+		e.Task, err = r.peer.decodeTask(content)
+	default:
+		e, err = r.peer.decodeAnswer(content)
+	}
+	if err == nil {
+		err = r.take(&e)
+	}
+	if err != nil {
+		return blame("answer", err)
+	}
+	return r.send()
+}
+
+// isUnknown tells an event of no kind that is known from one that is wrong.
+func isUnknown(err error) bool {
+	_, ok := errors.AsType[*a2a.Error](err)
+	return !ok
+}
+
+// blame passes on faults, and makes a failure of what could not be understood.
+func blame(what string, err error) error {
+	if problem, ok := errors.AsType[*fault](err); ok {
+		return problem
+	}
+	switch {
+	case errors.Is(err, errOtherTask):
+		return backend.Failed("The agent's "+what+" is of another task", err)
+	case errors.Is(err, errOtherRequest):
+		return backend.Failed("The agent's "+what+" belongs to another request", err)
+	default:
+		return backend.Failed("The agent's "+what+" "+stream.Fault(err, "A2A"), err)
+	}
+}
+
+// take adds what an event says to the batch. Ids of the agent go no further.
+func (r *run) take(e *a2a.Event) error {
+	r.answered = true
+	switch {
+	case e.Task != nil:
+		if err := r.belongs(e.Task.ID, e.Task.ContextID); err != nil {
+			return err
+		}
+		r.snapshot(e.Task)
+	case e.Status != nil:
+		if err := r.belongs(e.Status.TaskID, e.Status.ContextID); err != nil {
+			return err
+		}
+		r.status(e.Status)
+	case e.Artifact != nil:
+		if err := r.belongs(e.Artifact.TaskID, e.Artifact.ContextID); err != nil {
+			return err
+		}
+		r.artifact(e.Artifact)
+	case e.Message != nil:
+		if err := r.belongs(e.Message.TaskID, e.Message.ContextID); err != nil {
+			return err
+		}
+		r.spoke = true
+		r.batch = append(r.batch, a2a.Event{Message: anonymous(e.Message)})
+	}
+	return nil
+}
+
+// belongs learns the agent's names for the task and the context, and refuses
+// what is of another task.
+func (r *run) belongs(taskID, contextID string) error {
+	switch {
+	case taskID == "" || taskID == r.link.task:
+	case r.link.task != "":
+		return errOtherTask
+	default:
+		r.link.task = taskID
+	}
+	if contextID != "" && contextID != r.link.context {
+		r.link.context = contextID
+		r.backend.contexts.remember(r.alias, contextID)
+	}
+	return nil
+}
+
+// anonymous takes the agent's ids off a message.
+func anonymous(m *a2a.Message) *a2a.Message {
+	if m != nil {
+		m.TaskID, m.ContextID, m.ReferenceTasks = "", "", nil
+	}
+	return m
+}
+
+// snapshot tells what a task says that was not said yet.
+func (r *run) snapshot(t *a2a.Task) {
+	if r.stale(&t.Status) {
+		t.Status = a2a.Status{State: a2a.StateWorking}
+	}
+	over := t.Status.State.Terminal() || t.Status.State.Interrupted()
+	for i := range t.Artifacts {
+		a := &t.Artifacts[i]
+		if said := r.artifacts[a.ID]; said != nil && reflect.DeepEqual(said, a) {
+			continue
+		}
+		r.heard()
+		r.introduce()
+		r.batch = append(r.batch, a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: *a, LastChunk: over}})
+		r.artifacts[a.ID] = a
+	}
+	if r.state != a2a.StateUnknown && same(&r.last, &t.Status) {
+		return
+	}
+	r.status(&a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata})
+}
+
+// stale reports whether a status is the one in which the task was when the
+// client was last heard: agents begin with it when a task goes on.
+func (r *run) stale(s *a2a.Status) bool {
+	return r.turn.Task != nil && s.State.Interrupted() && same(&r.turn.Task.Status, s)
+}
+
+// same compares statuses by what names them.
+func same(a, b *a2a.Status) bool {
+	switch {
+	case a.State != b.State, (a.Message == nil) != (b.Message == nil):
+		return false
+	case a.Message != nil && a.Message.ID != "" && b.Message.ID != "":
+		return a.Message.ID == b.Message.ID
+	default:
+		return a.Time.Equal(b.Time) && !a.Time.IsZero() || a.Time.IsZero() && b.Time.IsZero() && !a.State.Interrupted()
+	}
+}
+
+func (r *run) status(u *a2a.StatusUpdate) {
+	r.heard()
+	r.last = u.Status
+	if u.Status.State != a2a.StateUnknown || r.state == a2a.StateUnknown {
+		r.state = max(u.Status.State, a2a.StateSubmitted)
+	}
+	u.TaskID, u.ContextID = "", ""
+	anonymous(u.Status.Message)
+	if u.Status.State > a2a.StateSubmitted {
+		r.note(u)
+	}
+	r.batch = append(r.batch, a2a.Event{Status: u})
+}
+
+// artifact tells an update. What the artifact is now is no longer known.
+func (r *run) artifact(u *a2a.ArtifactUpdate) {
+	if r.state <= a2a.StateSubmitted {
+		r.state = a2a.StateWorking
+	}
+	delete(r.artifacts, u.Artifact.ID)
+	u.TaskID, u.ContextID = "", ""
+	r.introduce()
+	r.batch = append(r.batch, a2a.Event{Artifact: u})
+}
+
+// introduce has the note of the task kept before anything that it produced.
+func (r *run) introduce() {
+	if r.link.task == "" || r.link.note() == r.noted {
+		return
+	}
+	u := &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}}
+	r.note(u)
+	r.batch = append(r.batch, a2a.Event{Status: u})
+}
+
+func (r *run) note(u *a2a.StatusUpdate) {
+	if r.link.task == "" {
+		return
+	}
+	if note := r.link.note(); note != r.noted {
+		u.Note, r.noted = note, note
+	}
+}
+
+// heard is called for news, wherever it came from.
+func (r *run) heard() { r.watchdog.Heard() }
+
+// send emits what was gathered.
+func (r *run) send() error {
+	if len(r.batch) == 0 {
+		return nil
+	}
+	err := r.emit(r.batch)
+	clear(r.batch)
+	r.batch = r.batch[:0]
+	r.watchdog.Pause(r.state.Interrupted())
+	return err
+}

@@ -1,0 +1,123 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+)
+
+// httpJSON is HTTP+JSON.
+type httpJSON struct{}
+
+func (httpJSON) target(p *peer, op operation, c *call) (method string, u *url.URL, body []byte) {
+	tenant := ""
+	if c.tenant != "" {
+		tenant = "/" + url.PathEscape(c.tenant)
+	}
+	task := "/tasks/" + url.PathEscape(c.taskID)
+	at := func(path string) *url.URL {
+		u := *p.url
+		u.RawPath = p.url.EscapedPath() + p.prefix + tenant + path
+		if unescaped, err := url.PathUnescape(u.RawPath); err == nil {
+			u.Path = unescaped
+		}
+		return &u
+	}
+	switch op {
+	case opGet:
+		u = at(task)
+		u.RawQuery = "historyLength=0"
+		return http.MethodGet, u, nil
+	case opCancel:
+		return http.MethodPost, at(task + ":cancel"), []byte("{}")
+	case opSubscribe:
+		return http.MethodPost, at(task + ":subscribe"), []byte("{}")
+	case opStream:
+		return http.MethodPost, at("/message:stream"), p.appendSend(nil, c.send)
+	default:
+		return http.MethodPost, at("/message:send"), p.appendSend(nil, c.send)
+	}
+}
+
+// open finds the error that a stream may hold in place of an event.
+func (httpJSON) open(text []byte) ([]byte, error) {
+	r := jsonread.New(text)
+	failed := false
+	for name := range r.Members() {
+		failed = failed || string(name) == "error"
+	}
+	if err := r.End(); err != nil {
+		return nil, err
+	}
+	if failed {
+		return nil, readStatus(0, text)
+	}
+	return text, nil
+}
+
+func (httpJSON) refused(status int, text []byte) *fault {
+	if f := readStatus(status, text); f.reason != "" {
+		return f
+	}
+	switch status {
+	case http.StatusNotImplemented, http.StatusMethodNotAllowed:
+		return &fault{reason: a2a.ReasonMethodNotFound, code: status}
+	default:
+		return nil
+	}
+}
+
+// known are the reasons that an answer may name.
+var known = func() map[string]a2a.Reason {
+	all := map[string]a2a.Reason{}
+	for _, r := range reasons {
+		all[string(r)] = r
+	}
+	return all
+}()
+
+// readStatus finds the reason of an error in its details (1.0), or in the code
+// of JSON-RPC that servers of 0.3 repeat.
+func readStatus(status int, text []byte) *fault {
+	f := &fault{code: status}
+	r := jsonread.New(text)
+	if r.Kind() != '{' {
+		return f
+	}
+	for name := range r.Members() {
+		switch {
+		case string(name) == "code" && r.Kind() == '0':
+			f.reason = reasons[r.Int()]
+		case string(name) == "error" && r.Kind() == '{':
+			for name := range r.Members() {
+				if string(name) == "details" && r.Kind() == '[' {
+					f.details(r)
+				}
+			}
+		}
+	}
+	if r.End() != nil {
+		return &fault{code: status}
+	}
+	return f
+}
+
+func (f *fault) details(r *jsonread.Reader) {
+	for range r.Elements() {
+		if r.Kind() != '{' {
+			continue
+		}
+		for name := range r.Members() {
+			if string(name) == "reason" && r.Kind() == '"' {
+				if reason, ok := known[r.String()]; ok {
+					f.reason = reason
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,246 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+)
+
+// How often a task is asked for whose events do not come by themselves.
+const (
+	pollFirst = 250 * time.Millisecond
+	pollMost  = 5 * time.Second
+)
+
+// maxRefusal bounds what is read of an answer that is an error.
+const maxRefusal = 64 << 10
+
+// run is one turn.
+type run struct {
+	backend  *Backend
+	turn     *backend.Turn
+	emit     backend.Emit
+	watchdog *stream.Watchdog
+	peer     *peer
+
+	// link is what the agent calls the task and the context, as far as is known,
+	// and origin what was known before the turn. alias is what we call the
+	// context for an agent that has no name for it.
+	link, origin link
+	alias        string
+	// noted is the note that is kept with the task already.
+	noted string
+	// answered is true once the agent has said anything.
+	answered bool
+	// state is where the agent's task stands, StateUnknown before it said so;
+	// last is the status behind it.
+	state a2a.State
+	last  a2a.Status
+	// spoke is true when the agent said something without a task.
+	spoke bool
+	// artifacts are those of the task as far as they are known to be as they
+	// were when it was last told whole.
+	artifacts map[string]*a2a.Artifact
+	// batch holds the events of one read.
+	batch []a2a.Event
+}
+
+func newRun(b *Backend, t *backend.Turn, emit backend.Emit) *run {
+	r := &run{backend: b, turn: t, emit: emit, alias: alias("context", t, t.ContextID), artifacts: map[string]*a2a.Artifact{}}
+	if t.Task != nil {
+		r.origin, r.noted = readLink(t.Task.Note), t.Task.Note
+		for i := range t.Task.Artifacts {
+			r.artifacts[t.Task.Artifacts[i].ID] = &t.Task.Artifacts[i]
+		}
+	}
+	if r.origin.context == "" {
+		r.origin.context = b.contexts.of(r.alias)
+	}
+	return r
+}
+
+// perform runs the turn with what the card offers. An agent that does not know
+// what it is asked has done nothing, so that there may be another try.
+func (r *run) perform(ctx context.Context) error {
+	if r.turn.Input {
+		// The run that waits ends here: both would be told the same events.
+		if err := r.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}}}}); err != nil {
+			return err
+		}
+	}
+	p, fresh, err := r.backend.peer(ctx, r.turn)
+	for err == nil {
+		r.peer, r.link = p, r.origin
+		err = r.converse(ctx)
+		problem, isFault := errors.AsType[*fault](err)
+		switch {
+		case !isFault:
+			if isFailure(err) {
+				r.backend.forget(p)
+			}
+			return err
+		case !problem.unknown() || r.answered:
+			return problem.failure(p)
+		case p.next != nil && r.turn.Task == nil:
+			p, err = p.next, nil
+			r.backend.known.Store(p)
+		case fresh:
+			r.backend.forget(p)
+			return problem.failure(p)
+		default:
+			r.backend.forget(p)
+			p, fresh, err = r.backend.peer(ctx, r.turn)
+		}
+	}
+	return err
+}
+
+// converse sends the message and stays until the agent's task has ended or
+// waits.
+func (r *run) converse(ctx context.Context) error {
+	err := r.say(ctx)
+	problem, isFault := errors.AsType[*fault](err)
+	if isFault && !r.answered && r.peer.streaming.Load() &&
+		(problem.reason == a2a.ReasonMethodNotFound || problem.reason == a2a.ReasonUnsupportedOperation) {
+		// The card promises more than there is.
+		r.peer.streaming.Store(false)
+		if err = r.say(ctx); err != nil && !r.answered {
+			r.peer.streaming.Store(true)
+		}
+	}
+	if err != nil && (r.state == a2a.StateUnknown || !stream.BrokeOff(err)) {
+		return err
+	}
+	switch {
+	case r.settled():
+		return nil
+	case r.state != a2a.StateUnknown:
+		return r.follow(ctx)
+	case r.spoke:
+		return nil
+	default:
+		return backend.Failed("The agent's answer says nothing of a task", nil)
+	}
+}
+
+// settled reports whether nothing more is to come in this turn.
+func (r *run) settled() bool { return r.state.Terminal() || r.state.Interrupted() }
+
+// say sends the message of the turn.
+func (r *run) say(ctx context.Context) error {
+	op := opSend
+	if r.peer.streaming.Load() {
+		op = opStream
+	}
+	m := *r.turn.Message
+	if r.peer.namesTasks && r.link.task == "" {
+		r.link.task = alias("task", r.turn, r.turn.TaskID)
+	}
+	m.TaskID, m.ContextID = r.link.task, r.link.context
+	m.ReferenceTasks = r.references()
+	return r.call(ctx, op, &call{send: &a2a.SendRequest{
+		Message: &m, AcceptedOutputModes: r.turn.AcceptedOutputModes, HistoryLength: new(0),
+		Metadata: r.turn.Metadata, Tenant: r.peer.tenantOf(r.turn),
+	}})
+}
+
+// references names the tasks that the message refers to as the agent does. It
+// does not know those of other agents.
+func (r *run) references() []string {
+	var all []string
+	for _, t := range r.turn.References {
+		if l := readLink(t.Note); l.task != "" {
+			all = append(all, l.task)
+		}
+	}
+	return all
+}
+
+// follow stays with a task whose events ended too early: it subscribes again,
+// once, and then asks for the task until it has ended, waits, or was silent too
+// long.
+func (r *run) follow(ctx context.Context) error {
+	c := &call{taskID: r.link.task, tenant: r.peer.tenantOf(r.turn)}
+	if r.peer.streaming.Load() {
+		err := r.call(ctx, opSubscribe, c)
+		if errors.Is(err, backend.ErrEnded) || ctx.Err() != nil {
+			return err
+		}
+		if r.settled() {
+			return nil
+		}
+	}
+	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
+		if err := r.call(ctx, opGet, c); err != nil || r.settled() {
+			return err
+		}
+		if err := stream.Sleep(ctx, pause); err != nil {
+			return err //nolint:wrapcheck // it is the cause of the end
+		}
+	}
+}
+
+// call sends a call and takes what the agent answers.
+func (r *run) call(ctx context.Context, op operation, c *call) error {
+	client := r.backend.client
+	resp, err := client.Do(ctx, r.peer.request(op, r.turn, c))
+	if err != nil {
+		return err //nolint:wrapcheck // it is a failure with its reason
+	}
+	defer resp.Body.Close()
+	watchdog := r.watchdog
+	if op == opGet {
+		// That there is an answer is no sign that the task goes on.
+		watchdog = nil
+	}
+	body := client.NewBody(resp, watchdog)
+	mediaType, _, err := body.MediaType()
+	switch {
+	case err != nil:
+		return err //nolint:wrapcheck // as above
+	case !stream.Success(resp.StatusCode):
+		return r.refused(resp.StatusCode, body)
+	case mediaType == "text/event-stream":
+		err = body.SSE(r.line, r.send)
+	default:
+		err = r.whole(op, body)
+	}
+	if errors.Is(err, backend.ErrEnded) && watchdog != nil {
+		body.Farewell()
+	}
+	return err
+}
+
+// refused is the end of a call that was answered with an error status.
+func (r *run) refused(status int, body *stream.Body) error {
+	if text, fits, err := body.UpTo(maxRefusal); err == nil && fits {
+		if problem := r.peer.binding.refused(status, text); problem != nil {
+			return problem
+		}
+	}
+	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
+		r.backend.forget(r.peer)
+	}
+	return stream.Refusal(status)
+}
+
+// abandons reports whether the agent is left with a task that nobody wants any
+// more. cause is why the turn was ended from outside, nil if it was not.
+func (r *run) abandons(cause, err error) bool {
+	switch {
+	case err == nil, r.state == a2a.StateUnknown, r.state.Terminal(), r.link.task == "", errors.Is(cause, backend.ErrSuperseded):
+		return false
+	case r.state.Interrupted():
+		return errors.Is(cause, backend.ErrCanceled)
+	default:
+		return true
+	}
+}

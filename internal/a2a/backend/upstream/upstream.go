@@ -1,0 +1,174 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package upstream is the protocol of an agent's container that speaks A2A
+// itself, in any version: each turn becomes a message to it, and what it says
+// of its task becomes what the sidecar says of ours.
+//
+// The agent has its own ids. The task and the context that it knows are kept
+// with our task, as its note, so that a later turn and a cancel find them
+// wherever they run. An id of ours is never shown to the agent, nor one of the
+// agent's to a client: what one caller named, no other can reach.
+//
+// What the agent speaks is told by its card. Of the card's addresses only the
+// paths count: the agent is where it was configured to be, whatever it says.
+package upstream
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+)
+
+// Options say where the agent is. Zero means the default.
+type Options struct {
+	// URL is where the agent listens. With a path it is the address of the
+	// endpoint, and without one the path is that of the card. It is required.
+	URL string
+	// Limits bound a turn; an event may have 4 MiB by default.
+	Limits stream.Limits
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// maxEvent is the default bound on an event: what clients read.
+const maxEvent = 4 << 20
+
+// Canceling an agent's task is a courtesy: it gets this long, and there are
+// this many at once.
+const (
+	cancelTimeout = 5 * time.Second
+	maxCanceling  = 64
+)
+
+// Backend runs turns with an agent that speaks A2A.
+type Backend struct {
+	client *stream.Client
+	url    *url.URL
+	// known is what the card said; nil until it was read.
+	known atomic.Pointer[peer]
+	// reading is held by the one that reads the card.
+	reading chan struct{}
+	// contexts are those that the agent named otherwise than we did.
+	contexts *contexts
+	// canceling is held by those that cancel a task of the agent.
+	canceling chan struct{}
+	closing   sync.Once
+}
+
+var (
+	_ backend.Backend  = (*Backend)(nil)
+	_ backend.Canceler = (*Backend)(nil)
+)
+
+// New returns a backend. It does not call the agent.
+func New(options Options) (*Backend, error) {
+	u, err := stream.ParseURL(options.URL)
+	if err != nil {
+		return nil, err
+	}
+	if options.Limits.MaxEvent <= 0 {
+		options.Limits.MaxEvent = maxEvent
+	}
+	return &Backend{
+		client: stream.New(options.Limits, options.Now), url: u,
+		reading: make(chan struct{}, 1), contexts: newContexts(), canceling: make(chan struct{}, maxCanceling),
+	}, nil
+}
+
+// Close waits for the tasks that are being canceled, cancels no more, and
+// releases the idle connections.
+func (b *Backend) Close() {
+	b.closing.Do(func() {
+		for range maxCanceling {
+			b.canceling <- struct{}{}
+		}
+	})
+	b.client.Close()
+}
+
+// Run implements backend.Backend.
+func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
+	r := newRun(b, t, emit)
+	err := b.client.Turn(ctx, func(ctx context.Context, w *stream.Watchdog) error {
+		r.watchdog = w
+		return r.perform(ctx)
+	})
+	if r.abandons(context.Cause(ctx), err) {
+		b.cancel(r.peer, t, r.link) //nolint:contextcheck // ctx has ended
+	}
+	return err
+}
+
+// Canceled implements backend.Canceler: the agent's task waits for its client,
+// which will not come back.
+func (b *Backend) Canceled(t *a2a.Task) {
+	if l := readLink(t.Note); l.task != "" {
+		b.cancel(nil, &backend.Turn{TaskID: t.ID, ContextID: t.ContextID}, l)
+	}
+}
+
+// cancel tells the agent that its task is not wanted any more, and waits for
+// nothing. Without a peer it is looked up.
+func (b *Backend) cancel(p *peer, t *backend.Turn, l link) {
+	select {
+	case b.canceling <- struct{}{}:
+	default:
+		return
+	}
+	go func() {
+		defer func() { <-b.canceling }()
+		ctx, stop := context.WithTimeout(context.Background(), cancelTimeout)
+		defer stop()
+		if p == nil {
+			var err error
+			if p, _, err = b.peer(ctx, t); err != nil {
+				return
+			}
+		}
+		resp, err := b.client.Do(ctx, p.request(opCancel, t, &call{taskID: l.task, tenant: p.tenantOf(t)}))
+		if err != nil {
+			return
+		}
+		_ = resp.Body.Close()
+	}()
+}
+
+// peer returns what the card says, and whether it was read just now.
+func (b *Backend) peer(ctx context.Context, t *backend.Turn) (p *peer, fresh bool, err error) {
+	if p := b.known.Load(); p != nil {
+		return p, false, nil
+	}
+	select {
+	case b.reading <- struct{}{}:
+		defer func() { <-b.reading }()
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	if p := b.known.Load(); p != nil {
+		return p, true, nil
+	}
+	p, err = b.readCard(ctx, t)
+	if err != nil {
+		return nil, true, err
+	}
+	b.known.Store(p)
+	return p, true, nil
+}
+
+// forget has the card read again, unless that has happened.
+func (b *Backend) forget(p *peer) { b.known.CompareAndSwap(p, nil) }
+
+// isFailure reports whether an error is the agent's fault, which may mean that
+// there is another agent by now.
+func isFailure(err error) bool {
+	failure, ok := errors.AsType[*backend.TurnError](err)
+	return ok && failure.State == a2a.StateFailed
+}
