@@ -40,18 +40,30 @@ type AgentWorkload struct {
 
 // BackendProtocol is what an agent's container speaks.
 //
-// +kubebuilder:validation:Enum=Events
+// +kubebuilder:validation:Enum=Events;A2A;ChatCompletions
 type BackendProtocol string
 
-// BackendProtocolEvents is one POST a turn, answered by text, by JSON or by a
-// stream of A2A events.
-const BackendProtocolEvents BackendProtocol = "Events"
+// The protocols.
+const (
+	// BackendProtocolEvents is one POST a turn, answered by text, by JSON or by a
+	// stream of A2A events.
+	BackendProtocolEvents BackendProtocol = "Events"
+	// BackendProtocolA2A is A2A itself, in any version.
+	BackendProtocolA2A BackendProtocol = "A2A"
+	// BackendProtocolChatCompletions is the API of language model servers.
+	BackendProtocolChatCompletions BackendProtocol = "ChatCompletions"
+)
 
 // AgentBackend says how the sidecar talks to the agent's container.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.chat) || self.protocol == 'ChatCompletions'",message="spec.workload.backend.chat needs spec.workload.backend.protocol ChatCompletions; remove chat, or change the protocol"
 type AgentBackend struct {
 	// protocol is what the container speaks. Events, the default, is one POST
 	// a turn, answered by text/plain, application/json, application/x-ndjson
-	// or text/event-stream.
+	// or text/event-stream. A2A is for a container that speaks A2A itself, in
+	// any version from 0.1 to 1.0, over JSON-RPC or HTTP+JSON; its card says
+	// which. ChatCompletions is for servers of language models with the API of
+	// OpenAI, such as vLLM, Ollama and llama.cpp.
 	// +kubebuilder:default=Events
 	// +optional
 	Protocol BackendProtocol `json:"protocol,omitempty"`
@@ -65,17 +77,38 @@ type AgentBackend struct {
 	// +optional
 	Port int32 `json:"port,omitempty"`
 
-	// path is where a turn is posted. It defaults to "/".
-	// +kubebuilder:default="/"
+	// path is where a turn is posted. For Events it defaults to "/", for
+	// ChatCompletions to "/v1/chat/completions", and for A2A to the path on the
+	// container's card.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/([A-Za-z0-9/._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})*$')",message="spec.workload.backend.path must start with '/' and hold no query, fragment or space, and '%' only before two hexadecimal digits"
 	// +optional
 	Path string `json:"path,omitempty"`
 
+	// chat says how to talk to the model. It is for ChatCompletions only.
+	// +optional
+	Chat *AgentChat `json:"chat,omitempty"`
+
 	// timeouts bound a turn.
 	// +kubebuilder:default={}
 	// +optional
 	Timeouts BackendTimeouts `json:"timeouts,omitempty,omitzero"`
+}
+
+// AgentChat says how to talk to a language model.
+type AgentChat struct {
+	// model is the name of the model, as the server knows it. Without it the
+	// server is asked for its models, and the first one is taken.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Model string `json:"model,omitempty"`
+
+	// systemPrompt opens every conversation with the model.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=65536
+	// +optional
+	SystemPrompt string `json:"systemPrompt,omitempty"`
 }
 
 // BackendTimeouts bound a turn of the agent.

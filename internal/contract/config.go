@@ -115,16 +115,37 @@ const (
 // Protocol is what the agent's container speaks.
 type Protocol string
 
-// ProtocolEvents is one POST a turn, answered by text, JSON or a stream of
-// A2A events.
-const ProtocolEvents Protocol = "Events"
+// The protocols.
+const (
+	// ProtocolEvents is one POST a turn, answered by text, JSON or a stream of
+	// A2A events.
+	ProtocolEvents Protocol = "Events"
+	// ProtocolA2A is A2A itself, in the version that the agent's card tells.
+	ProtocolA2A Protocol = "A2A"
+	// ProtocolChatCompletions is the API of language model servers.
+	ProtocolChatCompletions Protocol = "ChatCompletions"
+)
+
+// Protocols are all of them.
+var Protocols = []Protocol{ProtocolEvents, ProtocolA2A, ProtocolChatCompletions}
 
 // Backend says how to reach the agent's container.
 type Backend struct {
 	Protocol Protocol `json:"protocol"`
-	// URL is where a turn is posted, such as http://127.0.0.1:8080/.
+	// URL is where a turn is posted, such as http://127.0.0.1:8080/. For A2A it
+	// may have no path: then that is the one on the agent's card.
 	URL      string   `json:"url"`
 	Timeouts Timeouts `json:"timeouts"`
+	// Chat is for ProtocolChatCompletions only.
+	Chat Chat `json:"chat,omitzero"`
+}
+
+// Chat says how to talk to a language model.
+type Chat struct {
+	// Model is the name of the model; "" asks the server for its first.
+	Model string `json:"model,omitempty"`
+	// SystemPrompt opens every conversation; "" for none.
+	SystemPrompt string `json:"systemPrompt,omitempty"`
 }
 
 // Timeouts bound a turn. Zero means the default.

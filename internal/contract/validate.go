@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -24,8 +25,11 @@ func (c *Config) Validate() error {
 		refuse("card.name", "is required")
 	}
 	c.validateOptions(refuse)
-	if c.Backend.Protocol != ProtocolEvents {
-		refuse("backend.protocol", "is %q, must be %q", c.Backend.Protocol, ProtocolEvents)
+	if !slices.Contains(Protocols, c.Backend.Protocol) {
+		refuse("backend.protocol", "is %q, must be one of %q", c.Backend.Protocol, Protocols)
+	}
+	if c.Backend.Chat != (Chat{}) && c.Backend.Protocol != ProtocolChatCompletions {
+		refuse("backend.chat", "needs backend.protocol %q", ProtocolChatCompletions)
 	}
 	if u, err := url.Parse(c.Backend.URL); err != nil || u.Scheme != "http" || u.Host == "" {
 		refuse("backend.url", "is %q, must be an absolute http URL", c.Backend.URL)

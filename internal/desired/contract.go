@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -35,9 +36,10 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill) (
 		Agent:   contract.Agent{Namespace: agent.Namespace, Name: agent.Name},
 		Card:    agentCard(agent, []string{agentURL(agent, platform)}, skills),
 		Backend: contract.Backend{
-			Protocol: contract.Protocol(backend.Protocol),
+			Protocol: backendProtocol(agent),
 			URL:      backendURL(agent),
 			Timeouts: timeouts,
+			Chat:     contractChat(backend.Chat),
 		},
 		Tasks:   contract.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)},
 		Access:  contractAccess(agent, in.Issuer),
@@ -74,10 +76,29 @@ func agentURL(agent *a2av1alpha1.Agent, platform Platform) string {
 	return "http://" + names.Host(agent.Name, agent.Namespace, platform.ClusterDomain) + "/"
 }
 
+// backendProtocol is what the agent speaks.
+func backendProtocol(agent *a2av1alpha1.Agent) contract.Protocol {
+	return contract.Protocol(cmp.Or(agent.Spec.Workload.Backend.Protocol, a2av1alpha1.BackendProtocolEvents))
+}
+
 // backendURL is where the sidecar posts a turn.
 func backendURL(agent *a2av1alpha1.Agent) string {
 	backend := agent.Spec.Workload.Backend
-	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + backend.Path
+	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + cmp.Or(backend.Path, defaultPaths[backendProtocol(agent)])
+}
+
+// defaultPaths are where turns are posted. An agent that speaks A2A says so
+// itself.
+var defaultPaths = map[contract.Protocol]string{
+	contract.ProtocolEvents:          "/",
+	contract.ProtocolChatCompletions: "/v1/chat/completions",
+}
+
+func contractChat(chat *a2av1alpha1.AgentChat) contract.Chat {
+	if chat == nil {
+		return contract.Chat{}
+	}
+	return contract.Chat{Model: chat.Model, SystemPrompt: chat.SystemPrompt}
 }
 
 // contractAccess admits the ServiceAccounts of the Agent's own namespace.

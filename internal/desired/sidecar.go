@@ -32,9 +32,9 @@ const (
 
 // sidecar is the native sidecar: an init container that stays.
 //
-// It is told the backend's URL twice. The contract is one for all pods of the
-// Agent; while a change of the port rolls out, the pods of the earlier spec
-// must keep theirs, and a flag wins over the contract.
+// It is told the backend's URL and protocol twice. The contract is one for all
+// pods of the Agent; while a change of them rolls out, the pods of the earlier
+// spec must keep theirs, and a flag wins over the contract.
 func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 	container := corev1.Container{
 		Name:  a2av1alpha1.ContainerSidecar,
@@ -42,6 +42,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		Args: []string{
 			"--config", contractDir + "/" + contract.FileName,
 			"--backend-url", literal(backendURL(agent)),
+			"--backend-protocol", string(backendProtocol(agent)),
 		},
 		RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
 		Ports: []corev1.ContainerPort{

@@ -60,6 +60,16 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 	}
 	if o.BackendProtocol != "" {
 		c.Backend.Protocol = contract.Protocol(o.BackendProtocol)
+		if c.Backend.Protocol != contract.ProtocolChatCompletions {
+			// The contract may be ahead of the pod.
+			c.Backend.Chat = contract.Chat{}
+		}
+	}
+	if o.ChatModel != "" {
+		c.Backend.Chat.Model = o.ChatModel
+	}
+	if o.ChatSystemPrompt != "" {
+		c.Backend.Chat.SystemPrompt = o.ChatSystemPrompt
 	}
 	if o.Anonymous {
 		c.Access = contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}}

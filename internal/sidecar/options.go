@@ -25,6 +25,9 @@ type Options struct {
 
 	BackendURL      string
 	BackendProtocol string
+	// ChatModel and ChatSystemPrompt are for ChatCompletions.
+	ChatModel        string
+	ChatSystemPrompt string
 	// CardFile is YAML or JSON in the form of card.Card.
 	CardFile  string
 	Anonymous bool
@@ -58,7 +61,9 @@ type Options struct {
 func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.ConfigFile, "config", "", "contract `file` that the operator writes; it is read again when it changes")
 	f.StringVar(&o.BackendURL, "backend-url", "", "`URL` that each turn is posted to, such as http://127.0.0.1:9000")
-	f.StringVar(&o.BackendProtocol, "backend-protocol", "", "what the backend speaks: Events")
+	f.StringVar(&o.BackendProtocol, "backend-protocol", "", "what the backend speaks: Events (the default), A2A or ChatCompletions")
+	f.StringVar(&o.ChatModel, "chat-model", "", "`name` of the model, for ChatCompletions (default the first that the backend lists)")
+	f.StringVar(&o.ChatSystemPrompt, "chat-system-prompt", "", "`text` that opens every conversation, for ChatCompletions")
 	f.StringVar(&o.Listen, "listen", "", "`address` of the A2A endpoint (default 127.0.0.1:8080, with --config :8641)")
 	f.StringVar(&o.CardFile, "card", "", "YAML or JSON `file` with the agent's card")
 	f.BoolVar(&o.Anonymous, "anonymous", false, "admit everybody, without a credential")
@@ -88,9 +93,7 @@ func (o *Options) Validate() error {
 			errs = append(errs, errors.New("--anonymous is required without --config: without Kubernetes there is nothing to tell callers apart by"))
 		}
 	}
-	if p := o.BackendProtocol; p != "" && p != string(contract.ProtocolEvents) {
-		errs = append(errs, fmt.Errorf("--backend-protocol is %q, must be %q", p, contract.ProtocolEvents))
-	}
+	errs = append(errs, o.validateProtocol()...)
 	for flag, address := range map[string]string{
 		"--listen": o.Listen, "--health-listen": o.HealthListen, "--gateway-listen": o.GatewayListen,
 	} {
@@ -124,6 +127,20 @@ func (o *Options) validatePush() []error {
 		if _, err := pushTarget(value); err != nil {
 			errs = append(errs, fmt.Errorf("--allow-push-to is %q, must be a host such as hooks.example.com or *.example.com, or a range such as 10.1.0.0/16", value))
 		}
+	}
+	return errs
+}
+
+func (o *Options) validateProtocol() []error {
+	var errs []error
+	p := contract.Protocol(o.BackendProtocol)
+	if p != "" && !slices.Contains(contract.Protocols, p) {
+		errs = append(errs, fmt.Errorf("--backend-protocol is %q, must be one of %q", p, contract.Protocols))
+	}
+	// A contract may name the protocol.
+	known := p != "" || o.ConfigFile == ""
+	if chat := o.ChatModel != "" || o.ChatSystemPrompt != ""; chat && known && p != contract.ProtocolChatCompletions {
+		errs = append(errs, fmt.Errorf("--chat-model and --chat-system-prompt need --backend-protocol %s", contract.ProtocolChatCompletions))
 	}
 	return errs
 }

@@ -57,7 +57,8 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		want []string
 	}{
 		"nothing":           {nil, []string{"--backend-url is required", "--card is required", "--anonymous is required"}},
-		"protocol":          {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be "Events"`}},
+		"protocol":          {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be one of ["Events" "A2A" "ChatCompletions"]`}},
+		"chat without it":   {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--chat-model", "m"}, []string{"--chat-model and --chat-system-prompt need --backend-protocol ChatCompletions"}},
 		"listen":            {[]string{"--config", "f", "--listen", "8080"}, []string{`--listen is "8080"`}},
 		"card profile":      {[]string{"--config", "f", "--card-profile", "v1"}, []string{`--card-profile is "v1", must be Union or V1`}},
 		"error profile":     {[]string{"--config", "f", "--error-profile", "1"}, []string{`--error-profile is "1", must be 1.0.1 or 1.0.0`}},

@@ -11,9 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
@@ -76,14 +79,31 @@ type agent struct {
 
 type running struct {
 	settings contract.Backend
-	*events.Backend
+	speaker
 }
 
-var _ backend.Backend = (*agent)(nil)
+// speaker is a backend that holds connections.
+type speaker interface {
+	backend.Backend
+	// Close releases what is idle. Turns that run go on.
+	Close()
+}
+
+var (
+	_ backend.Backend  = (*agent)(nil)
+	_ backend.Canceler = (*agent)(nil)
+)
 
 // Run implements backend.Backend.
 func (a *agent) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
 	return a.current.Load().Run(ctx, t, emit)
+}
+
+// Canceled implements backend.Canceler.
+func (a *agent) Canceled(t *a2a.Task) {
+	if c, ok := a.current.Load().speaker.(backend.Canceler); ok {
+		c.Canceled(t)
+	}
 }
 
 func (a *agent) swap(b *contract.Backend) error {
@@ -91,25 +111,36 @@ func (a *agent) swap(b *contract.Backend) error {
 	if former != nil && former.settings == *b {
 		return nil
 	}
-	next, err := events.New(events.Options{
-		URL: b.URL,
-		Limits: stream.Limits{
-			Connect:    b.Timeouts.Connect.Or(0),
-			FirstEvent: b.Timeouts.FirstEvent.Or(0),
-			Idle:       b.Timeouts.Idle.Or(0),
-			Turn:       b.Timeouts.Turn.Or(0),
-		},
-		Internal: a.metrics.internalEvent,
-		Now:      a.now,
-	})
+	next, err := a.speak(b)
 	if err != nil {
 		return fmt.Errorf("set up backend: %w", err)
 	}
-	a.current.Store(&running{settings: *b, Backend: next})
+	a.current.Store(&running{settings: *b, speaker: next})
 	if former != nil {
 		former.Close()
 	}
 	return nil
+}
+
+// speak returns the backend of a protocol.
+func (a *agent) speak(b *contract.Backend) (speaker, error) {
+	limits := stream.Limits{
+		Connect:    b.Timeouts.Connect.Or(0),
+		FirstEvent: b.Timeouts.FirstEvent.Or(0),
+		Idle:       b.Timeouts.Idle.Or(0),
+		Turn:       b.Timeouts.Turn.Or(0),
+	}
+	switch b.Protocol {
+	case contract.ProtocolA2A:
+		return upstream.New(upstream.Options{URL: b.URL, Limits: limits, Now: a.now})
+	case contract.ProtocolChatCompletions:
+		return chat.New(chat.Options{
+			URL: b.URL, Limits: limits, Now: a.now,
+			Model: b.Chat.Model, SystemPrompt: b.Chat.SystemPrompt,
+		})
+	default:
+		return events.New(events.Options{URL: b.URL, Limits: limits, Internal: a.metrics.internalEvent, Now: a.now})
+	}
 }
 
 // Close releases the idle connections.

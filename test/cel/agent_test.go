@@ -62,6 +62,9 @@ var _ = DescribeTable("an Agent is taken",
 	Entry("with quantities of all kinds", "spec.workload.template.spec.overhead", "{cpu: '0.5', memory: 1024Mi, ephemeral-storage: 1e3, example.com/gpu: 1}"),
 	Entry("with a probe of a named port", "spec.workload.template.spec.containers", "[{name: agent, image: echo, livenessProbe: {tcpSocket: {port: web}}}]"),
 	Entry("with a backend path", "spec.workload.backend.path", "/v1/turn"),
+	Entry("that speaks A2A itself", "spec.workload.backend", "{protocol: A2A}"),
+	Entry("that is a language model", "spec.workload.backend", "{protocol: ChatCompletions}"),
+	Entry("that is a certain language model", "spec.workload.backend", "{protocol: ChatCompletions, chat: {model: 'qwen2.5:0.5b', systemPrompt: Be brief.}}"),
 	Entry("with both authenticators", "spec.access.authentication", "[{type: Kubernetes}, {type: Anonymous}]"),
 	Entry("that connects nowhere", "spec.networkPolicy.egress", "[]"),
 	Entry("that is suspended", "spec.suspend", "true"),
@@ -96,7 +99,10 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("that shares its processes", "spec.workload.template.spec.shareProcessNamespace", "true", "shareProcessNamespace must be absent"),
 	Entry("with two replicas", "spec.workload.replicas", "2", "spec.workload.replicas must be 0 or 1: tasks are kept in the memory of one pod"),
 	Entry("with a negative number of replicas", "spec.workload.replicas", "-1", "should be greater than or equal to 0"),
-	Entry("with an unknown protocol", "spec.workload.backend.protocol", "A2A", `supported values: "Events"`),
+	Entry("with an unknown protocol", "spec.workload.backend.protocol", "MCP", `supported values: "Events", "A2A", "ChatCompletions"`),
+	Entry("with a model for another protocol", "spec.workload.backend", "{protocol: A2A, chat: {model: x}}", "spec.workload.backend.chat needs spec.workload.backend.protocol ChatCompletions"),
+	Entry("with a model and no protocol", "spec.workload.backend", "{chat: {model: x}}", "spec.workload.backend.chat needs spec.workload.backend.protocol ChatCompletions"),
+	Entry("with a model without a name", "spec.workload.backend", "{protocol: ChatCompletions, chat: {model: ''}}", "spec.workload.backend.chat.model"),
 	Entry("with a quantity that has a broken exponent", "spec.workload.template.spec.overhead", "{cpu: '1e1.5'}", "spec.workload.template.spec.overhead.cpu"),
 	Entry("with a quantity that takes hours to read", "spec.workload.template.spec.overhead", "{cpu: '1e-999999999'}", "spec.workload.template.spec.overhead.cpu"),
 	Entry("with a port of a probe that fits no port", "spec.workload.template.spec.containers", "[{name: agent, image: echo, livenessProbe: {tcpSocket: {port: 99999999999}}}]", "livenessProbe.tcpSocket.port"),
@@ -155,7 +161,7 @@ out: [text/plain]
 access: {authentication: [{type: Kubernetes}]}
 protocol: {cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final}
 replicas: 1
-backend: {protocol: Events, port: 8080, path: /, timeouts: {connect: 5s, firstEvent: 2m, idle: 5m, turn: 1h}}
+backend: {protocol: Events, port: 8080, timeouts: {connect: 5s, firstEvent: 2m, idle: 5m, turn: 1h}}
 tasks: {retention: 1h, maxTasks: 10000}
 `))
 	})

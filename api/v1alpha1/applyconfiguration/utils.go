@@ -27,6 +27,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentBackendApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentCardSigning"):
 		return &apiv1alpha1.AgentCardSigningApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentChat"):
+		return &apiv1alpha1.AgentChatApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExtension"):
 		return &apiv1alpha1.AgentExtensionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentNetworkPolicy"):

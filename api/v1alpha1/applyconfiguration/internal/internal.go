@@ -92,10 +92,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentBackend
   map:
     fields:
+    - name: chat
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentChat
     - name: path
       type:
         scalar: string
-      default: /
     - name: port
       type:
         scalar: numeric
@@ -117,6 +119,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretRef
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentChat
+  map:
+    fields:
+    - name: model
+      type:
+        scalar: string
+    - name: systemPrompt
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentExtension
   map:
     fields:

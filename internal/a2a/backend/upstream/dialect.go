@@ -8,6 +8,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
@@ -75,6 +76,12 @@ var (
 		decodeAnswer: v03.DecodeEvent, decodeEvent: v03.DecodeEvent, decodeTask: v03.DecodeTask,
 		extensionsHeader: "X-A2A-Extensions",
 	}
+	restV03 = &dialect{
+		version: version.V03, name: card.HTTPJSON, binding: httpJSON{}, prefix: "/v1",
+		appendSend:   v03proto.AppendSend,
+		decodeAnswer: v03proto.DecodeEvent, decodeEvent: v03proto.DecodeEvent, decodeTask: v03proto.DecodeTask,
+		extensionsHeader: "X-A2A-Extensions",
+	}
 	rpcV01 = &dialect{
 		version: version01, name: card.JSONRPC, binding: jsonRPC{},
 		methods:    [operations]string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
@@ -85,7 +92,7 @@ var (
 )
 
 // preferred are the dialects that are spoken, the best first.
-var preferred = []*dialect{rpcV10, restV10, rpcV03, rpcV01}
+var preferred = []*dialect{rpcV10, restV10, rpcV03, restV03, rpcV01}
 
 // taskV01 reads what a message is answered with in 0.1.
 func taskV01(text []byte) (a2a.Event, error) {

@@ -22,6 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 )
 
@@ -60,6 +61,10 @@ var tongues = map[string]tongue{
 			`{"url":"https://elsewhere.example/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"capabilities":{"streaming":%t}}`,
 		methods: map[string]string{"SendMessage": "send", "SendStreamingMessage": "stream", "GetTask": "get", "CancelTask": "cancel", "SubscribeToTask": "subscribe"},
 		event:   v10.AppendEvent, answer: v10.AppendEvent, task: v10.AppendTask,
+	},
+	"0.3 HTTP+JSON": {
+		card:   `{"name":"x","url":"https://elsewhere.example/api","preferredTransport":"HTTP+JSON","protocolVersion":"0.3.0","capabilities":{"streaming":%t},"skills":[]}`,
+		prefix: "/api/v1", event: v03proto.AppendEvent, answer: v03proto.AppendEvent, task: v03proto.AppendTask,
 	},
 	"1.0 HTTP+JSON": {
 		card:   `{"name":"x","supportedInterfaces":[{"url":"https://elsewhere.example/api/","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}],"capabilities":{"streaming":%t}}`,
@@ -142,13 +147,13 @@ func agent(t *testing.T, name string, streaming bool, o upstream.Options, handle
 	})
 	mux.HandleFunc("/.well-known/agent.json", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintf(w, tongue.card, streaming) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s, a := &said{tongue: tongue, t: t, w: w, r: r}, asked{}
+		s := &said{tongue: tongue, t: t, w: w, r: r}
 		body, _ := io.ReadAll(r.Body)
+		read := s.readRPC
 		if tongue.methods == nil {
-			a = s.readREST(body)
-		} else {
-			a = s.readRPC(body)
+			read = s.readREST
 		}
+		a := read(body)
 		a.version, a.header = r.Header.Get("A2A-Version"), r.Header.Get("A2A-Task-Id")
 		calls.add(a)
 		handle(s, a)
@@ -170,7 +175,8 @@ type params struct {
 	Message   struct {
 		TaskID, ContextID string
 		ReferenceTaskIDs  []string
-		Parts             []struct{ Text string }
+		// Content are the parts over HTTP+JSON in 0.3.
+		Parts, Content []struct{ Text string }
 	}
 }
 
@@ -193,7 +199,7 @@ func (s *said) readRPC(body []byte) asked {
 
 func (p *params) asked(op string) asked {
 	a := asked{op: op, task: p.ID + p.Message.TaskID, context: p.SessionID + p.Message.ContextID, references: p.Message.ReferenceTaskIDs}
-	for _, part := range p.Message.Parts {
+	for _, part := range append(p.Message.Parts, p.Message.Content...) {
 		a.text += part.Text
 	}
 	return a

@@ -5,6 +5,7 @@ package upstream_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -69,7 +70,7 @@ func TestStream(t *testing.T) {
 		if call.op != "stream" || call.text != "hi" || call.context == "our-context" || len(call.context) != 36 || call.header != "our-task" {
 			t.Errorf("the agent was asked %+v", call)
 		}
-		if wantVersion := map[string]string{"0.1": "", "0.2": "0.3", "0.3": "0.3", "1.0": "1.0", "1.0 HTTP+JSON": "1.0"}[name]; call.version != wantVersion {
+		if wantVersion := map[string]string{"0.1": "", "0.2": "0.3", "0.3": "0.3", "0.3 HTTP+JSON": "0.3", "1.0": "1.0", "1.0 HTTP+JSON": "1.0"}[name]; call.version != wantVersion {
 			t.Errorf("A2A-Version = %q, want %q", call.version, wantVersion)
 		}
 	})
@@ -211,7 +212,7 @@ func TestCancel(t *testing.T) {
 			}
 			b.Close()
 			want := "stream cancel"
-			if cause == backend.ErrSuperseded {
+			if errors.Is(cause, backend.ErrSuperseded) {
 				want = "stream"
 			}
 			if calls.ops() != want {

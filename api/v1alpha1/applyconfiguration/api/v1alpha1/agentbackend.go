@@ -16,13 +16,20 @@ import (
 type AgentBackendApplyConfiguration struct {
 	// protocol is what the container speaks. Events, the default, is one POST
 	// a turn, answered by text/plain, application/json, application/x-ndjson
-	// or text/event-stream.
+	// or text/event-stream. A2A is for a container that speaks A2A itself, in
+	// any version from 0.1 to 1.0, over JSON-RPC or HTTP+JSON; its card says
+	// which. ChatCompletions is for servers of language models with the API of
+	// OpenAI, such as vLLM, Ollama and llama.cpp.
 	Protocol *apiv1alpha1.BackendProtocol `json:"protocol,omitempty"`
 	// port is where the container listens, on 127.0.0.1 or on all addresses.
 	// The container finds it in the variable PORT. It defaults to 8080.
 	Port *int32 `json:"port,omitempty"`
-	// path is where a turn is posted. It defaults to "/".
+	// path is where a turn is posted. For Events it defaults to "/", for
+	// ChatCompletions to "/v1/chat/completions", and for A2A to the path on the
+	// container's card.
 	Path *string `json:"path,omitempty"`
+	// chat says how to talk to the model. It is for ChatCompletions only.
+	Chat *AgentChatApplyConfiguration `json:"chat,omitempty"`
 	// timeouts bound a turn.
 	Timeouts *BackendTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
 }
@@ -54,6 +61,14 @@ func (b *AgentBackendApplyConfiguration) WithPort(value int32) *AgentBackendAppl
 // If called multiple times, the Path field is set to the value of the last call.
 func (b *AgentBackendApplyConfiguration) WithPath(value string) *AgentBackendApplyConfiguration {
 	b.Path = &value
+	return b
+}
+
+// WithChat sets the Chat field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Chat field is set to the value of the last call.
+func (b *AgentBackendApplyConfiguration) WithChat(value *AgentChatApplyConfiguration) *AgentBackendApplyConfiguration {
+	b.Chat = value
 	return b
 }
 
