@@ -19,7 +19,9 @@ import (
 var foreign = map[string]string{
 	".spec.workload.template": "PodTemplateSpec",
 	".spec.skillSelector":     "LabelSelector",
-	".metadata":               "ObjectMeta",
+	// Kubernetes validates it when the operator applies it.
+	".spec.networkPolicy.egress[]": "NetworkPolicyEgressRule",
+	".metadata":                    "ObjectMeta",
 }
 
 // Lint lists what breaks the conventions, as "path: what".
