@@ -17,8 +17,9 @@ func TestLinksNoKubernetes(t *testing.T) {
 		"sigs.k8s.io/",
 		"github.com/a2a-operator/a2a-operator/api/",
 		"github.com/a2a-operator/a2a-operator/controllers",
-		"github.com/a2aproject/",                    // drives tests, serves nothing
-		"google.golang.org/genproto/googleapis/api", // options that only transcoders read
+		"github.com/a2aproject/", // drives tests, serves nothing
+		"google.golang.org/grpc", // and templates with it: binding/grpc needs only HTTP/2
+		"google.golang.org/genproto",
 		"testing",
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").CombinedOutput()

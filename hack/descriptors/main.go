@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command descriptors compiles the official protos to what server reflection
-// shows of them: a FileDescriptorSet without comments and without the options
+// shows of them, with what they import and the other services: a
+// FileDescriptorSet without comments and without the options
 // of google.api, which only matter to transcoders.
 //
 //	go run ./hack/descriptors OUT PROTO...
@@ -17,10 +18,16 @@ import (
 
 	"github.com/bufbuild/protocompile"
 	"google.golang.org/genproto/googleapis/api/annotations"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	alphapb "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 func main() {
@@ -36,6 +43,13 @@ func main() {
 
 func run(out string, protos []string) error {
 	set := &descriptorpb.FileDescriptorSet{}
+	for _, file := range []protoreflect.FileDescriptor{
+		emptypb.File_google_protobuf_empty_proto, structpb.File_google_protobuf_struct_proto,
+		timestamppb.File_google_protobuf_timestamp_proto, healthpb.File_grpc_health_v1_health_proto,
+		reflectionpb.File_grpc_reflection_v1_reflection_proto, alphapb.File_grpc_reflection_v1alpha_reflection_proto,
+	} {
+		set.File = append(set.File, stripped(protodesc.ToFileDescriptorProto(file)))
+	}
 	for _, path := range protos {
 		compiler := protocompile.Compiler{Resolver: protocompile.CompositeResolver{
 			protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{filepath.Dir(path)}}),

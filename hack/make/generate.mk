@@ -1,7 +1,7 @@
 ##@ Change
 
 .PHONY: generate
-generate: prerequisites generate-api generate-chart generate-docs ## Write all generated files: deepcopy, CRDs, RBAC, chart, API reference.
+generate: prerequisites generate-api generate-chart generate-docs generate-descriptors ## Write all generated files: deepcopy, CRDs, RBAC, chart, API reference, descriptors.
 
 .PHONY: generate-api
 generate-api:
@@ -24,6 +24,11 @@ generate-docs: generate-api
 	$(call say,generating docs/api-reference.md)
 	$(CRD_REF_DOCS) --log-level=ERROR --renderer=markdown --config=hack/api-reference.yaml \
 		--source-path=api --output-path=docs/api-reference.md
+
+.PHONY: generate-descriptors
+generate-descriptors:
+	$(call say,compiling the protos of gRPC)
+	cd internal/a2a/binding/grpc/proto && go run ../../../../../hack/descriptors descriptors.binpb a2a.proto a2a_v0_3.proto
 
 .PHONY: tidy
 tidy: prerequisites ## Tidy go.mod of every module.

@@ -32,9 +32,9 @@ func (p *pod) dial() *grpc.ClientConn {
 	return conn
 }
 
-// as is the context of a caller.
-func (p *pod) as(namespace string) context.Context {
-	return metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer "+p.token(namespace))
+// caller is the context of somebody who may call.
+func (p *pod) caller() context.Context {
+	return metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer "+p.token("team"))
 }
 
 var (
@@ -51,7 +51,7 @@ func TestWire20_OneTaskByEveryService(t *testing.T) {
 	p := newPod(t, says, nil)
 	conn := p.dial()
 	old, recent := v03.NewA2AServiceClient(conn), v10.NewA2AServiceClient(conn)
-	sent, err := old.SendMessage(p.as("team"), hello03)
+	sent, err := old.SendMessage(p.caller(), hello03)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +59,11 @@ func TestWire20_OneTaskByEveryService(t *testing.T) {
 	if sent.GetTask().GetStatus().GetState() != v03.TaskState_TASK_STATE_COMPLETED || id == "" {
 		t.Errorf("sent = %v", sent)
 	}
-	task, err := recent.GetTask(p.as("team"), &v10.GetTaskRequest{Id: id})
+	task, err := recent.GetTask(p.caller(), &v10.GetTaskRequest{Id: id})
 	if err != nil || task.GetArtifacts()[0].GetParts()[0].GetText() != "Hi" {
 		t.Errorf("task = %v, %v", task, err)
 	}
-	page, err := recent.ListTasks(p.as("team"), &v10.ListTasksRequest{})
+	page, err := recent.ListTasks(p.caller(), &v10.ListTasksRequest{})
 	if err != nil || page.GetTotalSize() != 1 || page.GetTasks()[0].GetId() != id {
 		t.Errorf("page = %v, %v", page, err)
 	}
@@ -71,7 +71,7 @@ func TestWire20_OneTaskByEveryService(t *testing.T) {
 		"Authorization", "Bearer "+p.token("team")); !strings.Contains(body, `"state":"completed"`) {
 		t.Errorf("by JSON-RPC = %s", body)
 	}
-	stream, err := recent.SendStreamingMessage(p.as("team"), hello10)
+	stream, err := recent.SendStreamingMessage(p.caller(), hello10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,9 +91,9 @@ func TestWire20_OneTaskByEveryService(t *testing.T) {
 	}
 	// The other services know each other's tasks, which belong to their owner.
 	for what, call := range map[string]func() error{
-		"foreign": func() error { _, err := old.GetTask(p.as("team"), &v03.GetTaskRequest{Name: "tasks/none"}); return err },
+		"foreign": func() error { _, err := old.GetTask(p.caller(), &v03.GetTaskRequest{Name: "tasks/none"}); return err },
 		"tenant": func() error {
-			_, err := recent.GetTask(p.as("team"), &v10.GetTaskRequest{Tenant: "acme", Id: id})
+			_, err := recent.GetTask(p.caller(), &v10.GetTaskRequest{Tenant: "acme", Id: id})
 			return err
 		},
 	} {
@@ -150,7 +150,7 @@ func TestWire20_TaskOutlivesItsCall(t *testing.T) {
 		says(w, nil)
 	}, nil)
 	client := v10.NewA2AServiceClient(p.dial())
-	ctx, leave := context.WithCancel(p.as("team"))
+	ctx, leave := context.WithCancel(p.caller())
 	go func() {
 		<-began
 		leave()
@@ -160,7 +160,7 @@ func TestWire20_TaskOutlivesItsCall(t *testing.T) {
 	}
 	close(proceed)
 	p.eventually("the task of a client that left", func() bool {
-		page, err := client.ListTasks(p.as("team"), &v10.ListTasksRequest{})
+		page, err := client.ListTasks(p.caller(), &v10.ListTasksRequest{})
 		return err == nil && page.GetTotalSize() == 1 && page.GetTasks()[0].GetStatus().GetState() == v10.TaskState_TASK_STATE_COMPLETED
 	})
 }
@@ -169,7 +169,7 @@ func TestWire20_Draining(t *testing.T) {
 	p := newPod(t, says, nil)
 	conn := p.dial()
 	p.drain()
-	if _, err := v03.NewA2AServiceClient(conn).SendMessage(p.as("team"), hello03); status.Code(err) != codes.Unavailable {
+	if _, err := v03.NewA2AServiceClient(conn).SendMessage(p.caller(), hello03); status.Code(err) != codes.Unavailable {
 		t.Errorf("a new turn is answered with %v", err)
 	}
 	got, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})

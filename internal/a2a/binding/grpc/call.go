@@ -4,145 +4,163 @@
 package grpc
 
 import (
+	"context"
+	"encoding/binary"
 	"errors"
-	"runtime/debug"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
-
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
 // call is one call on its way.
 type call struct {
-	grpc.ServerStream
-	method  *method
+	*http.Request
+	w      *writer
+	method *method
+	// dialect and owner are known once the call has passed.
 	dialect *dialect
 	owner   a2a.Owner
-}
-
-// serve returns the library's handler of a method. The library runs it in a
-// goroutine of its own, so that a panic must be caught here.
-func (h *Handler) serve(m *method) grpc.StreamHandler {
-	return func(_ any, stream grpc.ServerStream) (err error) {
-		c := &call{ServerStream: stream, method: m, dialect: m.dialect}
-		defer func() {
-			if reason := recover(); reason != nil {
-				h.Log.ErrorContext(c.Context(), "panic", "reason", reason, "stack", string(debug.Stack()))
-				err = h.ended(c, &a2a.Error{Reason: a2a.ReasonInternal}) //nolint:contextcheck // the call carries its context
-			}
-		}()
-		return h.ended(c, h.run(c)) //nolint:contextcheck // the call carries its context
-	}
-}
-
-// run checks in the order of all bindings: version, method, then what the
-// operation asks for.
-func (h *Handler) run(c *call) error {
-	asked, ok := version.Parse(c.header(strings.ToLower(version.Name)))
-	if !ok || !c.dialect.serves(asked, h.StrictVersion()) {
-		return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
-	}
-	caller, ok := auth.CallerFrom(c.Context())
-	if !ok {
-		return &a2a.Error{Reason: a2a.ReasonUnauthenticated}
-	}
-	c.owner = caller.Owner
-	return c.method.serve(h, c)
-}
-
-// ended counts a call and returns its status. The end of a client's context is
-// nobody's error: the client left, or its deadline passed. The task goes on.
-func (h *Handler) ended(c *call, err error) error {
-	if gone := c.Context().Err(); gone != nil {
-		return status.FromContextError(gone).Err()
-	}
-	if errors.Is(err, errGone) {
-		return status.Error(codes.Canceled, err.Error())
-	}
-	outcome := exchange.Outcome{Binding: "grpc"}
-	if c.method.name != "" {
-		outcome.Method, outcome.Version = c.method.name, c.dialect.label
-	}
-	if err == nil {
-		h.Observe(outcome)
-		return nil
-	}
-	problem := a2a.ErrorOf(err)
-	if errors.Is(err, a2a.ErrSlowSubscriber) {
-		h.Log.InfoContext(c.Context(), "cut off stalled stream", "method", c.method.name)
-	}
-	if problem.Reason == a2a.ReasonInternal {
-		h.Log.ErrorContext(c.Context(), "request", "method", c.method.name, "error", err)
-	}
-	outcome.Code = exchange.Code(problem)
-	h.Observe(outcome)
-	return statusOf(problem, h.Profile()).Err()
-}
-
-// header returns the first value of a piece of metadata.
-func (c *call) header(name string) string {
-	if values := c.headers(name); len(values) > 0 {
-		return values[0]
-	}
-	return ""
-}
-
-func (c *call) headers(name string) []string {
-	return metadata.ValueFromIncomingContext(c.Context(), name)
-}
-
-// receive reads the request. What the library finds wrong with it, such as an
-// encoding that it does not know, it has answered itself.
-func receive[R any](c *call, decode func([]byte) (R, error)) (R, error) {
-	in := &incoming[R]{read: decode}
-	if c.RecvMsg(in) != nil {
-		return in.value, &a2a.Error{Reason: a2a.ReasonParse}
-	}
-	return in.value, in.err
+	// begun is true once the head was sent.
+	begun bool
 }
 
 // errGone ends a call that can no longer be answered.
 var errGone = errors.New("client is gone")
 
+// head is what stands before a message: a flag that tells of compression, and
+// its length.
+const head = 5
+
+// receive reads the request, which is one message in all calls.
+func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
+	limits := h.Limits
+	limits.MaxBody += head
+	body, release, err := (&exchange.Exchange{W: c.w, R: c.Request, Limits: &limits}).Body()
+	defer release()
+	if err != nil {
+		return r, err
+	}
+	message, err := unframed(body)
+	if err != nil {
+		return r, err
+	}
+	return decode(message)
+}
+
+func unframed(body []byte) ([]byte, error) {
+	if len(body) == 0 {
+		return nil, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "Request message is missing"}
+	}
+	if len(body) < head || body[0] > 1 {
+		return nil, &a2a.Error{Reason: a2a.ReasonParse, Message: "Request is not framed as gRPC"}
+	}
+	if body[0] == 1 {
+		return nil, errCompressed
+	}
+	if length := binary.BigEndian.Uint32(body[1:]); int64(length) != int64(len(body)-head) {
+		return nil, &a2a.Error{Reason: a2a.ReasonParse, Message: "Request is not one whole message"}
+	}
+	return body[head:], nil
+}
+
+// errCompressed has the code that gRPC gives to encodings that are not known.
+var errCompressed = &a2a.Error{Reason: a2a.ReasonMethodNotFound, Message: "Compression of requests is not supported"}
+
+// begin sends the head, before a first message that may be long in coming.
+func (c *call) begin() {
+	if c.begun {
+		return
+	}
+	c.begun = true
+	h := c.w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Grpc-Accept-Encoding", "identity")
+	c.w.WriteHeader(http.StatusOK)
+}
+
 // reply sends a message.
-func (c *call) reply(text []byte) error {
-	if c.SendMsg(encoded(text)) != nil {
+func (c *call) reply(message []byte) error {
+	c.begin()
+	var frame [head]byte
+	binary.BigEndian.PutUint32(frame[1:], uint32(len(message))) //nolint:gosec // the log's events and answers are megabytes
+	if _, err := c.w.Write(frame[:]); err != nil {
+		return errGone
+	}
+	if _, err := c.w.Write(message); err != nil {
 		return errGone
 	}
 	return nil
 }
 
+// end sends the status, in a trailer or, when nothing was sent, as the whole
+// answer.
+func (c *call) end(s status) {
+	h := c.w.Header()
+	prefix := http.TrailerPrefix
+	if !c.begun {
+		prefix = ""
+		h.Set("Content-Type", contentType)
+	}
+	s.write(h, prefix)
+	if !c.begun {
+		c.w.WriteHeader(http.StatusOK)
+	}
+}
+
+// withTimeout applies the deadline of a client.
+func withTimeout(ctx context.Context, text string) (context.Context, context.CancelFunc, error) {
+	if text == "" {
+		return ctx, func() {}, nil
+	}
+	units := map[byte]time.Duration{
+		'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': 1,
+	}
+	const maxDigits = 8
+	digits := text[:len(text)-1]
+	n, err := strconv.ParseUint(digits, 10, 32)
+	unit := units[text[len(text)-1]]
+	if err != nil || unit == 0 || len(digits) > maxDigits {
+		return ctx, func() {}, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "grpc-timeout is not a number with a unit"}
+	}
+	// The longest is eleven thousand years, which no clock can add.
+	const century = 100 * 365 * 24 * time.Hour
+	limit := century
+	if time.Duration(n) < century/unit {
+		limit = time.Duration(n) * unit
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	return ctx, cancel, nil
+}
+
 // The names of the metadata that lists extensions: that of 1.0, and that of 0.3
 // before it.
 const (
-	extensions    = "a2a-extensions"
-	oldExtensions = "x-a2a-extensions"
+	extensions    = "A2a-Extensions"
+	oldExtensions = "X-A2a-Extensions"
 )
 
 // activate returns the extensions that are in force, and echoes them under the
 // name that the client used.
 func (h *Handler) activate(c *call) ([]string, error) {
-	name, asked := extensions, c.headers(extensions)
-	if old := c.headers(oldExtensions); len(old) > 0 {
+	name, asked := extensions, c.Header.Values(extensions)
+	if old := c.Header.Values(oldExtensions); len(old) > 0 {
 		if len(asked) == 0 {
 			name = oldExtensions
 		}
-		asked = append(asked, old...)
+		asked = slices.Concat(asked, old)
 	}
 	activated, err := admission.Activate(h.Card(), asked)
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {
 		return nil, &a2a.Error{Reason: c.dialect.lacksExtension, Message: problem.Message}
 	}
 	if len(activated) > 0 {
-		err = c.SetHeader(metadata.Pairs(name, strings.Join(activated, ", ")))
+		c.w.Header().Set(name, strings.Join(activated, ", "))
 	}
 	return activated, err
 }

@@ -24,7 +24,11 @@ func (d *dialect) encodeCard(text []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	descriptor, err := resolver{}.FindDescriptorByName(protoreflect.FullName(d.cardMessage))
+	known, err := files()
+	if err != nil {
+		return nil, err
+	}
+	descriptor, err := known.FindDescriptorByName(protoreflect.FullName(d.cardMessage))
 	if err != nil {
 		return nil, fmt.Errorf("find %s: %w", d.cardMessage, err)
 	}

@@ -181,7 +181,7 @@ func TestWire20_RequiredExtension(t *testing.T) {
 }
 
 // raw sends bytes as they are, in frames or not.
-func (x *fixture) raw(t *testing.T, method, contentType string, body io.Reader) (*http.Response, error) {
+func (x *fixture) raw(t *testing.T, method, contentType string, body io.Reader, headers ...string) (*http.Response, error) {
 	t.Helper()
 	transport := &http.Transport{Protocols: new(http.Protocols)}
 	transport.Protocols.SetUnencryptedHTTP2(true)
@@ -192,6 +192,9 @@ func (x *fixture) raw(t *testing.T, method, contentType string, body io.Reader) 
 	}
 	r.Header.Set("Content-Type", contentType)
 	r.Header.Set("Te", "trailers")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
 	response, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Do(r)
 	if err == nil {
 		_, err = io.ReadAll(response.Body)
@@ -221,7 +224,7 @@ func TestWire20_BadMessages(t *testing.T) {
 		"half a message":    {framed(good)[:9], codes.InvalidArgument},
 		"no protobuf":       {framed([]byte("{}")), codes.InvalidArgument},
 		"two messages":      {append(framed(good), framed(good)...), codes.InvalidArgument},
-		"compressed":        {append([]byte{1}, framed(good)[1:]...), codes.InvalidArgument},
+		"compressed":        {append([]byte{1}, framed(good)[1:]...), codes.Unimplemented},
 		"another flag":      {append([]byte{9}, framed(good)[1:]...), codes.InvalidArgument},
 		"a huge length":     {[]byte{0, 0xff, 0xff, 0xff, 0xff, 1}, codes.InvalidArgument},
 		"too large":         {framed(make([]byte, 1<<20+1)), codes.ResourceExhausted},
@@ -241,7 +244,7 @@ func TestWire20_BadMessages(t *testing.T) {
 			if status == "" {
 				status = response.Header.Get("Grpc-Status")
 			}
-			if want := map[codes.Code]string{codes.InvalidArgument: "3", codes.ResourceExhausted: "8"}[test.code]; status != want {
+			if want := map[codes.Code]string{codes.InvalidArgument: "3", codes.ResourceExhausted: "8", codes.Unimplemented: "12"}[test.code]; status != want {
 				t.Errorf("status = %q %q, want %s", status, response.Trailer.Get("Grpc-Message"), want)
 			}
 			if response.Trailer.Get("Grpc-Status-Details-Bin")+response.Header.Get("Grpc-Status-Details-Bin") == "" {
@@ -283,16 +286,40 @@ func TestWire20_BadFields(t *testing.T) {
 	}
 }
 
+// There is no compressor to be exploded with; gRPC has a code for that, with
+// which clients try again without.
 func TestWire20_CompressedRequest(t *testing.T) {
 	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
-	// This test links the compressor, so that it is known here: it is served.
-	if _, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t"}, googlegrpc.UseCompressor(gzip.Name)); err != nil {
-		t.Error(err)
+	_, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t"}, googlegrpc.UseCompressor(gzip.Name))
+	wantStatus(t, err, told{code: "Unimplemented", message: "Compression of requests is not supported", reason: "METHOD_NOT_FOUND"})
+	if x.last() != nil {
+		t.Errorf("asked %+v", x.last())
 	}
-	bomb := proto.CloneOf(hello10)
-	bomb.Message.Parts[0] = &v10.Part{Content: &v10.Part_Raw{Raw: make([]byte, 4<<20)}}
-	_, err := x.v10.SendMessage(t.Context(), bomb, googlegrpc.UseCompressor(gzip.Name))
-	if googlestatus.Code(err) != codes.ResourceExhausted {
-		t.Errorf("a message that grows is answered with %v", err)
+}
+
+func TestWire20_Timeouts(t *testing.T) {
+	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
+	body := append([]byte{0, 0, 0, 0, 3}, 0x12, 1, 't')
+	for timeout, want := range map[string]string{
+		"": "0", "1S": "0", "99999999H": "0", "99999999S": "0", "999999999S": "3", "1": "3", "S": "3", "-1S": "3", "1 S": "3", "1x": "3", "1.5S": "3",
+		"0S": "4", "1n": "4",
+	} {
+		response, err := x.raw(t, "/lf.a2a.v1.A2AService/GetTask", "application/grpc+proto", bytes.NewReader(body), "Grpc-Timeout", timeout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := response.Trailer.Get("Grpc-Status") + response.Header.Get("Grpc-Status"); got != want {
+			t.Errorf("grpc-timeout %q: status %q %q, want %s", timeout, got, response.Header.Get("Grpc-Message"), want)
+		}
+	}
+}
+
+func TestWire20_OwnsOnlyGRPC(t *testing.T) {
+	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
+	for _, contentType := range []string{"application/grpc-web", "application/grpcx", "application/json", ""} {
+		response, err := x.raw(t, "/lf.a2a.v1.A2AService/GetTask", contentType, bytes.NewReader(nil))
+		if err != nil || response.StatusCode != http.StatusNotFound {
+			t.Errorf("%q is answered with %v, %v", contentType, response.Status, err)
+		}
 	}
 }

@@ -52,7 +52,6 @@ type fake struct {
 	entered func()
 	// endless streams repeat their last record.
 	endless bool
-	panics  bool
 
 	mu    sync.Mutex
 	asked any
@@ -63,9 +62,6 @@ func (f *fake) note(ctx context.Context, asked any) error {
 	f.mu.Lock()
 	f.asked = asked
 	f.mu.Unlock()
-	if f.panics {
-		panic("test")
-	}
 	if f.entered != nil {
 		f.entered()
 	}

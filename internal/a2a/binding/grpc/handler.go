@@ -4,25 +4,26 @@
 // Package grpc is the gRPC binding: the service of a2a.v1 for 0.2 and 0.3, and
 // that of lf.a2a.v1 for 1.0, side by side.
 //
-// It is served by net/http like every other binding, behind the same chain: who
-// is calling was settled before. Messages never exist as generated types; the
-// codecs read and write their bytes, and what subscribers share is those bytes.
-// The package keeps no state between calls and knows no backend.
+// gRPC is a little framing over HTTP/2, which net/http has, so this is an
+// http.Handler like every other binding, behind the same chain: who is calling
+// was settled before. No message exists as a generated type; the codecs read and
+// write bytes, and what subscribers share is those bytes. The package keeps no
+// state between calls and knows no backend.
 package grpc
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
 
-	"google.golang.org/grpc"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
 // Config is what a Handler needs. All fields are required.
@@ -49,26 +50,10 @@ type Config struct {
 }
 
 // Handler serves gRPC over HTTP/2.
-type Handler struct {
-	Config
-	server *grpc.Server
-}
+type Handler struct{ Config }
 
 // New returns the handler.
-func New(c Config) *Handler {
-	h := &Handler{Config: c}
-	h.server = grpc.NewServer(
-		grpc.ForceServerCodecV2(codec{}),
-		grpc.MaxRecvMsgSize(int(c.Limits.MaxBody)),
-		grpc.UnknownServiceHandler(h.serve(unknown)),
-	)
-	for _, s := range services {
-		h.server.RegisterService(h.description(s), nil)
-	}
-	h.registerHealth()
-	registerReflection(h.server)
-	return h
-}
+func New(c Config) *Handler { return &Handler{Config: c} }
 
 const contentType = "application/grpc"
 
@@ -81,36 +66,70 @@ func Owns(r *http.Request) bool {
 
 // OwnsHealth reports whether a request is a health check, which asks no
 // credential: those who route calls have none.
-func OwnsHealth(r *http.Request) bool {
-	return r.URL.Path == healthpb.Health_Check_FullMethodName && Owns(r)
-}
+func OwnsHealth(r *http.Request) bool { return r.URL.Path == healthCheck && Owns(r) }
 
 // ServeHTTP answers one call.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	out := newWriter(w, h.Limits.WriteTimeout)
-	if method := methods[r.URL.Path]; method != nil {
-		release, err := h.read(out, r)
-		defer release()
-		if err != nil {
-			h.refuse(out, r, method, err)
-			return
-		}
-	} else {
-		// The library reads all that a client sends, whether or not it is asked for.
-		r.Body = http.MaxBytesReader(nil, r.Body, h.Limits.MaxBody)
+	ctx, cancel, err := withTimeout(r.Context(), r.Header.Get("Grpc-Timeout"))
+	defer cancel()
+	c := &call{Request: r.WithContext(ctx), w: newWriter(w, h.Limits.WriteTimeout), method: methods[r.URL.Path]}
+	if c.method == nil {
+		c.method = unknown
 	}
-	h.server.ServeHTTP(out, r)
-	if out.stalled.Load() {
-		h.Log.InfoContext(r.Context(), "cut off stalled client", "binding", "grpc")
+	if err == nil {
+		err = h.run(c) //nolint:contextcheck // the call carries its request
+	}
+	if err = h.ended(c, err); err != nil { //nolint:contextcheck // the call carries its request
+		c.end(statusOf(a2a.ErrorOf(err), h.Profile()))
 	}
 }
 
-// refuse answers a call whose request is not one message.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, m *method, err error) {
-	if exchange.Gone(r.Context(), err) {
-		return
+// run checks in the order of all bindings: version, method, then what the
+// operation asks for.
+func (h *Handler) run(c *call) error {
+	if c.method.plain {
+		return c.method.serve(h, c)
+	}
+	asked, ok := version.Of(c.Request)
+	if !ok || !c.method.dialect.serves(asked, h.StrictVersion()) {
+		return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+	}
+	caller, ok := auth.CallerFrom(c.Context())
+	if !ok {
+		return &a2a.Error{Reason: a2a.ReasonUnauthenticated}
+	}
+	c.dialect, c.owner = c.method.dialect, caller.Owner
+	return c.method.serve(h, c)
+}
+
+// ended tells of a call that is over, and returns what its client is yet to be
+// told. That it left, or that its deadline passed, is nobody's error and no end
+// of the task.
+func (h *Handler) ended(c *call, err error) error {
+	if c.w.stalled.Load() {
+		h.Log.InfoContext(c.Context(), "cut off stalled client", "method", c.method.name)
+	}
+	if gone := c.Context().Err(); gone != nil || errors.Is(err, errGone) {
+		c.end(status{code: codeOf(gone)})
+		return nil
+	}
+	outcome := exchange.Outcome{Binding: "grpc"}
+	if c.dialect != nil {
+		outcome.Method, outcome.Version = c.method.name, c.dialect.label
+	}
+	if err == nil {
+		c.end(status{})
+		h.Observe(outcome)
+		return nil
+	}
+	if errors.Is(err, a2a.ErrSlowSubscriber) {
+		h.Log.InfoContext(c.Context(), "cut off stalled stream", "method", c.method.name)
 	}
 	problem := a2a.ErrorOf(err)
-	h.Observe(exchange.Outcome{Binding: "grpc", Method: m.name, Version: m.dialect.label, Code: exchange.Code(problem)})
-	deny(w, problem, h.Profile())
+	if problem.Reason == a2a.ReasonInternal {
+		h.Log.ErrorContext(c.Context(), "request", "method", c.method.name, "error", err)
+	}
+	outcome.Code = exchange.Code(problem)
+	h.Observe(outcome)
+	return err
 }

@@ -4,36 +4,39 @@
 package grpc
 
 import (
-	"context"
-
-	"google.golang.org/grpc/codes"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/status"
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 )
 
-// health answers checks of grpc.health.v1. To watch is not implemented, which
-// the protocol foresees: who does that polls.
-type health struct {
-	healthpb.UnimplementedHealthServer
-	serving func() bool
-}
+var healthFields = pbwire.Message{1: pbwire.Bytes("service")}
 
-func (h *Handler) registerHealth() {
-	healthpb.RegisterHealthServer(h.server, &health{serving: h.Serving})
-}
+// The numbers of HealthCheckResponse.ServingStatus.
+const (
+	healthServing    = 1
+	healthNotServing = 2
+)
 
-// Check implements the health service.
-func (h *health) Check(_ context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
-	known := r.GetService() == ""
-	for _, s := range services {
-		known = known || r.GetService() == s.name
+// health answers the Check of grpc.health.v1. To watch is not implemented,
+// which the protocol foresees: who wants to, polls.
+func (h *Handler) health(c *call) error {
+	service, err := receive(h, c, func(text []byte) (service string, err error) {
+		r := pbwire.New(text)
+		for range r.Fields(healthFields) {
+			service = r.String()
+		}
+		return service, r.Err()
+	})
+	if err != nil {
+		return err
 	}
-	if !known {
-		return nil, status.Error(codes.NotFound, "unknown service")
+	switch service {
+	case "", service03, service10:
+	default:
+		return &a2a.Error{Reason: a2a.ReasonTaskNotFound, Message: "Unknown service"}
 	}
-	state := healthpb.HealthCheckResponse_NOT_SERVING
-	if h.serving() {
-		state = healthpb.HealthCheckResponse_SERVING
+	state := healthNotServing
+	if h.Serving() {
+		state = healthServing
 	}
-	return &healthpb.HealthCheckResponse{Status: state}, nil
+	return c.reply(pbwire.AppendInt(nil, 1, state))
 }

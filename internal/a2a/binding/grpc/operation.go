@@ -25,19 +25,19 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	req, err := receive(c, c.dialect.decodeSend)
+	req, err := receive(h, c, c.dialect.decodeSend)
 	if err != nil {
 		return nil, err
 	}
 	req.Owner = c.owner
 	req.Dialect = c.dialect.id
 	req.Extensions = activated
-	req.TraceParent = c.header("traceparent")
+	req.TraceParent = c.Header.Get("Traceparent")
 	return req, nil
 }
 
 func (h *Handler) get(c *call) error {
-	req, err := receive(c, c.dialect.decodeGet)
+	req, err := receive(h, c, c.dialect.decodeGet)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (h *Handler) get(c *call) error {
 
 // list is known to 1.0 only.
 func (h *Handler) list(c *call) error {
-	req, err := receive(c, pbv10.DecodeList)
+	req, err := receive(h, c, pbv10.DecodeList)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (h *Handler) list(c *call) error {
 }
 
 func (h *Handler) cancel(c *call) error {
-	req, err := receive(c, c.dialect.decodeCancel)
+	req, err := receive(h, c, c.dialect.decodeCancel)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (h *Handler) cancel(c *call) error {
 }
 
 func (h *Handler) setPush(c *call) error {
-	req, err := receive(c, c.dialect.decodeSetPush)
+	req, err := receive(h, c, c.dialect.decodeSetPush)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (h *Handler) setPush(c *call) error {
 }
 
 func (h *Handler) getPush(c *call) error {
-	req, err := receive(c, c.dialect.decodePush)
+	req, err := receive(h, c, c.dialect.decodePush)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (h *Handler) getPush(c *call) error {
 }
 
 func (h *Handler) listPush(c *call) error {
-	req, err := receive(c, c.dialect.decodeListPush)
+	req, err := receive(h, c, c.dialect.decodeListPush)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (h *Handler) listPush(c *call) error {
 }
 
 func (h *Handler) deletePush(c *call) error {
-	req, err := receive(c, c.dialect.decodePush)
+	req, err := receive(h, c, c.dialect.decodePush)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (h *Handler) deletePush(c *call) error {
 }
 
 func (h *Handler) extendedCard(c *call) error {
-	if _, err := receive(c, c.dialect.decodeCard); err != nil {
+	if _, err := receive(h, c, c.dialect.decodeCard); err != nil {
 		return err
 	}
 	text, err := h.ExtendedCard(c.Context(), c.dialect.form)

@@ -4,7 +4,6 @@
 package grpc_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -243,12 +242,4 @@ func TestWire20_ExtendedCard(t *testing.T) {
 		Security: []*v03.Security{{Schemes: map[string]*v03.StringList{"b": {}}}, {Schemes: map[string]*v03.StringList{"k": {List: []string{"s"}}}}},
 		Skills:   []*v03.AgentSkill{{Id: "s", Name: "S", Security: []*v03.Security{{Schemes: map[string]*v03.StringList{"b": {List: []string{"x"}}}}}}},
 	})
-}
-
-// A panic is one failed call, though the library runs calls in goroutines of
-// its own.
-func TestPanicIsOneCall(t *testing.T) {
-	x := newFixture(t, &fake{panics: true})
-	_, err := x.v10.GetTask(context.WithoutCancel(t.Context()), &v10.GetTaskRequest{Id: "t"})
-	wantStatus(t, err, told{code: "Internal", message: "Internal error", reason: "INTERNAL_ERROR"})
 }

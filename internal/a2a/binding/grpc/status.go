@@ -4,60 +4,87 @@
 package grpc
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/protoadapt"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 )
+
+// status is the end of a call. The zero value is that of a good one.
+type status struct {
+	code    int
+	message string
+	// details is a google.rpc.Status; nil for none.
+	details []byte
+}
+
+// The codes that have no error of ours.
+const (
+	canceled         = 1
+	deadlineExceeded = 4
+)
+
+// codeOf returns the code for the end of a client's context.
+func codeOf(err error) int {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return deadlineExceeded
+	}
+	return canceled
+}
 
 // statusOf returns what a client is told about an error: a code, an ErrorInfo
 // and, when a field is to blame, a BadRequest.
-func statusOf(problem *a2a.Error, profile fault.Profile) *status.Status {
+func statusOf(problem *a2a.Error, profile fault.Profile) status {
 	f := fault.Of(problem, profile)
-	s := status.New(codes.Code(f.GRPC), strings.ToValidUTF8(f.Says(problem), "\ufffd"))
-	info := &errdetails.ErrorInfo{Reason: f.Reason, Domain: fault.Domain}
+	s := status{code: int(f.GRPC), message: strings.ToValidUTF8(f.Says(problem), "\ufffd")}
+	info := pbwire.AppendString(nil, 1, f.Reason)
+	info = pbwire.AppendString(info, 2, fault.Domain)
 	if name, value := fault.Metadata(problem); name != "" {
-		info.Metadata = map[string]string{name: strings.ToValidUTF8(value, "\ufffd")}
+		entry := pbwire.AppendString(nil, 1, name)
+		info = pbwire.AppendBytes(info, 3, pbwire.AppendString(entry, 2, value))
 	}
-	details := []protoadapt.MessageV1{info}
+	s.details = pbwire.AppendInt(nil, 1, s.code)
+	s.details = pbwire.AppendString(s.details, 2, s.message)
+	s.details = appendAny(s.details, 3, "google.rpc.ErrorInfo", info)
 	if problem.Field != "" {
-		details = append(details, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
-			{Field: problem.Field, Description: problem.Message},
-		}})
+		violation := pbwire.AppendString(nil, 1, problem.Field)
+		violation = pbwire.AppendString(violation, 2, problem.Message)
+		s.details = appendAny(s.details, 3, "google.rpc.BadRequest", pbwire.AppendBytes(nil, 1, violation))
 	}
-	detailed, err := s.WithDetails(details...)
-	if err != nil {
-		return s
+	return s
+}
+
+// appendAny appends a field with a google.protobuf.Any.
+func appendAny(dst []byte, number pbwire.Number, name string, message []byte) []byte {
+	dst, at := pbwire.Begin(dst, number)
+	dst = pbwire.AppendString(dst, 1, "type.googleapis.com/"+name)
+	dst = pbwire.AppendBytes(dst, 2, message)
+	return pbwire.End(dst, at)
+}
+
+// write sets the headers or, with their prefix, the trailers of the status.
+func (s status) write(h http.Header, prefix string) {
+	h.Set(prefix+"Grpc-Status", strconv.Itoa(s.code))
+	if s.message != "" {
+		h.Set(prefix+"Grpc-Message", percentEncoded(s.message))
 	}
-	return detailed
+	if s.details != nil {
+		h.Set(prefix+"Grpc-Status-Details-Bin", base64.RawStdEncoding.EncodeToString(s.details))
+	}
 }
 
 // Deny answers a call that was refused before it was read. Its errors have the
 // same code in every profile.
 func Deny(w http.ResponseWriter, _ *http.Request, problem *a2a.Error) {
-	deny(w, problem, fault.Profile101)
-}
-
-// deny writes an answer that is nothing but its end.
-func deny(w http.ResponseWriter, problem *a2a.Error, profile fault.Profile) {
-	s := statusOf(problem, profile)
-	h := w.Header()
-	h.Set("Content-Type", contentType)
-	h.Set("Grpc-Status", strconv.Itoa(int(s.Code())))
-	h.Set("Grpc-Message", percentEncoded(s.Message()))
-	if details, err := proto.Marshal(s.Proto()); err == nil {
-		h.Set("Grpc-Status-Details-Bin", base64.RawStdEncoding.EncodeToString(details))
-	}
+	w.Header().Set("Content-Type", contentType)
+	statusOf(problem, fault.Profile101).write(w.Header(), "")
 	w.WriteHeader(http.StatusOK)
 }
 

@@ -6,9 +6,8 @@ package grpc
 import (
 	"errors"
 	"io"
+	"net/http"
 	"strconv"
-
-	"google.golang.org/grpc/metadata"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
@@ -16,7 +15,7 @@ import (
 // lastEventID names the metadata by which a stream is resumed: a client is
 // given it in the trailer of a stream that ends before its task, and gives it
 // back when it subscribes again.
-const lastEventID = "last-event-id"
+const lastEventID = "Last-Event-Id"
 
 func (h *Handler) stream(c *call) error {
 	req, err := h.sendRequest(c)
@@ -32,12 +31,12 @@ func (h *Handler) stream(c *call) error {
 }
 
 func (h *Handler) subscribe(c *call) error {
-	req, err := receive(c, c.dialect.decodeSubscribe)
+	req, err := receive(h, c, c.dialect.decodeSubscribe)
 	if err != nil {
 		return err
 	}
 	req.Owner = c.owner
-	if seq, err := strconv.ParseUint(c.header(lastEventID), 10, 64); err == nil {
+	if seq, err := strconv.ParseUint(c.Header.Get(lastEventID), 10, 64); err == nil {
 		req.After = &seq
 	}
 	stream, err := h.Handler.Subscribe(c.Context(), req)
@@ -47,9 +46,8 @@ func (h *Handler) subscribe(c *call) error {
 	defer stream.Close()
 	if req.After != nil {
 		// It may be long before there is more, and nothing can go wrong till then.
-		if err := c.SendHeader(nil); err != nil {
-			return err
-		}
+		c.begin()
+		c.w.Flush()
 	}
 	return c.follow(stream, c.dialect.closesSubscribe, c.dialect.followsTerminal || req.After != nil)
 }
@@ -73,12 +71,13 @@ func (c *call) follow(stream a2a.Stream, closing func(*a2a.Event) bool, terminal
 				return nil
 			}
 		}
+		c.w.Flush()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			if last > 0 {
-				c.SetTrailer(metadata.Pairs(lastEventID, strconv.FormatUint(last, 10)))
+				c.w.Header().Set(http.TrailerPrefix+lastEventID, strconv.FormatUint(last, 10))
 			}
 			return err
 		}

@@ -351,6 +351,7 @@ func TestWire20_Reflection(t *testing.T) {
 	if err := alpha.Send(old); err != nil {
 		t.Fatal(err)
 	}
+	//nolint:staticcheck // see above
 	if got, err := alpha.Recv(); err != nil || got.GetFileDescriptorResponse() == nil {
 		t.Errorf("v1alpha: %v, %v", got, err)
 	}

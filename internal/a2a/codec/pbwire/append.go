@@ -10,6 +10,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
+// Number is that of a field.
+type Number = protowire.Number
+
 // Begin appends the head of a field that holds a message, and returns where
 // the message begins.
 func Begin(dst []byte, number protowire.Number) (_ []byte, at int) {

@@ -4,26 +4,45 @@
 package grpc
 
 import (
-	"google.golang.org/grpc"
+	"maps"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
-
-// service is one version's, as its proto names it.
-type service struct {
-	name    string
-	methods []*method
-}
 
 // method is one rpc.
 type method struct {
 	name    string
 	dialect *dialect
 	serve   func(*Handler, *call) error
+	// plain methods are not of A2A: they have no version, and nobody's tasks.
+	plain bool
 }
 
-var services = []service{
-	{"a2a.v1.A2AService", methodsOf(dialectV03, map[string]func(*Handler, *call) error{
+// unknown answers calls of what there is not.
+var unknown = &method{plain: true, serve: func(*Handler, *call) error {
+	return &a2a.Error{Reason: a2a.ReasonMethodNotFound}
+}}
+
+// The services, by their full names in the protos.
+const (
+	service03 = "a2a.v1.A2AService"
+	service10 = "lf.a2a.v1.A2AService"
+
+	healthService = "grpc.health.v1.Health"
+	healthCheck   = "/" + healthService + "/Check"
+
+	reflection      = "grpc.reflection.v1.ServerReflection"
+	alphaReflection = "grpc.reflection.v1alpha.ServerReflection"
+)
+
+// methods are those of all services, by path.
+var methods = func() map[string]*method {
+	all := map[string]*method{healthCheck: {plain: true, serve: (*Handler).health}}
+	// Both versions have the same messages. Few clients know the newer one alone.
+	for _, service := range []string{reflection, alphaReflection} {
+		all["/"+service+"/ServerReflectionInfo"] = &method{plain: true, serve: (*Handler).reflect}
+	}
+	maps.Copy(all, methodsOf(service03, dialectV03, map[string]func(*Handler, *call) error{
 		"SendMessage":                      (*Handler).send,
 		"SendStreamingMessage":             (*Handler).stream,
 		"GetTask":                          (*Handler).get,
@@ -38,8 +57,8 @@ var services = []service{
 		"CreateTaskPushNotification": (*Handler).setPush,
 		"GetTaskPushNotification":    (*Handler).getPush,
 		"ListTaskPushNotification":   (*Handler).listPush,
-	})},
-	{"lf.a2a.v1.A2AService", methodsOf(dialectV10, map[string]func(*Handler, *call) error{
+	}))
+	maps.Copy(all, methodsOf(service10, dialectV10, map[string]func(*Handler, *call) error{
 		"SendMessage":                      (*Handler).send,
 		"SendStreamingMessage":             (*Handler).stream,
 		"GetTask":                          (*Handler).get,
@@ -51,40 +70,14 @@ var services = []service{
 		"ListTaskPushNotificationConfigs":  (*Handler).listPush,
 		"DeleteTaskPushNotificationConfig": (*Handler).deletePush,
 		"GetExtendedAgentCard":             (*Handler).extendedCard,
-	})},
-}
-
-// methods are those of all services, by path.
-var methods = func() map[string]*method {
-	all := map[string]*method{}
-	for _, s := range services {
-		for _, m := range s.methods {
-			all["/"+s.name+"/"+m.name] = m
-		}
-	}
+	}))
 	return all
 }()
 
-func methodsOf(d *dialect, serve map[string]func(*Handler, *call) error) []*method {
-	all := make([]*method, 0, len(serve))
+func methodsOf(service string, d *dialect, serve map[string]func(*Handler, *call) error) map[string]*method {
+	all := make(map[string]*method, len(serve))
 	for name, f := range serve {
-		all = append(all, &method{name, d, f})
+		all["/"+service+"/"+name] = &method{name: name, dialect: d, serve: f}
 	}
 	return all
-}
-
-// unknown answers calls of what there is not.
-var unknown = &method{
-	dialect: dialectV10,
-	serve:   func(*Handler, *call) error { return &a2a.Error{Reason: a2a.ReasonMethodNotFound} },
-}
-
-// description registers every method as a stream of answers, though most have
-// one: on the wire that is the same, and here it is one way for all.
-func (h *Handler) description(s service) *grpc.ServiceDesc {
-	d := &grpc.ServiceDesc{ServiceName: s.name}
-	for _, m := range s.methods {
-		d.Streams = append(d.Streams, grpc.StreamDesc{StreamName: m.name, Handler: h.serve(m), ServerStreams: true})
-	}
-	return d
 }

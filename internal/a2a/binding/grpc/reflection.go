@@ -1,0 +1,135 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grpc
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net/http"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
+)
+
+// maxQuestion bounds a message of a client of reflection.
+const maxQuestion = 4 << 10
+
+// reflect answers questions about the protos, one by one, until the client has
+// no more or is silent for too long.
+func (h *Handler) reflect(c *call) error {
+	known, err := files()
+	if err != nil {
+		return err
+	}
+	c.begin()
+	for {
+		question, err := h.question(c)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		answer, err := answerOf(known, question)
+		if err != nil {
+			return err
+		}
+		if err := c.reply(answer); err != nil {
+			return err
+		}
+		c.w.Flush()
+	}
+}
+
+// question reads one message. io.EOF says that there is none.
+func (h *Handler) question(c *call) ([]byte, error) {
+	_ = http.NewResponseController(c.w).SetReadDeadline(h.Limits.Now().Add(exchange.BodyTimeout))
+	var frame [head]byte
+	if _, err := io.ReadFull(c.Body, frame[:]); errors.Is(err, io.EOF) {
+		return nil, io.EOF
+	} else if err != nil {
+		return nil, errQuestion
+	}
+	length := binary.BigEndian.Uint32(frame[1:])
+	if frame[0] != 0 || length > maxQuestion {
+		return nil, errQuestion
+	}
+	message := make([]byte, length)
+	if _, err := io.ReadFull(c.Body, message); err != nil {
+		return nil, errQuestion
+	}
+	return message, nil
+}
+
+var errQuestion = &a2a.Error{Reason: a2a.ReasonParse, Message: "Request is not one whole message"}
+
+// The fields of ServerReflectionRequest.
+var questionFields = pbwire.Message{
+	3: pbwire.Bytes("fileByFilename"),
+	4: pbwire.Bytes("fileContainingSymbol"),
+	5: pbwire.Bytes("fileContainingExtension"),
+	6: pbwire.Bytes("allExtensionNumbersOfType"),
+	7: pbwire.Bytes("listServices"),
+}
+
+// answerOf makes a ServerReflectionResponse. There are no extensions.
+func answerOf(known *protoregistry.Files, question []byte) ([]byte, error) {
+	r := pbwire.New(question)
+	number, name := 0, ""
+	for number = range r.Fields(questionFields) {
+		if number != 5 {
+			name = r.String()
+		}
+	}
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	answer := pbwire.AppendBytes(nil, 2, question)
+	switch number {
+	case 3:
+		if file, err := known.FindFileByPath(name); err == nil {
+			return pbwire.AppendBytes(answer, 4, appendFile(nil, file, map[string]bool{})), nil
+		}
+	case 4:
+		if d, err := known.FindDescriptorByName(protoreflect.FullName(name)); err == nil {
+			return pbwire.AppendBytes(answer, 4, appendFile(nil, d.ParentFile(), map[string]bool{})), nil
+		}
+	case 6:
+		return pbwire.AppendBytes(answer, 5, pbwire.AppendString(nil, 1, name)), nil
+	case 7:
+		var list []byte
+		for _, service := range []string{service03, healthService, reflection, alphaReflection, service10} {
+			list = pbwire.AppendBytes(list, 1, pbwire.AppendString(nil, 1, service))
+		}
+		return pbwire.AppendBytes(answer, 6, list), nil
+	}
+	const notFound = 5
+	problem := pbwire.AppendInt(nil, 1, notFound)
+	return pbwire.AppendBytes(answer, 7, pbwire.AppendString(problem, 2, "not found")), nil
+}
+
+// appendFile appends a file, and those that it needs, to a FileDescriptorResponse.
+func appendFile(dst []byte, file protoreflect.FileDescriptor, seen map[string]bool) []byte {
+	if seen[file.Path()] {
+		return dst
+	}
+	seen[file.Path()] = true
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(protodesc.ToFileDescriptorProto(file))
+	if err != nil {
+		return dst
+	}
+	dst = pbwire.AppendBytes(dst, 1, text)
+	imports := file.Imports()
+	for i := range imports.Len() {
+		dst = appendFile(dst, imports.Get(i), seen)
+	}
+	return dst
+}
