@@ -178,3 +178,40 @@ func TestPushTarget(t *testing.T) {
 		t.Errorf("Validate() error = %v, want one of --allow-push-to", err)
 	}
 }
+
+func TestWire10_PushConfigsBelongToTheirOwner(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) {
+		c.Access.Namespaces = []string{"*"}
+		c.PushNotifications = &contract.PushNotifications{AllowedTargets: []contract.PushTarget{{Host: "hooks.example.com"}}}
+	})
+	call := func(caller, method, params string) string {
+		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)
+		_, answer := p.do("POST", p.agent(), body, "Authorization", "Bearer "+p.token(caller))
+		return answer
+	}
+	_, sent, _ := strings.Cut(call("team", "message/send", `{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"Hello"}]}}`), `"id":"`)
+	task, _, _ := strings.Cut(sent, `"`)
+	const webhook = `"url":"https://hooks.example.com/"`
+	for _, each := range []struct{ method, params, want string }{
+		{"tasks/pushNotificationConfig/set", `{"taskId":"TASK","pushNotificationConfig":{` + webhook + `}}`, webhook},
+		{"tasks/pushNotificationConfig/get", `{"id":"TASK"}`, webhook},
+		{"tasks/pushNotificationConfig/list", `{"id":"TASK"}`, webhook},
+		{"CreateTaskPushNotificationConfig", `{"taskId":"TASK","id":"x",` + webhook + `}`, webhook},
+		{"GetTaskPushNotificationConfig", `{"taskId":"TASK","id":"x"}`, webhook},
+		{"ListTaskPushNotificationConfigs", `{"taskId":"TASK"}`, webhook},
+		{"tasks/pushNotification/set", `{"id":"TASK","pushNotificationConfig":{` + webhook + `}}`, webhook},
+		{"tasks/pushNotification/get", `{"id":"TASK"}`, webhook},
+		{"tasks/pushNotificationConfig/delete", `{"id":"TASK","pushNotificationConfigId":"TASK"}`, `"result":null`},
+		{"DeleteTaskPushNotificationConfig", `{"taskId":"TASK","id":"x"}`, `"result":{}`},
+		{"tasks/pushNotificationConfig/get", `{"id":"TASK"}`, "push notification config not found"},
+	} {
+		foreign := call("other", each.method, strings.ReplaceAll(each.params, "TASK", task))
+		unknown := call("team", each.method, strings.ReplaceAll(each.params, "TASK", strings.Repeat("0", len(task))))
+		if foreign = strings.ReplaceAll(foreign, task, strings.Repeat("0", len(task))); foreign != unknown || !strings.Contains(foreign, "-32001") {
+			t.Errorf("%s: a foreign task is answered with %s, an unknown one with %s", each.method, foreign, unknown)
+		}
+		if own := call("team", each.method, strings.ReplaceAll(each.params, "TASK", task)); !strings.Contains(own, each.want) {
+			t.Errorf("%s: %s, want %s", each.method, own, each.want)
+		}
+	}
+}
