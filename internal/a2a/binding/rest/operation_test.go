@@ -95,6 +95,10 @@ func TestRequests(t *testing.T) {
 			&a2a.ListRequest{Owner: "alice", ContextID: "c1", State: a2a.StateInputRequired, Since: newYear, PageSize: 100},
 			`{"tasks":[` + taskD + `],"nextPageToken":"","pageSize":50,"totalSize":1}`,
 		},
+		{
+			"GET /v1/tasks?lastUpdatedAfter=2026-01-01T00:00:00Z", "", &a2a.ListRequest{Owner: "alice", Since: newYear},
+			`{"tasks":[` + taskD + `],"nextPageToken":"","pageSize":50,"totalSize":1}`,
+		},
 
 		{"POST /tasks/t1/pushNotificationConfigs", pushIn, set(config), pushD},
 		{"POST /tasks/t1/pushNotificationConfigs", `{"taskId":"t1",` + pushIn[1:], set(config), pushD},

@@ -21,19 +21,20 @@ type query struct {
 	err    error
 }
 
-// snake has the name that the proto gives to each parameter.
-var snake = map[string]string{
-	"contextId":            "context_id",
-	"historyLength":        "history_length",
-	"includeArtifacts":     "include_artifacts",
-	"pageSize":             "page_size",
-	"pageToken":            "page_token",
-	"status":               "status",
-	"statusTimestampAfter": "status_timestamp_after",
-	"tenant":               "tenant",
+// names are those of each parameter: its own, that of the proto, and what
+// clients of 0.3 say that list tasks all the same.
+var names = map[string][]string{
+	"contextId":            {"contextId", "context_id"},
+	"historyLength":        {"historyLength", "history_length"},
+	"includeArtifacts":     {"includeArtifacts", "include_artifacts"},
+	"pageSize":             {"pageSize", "page_size"},
+	"pageToken":            {"pageToken", "page_token"},
+	"status":               {"status"},
+	"statusTimestampAfter": {"statusTimestampAfter", "status_timestamp_after", "lastUpdatedAfter", "last_updated_after"},
+	"tenant":               {"tenant"},
 }
 
-var parameters = spelling.NewNames(slices.AppendSeq(slices.Collect(maps.Keys(snake)), maps.Values(snake))...)
+var parameters = spelling.NewNames(slices.Concat(slices.Collect(maps.Values(names))...)...)
 
 func newQuery(raw string) *query {
 	if raw == "" {
@@ -59,11 +60,11 @@ func (q *query) fail(name, message string) {
 	}
 }
 
-// get returns a parameter, under either of its names.
+// get returns a parameter, under any of its names.
 func (q *query) get(name string) (value string, there bool) {
-	all := q.values[name]
-	if other := snake[name]; other != name {
-		all = slices.Concat(all, q.values[other])
+	var all []string
+	for _, each := range names[name] {
+		all = append(all, q.values[each]...)
 	}
 	if len(all) > 1 {
 		q.fail(name, "stands there twice")
