@@ -127,6 +127,7 @@ func (r *run) belongs(taskID, contextID string) error {
 		return errOtherTask
 	default:
 		r.link.task = taskID
+		r.named.Store(true)
 	}
 	if contextID != "" && contextID != r.link.context {
 		r.link.context = contextID

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -36,6 +37,8 @@ type run struct {
 	// context for an agent that has no name for it.
 	link, origin link
 	alias        string
+	// named is true once the agent's task has a name.
+	named atomic.Bool
 	// noted is the note that is kept with the task already.
 	noted string
 	// answered is true once the agent has said anything.
@@ -67,6 +70,17 @@ func newRun(b *Backend, t *backend.Turn, emit backend.Emit) *run {
 	return r
 }
 
+// end ends the call to the agent from outside, at once unless the task is to be
+// canceled and has no name yet: then its first event is awaited, and ends the
+// run.
+func (r *run) end(cause error, stop context.CancelCauseFunc) {
+	if errors.Is(cause, backend.ErrCanceled) && !r.named.Load() {
+		time.AfterFunc(cancelTimeout, func() { stop(cause) })
+		return
+	}
+	stop(cause)
+}
+
 // perform runs the turn with what the card offers. An agent that does not know
 // what it is asked has done nothing, so that there may be another try.
 func (r *run) perform(ctx context.Context) error {
@@ -79,6 +93,7 @@ func (r *run) perform(ctx context.Context) error {
 	p, fresh, err := r.backend.peer(ctx, r.turn)
 	for err == nil {
 		r.peer, r.link = p, r.origin
+		r.named.Store(r.link.task != "")
 		err = r.converse(ctx)
 		problem, isFault := errors.AsType[*fault](err)
 		switch {

@@ -224,6 +224,28 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// Until the first event nobody knows what to cancel.
+func TestCancelBeforeTheFirstEvent(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		b, calls := agent(t, name, true, upstream.Options{}, func(s *said, a asked) {
+			if a.op == "cancel" {
+				s.tells(task(a2a.StateCanceled))
+				return
+			}
+			cancel(backend.ErrCanceled)
+			s.streams(s.named(a.task, status(a2a.StateWorking))...)
+			<-s.r.Context().Done()
+		})
+		// A task that was canceled takes no more events.
+		err := b.Run(ctx, turn(), func([]a2a.Event) error { return backend.ErrEnded })
+		b.Close()
+		if outcomeOf(err) != "ended" || calls.ops() != "stream cancel" {
+			t.Errorf("Run() error = %v after %s", err, calls.ops())
+		}
+	})
+}
+
 func TestCancelOfAPausedTask(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		b, calls := agent(t, name, true, upstream.Options{}, func(s *said, a asked) {

@@ -97,7 +97,10 @@ func (b *Backend) Close() {
 // Run implements backend.Backend.
 func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
 	r := newRun(b, t, emit)
-	err := b.client.Turn(ctx, func(ctx context.Context, w *stream.Watchdog) error {
+	call, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	defer context.AfterFunc(ctx, func() { r.end(context.Cause(ctx), stop) })()
+	err := b.client.Turn(call, func(ctx context.Context, w *stream.Watchdog) error {
 		r.watchdog = w
 		return r.perform(ctx)
 	})
