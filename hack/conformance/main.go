@@ -66,7 +66,7 @@ func run(check, packages bool) error {
 	}
 	now := render(tests, results, clients)
 	if !check {
-		return os.WriteFile(page, now, 0o644) //nolint:gosec // documentation
+		return os.WriteFile(page, now, 0o644)
 	}
 	if string(now) != string(former) {
 		return errors.New(page + " does not show the tests and the matrix that there are: make conformance")
@@ -142,7 +142,11 @@ func ran(in io.Reader) (map[test]string, error) {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
-		var event struct{ Action, Package, Test string }
+		var event struct {
+			Action  string `json:"Action"`
+			Package string `json:"Package"`
+			Test    string `json:"Test"`
+		}
 		if err := json.Unmarshal(scanner.Bytes(), &event); err != nil {
 			return nil, fmt.Errorf("read `go test -json`: %w", err)
 		}

@@ -253,7 +253,7 @@ func raw(t *testing.T, address, text string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ package wire
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,7 +85,7 @@ func everyOperation(t *testing.T, r *rig.Rig) []operation {
 	t.Helper()
 	all := rpcOperations
 	if offers(t, r, "HTTP+JSON") {
-		all = append(all[:len(all):len(all)], restOperations...)
+		all = slices.Concat(all, restOperations)
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -42,9 +43,7 @@ func rpc(method, params string) request {
 // with returns the request with one more header.
 func (r request) with(name, value string) request {
 	header := map[string]string{name: value}
-	for n, v := range r.header {
-		header[n] = v
-	}
+	maps.Copy(header, r.header)
 	r.header = header
 	return r
 }
