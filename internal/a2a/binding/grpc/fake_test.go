@@ -188,6 +188,9 @@ type fixture struct {
 // end one.
 const serverTimeout = 200 * time.Millisecond
 
+// socketTimeout is how long a connection may take nothing at all.
+const socketTimeout = time.Second
+
 func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
 	t.Helper()
 	f.left = make(chan error, 1)
@@ -220,7 +223,7 @@ func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
 	protocols.SetUnencryptedHTTP2(true)
 	gate := auth.NewGate(&auth.Policy{Authenticators: []auth.Authenticator{auth.Anonymous{}}}, grpc.Deny)
 	server := &http.Server{
-		Protocols: protocols, WriteTimeout: serverTimeout,
+		Protocols: protocols, WriteTimeout: serverTimeout, HTTP2: &http.HTTP2Config{WriteByteTimeout: socketTimeout},
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			x.served.Add(1)
 			defer x.served.Done()

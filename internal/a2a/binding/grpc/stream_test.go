@@ -4,9 +4,11 @@
 package grpc_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,8 @@ import (
 	v03 "github.com/a2aproject/a2a-go/a2apb"
 	v10 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 	googlegrpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -271,6 +275,53 @@ func TestWire20_StalledSubscriberIsCutOff(t *testing.T) {
 	f.mu.Unlock()
 	if _, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t1"}); err != nil {
 		t.Errorf("another call on the connection: %v", err)
+	}
+}
+
+// A client that takes nothing from its socket, and has promised to take all,
+// cannot be reset: its connection is closed.
+func TestWire20_StalledConnectionIsClosed(t *testing.T) {
+	f := &fake{records: []*a2a.Record{artifact(1, strings.Repeat("x", 256<<10))}, endless: true}
+	x := newFixture(t, f, func(c *grpc.Config) { c.Limits.WriteTimeout = 300 * time.Millisecond })
+	conn, err := net.Dial("tcp", x.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	check(err)
+	framer := http2.NewFramer(conn, conn)
+	check(framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1<<31 - 1}))
+	check(framer.WriteWindowUpdate(0, 1<<30))
+	var block bytes.Buffer
+	headers := hpack.NewEncoder(&block)
+	for _, field := range [][2]string{
+		{":method", "POST"}, {":scheme", "http"}, {":authority", x.address}, {":path", "/lf.a2a.v1.A2AService/SubscribeToTask"},
+		{"content-type", "application/grpc"}, {"te", "trailers"},
+	} {
+		check(headers.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
+	}
+	check(framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true}))
+	began := make(chan struct{})
+	f.entered = func() { close(began) }
+	check(framer.WriteData(1, true, append([]byte{0, 0, 0, 0, 3}, 0x12, 1, 't')))
+	<-began
+	// The call ends though nobody reads.
+	start := time.Now()
+	x.served.Wait()
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("cut off after %v", took)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.sent > 256 {
+		t.Errorf("%d events of 256 KiB were taken for a client that reads none", f.sent)
 	}
 }
 

@@ -206,7 +206,8 @@ func TestDecodeRequests(t *testing.T) {
 				Tenant: "a", ContextID: "c", State: a2a.StateCanceled, PageSize: 100, PageToken: "p", HistoryLength: new(3), IncludeArtifacts: true,
 			},
 		},
-		"list none":          {list, &a2apb.ListTasksRequest{PageSize: proto.Int32(0)}, "pageSize: must be between 1 and 100"},
+		"list none":          {list, &a2apb.ListTasksRequest{PageSize: proto.Int32(-1)}, "pageSize: must be between 1 and 100"},
+		"list, size 0":       {list, &a2apb.ListTasksRequest{PageSize: proto.Int32(0)}, &a2a.ListRequest{}},
 		"list too many":      {list, &a2apb.ListTasksRequest{PageSize: proto.Int32(101)}, "pageSize: must be between 1 and 100"},
 		"list another state": {list, &a2apb.ListTasksRequest{Status: 9}, "status: is not a task state"},
 		"set push": {

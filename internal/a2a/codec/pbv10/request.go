@@ -109,7 +109,8 @@ func DecodeList(text []byte) (*a2a.ListRequest, error) {
 		case 3:
 			l.State = d.state()
 		case 4:
-			if l.PageSize = d.Int(); l.PageSize < 1 || l.PageSize > 100 {
+			// The official Go client says 0 where it was told nothing.
+			if l.PageSize = d.Int(); l.PageSize < 0 || l.PageSize > 100 {
 				d.Fail("must be between 1 and 100")
 			}
 		case 5:
