@@ -145,12 +145,12 @@ type newAgent struct{ *scene }
 
 func (a newAgent) Execute(ctx context.Context, x *newsrv.ExecutorContext) iter.Seq2[newsdk.Event, error] {
 	return func(yield func(newsdk.Event, error) bool) {
-		status := func(state newsdk.TaskState, says ...*newsdk.Part) bool {
+		status := func(state newsdk.TaskState, says ...*newsdk.Part) {
 			var m *newsdk.Message
 			if len(says) > 0 {
 				m = newsdk.NewMessageForTask(newsdk.MessageRoleAgent, x, says...)
 			}
-			return yield(newsdk.NewStatusUpdateEvent(x, state, m), nil)
+			yield(newsdk.NewStatusUpdateEvent(x, state, m), nil)
 		}
 		if x.StoredTask == nil && !yield(newsdk.NewSubmittedTask(x, x.Message), nil) {
 			return

@@ -6,6 +6,7 @@ package upstream_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -373,7 +374,7 @@ func TestTaskThatNeverEnds(t *testing.T) {
 		})
 		_, outcome := run(t, b, turn())
 		b.Close()
-		if outcome != "failed: The agent was silent for 600ms" || calls.ops() != "send get get cancel" {
+		if outcome != "failed: The agent was silent for 600ms" || !strings.HasPrefix(calls.ops(), "send get ") || !strings.HasSuffix(calls.ops(), " cancel") {
 			t.Errorf("Run() = %s after %s", outcome, calls.ops())
 		}
 	})
