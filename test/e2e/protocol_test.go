@@ -116,6 +116,8 @@ var _ = Describe("An agent", Ordered, func() {
 		Expect(err).To(MatchError(ContainSubstring("not found")))
 	},
 		Entry("of protocol 1.0", newSDKV1),
+		Entry("of protocol 1.0 over REST", newSDKV1REST),
+		Entry("of protocol 1.0 over gRPC", newSDKV1GRPC),
 		Entry("of protocol 0.3", newSDKV03),
 	)
 

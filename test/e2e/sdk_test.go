@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net"
 	"net/http"
 
 	legacy "github.com/a2aproject/a2a-go/a2a"
@@ -17,7 +18,15 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/resolver"
 )
+
+// Names of Services are looked up by dialService, not here.
+func init() { resolver.SetDefaultScheme("passthrough") }
 
 // task is what the tests look at, whichever SDK read it.
 type task struct {
@@ -61,11 +70,42 @@ func plain[S ~string](state S) string {
 type sdkV1 struct{ client *a2aclient.Client }
 
 func newSDKV1(ctx context.Context, client *http.Client, url string) (sdk, error) {
+	return resolveV1(ctx, client, url, a2aclient.WithJSONRPCTransport(client))
+}
+
+func newSDKV1REST(ctx context.Context, client *http.Client, url string) (sdk, error) {
+	return resolveV1(ctx, client, url, a2aclient.WithRESTTransport(client))
+}
+
+func newSDKV1GRPC(ctx context.Context, client *http.Client, url string) (sdk, error) {
+	return resolveV1(ctx, client, url, a2agrpc.WithGRPCTransport(
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return dialService(ctx, "tcp", address) }),
+		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, o ...grpc.CallOption) error {
+			return invoke(withToken(ctx, client), method, in, out, conn, o...)
+		}),
+		grpc.WithStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+			return open(withToken(ctx, client), d, conn, method, o...)
+		}),
+	))
+}
+
+// withToken gives a gRPC call the token of an HTTP client.
+func withToken(ctx context.Context, client *http.Client) context.Context {
+	b, ok := client.Transport.(bearer)
+	if !ok || b.token == "" {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+b.token)
+}
+
+// resolveV1 reads the card and uses the one transport that it is given.
+func resolveV1(ctx context.Context, client *http.Client, url string, transport a2aclient.FactoryOption) (sdk, error) {
 	card, err := agentcard.NewResolver(client).Resolve(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithJSONRPCTransport(client))
+	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithDefaultsDisabled(), transport)
 	return &sdkV1{c}, err
 }
 
