@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	oldsdk "github.com/a2aproject/a2a-go/a2a"
@@ -51,4 +52,11 @@ func each(t *testing.T, agent http.HandlerFunc, test func(t *testing.T, client s
 			test(t, client)
 		})
 	}
+}
+
+// ofProto03 reports whether the client of this test speaks the proto of 0.3,
+// over REST or gRPC, and not its JSON-RPC.
+func ofProto03(t *testing.T) bool {
+	t.Helper()
+	return strings.Contains(t.Name(), "_0.3_") && !strings.Contains(t.Name(), "JSON-RPC")
 }

@@ -97,7 +97,9 @@ func TestGet(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("get (-want +got):\n%s%v", diff, err)
 		}
-		want.History = 0
+		if !ofProto03(t) { // where 0 is how no number is written
+			want.History = 0
+		}
 		got, err = client.get(t.Context(), sent.TaskID, new(0))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("get without history (-want +got):\n%s%v", diff, err)
@@ -182,6 +184,9 @@ func TestSubscribeToATaskThatHasEnded(t *testing.T) {
 		want := []event{
 			{Kind: "task", TaskID: sent.TaskID, State: "completed", Text: "Hello world"},
 			{Kind: "status", TaskID: sent.TaskID, State: "completed"},
+		}
+		if ofProto03(t) { // there the task is all
+			want = want[:1]
 		}
 		if diff := cmp.Diff(want, events); diff != "" || err != nil {
 			t.Errorf("subscribe (-want +got):\n%s%v", diff, err)

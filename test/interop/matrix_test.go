@@ -10,6 +10,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -57,7 +58,9 @@ type failure struct {
 }
 
 // knownFailures are the clients' own.
-var knownFailures = []failure{}
+var knownFailures = []failure{
+	{"a2a-go v2.4.0, 0.3, gRPC", "list", "0.3 has no list in its proto, and the client says so as a version that is not supported"},
+}
 
 // TestWire21_Matrix has every client do every operation that it has, and holds
 // the outcome against the matrix that is published.
@@ -125,6 +128,9 @@ func classify(err error) string {
 		newsdk.ErrUnsupportedOperation, oldsdk.ErrUnsupportedOperation,
 		newsdk.ErrExtendedCardNotConfigured, oldsdk.ErrAuthenticatedExtendedCardNotConfigured):
 		return off
+	case strings.Contains(err.Error(), oldsdk.ErrPushNotificationNotSupported.Error()),
+		strings.Contains(err.Error(), "Push Notification is not supported"):
+		return off // the client of 0.3 has no name for it over gRPC
 	default:
 		return unknown
 	}

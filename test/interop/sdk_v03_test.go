@@ -43,7 +43,11 @@ func newV03(binding a2a.TransportProtocol) opener {
 		}
 		c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithDefaultsDisabled(), with,
 			a2aclient.WithConfig(a2aclient.Config{PreferredTransports: []a2a.TransportProtocol{binding}}))
-		return &v03{client: c, card: card}, err
+		if err != nil {
+			return nil, err
+		}
+		context.AfterFunc(ctx, func() { _ = c.Destroy() })
+		return &v03{client: c, card: card}, nil
 	}
 }
 

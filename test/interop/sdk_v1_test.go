@@ -53,7 +53,12 @@ func newV1(version a2a.ProtocolVersion, binding a2a.TransportProtocol) opener {
 			a2av0.WithRESTTransport(a2av0.RESTTransportConfig{Client: client}),
 			oldgrpc.WithGRPCTransport(plaintext),
 		)
-		return &v1{c, version}, err
+		if err != nil {
+			return nil, err
+		}
+		// Its gRPC connection runs goroutines of its own.
+		context.AfterFunc(ctx, func() { _ = c.Destroy() })
+		return &v1{c, version}, nil
 	}
 }
 

@@ -160,7 +160,7 @@ func (e *exchange) restV03(text []byte) (string, error) {
 	case last == "card":
 		m = &a2apb.AgentCard{}
 	case last == "tasks":
-		m = &a2apb.ListTasksResponse{}
+		return "tasks", taskPage(renameContent(text))
 	case strings.HasPrefix(last, "pushNotification") && e.method == http.MethodGet:
 		m = &a2apb.ListTaskPushNotificationConfigResponse{}
 	case strings.Contains(e.path, "/pushNotification") && e.method == http.MethodDelete:
@@ -171,7 +171,65 @@ func (e *exchange) restV03(text []byte) (string, error) {
 		m = &a2apb.Task{}
 	}
 	f := form{message: func() proto.Message { return m }}
-	return f.name(), f.validate(text)
+	return f.name(), f.validate(renameContent(text))
+}
+
+// taskPage validates a page of tasks. 0.3 names the operation in its text and
+// has no message for it, so it is that of 1.0 with the tasks of 0.3.
+func taskPage(text []byte) error {
+	var page struct {
+		Tasks         []json.RawMessage `json:"tasks"`
+		NextPageToken *string           `json:"nextPageToken"`
+		PageSize      *int              `json:"pageSize"`
+		TotalSize     *int              `json:"totalSize"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&page); err != nil {
+		return err
+	}
+	if page.Tasks == nil || page.NextPageToken == nil || page.PageSize == nil || page.TotalSize == nil {
+		return errors.New("a member is missing")
+	}
+	for _, task := range page.Tasks {
+		f := form{message: func() proto.Message { return &a2apb.Task{} }}
+		if err := f.validate(task); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renameContent gives the parts of a message the name that they have in the
+// stubs, whose field is another name for content of the proto of 0.3.
+func renameContent(text []byte) []byte {
+	var value any
+	if json.Unmarshal(text, &value) != nil {
+		return text // which is found out by who reads it
+	}
+	var rename func(any)
+	rename = func(value any) {
+		switch v := value.(type) {
+		case []any:
+			for _, element := range v {
+				rename(element)
+			}
+		case map[string]any:
+			if parts, ok := v["content"]; ok && v["messageId"] != nil {
+				delete(v, "content")
+				v["parts"] = parts
+			}
+			for _, member := range v {
+				rename(member)
+			}
+		}
+	}
+	rename(value)
+	renamed, err := json.Marshal(value)
+	if err != nil {
+		return text
+	}
+	return renamed
 }
 
 // kindREST validates what stands in a frame of the REST with kinds.

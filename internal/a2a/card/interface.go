@@ -18,8 +18,8 @@ var served = []struct {
 	version  string
 	bindings []Binding
 }{
-	{"1.0", []Binding{JSONRPC}},
-	{"0.3", []Binding{JSONRPC}},
+	{"1.0", []Binding{JSONRPC, HTTPJSON, GRPC}},
+	{"0.3", []Binding{JSONRPC, HTTPJSON, GRPC}},
 }
 
 // Interfaces lists every binding of every version at each of some base URLs,
