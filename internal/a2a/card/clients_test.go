@@ -6,7 +6,6 @@ package card_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"testing"
 
 	v0 "github.com/a2aproject/a2a-go/a2a"
@@ -14,6 +13,7 @@ import (
 	v1 "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 	pb1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -179,16 +179,29 @@ var wantSchemes = map[card.SchemeType]string{
 }
 
 func TestInterfaces(t *testing.T) {
-	got := card.Interfaces("https://a.example/team", "http://a.svc/", "http://[::1]:8080")
-	if len(got) == 0 || got[0] != (card.Interface{URL: "https://a.example/team/", Binding: card.JSONRPC, ProtocolVersion: "1.0"}) {
-		t.Fatalf("Interfaces() begins with %+v", got)
+	var want []card.Interface
+	for _, version := range []string{"1.0", "0.3"} {
+		want = append(
+			want,
+			// A route with a path cannot carry gRPC.
+			card.Interface{URL: "https://a.example/team/", Binding: card.JSONRPC, ProtocolVersion: version},
+			card.Interface{URL: "https://a.example/team", Binding: card.HTTPJSON, ProtocolVersion: version},
+			card.Interface{URL: "http://a.svc/", Binding: card.JSONRPC, ProtocolVersion: version},
+			card.Interface{URL: "http://a.svc", Binding: card.HTTPJSON, ProtocolVersion: version},
+			card.Interface{URL: "a.svc:80", Binding: card.GRPC, ProtocolVersion: version},
+			card.Interface{URL: "https://[::1]/", Binding: card.JSONRPC, ProtocolVersion: version},
+			card.Interface{URL: "https://[::1]", Binding: card.HTTPJSON, ProtocolVersion: version},
+			card.Interface{URL: "[::1]:443", Binding: card.GRPC, ProtocolVersion: version},
+			card.Interface{URL: "http://a:8080/", Binding: card.JSONRPC, ProtocolVersion: version},
+			card.Interface{URL: "http://a:8080", Binding: card.HTTPJSON, ProtocolVersion: version},
+			card.Interface{URL: "a:8080", Binding: card.GRPC, ProtocolVersion: version},
+		)
 	}
-	if !slices.IsSortedFunc(got, func(a, b card.Interface) int {
-		return slices.Index([]string{"1.0", "0.3"}, a.ProtocolVersion) - slices.Index([]string{"1.0", "0.3"}, b.ProtocolVersion)
-	}) {
-		t.Errorf("Interfaces() = %+v, want newer versions first", got)
+	got := card.Interfaces("https://a.example/team", "http://a.svc/", "https://[::1]", "http://a:8080")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Interfaces() (-want +got):\n%s", diff)
 	}
-	if again := card.Interfaces(); again != nil {
-		t.Errorf("Interfaces() of nowhere = %+v", again)
+	if got := card.Interfaces(); got != nil {
+		t.Errorf("Interfaces() of nowhere = %+v", got)
 	}
 }

@@ -70,7 +70,11 @@ func (w *way) move(object map[string]any) bool {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return false
 	}
-	// A path belongs to the route from outside; the Service has none.
+	// A path belongs to the route from outside; the Service has none. Clients
+	// append paths of HTTP+JSON to what they find.
 	object["url"] = w.base + "/"
+	if object["protocolBinding"] == "HTTP+JSON" || object["transport"] == "HTTP+JSON" {
+		object["url"] = w.base
+	}
 	return true
 }

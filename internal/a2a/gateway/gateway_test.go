@@ -277,10 +277,13 @@ func TestStreamsArePassedOnAtOnce(t *testing.T) {
 
 func TestCardsLeadThroughTheGateway(t *testing.T) {
 	const text = `{"name":"Echo <1>","url":"http://echo.team.svc/","preferredTransport":"JSONRPC",
-		"additionalInterfaces":[{"url":"http://echo.team.svc/","transport":"JSONRPC"},{"url":"echo.team.svc:80","transport":"GRPC"}],
-		"supportedInterfaces":[{"url":"https://agents.example.com/team/echo/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],
+		"additionalInterfaces":[{"url":"http://echo.team.svc/","transport":"JSONRPC"},{"url":"http://echo.team.svc","transport":"HTTP+JSON"},{"url":"echo.team.svc:80","transport":"GRPC"}],
+		"supportedInterfaces":[{"url":"https://agents.example.com/team/echo/","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
+			{"url":"http://echo.team.svc","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}],
 		"signatures":[{"protected":"x","signature":"y"}]}`
-	for _, path := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json"} {
+	for _, path := range []string{
+		"/.well-known/agent-card.json", "/.well-known/agent.json", "/agent/authenticatedExtendedCard", "/v1/card", "/extendedAgentCard",
+	} {
 		c := newCluster(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("If-None-Match") != "" {
 				w.WriteHeader(http.StatusNotModified)
@@ -297,8 +300,14 @@ func TestCardsLeadThroughTheGateway(t *testing.T) {
 		base := c.gateway.URL + "/agents/team/echo/"
 		want := map[string]any{
 			"name": "Echo <1>", "url": base, "preferredTransport": "JSONRPC",
-			"additionalInterfaces": []any{map[string]any{"url": base, "transport": "JSONRPC"}},
-			"supportedInterfaces":  []any{map[string]any{"url": base, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}},
+			"additionalInterfaces": []any{
+				map[string]any{"url": base, "transport": "JSONRPC"},
+				map[string]any{"url": strings.TrimSuffix(base, "/"), "transport": "HTTP+JSON"},
+			},
+			"supportedInterfaces": []any{
+				map[string]any{"url": base, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+				map[string]any{"url": strings.TrimSuffix(base, "/"), "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+			},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("card (-want +got):\n%s", diff)

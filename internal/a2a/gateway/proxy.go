@@ -58,9 +58,17 @@ func modify(response *http.Response) error {
 	return nil
 }
 
-// card reports whether the request is for an agent's card.
+// card reports whether the request is for an agent's card, the public one or,
+// at the paths of 0.2, 0.3 and 1.0, the extended one.
 func (w *way) card() bool {
-	return w.base != "" && strings.HasPrefix(w.target.Path, "/.well-known/agent")
+	if w.base == "" {
+		return false
+	}
+	switch w.target.Path {
+	case "/agent/authenticatedExtendedCard", "/v1/card", "/extendedAgentCard":
+		return true
+	}
+	return strings.HasPrefix(w.target.Path, "/.well-known/agent")
 }
 
 // failed answers for a server that did not. The text says no more than whom it
