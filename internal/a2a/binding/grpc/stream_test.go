@@ -287,7 +287,7 @@ func TestWire20_StalledConnectionIsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -302,8 +302,12 @@ func TestWire20_StalledConnectionIsClosed(t *testing.T) {
 	var block bytes.Buffer
 	headers := hpack.NewEncoder(&block)
 	for _, field := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":authority", x.address}, {":path", "/lf.a2a.v1.A2AService/SubscribeToTask"},
-		{"content-type", "application/grpc"}, {"te", "trailers"},
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":authority", x.address},
+		{":path", "/lf.a2a.v1.A2AService/SubscribeToTask"},
+		{"content-type", "application/grpc"},
+		{"te", "trailers"},
 	} {
 		check(headers.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
 	}
