@@ -53,7 +53,7 @@ type dialect struct {
 var dialectV03 = &dialect{
 	label:           "0.3",
 	id:              a2a.DialectV03GRPC,
-	form:            card.FormV03,
+	form:            card.FormV03Proto,
 	cardMessage:     "a2a.v1.AgentCard",
 	decodeSend:      pbv03.DecodeSend,
 	decodeGet:       pbv03.DecodeGet,

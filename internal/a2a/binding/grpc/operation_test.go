@@ -219,8 +219,8 @@ func TestWire20_ExtendedCard(t *testing.T) {
 				`"securitySchemes":{"b":{"httpAuthSecurityScheme":{"scheme":"bearer"}}},"securityRequirements":[{"schemes":{"b":{"list":[]}}}],"another":1}`), nil
 		}
 		return []byte(`{"name":"Three","protocolVersion":"0.3.0","iconUrl":"i","capabilities":{"streaming":true,"stateTransitionHistory":false},` +
-			`"securitySchemes":{"b":{"type":"http","scheme":"bearer","bearerFormat":"JWT","httpAuthSecurityScheme":{"scheme":"bearer"}},"k":{"type":"apiKey","in":"header","name":"X"},"z":{"type":"new"}},` +
-			`"security":[{"b":[]},{"k":["s"]}],"skills":[{"id":"s","name":"S","security":[{"b":["x"]}]}]}`), nil
+			`"securitySchemes":{"b":{"httpAuthSecurityScheme":{"scheme":"bearer","bearerFormat":"JWT"}},"k":{"apiKeySecurityScheme":{"location":"header","name":"X"}},"z":{"newSecurityScheme":{}}},` +
+			`"security":[{"schemes":{"b":{"list":[]}}},{"schemes":{"k":{"list":["s"]}}}],"skills":[{"id":"s","name":"S","security":[{"schemes":{"b":{"list":["x"]}}}]}]}`), nil
 	}
 	got10, err := x.v10.GetExtendedAgentCard(t.Context(), &v10.GetExtendedAgentCardRequest{Tenant: "a"})
 	same(t, got10, err, &v10.AgentCard{
