@@ -215,3 +215,38 @@ func TestProtocolOptions(t *testing.T) {
 		t.Error("a request without a version is served where that is checked")
 	}
 }
+
+// TestWire18_ExtendedCardOfEveryBinding asks as each version does.
+func TestWire18_ExtendedCardOfEveryBinding(t *testing.T) {
+	offered, none := newPod(t, says, withHiddenSkill), newPod(t, says, nil)
+	tests := map[string]struct {
+		method, path, body, version string
+		// none is how the answer of an agent without an extended card is told.
+		none string
+	}{
+		"0.3 JSON-RPC": {"POST", "/", `{"jsonrpc":"2.0","id":1,"method":"agent/getAuthenticatedExtendedCard"}`, "", "-32007"},
+		"1.0 JSON-RPC": {"POST", "/", `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`, "1.0", "-32004"},
+		"0.3 REST":     {"GET", "/v1/card", "", "", "404"},
+		"1.0 REST":     {"GET", "/extendedAgentCard", "", "1.0", "UNSUPPORTED_OPERATION"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			ask := func(p *pod, headers ...string) (*http.Response, string) {
+				return p.do(test.method, strings.TrimSuffix(p.agent(), "/")+test.path, test.body, append(headers, "A2A-Version", test.version)...)
+			}
+			response, body := ask(offered, "Authorization", "Bearer "+offered.token("team"))
+			if response.StatusCode != http.StatusOK || !strings.Contains(body, `"hidden"`) {
+				t.Errorf("extended card = %d %s", response.StatusCode, body)
+			}
+			if test.method == "GET" && (response.Header.Get("Cache-Control") != "private" || response.Header.Get("Vary") != "Authorization") {
+				t.Errorf("headers are %v", response.Header)
+			}
+			if response, body := ask(offered); response.StatusCode != http.StatusUnauthorized || response.Header.Get("WWW-Authenticate") == "" {
+				t.Errorf("an anonymous caller gets %d %v %s", response.StatusCode, response.Header, body)
+			}
+			if response, body := ask(none, "Authorization", "Bearer "+none.token("team")); !strings.Contains(response.Status+" "+body, test.none) {
+				t.Errorf("without an extended card the answer is %d %s", response.StatusCode, body)
+			}
+		})
+	}
+}
