@@ -30,7 +30,8 @@ const MaxDepth = 64
 
 // Reader reads one JSON text.
 type Reader struct {
-	dec *jsontext.Decoder
+	// dec is lent from the pool, and nil once it went back.
+	dec *decoder
 	err *a2a.Error
 	// key holds a name that had to be unescaped, until the next one.
 	key []byte
@@ -40,7 +41,7 @@ type Reader struct {
 
 // New returns a reader of text, which must not change while it is read.
 func New(text []byte) *Reader {
-	r := &Reader{dec: jsontext.NewDecoder(bytes.NewBuffer(text))}
+	r := &Reader{dec: lend(text)}
 	if depth(text) > MaxDepth {
 		r.err = &a2a.Error{
 			Reason:  a2a.ReasonParse,
@@ -57,14 +58,33 @@ func (r *Reader) Spell(variantOf func(name []byte) string) { r.variantOf = varia
 // Err returns the first error. Its reason is ReasonParse when the text is not
 // JSON, and ReasonInvalidParams when a value is not what was asked for.
 func (r *Reader) Err() error {
-	if r.err == nil {
+	if r.err == nil || r.err == errEnded {
 		return nil
 	}
 	return r.err
 }
 
 // End checks that nothing follows the value that was read, and returns Err.
+// Nothing more can be read: from then on every method returns zero values.
 func (r *Reader) End() error {
+	r.checkEnd()
+	r.Close()
+	return r.Err()
+}
+
+// Close is End for a reader that leaves the rest unread. It keeps the error.
+func (r *Reader) Close() {
+	if r.dec == nil {
+		return
+	}
+	r.dec.giveBack()
+	r.dec = nil
+	if r.err == nil {
+		r.err = errEnded
+	}
+}
+
+func (r *Reader) checkEnd() {
 	if r.err == nil && r.dec.PeekKind() != 0 {
 		r.err = &a2a.Error{Reason: a2a.ReasonParse, Message: "data after the end of the JSON value"}
 	}
@@ -73,7 +93,6 @@ func (r *Reader) End() error {
 			r.err = &a2a.Error{Reason: a2a.ReasonParse, Message: "data after the end of the JSON value"}
 		}
 	}
-	return r.Err()
 }
 
 // Fail blames the value that was read last.

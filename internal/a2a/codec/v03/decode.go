@@ -106,6 +106,7 @@ func (d *decoder) partReader() typedpart.Reader {
 
 func kindOf(text []byte) (string, error) {
 	r := jsonread.New(text)
+	defer r.Close()
 	kind := ""
 	for name := range r.Members() {
 		if string(name) == "kind" {
