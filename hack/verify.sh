@@ -76,6 +76,7 @@ phase "2 of 3, check"
 check "lint and import rules" make lint
 check "vet" vet
 check "go.mod and go.sum are tidy" tidy
+check "docs/conformance.md lists the tests that there are" go run ./hack/conformance --check
 check "CRDs follow the API conventions" go test ./hack/crdlint
 check "chart: lint" go tool -modfile=hack/tools/go.mod helm lint --strict --quiet charts/a2a-operator
 check "chart: renders, is typed, equals config/" make test-chart

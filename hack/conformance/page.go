@@ -49,8 +49,8 @@ const matrixHead = `
 ## What the official clients can do
 
 Clients that nobody here wrote, against a sidecar in front of an agent of a few lines. Each goes by the card. ok: the
-client did it and found what it must; off: the agent does not offer it, and the client was told so; none: the client has no
-such operation; [n]: a failure of the client, below.
+client did it and found what it must; none: the client has no such operation; [n]: a failure of the client, below. The
+suite holds itself to this table; where node or npm is missing it says so, and skips the JavaScript clients.
 
 `
 

@@ -12,12 +12,42 @@ import (
 
 	oldsdk "github.com/a2aproject/a2a-go/a2a"
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/a2a-operator/a2a-operator/test/rig"
 )
 
 // opener makes a client of what it finds at a URL.
-type opener func(ctx context.Context, client *http.Client, url string) (sdk, error)
+type opener func(ctx context.Context, at target) (sdk, error)
+
+// target is an agent and how to reach it. The HTTP client shows the token; what
+// speaks gRPC has to do so itself.
+type target struct {
+	client *http.Client
+	url    string
+	token  credential
+}
+
+// dial are the options of gRPC.
+func (at *target) dial() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithPerRPCCredentials(at.token),
+	}
+}
+
+// credential is a token in each call's metadata.
+type credential string
+
+func (c credential) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	if c == "" {
+		return nil, nil
+	}
+	return map[string]string{"authorization": "Bearer " + string(c)}, nil
+}
+
+func (credential) RequireTransportSecurity() bool { return false }
 
 // errNotOnCard is what an opener says when the card does not offer its binding.
 var errNotOnCard = errors.New("the card does not offer it")
@@ -42,7 +72,7 @@ func each(t *testing.T, agent http.HandlerFunc, test func(t *testing.T, client s
 	t.Helper()
 	for _, c := range goClients {
 		t.Run(c.name+" "+c.protocol+" "+c.binding, func(t *testing.T) {
-			client, err := c.open(t.Context(), rig.Client(t), rig.Start(t, agent).URL)
+			client, err := c.open(t.Context(), target{client: rig.Client(t), url: rig.Start(t, agent).URL})
 			if errors.Is(err, errNotOnCard) {
 				t.Skip(err)
 			}

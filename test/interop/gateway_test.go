@@ -41,7 +41,7 @@ func TestThroughTheGateway(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 
-			client, err := resolve(t.Context(), server.Client(), server.URL+"/agents/team/echo")
+			client, err := resolve(t.Context(), target{client: server.Client(), url: server.URL + "/agents/team/echo"})
 			if err != nil {
 				t.Fatalf("resolve: %v", err)
 			}

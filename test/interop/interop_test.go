@@ -257,11 +257,11 @@ func TestOneTaskThroughBothVersions(t *testing.T) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport}
-	recent, err := goClients[0].open(t.Context(), client, url)
+	recent, err := goClients[0].open(t.Context(), target{client: client, url: url})
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := goClients[6].open(t.Context(), client, url+"/")
+	old, err := goClients[6].open(t.Context(), target{client: client, url: url + "/"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,21 +31,19 @@ var operations = []struct{ name, want string }{
 	{"list", "completed"},
 	{"cancel", "canceled"},
 	{"resubscribe", "task ... completed one two"},
-	{"push set", "config https://hooks.example.com/a2a"},
-	{"push get", "config https://hooks.example.com/a2a"},
-	{"push list", "config https://hooks.example.com/a2a"},
+	{"push set", "config " + rig.Webhook},
+	{"push get", "config " + rig.Webhook},
+	{"push list", "config " + rig.Webhook},
 	{"push delete", "none left"},
 	{"extended card", "Interop 2"},
 	{"error", "task not found"},
 	{"input required", "input-required, then completed That one, 3 in history"},
 }
 
-const webhook = "https://hooks.example.com/a2a"
-
 // scene is a sidecar in front of an agent that does what the text of a message
 // says: ask, wait, hang, or answer.
 type scene struct {
-	url string
+	url, token string
 	// release lets an agent that waits proceed.
 	release chan struct{}
 	// control is where a client in another process releases it.
@@ -56,7 +54,7 @@ func newScene(t *testing.T) *scene {
 	t.Helper()
 	s := &scene{release: make(chan struct{})}
 	waits := rig.Waits(s.release)
-	s.url = rig.Start(t, func(w http.ResponseWriter, r *http.Request) {
+	r := rig.Start(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
@@ -85,7 +83,8 @@ func newScene(t *testing.T) *scene {
 		default:
 			rig.Says(w, r)
 		}
-	}, rig.WithEverything).URL
+	}, rig.WithEverything)
+	s.url, s.token = r.URL, r.Token(t, "client")
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case s.release <- struct{}{}:
@@ -185,7 +184,7 @@ func (s *scene) push(ctx context.Context, client sdk, operation string) (string,
 	if err != nil {
 		return "", err
 	}
-	set, err := client.setPush(ctx, e.TaskID, "config", webhook)
+	set, err := client.setPush(ctx, e.TaskID, "config", rig.Webhook)
 	if err != nil || operation == "push set" {
 		return set, err
 	}

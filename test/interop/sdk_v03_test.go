@@ -9,15 +9,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2aclient"
 	"github.com/a2aproject/a2a-go/a2aclient/agentcard"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
 // v03 is a2a-go v0.3: protocol 0.3.
@@ -28,8 +25,8 @@ type v03 struct {
 
 // newV03 speaks 0.3 over a binding that the card offers.
 func newV03(binding a2a.TransportProtocol) opener {
-	return func(ctx context.Context, client *http.Client, url string) (sdk, error) {
-		card, err := agentcard.NewResolver(client).Resolve(ctx, url)
+	return func(ctx context.Context, at target) (sdk, error) {
+		card, err := agentcard.NewResolver(at.client).Resolve(ctx, at.url)
 		if err != nil {
 			return nil, err
 		}
@@ -37,9 +34,9 @@ func newV03(binding a2a.TransportProtocol) opener {
 		if !slices.ContainsFunc(offered, func(i a2a.AgentInterface) bool { return i.Transport == binding }) {
 			return nil, errNotOnCard
 		}
-		with := a2aclient.WithJSONRPCTransport(client)
+		with := a2aclient.WithJSONRPCTransport(at.client)
 		if binding == a2a.TransportProtocolGRPC {
-			with = a2aclient.WithGRPCTransport(grpc.WithTransportCredentials(insecure.NewCredentials()))
+			with = a2aclient.WithGRPCTransport(at.dial()...)
 		}
 		c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithDefaultsDisabled(), with,
 			a2aclient.WithConfig(a2aclient.Config{PreferredTransports: []a2a.TransportProtocol{binding}}))

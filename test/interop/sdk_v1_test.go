@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,8 +18,6 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 	oldgrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v0"
 	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 )
 
 // v1 is a2a-go v2: protocol 1.0, and 0.3 for compatibility.
@@ -31,8 +28,8 @@ type v1 struct {
 
 // newV1 speaks a version over a binding that the card offers.
 func newV1(version a2a.ProtocolVersion, binding a2a.TransportProtocol) opener {
-	return func(ctx context.Context, client *http.Client, url string) (sdk, error) {
-		card, err := agentcard.NewResolver(client).Resolve(ctx, url)
+	return func(ctx context.Context, at target) (sdk, error) {
+		card, err := agentcard.NewResolver(at.client).Resolve(ctx, at.url)
 		if err != nil {
 			return nil, err
 		}
@@ -43,15 +40,14 @@ func newV1(version a2a.ProtocolVersion, binding a2a.TransportProtocol) opener {
 		if len(card.SupportedInterfaces) == 0 {
 			return nil, errNotOnCard
 		}
-		plaintext := grpc.WithTransportCredentials(insecure.NewCredentials())
 		c, err := a2aclient.NewFromCard(ctx, card,
 			a2aclient.WithDefaultsDisabled(),
-			a2aclient.WithJSONRPCTransport(client),
-			a2aclient.WithRESTTransport(client),
-			a2agrpc.WithGRPCTransport(plaintext),
-			a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{Client: client}),
-			a2av0.WithRESTTransport(a2av0.RESTTransportConfig{Client: client}),
-			oldgrpc.WithGRPCTransport(plaintext),
+			a2aclient.WithJSONRPCTransport(at.client),
+			a2aclient.WithRESTTransport(at.client),
+			a2agrpc.WithGRPCTransport(at.dial()...),
+			a2av0.WithJSONRPCTransport(a2av0.JSONRPCTransportConfig{Client: at.client}),
+			a2av0.WithRESTTransport(a2av0.RESTTransportConfig{Client: at.client}),
+			oldgrpc.WithGRPCTransport(at.dial()...),
 		)
 		if err != nil {
 			return nil, err
@@ -99,6 +95,9 @@ func (s *v1) subscribe(ctx context.Context, id string) iter.Seq2[event, error] {
 }
 
 func (s *v1) list(ctx context.Context, contextID string) ([]task, error) {
+	if s.version != a2a.Version {
+		return nil, errNone // its 0.3 has no list
+	}
 	page, err := s.client.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: contextID, IncludeArtifacts: true})
 	if err != nil {
 		return nil, err

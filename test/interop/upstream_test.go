@@ -77,7 +77,7 @@ func TestAgentsThatSpeakA2A(t *testing.T) {
 				}).URL
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				client, err := c.open(ctx, rig.Client(t), s.url)
+				client, err := c.open(ctx, target{client: rig.Client(t), url: s.url})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -269,7 +269,7 @@ func TestLanguageModel(t *testing.T) {
 					Protocol: contract.ProtocolChatCompletions, URL: model.URL + "/v1/chat/completions", Chat: contract.Chat{Model: "m"},
 				}
 			})
-			client, err := c.open(t.Context(), rig.Client(t), side.URL)
+			client, err := c.open(t.Context(), target{client: rig.Client(t), url: side.URL})
 			if err != nil {
 				t.Skip(err)
 			}

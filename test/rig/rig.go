@@ -117,10 +117,19 @@ func WithTokens(r *Rig, c *contract.Config) {
 	}
 }
 
-// WithEverything offers what an agent may offer.
-func WithEverything(_ *Rig, c *contract.Config) {
+// WithEverything offers what an agent may offer: to those who show a token an
+// extended card, to all the rest, and push notifications to Webhook's host.
+func WithEverything(r *Rig, c *contract.Config) {
+	anonymous := c.Access.Authentication
+	WithTokens(r, c)
+	c.Access.Authentication = append(c.Access.Authentication, anonymous...)
 	c.Card.Skills = append(c.Card.Skills, card.Skill{ID: "x", Name: "X", Description: "d", Tags: []string{"t"}, Extended: true})
+	c.PushNotifications = &contract.PushNotifications{AllowedTargets: []contract.PushTarget{{CIDR: "203.0.113.0/24"}}}
 }
+
+// Webhook is a URL that push notifications may go to under WithEverything. It
+// is of a range for documentation: nobody is there.
+const Webhook = "https://203.0.113.7/a2a"
 
 // Token is the one of a ServiceAccount in the agent's namespace.
 func (r *Rig) Token(tb testing.TB, name string) string {
@@ -144,10 +153,25 @@ func (r *Rig) Token(tb testing.TB, name string) string {
 func (r *Rig) Calls() int { return int(r.calls.Load()) }
 
 // Client returns a client whose every response is validated against the
-// protocol's schemas.
-func Client(tb testing.TB) *http.Client {
+// protocol's schemas. It shows the token, if it is given one.
+func Client(tb testing.TB, token ...string) *http.Client {
 	tb.Helper()
 	transport := &http.Transport{}
 	tb.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: spec.NewTransport(tb, transport)}
+	var base http.RoundTripper = transport
+	if len(token) > 0 {
+		base = bearer{transport, token[0]}
+	}
+	return &http.Client{Transport: spec.NewTransport(tb, base)}
+}
+
+type bearer struct {
+	http.RoundTripper
+	token string
+}
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	return b.RoundTripper.RoundTrip(r)
 }

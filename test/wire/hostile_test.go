@@ -155,6 +155,61 @@ func TestWire05_HostileJSON(t *testing.T) {
 	t.Logf("%d bodies refused, none seen by the agent", len(cases))
 }
 
+// TestWire05_HostileREST is the same for the bodies of REST, in its three forms.
+func TestWire05_HostileREST(t *testing.T) {
+	r := rig.Start(t, rig.Says)
+	client := rig.Client(t)
+	count := 0
+	for path, good := range map[string]string{
+		"/message:send":           `{"message":{"messageId":"MESSAGEX","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`,
+		"/message:stream":         `{"message":{"messageId":"MESSAGEX","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`,
+		"/tenant/message:send":    `{"message":{"messageId":"MESSAGEX","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`,
+		"/v1/message:send":        `{"message":{"messageId":"MESSAGEX","role":"ROLE_USER","content":[{"text":"Hi"}]}}`,
+		"/v1/message:send?kind=1": `{"message":{"kind":"message","messageId":"MESSAGEX","role":"user","parts":[{"kind":"text","text":"Hi"}]}}`,
+	} {
+		cases := map[string]string{
+			"empty":             "",
+			"not JSON":          "hello",
+			"cut off":           good[:len(good)-1],
+			"array":             "[" + good + "]",
+			"string":            `"message"`,
+			"null":              "null",
+			"two values":        good + good,
+			"brace at the end":  good + "}",
+			"NUL at the end":    good + "\x00",
+			"byte order mark":   "\xef\xbb\xbf" + good,
+			"lone surrogate":    strings.Replace(good, `"Hi"`, `"\ud83d"`, 1),
+			"no UTF-8":          strings.Replace(good, `"Hi"`, "\"\xc3\x28\"", 1),
+			"NUL in a string":   strings.Replace(good, `"Hi"`, "\"H\x00i\"", 1),
+			"text is a number":  strings.Replace(good, `"Hi"`, "1e400", 1),
+			"depth 10,000":      strings.Replace(good, `"message":`, `"metadata":{"a":`+strings.Repeat("[", 10000)+strings.Repeat("]", 10000)+`},"message":`, 1),
+			"role of nobody":    strings.NewReplacer(`"ROLE_USER"`, `"ROLE_ROOT"`, `"user"`, `"root"`).Replace(good),
+			"message missing":   "{}",
+			"message is a text": `{"message":"Hi"}`,
+		}
+		for _, name := range []string{"message", "role", "parts", "content", "text"} {
+			member := `"` + name + `":`
+			if !strings.Contains(good, member) {
+				continue
+			}
+			cases[name+" twice"] = strings.Replace(good, member, member+`null,`+member, 1)
+			cases[name+" beside one in capitals"] = strings.Replace(good, member, strings.ToUpper(member)+`null,`+member, 1)
+			cases[name+" in capitals"] = strings.Replace(good, member, strings.ToUpper(member), 1)
+		}
+		for name, body := range cases {
+			count++
+			got := do(t, client, r.URL, request{method: http.MethodPost, path: path, body: unique(body)})
+			if got.status < http.StatusBadRequest || got.status >= http.StatusInternalServerError {
+				t.Errorf("%s, %s: %.300s\nis answered %d %s", path, name, body, got.status, got.body)
+			}
+		}
+	}
+	if calls := r.Calls(); calls != 0 {
+		t.Errorf("the agent was called %d times", calls)
+	}
+	t.Logf("%d bodies refused, none seen by the agent", count)
+}
+
 // unique gives a message or a task an id that no other case has: a message that
 // was seen before would not reach the agent anyway.
 func unique(text string) string {

@@ -105,19 +105,27 @@ func TestWire03_OneTaskOverTheWire(t *testing.T) {
 	}
 	var body string
 	at := func(path ...string) string { return find(t, body, append([]string{"result"}, path...)...) }
-	artifact := func(n, part string, rest ...string) []string { return append([]string{"artifacts", n, "parts", part}, rest...) }
+	artifact := func(n, part string, rest ...string) []string {
+		return append([]string{"artifacts", n, "parts", part}, rest...)
+	}
 	views := map[string]view{
 		"0.1": read(rpc("tasks/get", `{"id":"`+id+`","historyLength":9}`).with("A2A-Version", "0.1"), at, &body, [7][]string{
-			{"status", "state"}, artifact("0", "0", "text"), artifact("0", "1", "data"), artifact("1", "0", "file", "bytes"), artifact("1", "1", "file", "uri"),
-			{"sessionId"}, {"history", "0", "parts", "0", "text"},
+			{"status", "state"},
+			artifact("0", "0", "text"), artifact("0", "1", "data"), artifact("1", "0", "file", "bytes"), artifact("1", "1", "file", "uri"),
+			{"sessionId"},
+			{"history", "0", "parts", "0", "text"},
 		}),
 		"0.3": read(rpc("tasks/get", `{"id":"`+id+`"}`).with("A2A-Version", "0.3"), at, &body, [7][]string{
-			{"status", "state"}, artifact("0", "0", "text"), artifact("0", "1", "data"), artifact("1", "0", "file", "bytes"), artifact("1", "1", "file", "uri"),
-			{"contextId"}, {"history", "0", "parts", "0", "text"},
+			{"status", "state"},
+			artifact("0", "0", "text"), artifact("0", "1", "data"), artifact("1", "0", "file", "bytes"), artifact("1", "1", "file", "uri"),
+			{"contextId"},
+			{"history", "0", "parts", "0", "text"},
 		}),
 		"1.0": read(rpc("GetTask", `{"id":"`+id+`"}`), at, &body, [7][]string{
-			{"status", "state"}, artifact("0", "0", "text"), artifact("0", "1", "data"), artifact("1", "0", "raw"), artifact("1", "1", "url"),
-			{"contextId"}, {"history", "0", "parts", "0", "text"},
+			{"status", "state"},
+			artifact("0", "0", "text"), artifact("0", "1", "data"), artifact("1", "0", "raw"), artifact("1", "1", "url"),
+			{"contextId"},
+			{"history", "0", "parts", "0", "text"},
 		}),
 	}
 	want := view{"completed", "Hi \u2028 <é>", "map[a:[1 2.5 <nil>]]", "aGk=", "https://example.com/f", views["1.0"].context, "Hi"}

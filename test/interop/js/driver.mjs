@@ -4,10 +4,11 @@
 // Plays the scenario of scenario_test.go with one of the official JavaScript
 // clients, and prints what it found: one line of JSON for each operation.
 //
-//   node driver.mjs CLIENT PROTOCOL BINDING AGENT-URL RELEASE-URL
+//   TOKEN=... node driver.mjs CLIENT PROTOCOL BINDING AGENT-URL RELEASE-URL WEBHOOK
 
-const [client, protocol, binding, url, control] = process.argv.slice(2);
-const webhook = "https://hooks.example.com/a2a";
+const [client, protocol, binding, url, control, webhook] = process.argv.slice(2);
+// Goes with every call: a header, or metadata of gRPC.
+const options = { serviceParameters: { Authorization: `Bearer ${process.env.TOKEN}` } };
 const transport = { "JSON-RPC": "JSONRPC", REST: "HTTP+JSON", gRPC: "GRPC" }[binding];
 
 class Off extends Error {}
@@ -67,27 +68,27 @@ async function newClient() {
   return {
     card, offered: !!c,
     send: async (m) => {
-      const result = await c.sendMessage(request(m));
+      const result = await c.sendMessage(request(m), options);
       return "status" in result ? task(result) : { kind: "message", state: "", text: "" };
     },
-    async *stream(m) { for await (const e of c.sendMessageStream(request(m))) yield event(e); },
-    async *subscribe(id) { for await (const e of c.resubscribeTask({ tenant: "", id })) yield event(e); },
-    get: async (id) => task(await c.getTask({ tenant: "", id })),
-    cancel: async (id) => task(await c.cancelTask({ tenant: "", id, metadata: undefined })),
+    async *stream(m) { for await (const e of c.sendMessageStream(request(m), options)) yield event(e); },
+    async *subscribe(id) { for await (const e of c.resubscribeTask({ tenant: "", id }, options)) yield event(e); },
+    get: async (id) => task(await c.getTask({ tenant: "", id }, options)),
+    cancel: async (id) => task(await c.cancelTask({ tenant: "", id, metadata: undefined }, options)),
     list: async (contextId) => {
       if (protocol === "0.3") throw new None("0.3 has no list");
-      const page = await c.listTasks(sdk.ListTasksRequest.fromJSON({ contextId }));
+      const page = await c.listTasks(sdk.ListTasksRequest.fromJSON({ contextId }), options);
       return page.tasks.map(task);
     },
     setPush: async (taskId, id, to) =>
-      config(await c.createTaskPushNotificationConfig(sdk.TaskPushNotificationConfig.fromJSON({ taskId, id, url: to }))),
-    getPush: async (taskId, id) => config(await c.getTaskPushNotificationConfig({ tenant: "", taskId, id })),
+      config(await c.createTaskPushNotificationConfig(sdk.TaskPushNotificationConfig.fromJSON({ taskId, id, url: to }), options)),
+    getPush: async (taskId, id) => config(await c.getTaskPushNotificationConfig({ tenant: "", taskId, id }, options)),
     listPush: async (taskId) =>
-      (await c.listTaskPushNotificationConfig(sdk.ListTaskPushNotificationConfigsRequest.fromJSON({ taskId }))).configs.map(config),
-    deletePush: (taskId, id) => c.deleteTaskPushNotificationConfig({ tenant: "", taskId, id }),
+      (await c.listTaskPushNotificationConfig(sdk.ListTaskPushNotificationConfigsRequest.fromJSON({ taskId }), options)).configs.map(config),
+    deletePush: (taskId, id) => c.deleteTaskPushNotificationConfig({ tenant: "", taskId, id }, options),
     extended: async () => {
       if (!card.capabilities?.extendedAgentCard) throw new Off("the card says that there is none");
-      const extended = await c.getAgentCard();
+      const extended = await c.getAgentCard(options);
       return `${extended.name} ${extended.skills.length}`;
     },
   };
@@ -132,20 +133,20 @@ async function oldClient() {
   const config = (p) => `${p.pushNotificationConfig.id} ${p.pushNotificationConfig.url}`;
   return {
     card, offered,
-    send: async (m) => event(await c.sendMessage(request(m))),
-    async *stream(m) { for await (const e of c.sendMessageStream(request(m))) yield event(e); },
-    async *subscribe(id) { for await (const e of c.resubscribeTask({ id })) yield event(e); },
-    get: async (id) => event(await c.getTask({ id })),
-    cancel: async (id) => event(await c.cancelTask({ id })),
+    send: async (m) => event(await c.sendMessage(request(m), options)),
+    async *stream(m) { for await (const e of c.sendMessageStream(request(m), options)) yield event(e); },
+    async *subscribe(id) { for await (const e of c.resubscribeTask({ id }, options)) yield event(e); },
+    get: async (id) => event(await c.getTask({ id }, options)),
+    cancel: async (id) => event(await c.cancelTask({ id }, options)),
     list: async () => { throw new None("0.3 has no list"); },
     setPush: async (taskId, id, to) =>
-      config(await c.setTaskPushNotificationConfig({ taskId, pushNotificationConfig: { id, url: to } })),
-    getPush: async (taskId, id) => config(await c.getTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: id })),
-    listPush: async (taskId) => (await c.listTaskPushNotificationConfig({ id: taskId })).map(config),
-    deletePush: (taskId, id) => c.deleteTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: id }),
+      config(await c.setTaskPushNotificationConfig({ taskId, pushNotificationConfig: { id, url: to } }, options)),
+    getPush: async (taskId, id) => config(await c.getTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: id }, options)),
+    listPush: async (taskId) => (await c.listTaskPushNotificationConfig({ id: taskId }, options)).map(config),
+    deletePush: (taskId, id) => c.deleteTaskPushNotificationConfig({ id: taskId, pushNotificationConfigId: id }, options),
     extended: async () => {
       if (!card.supportsAuthenticatedExtendedCard) throw new Off("the card says that there is none");
-      const extended = await c.getAgentCard();
+      const extended = await c.getAgentCard(options);
       return `${extended.name} ${extended.skills.length}`;
     },
   };
