@@ -55,19 +55,25 @@ func (h *Handler) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, e
 
 // Get implements a2a.Handler.
 func (h *Handler) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
-	r.Owner = r.Owner.In(r.Tenant)
+	if err := scope(&r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
 	return h.Handler.Get(ctx, r)
 }
 
 // List implements a2a.Handler.
 func (h *Handler) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, error) {
-	r.Owner = r.Owner.In(r.Tenant)
+	if err := scope(&r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
 	return h.Handler.List(ctx, r)
 }
 
 // Cancel implements a2a.Handler.
 func (h *Handler) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
-	r.Owner = r.Owner.In(r.Tenant)
+	if err := scope(&r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
 	return h.Handler.Cancel(ctx, r)
 }
 
@@ -76,7 +82,9 @@ func (h *Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.S
 	if err := h.streams(); err != nil {
 		return nil, err
 	}
-	r.Owner = r.Owner.In(r.Tenant)
+	if err := scope(&r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
 	return h.Handler.Subscribe(ctx, r)
 }
 
@@ -85,7 +93,9 @@ func (h *Handler) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.Push
 	if err := h.pushes(); err != nil {
 		return nil, err
 	}
-	r.Owner = r.Owner.In(r.Tenant)
+	if err := scope(&r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
 	return h.Push.SetPush(ctx, r)
 }
 
@@ -94,7 +104,9 @@ func (h *Handler) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushCon
 	if err := h.pushes(); err != nil {
 		return nil, err
 	}
-	r.Owner = r.Owner.In(r.Tenant)
+	if err := scope(&r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
 	return h.Push.GetPush(ctx, r)
 }
 
@@ -103,7 +115,9 @@ func (h *Handler) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.Pu
 	if err := h.pushes(); err != nil {
 		return nil, err
 	}
-	r.Owner = r.Owner.In(r.Tenant)
+	if err := scope(&r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
 	return h.Push.ListPush(ctx, r)
 }
 
@@ -112,7 +126,9 @@ func (h *Handler) DeletePush(ctx context.Context, r *a2a.PushRequest) error {
 	if err := h.pushes(); err != nil {
 		return err
 	}
-	r.Owner = r.Owner.In(r.Tenant)
+	if err := scope(&r.Owner, r.Tenant); err != nil {
+		return err
+	}
 	return h.Push.DeletePush(ctx, r)
 }
 
@@ -131,7 +147,9 @@ func (h *Handler) pushes() error {
 }
 
 func (h *Handler) admit(r *a2a.SendRequest) error {
-	r.Owner = r.Owner.In(r.Tenant)
+	if err := scope(&r.Owner, r.Tenant); err != nil {
+		return err
+	}
 	if r.Push != nil {
 		if err := h.pushes(); err != nil {
 			return err

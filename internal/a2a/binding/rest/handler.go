@@ -19,7 +19,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
@@ -213,23 +212,7 @@ func (t *target) check() error {
 	if len(t.config) > maxID {
 		return a2a.InvalidParams("configId", "is longer than 256 bytes")
 	}
-	return checkTenant(t.tenant)
-}
-
-func checkTenant(tenant string) error {
-	switch {
-	case tenant == "":
-		return nil
-	case len(tenant) > maxID:
-		return a2a.InvalidParams("tenant", "is longer than 256 bytes")
-	case strings.ContainsAny(tenant, `/\`):
-		return a2a.InvalidParams("tenant", "must not hold a path separator")
-	case !utf8.ValidString(tenant), strings.ContainsFunc(tenant, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return a2a.InvalidParams("tenant", "must be plain text")
-	case slices.Contains(reserved, tenant):
-		return a2a.InvalidParams("tenant", "is a name that no tenant may have")
-	}
-	return nil
+	return admission.CheckTenant(t.tenant)
 }
 
 // within returns the tenant of a request that may name one beside the path.
@@ -240,7 +223,7 @@ func (c *call) within(named string) (string, error) {
 	if c.tenant != "" && named != c.tenant {
 		return "", a2a.InvalidParams("tenant", "is not the one of the path")
 	}
-	return named, checkTenant(named)
+	return named, admission.CheckTenant(named)
 }
 
 // names checks that a body which names the task of the path again means the

@@ -6,8 +6,9 @@ package rest
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
 )
 
 // resource is what a path names.
@@ -43,12 +44,6 @@ func Owns(r *http.Request) bool {
 	return owned
 }
 
-// reserved are no tenants: other things are there.
-var reserved = []string{
-	"", "v1", "task", "tasks", "agent", ".well-known", "extendedAgentCard", "message:send", "message:stream",
-	"livez", "readyz", "startedz", "healthz", "health", "metrics", "drained",
-}
-
 // parse reads an escaped path: an id may hold what otherwise divides it.
 func parse(path string) (t target, owned bool) {
 	path, ok := strings.CutPrefix(path, "/")
@@ -72,7 +67,7 @@ func parse(path string) (t target, owned bool) {
 		return target{}, true
 	}
 	tenant, err := url.PathUnescape(first)
-	if err != nil || slices.Contains(reserved, tenant) || !t.read(rest) {
+	if err != nil || tenant == "" || admission.Reserved(tenant) || !t.read(rest) {
 		return target{}, false
 	}
 	t.tenant = tenant
