@@ -12,6 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -46,11 +47,18 @@ type binding interface {
 	refused(status int, text []byte) *fault
 }
 
+// tenantOf is the tenant that the agent is told: that of its card or, when there
+// is none, the client's. Over HTTP+JSON it is a step in the path, which is not
+// for a client to choose, and before 1.0 there were no tenants.
 func (p *peer) tenantOf(t *backend.Turn) string {
-	if p.tenant != "" {
+	switch {
+	case p.version != version.V10:
+		return ""
+	case p.tenant != "" || p.name == card.HTTPJSON:
 		return p.tenant
+	default:
+		return t.Tenant
 	}
-	return t.Tenant
 }
 
 func (p *peer) request(op operation, t *backend.Turn, c *call) *stream.Request {

@@ -161,9 +161,10 @@ func (r *run) say(ctx context.Context) error {
 	}
 	m.TaskID, m.ContextID = r.link.task, r.link.context
 	m.ReferenceTasks = r.references()
-	return r.call(ctx, op, &call{send: &a2a.SendRequest{
+	tenant := r.peer.tenantOf(r.turn)
+	return r.call(ctx, op, &call{tenant: tenant, send: &a2a.SendRequest{
 		Message: &m, AcceptedOutputModes: r.turn.AcceptedOutputModes, HistoryLength: new(0),
-		Metadata: r.turn.Metadata, Tenant: r.peer.tenantOf(r.turn),
+		Metadata: r.turn.Metadata, Tenant: tenant,
 	}})
 }
 

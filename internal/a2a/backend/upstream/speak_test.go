@@ -6,6 +6,10 @@ package upstream_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -378,4 +382,41 @@ func TestTaskThatNeverEnds(t *testing.T) {
 			t.Errorf("Run() = %s after %s", outcome, calls.ops())
 		}
 	})
+}
+
+// Over HTTP+JSON a tenant is a step in every path: the one that the card names
+// and no client's.
+func TestTenantInPaths(t *testing.T) {
+	const offered = `{"supportedInterfaces":[{"url":"/api","protocolBinding":"HTTP+JSON","protocolVersion":%q,"tenant":%q}]}`
+	for _, tt := range []struct{ version, tenant, want string }{
+		{"1.0", "", "/api/message:send /api/tasks/a"},
+		{"1.0", "a b", "/api/a%20b/message:send /api/a%20b/tasks/a"},
+		{"0.3", "a b", "/api/v1/message:send /api/v1/tasks/a"},
+	} {
+		var paths []string
+		mux := http.NewServeMux()
+		mux.HandleFunc("/.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, offered, tt.version, tt.tenant)
+		})
+		mux.HandleFunc("/api/", func(w http.ResponseWriter, r *http.Request) {
+			paths = append(paths, r.URL.EscapedPath())
+			if r.Method == http.MethodPost {
+				_, _ = io.WriteString(w, `{"task":{"id":"a","status":{"state":"TASK_STATE_WORKING"}}}`)
+				return
+			}
+			_, _ = io.WriteString(w, `{"id":"a","status":{"state":"TASK_STATE_COMPLETED"}}`)
+		})
+		server := httptest.NewServer(mux)
+		b, err := upstream.New(upstream.Options{URL: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := turn()
+		of.Tenant = "v1"
+		if _, outcome := run(t, b, of); outcome != "ended" || strings.Join(paths, " ") != tt.want {
+			t.Errorf("%s, %q: Run() = %s after %s, want %s", tt.version, tt.tenant, outcome, paths, tt.want)
+		}
+		b.Close()
+		server.Close()
+	}
 }
