@@ -42,7 +42,7 @@ func TestWire09_NoBindingTakesAReservedTenant(t *testing.T) {
 	declared := &card.Card{Capabilities: card.Capabilities{Streaming: true, PushNotifications: true}}
 	h := &Handler{Card: func() *card.Card { return declared }, Push: unreachable{}}
 	message := &a2a.Message{}
-	for _, tenant := range []string{"v1", ".well-known", "a/b", `a\b`, "a\x00b", "\xff", strings.Repeat("x", 257)} {
+	for _, tenant := range []string{"v1", ".well-known", ".", "..", "a/b", `a\b`, "a\x00b", "\xff", strings.Repeat("x", 257)} {
 		for name, call := range map[string]func() error{
 			"send": func() error {
 				_, err := h.Send(t.Context(), &a2a.SendRequest{Message: message, Tenant: tenant})

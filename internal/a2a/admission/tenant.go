@@ -35,6 +35,9 @@ func CheckTenant(tenant string) error {
 		return a2a.InvalidParams("tenant", "must not hold a path separator")
 	case !utf8.ValidString(tenant), strings.ContainsFunc(tenant, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return a2a.InvalidParams("tenant", "must be plain text")
+	case tenant == ".", tenant == "..":
+		// Whoever cleans paths, such as a proxy, would not see it.
+		return a2a.InvalidParams("tenant", "must not be a dot segment")
 	case Reserved(tenant):
 		return a2a.InvalidParams("tenant", "is a name that no tenant may have")
 	}
