@@ -55,6 +55,9 @@ func ParseKey(text []byte) (*Key, error) {
 		default:
 			return nil, errors.New("EC key must be on the curve P-256 or P-384")
 		}
+		if !whole(private) {
+			return nil, errors.New("EC key has the public half of another key")
+		}
 	case ed25519.PrivateKey:
 		k.public.Algorithm = string(jose.EdDSA)
 	case *rsa.PrivateKey:
@@ -73,6 +76,17 @@ func ParseKey(text []byte) (*Key, error) {
 		k.public.KeyID = base64.RawURLEncoding.EncodeToString(thumbprint)
 	}
 	return k, nil
+}
+
+// whole reports whether the halves of a key belong together: a JWK holds both,
+// and no verifier could use signatures of a key that nobody publishes.
+func whole(k *ecdsa.PrivateKey) bool {
+	private, err := k.ECDH()
+	if err != nil {
+		return false
+	}
+	public, err := k.PublicKey.ECDH()
+	return err == nil && private.PublicKey().Equal(public)
 }
 
 // parsePrivate returns the key and its id, "" when it has none. What a parser

@@ -370,6 +370,18 @@ func TestParseKeyRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keys, others := privateKeys(t), privateKeys(t)
+	halves := *keys["ES256"].(*ecdsa.PrivateKey)
+	halves.PublicKey = others["ES256"].(*ecdsa.PrivateKey).PublicKey
+	mixedEC, err := json.Marshal(jose.JSONWebKey{Key: &halves})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, public25519 := keys["EdDSA"].(ed25519.PrivateKey).Seed(), others["EdDSA"].(ed25519.PrivateKey)[ed25519.SeedSize:]
+	mixedEdDSA, err := json.Marshal(jose.JSONWebKey{Key: ed25519.PrivateKey(append(seed, public25519...))})
+	if err != nil {
+		t.Fatal(err)
+	}
 	const secret = "c2VjcmV0LXRoYXQtbXVzdC1zdGF5"
 	for name, text := range map[string][]byte{
 		"nothing":        nil,
@@ -383,6 +395,8 @@ func TestParseKeyRefuses(t *testing.T) {
 		"JWK of public":  []byte(`{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`),
 		"broken JWK":     []byte(`{"kty":"EC","d":"` + secret + `"}`),
 		"list for a JWK": []byte(`["` + secret + `"]`),
+		"EC halves":      mixedEC,
+		"EdDSA halves":   mixedEdDSA,
 	} {
 		_, err := signing.ParseKey(text)
 		if err == nil {
