@@ -185,6 +185,21 @@ func TestBusyAgentIsTriedAgain(t *testing.T) {
 	}
 }
 
+// An agent that asks to be tried again at once is not asked without end.
+func TestBusyAgentIsNotBusiedMore(t *testing.T) {
+	for _, after := range []string{"0", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)} {
+		var calls atomic.Int32
+		b := agent(t, events.Options{Limits: stream.Limits{FirstEvent: 400 * time.Millisecond}}, func(w http.ResponseWriter, _ *http.Request) {
+			calls.Add(1)
+			w.Header().Set("Retry-After", after)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		if _, outcome := run(t, b); outcome != "failed: The agent is too busy: 503 Service Unavailable" || calls.Load() < 2 || calls.Load() > 5 {
+			t.Errorf("Run() = %q after %d calls", outcome, calls.Load())
+		}
+	}
+}
+
 func TestBusyAgentIsNotWaitedForBeyondTheFirstEvent(t *testing.T) {
 	for _, after := range []string{"121", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)} {
 		var calls atomic.Int32

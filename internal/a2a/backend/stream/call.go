@@ -69,6 +69,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 			pause, redial = redial, min(2*redial, redialMost)
 		case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
 			pause, retry = retryAfter(resp, retry, c.now()), min(2*retry, retryMost)
+			// At once is once: to be asked without end makes nobody less busy.
+			pause, redial = max(pause, redial), min(2*redial, redialMost)
 			if since+pause > c.limits.FirstEvent {
 				return resp, nil
 			}
