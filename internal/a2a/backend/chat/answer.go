@@ -6,6 +6,7 @@ package chat
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -20,8 +21,12 @@ const (
 	metadataUsage  = "a2a-operator.dev/usage"
 )
 
-// maxUsage bounds what a server may say about the price of an answer.
-const maxUsage = 4 << 10
+// Bounds on what a server may say beside its answer: about the price of it, and
+// the names of the model and of the reason to finish.
+const (
+	maxUsage = 4 << 10
+	maxName  = 256
+)
 
 // What a client reads of an answer that is none.
 const (
@@ -128,10 +133,17 @@ func (a *answer) take(text []byte) error {
 		a.usage = c.usage
 	}
 	a.calls.add(c.calls)
-	if c.text != "" {
-		a.piece(a2a.TextPart(c.text), false)
+	if a.calls.size() > a.Limit() {
+		return a.tooManyCalls()
+	}
+	if len(c.text) > 0 {
+		a.piece(a2a.TextPart(string(c.text)), false)
 	}
 	return nil
+}
+
+func (a *answer) tooManyCalls() error {
+	return backend.Failed(fmt.Sprintf("The agent's calls of tools exceed %d bytes", a.Limit()), nil)
 }
 
 // piece adds to the artifact of the turn. Text joins text: an answer that
@@ -171,6 +183,11 @@ func (a *answer) conclude() error {
 	}
 	status := &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateCompleted}, Metadata: a.metadata()}
 	switch calls := a.calls.data(); {
+	case len(calls) > a.Limit():
+		if err := a.send(); err != nil {
+			return err
+		}
+		return a.tooManyCalls()
 	case a.finish == "content_filter":
 		status.Status.State = a2a.StateFailed
 		status.Status.Message = &a2a.Message{Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(reasonFiltered)}}
@@ -186,12 +203,24 @@ func (a *answer) conclude() error {
 }
 
 func (a *answer) metadata() a2a.Object {
-	dst := appendString([]byte(`{"`+metadataFinish+`":`), a.finish)
-	if a.model != "" {
-		dst = appendString(append(dst, `,"`+metadataModel+`":`...), a.model)
+	dst := []byte{'{'}
+	member := func(name string) {
+		if len(dst) > 1 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, '"'), name...), `":`...)
+	}
+	if len(a.finish) <= maxName {
+		member(metadataFinish)
+		dst = appendString(dst, a.finish)
+	}
+	if a.model != "" && len(a.model) <= maxName {
+		member(metadataModel)
+		dst = appendString(dst, a.model)
 	}
 	if a.usage != nil {
-		dst = append(append(dst, `,"`+metadataUsage+`":`...), a.usage...)
+		member(metadataUsage)
+		dst = append(dst, a.usage...)
 	}
 	return append(dst, '}')
 }

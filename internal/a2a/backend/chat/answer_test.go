@@ -150,3 +150,41 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 }
+
+// What is gathered until the end is bounded as every event is.
+func TestCallsAreBounded(t *testing.T) {
+	piece := func(name, arguments string) string {
+		return `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"` + name + `","arguments":"` + arguments + `"}}]}}]}` + "\n\n"
+	}
+	long := piece("f", strings.Repeat("x", 900))
+	b := model(t, named(chat.Options{Limits: stream.Limits{MaxEvent: 2000}}), answer(sse, strings.Repeat(long, 4), stop, done))
+	const want = "failed: The agent's calls of tools exceed 2000 bytes"
+	if said, outcome := run(t, b, turn()); said != "" || outcome != want {
+		t.Errorf("Run() = %q, %s, want %s", said, outcome, want)
+	}
+}
+
+// A name that could stand in no metadata is left out of it.
+func TestMetadataIsBounded(t *testing.T) {
+	long := strings.Repeat("x", 5<<10)
+	b := model(t, named(chat.Options{}), answer(sse,
+		`data: {"model":"`+long+`","choices":[{"delta":{"content":"x"},"finish_reason":"`+long+`"}]}`+"\n\n", done))
+	if said, outcome := run(t, b, turn()); said != "turn-1=x/last completed{}" || outcome != "ended" {
+		t.Errorf("Run() = %q, %s", said, outcome)
+	}
+}
+
+// The time that an event takes grows with its length and no faster.
+func TestEventOfManyPieces(t *testing.T) {
+	const pieces = 100_000
+	b := model(t, named(chat.Options{}), answer(sse,
+		`data: {"choices":[{"message":{"content":[`+strings.Repeat(`{"text":"0123456789"},`, pieces)+`{"text":"x"}]},"finish_reason":"stop"}]}`+"\n\n", done))
+	begin := time.Now()
+	said, outcome := run(t, b, turn())
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("Run() took %s", took)
+	}
+	if outcome != "ended" || len(said) < 10*pieces {
+		t.Errorf("Run() = %d bytes, %s", len(said), outcome)
+	}
+}

@@ -13,9 +13,10 @@ const maxCalls = 128
 
 // chunk is what counts of a completion, or of a chunk of one.
 type chunk struct {
-	text, finish, model string
-	usage               a2a.Object
-	calls               []call
+	text          []byte
+	finish, model string
+	usage         a2a.Object
+	calls         []call
 	// failed is true for an error in place of a completion.
 	failed bool
 }
@@ -61,7 +62,7 @@ func (c *chunk) choice(r *jsonread.Reader) {
 		}
 	}
 	if first {
-		c.text, c.finish, c.calls = c.text+said.text, said.finish, append(c.calls, said.calls...)
+		c.text, c.finish, c.calls = append(c.text, said.text...), said.finish, append(c.calls, said.calls...)
 	}
 }
 
@@ -81,13 +82,13 @@ func (c *chunk) message(r *jsonread.Reader) {
 // content is a string, or an array of parts of which the text counts.
 func (c *chunk) content(r *jsonread.Reader) {
 	if r.Kind() != '[' {
-		c.text += r.String()
+		c.text = append(c.text, r.String()...)
 		return
 	}
 	for range r.Elements() {
 		for name := range r.Members() {
 			if string(name) == "text" {
-				c.text += r.String()
+				c.text = append(c.text, r.String()...)
 			}
 		}
 	}
@@ -146,6 +147,15 @@ func (c *calls) add(pieces []call) {
 		}
 		g.arguments = append(g.arguments, piece.arguments...)
 	}
+}
+
+// size is what the calls hold, in bytes.
+func (c *calls) size() int {
+	n := 0
+	for _, g := range *c {
+		n += len(g.id) + len(g.name) + len(g.arguments)
+	}
+	return n
 }
 
 func (c *calls) at(index int) *growingCall {

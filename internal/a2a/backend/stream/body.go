@@ -77,6 +77,9 @@ func BrokeOff(err error) bool {
 	return ok
 }
 
+// Limit bounds one event.
+func (b *Body) Limit() int { return b.limits.MaxEvent }
+
 // AtEnd reports whether all that the answer announced was read.
 func (b *Body) AtEnd() bool { return b.read == b.resp.ContentLength }
 
