@@ -283,6 +283,36 @@ func TestTerminalTaskTakesAConfigAndSendsNothing(t *testing.T) {
 	})
 }
 
+// TestTaskThatStartsAgain shows that a configuration which comes with a message
+// to a task that has ended is for what follows.
+func TestTaskThatStartsAgain(t *testing.T) {
+	for name, reachable := range map[string]bool{"the end was told": true, "the end is not told yet": false} {
+		t.Run(name, func(t *testing.T) {
+			play(t, push.Options{}, func(t *testing.T, b *bench) {
+				task := b.task("t1")
+				task.config(a2a.PushConfig{Dialect: a2a.DialectV01})
+				if !reachable {
+					b.answers(unreachable)
+				}
+				task.is(a2a.StateCompleted)
+				b.want("3")
+				if err := b.Attach(t.Context(), task.key, a2a.PushConfig{Dialect: a2a.DialectV01, URL: hook}); err != nil {
+					t.Fatal(err)
+				}
+				b.answers(nil)
+				task.is(a2a.StateWorking)
+				task.is(a2a.StateCompleted)
+				if reachable {
+					b.want("4 5")
+				} else {
+					b.want("3 4 5")
+				}
+				b.following(0)
+			})
+		})
+	}
+}
+
 func TestReplaceTakesOverWhatWasNotDelivered(t *testing.T) {
 	play(t, push.Options{}, func(t *testing.T, b *bench) {
 		task := b.task("t1")

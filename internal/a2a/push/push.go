@@ -159,7 +159,7 @@ func (p *Pushes) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.PushC
 	if err := p.check(&r.Config, setFields(r.Config.Dialect)); err != nil {
 		return nil, err
 	}
-	return p.set(ctx, key, log, r.Config)
+	return p.set(ctx, key, log, r.Config, false)
 }
 
 // Check judges a configuration that comes with a message. It is for the engine.
@@ -168,17 +168,18 @@ func (p *Pushes) Check(_ context.Context, c a2a.PushConfig) error {
 }
 
 // Attach adds a configuration to a task that exists, and follows the task from
-// the event that is its last one now. Check has judged the configuration.
+// the event that is its last one now, even if that was its end: a message comes
+// behind it. Check has judged the configuration.
 func (p *Pushes) Attach(ctx context.Context, task store.Key, c a2a.PushConfig) error {
 	log, err := p.open(ctx, task)
 	if err != nil {
 		return err
 	}
-	_, err = p.set(ctx, task, log, c)
+	_, err = p.set(ctx, task, log, c, true)
 	return err
 }
 
-func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.PushConfig) (*a2a.PushConfig, error) {
+func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.PushConfig, goesOn bool) (*a2a.PushConfig, error) {
 	now, err := log.Snapshot(ctx)
 	if err != nil {
 		return nil, storeError("read task", task.TaskID, err)
@@ -192,11 +193,14 @@ func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.P
 	switch {
 	case err == nil && !former.Ended():
 		// What the former one has not delivered, this one does.
-		next.Acked = min(former.Acked, now.Seq)
+		next.Acked, next.Since = min(former.Acked, now.Seq), former.Since
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return nil, fmt.Errorf("read push configuration: %w", err)
-	case now.Task.Status.State.Terminal():
+	case now.Task.Status.State.Terminal() && !goesOn:
 		next.Expires = p.options.Now().Add(p.options.Keep)
+	}
+	if goesOn {
+		next.Since = now.Seq
 	}
 	if next.Generation, err = p.options.Configs.Put(ctx, next); err != nil {
 		return nil, storeError("store push configuration", task.TaskID, err)

@@ -148,12 +148,15 @@ func (p *Pushes) later(d *delivery, n *notification, in time.Duration) next {
 	return next{do: again, in: in}
 }
 
+// ends reports whether a notification is the last one.
+func (d *delivery) ends(n *notification) bool { return n.terminal && n.last > d.Since }
+
 // giveUp leaves a notification out.
 func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) next {
 	d.failures++
 	p.options.Log.WarnContext(d.ctx, "gave up push notification", "push", d.Config, "host", d.host.name,
 		"event", n.last, "attempts", d.attempts, "status", o.code, "cause", string(why))
-	if n.terminal || why == CauseDenied || why == CauseGone || d.failures >= maxFailures {
+	if d.ends(n) || why == CauseDenied || why == CauseGone || d.failures >= maxFailures {
 		return p.done(d, n, why)
 	}
 	return p.done(d, n, "")
@@ -163,7 +166,7 @@ func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) next
 // death is the end, as is the last status of the task.
 func (p *Pushes) done(d *delivery, n *notification, death Cause) next {
 	d.Acked, d.last, d.attempts, d.since, d.lingered = n.last, 0, 0, time.Time{}, false
-	if n.terminal || death != "" {
+	if d.ends(n) || death != "" {
 		d.Expires = p.options.Now().Add(p.options.Keep)
 	}
 	err := p.options.Configs.Advance(d.ctx, d.Push)

@@ -19,6 +19,9 @@ type Push struct {
 	Generation uint64
 	// Acked is the number of the last event that need not be delivered any more.
 	Acked uint64
+	// Since is the number of the event behind which a message goes on with the
+	// task: an end up to there is not the end of the configuration.
+	Since uint64
 	// Expires is the zero time while there may be more to deliver. Then the
 	// configuration can be read until that time.
 	Expires time.Time
