@@ -50,11 +50,17 @@ type Options struct {
 // Guard judges URLs, and is the http.RoundTripper to reach them by. It sends
 // one request and returns its answer, whatever that is.
 type Guard struct {
-	policy   atomic.Pointer[Policy]
-	resolver Resolver
+	options Options
+	exit    atomic.Pointer[exit]
 	// connect makes a connection to an IP address and has control look at it
 	// first, as a net.Dialer does.
-	connect       func(ctx context.Context, network, address string, control control) (net.Conn, error)
+	connect func(ctx context.Context, network, address string, control control) (net.Conn, error)
+}
+
+// exit is a policy with the connections that it allowed. No other policy uses
+// them.
+type exit struct {
+	policy        *Policy
 	plain, secure *http.Transport
 }
 
@@ -80,29 +86,34 @@ func New(o Options) *Guard {
 	if o.Resolver == nil {
 		o.Resolver = &net.Resolver{PreferGo: true}
 	}
-	g := &Guard{resolver: o.Resolver, connect: dialer(o.ConnectTimeout)}
-	g.policy.Store(o.Policy)
-	g.plain, g.secure = g.transport(o, true), g.transport(o, false)
+	g := &Guard{options: o, connect: dialer(o.ConnectTimeout)}
+	g.exit.Store(g.newExit(o.Policy))
 	return g
+}
+
+func (g *Guard) newExit(p *Policy) *exit {
+	return &exit{policy: p, plain: g.transport(p, true), secure: g.transport(p, false)}
 }
 
 // Swap replaces the policy. Connections that the former one allowed are not
 // used again.
 func (g *Guard) Swap(p *Policy) {
-	g.policy.Store(p)
-	g.CloseIdleConnections()
+	g.exit.Swap(g.newExit(p)).close()
 }
 
 // CloseIdleConnections closes what no request uses.
-func (g *Guard) CloseIdleConnections() {
-	g.plain.CloseIdleConnections()
-	g.secure.CloseIdleConnections()
+func (g *Guard) CloseIdleConnections() { g.exit.Load().close() }
+
+func (e *exit) close() {
+	e.plain.CloseIdleConnections()
+	e.secure.CloseIdleConnections()
 }
 
 // RoundTrip implements http.RoundTripper. The error of a forbidden target is
 // ErrDenied.
 func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	target, reason := judge(g.policy.Load(), r.URL)
+	exit := g.exit.Load()
+	target, reason := judge(exit.policy, r.URL)
 	if reason != "" {
 		closeBody(r)
 		return nil, fmt.Errorf("%w: the URL %s", ErrDenied, reason)
@@ -110,9 +121,9 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.URL.Host, r.Host = target.hostport, ""
 	if target.plain {
-		return g.plain.RoundTrip(r)
+		return exit.plain.RoundTrip(r)
 	}
-	return g.secure.RoundTrip(r)
+	return exit.secure.RoundTrip(r)
 }
 
 func closeBody(r *http.Request) {
@@ -121,13 +132,13 @@ func closeBody(r *http.Request) {
 	}
 }
 
-func (g *Guard) transport(o Options, plain bool) *http.Transport {
+func (g *Guard) transport(p *Policy, plain bool) *http.Transport {
 	return &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return g.dial(ctx, network, address, plain)
+			return g.dial(ctx, network, address, p, plain)
 		},
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.Roots},
-		TLSHandshakeTimeout:    o.ConnectTimeout,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: g.options.Roots},
+		TLSHandshakeTimeout:    g.options.ConnectTimeout,
 		MaxIdleConns:           maxIdle,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        idleTimeout,
@@ -138,12 +149,11 @@ func (g *Guard) transport(o Options, plain bool) *http.Transport {
 
 // dial resolves a name and connects to one of its addresses. One address that
 // is not allowed forbids the name: somebody points it where it must not lead.
-func (g *Guard) dial(ctx context.Context, network, address string, plain bool) (net.Conn, error) {
+func (g *Guard) dial(ctx context.Context, network, address string, policy *Policy, plain bool) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("dial target: %w", err)
 	}
-	policy := g.policy.Load()
 	allowed := policy.access(host, plain)
 	addresses, err := g.resolve(ctx, policy, host)
 	if err != nil {
@@ -182,7 +192,7 @@ func (g *Guard) resolve(ctx context.Context, policy *Policy, host string) ([]net
 	if literal, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{literal}, nil
 	}
-	addresses, err := g.resolver.LookupNetIP(ctx, "ip", policy.absolute(host))
+	addresses, err := g.options.Resolver.LookupNetIP(ctx, "ip", policy.absolute(host))
 	if err != nil {
 		return nil, fmt.Errorf("resolve target: %w", err)
 	}

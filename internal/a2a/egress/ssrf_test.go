@@ -182,10 +182,11 @@ func TestWire17_SSRFRedirects(t *testing.T) {
 
 func TestWire17_SSRFNoProxyFromTheEnvironment(t *testing.T) {
 	w := newWorld(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, names{}, nil)
-	if w.plain.Proxy != nil || w.secure.Proxy != nil {
+	exit := w.exit.Load()
+	if exit.plain.Proxy != nil || exit.secure.Proxy != nil {
 		t.Error("a transport uses a proxy")
 	}
-	if v := w.secure.TLSClientConfig.MinVersion; v < 0x0303 {
+	if v := exit.secure.TLSClientConfig.MinVersion; v < 0x0303 {
 		t.Errorf("least TLS version = %x, want 1.2", v)
 	}
 }
@@ -309,6 +310,38 @@ func TestSwap(t *testing.T) {
 	w.Swap(nil)
 	if _, err := w.get(t, "http://10.1.0.1/"); !denied(err) {
 		t.Errorf("after the policy is gone: error = %v, want ErrDenied", err)
+	}
+}
+
+// TestSwapWithARequestUnderWay shows that what was dialled under one policy is
+// used under no other, though the URL itself would still do.
+func TestSwapWithARequestUnderWay(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		names{"name.example.com.": addresses("10.1.0.1")},
+		func(_ http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/slow" {
+				close(entered)
+				<-leave
+			}
+		})
+	done := make(chan error)
+	go func() {
+		_, err := w.get(t, "http://name.example.com/slow")
+		done <- err
+	}()
+	<-entered
+	w.Swap(&Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.2.0.0/16")}})
+	// Another request makes a transport keep connections again.
+	if _, err := w.get(t, "http://10.2.0.1/"); err != nil {
+		t.Fatal(err)
+	}
+	close(leave)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.get(t, "http://name.example.com/"); !denied(err) {
+		t.Errorf("error = %v, want ErrDenied", err)
 	}
 }
 

@@ -33,7 +33,7 @@ func (g *Guard) Check(field, raw string) error {
 	if err != nil {
 		return a2a.InvalidParams(field, "must be a URL")
 	}
-	if _, reason := judge(g.policy.Load(), u); reason != "" {
+	if _, reason := judge(g.exit.Load().policy, u); reason != "" {
 		return a2a.InvalidParams(field, reason)
 	}
 	return nil
