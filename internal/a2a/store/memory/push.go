@@ -63,12 +63,10 @@ func (s *Pushes) Put(_ context.Context, p store.Push) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	former := s.find(p.Task, p.Config.ID)
-	if former == nil && (len(s.tasks[p.Task]) >= s.options.MaxPerTask || s.count >= s.options.Max) ||
-		s.bytes+pushSize(&p) > s.options.MaxBytes {
+	if !s.makeRoom(&p) {
 		return 0, store.ErrFull
 	}
-	if former != nil {
+	if former := s.find(p.Task, p.Config.ID); former != nil {
 		s.remove(former)
 	}
 	s.generation++
@@ -79,6 +77,31 @@ func (s *Pushes) Put(_ context.Context, p store.Push) (uint64, error) {
 	s.bytes += pushSize(&p)
 	s.file(added)
 	return p.Generation, nil
+}
+
+// makeRoom reports whether there is room for a configuration. Those that have
+// ended, the first to expire in front, give way to it.
+func (s *Pushes) makeRoom(p *store.Push) bool {
+	size := pushSize(p)
+	if size > s.options.MaxBytes {
+		return false
+	}
+	for {
+		ofTask, count, bytes := len(s.tasks[p.Task]), s.count, s.bytes
+		if former := s.find(p.Task, p.Config.ID); former != nil {
+			ofTask, count, bytes = ofTask-1, count-1, bytes-pushSize(&former.Push)
+		}
+		first := s.ended.Front()
+		switch {
+		case ofTask >= s.options.MaxPerTask:
+			return false
+		case count < s.options.Max && bytes+size <= s.options.MaxBytes:
+			return true
+		case first == nil:
+			return false
+		}
+		s.remove(first.Value.(*push))
+	}
 }
 
 // Get implements store.PushStore.

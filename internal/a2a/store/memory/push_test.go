@@ -78,3 +78,44 @@ func TestPushesAreBounded(t *testing.T) {
 		t.Errorf("Len() = %d, want 2", s.Len())
 	}
 }
+
+// TestEndedPushesGiveWay shows that a configuration which is only kept to be
+// read keeps nobody from registering one.
+func TestEndedPushesGiveWay(t *testing.T) {
+	for name, options := range map[string]memory.PushOptions{
+		"count": {Max: 2},
+		"bytes": {MaxBytes: 1200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options.Now = (&clock{now: time.Unix(1000, 0)}).Now
+			s := memory.NewPushes(options)
+			put := func(id string, ended bool) error {
+				p := pushOf(id, id)
+				if ended {
+					p.Expires = time.Unix(2000, 0)
+				}
+				_, err := s.Put(t.Context(), p)
+				return err
+			}
+			for _, id := range []string{"a", "b", "c"} {
+				if err := put(id, true); err != nil {
+					t.Errorf("put %s: %v", id, err)
+				}
+			}
+			if _, err := s.Get(t.Context(), store.Key{Owner: "o", TaskID: "a"}, "a"); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("the oldest: error = %v, want ErrNotFound", err)
+			}
+			for _, id := range []string{"d", "e", "d"} {
+				if err := put(id, false); err != nil {
+					t.Errorf("put %s: %v", id, err)
+				}
+			}
+			if err := put("f", true); !errors.Is(err, store.ErrFull) {
+				t.Errorf("put f: error = %v, want ErrFull", err)
+			}
+			if s.Len() != 2 {
+				t.Errorf("Len() = %d, want 2", s.Len())
+			}
+		})
+	}
+}
