@@ -113,6 +113,10 @@ func (unobserved) Died(Cause)       {}
 type Pushes struct {
 	options Options
 
+	// changing is held while a configuration is set or deleted, so that what is
+	// followed is what is stored. It comes before mu.
+	changing sync.Mutex
+
 	// mu guards the schedule. No store and no log is called while it is held: a
 	// log wakes a delivery under its own lock.
 	mu         sync.Mutex
@@ -180,6 +184,8 @@ func (p *Pushes) Attach(ctx context.Context, task store.Key, c a2a.PushConfig) e
 }
 
 func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.PushConfig, goesOn bool) (*a2a.PushConfig, error) {
+	p.changing.Lock()
+	defer p.changing.Unlock()
 	now, err := log.Snapshot(ctx)
 	if err != nil {
 		return nil, storeError("read task", task.TaskID, err)
@@ -242,6 +248,8 @@ func (p *Pushes) DeletePush(ctx context.Context, r *a2a.PushRequest) error {
 	if config == "" {
 		config = r.TaskID
 	}
+	p.changing.Lock()
+	defer p.changing.Unlock()
 	if err := p.options.Configs.Delete(ctx, task, config); err != nil {
 		return fmt.Errorf("delete push configuration: %w", err)
 	}

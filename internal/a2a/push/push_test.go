@@ -4,9 +4,14 @@
 package push_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -252,4 +257,49 @@ func TestSecretsAreNeverLogged(t *testing.T) {
 			}
 		}
 	})
+}
+
+// yielding gives others a chance to come in between.
+type yielding struct{ store.PushStore }
+
+func (s yielding) Put(ctx context.Context, c store.Push) (uint64, error) {
+	generation, err := s.PushStore.Put(ctx, c)
+	yield()
+	return generation, err
+}
+
+func (s yielding) Delete(ctx context.Context, task store.Key, id string) error {
+	err := s.PushStore.Delete(ctx, task, id)
+	yield()
+	return err
+}
+
+func yield() {
+	for range rand.IntN(100) {
+		runtime.Gosched()
+	}
+}
+
+// TestSetAndDeleteAtOnce shows that what is followed is what is stored, whoever
+// comes first.
+func TestSetAndDeleteAtOnce(t *testing.T) {
+	b := newBench(t, push.Options{})
+	b.options.Configs = yielding{b.configs}
+	b.restart()
+	defer b.stop()
+	for i := range 500 {
+		task := b.task("t" + strconv.Itoa(i))
+		before := b.Following()
+		var both sync.WaitGroup
+		both.Go(func() { task.config(a2a.PushConfig{}) })
+		both.Go(func() {
+			if err := b.DeletePush(t.Context(), task.request("")); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
+		if stored, followed := b.configs.Len()-before, b.Following()-before; stored != followed {
+			t.Fatalf("%d configurations are stored and %d followed", stored, followed)
+		}
+	}
 }
