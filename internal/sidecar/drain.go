@@ -19,9 +19,12 @@ const (
 	// propagation is how long new requests are still taken after readiness is
 	// gone, because a Service's clients hear of it late.
 	propagation = time.Second
-	// margin is what the end of a grace period is kept for: closing streams and
-	// servers.
+	// margin is what the end of a grace period is kept for: to post the last
+	// notifications, and to close streams and servers.
 	margin = 3 * time.Second
+	// lastWord is the part of it in which the ends of turns are posted that were
+	// cut off.
+	lastWord = time.Second
 	// announcement is how long the agent's hook waits for the sidecar's: both
 	// are called at the same moment when a pod is deleted, and only the agent's
 	// when its container alone is restarted. The sidecar's starts a process,

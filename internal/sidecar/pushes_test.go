@@ -85,7 +85,13 @@ func TestPushNotifications(t *testing.T) {
 // standalone runs a sidecar as on a laptop and returns its address.
 func standalone(t *testing.T, allowed ...string) string {
 	t.Helper()
-	backend := httptest.NewServer(http.HandlerFunc(says))
+	return "http://" + standaloneBefore(t, says, allowed...).Addresses().Agent + "/"
+}
+
+// standaloneBefore is standalone with another agent.
+func standaloneBefore(t *testing.T, agent http.HandlerFunc, allowed ...string) *Sidecar {
+	t.Helper()
+	backend := httptest.NewServer(agent)
 	t.Cleanup(backend.Close)
 	card := filepath.Join(t.TempDir(), "card.yaml")
 	text := "name: Echo\ndescription: d\nversion: 1\nskills: [{id: a, name: a, description: a, tags: [a]}]\n"
@@ -107,7 +113,43 @@ func standalone(t *testing.T, allowed ...string) string {
 			t.Errorf("Serve() error = %v", err)
 		}
 	})
-	return "http://" + s.Addresses().Agent + "/"
+	return s
+}
+
+// TestCutOffTurnsAreTold shows that the end of a turn which was cut off by the
+// end of the grace period is still posted.
+func TestCutOffTurnsAreTold(t *testing.T) {
+	posts := make(chan string, 100)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		posts <- string(body)
+	}))
+	defer receiver.Close()
+	s := standaloneBefore(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // behind it the server sees that the caller leaves
+		<-r.Context().Done()
+	}, "127.0.0.0/8")
+	response, err := http.Post("http://"+s.Addresses().Agent+"/", "application/json",
+		strings.NewReader(fmt.Sprintf(pushing["1.0"].message, receiver.URL)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.turns.Drain(over); err == nil {
+		t.Error("Drain() has no error")
+	}
+	for {
+		select {
+		case post := <-posts:
+			if strings.Contains(post, "TASK_STATE_FAILED") {
+				return
+			}
+		default:
+			t.Fatal("the end of the task was not told")
+		}
+	}
 }
 
 func TestPushNotificationsAreOffAndBounded(t *testing.T) {

@@ -29,9 +29,16 @@ type turns struct {
 	pushes  *pushes
 }
 
-// Drain ends the turns, and tells the last of them to who wants to be called.
+// Drain ends the turns, and tells the last of them to who wants to be called:
+// also of turns that were cut off, though the time is up.
 func (t *turns) Drain(ctx context.Context) error {
-	return errors.Join(t.Engine.Drain(ctx), t.pushes.Drain(ctx))
+	cutOff := t.Engine.Drain(ctx)
+	if cutOff != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastWord)
+		defer cancel()
+	}
+	return errors.Join(cutOff, t.pushes.Drain(ctx))
 }
 
 func newTurns(c *contract.Config, local bool, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
