@@ -28,11 +28,12 @@ func Header(t *backend.Turn, accept string) http.Header {
 }
 
 // headerValue is the text itself when a header can hold it. Any other is
-// percent-encoded: a context id is whatever a client made up.
+// percent-encoded: a context id is whatever a client made up. So is a percent
+// sign, or two texts could look the same.
 func headerValue(s string) string {
 	plain := s == "" || s[0] != ' ' && s[len(s)-1] != ' '
 	for i := 0; plain && i < len(s); i++ {
-		plain = s[i] >= ' ' && s[i] <= '~'
+		plain = s[i] >= ' ' && s[i] <= '~' && s[i] != '%'
 	}
 	if plain {
 		return s

@@ -1,0 +1,24 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stream_test
+
+import (
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+)
+
+// An agent that decodes what it is told cannot take one caller for another.
+func TestHeadersOfTwoPrincipalsDiffer(t *testing.T) {
+	seen := map[string]a2a.Owner{}
+	for _, owner := range []a2a.Owner{"é", "%C3%A9", "%25C3%25A9", "a b", "a%20b", " a", "%20a", "a\n", "a%0A"} {
+		value := stream.Header(&backend.Turn{Owner: owner}, "*/*")["A2A-Principal"][0]
+		if other, ok := seen[value]; ok {
+			t.Errorf("%q and %q are both %q", other, owner, value)
+		}
+		seen[value] = owner
+	}
+}
