@@ -43,8 +43,9 @@ type Sidecar struct {
 	// reloading guards what a reload changes.
 	reloading sync.Mutex
 	// refused is the digest of the last contract that was not taken, so that it
-	// is complained of once; refusedKeys is the same of keys.
-	refused     string
+	// is complained of once: "" of one that could not be read, nil before there
+	// was any. refusedKeys is the same of keys.
+	refused     *string
 	refusedKeys [sha256.Size]byte
 	cardKeys    *cardKeys
 
@@ -143,14 +144,17 @@ func (s *Sidecar) reload() {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	next, err := s.options.load(s.sockets.agent.Addr())
-	if next.digest != "" && next.digest == s.current().digest || next.digest == s.refused && err != nil {
+	if next.digest != "" && next.digest == s.current().digest {
 		return
 	}
 	if err == nil {
 		err = s.apply(&next)
 	}
 	if err != nil {
-		s.refused = next.digest
+		if s.refused != nil && *s.refused == next.digest {
+			return
+		}
+		s.refused = &next.digest
 		s.metrics.reloads.WithLabelValues("refused").Inc()
 		s.log.Error("keep former contract", "digest", s.current().digest, "error", err)
 		return

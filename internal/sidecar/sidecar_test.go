@@ -247,3 +247,23 @@ func TestOpenRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A contract that cannot be read is complained of, once, and the former kept.
+func TestContractThatIsGone(t *testing.T) {
+	p := newPod(t, says, nil)
+	if err := os.Remove(filepath.Join(p.dir, contract.FileName)); err != nil {
+		t.Fatal(err)
+	}
+	refused := func() bool {
+		_, metrics := p.do("GET", p.health("/metrics"), "")
+		return strings.Contains(metrics, `a2a_contract_reloads_total{result="refused"} 1`)
+	}
+	p.eventually("complaint", refused)
+	p.sidecar.reload()
+	if !refused() {
+		t.Error("complained of twice")
+	}
+	if response, _ := p.do("GET", p.agent()+".well-known/agent-card.json", ""); response.StatusCode != http.StatusOK {
+		t.Errorf("card = %d", response.StatusCode)
+	}
+}
