@@ -47,6 +47,10 @@ func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, e
 		return r, err
 	}
 	message, err := unframed(body)
+	if err == nil {
+		// Nobody waits for the answer.
+		err = c.Context().Err()
+	}
 	if err != nil {
 		return r, err
 	}
@@ -78,10 +82,15 @@ func (c *call) begin() {
 		return
 	}
 	c.begun = true
+	c.head()
+	c.w.WriteHeader(http.StatusOK)
+}
+
+// head sets what stands before every answer.
+func (c *call) head() {
 	h := c.w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Grpc-Accept-Encoding", "identity")
-	c.w.WriteHeader(http.StatusOK)
 }
 
 // reply sends a message.
@@ -105,7 +114,7 @@ func (c *call) end(s status) {
 	prefix := http.TrailerPrefix
 	if !c.begun {
 		prefix = ""
-		h.Set("Content-Type", contentType)
+		c.head()
 	}
 	s.write(h, prefix)
 	if !c.begun {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -295,6 +296,10 @@ func TestWire20_CompressedRequest(t *testing.T) {
 	if x.last() != nil {
 		t.Errorf("asked %+v", x.last())
 	}
+	response, err := x.raw(t, "/lf.a2a.v1.A2AService/GetTask", "application/grpc", bytes.NewReader([]byte{1, 0, 0, 0, 1, 0}))
+	if err != nil || response.Header.Get("Grpc-Accept-Encoding") != "identity" {
+		t.Errorf("the client is not told what is supported: %v, %v", response.Header, err)
+	}
 }
 
 func TestWire20_Timeouts(t *testing.T) {
@@ -310,6 +315,28 @@ func TestWire20_Timeouts(t *testing.T) {
 		}
 		if got := response.Trailer.Get("Grpc-Status") + response.Header.Get("Grpc-Status"); got != want {
 			t.Errorf("grpc-timeout %q: status %q %q, want %s", timeout, got, response.Header.Get("Grpc-Message"), want)
+		}
+	}
+}
+
+// Whose time was up before it was read reaches nobody.
+func TestWire20_TimeUpBeforeTheCall(t *testing.T) {
+	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
+	for _, timeout := range []string{"0S", "1n"} {
+		_, err := x.raw(t, "/lf.a2a.v1.A2AService/GetTask", "application/grpc", bytes.NewReader([]byte{0, 0, 0, 0, 3, 0x12, 1, 't'}), "Grpc-Timeout", timeout)
+		if err != nil || x.last() != nil {
+			t.Errorf("%s: asked %+v, %v", timeout, x.last(), err)
+		}
+	}
+}
+
+func TestWire20_OwnsOnlyPosts(t *testing.T) {
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodOptions} {
+		r := httptest.NewRequest(method, "/lf.a2a.v1.A2AService/GetTask", nil)
+		r.ProtoMajor = 2
+		r.Header.Set("Content-Type", "application/grpc")
+		if grpc.Owns(r) {
+			t.Errorf("%s is owned", method)
 		}
 	}
 }

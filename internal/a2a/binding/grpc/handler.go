@@ -58,10 +58,10 @@ func New(c Config) *Handler { return &Handler{Config: c} }
 const contentType = "application/grpc"
 
 // Owns reports whether a request is one of gRPC: by its type, and in the only
-// version of HTTP that can carry it.
+// verb and version of HTTP that can carry it.
 func Owns(r *http.Request) bool {
 	rest, ok := strings.CutPrefix(r.Header.Get("Content-Type"), contentType)
-	return ok && r.ProtoMajor == 2 && (rest == "" || rest[0] == '+' || rest[0] == ';')
+	return ok && r.Method == http.MethodPost && r.ProtoMajor == 2 && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
 // OwnsHealth reports whether a request is a health check, which asks no
