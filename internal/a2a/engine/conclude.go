@@ -48,10 +48,12 @@ func (t *task) conclude(ctx context.Context, r *run, err error) {
 }
 
 // unpause tells those who were told that the run waits that it does no more.
+// The time for an answer is over with the run, even if the log cannot say so.
 func (t *task) unpause(ctx context.Context) {
 	if !t.paused {
 		return
 	}
+	t.expectNothing()
 	if err := t.append(ctx, append(t.batch[:0], t.says(t.state(), t.status.Message))); err != nil {
 		t.engine.options.Log.ErrorContext(ctx, "append to task", "task", t.key.TaskID, "error", err)
 	}

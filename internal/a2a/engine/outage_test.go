@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
@@ -149,5 +151,25 @@ func TestMessageIsTakenOrRefused(t *testing.T) {
 			}
 			s.noAppend = false
 		})
+	})
+}
+
+// TestRunThatEndedHasNoInputTimeout shows that nobody waits with a run that has
+// ended, even when the log could not be told so.
+func TestRunThatEndedHasNoInputTimeout(t *testing.T) {
+	s := &shaky{Store: memory.New(memory.Options{})}
+	play(t, engine.Options{Store: s}, func(t *testing.T, b *bench) {
+		b.send(say("m1", "hi"))
+		c := b.call()
+		c.must(asks(`{}`))
+		s.noAppend = true
+		c.ends(nil)
+		synctest.Wait()
+		s.noAppend = false
+		b.send(to(say("m2", "that"), c.TaskID))
+		next := b.call()
+		time.Sleep(time.Hour)
+		b.wantState(c.TaskID, a2a.StateWorking)
+		next.finishes(status(a2a.StateCompleted))
 	})
 }
