@@ -68,8 +68,8 @@ func TestSetGetListDelete(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []*a2a.PushConfig{
-			{ID: "b", TaskID: "t1", URL: hook + "/b"},
 			{ID: "a", TaskID: "t1", URL: hook + "/a2"},
+			{ID: "b", TaskID: "t1", URL: hook + "/b"},
 			{ID: "d", TaskID: "t1", URL: hook, Credentials: "c", Scheme: "Bearer", Token: "t"},
 		}
 		if diff := cmp.Diff(&a2a.PushPage{Configs: want}, page); diff != "" {
@@ -103,8 +103,20 @@ func TestListPages(t *testing.T) {
 		task.config(a2a.PushConfig{ID: "a"})
 		second, token := list(2, token)
 		third, token := list(2, token)
-		if got := first + " " + second + " " + third + token; got != "ab cd ea" {
+		if got := first + " " + second + " " + third + token; got != "ab cd e" {
 			t.Errorf("pages = %q", got)
+		}
+		// A token says nothing of what others do.
+		_, token = list(2, "")
+		other := b.task("t2")
+		for range 40 {
+			other.config(a2a.PushConfig{})
+		}
+		for _, id := range []string{"a", "c", "d", "e"} {
+			task.config(a2a.PushConfig{ID: id})
+		}
+		if _, again := list(2, ""); again != token {
+			t.Errorf("token = %q, and %q after others set configurations", token, again)
 		}
 		for _, test := range []struct {
 			size        int
@@ -112,7 +124,7 @@ func TestListPages(t *testing.T) {
 		}{
 			{-1, "", "pageSize: must not be negative"},
 			{1, "!", "pageToken: must be one that a former page ended with"},
-			{1, strings.Repeat("z", 99), "pageToken: must be one that a former page ended with"},
+			{1, strings.Repeat("z", 400), "pageToken: must be one that a former page ended with"},
 		} {
 			if got, _ := list(test.size, test.token); got != test.want {
 				t.Errorf("list(%d, %q) = %q, want %q", test.size, test.token, got, test.want)
