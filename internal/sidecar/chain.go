@@ -5,6 +5,7 @@ package sidecar
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -32,12 +33,13 @@ func chain(all ...middleware) middleware {
 //
 //	traced        what is logged about the request names its trace
 //	recovered     a panic is one failed request
+//	addressed     at a loopback address it is meant for this machine
 //	bounded       a request is sent within a time, whoever ends up reading it
 //	surface       the public card is open to all
 //	gate          everything else has a caller, before a byte of it is read
 //	binding       size, decoding, version, method, params
 //	admission     what the card declares; then the engine
-func newAgentHandler(log *slog.Logger, now func() time.Time, gate *auth.Gate, all surfaces) http.Handler {
+func newAgentHandler(log *slog.Logger, now func() time.Time, address net.Addr, gate *auth.Gate, all surfaces) http.Handler {
 	guarded := make([]http.Handler, len(all))
 	for i := range all {
 		if guarded[i] = all[i].serve; !all[i].open {
@@ -53,7 +55,7 @@ func newAgentHandler(log *slog.Logger, now func() time.Time, gate *auth.Gate, al
 		}
 		notFound(w, r)
 	})
-	return chain(traced, recovered(log, all.deny), bounded(now))(routed)
+	return chain(traced, recovered(log, all.deny), addressed(address, all.deny), bounded(now))(routed)
 }
 
 // sendTimeout bounds how long a client may take to send a request. The server's

@@ -87,7 +87,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	}
 	s.gate = auth.NewGate(policy, s.deny)
 	s.surfaces = s.newSurfaces()
-	s.agentHandler = newAgentHandler(log, now, s.gate, s.surfaces)
+	s.agentHandler = newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.surfaces)
 	s.gatewayTransport = newGatewayTransport()
 	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, log)
 	s.drain = newDrainer(log, s.turns.Drain)
