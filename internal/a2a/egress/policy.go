@@ -23,8 +23,6 @@ type Policy struct {
 	// CIDRs are addresses that any name may lead to. http will do for those that
 	// are not public.
 	CIDRs []netip.Prefix
-	// Denied are addresses that neither Hosts nor CIDRs can allow.
-	Denied []netip.Prefix
 	// ClusterDomain ends the DNS names of the cluster, "cluster.local" when empty.
 	ClusterDomain string
 	// Local lets CIDRs hold loopback and link-local addresses. In a pod they
@@ -82,9 +80,6 @@ func (a access) permits(address netip.Addr) bool {
 	}
 	if a.inCluster {
 		return true
-	}
-	if slices.ContainsFunc(p.Denied, within) {
-		return false
 	}
 	open := public(address)
 	if slices.ContainsFunc(p.CIDRs, within) {
