@@ -72,6 +72,37 @@ var _ = Describe("an Agent with skills", func() {
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "True Resolved")
 	})
 
+	It("takes one of another namespace while it is admitted", func(ctx context.Context) {
+		library := newBench(ctx).namespace
+		shared := makeSkill(library, "shared", nil)
+		expectApplied(ctx, shared)
+		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: library, Name: "shared"}, {Namespace: library, Name: "absent"}}
+		})
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False SkillNotFound",
+			`spec.skillRefs[0]: namespace "`+library+`" has no AgentSkill "shared" that admits Agents of namespace "`+b.namespace+`"`,
+			`spec.skillRefs[1]: namespace "`+library+`" has no AgentSkill "absent" that admits Agents of namespace "`+b.namespace+`"`,
+			"spec.allowedAgents.namespaces")
+
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = a.Spec.SkillRefs[:1] })
+		expectEdited(ctx, shared, func(s *a2av1alpha1.AgentSkill) { s.Spec.AllowedAgents.Namespaces.From = a2av1alpha1.FromAll })
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "True Resolved")
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"shared"}))
+		b.expectConverged(ctx, agent)
+
+		expectApplied(ctx, makeSkill(b.namespace, "shared", nil))
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.SkillRefs = append(a.Spec.SkillRefs, a2av1alpha1.AgentSkillRef{Name: "shared"})
+		})
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False DuplicateSkillID",
+			`spec.skillRefs[0] (AgentSkill "`+library+`/shared") and spec.skillRefs[1] (AgentSkill "shared")`)
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"shared"}), "what runs is left alone")
+	})
+
 	It("refuses two with one id, and leaves what runs alone", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo")
 		b.expectReady(ctx, agent)

@@ -11,13 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/issuer"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/sharing"
 )
 
 // AgentWatches is what starts reconciles of Agents, beside the cache.
@@ -37,7 +39,10 @@ type AgentWatches struct {
 }
 
 // SetupWithManager lets a manager run the reconciler.
-func (r *AgentReconciler) SetupWithManager(mgr ctrl.Manager, watches AgentWatches) error {
+func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watches AgentWatches) error {
+	if err := indexAgents(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
 	byName := func(name string) string { return name }
 	// No predicate on Agents: a status that comes back from the API server must
 	// be looked at again, for it may have been made from an older one.
@@ -51,6 +56,8 @@ func (r *AgentReconciler) SetupWithManager(mgr ctrl.Manager, watches AgentWatche
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(names.AgentOfConfigMap))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(agentOfPod)).
 		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfSkill)).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfNamespace),
+			builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		WatchesRawSource(issuerSource{
 			Source: source.Channel(watches.Issuer.Changes(), handler.TypedEnqueueRequestsFromMapFunc(r.everyAgent)),
 			tried:  watches.Issuer.Tried(),
@@ -114,11 +121,20 @@ func agentOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 	return request(pod.GetNamespace(), name)
 }
 
-// agentsOfSkill maps an AgentSkill to the Agents that name or select it. For
-// an update it is asked twice, with the labels before and after.
+// agentsOfSkill maps an AgentSkill to the Agents that name or select it,
+// whether it admits them or not. For an update it is asked twice, with the
+// labels before and after.
 func (r *AgentReconciler) agentsOfSkill(ctx context.Context, skill client.Object) []reconcile.Request {
-	return r.agents(ctx, func(agent *a2av1alpha1.Agent) bool { return asksFor(agent, skill) },
-		client.InNamespace(skill.GetNamespace()))
+	asks := func(agent *a2av1alpha1.Agent) bool { return sharing.AsksFor(agent, skill) }
+	return append(
+		r.agents(ctx, asks, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), skill.GetName())}),
+		r.agents(ctx, asks, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), anySkill)})...)
+}
+
+// agentsOfNamespace maps a Namespace to its Agents that may be admitted by
+// skills of others for its labels.
+func (r *AgentReconciler) agentsOfNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return r.agents(ctx, sharing.LeavesNamespace, client.InNamespace(namespace.GetName()))
 }
 
 // everyAgent maps a change of the issuer to all Agents.
@@ -140,20 +156,6 @@ func (r *AgentReconciler) agents(ctx context.Context, wanted func(*a2av1alpha1.A
 		}
 	}
 	return requests
-}
-
-// asksFor tells whether an Agent names or selects a skill.
-func asksFor(agent *a2av1alpha1.Agent, skill client.Object) bool {
-	for _, ref := range agent.Spec.SkillRefs {
-		if ref.Name == skill.GetName() {
-			return true
-		}
-	}
-	if agent.Spec.SkillSelector == nil {
-		return false
-	}
-	selector, err := metav1.LabelSelectorAsSelector(agent.Spec.SkillSelector)
-	return err == nil && selector.Matches(labels.Set(skill.GetLabels()))
 }
 
 func request(namespace, name string) []reconcile.Request {

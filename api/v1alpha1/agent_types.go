@@ -119,11 +119,11 @@ type AgentSpec struct {
 	// +optional
 	Skills []Skill `json:"skills,omitempty"`
 
-	// skillRefs name AgentSkills in the Agent's namespace. They stand on the
-	// card after skills, in this order.
+	// skillRefs name AgentSkills. They stand on the card after skills, in this
+	// order.
 	// +kubebuilder:validation:MaxItems=64
-	// +listType=map
-	// +listMapKey=name
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.name == b.name && (has(a.__namespace__) ? a.__namespace__ : '') == (has(b.__namespace__) ? b.__namespace__ : '')))",message="spec.skillRefs must name each AgentSkill once"
+	// +listType=atomic
 	// +optional
 	SkillRefs []AgentSkillRef `json:"skillRefs,omitempty"`
 
@@ -207,8 +207,16 @@ type AgentExtension struct {
 	Params *runtime.RawExtension `json:"params,omitempty"`
 }
 
-// AgentSkillRef names an AgentSkill in the namespace of the Agent.
+// AgentSkillRef names an AgentSkill.
 type AgentSkillRef struct {
+	// namespace is the AgentSkill's. It defaults to the Agent's own; an
+	// AgentSkill of another one must admit the Agent by its
+	// spec.allowedAgents.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
 	// name is the AgentSkill's metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

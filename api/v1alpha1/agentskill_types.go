@@ -7,10 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AgentSkill is a skill that several Agents of its namespace can share. An
-// Agent puts it on its card by name (spec.skillRefs) or by label
-// (spec.skillSelector); an edit reaches every card that lists it without a
-// restart.
+// AgentSkill is a skill that several Agents can share. An Agent of its
+// namespace puts it on its card by name (spec.skillRefs) or by label
+// (spec.skillSelector), an Agent of another one by name if
+// spec.allowedAgents admits it; an edit reaches every card that lists it
+// without a restart.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=a2a
@@ -38,7 +39,54 @@ type AgentSkillSpec struct {
 	ID SkillID `json:"id,omitempty"`
 
 	SkillDetails `json:",inline"`
+
+	// allowedAgents says which Agents may put the skill on their cards. It
+	// defaults to those of the AgentSkill's own namespace.
+	// +kubebuilder:default={}
+	// +optional
+	AllowedAgents AllowedAgents `json:"allowedAgents,omitempty,omitzero"`
 }
+
+// AllowedAgents says which Agents may put a skill on their cards.
+type AllowedAgents struct {
+	// namespaces are those of the Agents. They default to the AgentSkill's own.
+	// +kubebuilder:default={}
+	// +optional
+	Namespaces AllowedNamespaces `json:"namespaces,omitempty,omitzero"`
+}
+
+// AllowedNamespaces says from which namespaces a skill may be used.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.from) || self.from != 'Selector' || has(self.selector)",message="spec.allowedAgents.namespaces.from Selector needs spec.allowedAgents.namespaces.selector"
+// +kubebuilder:validation:XValidation:rule="!has(self.selector) || has(self.from) && self.from == 'Selector'",message="spec.allowedAgents.namespaces.selector has no effect unless from is Selector"
+type AllowedNamespaces struct {
+	// from is Same, for the AgentSkill's own namespace; All, for every
+	// namespace; or Selector, for its own and those with certain labels. It
+	// defaults to Same.
+	// +kubebuilder:default=Same
+	// +optional
+	From FromNamespaces `json:"from,omitempty"`
+
+	// selector selects namespaces by their labels, for Selector. Each has its
+	// name in the label kubernetes.io/metadata.name. An empty selector
+	// selects all.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+// FromNamespaces says how namespaces are chosen.
+//
+// +kubebuilder:validation:Enum=Same;All;Selector
+type FromNamespaces string
+
+const (
+	// FromSame chooses the own namespace.
+	FromSame FromNamespaces = "Same"
+	// FromAll chooses every namespace.
+	FromAll FromNamespaces = "All"
+	// FromSelector chooses the own namespace and those with certain labels.
+	FromSelector FromNamespaces = "Selector"
+)
 
 // Skill is a skill written in place.
 type Skill struct {

@@ -64,7 +64,8 @@ const (
 	// ReasonExtendedSkillsHidden: a skill is for callers with a credential, and
 	// none is asked for.
 	ReasonExtendedSkillsHidden = "ExtendedSkillsHidden"
-	// ReasonSkillNotFound: a reference names an AgentSkill that does not exist.
+	// ReasonSkillNotFound: a reference names an AgentSkill that does not exist,
+	// or one of another namespace that does not admit the Agent.
 	ReasonSkillNotFound = "SkillNotFound"
 	// ReasonDuplicateSkillID: two skills have one id.
 	ReasonDuplicateSkillID = "DuplicateSkillID"

@@ -17,8 +17,9 @@ import (
 
 // foreign are the fields whose schema is Kubernetes' own.
 var foreign = map[string]string{
-	".spec.workload.template": "PodTemplateSpec",
-	".spec.skillSelector":     "LabelSelector",
+	".spec.workload.template":                 "PodTemplateSpec",
+	".spec.skillSelector":                     "LabelSelector",
+	".spec.allowedAgents.namespaces.selector": "LabelSelector",
 	// Kubernetes validates it when the operator applies it.
 	".spec.networkPolicy.egress[]": "NetworkPolicyEgressRule",
 	".metadata":                    "ObjectMeta",

@@ -56,10 +56,10 @@ type Publication struct {
 // Agent returns what should stand in the cluster for an Agent. An error is a
 // fault of the operator's, never of the Agent's author.
 func Agent(in observed.Agent, platform Platform) (Result, error) {
-	skills, problems := resolveSkills(in.Agent, in.Skills)
+	skills, problems := resolveSkills(in)
 	problems = append(append(clashes(in.Agent), pushProblems(in.Agent)...), problems...)
 	remarks := preStopRemarks(in.Agent)
-	if len(in.Skills.Referenced) == 0 && len(in.Skills.Selected) == 0 && len(in.Agent.Spec.Skills) == 0 {
+	if spec := &in.Agent.Spec; len(spec.Skills) == 0 && len(spec.SkillRefs) == 0 && len(in.Skills.Selected) == 0 {
 		remarks = append(remarks, defaultSkillRemark())
 	}
 	remarks = append(remarks, hiddenSkillRemarks(in.Agent, skills)...)

@@ -19,11 +19,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/sharing"
 )
 
 var testPlatform = Platform{
@@ -198,6 +200,43 @@ func TestAgentWithoutARegistry(t *testing.T) {
 	}
 }
 
+// What another namespace does not share must look as if it were not there, in
+// every word that the Agent's author is told.
+func TestAgentIsNotToldWhatOthersKeep(t *testing.T) {
+	library := types.NamespacedName{Namespace: "library", Name: "kept"}
+	result := func(skill *a2av1alpha1.AgentSkill) Result {
+		in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
+		in.Agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: library.Namespace, Name: library.Name}}
+		in.NamespaceLabels = map[string]string{"tier": "tin"}
+		if skill != nil {
+			skill.Namespace, skill.Name = library.Namespace, library.Name
+			in.Skills.Referenced[library] = skill
+		}
+		got, err := Agent(in, testPlatform)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	absent := result(nil)
+	if len(absent.Problems) != 1 || absent.Problems[0].Reason != a2av1alpha1.ReasonSkillNotFound {
+		t.Fatalf("Agent() problems = %+v, want %s", absent.Problems, a2av1alpha1.ReasonSkillNotFound)
+	}
+	for name, allowed := range map[string]a2av1alpha1.AllowedNamespaces{
+		"nothing said": {},
+		"same":         {From: a2av1alpha1.FromSame},
+		"others":       {From: a2av1alpha1.FromSelector, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}},
+	} {
+		kept := &a2av1alpha1.AgentSkill{Spec: a2av1alpha1.AgentSkillSpec{
+			ID: "agent", AllowedAgents: a2av1alpha1.AllowedAgents{Namespaces: allowed},
+			SkillDetails: a2av1alpha1.SkillDetails{Name: "Kept", Visibility: a2av1alpha1.SkillVisibilityExtended},
+		}}
+		if diff := cmp.Diff(absent, result(kept)); diff != "" {
+			t.Errorf("%s: Agent() differs from what a missing skill gives:\n%s", name, diff)
+		}
+	}
+}
+
 // readCase reads an Agent and AgentSkills, as they would be observed.
 func readCase(t *testing.T, path string) observed.Agent {
 	t.Helper()
@@ -208,7 +247,7 @@ func readCase(t *testing.T, path string) observed.Agent {
 	documents := strings.Split(string(text), "\n---\n")
 	in := observed.Agent{
 		Agent:  &a2av1alpha1.Agent{},
-		Skills: observed.Skills{Referenced: map[string]*a2av1alpha1.AgentSkill{}},
+		Skills: observed.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}},
 		Issuer: testIssuer,
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(defaulted(t, documents[0]), in.Agent); err != nil {
@@ -224,10 +263,14 @@ func readCase(t *testing.T, path string) observed.Agent {
 		if err := yaml.UnmarshalStrict([]byte(document), skill); err != nil {
 			t.Fatal(err)
 		}
-		if slices.Contains(in.Agent.Spec.SkillRefs, a2av1alpha1.AgentSkillRef{Name: skill.Name}) {
-			in.Skills.Referenced[skill.Name] = skill
+		if skill.Namespace == "" {
+			skill.Namespace = in.Agent.Namespace
 		}
-		if selector.Matches(labels.Set(skill.Labels)) {
+		key := types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}
+		if slices.ContainsFunc(in.Agent.Spec.SkillRefs, func(ref a2av1alpha1.AgentSkillRef) bool { return sharing.Target(in.Agent, ref) == key }) {
+			in.Skills.Referenced[key] = skill
+		}
+		if skill.Namespace == in.Agent.Namespace && selector.Matches(labels.Set(skill.Labels)) {
 			in.Skills.Selected = append(in.Skills.Selected, skill)
 		}
 	}

@@ -4,13 +4,17 @@
 package desired
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/sharing"
 )
 
 // defaultSkillTag stands on the one skill of an Agent that names none.
@@ -24,8 +28,9 @@ type origin struct {
 
 // resolveSkills returns the skills of a card in their order: those in place,
 // those by reference, and those selected, each AgentSkill once.
-func resolveSkills(agent *a2av1alpha1.Agent, skills observed.Skills) ([]card.Skill, []problem.Problem) {
-	origins, problems := skillOrigins(agent, skills)
+func resolveSkills(in observed.Agent) ([]card.Skill, []problem.Problem) {
+	agent := in.Agent
+	origins, problems := skillOrigins(in)
 	if len(origins) > 0 && !slices.ContainsFunc(origins, func(o origin) bool { return !o.skill.Extended }) {
 		// A public card without a skill says nothing of the agent.
 		origins = append(origins, origin{defaultSkill(agent), "the skill that stands for the agent on its public card"})
@@ -45,43 +50,57 @@ func resolveSkills(agent *a2av1alpha1.Agent, skills observed.Skills) ([]card.Ski
 }
 
 // skillOrigins lists the skills of an Agent and what is wrong with the list.
-func skillOrigins(agent *a2av1alpha1.Agent, skills observed.Skills) ([]origin, []problem.Problem) {
+func skillOrigins(in observed.Agent) ([]origin, []problem.Problem) {
+	agent, skills := in.Agent, in.Skills
 	var origins []origin
 	var problems []problem.Problem
 	for i, s := range agent.Spec.Skills {
 		origins = append(origins, origin{cardSkill(string(s.ID), s.SkillDetails), fmt.Sprintf("spec.skills[%d]", i)})
 	}
-	listed := map[string]bool{}
+	listed := map[types.NamespacedName]bool{}
 	for i, ref := range agent.Spec.SkillRefs {
-		skill := skills.Referenced[ref.Name]
-		if skill == nil {
-			problems = append(problems, skillProblem(a2av1alpha1.ReasonSkillNotFound,
-				"spec.skillRefs[%d].name: there is no AgentSkill %q in namespace %q; create it or remove the reference",
-				i, ref.Name, agent.Namespace))
+		target := sharing.Target(agent, ref)
+		skill := skills.Referenced[target]
+		if skill == nil || !sharing.Admits(skill, agent.Namespace, in.NamespaceLabels) {
+			problems = append(problems, notFound(agent, i, target))
 			continue
 		}
-		listed[ref.Name] = true
-		origins = append(origins, sharedOrigin(skill, fmt.Sprintf("spec.skillRefs[%d]", i)))
+		listed[target] = true
+		origins = append(origins, sharedOrigin(agent, skill, fmt.Sprintf("spec.skillRefs[%d]", i)))
 	}
 	if skills.SelectorError != "" {
 		problems = append(problems, skillProblem(a2av1alpha1.ReasonInvalidSelector,
 			"spec.skillSelector cannot be evaluated: %s; correct it", skills.SelectorError))
 	}
 	for _, skill := range skills.Selected {
-		if !listed[skill.Name] {
-			origins = append(origins, sharedOrigin(skill, "spec.skillSelector"))
+		if !listed[types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}] {
+			origins = append(origins, sharedOrigin(agent, skill, "spec.skillSelector"))
 		}
 	}
 	return origins, problems
 }
 
-// sharedOrigin is the origin of an AgentSkill.
-func sharedOrigin(skill *a2av1alpha1.AgentSkill, place string) origin {
-	id := string(skill.Spec.ID)
-	if id == "" {
-		id = skill.Name
+// notFound says that there is no such skill for the Agent. Whether another
+// namespace has one that does not admit it is not the Agent's to know.
+func notFound(agent *a2av1alpha1.Agent, i int, target types.NamespacedName) problem.Problem {
+	if target.Namespace == agent.Namespace {
+		return skillProblem(a2av1alpha1.ReasonSkillNotFound,
+			"spec.skillRefs[%d].name: there is no AgentSkill %q in namespace %q; create it or remove the reference",
+			i, target.Name, target.Namespace)
 	}
-	return origin{cardSkill(id, skill.Spec.SkillDetails), fmt.Sprintf("%s (AgentSkill %q)", place, skill.Name)}
+	return skillProblem(a2av1alpha1.ReasonSkillNotFound,
+		"spec.skillRefs[%d]: namespace %q has no AgentSkill %q that admits Agents of namespace %q; "+
+			"have its owner create it, or admit your namespace in its spec.allowedAgents.namespaces, or remove the reference",
+		i, target.Namespace, target.Name, agent.Namespace)
+}
+
+// sharedOrigin is the origin of an AgentSkill.
+func sharedOrigin(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string) origin {
+	name := skill.Name
+	if skill.Namespace != agent.Namespace {
+		name = skill.Namespace + "/" + name
+	}
+	return origin{cardSkill(cmp.Or(string(skill.Spec.ID), skill.Name), skill.Spec.SkillDetails), fmt.Sprintf("%s (AgentSkill %q)", place, name)}
 }
 
 // duplicateIDs names every pair of skills with one id.

@@ -18,11 +18,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/sharing"
 )
 
 // IssuerSource knows who signs the ServiceAccount tokens of the cluster.
@@ -48,6 +50,10 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (observe
 	if err != nil {
 		return observed.Agent{}, err
 	}
+	namespaceLabels, err := g.namespaceLabels(ctx, agent)
+	if err != nil {
+		return observed.Agent{}, err
+	}
 	children, err := g.children(ctx, agent)
 	if err != nil {
 		return observed.Agent{}, err
@@ -57,23 +63,42 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (observe
 		return observed.Agent{}, err
 	}
 	return observed.Agent{
-		Agent:    agent,
-		Skills:   skills,
-		Children: children,
-		Pods:     pods,
-		Issuer:   g.issuer.Current(),
+		Agent:           agent,
+		NamespaceLabels: namespaceLabels,
+		Skills:          skills,
+		Children:        children,
+		Pods:            pods,
+		Issuer:          g.issuer.Current(),
 	}, nil
 }
 
+// namespaceLabels reads those of an Agent's namespace, if a skill of another
+// one could ask for them.
+func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent) (map[string]string, error) {
+	if !sharing.LeavesNamespace(agent) {
+		return nil, nil
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := g.reader.Get(ctx, client.ObjectKey{Name: agent.Namespace}, namespace); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("get Namespace %s: %w", agent.Namespace, err)
+	}
+	return namespace.Labels, nil
+}
+
 func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (observed.Skills, error) {
-	skills := observed.Skills{Referenced: map[string]*a2av1alpha1.AgentSkill{}}
+	skills := observed.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}}
 	for _, ref := range agent.Spec.SkillRefs {
-		skill, err := read[a2av1alpha1.AgentSkill](ctx, g.reader, agent.Namespace, ref.Name)
+		target := sharing.Target(agent, ref)
+		skill, err := read[a2av1alpha1.AgentSkill](ctx, g.reader, target.Namespace, target.Name)
 		if err != nil {
 			return observed.Skills{}, err
 		}
 		if skill != nil {
-			skills.Referenced[ref.Name] = skill
+			skills.Referenced[target] = skill
 		}
 	}
 	if agent.Spec.SkillSelector == nil {

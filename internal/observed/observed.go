@@ -14,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -22,6 +23,9 @@ import (
 type Agent struct {
 	// Agent is the resource itself, with the status that was written last.
 	Agent *a2av1alpha1.Agent
+	// NamespaceLabels are those of the Agent's namespace. They are read only
+	// when a skill of another namespace is asked for.
+	NamespaceLabels map[string]string
 	// Skills are those that the Agent asks for.
 	Skills Skills
 	// Children are the objects under the names of the Agent's, be they the
@@ -35,8 +39,9 @@ type Agent struct {
 
 // Skills are the AgentSkills that an Agent asks for.
 type Skills struct {
-	// Referenced holds, by name, those of spec.skillRefs that exist.
-	Referenced map[string]*a2av1alpha1.AgentSkill
+	// Referenced holds those of spec.skillRefs that exist, whether they admit
+	// the Agent or not.
+	Referenced map[types.NamespacedName]*a2av1alpha1.AgentSkill
 	// Selected are those of spec.skillSelector, ordered by name.
 	Selected []*a2av1alpha1.AgentSkill
 	// SelectorError says why spec.skillSelector cannot be evaluated.

@@ -34,6 +34,7 @@ func cacheOptions() (cache.Options, error) {
 			&corev1.ServiceAccount{}:      foreign,
 			&corev1.ConfigMap{}:           foreign,
 			&networkingv1.NetworkPolicy{}: foreign,
+			&corev1.Namespace{}:           {Transform: stripNamespace},
 			&corev1.Pod{}: {
 				Label:     labels.NewSelector().Add(*ofAgents),
 				Transform: stripPod,
@@ -108,6 +109,18 @@ func stripPod(obj any) (any, error) {
 	kept.Annotations = pod.Annotations
 	kept.CreationTimestamp = pod.CreationTimestamp
 	kept.DeletionTimestamp = pod.DeletionTimestamp
+	return kept, nil
+}
+
+// stripNamespace keeps of the metadata of a namespace, which is all that is
+// watched of it, what skills are shared by.
+func stripNamespace(obj any) (any, error) {
+	namespace, ok := obj.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return obj, nil
+	}
+	kept := &metav1.PartialObjectMetadata{TypeMeta: namespace.TypeMeta, ObjectMeta: identity(namespace.ObjectMeta)}
+	kept.Labels = namespace.Labels
 	return kept, nil
 }
 

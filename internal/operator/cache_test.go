@@ -72,8 +72,16 @@ var _ = Describe("the cache", func() {
 		Expect(kept.DeletionTimestamp).NotTo(BeNil())
 	})
 
+	It("keeps of a namespace its labels", func() {
+		kept, err := stripNamespace(&metav1.PartialObjectMetadata{ObjectMeta: full()})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(kept).To(Equal(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "name", UID: "uid", ResourceVersion: "1", Labels: map[string]string{"a": "b"},
+		}}))
+	})
+
 	It("leaves what it does not know", func() {
-		for _, strip := range []func(any) (any, error){stripForeign, stripPod} {
+		for _, strip := range []func(any) (any, error){stripForeign, stripPod, stripNamespace} {
 			kept, err := strip("text")
 			Expect(err).NotTo(HaveOccurred())
 			Expect(kept).To(Equal("text"))

@@ -51,7 +51,7 @@ func Run(ctx context.Context, cluster *rest.Config, settings Config, log logr.Lo
 	if err := addHealth(mgr); err != nil {
 		return err
 	}
-	if err := addRunnables(mgr, settings); err != nil {
+	if err := addRunnables(ctx, mgr, settings); err != nil {
 		return err
 	}
 	if err := mgr.Start(ctx); err != nil {

@@ -167,6 +167,53 @@ var _ = Describe("a running manager", func() {
 		Expect(card(agent)(ctx)).To(Equal([]string{"named"}), "what runs is left alone")
 	})
 
+	It("follows skills of other namespaces, and whom they admit", func(ctx context.Context) {
+		library := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "library-"}}
+		Expect(cluster.Create(ctx, library)).To(Succeed())
+		shared := &a2av1alpha1.AgentSkill{
+			ObjectMeta: metav1.ObjectMeta{Namespace: library.Name, Name: "shared"},
+			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Name: "x", Description: "x", Tags: []string{"x"}}},
+		}
+		Expect(cluster.Create(ctx, shared)).To(Succeed())
+		agent := agentNamed("echo")
+		agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: library.Name, Name: "shared"}}
+		Expect(cluster.Create(ctx, agent)).To(Succeed())
+		resolved := func(want string) {
+			GinkgoHelper()
+			Eventually(reason(agent, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(want))
+		}
+		merge := func(obj client.Object, patch string) {
+			GinkgoHelper()
+			Expect(cluster.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
+		}
+		label := func(tier string) {
+			GinkgoHelper()
+			merge(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, `{"metadata":{"labels":{"tier":"`+tier+`"}}}`)
+		}
+		resolved(a2av1alpha1.ReasonSkillNotFound)
+
+		By("a grant to all, and its end")
+		merge(shared, `{"spec":{"allowedAgents":{"namespaces":{"from":"All"}}}}`)
+		resolved(a2av1alpha1.ReasonResolved)
+		Eventually(card(agent)).WithContext(ctx).Should(Equal([]string{"shared"}))
+		merge(shared, `{"spec":{"allowedAgents":{"namespaces":{"from":"Same"}}}}`)
+		resolved(a2av1alpha1.ReasonSkillNotFound)
+
+		By("a grant by label, and labels that come and go")
+		merge(shared, `{"spec":{"allowedAgents":{"namespaces":{"from":"Selector","selector":{"matchLabels":{"tier":"gold"}}}}}}`)
+		label("gold")
+		resolved(a2av1alpha1.ReasonResolved)
+		label("tin")
+		resolved(a2av1alpha1.ReasonSkillNotFound)
+		label("gold")
+		resolved(a2av1alpha1.ReasonResolved)
+
+		By("a skill that is deleted while it is in use")
+		Expect(cluster.Delete(ctx, shared)).To(Succeed())
+		resolved(a2av1alpha1.ReasonSkillNotFound)
+		Expect(card(agent)(ctx)).To(Equal([]string{"shared"}), "what runs is left alone")
+	})
+
 	It("takes its names once a foreign object has gone", func(ctx context.Context) {
 		foreign := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: names.ConfigMap("echo")}, Data: map[string]string{"mine": "yes"},

@@ -4,6 +4,7 @@
 package operator
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/utils/clock"
@@ -20,12 +21,12 @@ import (
 // +kubebuilder:rbac:urls=/.well-known/openid-configuration;/openid/v1/jwks,verbs=get
 
 // addRunnables gives the manager everything that runs in it.
-func addRunnables(mgr manager.Manager, config Config) error {
+func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error {
 	keys, err := addIssuer(mgr)
 	if err != nil {
 		return err
 	}
-	if err := addAgents(mgr, config, keys); err != nil {
+	if err := addAgents(ctx, mgr, config, keys); err != nil {
 		return err
 	}
 	return addRegistry(mgr, config)
@@ -45,7 +46,7 @@ func addIssuer(mgr manager.Manager) (*issuer.Source, error) {
 }
 
 // addAgents reconciles Agents, on the leader.
-func addAgents(mgr manager.Manager, config Config, keys *issuer.Source) error {
+func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *issuer.Source) error {
 	agents := controllers.NewAgentReconciler(controllers.AgentConfig{
 		Client: mgr.GetClient(),
 		Live:   mgr.GetAPIReader(),
@@ -59,7 +60,7 @@ func addAgents(mgr manager.Manager, config Config, keys *issuer.Source) error {
 		},
 		Clock: clock.RealClock{},
 	})
-	return agents.SetupWithManager(mgr, controllers.AgentWatches{
+	return agents.SetupWithManager(ctx, mgr, controllers.AgentWatches{
 		Issuer:                  keys,
 		MaxConcurrentReconciles: config.MaxConcurrentReconciles,
 	})

@@ -37,6 +37,9 @@ var _ = DescribeTable("an AgentSkill is taken",
 	},
 	Entry("without an id", "summarize", "{}"),
 	Entry("with an id, examples and modes", "summarize", "{id: text/summarize, examples: [a, a], inputModes: [text/plain], outputModes: ['application/json']}"),
+	Entry("for all namespaces", "summarize", "{allowedAgents: {namespaces: {from: All}}}"),
+	Entry("for namespaces with a label", "summarize", "{allowedAgents: {namespaces: {from: Selector, selector: {matchLabels: {tier: gold}}}}}"),
+	Entry("for namespaces by an empty selector", "summarize", "{allowedAgents: {namespaces: {from: Selector, selector: {}}}}"),
 	Entry("with a long name and an id", strings.Repeat("a", 200), "{id: a}"),
 )
 
@@ -50,8 +53,22 @@ var _ = DescribeTable("an AgentSkill is refused",
 	Entry("with one tag twice", "summarize", "{tags: [a, a]}", "Duplicate value"),
 	Entry("without a description", "summarize", "{description: ''}", "spec.description"),
 	Entry("with a mode that is no media type", "summarize", "{inputModes: [text]}", "spec.inputModes[0]"),
+	Entry("for an unknown choice of namespaces", "summarize", "{allowedAgents: {namespaces: {from: Some}}}", `supported values: "Same", "All", "Selector"`),
+	Entry("for selected namespaces without a selector", "summarize", "{allowedAgents: {namespaces: {from: Selector}}}", "spec.allowedAgents.namespaces.from Selector needs spec.allowedAgents.namespaces.selector"),
+	Entry("for all namespaces and some", "summarize", "{allowedAgents: {namespaces: {from: All, selector: {}}}}", "spec.allowedAgents.namespaces.selector has no effect unless from is Selector"),
+	Entry("with a selector for the own namespace", "summarize", "{allowedAgents: {namespaces: {selector: {}}}}", "spec.allowedAgents.namespaces.selector has no effect unless from is Selector"),
 	Entry("with more than 32 tags", "summarize", "{tags: ["+manyTags(33)+"]}", "must have at most 32 items"),
 )
+
+var _ = Describe("an AgentSkill's defaults", func() {
+	It("keep it to its namespace", func(ctx context.Context) {
+		obj := skill("summarize", "{}")
+		Expect(create(ctx, obj)).To(Succeed())
+		from, _, err := unstructured.NestedString(obj.Object, "spec", "allowedAgents", "namespaces", "from")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(from).To(Equal("Same"))
+	})
+})
 
 // manyTags is a list of n different tags, in YAML.
 func manyTags(n int) string {

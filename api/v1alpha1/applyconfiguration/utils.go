@@ -53,6 +53,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentTasksApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentWorkload"):
 		return &apiv1alpha1.AgentWorkloadApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AllowedAgents"):
+		return &apiv1alpha1.AllowedAgentsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AllowedNamespaces"):
+		return &apiv1alpha1.AllowedNamespacesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Authentication"):
 		return &apiv1alpha1.AuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendTimeouts"):

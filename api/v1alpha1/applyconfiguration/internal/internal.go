@@ -211,9 +211,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: namespace
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkillSpec
   map:
     fields:
+    - name: allowedAgents
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AllowedAgents
+      default: {}
     - name: description
       type:
         scalar: string
@@ -316,9 +323,7 @@ var schemaYAML = typed.YAMLObject(`types:
         list:
           elementType:
             namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkillRef
-          elementRelationship: associative
-          keys:
-          - name
+          elementRelationship: atomic
     - name: skillSelector
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
@@ -398,6 +403,23 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: template
       type:
         namedType: io.k8s.api.core.v1.PodTemplateSpec
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AllowedAgents
+  map:
+    fields:
+    - name: namespaces
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AllowedNamespaces
+      default: {}
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AllowedNamespaces
+  map:
+    fields:
+    - name: from
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.FromNamespaces
+      default: Same
+    - name: selector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Authentication
   map:
     fields:
@@ -434,6 +456,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ErrorProfile
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FinishedTasks
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FromNamespaces
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
   scalar: string

@@ -17,10 +17,11 @@ import (
 // AgentSkillApplyConfiguration represents a declarative configuration of the AgentSkill type for use
 // with apply.
 //
-// AgentSkill is a skill that several Agents of its namespace can share. An
-// Agent puts it on its card by name (spec.skillRefs) or by label
-// (spec.skillSelector); an edit reaches every card that lists it without a
-// restart.
+// AgentSkill is a skill that several Agents can share. An Agent of its
+// namespace puts it on its card by name (spec.skillRefs) or by label
+// (spec.skillSelector), an Agent of another one by name if
+// spec.allowedAgents admits it; an edit reaches every card that lists it
+// without a restart.
 type AgentSkillApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.

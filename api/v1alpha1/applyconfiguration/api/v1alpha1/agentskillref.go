@@ -8,8 +8,12 @@ package v1alpha1
 // AgentSkillRefApplyConfiguration represents a declarative configuration of the AgentSkillRef type for use
 // with apply.
 //
-// AgentSkillRef names an AgentSkill in the namespace of the Agent.
+// AgentSkillRef names an AgentSkill.
 type AgentSkillRefApplyConfiguration struct {
+	// namespace is the AgentSkill's. It defaults to the Agent's own; an
+	// AgentSkill of another one must admit the Agent by its
+	// spec.allowedAgents.
+	Namespace *string `json:"namespace,omitempty"`
 	// name is the AgentSkill's metadata.name.
 	Name *string `json:"name,omitempty"`
 }
@@ -18,6 +22,14 @@ type AgentSkillRefApplyConfiguration struct {
 // apply.
 func AgentSkillRef() *AgentSkillRefApplyConfiguration {
 	return &AgentSkillRefApplyConfiguration{}
+}
+
+// WithNamespace sets the Namespace field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Namespace field is set to the value of the last call.
+func (b *AgentSkillRefApplyConfiguration) WithNamespace(value string) *AgentSkillRefApplyConfiguration {
+	b.Namespace = &value
+	return b
 }
 
 // WithName sets the Name field in the declarative configuration to the given value

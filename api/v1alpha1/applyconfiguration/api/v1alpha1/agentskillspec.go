@@ -18,6 +18,9 @@ type AgentSkillSpecApplyConfiguration struct {
 	// metadata.name.
 	ID                             *apiv1alpha1.SkillID `json:"id,omitempty"`
 	SkillDetailsApplyConfiguration `json:""`
+	// allowedAgents says which Agents may put the skill on their cards. It
+	// defaults to those of the AgentSkill's own namespace.
+	AllowedAgents *AllowedAgentsApplyConfiguration `json:"allowedAgents,omitempty"`
 }
 
 // AgentSkillSpecApplyConfiguration constructs a declarative configuration of the AgentSkillSpec type for use with
@@ -95,5 +98,13 @@ func (b *AgentSkillSpecApplyConfiguration) WithOutputModes(values ...apiv1alpha1
 // If called multiple times, the Visibility field is set to the value of the last call.
 func (b *AgentSkillSpecApplyConfiguration) WithVisibility(value apiv1alpha1.SkillVisibility) *AgentSkillSpecApplyConfiguration {
 	b.SkillDetailsApplyConfiguration.Visibility = &value
+	return b
+}
+
+// WithAllowedAgents sets the AllowedAgents field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AllowedAgents field is set to the value of the last call.
+func (b *AgentSkillSpecApplyConfiguration) WithAllowedAgents(value *AllowedAgentsApplyConfiguration) *AgentSkillSpecApplyConfiguration {
+	b.AllowedAgents = value
 	return b
 }

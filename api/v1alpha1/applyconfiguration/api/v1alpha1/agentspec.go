@@ -44,8 +44,8 @@ type AgentSpecApplyConfiguration struct {
 	// skill here, in skillRefs or by skillSelector, the card lists a single
 	// one that is made from the agent's own name and description.
 	Skills []SkillApplyConfiguration `json:"skills,omitempty"`
-	// skillRefs name AgentSkills in the Agent's namespace. They stand on the
-	// card after skills, in this order.
+	// skillRefs name AgentSkills. They stand on the card after skills, in this
+	// order.
 	SkillRefs []AgentSkillRefApplyConfiguration `json:"skillRefs,omitempty"`
 	// skillSelector selects AgentSkills in the Agent's namespace by their
 	// labels. They stand on the card after skillRefs, ordered by name, each

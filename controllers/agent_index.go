@@ -1,0 +1,49 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/sharing"
+)
+
+const (
+	// agentsBySkill indexes Agents by the skills that they name. Those that
+	// select skills stand under anySkill of their namespace.
+	agentsBySkill = "spec.skillRefs"
+	// anySkill can be the name of no AgentSkill.
+	anySkill = "*"
+)
+
+// indexAgents makes the cache find the Agents of a skill without looking at
+// all of them.
+func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
+	if err := indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsBySkill, skillKeys); err != nil {
+		return fmt.Errorf("index Agents by skill: %w", err)
+	}
+	return nil
+}
+
+func skillKeys(obj client.Object) []string {
+	agent, ok := obj.(*a2av1alpha1.Agent)
+	if !ok {
+		return nil
+	}
+	var keys []string
+	for _, ref := range agent.Spec.SkillRefs {
+		target := sharing.Target(agent, ref)
+		keys = append(keys, skillKey(target.Namespace, target.Name))
+	}
+	if agent.Spec.SkillSelector != nil {
+		keys = append(keys, skillKey(agent.Namespace, anySkill))
+	}
+	return keys
+}
+
+func skillKey(namespace, name string) string { return namespace + "/" + name }
