@@ -150,8 +150,12 @@ func (r *run) snapshot(t *a2a.Task) {
 		t.Status = a2a.Status{State: a2a.StateWorking}
 	}
 	over := t.Status.State.Terminal() || t.Status.State.Interrupted()
+	last := lastOfEach(t.Artifacts)
 	for i := range t.Artifacts {
 		a := &t.Artifacts[i]
+		if last[a.ID] != i {
+			continue
+		}
 		if said := r.artifacts[a.ID]; said != nil && reflect.DeepEqual(said, a) {
 			continue
 		}
@@ -164,6 +168,20 @@ func (r *run) snapshot(t *a2a.Task) {
 		return
 	}
 	r.status(&a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata})
+}
+
+// lastOfEach returns the place of the last artifact of each name, which is the
+// one that counts. The first without a name is that of the turn, and others get
+// a name by their place.
+func lastOfEach(all []a2a.Artifact) map[string]int {
+	last := make(map[string]int, len(all))
+	for i := range all {
+		if _, taken := last[""]; taken && all[i].ID == "" {
+			all[i].ID = "artifact-" + strconv.Itoa(i)
+		}
+		last[all[i].ID] = i
+	}
+	return last
 }
 
 // stale reports whether a status is the one in which the task was when the

@@ -420,3 +420,27 @@ func TestTenantInPaths(t *testing.T) {
 		server.Close()
 	}
 }
+
+// An artifact that has no name, or that of another, is told once, and does not keep a
+// task alive that says nothing new.
+func TestArtifactsWithoutNames(t *testing.T) {
+	b := raw(t, "0.3", upstream.Options{Limits: stream.Limits{Idle: 900 * time.Millisecond}}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","result":{"kind":"task","id":"a","status":{"state":"working"},"artifacts":[
+			{"parts":[{"kind":"text","text":"1"}]},{"parts":[{"kind":"text","text":"2"}]},
+			{"artifactId":"x","parts":[{"kind":"text","text":"old"}]},{"artifactId":"x","parts":[{"kind":"text","text":"new"}]}]}}`)
+	})
+	h, outcome := run(t, b, turn())
+	if got, want := h.String(), "working =1 =2 =new working"; got != want || outcome != "failed: The agent was silent for 900ms" {
+		t.Errorf("Run() = %q, %s, want %q", got, outcome, want)
+	}
+	names := map[string]bool{}
+	for i := range h.events {
+		if u := h.events[i].Artifact; u != nil {
+			names[u.Artifact.ID] = true
+		}
+	}
+	if len(names) != 3 || !names[""] || !names["artifact-1"] {
+		t.Errorf("artifacts are called %v", names)
+	}
+}
