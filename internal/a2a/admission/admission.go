@@ -169,12 +169,21 @@ func (h *Handler) accepts(m *a2a.Message) error {
 		if t := m.Parts[i].MediaType; t != "" && !c.AcceptsInput(t) {
 			return &a2a.Error{
 				Reason:  a2a.ReasonContentTypeNotSupported,
-				Message: "media type " + t + " is not among the input modes of the agent's card",
+				Message: "media type " + clipped(t) + " is not among the input modes of the agent's card",
 				Field:   "message.parts[" + strconv.Itoa(i) + "]",
 			}
 		}
 	}
 	return nil
+}
+
+// clipped is a client's text as it is told back: it may be any length.
+func clipped(text string) string {
+	const most = 64
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // Activate returns the extensions that the values of a header ask for and the

@@ -26,6 +26,8 @@ type call struct {
 	// dialect and owner are known once the call has passed.
 	dialect *dialect
 	owner   a2a.Owner
+	// extensions are in force.
+	extensions []string
 	// begun is true once the head was sent.
 	begun bool
 }
@@ -55,6 +57,15 @@ func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, e
 		return r, err
 	}
 	return decode(message)
+}
+
+// request reads the request of an operation, which has the extensions that it
+// must.
+func request[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
+	if c.extensions, err = h.activate(c); err != nil {
+		return r, err
+	}
+	return receive(h, c, decode)
 }
 
 func unframed(body []byte) ([]byte, error) {

@@ -21,23 +21,19 @@ func (h *Handler) send(c *call) error {
 }
 
 func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
-	activated, err := h.activate(c)
-	if err != nil {
-		return nil, err
-	}
-	req, err := receive(h, c, c.dialect.decodeSend)
+	req, err := request(h, c, c.dialect.decodeSend)
 	if err != nil {
 		return nil, err
 	}
 	req.Owner = c.owner
 	req.Dialect = c.dialect.id
-	req.Extensions = activated
+	req.Extensions = c.extensions
 	req.TraceParent = c.Header.Get("Traceparent")
 	return req, nil
 }
 
 func (h *Handler) get(c *call) error {
-	req, err := receive(h, c, c.dialect.decodeGet)
+	req, err := request(h, c, c.dialect.decodeGet)
 	if err != nil {
 		return err
 	}
@@ -51,7 +47,7 @@ func (h *Handler) get(c *call) error {
 
 // list is known to 1.0 only.
 func (h *Handler) list(c *call) error {
-	req, err := receive(h, c, pbv10.DecodeList)
+	req, err := request(h, c, pbv10.DecodeList)
 	if err != nil {
 		return err
 	}
@@ -64,7 +60,7 @@ func (h *Handler) list(c *call) error {
 }
 
 func (h *Handler) cancel(c *call) error {
-	req, err := receive(h, c, c.dialect.decodeCancel)
+	req, err := request(h, c, c.dialect.decodeCancel)
 	if err != nil {
 		return err
 	}
@@ -77,7 +73,7 @@ func (h *Handler) cancel(c *call) error {
 }
 
 func (h *Handler) setPush(c *call) error {
-	req, err := receive(h, c, c.dialect.decodeSetPush)
+	req, err := request(h, c, c.dialect.decodeSetPush)
 	if err != nil {
 		return err
 	}
@@ -90,7 +86,7 @@ func (h *Handler) setPush(c *call) error {
 }
 
 func (h *Handler) getPush(c *call) error {
-	req, err := receive(h, c, c.dialect.decodePush)
+	req, err := request(h, c, c.dialect.decodePush)
 	if err != nil {
 		return err
 	}
@@ -103,7 +99,7 @@ func (h *Handler) getPush(c *call) error {
 }
 
 func (h *Handler) listPush(c *call) error {
-	req, err := receive(h, c, c.dialect.decodeListPush)
+	req, err := request(h, c, c.dialect.decodeListPush)
 	if err != nil {
 		return err
 	}
@@ -116,7 +112,7 @@ func (h *Handler) listPush(c *call) error {
 }
 
 func (h *Handler) deletePush(c *call) error {
-	req, err := receive(h, c, c.dialect.decodePush)
+	req, err := request(h, c, c.dialect.decodePush)
 	if err != nil {
 		return err
 	}

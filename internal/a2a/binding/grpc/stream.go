@@ -31,7 +31,7 @@ func (h *Handler) stream(c *call) error {
 }
 
 func (h *Handler) subscribe(c *call) error {
-	req, err := receive(h, c, c.dialect.decodeSubscribe)
+	req, err := request(h, c, c.dialect.decodeSubscribe)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (h *Handler) extendedCard(c *call) error {
 		return c.noExtendedCard(err)
 	}
 	if c.dialect == dialectV10 {
-		if _, err := decode(c, v10.DecodeExtendedCard); err != nil {
+		if _, err := v10.DecodeExtendedCard(c.params()); err != nil {
 			return err
 		}
 	}

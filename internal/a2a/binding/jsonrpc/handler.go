@@ -72,6 +72,10 @@ type call struct {
 	// unsure is true while the client may as well be one of 0.1.
 	unsure bool
 	owner  a2a.Owner
+	// extensions are in force; lacking is the complaint that a required one is
+	// not.
+	extensions []string
+	lacking    error
 }
 
 // ServeHTTP answers one request.
@@ -130,6 +134,7 @@ func (h *Handler) serve(c *call) error {
 		return &a2a.Error{Reason: a2a.ReasonUnauthenticated}
 	}
 	c.owner = caller.Owner
+	c.extensions, c.lacking = h.activate(c)
 	return c.method.serve(h, c)
 }
 

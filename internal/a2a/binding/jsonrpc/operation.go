@@ -25,10 +25,6 @@ func (h *Handler) send(c *call) error {
 }
 
 func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
-	activated, err := h.activate(c)
-	if err != nil {
-		return nil, err
-	}
 	req, err := decode(c, c.dialect.decodeSend)
 	if err != nil {
 		return nil, err
@@ -36,7 +32,7 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	req.Owner = c.owner
 	req.Dialect = c.dialect.id
 	req.Restart = c.dialect == dialectV01 && h.on(h.RestartV01)
-	req.Extensions = activated
+	req.Extensions = c.extensions
 	req.TraceParent = c.R.Header.Get("Traceparent")
 	return req, nil
 }
@@ -58,7 +54,7 @@ func (h *Handler) activate(c *call) ([]string, error) {
 
 func (h *Handler) get(c *call) error {
 	req, err := decode(c, c.dialect.decodeGet)
-	if follow, asked := c.asksToFollow(); err != nil && asked {
+	if follow, asked := c.asksToFollow(); err != nil && asked && c.lacking == nil {
 		if c.readsStreams() {
 			return h.subscribeTo(c, follow, openStatus)
 		}
@@ -116,9 +112,12 @@ func (c *call) settle(task *a2a.Task) {
 	}
 }
 
-// decode reads the params of a call.
-func decode[T any](c *call, read func([]byte) (T, error)) (T, error) {
-	req, err := read(c.params())
+// decode reads the params of a call, which has the extensions that it must.
+func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
+	if c.lacking != nil {
+		return req, c.lacking
+	}
+	req, err = read(c.params())
 	if err != nil && c.request.unmarked {
 		// What is forgiven to a request that is right otherwise.
 		err = errUnmarked()

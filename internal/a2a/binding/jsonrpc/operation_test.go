@@ -204,6 +204,28 @@ func TestRequiredExtension(t *testing.T) {
 	}
 }
 
+// TestRequiredExtensionOnEveryOperation but the extended card, which tells what
+// is required.
+func TestRequiredExtensionOnEveryOperation(t *testing.T) {
+	for name, m := range methods {
+		x := newFixture(&fake{})
+		x.card.Capabilities = card.Capabilities{
+			Streaming: true, PushNotifications: true, ExtendedCard: true, Extensions: []card.Extension{{URI: "urn:a", Required: true}},
+		}
+		want := -32600
+		switch {
+		case name == "GetExtendedAgentCard", name == "agent/getAuthenticatedExtendedCard", name == "agent/authenticatedExtendedCard":
+			want = 0
+		case m.dialect == dialectV10:
+			want = -32008
+		}
+		body := x.post(t, call10(name, `{"id":"t1"}`)).Body.String()
+		if got := x.observed[0].Code; got != want || want != 0 && x.fake.asked != nil {
+			t.Errorf("%s without it = %d %s, want code %d", name, got, body, want)
+		}
+	}
+}
+
 func TestMediaTypes(t *testing.T) {
 	parts := map[string]string{
 		"SendMessage":  `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"x"},{"raw":"aGk=","mediaType":"%s"}]}}`,
