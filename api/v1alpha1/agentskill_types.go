@@ -71,8 +71,52 @@ type AllowedNamespaces struct {
 	// name in the label kubernetes.io/metadata.name. An empty selector
 	// selects all.
 	// +optional
-	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	Selector *NamespaceSelector `json:"selector,omitempty"`
 }
+
+// NamespaceSelector selects namespaces by their labels. It is a LabelSelector
+// of Kubernetes of which none can be stored that means nothing.
+type NamespaceSelector struct {
+	// matchLabels are labels that a namespace must have, all of them.
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key).hasValue())",message="the keys of matchLabels must be the keys of labels, such as kubernetes.io/metadata.name"
+	// +optional
+	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
+
+	// matchExpressions are requirements that a namespace must meet, all of them.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	MatchExpressions []NamespaceSelectorRequirement `json:"matchExpressions,omitempty"`
+}
+
+// NamespaceSelectorRequirement is about one label of a namespace.
+//
+// +kubebuilder:validation:XValidation:rule="self.operator in ['In', 'NotIn'] ? has(self.values) && self.values.size() > 0 : !has(self.values) || self.values.size() == 0",message="values must be there for the operators In and NotIn, and for no other"
+type NamespaceSelectorRequirement struct {
+	// key is the label's.
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be the key of a label, such as kubernetes.io/metadata.name"
+	// +required
+	Key string `json:"key"`
+
+	// operator is In, NotIn, Exists or DoesNotExist.
+	// +kubebuilder:validation:Enum=In;NotIn;Exists;DoesNotExist
+	// +required
+	Operator metav1.LabelSelectorOperator `json:"operator"`
+
+	// values are those that In and NotIn are about.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=atomic
+	// +optional
+	Values []LabelValue `json:"values,omitempty"`
+}
+
+// LabelValue is the value of a label.
+//
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
+type LabelValue string
 
 // FromNamespaces says how namespaces are chosen.
 //

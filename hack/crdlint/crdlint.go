@@ -17,9 +17,8 @@ import (
 
 // foreign are the fields whose schema is Kubernetes' own.
 var foreign = map[string]string{
-	".spec.workload.template":                 "PodTemplateSpec",
-	".spec.skillSelector":                     "LabelSelector",
-	".spec.allowedAgents.namespaces.selector": "LabelSelector",
+	".spec.workload.template": "PodTemplateSpec",
+	".spec.skillSelector":     "LabelSelector",
 	// Kubernetes validates it when the operator applies it.
 	".spec.networkPolicy.egress[]": "NetworkPolicyEgressRule",
 	".metadata":                    "ObjectMeta",

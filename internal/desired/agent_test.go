@@ -225,7 +225,7 @@ func TestAgentIsNotToldWhatOthersKeep(t *testing.T) {
 	for name, allowed := range map[string]a2av1alpha1.AllowedNamespaces{
 		"nothing said": {},
 		"same":         {From: a2av1alpha1.FromSame},
-		"others":       {From: a2av1alpha1.FromSelector, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}},
+		"others":       {From: a2av1alpha1.FromSelector, Selector: &a2av1alpha1.NamespaceSelector{MatchLabels: map[string]a2av1alpha1.LabelValue{"tier": "gold"}}},
 	} {
 		kept := &a2av1alpha1.AgentSkill{Spec: a2av1alpha1.AgentSkillSpec{
 			ID: "agent", AllowedAgents: a2av1alpha1.AllowedAgents{Namespaces: allowed},

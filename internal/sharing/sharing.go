@@ -46,7 +46,7 @@ func AsksFor(agent *a2av1alpha1.Agent, skill metav1.Object) bool {
 }
 
 // Admits tells whether Agents of a namespace with these labels may have a
-// skill. A selector that cannot be evaluated admits nobody.
+// skill.
 func Admits(skill *a2av1alpha1.AgentSkill, namespace string, namespaceLabels map[string]string) bool {
 	if skill.Namespace == namespace {
 		return true
@@ -56,10 +56,29 @@ func Admits(skill *a2av1alpha1.AgentSkill, namespace string, namespaceLabels map
 	case a2av1alpha1.FromAll:
 		return true
 	case a2av1alpha1.FromSelector:
-		return selects(allowed.Selector, namespaceLabels)
+		return selects(labelSelector(allowed.Selector), namespaceLabels)
 	default:
 		return false
 	}
+}
+
+// labelSelector is a selector of namespaces, as Kubernetes evaluates it.
+func labelSelector(selector *a2av1alpha1.NamespaceSelector) *metav1.LabelSelector {
+	if selector == nil {
+		return nil
+	}
+	converted := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for key, value := range selector.MatchLabels {
+		converted.MatchLabels[key] = string(value)
+	}
+	for _, r := range selector.MatchExpressions {
+		requirement := metav1.LabelSelectorRequirement{Key: r.Key, Operator: r.Operator}
+		for _, value := range r.Values {
+			requirement.Values = append(requirement.Values, string(value))
+		}
+		converted.MatchExpressions = append(converted.MatchExpressions, requirement)
+	}
+	return converted
 }
 
 // selects is false for a selector that is absent or cannot be evaluated.

@@ -12,28 +12,37 @@ import (
 )
 
 func TestAdmits(t *testing.T) {
-	gold := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
-	broken := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}}}
+	gold := &a2av1alpha1.NamespaceSelector{MatchLabels: map[string]a2av1alpha1.LabelValue{"tier": "gold"}}
+	expression := func(operator metav1.LabelSelectorOperator, values ...a2av1alpha1.LabelValue) *a2av1alpha1.NamespaceSelector {
+		return &a2av1alpha1.NamespaceSelector{MatchExpressions: []a2av1alpha1.NamespaceSelectorRequirement{{Key: "tier", Operator: operator, Values: values}}}
+	}
+	bySelector := func(selector *a2av1alpha1.NamespaceSelector) a2av1alpha1.AllowedNamespaces {
+		return a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector, Selector: selector}
+	}
 	tests := map[string]struct {
 		allowed   a2av1alpha1.AllowedNamespaces
 		namespace string
 		labels    map[string]string
 		want      bool
 	}{
-		"nothing said, own":             {namespace: "own", want: true},
-		"nothing said, other":           {namespace: "other"},
-		"same, own":                     {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame}, namespace: "own", want: true},
-		"same, other":                   {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame}, namespace: "other"},
-		"same, other, with a selector":  {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame, Selector: &metav1.LabelSelector{}}, namespace: "other"},
-		"all":                           {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromAll}, namespace: "other", want: true},
-		"unknown":                       {allowed: a2av1alpha1.AllowedNamespaces{From: "Some"}, namespace: "other"},
-		"selected":                      {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector, Selector: gold}, namespace: "other", labels: map[string]string{"tier": "gold"}, want: true},
-		"not selected":                  {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector, Selector: gold}, namespace: "other", labels: map[string]string{"tier": "tin"}},
-		"no labels":                     {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector, Selector: gold}, namespace: "other"},
-		"own, whatever its labels":      {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector, Selector: gold}, namespace: "own", want: true},
-		"an empty selector":             {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector, Selector: &metav1.LabelSelector{}}, namespace: "other", want: true},
-		"no selector":                   {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector}, namespace: "other"},
-		"a selector that means nothing": {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector, Selector: broken}, namespace: "other", labels: map[string]string{"tier": "gold"}},
+		"nothing said, own":            {namespace: "own", want: true},
+		"nothing said, other":          {namespace: "other"},
+		"same, own":                    {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame}, namespace: "own", want: true},
+		"same, other":                  {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame}, namespace: "other"},
+		"same, other, with a selector": {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame, Selector: &a2av1alpha1.NamespaceSelector{}}, namespace: "other"},
+		"all":                          {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromAll}, namespace: "other", want: true},
+		"unknown":                      {allowed: a2av1alpha1.AllowedNamespaces{From: "Some"}, namespace: "other"},
+		"selected":                     {allowed: bySelector(gold), namespace: "other", labels: map[string]string{"tier": "gold"}, want: true},
+		"not selected":                 {allowed: bySelector(gold), namespace: "other", labels: map[string]string{"tier": "tin"}},
+		"no labels":                    {allowed: bySelector(gold), namespace: "other"},
+		"own, whatever its labels":     {allowed: bySelector(gold), namespace: "own", want: true},
+		"an empty selector":            {allowed: bySelector(&a2av1alpha1.NamespaceSelector{}), namespace: "other", want: true},
+		"no selector":                  {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector}, namespace: "other"},
+		"one of some values":           {allowed: bySelector(expression("In", "tin", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}, want: true},
+		"none of some values":          {allowed: bySelector(expression("NotIn", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}},
+		"any value":                    {allowed: bySelector(expression("Exists")), namespace: "other", labels: map[string]string{"tier": "x"}, want: true},
+		"no value":                     {allowed: bySelector(expression("DoesNotExist")), namespace: "other", labels: map[string]string{"tier": "x"}},
+		"an unknown operator":          {allowed: bySelector(expression("Like", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -39,6 +39,7 @@ var _ = DescribeTable("an AgentSkill is taken",
 	Entry("with an id, examples and modes", "summarize", "{id: text/summarize, examples: [a, a], inputModes: [text/plain], outputModes: ['application/json']}"),
 	Entry("for all namespaces", "summarize", "{allowedAgents: {namespaces: {from: All}}}"),
 	Entry("for namespaces with a label", "summarize", "{allowedAgents: {namespaces: {from: Selector, selector: {matchLabels: {tier: gold}}}}}"),
+	Entry("for namespaces by expressions", "summarize", selecting("{matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [a, '']}, {key: b, operator: Exists}, {key: c, operator: DoesNotExist, values: []}]}")),
 	Entry("for namespaces by an empty selector", "summarize", "{allowedAgents: {namespaces: {from: Selector, selector: {}}}}"),
 	Entry("with a long name and an id", strings.Repeat("a", 200), "{id: a}"),
 )
@@ -57,6 +58,13 @@ var _ = DescribeTable("an AgentSkill is refused",
 	Entry("for selected namespaces without a selector", "summarize", "{allowedAgents: {namespaces: {from: Selector}}}", "spec.allowedAgents.namespaces.from Selector needs spec.allowedAgents.namespaces.selector"),
 	Entry("for all namespaces and some", "summarize", "{allowedAgents: {namespaces: {from: All, selector: {}}}}", "spec.allowedAgents.namespaces.selector has no effect unless from is Selector"),
 	Entry("with a selector for the own namespace", "summarize", "{allowedAgents: {namespaces: {selector: {}}}}", "spec.allowedAgents.namespaces.selector has no effect unless from is Selector"),
+	Entry("for namespaces by an odd key", "summarize", selecting("{matchLabels: {'a b': c}}"), "the keys of matchLabels must be the keys of labels"),
+	Entry("for namespaces by an odd value", "summarize", selecting("{matchLabels: {a: '-b'}}"), "spec.allowedAgents.namespaces.selector.matchLabels.a"),
+	Entry("for namespaces by an unknown operator", "summarize", selecting("{matchExpressions: [{key: a, operator: Like}]}"), `supported values: "In", "NotIn", "Exists", "DoesNotExist"`),
+	Entry("for namespaces by an odd key of an expression", "summarize", selecting("{matchExpressions: [{key: 'a/b/c', operator: Exists}]}"), "must be the key of a label"),
+	Entry("for namespaces with one of no values", "summarize", selecting("{matchExpressions: [{key: a, operator: In}]}"), "values must be there for the operators In and NotIn, and for no other"),
+	Entry("for namespaces with a label that exists as something", "summarize", selecting("{matchExpressions: [{key: a, operator: Exists, values: [b]}]}"), "values must be there for the operators In and NotIn, and for no other"),
+	Entry("for namespaces with an odd value of an expression", "summarize", selecting("{matchExpressions: [{key: a, operator: In, values: ['b c']}]}"), "spec.allowedAgents.namespaces.selector.matchExpressions[0].values[0]"),
 	Entry("with more than 32 tags", "summarize", "{tags: ["+manyTags(33)+"]}", "must have at most 32 items"),
 )
 
@@ -69,6 +77,11 @@ var _ = Describe("an AgentSkill's defaults", func() {
 		Expect(from).To(Equal("Same"))
 	})
 })
+
+// selecting are the fields of a skill for the namespaces of a selector.
+func selecting(selector string) string {
+	return "{allowedAgents: {namespaces: {from: Selector, selector: " + selector + "}}}"
+}
 
 // manyTags is a list of n different tags, in YAML.
 func manyTags(n int) string {

@@ -61,6 +61,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendTimeouts"):
 		return &apiv1alpha1.BackendTimeoutsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceSelector"):
+		return &apiv1alpha1.NamespaceSelectorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceSelectorRequirement"):
+		return &apiv1alpha1.NamespaceSelectorRequirementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushService"):
 		return &apiv1alpha1.PushServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushTarget"):

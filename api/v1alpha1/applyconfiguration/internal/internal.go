@@ -419,7 +419,7 @@ var schemaYAML = typed.YAMLObject(`types:
       default: Same
     - name: selector
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.NamespaceSelector
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Authentication
   map:
     fields:
@@ -459,8 +459,39 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FromNamespaces
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.LabelValue
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NamespaceSelector
+  map:
+    fields:
+    - name: matchExpressions
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.NamespaceSelectorRequirement
+          elementRelationship: atomic
+    - name: matchLabels
+      type:
+        map:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.LabelValue
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NamespaceSelectorRequirement
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: operator
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorOperator
+    - name: values
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.LabelValue
+          elementRelationship: atomic
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NetworkPolicyManagement
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushService

@@ -7,7 +7,6 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // AllowedNamespacesApplyConfiguration represents a declarative configuration of the AllowedNamespaces type for use
@@ -22,7 +21,7 @@ type AllowedNamespacesApplyConfiguration struct {
 	// selector selects namespaces by their labels, for Selector. Each has its
 	// name in the label kubernetes.io/metadata.name. An empty selector
 	// selects all.
-	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
+	Selector *NamespaceSelectorApplyConfiguration `json:"selector,omitempty"`
 }
 
 // AllowedNamespacesApplyConfiguration constructs a declarative configuration of the AllowedNamespaces type for use with
@@ -42,7 +41,7 @@ func (b *AllowedNamespacesApplyConfiguration) WithFrom(value apiv1alpha1.FromNam
 // WithSelector sets the Selector field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Selector field is set to the value of the last call.
-func (b *AllowedNamespacesApplyConfiguration) WithSelector(value *v1.LabelSelectorApplyConfiguration) *AllowedNamespacesApplyConfiguration {
+func (b *AllowedNamespacesApplyConfiguration) WithSelector(value *NamespaceSelectorApplyConfiguration) *AllowedNamespacesApplyConfiguration {
 	b.Selector = value
 	return b
 }
