@@ -41,11 +41,20 @@ func TestNamesOfAnEndpoint(t *testing.T) {
 		at, host string
 		want     int
 	}{
-		{here, "127.0.0.1:8080", 200}, {here, "localhost", 200}, {here, "[::1]:8080", 200}, {here, "[::1]", 200},
+		{here, "127.0.0.1:8080", 200},
+		{here, "localhost", 200},
+		{here, "[::1]:8080", 200},
+		{here, "[::1]", 200},
 		{there, "localhost:1", 200},
-		{here, "evil.example", 403}, {here, "127.0.0.1.evil.example", 403}, {here, "localhost.evil.example:80", 403},
-		{here, "", 403}, {here, "10.0.0.1", 403}, {there, "a.example", 403},
-		{everywhere, "a.example", 200}, {everywhere, "", 200}, {"10.0.0.1", "a.example", 200},
+		{here, "evil.example", 403},
+		{here, "127.0.0.1.evil.example", 403},
+		{here, "localhost.evil.example:80", 403},
+		{here, "", 403},
+		{here, "10.0.0.1", 403},
+		{there, "a.example", 403},
+		{everywhere, "a.example", 200},
+		{everywhere, "", 200},
+		{"10.0.0.1", "a.example", 200},
 	} {
 		h := addressed(&net.TCPAddr{IP: net.ParseIP(tt.at), Port: 8080}, jsonrpc.Deny)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		r := httptest.NewRequest(http.MethodGet, "/", nil)

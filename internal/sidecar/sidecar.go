@@ -175,10 +175,12 @@ func (s *Sidecar) apply(next *loaded) error {
 	if err != nil {
 		return err
 	}
-	if err := s.turns.backend.swap(&next.Backend); err != nil {
+	// Of the two that may fail and change something, the one that cannot fail for
+	// a contract that was validated comes last.
+	if err := s.swapCard(next); err != nil {
 		return err
 	}
-	if err := s.swapCard(next); err != nil {
+	if err := s.turns.backend.swap(&next.Backend); err != nil {
 		return err
 	}
 	// A policy that did not change keeps the tokens that it has verified.

@@ -20,7 +20,9 @@ type writer struct {
 
 	mu      sync.Mutex
 	writing bool
-	timer   *time.Timer
+	// late is true when the timer of a write that has ended is still to call cut.
+	late  bool
+	timer *time.Timer
 }
 
 // newWriter takes the server's own limit back, which is for answers that do not
@@ -45,7 +47,7 @@ func (w *writer) Write(p []byte) (written int, err error) {
 	return written, err
 }
 
-// Flush implements http.Flusher, which the library insists on.
+// Flush implements http.Flusher.
 func (w *writer) Flush() { w.within(func() { _ = w.control.Flush() }) }
 
 // within runs one write. A timer costs less than the deadlines of HTTP/2, which
@@ -62,7 +64,7 @@ func (w *writer) within(write func()) {
 	write()
 	w.mu.Lock()
 	w.writing = false
-	w.timer.Stop()
+	w.late = !w.timer.Stop()
 	w.mu.Unlock()
 }
 
@@ -70,6 +72,10 @@ func (w *writer) within(write func()) {
 func (w *writer) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.late {
+		w.late = false
+		return
+	}
 	if w.writing {
 		w.stalled.Store(true)
 		_ = w.control.SetWriteDeadline(time.Unix(1, 0))
