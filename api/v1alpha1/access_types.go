@@ -18,7 +18,7 @@ type AgentAccess struct {
 
 // AuthenticationType names a way to prove who is calling.
 //
-// +kubebuilder:validation:Enum=Kubernetes;Anonymous
+// +kubebuilder:validation:Enum=Kubernetes;JWT;Anonymous
 type AuthenticationType string
 
 const (
@@ -26,14 +26,80 @@ const (
 	// that show a token for the audience <name>.<namespace>.a2a-operator.dev
 	// or a2a-operator.dev.
 	AuthenticationKubernetes AuthenticationType = "Kubernetes"
+	// AuthenticationJWT admits callers with a token of the issuer that its
+	// member jwt names.
+	AuthenticationJWT AuthenticationType = "JWT"
 	// AuthenticationAnonymous admits calls without a credential.
 	AuthenticationAnonymous AuthenticationType = "Anonymous"
 )
 
 // Authentication is one way to prove who is calling.
+//
+// +kubebuilder:validation:XValidation:rule="self.type == 'JWT' ? has(self.jwt) : !has(self.jwt)",message="jwt is required when type is JWT, and forbidden otherwise"
 type Authentication struct {
-	// type is Kubernetes, a ServiceAccount's token, or Anonymous, no credential
-	// at all. Anybody who reaches the Service may call an Anonymous agent.
+	// type is Kubernetes, a ServiceAccount's token; JWT, a token of an issuer
+	// that you name; or Anonymous, no credential at all. Anybody who reaches the
+	// Service may call an Anonymous agent.
 	// +required
 	Type AuthenticationType `json:"type"`
+
+	// jwt says which tokens are accepted, for type JWT.
+	// +optional
+	JWT *JWTAuthentication `json:"jwt,omitempty"`
+}
+
+// JWTAuthentication admits callers with a signed token (RFC 7519), such as an
+// access token or an ID token of an OpenID Connect provider. The sidecar
+// verifies it by itself, with keys that it fetches every few minutes. When they
+// cannot be fetched any more, the last ones are good for an hour; then all
+// callers are refused.
+type JWTAuthentication struct {
+	// issuer is the iss of the tokens, to the letter. It is an https URL, or an
+	// http one of a Service of the cluster, such as http://dex.auth.svc.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^(https://[^/?#@:][^/?#@]*|http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?)(/[^?#@]*)?$')",message="must be an https URL without a query, or an http URL of <service>.<namespace>.svc or <service>.<namespace>.svc.cluster.local"
+	// +required
+	Issuer string `json:"issuer"`
+
+	// audiences are those that a token may be for; its aud must hold one of
+	// them. Name one that belongs to this agent: a token that another service is
+	// given must not be good here.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	// +listType=set
+	// +required
+	Audiences []string `json:"audiences"`
+
+	// jwksURL is where the issuer's keys are. Absent asks the issuer, below
+	// /.well-known/openid-configuration.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^(https://[^/?#@:][^/?#@]*|http://[a-z0-9-]+[.][a-z0-9-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?)([/?][^#]*)?$')",message="must be an https URL, or an http URL of <service>.<namespace>.svc or <service>.<namespace>.svc.cluster.local"
+	// +optional
+	JWKSURL string `json:"jwksURL,omitempty"`
+
+	// claims says what is read from a token.
+	// +optional
+	Claims JWTClaims `json:"claims,omitempty,omitzero"`
+}
+
+// JWTClaims names claims of a token. Each is a top-level one that holds text.
+type JWTClaims struct {
+	// principal says who is calling, and whom tasks belong to. It defaults to
+	// sub. Choose none that callers can set themselves.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Principal string `json:"principal,omitempty"`
+
+	// namespace holds the caller's namespace. When it is set, callers of the
+	// Agent's namespace are admitted and no others; absent, all callers of the
+	// issuer and the audiences are.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
 }

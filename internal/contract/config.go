@@ -177,7 +177,8 @@ type Access struct {
 	// that show no credential.
 	Authentication []Authentication `json:"authentication"`
 	// Namespaces lists those whose ServiceAccounts may call; "*" admits all.
-	// It does not apply to anonymous callers.
+	// It does not apply to anonymous callers, nor to those of a JWT without a
+	// claim for it.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
@@ -188,6 +189,8 @@ type AuthenticationType string
 const (
 	// AuthenticationKubernetes verifies ServiceAccount tokens offline.
 	AuthenticationKubernetes AuthenticationType = "Kubernetes"
+	// AuthenticationJWT verifies the tokens of any issuer.
+	AuthenticationJWT AuthenticationType = "JWT"
 	// AuthenticationAnonymous admits calls without a credential.
 	AuthenticationAnonymous AuthenticationType = "Anonymous"
 )
@@ -197,6 +200,8 @@ type Authentication struct {
 	Type AuthenticationType `json:"type"`
 	// Kubernetes is set for that type only.
 	Kubernetes *KubernetesAuthentication `json:"kubernetes,omitempty"`
+	// JWT is set for that type only, and there is one.
+	JWT *JWTAuthentication `json:"jwt,omitempty"`
 }
 
 // KubernetesAuthentication verifies ServiceAccount tokens (OIDC, KEP-1393)
@@ -208,6 +213,21 @@ type KubernetesAuthentication struct {
 	Audiences []string `json:"audiences"`
 	// Keys is the issuer's JWK set (RFC 7517).
 	Keys json.RawMessage `json:"keys"`
+}
+
+// JWTAuthentication verifies tokens (RFC 7519) against keys that the sidecar
+// fetches.
+type JWTAuthentication struct {
+	// Issuer must equal the token's iss.
+	Issuer string `json:"issuer"`
+	// Audiences: the token's aud must hold one of them.
+	Audiences []string `json:"audiences"`
+	// JWKSURL is where the keys are; "" asks the issuer (OpenID Connect Discovery).
+	JWKSURL string `json:"jwksUrl,omitempty"`
+	// PrincipalClaim says who is calling; "" is sub.
+	PrincipalClaim string `json:"principalClaim,omitempty"`
+	// NamespaceClaim holds the caller's namespace; "" admits callers of none.
+	NamespaceClaim string `json:"namespaceClaim,omitempty"`
 }
 
 // Gateway tells the sidecar where the agent may go through it.

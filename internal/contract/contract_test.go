@@ -46,6 +46,10 @@ func full() *Config {
 				{Type: AuthenticationKubernetes, Kubernetes: &KubernetesAuthentication{
 					Issuer: "https://issuer", Audiences: []string{"echo.demo.a2a-operator.dev"}, Keys: json.RawMessage(`{"keys":[]}`),
 				}},
+				{Type: AuthenticationJWT, JWT: &JWTAuthentication{
+					Issuer: "https://login.example", Audiences: []string{"echo"}, JWKSURL: "https://login.example/keys",
+					PrincipalClaim: "client_id", NamespaceClaim: "ns",
+				}},
 				{Type: AuthenticationAnonymous},
 			},
 			Namespaces: []string{"demo"},
@@ -140,16 +144,20 @@ func TestDecodeRefuses(t *testing.T) {
 
 func TestValidateNamesTheField(t *testing.T) {
 	for field, change := range map[string]func(*Config){
-		"version":                       func(c *Config) { c.Version = "v0" },
-		"card.name":                     func(c *Config) { c.Card.Name = "" },
-		"protocolOptions.cardProfile":   func(c *Config) { c.ProtocolOptions.CardProfile = "v1" },
-		"protocolOptions.errorProfile":  func(c *Config) { c.ProtocolOptions.ErrorProfile = "1.0" },
-		"cardSigning.jwksUrl":           func(c *Config) { c.CardSigning.JWKSURL = "http://example.com/keys" },
-		"backend.protocol":              func(c *Config) { c.Backend.Protocol = "Telnet" },
-		"backend.url":                   func(c *Config) { c.Backend.URL = "ftp://agent" },
-		"access.authentication[0]":      func(c *Config) { c.Access.Authentication[0].Kubernetes.Keys = nil },
-		"access.authentication[1].type": func(c *Config) { c.Access.Authentication[1].Type = "Password" },
-		"gateway":                       func(c *Config) { c.Gateway.RegistryURL = "" },
+		"version":                              func(c *Config) { c.Version = "v0" },
+		"card.name":                            func(c *Config) { c.Card.Name = "" },
+		"protocolOptions.cardProfile":          func(c *Config) { c.ProtocolOptions.CardProfile = "v1" },
+		"protocolOptions.errorProfile":         func(c *Config) { c.ProtocolOptions.ErrorProfile = "1.0" },
+		"cardSigning.jwksUrl":                  func(c *Config) { c.CardSigning.JWKSURL = "http://example.com/keys" },
+		"backend.protocol":                     func(c *Config) { c.Backend.Protocol = "Telnet" },
+		"backend.url":                          func(c *Config) { c.Backend.URL = "ftp://agent" },
+		"access.authentication[0]":             func(c *Config) { c.Access.Authentication[0].Kubernetes.Keys = nil },
+		"access.authentication[1]":             func(c *Config) { c.Access.Authentication[1].JWT.Audiences = nil },
+		"access.authentication[2]":             func(c *Config) { c.Access.Authentication[2].JWT = &JWTAuthentication{} },
+		"access.authentication[2].type":        func(c *Config) { c.Access.Authentication[2].Type = "Password" },
+		"access.authentication[1].jwt.issuer":  func(c *Config) { c.Access.Authentication[1].JWT.Issuer = "http://login.example" },
+		"access.authentication[1].jwt.jwksUrl": func(c *Config) { c.Access.Authentication[1].JWT.JWKSURL = "file:///keys" },
+		"gateway":                              func(c *Config) { c.Gateway.RegistryURL = "" },
 	} {
 		t.Run(field, func(t *testing.T) {
 			c := full()

@@ -34,18 +34,7 @@ func (c *Config) Validate() error {
 	if u, err := url.Parse(c.Backend.URL); err != nil || u.Scheme != "http" || u.Host == "" {
 		refuse("backend.url", "is %q, must be an absolute http URL", c.Backend.URL)
 	}
-	for i, a := range c.Access.Authentication {
-		field := fmt.Sprintf("access.authentication[%d]", i)
-		switch a.Type {
-		case AuthenticationAnonymous:
-		case AuthenticationKubernetes:
-			if a.Kubernetes == nil || a.Kubernetes.Issuer == "" || len(a.Kubernetes.Audiences) == 0 || len(a.Kubernetes.Keys) == 0 {
-				refuse(field, "needs kubernetes.issuer, kubernetes.audiences and kubernetes.keys")
-			}
-		default:
-			refuse(field+".type", "is %q, must be %q or %q", a.Type, AuthenticationKubernetes, AuthenticationAnonymous)
-		}
-	}
+	c.Access.validate(refuse)
 	if g := c.Gateway; g != nil && (g.RegistryURL == "" || g.AgentURL == "") {
 		refuse("gateway", "needs registryUrl and agentUrl")
 	}

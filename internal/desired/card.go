@@ -8,9 +8,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// kubernetesScheme is the name of the security scheme of ServiceAccount tokens.
-const kubernetesScheme = "kubernetes"
-
 // agentCard is what an Agent says about itself. bases are the URLs at which it
 // is served, those for callers from outside the cluster first.
 func agentCard(agent *a2av1alpha1.Agent, bases []string, skills []card.Skill) card.Card {
@@ -26,7 +23,6 @@ func agentCard(agent *a2av1alpha1.Agent, bases []string, skills []card.Skill) ca
 		DefaultInputModes:  mediaTypes(spec.DefaultInputModes),
 		DefaultOutputModes: mediaTypes(spec.DefaultOutputModes),
 		Skills:             skills,
-		SecuritySchemes:    securitySchemes(agent),
 	}
 	if p := spec.Provider; p != nil {
 		c.Provider = &card.Provider{Organization: p.Organization, URL: p.URL}
@@ -52,19 +48,4 @@ func cardExtensions(extensions []a2av1alpha1.AgentExtension) []card.Extension {
 		declared = append(declared, extension)
 	}
 	return declared
-}
-
-// securitySchemes is empty when a call needs no credential: a client that saw
-// one would look for a token before its first call.
-func securitySchemes(agent *a2av1alpha1.Agent) []card.SecurityScheme {
-	if admits(agent, a2av1alpha1.AuthenticationAnonymous) || !admits(agent, a2av1alpha1.AuthenticationKubernetes) {
-		return nil
-	}
-	return []card.SecurityScheme{{
-		Name:         kubernetesScheme,
-		Type:         card.SchemeHTTP,
-		Description:  "A Kubernetes ServiceAccount token.",
-		Scheme:       "bearer",
-		BearerFormat: "JWT",
-	}}
 }

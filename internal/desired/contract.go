@@ -52,6 +52,7 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill) (
 	if signing := agent.Spec.CardSigning; signing != nil {
 		config.CardSigning.JWKSURL = signing.JWKSURL
 	}
+	config.Card.SecuritySchemes = config.Access.Schemes()
 	config.Declare()
 	return config, nil
 }
@@ -101,12 +102,13 @@ func contractChat(chat *a2av1alpha1.AgentChat) contract.Chat {
 	return contract.Chat{Model: chat.Model, SystemPrompt: chat.SystemPrompt}
 }
 
-// contractAccess admits the ServiceAccounts of the Agent's own namespace.
+// contractAccess admits callers of the Agent's own namespace, and those who
+// have none because the Agent names who vouches for them.
 func contractAccess(agent *a2av1alpha1.Agent, issuer *observed.Issuer) contract.Access {
 	access := contract.Access{Namespaces: []string{agent.Namespace}}
 	for _, authentication := range authentications(agent) {
-		entry := contract.Authentication{Type: contract.AuthenticationType(authentication)}
-		if authentication == a2av1alpha1.AuthenticationKubernetes {
+		entry := contract.Authentication{Type: contract.AuthenticationType(authentication.Type), JWT: contractJWT(authentication.JWT)}
+		if authentication.Type == a2av1alpha1.AuthenticationKubernetes {
 			entry.Kubernetes = &contract.KubernetesAuthentication{
 				Issuer:    issuer.URL,
 				Audiences: []string{names.Audience(agent.Name, agent.Namespace), a2av1alpha1.Audience},
@@ -120,24 +122,28 @@ func contractAccess(agent *a2av1alpha1.Agent, issuer *observed.Issuer) contract.
 
 // authentications lists the authenticators of an Agent; absent means
 // Kubernetes.
-func authentications(agent *a2av1alpha1.Agent) []a2av1alpha1.AuthenticationType {
+func authentications(agent *a2av1alpha1.Agent) []a2av1alpha1.Authentication {
 	if len(agent.Spec.Access.Authentication) == 0 {
-		return []a2av1alpha1.AuthenticationType{a2av1alpha1.AuthenticationKubernetes}
+		return []a2av1alpha1.Authentication{{Type: a2av1alpha1.AuthenticationKubernetes}}
 	}
-	var types []a2av1alpha1.AuthenticationType
-	for _, a := range agent.Spec.Access.Authentication {
-		types = append(types, a.Type)
-	}
-	return types
+	return agent.Spec.Access.Authentication
 }
 
-func admits(agent *a2av1alpha1.Agent, authentication a2av1alpha1.AuthenticationType) bool {
-	return slices.Contains(authentications(agent), authentication)
+func contractJWT(j *a2av1alpha1.JWTAuthentication) *contract.JWTAuthentication {
+	if j == nil {
+		return nil
+	}
+	return &contract.JWTAuthentication{
+		Issuer: j.Issuer, Audiences: j.Audiences, JWKSURL: j.JWKSURL,
+		PrincipalClaim: j.Claims.Principal, NamespaceClaim: j.Claims.Namespace,
+	}
 }
 
 // needsIssuer tells whether the contract of an Agent holds the issuer's keys.
 func needsIssuer(agent *a2av1alpha1.Agent) bool {
-	return admits(agent, a2av1alpha1.AuthenticationKubernetes)
+	return slices.ContainsFunc(authentications(agent), func(a a2av1alpha1.Authentication) bool {
+		return a.Type == a2av1alpha1.AuthenticationKubernetes
+	})
 }
 
 func issuerUnknown() problem.Problem {

@@ -141,8 +141,8 @@ func defaultSkillRemark() problem.Problem {
 // hiddenSkillRemarks names skills that nobody is shown: without a credential
 // there is no extended card.
 func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []problem.Problem {
-	if slices.ContainsFunc(authentications(agent), func(t a2av1alpha1.AuthenticationType) bool {
-		return t != a2av1alpha1.AuthenticationAnonymous
+	if slices.ContainsFunc(authentications(agent), func(a a2av1alpha1.Authentication) bool {
+		return a.Type != a2av1alpha1.AuthenticationAnonymous
 	}) {
 		return nil
 	}

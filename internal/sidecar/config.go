@@ -71,9 +71,9 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 	if o.ChatSystemPrompt != "" {
 		c.Backend.Chat.SystemPrompt = o.ChatSystemPrompt
 	}
-	if o.Anonymous {
-		c.Access = contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}}
-		c.Card.SecuritySchemes = nil
+	if access := o.access(); access.Authentication != nil {
+		c.Access = access
+		c.Card.SecuritySchemes = access.Schemes()
 	}
 	if o.CardFile != "" {
 		file, err := readCard(o.CardFile)
@@ -102,6 +102,20 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 		c.Card.Interfaces = card.Interfaces(base(address))
 	}
 	return nil
+}
+
+// access is what the flags say of who may call; without any, nothing.
+func (o *Options) access() (a contract.Access) {
+	if o.JWTIssuer != "" {
+		a.Authentication = append(a.Authentication, contract.Authentication{
+			Type: contract.AuthenticationJWT,
+			JWT:  &contract.JWTAuthentication{Issuer: o.JWTIssuer, Audiences: o.JWTAudiences},
+		})
+	}
+	if o.Anonymous {
+		a.Authentication = append(a.Authentication, contract.Authentication{Type: contract.AuthenticationAnonymous})
+	}
+	return a
 }
 
 func (o *Options) overridePush(c *contract.Config) error {

@@ -28,6 +28,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	reloads  *prometheus.CounterVec
 	cardKeys *prometheus.CounterVec
+	issuer   *prometheus.CounterVec
 	contract *prometheus.GaugeVec
 	turns    *prometheus.HistogramVec
 	events   prometheus.Counter
@@ -66,6 +67,10 @@ func newMetrics() *metrics {
 			Name: "a2a_card_signing_key_reloads_total",
 			Help: "Card signing keys that were read after the first, by result: applied or refused.",
 		}, []string{"result"}),
+		issuer: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_issuer_key_fetches_total",
+			Help: "Times that the keys of the issuer of JWTs were asked for, by result: fetched or failed.",
+		}, []string{"result"}),
 		contract: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "a2a_contract_info",
 			Help: "The contract that is served, by its digest.",
@@ -99,7 +104,7 @@ func newMetrics() *metrics {
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(
-		m.requests, m.reloads, m.cardKeys, m.contract, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
+		m.requests, m.reloads, m.cardKeys, m.issuer, m.contract, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -118,6 +123,15 @@ func (m *metrics) gauge(name, help string, read func() float64) {
 // observe counts a request.
 func (m *metrics) observe(o exchange.Outcome) {
 	m.requests.WithLabelValues(o.Binding, o.Method, o.Version, strconv.Itoa(o.Code)).Inc()
+}
+
+// issuerKeys counts a fetch of the issuer's keys.
+func (m *metrics) issuerKeys(ok bool) {
+	result := "fetched"
+	if !ok {
+		result = "failed"
+	}
+	m.issuer.WithLabelValues(result).Inc()
 }
 
 // TurnStarted implements engine.Observer.

@@ -29,8 +29,12 @@ type Options struct {
 	ChatModel        string
 	ChatSystemPrompt string
 	// CardFile is YAML or JSON in the form of card.Card.
-	CardFile  string
-	Anonymous bool
+	CardFile string
+	// JWTIssuer and JWTAudiences admit callers with its tokens, and Anonymous
+	// those without any.
+	JWTIssuer    string
+	JWTAudiences []string
+	Anonymous    bool
 
 	// CardSigningKeys are files with private keys: one that signs the card, and
 	// those that sign it too while verifiers learn of the first.
@@ -66,6 +70,8 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.ChatSystemPrompt, "chat-system-prompt", "", "`text` that opens every conversation, for ChatCompletions")
 	f.StringVar(&o.Listen, "listen", "", "`address` of the A2A endpoint (default 127.0.0.1:8080, with --config :8641)")
 	f.StringVar(&o.CardFile, "card", "", "YAML or JSON `file` with the agent's card")
+	f.StringVar(&o.JWTIssuer, "jwt-issuer", "", "admit callers with a token of this issuer, a `URL` where OpenID Connect discovery finds its keys")
+	f.StringArrayVar(&o.JWTAudiences, "jwt-audience", nil, "`audience` that a token must be for; repeatable, one of them is enough")
 	f.BoolVar(&o.Anonymous, "anonymous", false, "admit everybody, without a credential")
 	f.StringArrayVar(&o.CardSigningKeys, "card-signing-key", nil, "`file` with a private key, PEM or JWK, that signs the card; a second one, which may be missing, signs too while keys are rotated")
 	f.StringVar(&o.CardProfile, "card-profile", "", "which card is served: Union (the default) for clients of every version, or V1 for strict ones of 1.0")
@@ -89,9 +95,12 @@ func (o *Options) Validate() error {
 		if o.CardFile == "" {
 			errs = append(errs, errors.New("--card is required without --config: name a YAML file with name, description, version and skills"))
 		}
-		if !o.Anonymous {
-			errs = append(errs, errors.New("--anonymous is required without --config: without Kubernetes there is nothing to tell callers apart by"))
+		if !o.Anonymous && o.JWTIssuer == "" {
+			errs = append(errs, errors.New("--jwt-issuer or --anonymous is required without --config: without Kubernetes nothing else says who may call"))
 		}
+	}
+	if (o.JWTIssuer == "") != (len(o.JWTAudiences) == 0) {
+		errs = append(errs, errors.New("--jwt-issuer and --jwt-audience need each other: a token for somebody else must not be taken here"))
 	}
 	errs = append(errs, o.validateProtocol()...)
 	for flag, address := range map[string]string{

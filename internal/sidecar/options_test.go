@@ -56,9 +56,11 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"nothing":           {nil, []string{"--backend-url is required", "--card is required", "--anonymous is required"}},
+		"nothing":           {nil, []string{"--backend-url is required", "--card is required", "--jwt-issuer or --anonymous is required"}},
 		"protocol":          {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be one of ["Events" "A2A" "ChatCompletions"]`}},
 		"chat without it":   {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--chat-model", "m"}, []string{"--chat-model and --chat-system-prompt need --backend-protocol ChatCompletions"}},
+		"no audience":       {[]string{"--config", "f", "--jwt-issuer", "https://a"}, []string{"--jwt-issuer and --jwt-audience need each other"}},
+		"no issuer":         {[]string{"--config", "f", "--jwt-audience", "a"}, []string{"--jwt-issuer and --jwt-audience need each other"}},
 		"listen":            {[]string{"--config", "f", "--listen", "8080"}, []string{`--listen is "8080"`}},
 		"card profile":      {[]string{"--config", "f", "--card-profile", "v1"}, []string{`--card-profile is "v1", must be Union or V1`}},
 		"error profile":     {[]string{"--config", "f", "--error-profile", "1"}, []string{`--error-profile is "1", must be 1.0.1 or 1.0.0`}},

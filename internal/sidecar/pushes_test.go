@@ -82,6 +82,19 @@ func TestPushNotifications(t *testing.T) {
 	}
 }
 
+// standaloneOptions are those of a sidecar on a laptop.
+func standaloneOptions(t *testing.T, agent http.HandlerFunc) *Options {
+	t.Helper()
+	backend := httptest.NewServer(agent)
+	t.Cleanup(backend.Close)
+	card := filepath.Join(t.TempDir(), "card.yaml")
+	text := "name: Echo\ndescription: d\nversion: 1\nskills: [{id: a, name: a, description: a, tags: [a]}]\n"
+	if err := os.WriteFile(card, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return &Options{BackendURL: backend.URL, CardFile: card, Anonymous: true, Listen: "127.0.0.1:0"}
+}
+
 // standalone runs a sidecar as on a laptop and returns its address.
 func standalone(t *testing.T, allowed ...string) string {
 	t.Helper()
@@ -91,16 +104,15 @@ func standalone(t *testing.T, allowed ...string) string {
 // standaloneBefore is standalone with another agent.
 func standaloneBefore(t *testing.T, agent http.HandlerFunc, allowed ...string) *Sidecar {
 	t.Helper()
-	backend := httptest.NewServer(agent)
-	t.Cleanup(backend.Close)
-	card := filepath.Join(t.TempDir(), "card.yaml")
-	text := "name: Echo\ndescription: d\nversion: 1\nskills: [{id: a, name: a, description: a, tags: [a]}]\n"
-	if err := os.WriteFile(card, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(t.Context(), &Options{
-		BackendURL: backend.URL, CardFile: card, Anonymous: true, Listen: "127.0.0.1:0", AllowPushTo: allowed,
-	}, slog.New(slog.DiscardHandler), time.Now)
+	o := standaloneOptions(t, agent)
+	o.AllowPushTo = allowed
+	return standaloneWith(t, o)
+}
+
+// standaloneWith is standalone with other options.
+func standaloneWith(t *testing.T, o *Options) *Sidecar {
+	t.Helper()
+	s, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

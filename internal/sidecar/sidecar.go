@@ -5,8 +5,6 @@ package sidecar
 
 import (
 	"crypto/sha256"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -48,6 +46,7 @@ type Sidecar struct {
 	refused     *string
 	refusedKeys [sha256.Size]byte
 	cardKeys    *cardKeys
+	issuer      *issuerKeys
 
 	turns   *turns
 	gate    *auth.Gate
@@ -71,10 +70,12 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	log = slog.New(tracedLog{log.Handler()})
 	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics()}
 	s.config.Store(&config)
-	policy, err := newPolicy(&config.Access, now)
+	s.issuer = newIssuerKeys(s.metrics, log, now)
+	policy, keys, err := newPolicy(&config.Access, s.issuer.keys, now)
 	if err != nil {
 		return nil, err
 	}
+	s.issuer.swap(keys)
 	if s.cardKeys, err = readCardKeys(o.CardSigningKeys); err != nil {
 		return nil, err
 	}
@@ -137,6 +138,7 @@ func (s *Sidecar) close() {
 	s.turns.backend.Close()
 	s.turns.pushes.guard.CloseIdleConnections()
 	s.gatewayTransport.CloseIdleConnections()
+	s.issuer.transport.CloseIdleConnections()
 }
 
 // reload takes a contract that has changed, whole or not at all.
@@ -167,7 +169,7 @@ func (s *Sidecar) reload() {
 // apply swaps what a contract decides. All that can fail is done first.
 func (s *Sidecar) apply(next *loaded) error {
 	former := s.current()
-	policy, err := newPolicy(&next.Access, s.now)
+	policy, keys, err := newPolicy(&next.Access, s.issuer.keys, s.now)
 	if err != nil {
 		return err
 	}
@@ -186,6 +188,7 @@ func (s *Sidecar) apply(next *loaded) error {
 	// A policy that did not change keeps the tokens that it has verified.
 	if !reflect.DeepEqual(former.Access, next.Access) {
 		s.gate.Swap(policy)
+		s.issuer.swap(keys)
 	}
 	if !reflect.DeepEqual(former.PushNotifications, next.PushNotifications) {
 		s.turns.pushes.guard.Swap(targets)
@@ -205,33 +208,6 @@ func (s *Sidecar) swapCard(l *loaded) error {
 		return err
 	}
 	return s.card.Swap(wellknown.Content{Card: &l.Card, Profile: l.ProtocolOptions.CardProfile, Signer: signer})
-}
-
-func newPolicy(a *contract.Access, now func() time.Time) (*auth.Policy, error) {
-	p := &auth.Policy{Namespaces: a.Namespaces}
-	anonymous := false
-	for i, each := range a.Authentication {
-		switch each.Type {
-		case contract.AuthenticationAnonymous:
-			anonymous = true
-		case contract.AuthenticationKubernetes:
-			k := each.Kubernetes
-			authenticator, err := auth.NewKubernetes(auth.KubernetesConfig{
-				Issuer: k.Issuer, Audiences: k.Audiences, Keys: k.Keys, Now: now,
-			})
-			if err != nil {
-				return nil, fmt.Errorf("contract access.authentication[%d]: %w", i, err)
-			}
-			p.Authenticators = append(p.Authenticators, authenticator)
-		default:
-			return nil, errors.New("contract access.authentication: unknown type " + string(each.Type))
-		}
-	}
-	if anonymous {
-		// It admits everybody, so wherever it is listed the others come first.
-		p.Authenticators = append(p.Authenticators, auth.Anonymous{})
-	}
-	return p, nil
 }
 
 func gatewayConfig(g *contract.Gateway) *gateway.Config {

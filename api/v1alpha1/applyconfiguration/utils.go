@@ -61,6 +61,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendTimeouts"):
 		return &apiv1alpha1.BackendTimeoutsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("JWTAuthentication"):
+		return &apiv1alpha1.JWTAuthenticationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("JWTClaims"):
+		return &apiv1alpha1.JWTClaimsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceSelector"):
 		return &apiv1alpha1.NamespaceSelectorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceSelectorRequirement"):

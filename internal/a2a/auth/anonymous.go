@@ -18,3 +18,6 @@ var _ Authenticator = Anonymous{}
 func (Anonymous) Authenticate(*http.Request) (Caller, error) {
 	return Caller{Owner: AnonymousOwner, Anonymous: true}, nil
 }
+
+// Challenge is empty: there is nothing to show.
+func (Anonymous) Challenge() string { return "" }

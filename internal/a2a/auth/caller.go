@@ -21,6 +21,9 @@ type Caller struct {
 	Owner a2a.Owner
 	// Namespace is that of the caller's ServiceAccount, "" when it has none.
 	Namespace string
+	// Unscoped is true for callers that have no namespace to be admitted by:
+	// who may vouch for them was named for this very agent.
+	Unscoped bool
 	// Anonymous is true when nothing was proven. Namespaces do not apply then.
 	Anonymous bool
 }

@@ -22,6 +22,9 @@ type Authenticator interface {
 	// Authenticate returns the caller, ErrNoCredential, or an *a2a.Error that
 	// says what is wrong with the credential. It neither waits nor calls.
 	Authenticate(r *http.Request) (Caller, error)
+	// Challenge tells a client without a credential how to show one, in the form
+	// of a WWW-Authenticate header; "" for nothing.
+	Challenge() string
 }
 
 // AllNamespaces in a policy admits the ServiceAccounts of every namespace.
@@ -38,13 +41,22 @@ type Policy struct {
 
 // Decide returns the caller of a request, or an *a2a.Error.
 func (p *Policy) Decide(r *http.Request) (Caller, error) {
+	var foreign error
 	for i, a := range p.Authenticators {
 		caller, err := a.Authenticate(r)
 		if errors.Is(err, ErrNoCredential) {
 			continue
 		}
+		if errors.Is(err, errOtherIssuer) {
+			// Another authenticator may be that issuer's.
+			foreign = err
+			continue
+		}
 		if err != nil {
 			return Caller{}, err
+		}
+		if caller.Anonymous && foreign != nil {
+			return Caller{}, foreign
 		}
 		if caller.Anonymous && i > 0 && r.Header.Get("Authorization") != "" {
 			// Who shows a credential must not become nobody without a word.
@@ -52,16 +64,38 @@ func (p *Policy) Decide(r *http.Request) (Caller, error) {
 		}
 		return caller, p.admit(&caller)
 	}
+	if foreign != nil {
+		return Caller{}, foreign
+	}
 	return Caller{}, unauthenticated("A credential is required")
 }
 
 func (p *Policy) admit(c *Caller) error {
-	if c.Anonymous || slices.Contains(p.Namespaces, c.Namespace) || slices.Contains(p.Namespaces, AllNamespaces) {
+	if c.Anonymous || c.Unscoped || slices.Contains(p.Namespaces, c.Namespace) || slices.Contains(p.Namespaces, AllNamespaces) {
 		return nil
 	}
 	return &a2a.Error{
 		Reason:  a2a.ReasonPermissionDenied,
 		Message: fmt.Sprintf("Forbidden: callers of namespace %q may not call this agent", c.Namespace),
+	}
+}
+
+// challenge tells a client that was refused what would be accepted.
+func (p *Policy) challenge(w http.ResponseWriter, r *http.Request) {
+	var all []string
+	for _, a := range p.Authenticators {
+		if c := a.Challenge(); c != "" && !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	if all == nil {
+		all = []string{bearerChallenge}
+	}
+	for _, c := range all {
+		if c == bearerChallenge && r.Header.Get("Authorization") != "" {
+			c += `, error="invalid_token"`
+		}
+		w.Header().Add("WWW-Authenticate", c)
 	}
 }
 
@@ -89,7 +123,8 @@ func (g *Gate) Swap(p *Policy) { g.policy.Store(p) }
 // Require lets authenticated requests through, with their caller in the context.
 func (g *Gate) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		caller, err := g.policy.Load().Decide(r)
+		policy := g.policy.Load()
+		caller, err := policy.Decide(r)
 		if err == nil {
 			next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))
 			return
@@ -99,11 +134,7 @@ func (g *Gate) Require(next http.Handler) http.Handler {
 			problem = unauthenticated("Credential could not be verified")
 		}
 		if problem.Reason == a2a.ReasonUnauthenticated {
-			challenge := `Bearer realm="a2a"`
-			if r.Header.Get("Authorization") != "" {
-				challenge += `, error="invalid_token"`
-			}
-			w.Header().Set("WWW-Authenticate", challenge)
+			policy.challenge(w, r)
 		}
 		g.deny(w, r, problem)
 	})

@@ -423,6 +423,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Authentication
   map:
     fields:
+    - name: jwt
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.JWTAuthentication
     - name: type
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthenticationType
@@ -459,6 +462,33 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FromNamespaces
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.JWTAuthentication
+  map:
+    fields:
+    - name: audiences
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: claims
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.JWTClaims
+    - name: issuer
+      type:
+        scalar: string
+    - name: jwksURL
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.JWTClaims
+  map:
+    fields:
+    - name: namespace
+      type:
+        scalar: string
+    - name: principal
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.LabelValue
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType

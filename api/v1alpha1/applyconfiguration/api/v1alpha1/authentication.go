@@ -14,9 +14,12 @@ import (
 //
 // Authentication is one way to prove who is calling.
 type AuthenticationApplyConfiguration struct {
-	// type is Kubernetes, a ServiceAccount's token, or Anonymous, no credential
-	// at all. Anybody who reaches the Service may call an Anonymous agent.
+	// type is Kubernetes, a ServiceAccount's token; JWT, a token of an issuer
+	// that you name; or Anonymous, no credential at all. Anybody who reaches the
+	// Service may call an Anonymous agent.
 	Type *apiv1alpha1.AuthenticationType `json:"type,omitempty"`
+	// jwt says which tokens are accepted, for type JWT.
+	JWT *JWTAuthenticationApplyConfiguration `json:"jwt,omitempty"`
 }
 
 // AuthenticationApplyConfiguration constructs a declarative configuration of the Authentication type for use with
@@ -30,5 +33,13 @@ func Authentication() *AuthenticationApplyConfiguration {
 // If called multiple times, the Type field is set to the value of the last call.
 func (b *AuthenticationApplyConfiguration) WithType(value apiv1alpha1.AuthenticationType) *AuthenticationApplyConfiguration {
 	b.Type = &value
+	return b
+}
+
+// WithJWT sets the JWT field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the JWT field is set to the value of the last call.
+func (b *AuthenticationApplyConfiguration) WithJWT(value *JWTAuthenticationApplyConfiguration) *AuthenticationApplyConfiguration {
+	b.JWT = value
 	return b
 }

@@ -1,0 +1,243 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/google/go-cmp/cmp"
+)
+
+// provider answers as an issuer does, without a network.
+type provider struct {
+	mu      sync.Mutex
+	answers map[string]string
+	status  int
+	down    bool
+	asked   []string
+}
+
+// set changes what it answers.
+func (p *provider) set(change func(*provider)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+}
+
+func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, r.URL.String())
+	if p.down {
+		return nil, errors.New("no route")
+	}
+	text, ok := p.answers[r.URL.String()]
+	status := p.status
+	if status == 0 {
+		status = http.StatusOK
+	}
+	if !ok {
+		status = http.StatusNotFound
+	}
+	return &http.Response{
+		StatusCode: status, Status: fmt.Sprint(status), Body: io.NopCloser(strings.NewReader(text)), Request: r,
+		Header: http.Header{"Location": {"https://evil.example/keys"}},
+	}, nil
+}
+
+func discovery(issuer, jwks string) string {
+	return fmt.Sprintf(`{"issuer":%q,"jwks_uri":%q}`, issuer, jwks)
+}
+
+const (
+	oidcIssuer = "https://login.example/realms/one"
+	oidcKeys   = "https://keys.example/jwks"
+)
+
+func newProvider(keys []byte) *provider {
+	return &provider{answers: map[string]string{
+		oidcIssuer + discoveryPath: discovery(oidcIssuer, oidcKeys),
+		oidcKeys:                   string(keys),
+	}}
+}
+
+func newIssuerKeys(p *provider, source KeySource) *IssuerKeys {
+	return NewIssuerKeys(IssuerKeysConfig{
+		Source: source, Transport: p, Observe: func(bool) {}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+}
+
+// inBackground runs the fetching until the test ends.
+func inBackground(t *testing.T, k *IssuerKeys) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); k.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+	synctest.Wait()
+}
+
+func TestIssuerKeysAreFetched(t *testing.T) {
+	s := newSigner(t)
+	good := string(s.keys(t))
+	const set = "https://keys.example/other"
+	discover := oidcIssuer + discoveryPath
+	tests := map[string]struct {
+		source  KeySource
+		answers map[string]string
+		status  int
+		asked   []string
+		known   bool
+	}{
+		"by discovery":         {KeySource{Issuer: oidcIssuer}, map[string]string{discover: discovery(oidcIssuer, oidcKeys), oidcKeys: good}, 200, []string{discover, oidcKeys}, true},
+		"by URL":               {KeySource{Issuer: oidcIssuer, URL: set}, map[string]string{set: good}, 200, []string{set}, true},
+		"issuer with a slash":  {KeySource{Issuer: oidcIssuer + "/"}, map[string]string{discover: discovery(oidcIssuer+"/", oidcKeys), oidcKeys: good}, 200, []string{discover, oidcKeys}, true},
+		"in the cluster":       {KeySource{Issuer: "http://dex.auth.svc"}, map[string]string{"http://dex.auth.svc" + discoveryPath: discovery("http://dex.auth.svc", "http://dex.auth.svc/k"), "http://dex.auth.svc/k": good}, 200, []string{"http://dex.auth.svc" + discoveryPath, "http://dex.auth.svc/k"}, true},
+		"of another issuer":    {KeySource{Issuer: oidcIssuer}, map[string]string{discover: discovery("https://evil.example", oidcKeys)}, 200, []string{discover}, false},
+		"keys without TLS":     {KeySource{Issuer: oidcIssuer}, map[string]string{discover: discovery(oidcIssuer, "http://keys.example/jwks"), "http://keys.example/jwks": good}, 200, []string{discover}, false},
+		"keys in a file":       {KeySource{Issuer: oidcIssuer}, map[string]string{discover: discovery(oidcIssuer, "file:///etc/passwd")}, 200, []string{discover}, false},
+		"no address":           {KeySource{Issuer: oidcIssuer}, map[string]string{discover: `{"issuer":"` + oidcIssuer + `"}`}, 200, []string{discover}, false},
+		"discovery is no JSON": {KeySource{Issuer: oidcIssuer}, map[string]string{discover: "<html>"}, 200, []string{discover}, false},
+		"a redirect":           {KeySource{Issuer: oidcIssuer, URL: set}, map[string]string{set: good}, 302, []string{set}, false},
+		"an error":             {KeySource{Issuer: oidcIssuer, URL: set}, map[string]string{set: good}, 500, []string{set}, false},
+		"too large":            {KeySource{Issuer: oidcIssuer, URL: set}, map[string]string{set: good + strings.Repeat(" ", maxKeysBytes)}, 200, []string{set}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &provider{answers: test.answers, status: test.status}
+				k := newIssuerKeys(p, test.source)
+				inBackground(t, k)
+				if got := k.current(time.Now()) != nil; got != test.known {
+					t.Errorf("keys are known: %v", got)
+				}
+				if diff := cmp.Diff(test.asked, p.asked); diff != "" {
+					t.Errorf("requests (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// TestIssuerKeysOutliveTheirIssuer serves from memory for an hour, and then
+// lets nobody in.
+func TestIssuerKeysOutliveTheirIssuer(t *testing.T) {
+	s := newSigner(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(s.keys(t))
+		k := newIssuerKeys(p, KeySource{Issuer: oidcIssuer})
+		inBackground(t, k)
+		first := k.current(time.Now())
+		time.Sleep(keysInterval)
+		synctest.Wait()
+		if k.current(time.Now()) != first {
+			t.Error("equal keys are others")
+		}
+		p.set(func(p *provider) { p.down = true })
+		time.Sleep(maxKeysAge)
+		synctest.Wait()
+		if k.current(time.Now()) == nil {
+			t.Error("keys are forgotten within the hour")
+		}
+		time.Sleep(time.Second)
+		if k.current(time.Now()) != nil {
+			t.Error("keys are used after the hour")
+		}
+		p.set(func(p *provider) { p.down = false })
+		time.Sleep(keysPause)
+		synctest.Wait()
+		if k.current(time.Now()) != first {
+			t.Error("keys are not back a minute after their issuer")
+		}
+	})
+}
+
+func TestUnknownKeysAreFetchedOnceAMinute(t *testing.T) {
+	s := newSigner(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(s.keys(t))
+		k := newIssuerKeys(p, KeySource{Issuer: oidcIssuer, URL: oidcKeys})
+		inBackground(t, k)
+		for range 3 * 60 {
+			for range 100 {
+				k.want()
+			}
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		if n := len(p.asked); n != 4 {
+			t.Errorf("%d requests in three minutes, want the first and one a minute", n)
+		}
+	})
+}
+
+func TestIssuerKeysAreAskedForAgainSoon(t *testing.T) {
+	s := newSigner(t)
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(s.keys(t))
+		p.down = true
+		k := newIssuerKeys(p, KeySource{Issuer: oidcIssuer, URL: oidcKeys})
+		inBackground(t, k)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		// After 0, 1, 3, 7, 15, 31 s, 63 s and then every minute.
+		if n := len(p.asked); n < 12 || n > 16 {
+			t.Errorf("%d requests in ten minutes", n)
+		}
+	})
+}
+
+func TestParseKeys(t *testing.T) {
+	s, weak := newSigner(t), weakKey(t)
+	text := func(keys ...jose.JSONWebKey) string {
+		out, err := json.Marshal(jose.JSONWebKeySet{Keys: keys})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	good := jose.JSONWebKey{Key: s.ecdsa.Public(), KeyID: "e"}
+	one := strings.TrimSuffix(strings.TrimPrefix(text(good), `{"keys":[`), `]}`)
+	tests := map[string]struct {
+		text string
+		want int
+	}{
+		"no JSON":                {"x", 0},
+		"no set":                 {"[]", 0},
+		"null":                   {"null", 0},
+		"trailing data":          {text(good) + "{}", 0},
+		"none":                   {`{"keys":[]}`, 0},
+		"secret":                 {`{"keys":[{"kty":"oct","k":"c2VjcmV0c2VjcmV0"}]}`, 0},
+		"private":                {text(jose.JSONWebKey{Key: s.ecdsa}), 0},
+		"RSA of 1024 bits":       {text(jose.JSONWebKey{Key: weak.Public()}), 0},
+		"for encryption":         {text(jose.JSONWebKey{Key: s.rsa.Public(), Use: "enc"}), 0},
+		"to wrap other keys":     {`{"keys":[` + strings.Replace(one, "{", `{"key_ops":["wrapKey"],`, 1) + `]}`, 0},
+		"to verify":              {`{"keys":[` + strings.Replace(one, "{", `{"key_ops":["verify"],`, 1) + `]}`, 1},
+		"good beside unknown":    {`{"keys":[{"kty":"LATTICE"},7,` + one + `]}`, 1},
+		"all kinds":              {string(s.keys(t)), 2},
+		"too many":               {`{"keys":[` + strings.Repeat(one+",", maxKeys) + one + `]}`, 0},
+		"as many as may be":      {`{"keys":[` + strings.Repeat(one+",", maxKeys-1) + one + `]}`, maxKeys},
+		"point not on its curve": {`{"keys":[{"kty":"EC","crv":"P-256","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE","y":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE"}]}`, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			keys, err := parseKeys([]byte(test.text))
+			if len(keys) != test.want || (err == nil) != (test.want > 0) {
+				t.Errorf("parseKeys() = %d keys, %v, want %d", len(keys), err, test.want)
+			}
+		})
+	}
+}

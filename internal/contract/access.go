@@ -1,0 +1,112 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// Names of the security schemes on the card.
+const (
+	kubernetesScheme = "kubernetes"
+	jwtScheme        = "jwt"
+)
+
+// Schemes tells the card's readers what a call needs. It is empty when that is
+// nothing: a client that saw a scheme would look for a token before its first call.
+func (a *Access) Schemes() []card.SecurityScheme {
+	var schemes []card.SecurityScheme
+	for _, each := range a.Authentication {
+		switch each.Type {
+		case AuthenticationAnonymous:
+			return nil
+		case AuthenticationKubernetes:
+			schemes = append(schemes, card.SecurityScheme{
+				Name:         kubernetesScheme,
+				Type:         card.SchemeHTTP,
+				Description:  "A Kubernetes ServiceAccount token.",
+				Scheme:       "bearer",
+				BearerFormat: "JWT",
+			})
+		case AuthenticationJWT:
+			schemes = append(schemes, each.JWT.scheme())
+		}
+	}
+	return schemes
+}
+
+func (j *JWTAuthentication) scheme() card.SecurityScheme {
+	s := card.SecurityScheme{
+		Name:        jwtScheme,
+		Description: fmt.Sprintf("A token of %s for the audience %s.", j.Issuer, j.Audiences[0]),
+	}
+	if j.JWKSURL == "" {
+		s.Type, s.OpenIDConnectURL = card.SchemeOpenIDConnect, strings.TrimSuffix(j.Issuer, "/")+"/.well-known/openid-configuration"
+	} else {
+		s.Type, s.Scheme, s.BearerFormat = card.SchemeHTTP, "bearer", "JWT"
+	}
+	return s
+}
+
+func (a *Access) validate(refuse func(field, format string, args ...any)) {
+	for i, each := range a.Authentication {
+		field := fmt.Sprintf("access.authentication[%d]", i)
+		if (each.Kubernetes != nil && each.Type != AuthenticationKubernetes) || (each.JWT != nil && each.Type != AuthenticationJWT) {
+			refuse(field, "has a member of another type than %q", each.Type)
+			continue
+		}
+		switch each.Type {
+		case AuthenticationAnonymous:
+		case AuthenticationKubernetes:
+			if k := each.Kubernetes; k == nil || k.Issuer == "" || len(k.Audiences) == 0 || len(k.Keys) == 0 {
+				refuse(field, "needs kubernetes.issuer, kubernetes.audiences and kubernetes.keys")
+			}
+		case AuthenticationJWT:
+			if slices.ContainsFunc(a.Authentication[:i], func(b Authentication) bool { return b.Type == each.Type }) {
+				refuse(field, "is the second of type %q", each.Type)
+			}
+			each.JWT.validate(field, refuse)
+		default:
+			refuse(field+".type", "is %q, must be %q, %q or %q", each.Type, AuthenticationKubernetes, AuthenticationJWT, AuthenticationAnonymous)
+		}
+	}
+}
+
+func (j *JWTAuthentication) validate(field string, refuse func(field, format string, args ...any)) {
+	if j == nil || j.Issuer == "" || len(j.Audiences) == 0 || slices.Contains(j.Audiences, "") {
+		refuse(field, "needs jwt.issuer and jwt.audiences")
+		return
+	}
+	if !trusted(j.Issuer) || strings.Contains(j.Issuer, "?") {
+		refuse(field+".jwt.issuer", "is %q, must be an https URL without a query or fragment, or an http one of the cluster", j.Issuer)
+	}
+	if j.JWKSURL != "" && !trusted(j.JWKSURL) {
+		refuse(field+".jwt.jwksUrl", "is %q, must be an https URL without a fragment, or an http one of the cluster", j.JWKSURL)
+	}
+}
+
+// trusted reports whether keys that an address leads to are those of its owner:
+// it has TLS, or is in the cluster or on this machine.
+func trusted(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.User != nil || strings.Contains(address, "#") {
+		return false
+	}
+	host := u.Hostname()
+	switch u.Scheme {
+	case "https":
+		return true
+	case "http":
+		return strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".svc.cluster.local") ||
+			host == "localhost" || net.ParseIP(host).IsLoopback()
+	default:
+		return false
+	}
+}

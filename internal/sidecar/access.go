@@ -1,0 +1,128 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// newPolicy says who may call, and returns the keys that it needs, if any.
+func newPolicy(a *contract.Access, keysOf func(auth.KeySource) *auth.IssuerKeys, now func() time.Time) (*auth.Policy, *auth.IssuerKeys, error) {
+	p := &auth.Policy{Namespaces: a.Namespaces}
+	var keys *auth.IssuerKeys
+	anonymous := false
+	for i, each := range a.Authentication {
+		switch each.Type {
+		case contract.AuthenticationAnonymous:
+			anonymous = true
+		case contract.AuthenticationKubernetes:
+			k := each.Kubernetes
+			authenticator, err := auth.NewKubernetes(auth.KubernetesConfig{
+				Issuer: k.Issuer, Audiences: k.Audiences, Keys: k.Keys, Now: now,
+			})
+			if err != nil {
+				return nil, nil, fmt.Errorf("contract access.authentication[%d]: %w", i, err)
+			}
+			p.Authenticators = append(p.Authenticators, authenticator)
+		case contract.AuthenticationJWT:
+			j := each.JWT
+			keys = keysOf(auth.KeySource{Issuer: j.Issuer, URL: j.JWKSURL})
+			p.Authenticators = append(p.Authenticators, auth.NewJWT(auth.JWTConfig{
+				Issuer: j.Issuer, Audiences: j.Audiences, Keys: keys, Now: now,
+				PrincipalClaim: j.PrincipalClaim, NamespaceClaim: j.NamespaceClaim,
+			}))
+		default:
+			return nil, nil, errors.New("contract access.authentication: unknown type " + string(each.Type))
+		}
+	}
+	if anonymous {
+		// It admits everybody, so wherever it is listed the others come first.
+		p.Authenticators = append(p.Authenticators, auth.Anonymous{})
+	}
+	return p, keys, nil
+}
+
+// issuerKeys fetches the keys of the issuer that the policy in force names.
+type issuerKeys struct {
+	metrics   *metrics
+	log       *slog.Logger
+	now       func() time.Time
+	transport *http.Transport
+
+	mu sync.Mutex
+	// inForce is nil when no issuer's keys are needed.
+	inForce *auth.IssuerKeys
+	// changed is closed when inForce has been replaced.
+	changed chan struct{}
+}
+
+// newIssuerKeys uses no proxy from the environment.
+func newIssuerKeys(m *metrics, log *slog.Logger, now func() time.Time) *issuerKeys {
+	return &issuerKeys{
+		metrics: m, log: log, now: now, changed: make(chan struct{}),
+		transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+			TLSHandshakeTimeout: 5 * time.Second,
+			ForceAttemptHTTP2:   true,
+			// Minutes pass until the next request.
+			DisableKeepAlives:      true,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+	}
+}
+
+// keys returns the keys of a source. Those in force are kept: a contract that
+// changes elsewhere does not make them unknown.
+func (i *issuerKeys) keys(source auth.KeySource) *auth.IssuerKeys {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.inForce != nil && i.inForce.Source() == source {
+		return i.inForce
+	}
+	return auth.NewIssuerKeys(auth.IssuerKeysConfig{
+		Source: source, Transport: i.transport, Observe: i.metrics.issuerKeys, Log: i.log, Now: i.now,
+	})
+}
+
+// swap has other keys fetched from now on; nil for none.
+func (i *issuerKeys) swap(keys *auth.IssuerKeys) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.inForce == keys {
+		return
+	}
+	i.inForce = keys
+	close(i.changed)
+	i.changed = make(chan struct{})
+}
+
+// follow fetches the keys in force until ctx ends.
+func (i *issuerKeys) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		i.mu.Lock()
+		keys, changed := i.inForce, i.changed
+		i.mu.Unlock()
+		running, stop := context.WithCancel(ctx)
+		var fetching sync.WaitGroup
+		if keys != nil {
+			fetching.Go(func() { keys.Run(running) })
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+		stop()
+		fetching.Wait()
+	}
+}
