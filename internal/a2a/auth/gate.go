@@ -55,9 +55,6 @@ func (p *Policy) Decide(r *http.Request) (Caller, error) {
 		if err != nil {
 			return Caller{}, err
 		}
-		if caller.Anonymous && foreign != nil {
-			return Caller{}, foreign
-		}
 		if caller.Anonymous && i > 0 && r.Header.Get("Authorization") != "" {
 			// Who shows a credential must not become nobody without a word.
 			return Caller{}, unauthenticated("Credential is of a kind that is not accepted here; leave it out to call anonymously")
