@@ -1,0 +1,95 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
+)
+
+// plan is how long everything takes.
+type plan struct {
+	rounds int
+	// window is how long one measurement of CPU lasts.
+	window time.Duration
+	// settle is how long memory may take to be what it will be.
+	settle time.Duration
+	// stall bounds the wait for a reader that nothing reaches.
+	stall time.Duration
+}
+
+var (
+	long  = plan{rounds: 5, window: 3 * time.Second, settle: 3 * time.Second, stall: 20 * time.Second}
+	short = plan{rounds: 3, window: 700 * time.Millisecond, settle: time.Second, stall: 6 * time.Second}
+)
+
+// row is one of the table: what it does is measured by run.
+type row struct {
+	id  string
+	run func(context.Context, *bench) ([]result, error)
+}
+
+var rows = []row{
+	{"S1", unaryMessage},
+	{"S2", unaryTask},
+	{"S2b", turns},
+	{"S3", latency},
+	{"S4", paced},
+	{"S5", idleStreams},
+	{"S6", subscribers},
+	{"S7", stalledReader},
+	{"S8", idle},
+}
+
+// bench measures rows.
+type bench struct {
+	plan
+	servers  *servers
+	progress io.Writer
+	// row is the one that is measured now.
+	row string
+}
+
+func (b *bench) interleave(ctx context.Context, contenders ...contender) (series, error) {
+	return interleave(ctx, b.rounds, contenders, func(now string) {
+		_, _ = fmt.Fprintf(b.progress, "%s %s\n", b.row, now)
+	})
+}
+
+// cpu measures the CPU time that a server needs for each unit of what clients
+// get from it, in microseconds.
+func (b *bench) cpu(k kind, op func(*running) operation) contender {
+	return contender{string(k), func(ctx context.Context) (s sample, err error) {
+		err = b.servers.with(ctx, b.row, k, func(r *running) error {
+			if _, err := closed(ctx, b.window/4, op(r)); err != nil {
+				return fmt.Errorf("warm up: %w", err)
+			}
+			var units int
+			used, err := costs(r.server, func() (err error) {
+				units, err = closed(ctx, b.window, op(r))
+				return err
+			})
+			s = sample{micros(used) / float64(max(units, 1))}
+			return err
+		})
+		return s, err
+	}}
+}
+
+// costs is the CPU time that a server has while f runs.
+func costs(p *process.Process, f func() error) (time.Duration, error) {
+	before, err := p.CPU()
+	if err != nil {
+		return 0, err
+	}
+	if err := f(); err != nil {
+		return 0, err
+	}
+	after, err := p.CPU()
+	return after - before, err
+}

@@ -1,0 +1,143 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/script"
+)
+
+// client speaks A2A 1.0 over JSON-RPC, as cheaply as it can: its CPU is not
+// counted, but is taken from the servers'.
+type client struct {
+	http  *http.Client
+	url   string
+	token string
+	// last makes message ids: a sidecar takes a repeated one for a repetition.
+	last atomic.Int64
+}
+
+func newClient(url, token string) *client {
+	return &client{
+		url: url, token: token,
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1 << 12, DisableCompression: true}},
+	}
+}
+
+func (c *client) close() { c.http.CloseIdleConnections() }
+
+// requestSize is that of a message's text; the request is some 1 KB.
+const requestSize = 850
+
+func (c *client) request(method string, s script.Script) []byte {
+	text := s.String()
+	text += strings.Repeat("y", max(0, requestSize-len(text)))
+	return []byte(`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"message":{"messageId":"m-` +
+		strconv.FormatInt(c.last.Add(1), 10) + `","role":"ROLE_USER","parts":[{"text":"` + text + `"}]}}}`)
+}
+
+func (c *client) post(ctx context.Context, url string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("A2A-Version", "1.0")
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return c.http.Do(request)
+}
+
+// send is an operation that answers once. What it answers must hold want.
+func (c *client) send(ctx context.Context, s script.Script, want []byte) error {
+	response, err := c.post(ctx, c.url, c.request("SendMessage", s))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK || !bytes.Contains(body, want) {
+		return fmt.Errorf("%s without %q: %.300s", response.Status, want, body)
+	}
+	return nil
+}
+
+// stream is an operation that answers with events. It returns how many of
+// them were the chunks of the script, and calls each, if it is not nil, with
+// every event before the next is read.
+func (c *client) stream(ctx context.Context, body []byte, each func(event []byte)) (chunks int, err error) {
+	response, err := c.post(ctx, c.url, body)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if t := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || !strings.HasPrefix(t, "text/event-stream") {
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 300))
+		return 0, fmt.Errorf("%s, %q: %s", response.Status, t, text)
+	}
+	lines := bufio.NewReaderSize(response.Body, 8<<10)
+	var line []byte
+	for {
+		part, err := lines.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF):
+			return chunks, nil
+		case err != nil:
+			return chunks, err
+		}
+		if event, isEvent := bytes.CutPrefix(line, []byte("data:")); isEvent {
+			if bytes.Contains(event[:min(len(event), 200)], []byte(`"artifactUpdate"`)) {
+				chunks++
+			}
+			if each != nil {
+				each(event)
+			}
+		}
+		line = line[:0]
+	}
+}
+
+// taskOf reads the id of the task that an event is about.
+func taskOf(event []byte) string {
+	var e struct {
+		Result struct {
+			Task struct {
+				ID string `json:"id"`
+			} `json:"task"`
+			ArtifactUpdate struct {
+				TaskID string `json:"taskId"`
+			} `json:"artifactUpdate"`
+		} `json:"result"`
+	}
+	if json.Unmarshal(event, &e) != nil {
+		return ""
+	}
+	if e.Result.Task.ID != "" {
+		return e.Result.Task.ID
+	}
+	return e.Result.ArtifactUpdate.TaskID
+}
+
+// subscribe is the request for the stream of a task that there is.
+func subscribe(task string) []byte {
+	return []byte(`{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"` + task + `"}}`)
+}

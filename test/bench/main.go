@@ -1,0 +1,137 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench measures the sidecar against its peers: the standard library's
+// reverse proxy and the official Go server of A2A. Each server is a process of
+// its own, fresh for each measurement; what counts is its CPU time, because
+// the load comes from the same machine. Peers are measured in the same rounds,
+// one after the other, and compared by round.
+//
+// docs/benchmarks.md says what the rows are.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	short               bool
+	rounds              int
+	rows, form          string
+	profiles, published string
+}
+
+func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) error {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.BoolVar(&o.short, "short", false, "fewer and shorter rounds: a look, no figures to publish")
+	flags.IntVar(&o.rounds, "rounds", 0, "how many `rounds` (default 5, short 3)")
+	flags.StringVar(&o.rows, "row", "", "the `rows` to measure, such as S1,S2b (default all)")
+	flags.StringVar(&o.form, "o", "table", "`form` of the output: table or json")
+	flags.StringVar(&o.profiles, "profile", "", "`directory` for CPU profiles of the sidecar; they cost some CPU themselves")
+	flags.StringVar(&o.published, "write", "", "`page` that the figures are written to")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if o.form != "table" && o.form != "json" {
+		return fmt.Errorf("-o is %q, must be table or json", o.form)
+	}
+	chosen, err := choose(o.rows)
+	if err != nil {
+		return err
+	}
+	r, err := o.measure(ctx, chosen, stderr)
+	if err != nil {
+		return err
+	}
+	if o.published != "" {
+		if err := r.publish(o.published); err != nil {
+			return err
+		}
+	}
+	return r.write(stdout, o.form)
+}
+
+// choose finds rows by their ids, in the order of the table.
+func choose(ids string) ([]row, error) {
+	if ids == "" {
+		return rows, nil
+	}
+	wanted := strings.Split(ids, ",")
+	for _, id := range wanted {
+		if !slices.ContainsFunc(rows, func(r row) bool { return r.id == id }) {
+			return nil, fmt.Errorf("-row is %q: there is no row %q", ids, id)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(wanted, r.id) }), nil
+}
+
+func (o *options) measure(ctx context.Context, chosen []row, progress io.Writer) (*report, error) {
+	dir, err := os.MkdirTemp("", "a2a-bench")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	servers, err := build(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if servers.profiles = o.profiles; o.profiles != "" {
+		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	b := &bench{plan: long, servers: servers, progress: progress}
+	if o.short {
+		b.plan = short
+	}
+	if o.rounds > 0 {
+		b.rounds = o.rounds
+	}
+	begin := time.Now()
+	before, err := process.MachineUsage()
+	if err != nil {
+		return nil, err
+	}
+	r := &report{Machine: describe(begin), Rounds: b.rounds, Window: b.window.String()}
+	for _, each := range chosen {
+		b.row = each.id
+		results, err := each.run(ctx, b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", each.id, err)
+		}
+		for i := range results {
+			results[i].Row = each.id
+		}
+		r.Results = append(r.Results, results...)
+	}
+	after, err := process.MachineUsage()
+	if err != nil {
+		return nil, err
+	}
+	others := (after.Machine - before.Machine) - (after.Own - before.Own)
+	r.Machine.Others = max(0, others.Seconds()/(time.Since(begin).Seconds()*float64(r.Machine.Cores)))
+	return r, nil
+}

@@ -1,0 +1,113 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package process starts the servers of a benchmark, each in a process of its
+// own, and tells what they cost.
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// startTimeout bounds the wait for a server that does not come up.
+const startTimeout = 10 * time.Second
+
+// Process is a server that listens.
+type Process struct {
+	// Address is where.
+	Address string
+	// Started is when its program was.
+	Started time.Time
+
+	command *exec.Cmd
+	done    chan struct{}
+	stderr  tail
+}
+
+// Start runs a program with --listen and the other arguments, until Stop.
+func Start(ctx context.Context, program string, arguments ...string) (*Process, error) {
+	address, err := free(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Address: address, done: make(chan struct{})}
+	p.command = exec.CommandContext(ctx, program, slices.Concat([]string{"--listen", address}, arguments)...)
+	p.command.Stderr = &p.stderr
+	p.Started = time.Now()
+	if err := p.command.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", program, err)
+	}
+	go func() { _ = p.command.Wait(); close(p.done) }()
+	if err := p.await(ctx); err != nil {
+		p.Stop()
+		return nil, fmt.Errorf("start %s: %w: %s", program, err, p.Said())
+	}
+	return p, nil
+}
+
+func (p *Process) await(ctx context.Context) error {
+	var dialer net.Dialer
+	for time.Since(p.Started) < startTimeout {
+		conn, err := dialer.DialContext(ctx, "tcp", p.Address)
+		if err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-p.done:
+			return errors.New("it ended")
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(250 * time.Microsecond):
+		}
+	}
+	return fmt.Errorf("not listening on %s after %v", p.Address, startTimeout)
+}
+
+// Stop kills the process, and returns when it is gone.
+func (p *Process) Stop() {
+	_ = p.command.Process.Kill()
+	<-p.done
+}
+
+// Said is the last of what the process wrote to stderr, once it has ended.
+func (p *Process) Said() string {
+	<-p.done
+	return strings.TrimSpace(string(p.stderr.text))
+}
+
+// End asks the process to end, and kills it if it does not.
+func (p *Process) End() {
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(startTimeout):
+		p.Stop()
+	}
+}
+
+func free(ctx context.Context) (string, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// tail keeps the last of what is written. It is read after the writer's end.
+type tail struct{ text []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	const limit = 2 << 10
+	t.text = append(t.text, p...)
+	t.text = t.text[max(0, len(t.text)-limit):]
+	return len(p), nil
+}

@@ -1,0 +1,51 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command profiled is cmd/sidecar that writes a CPU profile of its life: a
+// sidecar as it is shipped has no profiler.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecar"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintf(os.Stderr, "profiled: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var options sidecar.Options
+	options.Flags(pflag.CommandLine)
+	path := pflag.String("profile", "", "`file` that the profile is written to when the sidecar ends")
+	pflag.Parse()
+	file, err := os.Create(*path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return err
+	}
+	defer pprof.StopCPUProfile()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	s, err := sidecar.Open(ctx, &options, slog.New(slog.NewJSONHandler(os.Stderr, nil)), time.Now)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx)
+}

@@ -1,0 +1,143 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// report is a whole run.
+type report struct {
+	Machine machine  `json:"machine"`
+	Rounds  int      `json:"rounds"`
+	Window  string   `json:"window"`
+	Results []result `json:"results"`
+}
+
+// machine is where and when it was.
+type machine struct {
+	CPU    string    `json:"cpu"`
+	Cores  int       `json:"cores"`
+	Kernel string    `json:"kernel"`
+	Go     string    `json:"go"`
+	Commit string    `json:"commit"`
+	Date   time.Time `json:"date"`
+	// Others is how much of the machine was used by what is no part of the
+	// benchmark, from 0 to 1.
+	Others float64 `json:"others"`
+}
+
+func describe(now time.Time) machine {
+	m := machine{CPU: "unknown", Cores: runtime.NumCPU(), Go: runtime.Version(), Date: now.UTC().Truncate(time.Second)}
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		lines := bufio.NewScanner(bytes.NewReader(text))
+		for lines.Scan() {
+			if name, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == "model name" {
+				m.CPU = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		m.Kernel = strings.TrimSpace(string(text))
+	}
+	if text, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output(); err == nil {
+		m.Commit = strings.TrimSpace(string(text))
+	}
+	return m
+}
+
+func (r *report) write(w io.Writer, form string) error {
+	switch form {
+	case "json":
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	case "table":
+		return r.table(w)
+	}
+	return fmt.Errorf("form is %q, must be table or json", form)
+}
+
+var header = []string{"", "what", "sidecar", "peer", "peer's", "ratio", "goal", "met"}
+
+func (r result) cells() []string {
+	cells := []string{r.Row, r.What, number(r.Ours) + " " + r.Unit, r.Peer, number(r.Theirs), "", r.Goal, ""}
+	if r.Peer != "" {
+		cells[5] = fmt.Sprintf("%s (%s to %s)", number(r.Ratio), number(r.Least), number(r.Most))
+	}
+	if r.Met != nil {
+		cells[7] = map[bool]string{true: "yes", false: "no"}[*r.Met]
+	}
+	return cells
+}
+
+// number has three digits that mean something.
+func number(f float64) string {
+	switch {
+	case f >= 100 || f <= -100:
+		return fmt.Sprintf("%.0f", f)
+	case f >= 10 || f <= -10:
+		return fmt.Sprintf("%.1f", f)
+	case f >= 0.1 || f <= -0.1 || f == 0:
+		return fmt.Sprintf("%.2f", f)
+	}
+	return fmt.Sprintf("%.2g", f)
+}
+
+func (r *report) table(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, strings.Join(header, "\t"))
+	for _, each := range r.Results {
+		_, _ = fmt.Fprintln(t, strings.Join(each.cells(), "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\n%s\n", r.circumstances())
+	return err
+}
+
+func (r *report) circumstances() string {
+	m := r.Machine
+	return fmt.Sprintf("%s, commit %s, %d rounds of %s. %s, %d cores, Linux %s, %s. Other programs used %.0f %% of the machine.",
+		m.Date.Format("2006-01-02 15:04 UTC"), m.Commit, r.Rounds, r.Window, m.CPU, m.Cores, m.Kernel, m.Go, m.Others*100)
+}
+
+// The figures of a page stand between these.
+const (
+	pageBegin = "<!-- figures: make bench -->\n"
+	pageEnd   = "<!-- end of figures -->"
+)
+
+// publish puts the figures on a page, in place of those that it has.
+func (r *report) publish(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	before, rest, begins := strings.Cut(string(text), pageBegin)
+	_, after, ends := strings.Cut(rest, pageEnd)
+	if !begins || !ends {
+		return fmt.Errorf("publish: %s has no place for figures, between %q and %q", file, strings.TrimSpace(pageBegin), pageEnd)
+	}
+	var page strings.Builder
+	page.WriteString(before + pageBegin + r.circumstances() + "\n\n")
+	page.WriteString("|" + strings.Join(header, " | ") + " |\n|" + strings.Repeat("---|", len(header)) + "\n")
+	for _, each := range r.Results {
+		page.WriteString("| " + strings.Join(each.cells(), " | ") + " |\n")
+	}
+	page.WriteString(pageEnd + after)
+	return os.WriteFile(file, []byte(page.String()), 0o644)
+}

@@ -1,0 +1,194 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/script"
+)
+
+// sends is a request that is answered once.
+func sends(s script.Script, want string) func(*running) operation {
+	return func(r *running) operation {
+		return func(ctx context.Context) (int, error) { return 1, r.send(ctx, s, []byte(want)) }
+	}
+}
+
+var message = script.Script{Message: true, Size: 600}
+
+const said = "xxxxxxxxxxxxxxxx"
+
+// S1: a message that is answered by a message.
+func unaryMessage(ctx context.Context, b *bench) ([]result, error) {
+	op := sends(message, said)
+	s, err := b.interleave(ctx, b.cpu(oursTokens, op), b.cpu(proxy, op), b.cpu(sdkAlone, op), b.cpu(sdk, op))
+	if err != nil {
+		return nil, err
+	}
+	r := result{What: "unary message of 1 KB, tokens and validation on", Unit: "us CPU"}
+	return s.against(r, oursTokens, map[kind]goal{proxy: ratioAtMost(1.2), sdkAlone: ratioAtMost(0.7), sdk: {}}), nil
+}
+
+// against makes a result of each peer, in the order of the kinds.
+func (s series) against(r result, us kind, goals map[kind]goal) []result {
+	var results []result
+	for _, peer := range []kind{proxy, fanout, sdkAlone, sdk} {
+		g, asked := goals[peer]
+		if !asked {
+			continue
+		}
+		r.Peer = string(peer)
+		results = append(results, compare(r, s.of(string(us), 0), s.of(string(peer), 0), g))
+	}
+	return results
+}
+
+// S2: a message that makes a task.
+func unaryTask(ctx context.Context, b *bench) ([]result, error) {
+	op := sends(script.Script{Chunks: 2, Size: 20}, "TASK_STATE_COMPLETED")
+	s, err := b.interleave(ctx, b.cpu(ours, op), b.cpu(proxy, op), b.cpu(sdkAlone, op), b.cpu(sdk, op))
+	if err != nil {
+		return nil, err
+	}
+	r := result{What: "send that makes a task of 2 chunks", Unit: "us CPU"}
+	return s.against(r, ours, map[kind]goal{proxy: ratioAtMost(2), sdkAlone: {}, sdk: ratioAtMost(0.05)}), nil
+}
+
+// streams is a turn of so many chunks, counted in chunks.
+func streams(chunks int) func(*running) operation {
+	return func(r *running) operation {
+		return func(ctx context.Context) (int, error) {
+			n, err := r.stream(ctx, r.request("SendStreamingMessage", script.Script{Chunks: chunks, Size: 20}), nil)
+			if err == nil && n != chunks {
+				err = fmt.Errorf("%d of %d chunks", n, chunks)
+			}
+			return n, err
+		}
+	}
+}
+
+// S2b: turns that are short and long.
+func turns(ctx context.Context, b *bench) ([]result, error) {
+	const least, most = 20, 1000
+	var results []result
+	figures := map[int][]float64{}
+	for _, chunks := range []int{least, 500, most} {
+		op := streams(chunks)
+		s, err := b.interleave(ctx, b.cpu(ours, op), b.cpu(proxy, op), b.cpu(sdk, op))
+		if err != nil {
+			return nil, fmt.Errorf("%d chunks: %w", chunks, err)
+		}
+		r := result{What: fmt.Sprintf("a turn of %d streamed chunks", chunks), Unit: "us CPU a chunk"}
+		results = append(results, s.against(r, ours, map[kind]goal{proxy: ratioAtMost(4), sdk: ratioAtMost(0.01)})...)
+		figures[chunks] = s.of(string(ours), 0)
+	}
+	flat := result{What: fmt.Sprintf("a chunk of %d against one of %d", most, least), Unit: "us CPU a chunk", Peer: "sidecar, 20 chunks"}
+	return append(results, compare(flat, figures[most], figures[least], ratioAtMost(1))), nil
+}
+
+// S3: what a server adds to the time of an answer, when it has little to do.
+func latency(ctx context.Context, b *bench) ([]result, error) {
+	op := sends(message, said)
+	rate, err := b.saturation(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	rate *= 0.2
+	timed := func(k kind) contender {
+		return contender{string(k), func(ctx context.Context) (s sample, err error) {
+			err = b.servers.with(ctx, b.row, k, func(r *running) error {
+				if _, err := steady(ctx, b.window/4, rate, op(r)); err != nil {
+					return err
+				}
+				took, err := steady(ctx, b.window, rate, op(r))
+				s = sample{percentile(took, 50), percentile(took, 99)}
+				return err
+			})
+			return s, err
+		}}
+	}
+	s, err := b.interleave(ctx, timed(ours), timed(proxy), timed(direct))
+	if err != nil {
+		return nil, err
+	}
+	var results []result
+	for figure, name := range []string{"p50", "p99"} {
+		added := func(k kind) []float64 {
+			values := s.of(string(k), figure)
+			for i, base := range s.of(string(direct), figure) {
+				values[i] -= base
+			}
+			return values
+		}
+		r := result{What: fmt.Sprintf("added latency, %s, %.0f requests a second", name, rate), Unit: "us", Peer: string(proxy)}
+		results = append(results, compare(r, added(ours), added(proxy), ratioAtMost([]float64{1.15, 1.25}[figure])))
+	}
+	return results, nil
+}
+
+// saturation is how many operations a second the sidecar answers.
+func (b *bench) saturation(ctx context.Context, op func(*running) operation) (perSecond float64, err error) {
+	err = b.servers.with(ctx, b.row, ours, func(r *running) error {
+		if _, err := closed(ctx, b.window/4, op(r)); err != nil {
+			return err
+		}
+		begin := time.Now()
+		units, err := closed(ctx, b.window, op(r))
+		perSecond = float64(units) / time.Since(begin).Seconds()
+		return err
+	})
+	return perSecond, err
+}
+
+// S4: events that come one by one.
+func paced(ctx context.Context, b *bench) ([]result, error) {
+	const count, every = 100, 10 * time.Millisecond
+	play := script.Script{Chunks: int(b.window / every), Size: 200, Every: every}
+	measured := func(k kind) contender {
+		return contender{string(k), func(ctx context.Context) (s sample, err error) {
+			err = b.servers.with(ctx, b.row, k, func(r *running) error {
+				first := make([]time.Duration, count)
+				used, err := costs(r.server, func() error {
+					var group errgroup.Group
+					for i := range count {
+						group.Go(func() error { return r.readPaced(ctx, play, &first[i]) })
+					}
+					return group.Wait()
+				})
+				s = sample{micros(used) / float64(count*play.Chunks), percentile(first, 50)}
+				return err
+			})
+			return s, err
+		}}
+	}
+	s, err := b.interleave(ctx, measured(ours), measured(proxy))
+	if err != nil {
+		return nil, err
+	}
+	cost := result{What: "relayed event, 100 streams x 100 a second", Unit: "us CPU", Peer: string(proxy)}
+	delay := result{What: "first event of these, p50", Unit: "us", Peer: string(proxy)}
+	return []result{
+		compare(cost, s.of(string(ours), 0), s.of(string(proxy), 0), ratioAtMost(1.5)),
+		compare(delay, s.of(string(ours), 1), s.of(string(proxy), 1), ratioAtMost(1.1)),
+	}, nil
+}
+
+// readPaced reads one stream, and tells how long its first chunk took.
+func (c *client) readPaced(ctx context.Context, play script.Script, first *time.Duration) error {
+	begin := time.Now()
+	n, err := c.stream(ctx, c.request("SendStreamingMessage", play), func(event []byte) {
+		if _, isChunk := script.SaidAt(event); isChunk && *first == 0 {
+			*first = time.Since(begin)
+		}
+	})
+	if err == nil && n != play.Chunks {
+		err = fmt.Errorf("%d of %d chunks", n, play.Chunks)
+	}
+	return err
+}

@@ -1,0 +1,247 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/script"
+)
+
+// follow opens streams and returns when each has had its first chunk. each is
+// called with the later chunks of all. leave waits for the end of the
+// streams that end by themselves, or ends them when ctx does.
+func (c *client) follow(ctx context.Context, count int, body func() []byte, each func(event []byte)) (leave func() error, err error) {
+	streaming, cancel := context.WithCancel(ctx)
+	began := make(chan struct{}, count)
+	group, failing := errgroup.WithContext(streaming)
+	for range count {
+		group.Go(func() error {
+			first := sync.OnceFunc(func() { began <- struct{}{} })
+			_, err := c.stream(failing, body(), func(event []byte) {
+				first()
+				if each != nil {
+					each(event)
+				}
+			})
+			if streaming.Err() != nil {
+				return nil //nolint:nilerr // this side left
+			}
+			return err
+		})
+	}
+	timeout := time.After(30 * time.Second)
+	for i := range count {
+		select {
+		case <-began:
+			continue
+		case <-failing.Done():
+			err = group.Wait()
+		case <-timeout:
+			err = fmt.Errorf("%d of %d streams have begun after 30 s", i, count)
+		}
+		cancel()
+		return nil, errors.Join(err, group.Wait())
+	}
+	return func() error { cancel(); return group.Wait() }, nil
+}
+
+// begin starts a task and stays on its stream until leave.
+func (r *running) begin(ctx context.Context, s script.Script) (task string, leave func(), err error) {
+	ids := make(chan string, 1)
+	end, err := r.follow(ctx, 1, func() []byte { return r.request("SendStreamingMessage", s) }, func(event []byte) {
+		if id := taskOf(event); id != "" {
+			select {
+			case ids <- id:
+			default:
+			}
+		}
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	select {
+	case task = <-ids:
+		return task, func() { _ = end() }, nil
+	case <-time.After(5 * time.Second):
+		return "", nil, errors.Join(errors.New("no event names a task"), end())
+	}
+}
+
+// S6: one task that many look at.
+func subscribers(ctx context.Context, b *bench) ([]result, error) {
+	const readers = 1000
+	play := script.Script{Chunks: 20, Size: 200, Every: 50 * time.Millisecond, Gated: true}
+	measured := func(k kind) contender {
+		return contender{string(k), func(ctx context.Context) (s sample, err error) {
+			err = b.servers.with(ctx, b.row, k, func(r *running) error {
+				body := func() []byte { return nil }
+				if k == ours {
+					task, leave, err := r.begin(ctx, play)
+					if err != nil {
+						return err
+					}
+					defer leave()
+					body = func() []byte { return subscribe(task) }
+				}
+				s, err = b.deliveries(ctx, r, play, readers, body)
+				return err
+			})
+			return s, err
+		}}
+	}
+	s, err := b.interleave(ctx, measured(ours), measured(fanout))
+	if err != nil {
+		return nil, err
+	}
+	r := result{What: "an event to each of 1,000 subscribers of a task", Unit: "us CPU a delivery"}
+	return s.against(r, ours, map[kind]goal{fanout: ratioAtMost(1.2)}), nil
+}
+
+// deliveries is what a chunk costs for each of its readers.
+func (b *bench) deliveries(ctx context.Context, r *running, play script.Script, readers int, body func() []byte) (sample, error) {
+	total := readers * play.Chunks
+	arrived := make(chan struct{}, total)
+	leave, err := r.follow(ctx, readers, body, func(event []byte) {
+		if _, isChunk := script.SaidAt(event); isChunk {
+			arrived <- struct{}{}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = leave() }()
+	used, err := costs(r.server, func() error {
+		if err := r.open(ctx, []byte(play.String())); err != nil {
+			return err
+		}
+		timeout := time.After(time.Duration(play.Chunks)*play.Every + b.stall)
+		for i := range total {
+			select {
+			case <-arrived:
+			case <-timeout:
+				return fmt.Errorf("%d of %d deliveries", i, total)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	return sample{micros(used) / float64(total)}, err
+}
+
+// S7: one of two readers stops reading.
+func stalledReader(ctx context.Context, b *bench) ([]result, error) {
+	play := script.Script{Chunks: 400, Size: 64 << 10, Every: 5 * time.Millisecond, Gated: true}
+	const quiet = ", both read"
+	measured := func(k kind, stalls bool) contender {
+		name := string(k)
+		if !stalls {
+			name += quiet
+		}
+		return contender{name, func(ctx context.Context) (s sample, err error) {
+			err = b.servers.with(ctx, b.row, k, func(r *running) error {
+				s, err = b.healthy(ctx, r, play, stalls)
+				return err
+			})
+			return s, err
+		}}
+	}
+	s, err := b.interleave(ctx, measured(ours, true), measured(ours, false), measured(sdk, true))
+	if err != nil {
+		return nil, err
+	}
+	all := goal{of: theFigure, limit: float64(play.Chunks), atLeast: true, text: "400"}
+	got := result{What: "events of 400 x 64 KB, beside a reader that stalls", Unit: "events", Peer: string(sdk)}
+	delay := result{What: "delay of these, p99", Unit: "us", Peer: string(ours) + quiet}
+	return []result{
+		compare(got, s.of(string(ours), 0), s.of(string(sdk), 0), all),
+		compare(delay, s.of(string(ours), 1), s.of(string(ours)+quiet, 1), ratioAtMost(1.2)),
+	}, nil
+}
+
+// healthy is what the reader of a task gets, and how late, beside a second
+// one.
+func (b *bench) healthy(ctx context.Context, r *running, play script.Script, stalls bool) (sample, error) {
+	var mu sync.Mutex
+	var late []time.Duration
+	finished := make(chan struct{})
+	ids := make(chan string, 1)
+	leave, err := r.follow(ctx, 1, func() []byte { return r.request("SendStreamingMessage", play) }, func(event []byte) {
+		select {
+		case ids <- taskOf(event):
+		default:
+		}
+		at, isChunk := script.SaidAt(event)
+		if !isChunk {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if late = append(late, time.Since(at)); len(late) == play.Chunks {
+			close(finished)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = leave() }()
+	second := r.stall
+	if !stalls {
+		second = func(ctx context.Context, body []byte) (func(), error) {
+			leave, err := r.follow(ctx, 1, func() []byte { return body }, nil)
+			return func() { _ = leave() }, err
+		}
+	}
+	leaveSecond, err := second(ctx, subscribe(<-ids))
+	if err != nil {
+		return nil, err
+	}
+	defer leaveSecond()
+	if err := r.open(ctx, nil); err != nil {
+		return nil, err
+	}
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(time.Duration(play.Chunks)*play.Every + b.stall):
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return sample{float64(len(late)), percentile(late, 99)}, nil
+}
+
+// stall opens a stream, reads where it begins, and no more.
+func (r *running) stall(ctx context.Context, body []byte) (leave func(), err error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", r.server.Address)
+	if err != nil {
+		return nil, err
+	}
+	leave = func() { _ = conn.Close() }
+	// What the kernel takes in for a reader is not read by it.
+	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		return leave, err
+	}
+	_, err = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nA2A-Version: 1.0\r\nContent-Length: %d\r\n\r\n%s",
+		r.server.Address, len(body), body)
+	if err != nil {
+		return leave, err
+	}
+	status, err := bufio.NewReaderSize(conn, 512).ReadString('\n')
+	if err == nil && !strings.Contains(status, " 200 ") {
+		err = fmt.Errorf("subscribe: %s", status)
+	}
+	return leave, err
+}

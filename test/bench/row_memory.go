@@ -1,0 +1,120 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/script"
+)
+
+// held says one chunk and then nothing.
+var held = script.Script{Gated: true}
+
+// S5: the memory of a stream on which nothing happens.
+func idleStreams(ctx context.Context, b *bench) ([]result, error) {
+	// A sidecar runs 256 turns at a time; subscribers are not bounded so.
+	const turns, followers = 250, 2000
+	streams := func(k kind) contender {
+		return contender{string(k), func(ctx context.Context) (s sample, err error) {
+			err = b.servers.with(ctx, b.row, k, func(r *running) error {
+				s, err = b.grown(ctx, r, turns, func() []byte { return r.request("SendStreamingMessage", held) })
+				return err
+			})
+			return s, err
+		}}
+	}
+	subscribers := func(k kind) contender {
+		return contender{string(k) + ", subscribers", func(ctx context.Context) (s sample, err error) {
+			err = b.servers.with(ctx, b.row, k, func(r *running) error {
+				task, leave, err := r.begin(ctx, held)
+				if err != nil {
+					return err
+				}
+				defer leave()
+				s, err = b.grown(ctx, r, followers, func() []byte { return subscribe(task) })
+				return err
+			})
+			return s, err
+		}}
+	}
+	s, err := b.interleave(ctx, streams(ours), streams(proxy), streams(sdk), subscribers(ours), subscribers(sdk))
+	if err != nil {
+		return nil, err
+	}
+	stream := result{What: fmt.Sprintf("an idle stream, of %d", turns), Unit: "KB"}
+	results := s.against(stream, ours, map[kind]goal{proxy: figureAtMost(40, "KB"), sdk: {}})
+	follower := result{What: fmt.Sprintf("a subscriber, of %d", followers), Unit: "KB", Peer: string(sdk)}
+	return append(results, compare(follower, s.of("sidecar, subscribers", 0), s.of(string(sdk)+", subscribers", 0), figureAtMost(20, "KB"))), nil
+}
+
+func figureAtMost(limit float64, unit string) goal {
+	return goal{of: theFigure, limit: limit, text: fmt.Sprintf("<= %.4g %s", limit, unit)}
+}
+
+// grown is the memory that each of so many streams takes, in KB, after its
+// first event.
+func (b *bench) grown(ctx context.Context, r *running, count int, body func() []byte) (sample, error) {
+	if err := r.send(ctx, message, []byte(said)); err != nil {
+		return nil, err
+	}
+	time.Sleep(b.settle)
+	before, err := r.server.RSS()
+	if err != nil {
+		return nil, err
+	}
+	leave, err := r.follow(ctx, count, body, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = leave() }()
+	time.Sleep(b.settle)
+	after, err := r.server.RSS()
+	return sample{float64(after-before) / 1000 / float64(count)}, err
+}
+
+// S8: a server that has nothing to do.
+func idle(ctx context.Context, b *bench) ([]result, error) {
+	measured := func(k kind) contender {
+		return contender{string(k), func(ctx context.Context) (s sample, err error) {
+			err = b.servers.with(ctx, b.row, k, func(r *running) error {
+				ready, err := answers(ctx, r)
+				if err != nil {
+					return err
+				}
+				time.Sleep(b.settle)
+				memory, err := r.server.RSS()
+				s = sample{float64(memory) / 1e6, float64(ready) / float64(time.Millisecond)}
+				return err
+			})
+			return s, err
+		}}
+	}
+	s, err := b.interleave(ctx, measured(ours), measured(proxy))
+	if err != nil {
+		return nil, err
+	}
+	memory := result{What: "memory, idle", Unit: "MB", Peer: string(proxy)}
+	start := result{What: "start to first answer", Unit: "ms", Peer: string(proxy)}
+	return []result{
+		compare(memory, s.of(string(ours), 0), s.of(string(proxy), 0), figureAtMost(15, "MB")),
+		compare(start, s.of(string(ours), 1), s.of(string(proxy), 1), figureAtMost(50, "ms")),
+	}, nil
+}
+
+// answers is when, after its start, a server has answered its first request.
+func answers(ctx context.Context, r *running) (time.Duration, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+".well-known/agent-card.json", nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := r.http.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return time.Since(r.server.Started), response.Body.Close()
+}

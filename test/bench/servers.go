@@ -1,0 +1,218 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
+)
+
+const (
+	module   = "github.com/a2a-operator/a2a-operator"
+	issuer   = "https://kubernetes.default.svc"
+	audience = "bench.team.a2a-operator.dev"
+)
+
+// kind is a server that can be measured.
+type kind string
+
+const (
+	ours       kind = "sidecar"
+	oursTokens kind = "sidecar, tokens"
+	proxy      kind = "ReverseProxy"
+	sdk        kind = "a2a-go, agent behind"
+	sdkAlone   kind = "a2a-go, no hop"
+	fanout     kind = "raw fan-out"
+	direct     kind = "no server between"
+)
+
+// servers starts them, and the agent behind each.
+type servers struct {
+	// dir has the programs.
+	dir string
+	// profiles is where CPU profiles of the sidecar go; "" for none.
+	profiles string
+	profiled map[string]int
+
+	key *ecdsa.PrivateKey
+}
+
+// build compiles everything that will run.
+func build(ctx context.Context, dir string) (*servers, error) {
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
+		module+"/cmd/sidecar", module+"/test/bench/agent", module+"/test/bench/proxy",
+		module+"/test/bench/sdk", module+"/test/bench/fanout", module+"/test/bench/profiled")
+	command.Stderr = os.Stderr
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("build the servers: %w", err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	return &servers{dir: dir, profiled: map[string]int{}, key: key}, nil
+}
+
+// running is a server with its agent, and nobody else's.
+type running struct {
+	*client
+	server *process.Process
+	// gates are the addresses that open what a script waits at.
+	gates []string
+}
+
+// with runs f against a fresh server in front of a fresh agent. row names the
+// profile.
+func (s *servers) with(ctx context.Context, row string, k kind, f func(*running) error) error {
+	agent, err := process.Start(ctx, filepath.Join(s.dir, "agent"))
+	if err != nil {
+		return err
+	}
+	defer agent.Stop()
+	url := "http://" + agent.Address + "/"
+	r := &running{server: agent, gates: []string{url + "open"}}
+	var token string
+	if k == oursTokens {
+		if token, err = s.token(); err != nil {
+			return err
+		}
+	}
+	if k == direct {
+		url += "ready"
+	} else {
+		if r.server, err = s.start(ctx, row, k, url); err != nil {
+			return err
+		}
+		url = "http://" + r.server.Address + "/"
+	}
+	if k == sdkAlone || k == fanout {
+		r.gates = []string{url + "open"}
+	}
+	r.client = newClient(url, token)
+	err = f(r)
+	r.close()
+	if s.profiles != "" && (k == ours || k == oursTokens) {
+		r.server.End() // it writes its profile
+	} else {
+		r.server.Stop()
+	}
+	if err != nil {
+		return fmt.Errorf("%w; the server said: %q", err, r.server.Said())
+	}
+	return nil
+}
+
+func (s *servers) start(ctx context.Context, row string, k kind, agent string) (*process.Process, error) {
+	switch k {
+	case ours, oursTokens:
+		return s.sidecar(ctx, row, agent, k == oursTokens)
+	case proxy:
+		return process.Start(ctx, filepath.Join(s.dir, "proxy"), "--agent", agent)
+	case sdk:
+		return process.Start(ctx, filepath.Join(s.dir, "sdk"), "--agent", agent)
+	case sdkAlone:
+		return process.Start(ctx, filepath.Join(s.dir, "sdk"))
+	case fanout:
+		return process.Start(ctx, filepath.Join(s.dir, "fanout"))
+	case direct:
+	}
+	return nil, fmt.Errorf("start %s: there is no such server", k)
+}
+
+func (s *servers) sidecar(ctx context.Context, row, agent string, tokens bool) (*process.Process, error) {
+	config, err := s.contract(agent, tokens)
+	if err != nil {
+		return nil, err
+	}
+	// The file's directory is watched: one for each.
+	dir, err := os.MkdirTemp(s.dir, "contract")
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, contract.FileName)
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		return nil, err
+	}
+	arguments := []string{"--config", file, "--health-listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0", "--log-level", "WARN"}
+	if s.profiles == "" {
+		return process.Start(ctx, filepath.Join(s.dir, "sidecar"), arguments...)
+	}
+	s.profiled[row]++
+	profile := filepath.Join(s.profiles, fmt.Sprintf("%s-%d.pprof", row, s.profiled[row]))
+	return process.Start(ctx, filepath.Join(s.dir, "profiled"), append(arguments, "--profile", profile)...)
+}
+
+func (s *servers) contract(agent string, tokens bool) ([]byte, error) {
+	config := &contract.Config{
+		Version: contract.Version,
+		Agent:   contract.Agent{Namespace: "team", Name: "bench"},
+		Card: card.Card{
+			Name: "Bench", Description: "An agent of benchmarks", Version: "1.0",
+			Skills: []card.Skill{{ID: "s", Name: "S", Description: "d", Tags: []string{"t"}}},
+		},
+		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: agent},
+		Access:  contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}},
+		Drain:   contract.Drain{GracePeriod: contract.Duration(time.Second)},
+	}
+	if tokens {
+		keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: s.key.Public(), KeyID: "k"}}})
+		if err != nil {
+			return nil, fmt.Errorf("encode keys: %w", err)
+		}
+		config.Access = contract.Access{
+			Authentication: []contract.Authentication{{
+				Type:       contract.AuthenticationKubernetes,
+				Kubernetes: &contract.KubernetesAuthentication{Issuer: issuer, Audiences: []string{audience}, Keys: keys},
+			}},
+			Namespaces: []string{"team"},
+		}
+	}
+	return contract.Encode(config)
+}
+
+// token is that of a ServiceAccount beside the agent.
+func (s *servers) token() (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: s.key, KeyID: "k"}}, nil)
+	if err != nil {
+		return "", fmt.Errorf("sign a token: %w", err)
+	}
+	return jwt.Signed(signer).Claims(map[string]any{
+		"iss": issuer, "aud": audience, "sub": "system:serviceaccount:team:load",
+		"exp":           time.Now().Add(time.Hour).Unix(),
+		"kubernetes.io": map[string]any{"namespace": "team", "serviceaccount": map[string]any{"name": "load"}},
+	}).Serialize()
+}
+
+// open lets scripts go on that wait.
+func (r *running) open(ctx context.Context, body []byte) error {
+	for _, gate := range r.gates {
+		response, err := r.post(ctx, gate, body)
+		if err != nil {
+			return err
+		}
+		if err := response.Body.Close(); err != nil {
+			return err
+		}
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("open the gate: %s", response.Status)
+		}
+	}
+	return nil
+}
