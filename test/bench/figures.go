@@ -87,8 +87,11 @@ type result struct {
 	Least float64 `json:"least,omitempty"`
 	Most  float64 `json:"most,omitempty"`
 	Goal  string  `json:"goal,omitempty"`
-	// Met is nil where nothing was promised.
+	// Met is nil where nothing was promised, and where it cannot be told.
 	Met *bool `json:"met,omitempty"`
+	// Clock says that it was measured by the clock: a machine that is busy with
+	// other things makes noise of it, which CPU time is spared.
+	Clock bool `json:"clock,omitempty"`
 }
 
 // compare holds figures against those of a peer in the same rounds.

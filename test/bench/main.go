@@ -132,6 +132,6 @@ func (o *options) measure(ctx context.Context, chosen []row, progress io.Writer)
 		return nil, err
 	}
 	others := (after.Machine - before.Machine) - (after.Own - before.Own)
-	r.Machine.Others = max(0, others.Seconds()/(time.Since(begin).Seconds()*float64(r.Machine.Cores)))
+	r.judge(max(0, others.Seconds()/(time.Since(begin).Seconds()*float64(r.Machine.Cores))))
 	return r, nil
 }

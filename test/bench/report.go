@@ -58,6 +58,19 @@ func describe(now time.Time) machine {
 	return m
 }
 
+// quiet is how much of a machine others may use while a clock is believed.
+const quiet = 0.05
+
+// judge takes back what a clock told on a busy machine.
+func (r *report) judge(others float64) {
+	r.Machine.Others = others
+	for i := range r.Results {
+		if r.Results[i].Clock && others > quiet {
+			r.Results[i].Met = nil
+		}
+	}
+}
+
 func (r *report) write(w io.Writer, form string) error {
 	switch form {
 	case "json":
@@ -77,8 +90,11 @@ func (r result) cells() []string {
 	if r.Peer != "" {
 		cells[5] = fmt.Sprintf("%s (%s to %s)", number(r.Ratio), number(r.Least), number(r.Most))
 	}
-	if r.Met != nil {
+	switch {
+	case r.Met != nil:
 		cells[7] = map[bool]string{true: "yes", false: "no"}[*r.Met]
+	case r.Goal != "":
+		cells[7] = "too busy to tell"
 	}
 	return cells
 }

@@ -56,6 +56,22 @@ func TestPublish(t *testing.T) {
 	}
 }
 
+// A clock is not believed on a busy machine, whatever it told.
+func TestJudge(t *testing.T) {
+	for _, test := range []struct {
+		clock  bool
+		others float64
+		want   string
+	}{{true, 0.04, "no"}, {true, 0.06, "too busy to tell"}, {false, 0.9, "no"}} {
+		r := sampleReport()
+		r.Results[0].Clock = test.clock
+		r.judge(test.others)
+		if got := r.Results[0].cells()[7]; got != test.want {
+			t.Errorf("clock %t, others %v: met is %q, want %q", test.clock, test.others, got, test.want)
+		}
+	}
+}
+
 func TestJSON(t *testing.T) {
 	var out bytes.Buffer
 	if err := sampleReport().write(&out, "json"); err != nil {

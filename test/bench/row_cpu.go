@@ -126,7 +126,7 @@ func latency(ctx context.Context, b *bench) ([]result, error) {
 			}
 			return values
 		}
-		r := result{What: fmt.Sprintf("added latency, %s, %.0f requests a second", name, rate), Unit: "us", Peer: string(proxy)}
+		r := result{What: fmt.Sprintf("added latency, %s, %.0f requests a second", name, rate), Unit: "us", Peer: string(proxy), Clock: true}
 		results = append(results, compare(r, added(ours), added(proxy), ratioAtMost([]float64{1.15, 1.25}[figure])))
 	}
 	return results, nil
@@ -172,7 +172,7 @@ func paced(ctx context.Context, b *bench) ([]result, error) {
 		return nil, err
 	}
 	cost := result{What: "relayed event, 100 streams x 100 a second", Unit: "us CPU", Peer: string(proxy)}
-	delay := result{What: "first event of these, p50", Unit: "us", Peer: string(proxy)}
+	delay := result{What: "first event of these, p50", Unit: "us", Peer: string(proxy), Clock: true}
 	return []result{
 		compare(cost, s.of(string(ours), 0), s.of(string(proxy), 0), ratioAtMost(1.5)),
 		compare(delay, s.of(string(ours), 1), s.of(string(proxy), 1), ratioAtMost(1.1)),

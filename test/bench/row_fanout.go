@@ -163,7 +163,7 @@ func stalledReader(ctx context.Context, b *bench) ([]result, error) {
 	}
 	all := goal{of: theFigure, limit: float64(play.Chunks), atLeast: true, text: "400"}
 	got := result{What: "events of 400 x 64 KB, beside a reader that stalls", Unit: "events", Peer: string(sdk)}
-	delay := result{What: "delay of these, p99", Unit: "us", Peer: string(ours) + quiet}
+	delay := result{What: "delay of these, p99", Unit: "us", Peer: string(ours) + quiet, Clock: true}
 	return []result{
 		compare(got, s.of(string(ours), 0), s.of(string(sdk), 0), all),
 		compare(delay, s.of(string(ours), 1), s.of(string(ours)+quiet, 1), ratioAtMost(1.2)),

@@ -99,7 +99,7 @@ func idle(ctx context.Context, b *bench) ([]result, error) {
 		return nil, err
 	}
 	memory := result{What: "memory, idle", Unit: "MB", Peer: string(proxy)}
-	start := result{What: "start to first answer", Unit: "ms", Peer: string(proxy)}
+	start := result{What: "start to first answer", Unit: "ms", Peer: string(proxy), Clock: true}
 	return []result{
 		compare(memory, s.of(string(ours), 0), s.of(string(proxy), 0), figureAtMost(15, "MB")),
 		compare(start, s.of(string(ours), 1), s.of(string(proxy), 1), figureAtMost(50, "ms")),
