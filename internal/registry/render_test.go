@@ -24,7 +24,8 @@ func TestCardIsTheSidecars(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sidecar, err := wellknown.New(wellknown.Content{Card: &c})
+	sidecar := &wellknown.Handler{}
+	err = sidecar.Swap(wellknown.Content{Card: &c})
 	if err != nil {
 		t.Fatal(err)
 	}

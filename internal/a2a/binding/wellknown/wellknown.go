@@ -38,15 +38,10 @@ type Content struct {
 	Signer *signing.Signer
 }
 
-// Handler serves one card at both paths. It can be replaced at any time.
+// Handler serves one card at both paths, from the first Swap on. The card can
+// be replaced at any time.
 type Handler struct {
 	current atomic.Pointer[rendered]
-}
-
-// New returns a handler of a card.
-func New(c Content) (*Handler, error) {
-	h := &Handler{}
-	return h, h.Swap(c)
 }
 
 // Swap replaces what is served. On error the former content stays.

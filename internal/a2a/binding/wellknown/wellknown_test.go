@@ -25,7 +25,8 @@ func example() *card.Card {
 
 func newHandler(t *testing.T) *Handler {
 	t.Helper()
-	h, err := New(Content{Card: example()})
+	h := &Handler{}
+	err := h.Swap(Content{Card: example()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +126,8 @@ func TestMethods(t *testing.T) {
 
 // TestWire18_ProfileV1 is for clients that refuse what 1.0 does not name.
 func TestWire18_ProfileV1(t *testing.T) {
-	h, err := New(Content{Card: example(), Profile: card.ProfileV1})
+	h := &Handler{}
+	err := h.Swap(Content{Card: example(), Profile: card.ProfileV1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +144,8 @@ func TestExtended(t *testing.T) {
 	c := example()
 	c.Capabilities.ExtendedCard = true
 	c.Skills = []card.Skill{{ID: "hidden", Extended: true}}
-	h, err := New(Content{Card: c})
+	h := &Handler{}
+	err := h.Swap(Content{Card: c})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,13 +59,6 @@ func DecodeTask(text []byte) (*a2a.Task, error) {
 	return t, d.End()
 }
 
-// DecodeMessage reads a message as an agent or a server emits it.
-func DecodeMessage(text []byte) (*a2a.Message, error) {
-	d := fromAgent(text)
-	m := d.message()
-	return m, d.End()
-}
-
 // DecodePart reads a part as an agent emits it.
 func DecodePart(text []byte) (a2a.Part, error) {
 	d := fromAgent(text)

@@ -113,7 +113,8 @@ func TestInputRequest(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			const head = `{"kind":"message","messageId":"m","role":"agent","parts":[]`
-			m, err := DecodeMessage([]byte(head + "," + test.text + "}"))
+			d := fromAgent([]byte(head + "," + test.text + "}"))
+			m, err := d.message(), d.End()
 			if err != nil {
 				t.Fatal(err)
 			}
