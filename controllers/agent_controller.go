@@ -30,7 +30,7 @@ import (
 )
 
 // +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents;agentskills,verbs=get;list;watch
-// +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents/status,verbs=patch
+// +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents/status;agentskills/status,verbs=patch
 // +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts;configmaps,verbs=get;list;watch;create;patch
@@ -56,7 +56,7 @@ type AgentReconciler struct {
 	events   *events.Recorder
 	platform desired.Platform
 	clock    clock.PassiveClock
-	written  writtenStatuses
+	written  writtenStatuses[a2av1alpha1.AgentStatus]
 }
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
@@ -91,7 +91,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 		events:   config.Events,
 		platform: config.Platform,
 		clock:    config.Clock,
-		written:  newWrittenStatuses(),
+		written:  newWrittenStatuses[a2av1alpha1.AgentStatus](),
 	}
 }
 
@@ -102,7 +102,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		// The garbage collector deletes what the Agent owns.
 		return ctrl.Result{}, nil
 	}
-	agent = r.written.seen(agent)
+	agent = r.asWritten(agent)
 	in, err := r.gather.Agent(ctx, agent)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -176,8 +176,20 @@ func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Ag
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
-	r.written.remember(agent.UID, agent.ResourceVersion, next)
+	r.written.remember(agent, next)
 	return nil
+}
+
+// asWritten returns the Agent with the status that was written last. The
+// cache's own object is not changed.
+func (r *AgentReconciler) asWritten(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent {
+	last, ok := r.written.of(agent)
+	if !ok {
+		return agent
+	}
+	seen := *agent
+	seen.Status = *last.DeepCopy()
+	return &seen
 }
 
 // recheckAfter is when to look again if nothing happens before.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -105,11 +106,19 @@ func statusApplyConfiguration(agent *a2av1alpha1.Agent, s a2av1alpha1.AgentStatu
 	if s.Skills != nil {
 		config.WithSkills(*s.Skills)
 	}
-	for _, c := range s.Conditions {
-		if !slices.Contains(a2av1alpha1.AgentConditions(), c.Type) {
+	config.WithConditions(conditionApplyConfigurations(s.Conditions, a2av1alpha1.AgentConditions())...)
+	return a2av1alpha1ac.Agent(agent.Name, agent.Namespace).WithUID(agent.UID).WithStatus(config)
+}
+
+// conditionApplyConfigurations are those of the conditions that are the
+// operator's.
+func conditionApplyConfigurations(conditions []metav1.Condition, own []string) []*metav1ac.ConditionApplyConfiguration {
+	var configs []*metav1ac.ConditionApplyConfiguration
+	for _, c := range conditions {
+		if !slices.Contains(own, c.Type) {
 			continue
 		}
-		config.WithConditions(metav1ac.Condition().
+		configs = append(configs, metav1ac.Condition().
 			WithType(c.Type).
 			WithStatus(c.Status).
 			WithReason(c.Reason).
@@ -117,5 +126,5 @@ func statusApplyConfiguration(agent *a2av1alpha1.Agent, s a2av1alpha1.AgentStatu
 			WithObservedGeneration(c.ObservedGeneration).
 			WithLastTransitionTime(c.LastTransitionTime))
 	}
-	return a2av1alpha1ac.Agent(agent.Name, agent.Namespace).WithUID(agent.UID).WithStatus(config)
+	return configs
 }

@@ -4,16 +4,14 @@
 package controllers
 
 import (
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/lru"
-
-	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// writtenStatuses knows the statuses that were written and that the cache may
+// writtenStatuses knows the statuses S that were written and that the cache may
 // not show yet. A reconcile that came in between would else see the transition
 // again, write it again and tell of it again.
-type writtenStatuses struct {
+type writtenStatuses[S any] struct {
 	recent *lru.Cache
 }
 
@@ -21,33 +19,31 @@ type writtenStatuses struct {
 // that changes nothing.
 const recentlyWritten = 4096
 
-type writtenStatus struct {
-	// resourceVersion is the Agent's before the write.
+type writtenStatus[S any] struct {
+	// resourceVersion is the object's before the write.
 	resourceVersion string
-	status          a2av1alpha1.AgentStatus
+	status          S
 }
 
-func newWrittenStatuses() writtenStatuses {
-	return writtenStatuses{recent: lru.New(recentlyWritten)}
+func newWrittenStatuses[S any]() writtenStatuses[S] {
+	return writtenStatuses[S]{recent: lru.New(recentlyWritten)}
 }
 
-// seen returns the Agent as it is after the last write, if it is still as it
-// was before it. The cache's own object is not changed.
-func (w writtenStatuses) seen(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent {
-	known, ok := w.recent.Get(agent.UID)
+// of returns the last status that was written to an object, if the object is
+// still as it was before. The status is not to be changed.
+func (w writtenStatuses[S]) of(obj client.Object) (status S, ok bool) {
+	known, ok := w.recent.Get(obj.GetUID())
 	if !ok {
-		return agent
+		return status, false
 	}
-	last := known.(writtenStatus)
-	if last.resourceVersion != agent.ResourceVersion {
-		w.recent.Remove(agent.UID)
-		return agent
+	last := known.(writtenStatus[S])
+	if last.resourceVersion != obj.GetResourceVersion() {
+		w.recent.Remove(obj.GetUID())
+		return status, false
 	}
-	seen := *agent
-	seen.Status = *last.status.DeepCopy()
-	return &seen
+	return last.status, true
 }
 
-func (w writtenStatuses) remember(uid types.UID, resourceVersion string, status a2av1alpha1.AgentStatus) {
-	w.recent.Add(uid, writtenStatus{resourceVersion: resourceVersion, status: status})
+func (w writtenStatuses[S]) remember(obj client.Object, status S) {
+	w.recent.Add(obj.GetUID(), writtenStatus[S]{resourceVersion: obj.GetResourceVersion(), status: status})
 }

@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // AgentSkill is a skill that several Agents can share. An Agent of its
@@ -14,9 +15,12 @@ import (
 // without a restart.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=a2a
 // +kubebuilder:printcolumn:name="Skill",type=string,JSONPath=`.spec.name`
 // +kubebuilder:printcolumn:name="Tags",type=string,JSONPath=`.spec.tags`
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`
+// +kubebuilder:printcolumn:name="Agents",type=integer,JSONPath=`.status.agents`
 // +kubebuilder:printcolumn:name="ID",type=string,priority=1,JSONPath=`.spec.id`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="has(self.spec.id) || self.metadata.name.size() <= 128",message="metadata.name is the skill's id and must have at most 128 characters; shorten it or set spec.id"
@@ -29,6 +33,10 @@ type AgentSkill struct {
 	// spec is the skill as it stands on a card.
 	// +required
 	Spec AgentSkillSpec `json:"spec"`
+
+	// status is written by the operator.
+	// +optional
+	Status AgentSkillStatus `json:"status,omitempty,omitzero"`
 }
 
 // AgentSkillSpec is a skill as it stands on a card.
@@ -45,6 +53,27 @@ type AgentSkillSpec struct {
 	// +kubebuilder:default={}
 	// +optional
 	AllowedAgents AllowedAgents `json:"allowedAgents,omitempty,omitzero"`
+}
+
+// AgentSkillStatus is what has become of a skill.
+type AgentSkillStatus struct {
+	// conditions are Accepted and InUse. Both are always present.
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// agents is the number of Agents that put the skill on their cards, by name
+	// or by label. It follows within about a second.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Agents *int32 `json:"agents,omitempty"`
+
+	// observedGeneration is the metadata.generation that this status is about.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
 // AllowedAgents says which Agents may put a skill on their cards.
@@ -188,6 +217,22 @@ type SkillDetails struct {
 	// +listType=set
 	// +optional
 	OutputModes []MediaType `json:"outputModes,omitempty"`
+
+	// inputSchema is a JSON Schema (draft 2020-12 unless it names another) of
+	// the structured data that the skill takes. It stands on the card, in the
+	// extension https://a2a-operator.dev/extensions/skill-schemas/v1, for those
+	// who call; messages are not checked against it. It must hold all that it
+	// refers to.
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	InputSchema *runtime.RawExtension `json:"inputSchema,omitempty"`
+
+	// outputSchema is the same of the data that the skill gives.
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +optional
+	OutputSchema *runtime.RawExtension `json:"outputSchema,omitempty"`
 
 	// visibility is Public, or Extended, which shows the skill on the extended
 	// card only: to callers with a credential, and not to the registry. It

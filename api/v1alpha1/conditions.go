@@ -34,6 +34,19 @@ func AgentConditions() []string {
 	}
 }
 
+// ConditionInUse says of an AgentSkill that at least one Agent has it on its
+// card. ConditionAccepted is its other condition.
+const ConditionInUse = "InUse"
+
+// AgentSkillConditions lists the conditions of an AgentSkill.
+func AgentSkillConditions() []string { return []string{ConditionAccepted, ConditionInUse} }
+
+// Reasons of InUse, beside ReasonPending.
+const (
+	ReasonInUse    = "InUse"
+	ReasonNotInUse = "NotInUse"
+)
+
 // ReasonPending is the reason of every condition that could not be computed yet.
 const ReasonPending = "Pending"
 
@@ -67,6 +80,9 @@ const (
 	// ReasonSkillNotFound: a reference names an AgentSkill that does not exist,
 	// or one of another namespace that does not admit the Agent.
 	ReasonSkillNotFound = "SkillNotFound"
+	// ReasonInvalidSchema: the inputSchema or outputSchema of a skill is no JSON
+	// Schema. It is a reason of Accepted, too, on an AgentSkill.
+	ReasonInvalidSchema = "InvalidSchema"
 	// ReasonDuplicateSkillID: two skills have one id.
 	ReasonDuplicateSkillID = "DuplicateSkillID"
 	// ReasonInvalidSelector: the selector cannot be evaluated.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -15,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 	"github.com/a2a-operator/a2a-operator/internal/problem"
 	"github.com/a2a-operator/a2a-operator/internal/sharing"
+	"github.com/a2a-operator/a2a-operator/internal/skillschema"
 )
 
 // defaultSkillTag stands on the one skill of an Agent that names none.
@@ -55,7 +57,11 @@ func skillOrigins(in observed.Agent) ([]origin, []problem.Problem) {
 	var origins []origin
 	var problems []problem.Problem
 	for i, s := range agent.Spec.Skills {
-		origins = append(origins, origin{cardSkill(string(s.ID), s.SkillDetails), fmt.Sprintf("spec.skills[%d]", i)})
+		place := fmt.Sprintf("spec.skills[%d]", i)
+		origins = append(origins, origin{cardSkill(string(s.ID), s.SkillDetails), place})
+		if invalid := skillschema.Check(&s.SkillDetails); invalid != nil {
+			problems = append(problems, skillProblem(a2av1alpha1.ReasonInvalidSchema, "%s.%s; correct it", place, invalid))
+		}
 	}
 	listed := map[types.NamespacedName]bool{}
 	for i, ref := range agent.Spec.SkillRefs {
@@ -66,7 +72,9 @@ func skillOrigins(in observed.Agent) ([]origin, []problem.Problem) {
 			continue
 		}
 		listed[target] = true
-		origins = append(origins, sharedOrigin(agent, skill, fmt.Sprintf("spec.skillRefs[%d]", i)))
+		place := fmt.Sprintf("spec.skillRefs[%d]", i)
+		origins = append(origins, sharedOrigin(agent, skill, place))
+		problems = append(problems, sharedSchemaProblems(agent, skill, place)...)
 	}
 	if skills.SelectorError != "" {
 		problems = append(problems, skillProblem(a2av1alpha1.ReasonInvalidSelector,
@@ -75,6 +83,7 @@ func skillOrigins(in observed.Agent) ([]origin, []problem.Problem) {
 	for _, skill := range skills.Selected {
 		if !listed[types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}] {
 			origins = append(origins, sharedOrigin(agent, skill, "spec.skillSelector"))
+			problems = append(problems, sharedSchemaProblems(agent, skill, "spec.skillSelector")...)
 		}
 	}
 	return origins, problems
@@ -96,11 +105,28 @@ func notFound(agent *a2av1alpha1.Agent, i int, target types.NamespacedName) prob
 
 // sharedOrigin is the origin of an AgentSkill.
 func sharedOrigin(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string) origin {
-	name := skill.Name
-	if skill.Namespace != agent.Namespace {
-		name = skill.Namespace + "/" + name
+	return origin{
+		cardSkill(cmp.Or(string(skill.Spec.ID), skill.Name), skill.Spec.SkillDetails),
+		fmt.Sprintf("%s (AgentSkill %q)", place, sharedName(agent, skill)),
 	}
-	return origin{cardSkill(cmp.Or(string(skill.Spec.ID), skill.Name), skill.Spec.SkillDetails), fmt.Sprintf("%s (AgentSkill %q)", place, name)}
+}
+
+// sharedName is the name of an AgentSkill as an Agent would write it.
+func sharedName(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill) string {
+	if skill.Namespace == agent.Namespace {
+		return skill.Name
+	}
+	return skill.Namespace + "/" + skill.Name
+}
+
+// sharedSchemaProblems tells the Agent of what its AgentSkill says of itself.
+func sharedSchemaProblems(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string) []problem.Problem {
+	invalid := skillschema.Check(&skill.Spec.SkillDetails)
+	if invalid == nil {
+		return nil
+	}
+	return []problem.Problem{skillProblem(a2av1alpha1.ReasonInvalidSchema,
+		"%s: AgentSkill %q is not accepted, its spec.%s; correct it there, or remove the skill here", place, sharedName(agent, skill), invalid)}
 }
 
 // duplicateIDs names every pair of skills with one id.
@@ -177,7 +203,17 @@ func cardSkill(id string, details a2av1alpha1.SkillDetails) card.Skill {
 		InputModes:  mediaTypes(details.InputModes),
 		OutputModes: mediaTypes(details.OutputModes),
 		Extended:    details.Visibility == a2av1alpha1.SkillVisibilityExtended,
+
+		InputSchema:  rawObject(details.InputSchema),
+		OutputSchema: rawObject(details.OutputSchema),
 	}
+}
+
+func rawObject(raw *runtime.RawExtension) card.RawObject {
+	if raw == nil {
+		return nil
+	}
+	return card.RawObject(raw.Raw)
 }
 
 func mediaTypes(modes []a2av1alpha1.MediaType) []string {

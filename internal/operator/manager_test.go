@@ -6,6 +6,7 @@ package operator
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,7 +84,10 @@ var _ = Describe("a running manager", func() {
 		Eventually(reason(agent, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonReady))
 		Eventually(func() []string { return eventReasons(ctx, namespace) }).Should(ContainElement("Ready"))
 
-		before := sent.of(namespace)
+		written := func() []string {
+			return slices.DeleteFunc(sent.of(namespace), func(request string) bool { return strings.Contains(request, "/agentskills/") })
+		}
+		before := written()
 		Expect(before).NotTo(BeEmpty())
 		// Whatever the manager would still do, it would do after looking at the
 		// Agent again, as it does after this.
@@ -92,7 +96,7 @@ var _ = Describe("a running manager", func() {
 			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Name: "x", Description: "x", Tags: []string{"x"}}},
 		}
 		Expect(cluster.Create(ctx, touched)).To(Succeed())
-		Consistently(func() []string { return sent.of(namespace) }).WithTimeout(500 * time.Millisecond).Should(Equal(before))
+		Consistently(written).WithTimeout(500 * time.Millisecond).Should(Equal(before))
 	})
 
 	It("starts again without writing anything", Serial, func(ctx context.Context) {
@@ -165,6 +169,84 @@ var _ = Describe("a running manager", func() {
 		Expect(cluster.Delete(ctx, &a2av1alpha1.AgentSkill{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "named"}})).To(Succeed())
 		Eventually(reason(agent, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound))
 		Expect(card(agent)(ctx)).To(Equal([]string{"named"}), "what runs is left alone")
+	})
+
+	It("tells of a skill how many Agents use it, and whether it can be used", func(ctx context.Context) {
+		library := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "library-"}}
+		Expect(cluster.Create(ctx, library)).To(Succeed())
+		skill := &a2av1alpha1.AgentSkill{
+			ObjectMeta: metav1.ObjectMeta{Namespace: library.Name, Name: "shared", Labels: map[string]string{"team": "search"}},
+			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Name: "x", Description: "x", Tags: []string{"x"}}},
+		}
+		Expect(cluster.Create(ctx, skill)).To(Succeed())
+		told := func(want string) {
+			GinkgoHelper()
+			Eventually(func() string {
+				Expect(cluster.Get(ctx, client.ObjectKeyFromObject(skill), skill)).To(Succeed())
+				if skill.Status.Agents == nil {
+					return "nothing"
+				}
+				said := strconv.Itoa(int(*skill.Status.Agents))
+				for _, c := range skill.Status.Conditions {
+					said += " " + c.Reason
+				}
+				return said
+			}).WithContext(ctx).WithTimeout(10 * time.Second).Should(Equal(want))
+		}
+		merge := func(obj client.Object, patch string) {
+			GinkgoHelper()
+			Expect(cluster.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
+		}
+		told("0 Accepted NotInUse")
+
+		By("Agents that name it, select it, do both, and are not admitted")
+		names, selects, both, stranger := agentNamed("names"), agentNamed("selects"), agentNamed("both"), agentNamed("stranger")
+		for _, a := range []*a2av1alpha1.Agent{names, selects, both} {
+			a.Namespace = library.Name
+		}
+		names.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "shared"}}
+		selects.Spec.SkillSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "search"}}
+		both.Spec.SkillRefs, both.Spec.SkillSelector = names.Spec.SkillRefs, selects.Spec.SkillSelector
+		stranger.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: library.Name, Name: "shared"}}
+		for _, a := range []*a2av1alpha1.Agent{names, selects, both, stranger} {
+			Expect(cluster.Create(ctx, a)).To(Succeed())
+		}
+		told("3 Accepted InUse")
+
+		By("a grant by label")
+		merge(skill, `{"spec":{"allowedAgents":{"namespaces":{"from":"Selector","selector":{"matchLabels":{"shelf":"open"}}}}}}`)
+		merge(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, `{"metadata":{"labels":{"shelf":"open"}}}`)
+		told("4 Accepted InUse")
+		merge(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, `{"metadata":{"labels":{"shelf":null}}}`)
+		told("3 Accepted InUse")
+
+		By("Agents that let it go")
+		merge(names, `{"spec":{"skillRefs":null}}`)
+		merge(skill, `{"metadata":{"labels":{"team":"other"}}}`)
+		told("1 Accepted InUse")
+		Expect(cluster.Delete(ctx, both)).To(Succeed())
+		told("0 Accepted NotInUse")
+
+		By("a schema that is none, and its correction")
+		merge(skill, `{"spec":{"inputSchema":{"type":"strnig"}}}`)
+		told("0 InvalidSchema NotInUse")
+		Expect(skill.Status.Conditions[0].Message).To(ContainSubstring("spec.inputSchema is no JSON Schema: at '/type'"))
+		merge(names, `{"spec":{"skillRefs":[{"name":"shared"}]}}`)
+		Eventually(reason(names, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonInvalidSchema))
+		merge(skill, `{"spec":{"inputSchema":{"type":"string"}}}`)
+		told("1 Accepted InUse")
+		Eventually(reason(names, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonResolved))
+
+		By("many at once, which is one write a second at most")
+		before := len(sent.of(library.Name + "/agentskills"))
+		start := time.Now()
+		for i := range 20 {
+			a := agentNamed("many-" + strconv.Itoa(i))
+			a.Namespace, a.Spec.SkillRefs = library.Name, []a2av1alpha1.AgentSkillRef{{Name: "shared"}}
+			Expect(cluster.Create(ctx, a)).To(Succeed())
+		}
+		told("21 Accepted InUse")
+		Expect(len(sent.of(library.Name+"/agentskills")) - before).To(BeNumerically("<=", int(time.Since(start)/time.Second)+2))
 	})
 
 	It("follows skills of other namespaces, and whom they admit", func(ctx context.Context) {

@@ -45,7 +45,7 @@ func addIssuer(mgr manager.Manager) (*issuer.Source, error) {
 	return keys, nil
 }
 
-// addAgents reconciles Agents, on the leader.
+// addAgents reconciles Agents and AgentSkills, on the leader.
 func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *issuer.Source) error {
 	agents := controllers.NewAgentReconciler(controllers.AgentConfig{
 		Client: mgr.GetClient(),
@@ -60,10 +60,13 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 		},
 		Clock: clock.RealClock{},
 	})
-	return agents.SetupWithManager(ctx, mgr, controllers.AgentWatches{
+	if err := agents.SetupWithManager(ctx, mgr, controllers.AgentWatches{
 		Issuer:                  keys,
 		MaxConcurrentReconciles: config.MaxConcurrentReconciles,
-	})
+	}); err != nil {
+		return err
+	}
+	return controllers.NewAgentSkillReconciler(mgr.GetClient(), clock.RealClock{}).SetupWithManager(mgr)
 }
 
 // addRegistry serves the registry, on every replica.

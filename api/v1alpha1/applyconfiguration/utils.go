@@ -45,6 +45,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentSkillRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkillSpec"):
 		return &apiv1alpha1.AgentSkillSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkillStatus"):
+		return &apiv1alpha1.AgentSkillStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSpec"):
 		return &apiv1alpha1.AgentSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentStatus"):

@@ -83,6 +83,10 @@ type Skill struct {
 	Examples    []string `json:"examples,omitempty"`
 	InputModes  []string `json:"inputModes,omitempty"`
 	OutputModes []string `json:"outputModes,omitempty"`
+	// InputSchema and OutputSchema are JSON Schemas of structured data, nil when
+	// absent. No version has a place for them; they stand in SchemasExtension.
+	InputSchema  RawObject `json:"inputSchema,omitempty"`
+	OutputSchema RawObject `json:"outputSchema,omitempty"`
 	// Security is what this skill asks for beyond the card's own schemes. Any
 	// one of the requirements is enough.
 	Security []Requirement `json:"security,omitempty"`

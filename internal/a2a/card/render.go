@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Signature is one JWS over a card, in the flattened JSON serialization.
@@ -25,6 +26,13 @@ type Signature struct {
 // cannot read them in the form that the specification gives them.
 func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	out := shared(c)
+	public := c.Public().Skills
+	schemas, err := schemasExtension(public)
+	if err != nil {
+		return nil, err
+	}
+	// The capabilities of the card are not this function's to change.
+	out.Capabilities.Extensions = append(slices.Clip(out.Capabilities.Extensions), schemas...)
 	out.Signatures = signatures
 	if f == FormUnion || f == FormV10 {
 		out.SupportedInterfaces = new(supportedInterfaces(c.Interfaces))
@@ -48,7 +56,7 @@ func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	case FormV10:
 		out.SecurityRequirements = wrap(required)
 	}
-	for _, s := range c.Public().Skills {
+	for _, s := range public {
 		out.Skills = append(out.Skills, renderSkill(s, f))
 	}
 	return encode(out)

@@ -91,7 +91,10 @@ func TestForms(t *testing.T) {
 func TestExtendedSkillsStayPrivate(t *testing.T) {
 	c := example()
 	c.Capabilities.ExtendedCard = true
-	c.Skills = append(c.Skills, card.Skill{ID: "hidden", Name: "Hidden", Description: "d", Tags: []string{"t"}, Extended: true})
+	c.Skills = append(c.Skills, card.Skill{
+		ID: "hidden", Name: "Hidden", Description: "d", Tags: []string{"t"}, Extended: true,
+		InputSchema: card.RawObject(`{"title":"hidden"}`),
+	})
 	for _, form := range []card.Form{card.FormUnion, card.FormV03, card.FormV03Proto, card.FormV10} {
 		text := string(render(t, c, form))
 		if strings.Contains(strings.ToLower(text), "hidden") {
@@ -110,6 +113,29 @@ func TestExtendedSkillsStayPrivate(t *testing.T) {
 	}
 	if len(c.Skills) != 3 || !c.Skills[2].Extended || !c.HasExtended() || c.Extended().HasExtended() {
 		t.Errorf("Extended() changed the card: %+v", c.Skills)
+	}
+}
+
+// The schemas of a card are those of its skills.
+func TestSchemas(t *testing.T) {
+	c := example()
+	declared := len(c.Capabilities.Extensions)
+	c.Skills[0].InputSchema = card.RawObject(`{"type":"object"}`)
+	c.Skills[1].OutputSchema = card.RawObject(`{"type":"string"}`)
+	c.Skills[1].Extended = true
+	for _, form := range []card.Form{card.FormUnion, card.FormV03, card.FormV03Proto, card.FormV10} {
+		for text, want := range map[string]string{
+			string(render(t, c, form)): `{"skills":{"` + c.Skills[0].ID + `":{"inputSchema":{"type":"object"}}}}`,
+			string(render(t, c.Extended(), form)): `{"skills":{"` + c.Skills[1].ID + `":{"outputSchema":{"type":"string"}},"` +
+				c.Skills[0].ID + `":{"inputSchema":{"type":"object"}}}}`,
+		} {
+			if !strings.Contains(text, card.SchemasExtension) || !strings.Contains(text, `"params":`+want) {
+				t.Errorf("Render(%d) lacks %s: %s", form, want, text)
+			}
+		}
+	}
+	if len(c.Capabilities.Extensions) != declared {
+		t.Errorf("Render() changed the card: %+v", c.Capabilities)
 	}
 }
 

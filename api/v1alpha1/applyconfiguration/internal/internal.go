@@ -205,6 +205,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: spec
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkillSpec
+    - name: status
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkillStatus
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkillRef
   map:
     fields:
@@ -239,6 +242,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
           elementRelationship: associative
+    - name: inputSchema
+      type:
+        namedType: __untyped_atomic_
     - name: name
       type:
         scalar: string
@@ -248,6 +254,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
           elementRelationship: associative
+    - name: outputSchema
+      type:
+        namedType: __untyped_atomic_
     - name: tags
       type:
         list:
@@ -258,6 +267,23 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillVisibility
       default: Public
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkillStatus
+  map:
+    fields:
+    - name: agents
+      type:
+        scalar: numeric
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSpec
   map:
     fields:
@@ -575,6 +601,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
           elementRelationship: associative
+    - name: inputSchema
+      type:
+        namedType: __untyped_atomic_
     - name: name
       type:
         scalar: string
@@ -584,6 +613,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
           elementRelationship: associative
+    - name: outputSchema
+      type:
+        namedType: __untyped_atomic_
     - name: tags
       type:
         list:

@@ -28,6 +28,8 @@ type AgentSkillApplyConfiguration struct {
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the skill as it stands on a card.
 	Spec *AgentSkillSpecApplyConfiguration `json:"spec,omitempty"`
+	// status is written by the operator.
+	Status *AgentSkillStatusApplyConfiguration `json:"status,omitempty"`
 }
 
 // AgentSkill constructs a declarative configuration of the AgentSkill type for use with
@@ -74,6 +76,12 @@ func ExtractAgentSkillFrom(agentSkill *apiv1alpha1.AgentSkill, fieldManager stri
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 func ExtractAgentSkill(agentSkill *apiv1alpha1.AgentSkill, fieldManager string) (*AgentSkillApplyConfiguration, error) {
 	return ExtractAgentSkillFrom(agentSkill, fieldManager, "")
+}
+
+// ExtractAgentSkillStatus extracts the applied configuration owned by fieldManager from
+// agentSkill for the status subresource.
+func ExtractAgentSkillStatus(agentSkill *apiv1alpha1.AgentSkill, fieldManager string) (*AgentSkillApplyConfiguration, error) {
+	return ExtractAgentSkillFrom(agentSkill, fieldManager, "status")
 }
 
 func (b AgentSkillApplyConfiguration) IsApplyConfiguration() {}
@@ -241,6 +249,14 @@ func (b *AgentSkillApplyConfiguration) ensureObjectMetaApplyConfigurationExists(
 // If called multiple times, the Spec field is set to the value of the last call.
 func (b *AgentSkillApplyConfiguration) WithSpec(value *AgentSkillSpecApplyConfiguration) *AgentSkillApplyConfiguration {
 	b.Spec = value
+	return b
+}
+
+// WithStatus sets the Status field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Status field is set to the value of the last call.
+func (b *AgentSkillApplyConfiguration) WithStatus(value *AgentSkillStatusApplyConfiguration) *AgentSkillApplyConfiguration {
+	b.Status = value
 	return b
 }
 

@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	runtime "k8s.io/apimachinery/pkg/runtime"
 )
 
 // AgentSkillSpecApplyConfiguration represents a declarative configuration of the AgentSkillSpec type for use
@@ -90,6 +91,22 @@ func (b *AgentSkillSpecApplyConfiguration) WithOutputModes(values ...apiv1alpha1
 	for i := range values {
 		b.SkillDetailsApplyConfiguration.OutputModes = append(b.SkillDetailsApplyConfiguration.OutputModes, values[i])
 	}
+	return b
+}
+
+// WithInputSchema sets the InputSchema field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the InputSchema field is set to the value of the last call.
+func (b *AgentSkillSpecApplyConfiguration) WithInputSchema(value runtime.RawExtension) *AgentSkillSpecApplyConfiguration {
+	b.SkillDetailsApplyConfiguration.InputSchema = &value
+	return b
+}
+
+// WithOutputSchema sets the OutputSchema field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OutputSchema field is set to the value of the last call.
+func (b *AgentSkillSpecApplyConfiguration) WithOutputSchema(value runtime.RawExtension) *AgentSkillSpecApplyConfiguration {
+	b.SkillDetailsApplyConfiguration.OutputSchema = &value
 	return b
 }
 

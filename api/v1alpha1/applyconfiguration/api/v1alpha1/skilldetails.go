@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	runtime "k8s.io/apimachinery/pkg/runtime"
 )
 
 // SkillDetailsApplyConfiguration represents a declarative configuration of the SkillDetails type for use
@@ -29,6 +30,14 @@ type SkillDetailsApplyConfiguration struct {
 	// outputModes are the media types that the skill gives. They default to
 	// the agent's defaultOutputModes.
 	OutputModes []apiv1alpha1.MediaType `json:"outputModes,omitempty"`
+	// inputSchema is a JSON Schema (draft 2020-12 unless it names another) of
+	// the structured data that the skill takes. It stands on the card, in the
+	// extension https://a2a-operator.dev/extensions/skill-schemas/v1, for those
+	// who call; messages are not checked against it. It must hold all that it
+	// refers to.
+	InputSchema *runtime.RawExtension `json:"inputSchema,omitempty"`
+	// outputSchema is the same of the data that the skill gives.
+	OutputSchema *runtime.RawExtension `json:"outputSchema,omitempty"`
 	// visibility is Public, or Extended, which shows the skill on the extended
 	// card only: to callers with a credential, and not to the registry. It
 	// hides the skill, and does not keep anybody from using it. It defaults to
@@ -95,6 +104,22 @@ func (b *SkillDetailsApplyConfiguration) WithOutputModes(values ...apiv1alpha1.M
 	for i := range values {
 		b.OutputModes = append(b.OutputModes, values[i])
 	}
+	return b
+}
+
+// WithInputSchema sets the InputSchema field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the InputSchema field is set to the value of the last call.
+func (b *SkillDetailsApplyConfiguration) WithInputSchema(value runtime.RawExtension) *SkillDetailsApplyConfiguration {
+	b.InputSchema = &value
+	return b
+}
+
+// WithOutputSchema sets the OutputSchema field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OutputSchema field is set to the value of the last call.
+func (b *SkillDetailsApplyConfiguration) WithOutputSchema(value runtime.RawExtension) *SkillDetailsApplyConfiguration {
+	b.OutputSchema = &value
 	return b
 }
 

@@ -1,0 +1,88 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/sharing"
+)
+
+// SetupWithManager lets a manager run the reconciler. The index of Agents by
+// skill is that of AgentReconciler.SetupWithManager, which comes before.
+func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("agentskill").
+		For(&a2av1alpha1.AgentSkill{}).
+		// An update is mapped twice, as it was and as it is: a skill that an Agent
+		// lets go is told, too. The status of an Agent counts for nothing here.
+		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfAgent),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfNamespace),
+			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		WithOptions(controller.Options{EnableWarmup: new(true)}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+	if err != nil {
+		return fmt.Errorf("build controller of AgentSkills: %w", err)
+	}
+	return nil
+}
+
+// skillsOfAgent maps an Agent to the skills that it names or selects.
+func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Object) []reconcile.Request {
+	agent, ok := obj.(*a2av1alpha1.Agent)
+	if !ok {
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, ref := range agent.Spec.SkillRefs {
+		requests = append(requests, reconcile.Request{NamespacedName: sharing.Target(agent, ref)})
+	}
+	if agent.Spec.SkillSelector == nil {
+		return requests
+	}
+	list := &a2av1alpha1.AgentSkillList{}
+	if err := r.client.List(ctx, list, client.InNamespace(agent.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "cannot list AgentSkills")
+		return requests
+	}
+	for i := range list.Items {
+		if sharing.AsksFor(agent, &list.Items[i]) {
+			requests = append(requests, request(list.Items[i].Namespace, list.Items[i].Name)...)
+		}
+	}
+	return requests
+}
+
+// skillsOfNamespace maps a Namespace to the skills of others that its Agents
+// name, which may admit them for its labels.
+func (r *AgentSkillReconciler) skillsOfNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	list := &a2av1alpha1.AgentList{}
+	if err := r.client.List(ctx, list, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "cannot list Agents")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		agent := &list.Items[i]
+		for _, ref := range agent.Spec.SkillRefs {
+			if target := sharing.Target(agent, ref); target.Namespace != agent.Namespace {
+				requests = append(requests, reconcile.Request{NamespacedName: target})
+			}
+		}
+	}
+	return requests
+}

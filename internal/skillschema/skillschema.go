@@ -1,0 +1,118 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package skillschema says whether the JSON Schemas of a skill are schemas.
+//
+// It reads nothing but what it is given: a schema that refers to another place
+// is refused and not followed.
+package skillschema
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/lru"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// MaxSize bounds a schema, in bytes. Many of that size fit on one card.
+const MaxSize = 64 << 10
+
+// checked remembers verdicts by the text of the schema, since every reconcile
+// of every Agent asks again.
+var checked = lru.New(4096)
+
+type verdict struct{ err error }
+
+// Check returns nil, or which schema of a skill is wrong and what is. The text
+// begins with the name of the field.
+func Check(details *a2av1alpha1.SkillDetails) error {
+	if err := check(details.InputSchema); err != nil {
+		return fmt.Errorf("inputSchema %w", err)
+	}
+	if err := check(details.OutputSchema); err != nil {
+		return fmt.Errorf("outputSchema %w", err)
+	}
+	return nil
+}
+
+func check(raw *runtime.RawExtension) error {
+	if raw == nil {
+		return nil
+	}
+	if len(raw.Raw) > MaxSize {
+		return fmt.Errorf("has %d bytes, more than %d", len(raw.Raw), MaxSize)
+	}
+	key := sha256.Sum256(raw.Raw)
+	if known, ok := checked.Get(key); ok {
+		return known.(verdict).err
+	}
+	err := compile(raw.Raw)
+	checked.Add(key, verdict{err})
+	return err
+}
+
+// here is what a schema is called while it is compiled: it cannot be opened.
+const here = "schema:///"
+
+func compile(text []byte) error {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("is not JSON: %w", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(noLoader{})
+	compiler.UseRegexpEngine(anyPattern)
+	if err := compiler.AddResource(here, document); err != nil {
+		return fmt.Errorf("is no JSON Schema: %w", err)
+	}
+	_, err = compiler.Compile(here)
+	var elsewhere *jsonschema.LoadURLError
+	var wrong *jsonschema.SchemaValidationError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &elsewhere):
+		return fmt.Errorf("refers to %s, and must hold all that it refers to", elsewhere.URL)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("is no JSON Schema: %w", first(wrong.Err))
+	default:
+		return errors.New("is no JSON Schema: " + strings.ReplaceAll(err.Error(), here, ""))
+	}
+}
+
+// first returns the innermost cause: the outer ones repeat the meta-schema.
+func first(err error) error {
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return err
+	}
+	for len(invalid.Causes) > 0 {
+		invalid = invalid.Causes[0]
+	}
+	return invalid
+}
+
+type noLoader struct{}
+
+var errElsewhere = errors.New("nothing is loaded")
+
+// Load implements jsonschema.URLLoader.
+func (noLoader) Load(string) (any, error) { return nil, errElsewhere }
+
+// anyPattern takes every regular expression: schemas have those of ECMA-262,
+// of which Go reads a part, and none is ever matched here.
+func anyPattern(text string) (jsonschema.Regexp, error) { return pattern(text), nil }
+
+type pattern string
+
+// MatchString implements jsonschema.Regexp.
+func (pattern) MatchString(string) bool { return true }
+
+func (p pattern) String() string { return string(p) }

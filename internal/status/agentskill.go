@@ -1,0 +1,62 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/skillschema"
+)
+
+// AgentSkill returns the whole status of an AgentSkill that so many Agents have
+// on their cards.
+func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av1alpha1.AgentSkillStatus {
+	next := a2av1alpha1.AgentSkillStatus{
+		Conditions:         slices.Clone(skill.Status.Conditions),
+		Agents:             &agents,
+		ObservedGeneration: skill.Generation,
+	}
+	for _, c := range []typed{
+		{a2av1alpha1.ConditionAccepted, skillAccepted(skill)},
+		{a2av1alpha1.ConditionInUse, skillInUse(agents)},
+	} {
+		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
+			Type:               c.condition,
+			Status:             c.verdict.Status,
+			Reason:             c.verdict.Reason,
+			Message:            bounded(c.verdict.Message),
+			ObservedGeneration: skill.Generation,
+			LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+	return next
+}
+
+func skillAccepted(skill *a2av1alpha1.AgentSkill) verdict {
+	if invalid := skillschema.Check(&skill.Spec.SkillDetails); invalid != nil {
+		return verdict{
+			metav1.ConditionFalse, a2av1alpha1.ReasonInvalidSchema,
+			fmt.Sprintf("spec.%s; correct it: until then the cards of its Agents stay as they are", invalid),
+		}
+	}
+	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAccepted, "The skill can stand on a card"}
+}
+
+// skillInUse does not name the number, which stands beside it: the message
+// would change with every Agent.
+func skillInUse(agents int32) verdict {
+	if agents == 0 {
+		return verdict{
+			metav1.ConditionFalse, a2av1alpha1.ReasonNotInUse,
+			"No Agent that is admitted names the skill in spec.skillRefs or selects it by spec.skillSelector",
+		}
+	}
+	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonInUse, "At least one Agent has the skill on its card"}
+}
