@@ -25,6 +25,8 @@ type Push struct {
 	// Expires is the zero time while there may be more to deliver. Then the
 	// configuration can be read until that time.
 	Expires time.Time
+	// Replica is the one that delivers; "" when the store is not shared.
+	Replica Replica
 }
 
 // Ended reports whether nothing is delivered any more.
@@ -42,7 +44,7 @@ type PushStore interface {
 	// List returns the configurations of a task, the oldest generation first.
 	List(ctx context.Context, task Key) ([]Push, error)
 	// Advance stores Acked and Expires. It returns ErrNotFound when that
-	// generation of the configuration is gone.
+	// generation of the configuration is gone, or another replica's to deliver.
 	Advance(ctx context.Context, p Push) error
 	// Delete removes a configuration; that it is not there is no error.
 	Delete(ctx context.Context, task Key, id string) error

@@ -37,32 +37,40 @@ type log struct {
 	// snapshot is the last one, until the next event.
 	snapshot *a2a.Record
 	watchers []*watcher
+	// held is who runs the task, when replicas share the store.
+	held *hold
 }
 
 var _ store.Log = (*log)(nil)
 
 // Append implements store.Log.
 func (l *log) Append(_ context.Context, after uint64, events []a2a.Event) (uint64, error) {
+	return l.append(after, events, nil)
+}
+
+// append is open to all without a claim.
+func (l *log) append(after uint64, events []a2a.Event, c *claim) (uint64, error) {
 	size, ok := l.reserve(events)
 	if !ok {
 		return 0, store.ErrFull
 	}
 	l.mu.Lock()
 	l.charge += size
-	if l.gone || after != l.seq {
-		gone := l.gone
+	if err := l.refuse(after, c); err != nil {
 		l.settle()
 		l.mu.Unlock()
-		if gone {
-			return 0, store.ErrNotFound
-		}
-		return 0, store.ErrConflict
+		return 0, err
 	}
 	before := l.fold.State()
-	l.add(events)
-	l.trim(l.store.options.MaxLogEvents, l.store.options.MaxLogBytes)
-	l.settle()
-	l.wake()
+	if len(events) > 0 {
+		l.add(events)
+		l.trim(l.store.options.MaxLogEvents, l.store.options.MaxLogBytes)
+		l.settle()
+	}
+	l.settleHold(c)
+	if len(events) > 0 {
+		l.wake()
+	}
 	seq, now := l.seq, l.fold.State()
 	l.mu.Unlock()
 	if l.store.queueOf(before) != l.store.queueOf(now) {
@@ -71,6 +79,20 @@ func (l *log) Append(_ context.Context, after uint64, events []a2a.Event) (uint6
 		l.store.mu.Unlock()
 	}
 	return seq, nil
+}
+
+// refuse says why an append is not possible; nil when it is.
+func (l *log) refuse(after uint64, c *claim) error {
+	switch {
+	case l.gone:
+		return store.ErrNotFound
+	case after != l.seq:
+		return store.ErrConflict
+	case c != nil && !l.admits(c):
+		return store.ErrHeld
+	default:
+		return nil
+	}
 }
 
 // Snapshot implements store.Log.
@@ -185,6 +207,9 @@ func (l *log) wake() {
 // last to give way: its task is being worked on, so its old records go, and
 // nothing else.
 func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
+	if len(events) == 0 {
+		return 0, true
+	}
 	for i := range events {
 		size += int64(recordOverhead + 2*events[i].Size())
 	}
@@ -247,6 +272,7 @@ func (l *log) remove() int64 {
 		r.Drop()
 	}
 	l.forgetSnapshot()
+	l.setHold(nil)
 	l.gone, l.charge, l.records = true, 0, nil
 	// Somebody may hold the log for a while; it holds nothing any more.
 	l.fold = store.NewFold(l.key.TaskID, store.Origin{})

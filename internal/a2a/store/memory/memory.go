@@ -70,6 +70,8 @@ type Store struct {
 	// finished and idle order what may be evicted, the oldest first.
 	finished, idle list.List
 	conversations  conversations
+
+	peers peers
 }
 
 var _ store.Store = (*Store)(nil)
@@ -85,6 +87,14 @@ func New(options Options) *Store {
 
 // Create implements store.Store.
 func (s *Store) Create(_ context.Context, k store.Key, o store.Origin, events []a2a.Event) (store.Log, error) {
+	l, err := s.create(k, o, events, nil)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (s *Store) create(k store.Key, o store.Origin, events []a2a.Event, h *hold) (*log, error) {
 	l := &log{store: s, key: k, fold: store.NewFold(k.TaskID, o)}
 	l.add(events)
 	s.mu.Lock()
@@ -105,11 +115,20 @@ func (s *Store) Create(_ context.Context, k store.Key, o store.Origin, events []
 	s.logs[k] = l
 	s.enlist(l)
 	s.file(l)
+	l.setHold(h)
 	return l, nil
 }
 
 // Open implements store.Store.
 func (s *Store) Open(_ context.Context, k store.Key) (store.Log, error) {
+	l, err := s.open(k)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (s *Store) open(k store.Key) (*log, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()

@@ -45,7 +45,7 @@ type push struct {
 	at *list.Element
 }
 
-var _ store.PushStore = (*Pushes)(nil)
+var _ store.SharedPushStore = (*Pushes)(nil)
 
 // NewPushes returns an empty push store.
 func NewPushes(o PushOptions) *Pushes {
@@ -132,7 +132,7 @@ func (s *Pushes) Advance(_ context.Context, next store.Push) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.find(next.Task, next.Config.ID)
-	if p == nil || p.Generation != next.Generation {
+	if p == nil || p.Generation != next.Generation || p.Replica != next.Replica {
 		return store.ErrNotFound
 	}
 	p.Acked, p.Expires = next.Acked, next.Expires
@@ -152,7 +152,7 @@ func (s *Pushes) Delete(_ context.Context, task store.Key, id string) error {
 
 // Unfinished implements store.PushStore.
 func (s *Pushes) Unfinished(_ context.Context, yield func(store.Push) bool) error {
-	for _, p := range s.unfinished() {
+	for _, p := range s.unfinished(func(*push) bool { return true }) {
 		if !yield(p) {
 			break
 		}
@@ -160,13 +160,35 @@ func (s *Pushes) Unfinished(_ context.Context, yield func(store.Push) bool) erro
 	return nil
 }
 
-func (s *Pushes) unfinished() []store.Push {
+// UnfinishedOf implements store.SharedPushStore.
+func (s *Pushes) UnfinishedOf(_ context.Context, r store.Replica, yield func(store.Push) bool) error {
+	for _, p := range s.unfinished(func(p *push) bool { return p.Replica == r }) {
+		if !yield(p) {
+			break
+		}
+	}
+	return nil
+}
+
+// Adopt implements store.SharedPushStore.
+func (s *Pushes) Adopt(_ context.Context, former store.Push, by store.Replica) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.find(former.Task, former.Config.ID)
+	if p == nil || p.Generation != former.Generation || p.Replica != former.Replica {
+		return store.ErrNotFound
+	}
+	p.Replica = by
+	return nil
+}
+
+func (s *Pushes) unfinished(wanted func(*push) bool) []store.Push {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []store.Push
 	for _, of := range s.tasks {
 		for _, p := range of {
-			if !p.Ended() {
+			if !p.Ended() && wanted(p) {
 				all = append(all, p.Push)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 func TestPushConformance(t *testing.T) {
-	storetest.RunPushes(t, func(*testing.T) store.PushStore { return memory.NewPushes(memory.PushOptions{}) })
+	storetest.RunSharedPushes(t, func(*testing.T) store.SharedPushStore { return memory.NewPushes(memory.PushOptions{}) })
 }
 
 func pushOf(task, id string) store.Push {

@@ -37,6 +37,68 @@ func RunPushes(t *testing.T, open func(t *testing.T) store.PushStore) {
 	}
 }
 
+// RunSharedPushes runs the suite of push stores that replicas share, which
+// holds RunPushes.
+func RunSharedPushes(t *testing.T, open func(t *testing.T) store.SharedPushStore) {
+	t.Helper()
+	RunPushes(t, func(t *testing.T) store.PushStore { return open(t) })
+	t.Run("adopt", func(t *testing.T) { pushAdopt(t, open(t)) })
+}
+
+func pushAdopt(t *testing.T, shared store.SharedPushStore) {
+	s := &pushes{PushStore: shared, t: t}
+	task := store.Key{Owner: "o", TaskID: "t"}
+	p := config(task, "a")
+	p.Replica = "a/1"
+	p = s.put(p)
+	other := config(task, "b")
+	other.Replica = "b/1"
+	other = s.put(other)
+	of := func(r store.Replica) (ids string) {
+		if err := shared.UnfinishedOf(t.Context(), r, func(p store.Push) bool { ids += p.Config.ID; return true }); err != nil {
+			t.Errorf("UnfinishedOf() error = %v", err)
+		}
+		return ids
+	}
+	adopt := func(p store.Push, by store.Replica, want error) {
+		t.Helper()
+		if err := shared.Adopt(t.Context(), p, by); !errors.Is(err, want) {
+			t.Errorf("Adopt() error = %v, want %v", err, want)
+		}
+	}
+	if a, b := of("a/1"), of("b/1"); a != "a" || b != "b" {
+		t.Errorf("UnfinishedOf() = %q and %q", a, b)
+	}
+	adopt(p, "b/1", nil)
+	adopt(p, "c/1", store.ErrNotFound)
+	if a, b := of("a/1"), of("b/1"); a != "" || b != "ab" {
+		t.Errorf("UnfinishedOf() = %q and %q", a, b)
+	}
+	// Who has lost it stores nothing any more.
+	p.Acked = 9
+	if err := shared.Advance(t.Context(), p); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Advance() error = %v, want ErrNotFound", err)
+	}
+	p.Replica = "b/1"
+	if err := shared.Advance(t.Context(), p); err != nil {
+		t.Errorf("Advance() error = %v", err)
+	}
+	if got, err := shared.Get(t.Context(), task, "a"); err != nil || got.Acked != 9 || got.Replica != "b/1" {
+		t.Errorf("Get() = %+v, %v", got, err)
+	}
+	other.Expires = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	if err := shared.Advance(t.Context(), other); err != nil {
+		t.Errorf("Advance() error = %v", err)
+	}
+	if b := of("b/1"); b != "a" {
+		t.Errorf("UnfinishedOf() = %q", b)
+	}
+	stale := p
+	stale.Generation--
+	adopt(stale, "c/1", store.ErrNotFound)
+	adopt(config(task, "none"), "c/1", store.ErrNotFound)
+}
+
 // pushes is a store that fails its test when it fails.
 type pushes struct {
 	store.PushStore

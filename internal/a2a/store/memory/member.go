@@ -1,0 +1,203 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+var _ store.Shared = (*Store)(nil)
+
+// Join implements store.Shared, for replicas that share this process.
+func (s *Store) Join(name string) store.Member {
+	return &member{Store: s, self: store.Replica(name + "/" + rand.Text())}
+}
+
+// member is one replica's side of the store.
+type member struct {
+	*Store
+	self store.Replica
+}
+
+var _ store.Member = (*member)(nil)
+
+// Self implements store.Lease.
+func (m *member) Self() store.Replica { return m.self }
+
+// Create implements store.Store.
+func (m *member) Create(_ context.Context, k store.Key, o store.Origin, events []a2a.Event) (store.Log, error) {
+	log, err := m.create(k, o, events, nil)
+	return m.hold(log, err)
+}
+
+// Open implements store.Store.
+func (m *member) Open(_ context.Context, k store.Key) (store.Log, error) {
+	log, err := m.open(k)
+	return m.hold(log, err)
+}
+
+// CreateHeld implements store.Member.
+func (m *member) CreateHeld(_ context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.Brief) (store.HeldLog, error) {
+	log, err := m.create(k, o, events, &hold{replica: m.self, brief: b})
+	return m.hold(log, err)
+}
+
+func (m *member) hold(l *log, err error) (store.HeldLog, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &heldLog{log: l, member: m}, nil
+}
+
+// Renew implements store.Lease.
+func (m *member) Renew(_ context.Context, lease time.Duration) ([]store.Key, error) {
+	p := &m.peers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := m.options.Now()
+	self := p.peer(m.self)
+	if self.until.IsZero() {
+		name := nameOf(m.self)
+		for r, other := range p.of {
+			if r != m.self && nameOf(r) == name {
+				other.end(now)
+			}
+		}
+	}
+	self.until = now.Add(lease)
+	return self.keys(), nil
+}
+
+func nameOf(r store.Replica) string {
+	return string(r[:strings.LastIndexByte(string(r), '/')])
+}
+
+// Leave implements store.Lease.
+func (m *member) Leave(context.Context) error {
+	p := &m.peers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.peer(m.self).end(m.options.Now())
+	return nil
+}
+
+// Alive implements store.Lease.
+func (m *member) Alive(_ context.Context, r store.Replica) (bool, error) {
+	return m.peers.alive(r, m.options.Now()), nil
+}
+
+// Dead implements store.Lease.
+func (m *member) Dead(context.Context) ([]store.Replica, error) {
+	p := &m.peers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := m.options.Now()
+	var dead []store.Replica
+	for r, other := range p.of {
+		switch {
+		case other.until.After(now), other.until.IsZero() && len(other.held) == 0:
+		case other.over && len(other.held) == 0 && now.Sub(other.until) > forgetAfter:
+			delete(p.of, r)
+		default:
+			dead = append(dead, r)
+		}
+	}
+	return dead, nil
+}
+
+// Holding implements store.Lease.
+func (m *member) Holding(_ context.Context, r store.Replica) ([]store.Key, error) {
+	p := &m.peers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if other := p.of[r]; other != nil {
+		return other.keys(), nil
+	}
+	return nil, nil
+}
+
+// hold is who runs a task.
+type hold struct {
+	replica store.Replica
+	brief   store.Brief
+}
+
+// heldLog is a log as one replica sees it.
+type heldLog struct {
+	*log
+	member *member
+}
+
+var _ store.HeldLog = (*heldLog)(nil)
+
+// AppendHeld implements store.HeldLog.
+func (l *heldLog) AppendHeld(_ context.Context, after uint64, events []a2a.Event, c store.Claim, b store.Brief) (uint64, error) {
+	return l.append(after, events, &claim{by: l.member.self, what: c, brief: b})
+}
+
+// Holder implements store.HeldLog.
+func (l *heldLog) Holder(context.Context) (store.Hold, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.gone:
+		return store.Hold{}, store.ErrNotFound
+	case l.held == nil:
+		return store.Hold{}, nil
+	}
+	alive := l.store.peers.alive(l.held.replica, l.store.options.Now())
+	return store.Hold{Replica: l.held.replica, Alive: alive, Brief: l.held.brief}, nil
+}
+
+// claim is what an append does to the hold on a task.
+type claim struct {
+	by    store.Replica
+	what  store.Claim
+	brief store.Brief
+}
+
+// admits reports whether a replica may do what it claims. l.mu is held.
+func (l *log) admits(c *claim) bool {
+	switch {
+	case l.held != nil && l.held.replica == c.by:
+		return true
+	case c.what == store.Keep:
+		return false
+	default:
+		return l.held == nil || !l.store.peers.alive(l.held.replica, l.store.options.Now())
+	}
+}
+
+// settleHold is what follows an append; c is nil when that was open to all.
+// l.mu is held.
+func (l *log) settleHold(c *claim) {
+	switch {
+	case l.fold.State().Terminal(), c != nil && c.what == store.Rest:
+		l.setHold(nil)
+	case c != nil && c.what == store.Take:
+		l.setHold(&hold{replica: c.by, brief: c.brief})
+	}
+}
+
+func (l *log) setHold(h *hold) {
+	if l.held == nil && h == nil {
+		return
+	}
+	p := &l.store.peers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l.held != nil {
+		delete(p.peer(l.held.replica).held, l.key)
+	}
+	if h != nil {
+		p.peer(h.replica).held[l.key] = struct{}{}
+	}
+	l.held = h
+}
