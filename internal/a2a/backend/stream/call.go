@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/http1"
 )
 
 // How long to wait before trying again, when nobody says.
@@ -56,7 +57,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	begin := c.now()
 	redial, retry := redialFirst, retryFirst
 	for {
-		resp, err := c.transport.RoundTrip(r.http(ctx))
+		resp, err := c.send(ctx, r)
 		since := c.now().Sub(begin)
 		var pause time.Duration
 		switch {
@@ -82,6 +83,14 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+}
+
+// send sends a request once.
+func (c *Client) send(ctx context.Context, r *Request) (*http.Response, error) {
+	if http1.Speaks(r.URL) {
+		return c.direct.Do(ctx, &http1.Request{Method: r.Method, URL: r.URL, Header: r.Header, Body: r.Body})
+	}
+	return c.transport.RoundTrip(r.http(ctx))
 }
 
 // notConnected reports that there was no connection to send anything on.

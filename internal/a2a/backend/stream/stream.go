@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/http1"
 )
 
 // Limits say how long and how much an agent may talk. Zero means the default.
@@ -66,8 +67,10 @@ const (
 
 // Client calls one agent.
 type Client struct {
-	limits    Limits
-	now       func() time.Time
+	limits Limits
+	now    func() time.Time
+	// direct calls what is reached in the clear, and transport all else.
+	direct    *http1.Client
 	transport *http.Transport
 }
 
@@ -81,6 +84,10 @@ func New(limits Limits, now func() time.Time) *Client {
 	return &Client{
 		limits: limits,
 		now:    now,
+		direct: http1.New(http1.Options{
+			Connect: limits.Connect, MaxIdle: maxIdleConnections, Idle: idleConnection,
+			MaxHeader: maxResponseHeader, Now: now,
+		}),
 		// Without a Proxy: the agent is beside us, whatever the environment says.
 		transport: &http.Transport{
 			DialContext:            dialer.DialContext,
@@ -98,7 +105,10 @@ func New(limits Limits, now func() time.Time) *Client {
 func (c *Client) Limits() *Limits { return &c.limits }
 
 // Close releases the idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.direct.CloseIdleConnections()
+	c.transport.CloseIdleConnections()
+}
 
 // Turn calls run with a context that ends when the turn takes too long. It
 // returns what run returns or, when the time was up, the failure that says so.
