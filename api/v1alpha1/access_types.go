@@ -18,7 +18,7 @@ type AgentAccess struct {
 
 // AuthenticationType names a way to prove who is calling.
 //
-// +kubebuilder:validation:Enum=Kubernetes;JWT;Anonymous
+// +kubebuilder:validation:Enum=Kubernetes;JWT;APIKey;Anonymous
 type AuthenticationType string
 
 const (
@@ -29,23 +29,61 @@ const (
 	// AuthenticationJWT admits callers with a token of the issuer that its
 	// member jwt names.
 	AuthenticationJWT AuthenticationType = "JWT"
+	// AuthenticationAPIKey admits callers with a key of the Secret that its
+	// member apiKey names.
+	AuthenticationAPIKey AuthenticationType = "APIKey"
 	// AuthenticationAnonymous admits calls without a credential.
 	AuthenticationAnonymous AuthenticationType = "Anonymous"
 )
 
 // Authentication is one way to prove who is calling.
 //
+// +kubebuilder:validation:XValidation:rule="self.type == 'APIKey' ? has(self.apiKey) : !has(self.apiKey)",message="apiKey is required when type is APIKey, and forbidden otherwise"
 // +kubebuilder:validation:XValidation:rule="self.type == 'JWT' ? has(self.jwt) : !has(self.jwt)",message="jwt is required when type is JWT, and forbidden otherwise"
 type Authentication struct {
 	// type is Kubernetes, a ServiceAccount's token; JWT, a token of an issuer
-	// that you name; or Anonymous, no credential at all. Anybody who reaches the
-	// Service may call an Anonymous agent.
+	// that you name; APIKey, a key that you give out; or Anonymous, no
+	// credential at all. Anybody who reaches the Service may call an Anonymous
+	// agent.
 	// +required
 	Type AuthenticationType `json:"type"`
 
 	// jwt says which tokens are accepted, for type JWT.
 	// +optional
 	JWT *JWTAuthentication `json:"jwt,omitempty"`
+
+	// apiKey says where keys are, for type APIKey.
+	// +optional
+	APIKey *APIKeyAuthentication `json:"apiKey,omitempty"`
+}
+
+// APIKeyAuthentication admits callers with a key that somebody gave them. The
+// sidecar mounts the Secret; the operator reads none. An edit of the Secret
+// takes effect without a restart: a key that is gone ends its caller's access.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.header) || !has(self.query)",message="header and query exclude each other"
+type APIKeyAuthentication struct {
+	// secretRef names a Secret in the Agent's namespace. Each of its keys names
+	// a caller and holds the caller's API key, of 32 to 512 visible ASCII
+	// characters, or while it is rotated two, one a line. The caller's tasks
+	// belong to apikey:<name>.
+	// +required
+	SecretRef SecretReference `json:"secretRef"`
+
+	// header is the name of the HTTP header, and of the gRPC metadata, that
+	// holds the key. It ends in key, and defaults to X-API-Key.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9][A-Za-z0-9_-]*)?[Kk][Ee][Yy]$`
+	// +optional
+	Header string `json:"header,omitempty"`
+
+	// query is the name of a query parameter that holds the key instead. It
+	// ends in key. Addresses are logged on the way to the agent: take a header
+	// where you can.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9][A-Za-z0-9_-]*)?[Kk][Ee][Yy]$`
+	// +optional
+	Query string `json:"query,omitempty"`
 }
 
 // JWTAuthentication admits callers with a signed token (RFC 7519), such as an

@@ -146,6 +146,9 @@ const (
 	// ReasonCardSigningKeyUnusable: the Secret that signs the card does not
 	// exist, or holds no key that can.
 	ReasonCardSigningKeyUnusable = "CardSigningKeyUnusable"
+	// ReasonAPIKeysUnusable: the Secret with the API keys of callers does not
+	// exist, or holds none that can be used.
+	ReasonAPIKeysUnusable = "APIKeysUnusable" //nolint:gosec // a reason, not a credential
 	// ReasonUnschedulable: no node takes the pod.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonPodFailed: a pod ended and is being replaced.

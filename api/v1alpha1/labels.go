@@ -50,6 +50,8 @@ const (
 	VolumeContract = "a2a-contract"
 	// VolumeCardSigning holds the keys that sign the card, for the sidecar.
 	VolumeCardSigning = "a2a-card-signing"
+	// VolumeAPIKeys holds the API keys of callers, for the sidecar.
+	VolumeAPIKeys = "a2a-api-keys" //nolint:gosec // a name, not a credential
 	// VolumeToken holds the sidecar's own ServiceAccount token.
 	VolumeToken = "a2a-token"
 	// PortAgent and PortHealth name the sidecar's ports.

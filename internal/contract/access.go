@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 const (
 	kubernetesScheme = "kubernetes"
 	jwtScheme        = "jwt"
+	apiKeyScheme     = "apiKey"
 )
 
 // Schemes tells the card's readers what a call needs. It is empty when that is
@@ -37,6 +39,8 @@ func (a *Access) Schemes() []card.SecurityScheme {
 			})
 		case AuthenticationJWT:
 			schemes = append(schemes, each.JWT.scheme())
+		case AuthenticationAPIKey:
+			schemes = append(schemes, each.APIKey.scheme())
 		}
 	}
 	return schemes
@@ -55,10 +59,21 @@ func (j *JWTAuthentication) scheme() card.SecurityScheme {
 	return s
 }
 
+// DefaultAPIKeyHeader is where a key is looked for unless somebody says otherwise.
+const DefaultAPIKeyHeader = "X-API-Key" //nolint:gosec // a name, not a credential
+
+func (k *APIKeyAuthentication) scheme() card.SecurityScheme {
+	s := card.SecurityScheme{Name: apiKeyScheme, Type: card.SchemeAPIKey, Description: "A key that the agent's owner gives out.", In: "header", ParameterName: k.Header}
+	if k.Query != "" {
+		s.In, s.ParameterName = "query", k.Query
+	}
+	return s
+}
+
 func (a *Access) validate(refuse func(field, format string, args ...any)) {
 	for i, each := range a.Authentication {
 		field := fmt.Sprintf("access.authentication[%d]", i)
-		if (each.Kubernetes != nil && each.Type != AuthenticationKubernetes) || (each.JWT != nil && each.Type != AuthenticationJWT) {
+		if each.foreign() {
 			refuse(field, "has a member of another type than %q", each.Type)
 			continue
 		}
@@ -69,13 +84,35 @@ func (a *Access) validate(refuse func(field, format string, args ...any)) {
 				refuse(field, "needs kubernetes.issuer, kubernetes.audiences and kubernetes.keys")
 			}
 		case AuthenticationJWT:
-			if slices.ContainsFunc(a.Authentication[:i], func(b Authentication) bool { return b.Type == each.Type }) {
-				refuse(field, "is the second of type %q", each.Type)
-			}
 			each.JWT.validate(field, refuse)
+		case AuthenticationAPIKey:
+			each.APIKey.validate(field, refuse)
 		default:
-			refuse(field+".type", "is %q, must be %q, %q or %q", each.Type, AuthenticationKubernetes, AuthenticationJWT, AuthenticationAnonymous)
+			refuse(field+".type", "is %q, must be one of %q", each.Type, authenticationTypes)
 		}
+		second := slices.ContainsFunc(a.Authentication[:i], func(b Authentication) bool { return b.Type == each.Type })
+		if second && each.Type != AuthenticationKubernetes && each.Type != AuthenticationAnonymous {
+			refuse(field, "is the second of type %q", each.Type)
+		}
+	}
+}
+
+// foreign reports whether a member is of another type.
+func (a *Authentication) foreign() bool {
+	return a.Kubernetes != nil && a.Type != AuthenticationKubernetes ||
+		a.JWT != nil && a.Type != AuthenticationJWT ||
+		a.APIKey != nil && a.Type != AuthenticationAPIKey
+}
+
+// keyName is a name that no other header or parameter of the protocol has.
+var keyName = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]{0,60})?[Kk][Ee][Yy]$`)
+
+func (k *APIKeyAuthentication) validate(field string, refuse func(field, format string, args ...any)) {
+	switch {
+	case k == nil || (k.Header == "") == (k.Query == ""):
+		refuse(field, "needs apiKey.header or apiKey.query")
+	case !keyName.MatchString(k.Header + k.Query):
+		refuse(field+".apiKey", "is %q, must be letters, digits, '-' and '_' that end in key", k.Header+k.Query)
 	}
 }
 

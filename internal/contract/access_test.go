@@ -26,7 +26,13 @@ func TestSchemes(t *testing.T) {
 		"discovered": {[]Authentication{discovered, kubernetes}, []card.SecurityScheme{
 			{Name: "jwt", Type: card.SchemeOpenIDConnect, Description: about, OpenIDConnectURL: "https://a.example/.well-known/openid-configuration"}, ours,
 		}},
-		"named":     {[]Authentication{named}, []card.SecurityScheme{{Name: "jwt", Type: card.SchemeHTTP, Description: about, Scheme: "bearer", BearerFormat: "JWT"}}},
+		"named": {[]Authentication{named}, []card.SecurityScheme{{Name: "jwt", Type: card.SchemeHTTP, Description: about, Scheme: "bearer", BearerFormat: "JWT"}}},
+		"API key": {[]Authentication{{Type: AuthenticationAPIKey, APIKey: &APIKeyAuthentication{Header: "X-API-Key"}}}, []card.SecurityScheme{
+			{Name: "apiKey", Type: card.SchemeAPIKey, Description: "A key that the agent's owner gives out.", In: "header", ParameterName: "X-API-Key"},
+		}},
+		"API key in the query": {[]Authentication{{Type: AuthenticationAPIKey, APIKey: &APIKeyAuthentication{Query: "key"}}}, []card.SecurityScheme{
+			{Name: "apiKey", Type: card.SchemeAPIKey, Description: "A key that the agent's owner gives out.", In: "query", ParameterName: "key"},
+		}},
 		"anonymous": {[]Authentication{discovered, {Type: AuthenticationAnonymous}}, nil},
 	}
 	for name, test := range tests {

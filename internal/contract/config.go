@@ -48,9 +48,14 @@ const (
 	DrainedPath = "/drained"
 )
 
-// ExitCardKey is the exit code of a sidecar that has no key to sign its card
-// with. The operator tells it from other ends.
-const ExitCardKey = 3
+// Exit codes of a sidecar that lacks something which was to be mounted. The
+// operator tells them from other ends.
+const (
+	// ExitCardKey: there is no key to sign the card with.
+	ExitCardKey = 3
+	// ExitAPIKeys: there is no API key to know a caller by.
+	ExitAPIKeys = 4
+)
 
 // Config is everything a sidecar needs to know.
 type Config struct {
@@ -177,8 +182,8 @@ type Access struct {
 	// that show no credential.
 	Authentication []Authentication `json:"authentication"`
 	// Namespaces lists those whose ServiceAccounts may call; "*" admits all.
-	// It does not apply to anonymous callers, nor to those of a JWT without a
-	// claim for it.
+	// It does not apply to anonymous callers, to those of a JWT without a claim
+	// for it, nor to those with an API key.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
@@ -191,9 +196,15 @@ const (
 	AuthenticationKubernetes AuthenticationType = "Kubernetes"
 	// AuthenticationJWT verifies the tokens of any issuer.
 	AuthenticationJWT AuthenticationType = "JWT"
+	// AuthenticationAPIKey admits callers with a key of a mounted Secret.
+	AuthenticationAPIKey AuthenticationType = "APIKey"
 	// AuthenticationAnonymous admits calls without a credential.
 	AuthenticationAnonymous AuthenticationType = "Anonymous"
 )
+
+var authenticationTypes = []AuthenticationType{
+	AuthenticationKubernetes, AuthenticationJWT, AuthenticationAPIKey, AuthenticationAnonymous,
+}
 
 // Authentication is one way to prove who is calling.
 type Authentication struct {
@@ -202,6 +213,8 @@ type Authentication struct {
 	Kubernetes *KubernetesAuthentication `json:"kubernetes,omitempty"`
 	// JWT is set for that type only, and there is one.
 	JWT *JWTAuthentication `json:"jwt,omitempty"`
+	// APIKey is set for that type only, and there is one.
+	APIKey *APIKeyAuthentication `json:"apiKey,omitempty"`
 }
 
 // KubernetesAuthentication verifies ServiceAccount tokens (OIDC, KEP-1393)
@@ -228,6 +241,14 @@ type JWTAuthentication struct {
 	PrincipalClaim string `json:"principalClaim,omitempty"`
 	// NamespaceClaim holds the caller's namespace; "" admits callers of none.
 	NamespaceClaim string `json:"namespaceClaim,omitempty"`
+}
+
+// APIKeyAuthentication says where a request has its key. The keys themselves
+// are none of the contract's business: they are mounted from a Secret.
+type APIKeyAuthentication struct {
+	// Header or Query names it; one of them is set.
+	Header string `json:"header,omitempty"`
+	Query  string `json:"query,omitempty"`
 }
 
 // Gateway tells the sidecar where the agent may go through it.

@@ -5,6 +5,7 @@ package desired
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -65,7 +66,9 @@ func sidecarPort(port int32) bool {
 }
 
 func sidecarVolume(name string) bool {
-	return name == a2av1alpha1.VolumeContract || name == a2av1alpha1.VolumeToken || name == a2av1alpha1.VolumeCardSigning
+	return slices.Contains([]string{
+		a2av1alpha1.VolumeContract, a2av1alpha1.VolumeToken, a2av1alpha1.VolumeCardSigning, a2av1alpha1.VolumeAPIKeys,
+	}, name)
 }
 
 func portClash(field string, port int32) problem.Problem {

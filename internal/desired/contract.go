@@ -107,7 +107,7 @@ func contractChat(chat *a2av1alpha1.AgentChat) contract.Chat {
 func contractAccess(agent *a2av1alpha1.Agent, issuer *observed.Issuer) contract.Access {
 	access := contract.Access{Namespaces: []string{agent.Namespace}}
 	for _, authentication := range authentications(agent) {
-		entry := contract.Authentication{Type: contract.AuthenticationType(authentication.Type), JWT: contractJWT(authentication.JWT)}
+		entry := contract.Authentication{Type: contract.AuthenticationType(authentication.Type), JWT: contractJWT(authentication.JWT), APIKey: contractAPIKey(authentication.APIKey)}
 		if authentication.Type == a2av1alpha1.AuthenticationKubernetes {
 			entry.Kubernetes = &contract.KubernetesAuthentication{
 				Issuer:    issuer.URL,
@@ -136,6 +136,17 @@ func contractJWT(j *a2av1alpha1.JWTAuthentication) *contract.JWTAuthentication {
 	return &contract.JWTAuthentication{
 		Issuer: j.Issuer, Audiences: j.Audiences, JWKSURL: j.JWKSURL,
 		PrincipalClaim: j.Claims.Principal, NamespaceClaim: j.Claims.Namespace,
+	}
+}
+
+func contractAPIKey(k *a2av1alpha1.APIKeyAuthentication) *contract.APIKeyAuthentication {
+	switch {
+	case k == nil:
+		return nil
+	case k.Query != "":
+		return &contract.APIKeyAuthentication{Query: k.Query}
+	default:
+		return &contract.APIKeyAuthentication{Header: cmp.Or(k.Header, contract.DefaultAPIKeyHeader)}
 	}
 }
 

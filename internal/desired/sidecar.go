@@ -26,8 +26,6 @@ const (
 	tokenFile = tokenDir + "/" + tokenName
 	// tokenSeconds is how long a token is good; the kubelet renews it earlier.
 	tokenSeconds = 3600
-	// cardSigningDir is where the sidecar finds the keys that sign the card.
-	cardSigningDir = "/etc/a2a-card-signing"
 )
 
 // sidecar is the native sidecar: an init container that stays.
@@ -67,21 +65,13 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		},
 		SecurityContext: sidecarSecurity(),
 	}
-	if agent.Spec.CardSigning != nil {
-		// By flags and not by the contract, for the reason of the backend's URL:
-		// pods of the earlier spec have no keys.
-		for _, key := range cardSigningKeys {
-			container.Args = append(container.Args, "--card-signing-key", cardSigningDir+"/"+key)
-		}
+	for _, each := range credentials(agent) {
+		container.Args = append(container.Args, each.args...)
 		container.VolumeMounts = append(container.VolumeMounts,
-			corev1.VolumeMount{Name: a2av1alpha1.VolumeCardSigning, MountPath: cardSigningDir, ReadOnly: true})
+			corev1.VolumeMount{Name: each.volume.Name, MountPath: each.dir, ReadOnly: true})
 	}
 	return container
 }
-
-// cardSigningKeys are what the sidecar is given of the Secret, the key that
-// must be there first.
-var cardSigningKeys = []string{a2av1alpha1.CardSigningKey, a2av1alpha1.CardSigningPreviousKey}
 
 // literal keeps Kubernetes from reading a variable into an argument.
 func literal(argument string) string {
@@ -97,8 +87,8 @@ func probe(path string, periodSeconds, failures int32) *corev1.Probe {
 	}
 }
 
-// sidecarVolumes hold the contract, the token and the keys that sign the card.
-// Only the sidecar mounts them.
+// sidecarVolumes hold the contract, the token and what the Agent names. Only
+// the sidecar mounts them.
 func sidecarVolumes(agent *a2av1alpha1.Agent) []corev1.Volume {
 	volumes := []corev1.Volume{
 		{
@@ -118,16 +108,8 @@ func sidecarVolumes(agent *a2av1alpha1.Agent) []corev1.Volume {
 			}},
 		},
 	}
-	if signing := agent.Spec.CardSigning; signing != nil {
-		// Optional, because a pod that waits for a volume says nothing of it: the
-		// sidecar ends without its key, and with an exit code that says why.
-		source := &corev1.SecretVolumeSource{SecretName: signing.SecretRef.Name, Optional: new(true)}
-		for _, key := range cardSigningKeys {
-			source.Items = append(source.Items, corev1.KeyToPath{Key: key, Path: key})
-		}
-		volumes = append(volumes, corev1.Volume{
-			Name: a2av1alpha1.VolumeCardSigning, VolumeSource: corev1.VolumeSource{Secret: source},
-		})
+	for _, each := range credentials(agent) {
+		volumes = append(volumes, each.volume)
 	}
 	return volumes
 }

@@ -17,8 +17,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
-// newPolicy says who may call, and returns the keys that it needs, if any.
-func newPolicy(a *contract.Access, keysOf func(auth.KeySource) *auth.IssuerKeys, now func() time.Time) (*auth.Policy, *auth.IssuerKeys, error) {
+// newPolicy says who may call, and returns the issuer's keys that it needs, if
+// any.
+func (s *Sidecar) newPolicy(a *contract.Access) (*auth.Policy, *auth.IssuerKeys, error) {
+	now := s.now
 	p := &auth.Policy{Namespaces: a.Namespaces}
 	var keys *auth.IssuerKeys
 	anonymous := false
@@ -37,10 +39,14 @@ func newPolicy(a *contract.Access, keysOf func(auth.KeySource) *auth.IssuerKeys,
 			p.Authenticators = append(p.Authenticators, authenticator)
 		case contract.AuthenticationJWT:
 			j := each.JWT
-			keys = keysOf(auth.KeySource{Issuer: j.Issuer, URL: j.JWKSURL})
+			keys = s.issuer.keys(auth.KeySource{Issuer: j.Issuer, URL: j.JWKSURL})
 			p.Authenticators = append(p.Authenticators, auth.NewJWT(auth.JWTConfig{
 				Issuer: j.Issuer, Audiences: j.Audiences, Keys: keys, Now: now,
 				PrincipalClaim: j.PrincipalClaim, NamespaceClaim: j.NamespaceClaim,
+			}))
+		case contract.AuthenticationAPIKey:
+			p.Authenticators = append(p.Authenticators, auth.NewAPIKey(auth.APIKeyConfig{
+				Header: each.APIKey.Header, Query: each.APIKey.Query, Keys: &s.apiKeys,
 			}))
 		default:
 			return nil, nil, errors.New("contract access.authentication: unknown type " + string(each.Type))

@@ -13,20 +13,7 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
-
-// ErrCardKey is why a sidecar does not start that was told to sign its card
-// and has no key to do it with.
-var ErrCardKey = errors.New("card signing key cannot be used")
-
-// ExitCode is the status with which a process ends because of an error.
-func ExitCode(err error) int {
-	if errors.Is(err, ErrCardKey) {
-		return contract.ExitCardKey
-	}
-	return 1
-}
 
 // cardKeys are the keys that sign the card, and what they were read from.
 type cardKeys struct {

@@ -112,6 +112,12 @@ func (o *Options) access() (a contract.Access) {
 			JWT:  &contract.JWTAuthentication{Issuer: o.JWTIssuer, Audiences: o.JWTAudiences},
 		})
 	}
+	if o.APIKeys != "" && o.ConfigFile == "" {
+		a.Authentication = append(a.Authentication, contract.Authentication{
+			Type:   contract.AuthenticationAPIKey,
+			APIKey: &contract.APIKeyAuthentication{Header: contract.DefaultAPIKeyHeader},
+		})
+	}
 	if o.Anonymous {
 		a.Authentication = append(a.Authentication, contract.Authentication{Type: contract.AuthenticationAnonymous})
 	}

@@ -29,11 +29,14 @@ type metrics struct {
 	reloads  *prometheus.CounterVec
 	cardKeys *prometheus.CounterVec
 	issuer   *prometheus.CounterVec
-	contract *prometheus.GaugeVec
-	turns    *prometheus.HistogramVec
-	events   prometheus.Counter
-	dropped  prometheus.Counter
-	internal *prometheus.CounterVec
+	// credentials are what is mounted; apiKeys counts the callers' keys.
+	credentials *prometheus.CounterVec
+	apiKeys     *prometheus.GaugeVec
+	contract    *prometheus.GaugeVec
+	turns       *prometheus.HistogramVec
+	events      prometheus.Counter
+	dropped     prometheus.Counter
+	internal    *prometheus.CounterVec
 	// pushes and deadPushes are of push notifications.
 	pushes, deadPushes *prometheus.CounterVec
 
@@ -71,6 +74,14 @@ func newMetrics() *metrics {
 			Name: "a2a_issuer_key_fetches_total",
 			Help: "Times that the keys of the issuer of JWTs were asked for, by result: fetched or failed.",
 		}, []string{"result"}),
+		credentials: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_credential_reloads_total",
+			Help: "Credentials that were read from their mount after the first, by kind and result: applied or refused.",
+		}, []string{"credential", "result"}),
+		apiKeys: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "a2a_api_keys",
+			Help: "API keys of callers, by what became of them: accepted or refused (too short, shared by two callers, ...; the log says which).",
+		}, []string{"state"}),
 		contract: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "a2a_contract_info",
 			Help: "The contract that is served, by its digest.",
@@ -104,7 +115,7 @@ func newMetrics() *metrics {
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(
-		m.requests, m.reloads, m.cardKeys, m.issuer, m.contract, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
+		m.requests, m.reloads, m.cardKeys, m.issuer, m.credentials, m.apiKeys, m.contract, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -36,6 +36,11 @@ type Options struct {
 	JWTAudiences []string
 	Anonymous    bool
 
+	// APIKeys is a directory with a file for each caller, named after it, that
+	// holds its key. In front of a contract it says where they are, and the
+	// contract says whether and how they are used.
+	APIKeys string
+
 	// CardSigningKeys are files with private keys: one that signs the card, and
 	// those that sign it too while verifiers learn of the first.
 	CardSigningKeys []string
@@ -72,6 +77,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.CardFile, "card", "", "YAML or JSON `file` with the agent's card")
 	f.StringVar(&o.JWTIssuer, "jwt-issuer", "", "admit callers with a token of this issuer, a `URL` where OpenID Connect discovery finds its keys")
 	f.StringArrayVar(&o.JWTAudiences, "jwt-audience", nil, "`audience` that a token must be for; repeatable, one of them is enough")
+	f.StringVar(&o.APIKeys, "api-keys", "", "admit callers with an API key, in the header X-API-Key, of this `directory`: a file for each caller, named after it, with one key or two, one a line")
 	f.BoolVar(&o.Anonymous, "anonymous", false, "admit everybody, without a credential")
 	f.StringArrayVar(&o.CardSigningKeys, "card-signing-key", nil, "`file` with a private key, PEM or JWK, that signs the card; a second one, which may be missing, signs too while keys are rotated")
 	f.StringVar(&o.CardProfile, "card-profile", "", "which card is served: Union (the default) for clients of every version, or V1 for strict ones of 1.0")
@@ -95,8 +101,8 @@ func (o *Options) Validate() error {
 		if o.CardFile == "" {
 			errs = append(errs, errors.New("--card is required without --config: name a YAML file with name, description, version and skills"))
 		}
-		if !o.Anonymous && o.JWTIssuer == "" {
-			errs = append(errs, errors.New("--jwt-issuer or --anonymous is required without --config: without Kubernetes nothing else says who may call"))
+		if !o.Anonymous && o.JWTIssuer == "" && o.APIKeys == "" {
+			errs = append(errs, errors.New("--jwt-issuer, --api-keys or --anonymous is required without --config: without Kubernetes nothing else says who may call"))
 		}
 	}
 	if (o.JWTIssuer == "") != (len(o.JWTAudiences) == 0) {

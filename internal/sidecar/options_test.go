@@ -56,7 +56,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"nothing":           {nil, []string{"--backend-url is required", "--card is required", "--jwt-issuer or --anonymous is required"}},
+		"nothing":           {nil, []string{"--backend-url is required", "--card is required", "--jwt-issuer, --api-keys or --anonymous is required"}},
 		"protocol":          {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be one of ["Events" "A2A" "ChatCompletions"]`}},
 		"chat without it":   {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--chat-model", "m"}, []string{"--chat-model and --chat-system-prompt need --backend-protocol ChatCompletions"}},
 		"no audience":       {[]string{"--config", "f", "--jwt-issuer", "https://a"}, []string{"--jwt-issuer and --jwt-audience need each other"}},

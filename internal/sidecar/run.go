@@ -68,6 +68,9 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	for _, dir := range directories(s.options.CardSigningKeys) {
 		group.Go(func() error { return watch(watching, s.log, dir, s.reloadCardKeys) })
 	}
+	for _, each := range s.mounts {
+		group.Go(func() error { return watch(watching, s.log, each.dir, each.reload) })
+	}
 	s.probes.started.Store(true)
 	s.log.Info("serving", "a2a", sockets.agent.Addr().String(), "backend", s.current().Backend.URL,
 		"card", fmt.Sprintf("http://%s/.well-known/agent-card.json", sockets.agent.Addr()))

@@ -47,6 +47,9 @@ type Sidecar struct {
 	refusedKeys [sha256.Size]byte
 	cardKeys    *cardKeys
 	issuer      *issuerKeys
+	// apiKeys are those of callers; mounts are what is read from files.
+	apiKeys auth.APIKeys
+	mounts  []*mounted
 
 	turns   *turns
 	gate    *auth.Gate
@@ -71,11 +74,17 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics()}
 	s.config.Store(&config)
 	s.issuer = newIssuerKeys(s.metrics, log, now)
-	policy, keys, err := newPolicy(&config.Access, s.issuer.keys, now)
+	policy, keys, err := s.newPolicy(&config.Access)
 	if err != nil {
 		return nil, err
 	}
 	s.issuer.swap(keys)
+	if o.APIKeys != "" {
+		s.mounts = append(s.mounts, s.newAPIKeys(o.APIKeys))
+		if err := s.startAPIKeys(s.mounts[0]); err != nil {
+			return nil, err
+		}
+	}
 	if s.cardKeys, err = readCardKeys(o.CardSigningKeys); err != nil {
 		return nil, err
 	}
@@ -169,7 +178,7 @@ func (s *Sidecar) reload() {
 // apply swaps what a contract decides. All that can fail is done first.
 func (s *Sidecar) apply(next *loaded) error {
 	former := s.current()
-	policy, keys, err := newPolicy(&next.Access, s.issuer.keys, s.now)
+	policy, keys, err := s.newPolicy(&next.Access)
 	if err != nil {
 		return err
 	}

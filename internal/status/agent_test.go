@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/problem"
 )
 
@@ -169,11 +170,21 @@ func TestAgent(t *testing.T) {
 			message: "keeps ending with exit code 2 (Error); kubectl logs -n agents echo-1 -c agent --previous",
 		},
 		"no key to sign the card": {
-			in: healthy(onlyPod(withoutCardKey(pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+			in: healthy(onlyPod(ending(contract.ExitCardKey, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
 				in.Observed.Agent.Spec.CardSigning = &a2av1alpha1.AgentCardSigning{SecretRef: a2av1alpha1.SecretReference{Name: "card-key"}}
 			}),
 			want:    map[string]string{"Available": "False CardSigningKeyUnusable", "CardPublished": "False NoPodReady", "Ready": "False CardSigningKeyUnusable"},
 			message: `Secret "card-key", which spec.cardSigning.secretRef names, must hold under "tls.key" a private key`,
+		},
+		"no API keys": {
+			in: healthy(onlyPod(ending(contract.ExitAPIKeys, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+				in.Observed.Agent.Spec.Access.Authentication = []a2av1alpha1.Authentication{
+					{Type: a2av1alpha1.AuthenticationKubernetes},
+					{Type: a2av1alpha1.AuthenticationAPIKey, APIKey: &a2av1alpha1.APIKeyAuthentication{SecretRef: a2av1alpha1.SecretReference{Name: "keys"}}},
+				}
+			}),
+			want:    map[string]string{"Available": "False APIKeysUnusable", "CardPublished": "False NoPodReady", "Ready": "False APIKeysUnusable"},
+			message: `Secret "keys", which spec.access.authentication[1].apiKey.secretRef names, must hold for each caller`,
 		},
 		"crashed and starting again": {
 			in:      healthy(onlyPod(pod("echo-1", false, afterCrash(runningSince(now.Add(-5*time.Second)))))),

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
 // startGrace is how long a container may run before an agent that does not
@@ -191,8 +190,10 @@ func containerCrashing(in Inputs, c container) diagnosis {
 	if ended != nil && ended.Reason == terminatedStartError {
 		return cannotStart(c, ended.Message)
 	}
-	if ended != nil && c.name == a2av1alpha1.ContainerSidecar && ended.ExitCode == contract.ExitCardKey && in.Observed.Agent.Spec.CardSigning != nil {
-		return cardSigningKeyUnusable(in, c)
+	if ended != nil && c.name == a2av1alpha1.ContainerSidecar {
+		if d, found := credentialUnusable(in, c, ended.ExitCode); found {
+			return d
+		}
 	}
 	how := ""
 	if ended != nil {
@@ -202,16 +203,6 @@ func containerCrashing(in Inputs, c container) diagnosis {
 		reason: a2av1alpha1.ReasonContainerCrashing,
 		message: fmt.Sprintf("Container %q of image %q keeps ending%s; kubectl logs -n %s %s -c %s --previous shows what it said",
 			c.name, c.image, how, c.pod.Namespace, c.pod.Name, c.name),
-		failing: true,
-	}
-}
-
-func cardSigningKeyUnusable(in Inputs, c container) diagnosis {
-	return diagnosis{
-		reason: a2av1alpha1.ReasonCardSigningKeyUnusable,
-		message: fmt.Sprintf("The sidecar has no key to sign the card with; Secret %q, which spec.cardSigning.secretRef names, must hold under %q "+
-			"a private key without a password: EC (P-256 or P-384), Ed25519 or RSA; kubectl logs -n %s %s -c %s --previous shows what is wrong with it",
-			in.Observed.Agent.Spec.CardSigning.SecretRef.Name, a2av1alpha1.CardSigningKey, c.pod.Namespace, c.pod.Name, c.name),
 		failing: true,
 	}
 }

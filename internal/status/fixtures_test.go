@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
@@ -98,11 +97,11 @@ func afterCrash(s corev1.ContainerStatus) corev1.ContainerStatus {
 	return s
 }
 
-// withoutCardKey is a pod whose sidecar ends because of that.
-func withoutCardKey(p corev1.Pod) corev1.Pod {
+// ending is a pod whose sidecar ends with an exit code.
+func ending(exitCode int32, p corev1.Pod) corev1.Pod {
 	s := &p.Status.InitContainerStatuses[0]
 	s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waitingCrashLoopBackOff}}
-	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: contract.ExitCardKey, Reason: "Error"}
+	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: exitCode, Reason: "Error"}
 	return p
 }
 

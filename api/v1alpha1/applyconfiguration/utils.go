@@ -59,6 +59,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AllowedAgentsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AllowedNamespaces"):
 		return &apiv1alpha1.AllowedNamespacesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("APIKeyAuthentication"):
+		return &apiv1alpha1.APIKeyAuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Authentication"):
 		return &apiv1alpha1.AuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendTimeouts"):

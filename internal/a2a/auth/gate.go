@@ -27,6 +27,12 @@ type Authenticator interface {
 	Challenge() string
 }
 
+// concealer is an Authenticator whose credential stands where others look.
+type concealer interface {
+	// conceal returns the request without it.
+	conceal(r *http.Request) *http.Request
+}
+
 // AllNamespaces in a policy admits the ServiceAccounts of every namespace.
 const AllNamespaces = "*"
 
@@ -122,6 +128,11 @@ func (g *Gate) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		policy := g.policy.Load()
 		caller, err := policy.Decide(r)
+		for _, a := range policy.Authenticators {
+			if c, ok := a.(concealer); ok {
+				r = c.conceal(r)
+			}
+		}
 		if err == nil {
 			next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))
 			return

@@ -26,6 +26,18 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.APIKeyAuthentication
+  map:
+    fields:
+    - name: header
+      type:
+        scalar: string
+    - name: query
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Agent
   map:
     fields:
@@ -449,6 +461,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Authentication
   map:
     fields:
+    - name: apiKey
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.APIKeyAuthentication
     - name: jwt
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.JWTAuthentication

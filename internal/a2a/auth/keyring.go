@@ -1,0 +1,116 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Bounds of API keys, in bytes. The least is what 24 random bytes are in base64, or 16 in hexadecimal.
+const (
+	MinAPIKey = 32
+	MaxAPIKey = 512
+)
+
+const (
+	// maxKeysOfCaller are the one in use and the one that replaces it.
+	maxKeysOfCaller = 2
+	// maxAPIKeys bounds what one request is compared with.
+	maxAPIKeys = 2048
+	// maxCallerName is that of a data key of a Secret.
+	maxCallerName = 253
+)
+
+// KeyRing holds API keys by their hashes.
+type KeyRing struct {
+	entries []keyEntry
+}
+
+type keyEntry struct {
+	sum    [sha256.Size]byte
+	caller string
+}
+
+// Len is the number of keys.
+func (k *KeyRing) Len() int { return len(k.entries) }
+
+// ParseAPIKeys reads files, each named after a caller and with one key a line.
+// What is refused is told, by the names of callers and never by a key, and the
+// others are good: one typing error must not keep all callers out.
+func ParseAPIKeys(files map[string][]byte) (*KeyRing, []error) {
+	ring := &KeyRing{}
+	var refused []error
+	owner := map[[sha256.Size]byte]string{}
+	for _, caller := range slices.Sorted(maps.Keys(files)) {
+		keys, err := keysOf(caller, files[caller])
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		for i, key := range keys {
+			if problem := unfit(key); problem != "" {
+				refused = append(refused, fmt.Errorf("API key %d of %q %s", i+1, caller, problem))
+				continue
+			}
+			sum := sha256.Sum256(key)
+			if other, taken := owner[sum]; taken {
+				if other != caller {
+					refused = append(refused, fmt.Errorf("API key %d of %q is one of %q too, and admits neither", i+1, caller, other))
+					ring.drop(sum)
+				}
+				continue
+			}
+			owner[sum] = caller
+			if len(ring.entries) == maxAPIKeys {
+				refused = append(refused, fmt.Errorf("API key %d of %q is beyond the first %d", i+1, caller, maxAPIKeys))
+				continue
+			}
+			ring.entries = append(ring.entries, keyEntry{sum, caller})
+		}
+	}
+	return ring, refused
+}
+
+func (k *KeyRing) drop(sum [sha256.Size]byte) {
+	k.entries = slices.DeleteFunc(k.entries, func(e keyEntry) bool { return e.sum == sum })
+}
+
+// keysOf reads the file of one caller.
+func keysOf(caller string, text []byte) ([][]byte, error) {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+	if len(caller) > maxCallerName || strings.HasPrefix(caller, ".") || strings.Trim(caller, letters) != "" {
+		return nil, fmt.Errorf("caller %q must be named by letters, digits, '-', '_' and '.', and not begin with '.'", caller)
+	}
+	var keys [][]byte
+	for line := range bytes.Lines(text) {
+		if key := bytes.TrimSpace(line); len(key) > 0 {
+			keys = append(keys, key)
+		}
+	}
+	switch {
+	case len(keys) == 0:
+		return nil, fmt.Errorf("%q has no API key", caller)
+	case len(keys) > maxKeysOfCaller:
+		return nil, fmt.Errorf("%q has %d API keys, one a line, and may have %d: the one in use and the next", caller, len(keys), maxKeysOfCaller)
+	}
+	return keys, nil
+}
+
+// unfit says why a key is not taken, "" if it is.
+func unfit(key []byte) string {
+	switch {
+	case len(key) < MinAPIKey:
+		return fmt.Sprintf("has %d characters, needs at least %d: openssl rand -hex 32 makes one", len(key), MinAPIKey)
+	case len(key) > MaxAPIKey:
+		return fmt.Sprintf("has %d characters, may have %d", len(key), MaxAPIKey)
+	case bytes.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return "must be of visible ASCII characters, without spaces"
+	}
+	return ""
+}

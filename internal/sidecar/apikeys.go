@@ -1,0 +1,47 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"fmt"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+)
+
+// newAPIKeys returns the API keys of a directory: a file for each caller. To
+// start there must be one that can be used. Later there need not be: who takes
+// away the last key means it.
+func (s *Sidecar) newAPIKeys(dir string) *mounted {
+	m := s.mounted("api-keys", dir)
+	m.read = func() (map[string][]byte, error) { return readDirectory(dir) }
+	m.take = func(files map[string][]byte) error {
+		ring, refused := auth.ParseAPIKeys(files)
+		for _, problem := range refused {
+			s.log.Error("API key is not accepted", "error", problem)
+		}
+		s.metrics.apiKeys.WithLabelValues("accepted").Set(float64(ring.Len()))
+		s.metrics.apiKeys.WithLabelValues("refused").Set(float64(len(refused)))
+		s.apiKeys.Swap(ring)
+		if ring.Len() == 0 {
+			s.log.Warn("no caller has an API key", "directory", dir)
+		}
+		return nil
+	}
+	return m
+}
+
+// startAPIKeys reads the first keys.
+func (s *Sidecar) startAPIKeys(m *mounted) error {
+	if err := m.start(); err != nil {
+		return fmt.Errorf("%w: %w", ErrAPIKeys, err)
+	}
+	if s.apiKeys.Len() == 0 {
+		return fmt.Errorf("%w: none in %s is of %d to %d visible ASCII characters", ErrAPIKeys, m.dir, auth.MinAPIKey, auth.MaxAPIKey)
+	}
+	return nil
+}
+
+func (s *Sidecar) mounted(name, dir string) *mounted {
+	return &mounted{name: name, dir: dir, reloads: s.metrics.credentials, log: s.log}
+}

@@ -1,0 +1,157 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// Why a sidecar does not start that was told to use something and has none
+// that it can use.
+var (
+	// ErrCardKey is about the key that signs the card.
+	ErrCardKey = errors.New("card signing key cannot be used")
+	// ErrAPIKeys is about the API keys of callers.
+	ErrAPIKeys = errors.New("API keys cannot be used")
+)
+
+// ExitCode is the status with which a process ends because of an error.
+func ExitCode(err error) int {
+	switch {
+	case errors.Is(err, ErrCardKey):
+		return contract.ExitCardKey
+	case errors.Is(err, ErrAPIKeys):
+		return contract.ExitAPIKeys
+	default:
+		return 1
+	}
+}
+
+// maxMounted bounds a file that is mounted from a Secret or ConfigMap, which
+// are smaller.
+const maxMounted = 2 << 20
+
+// mounted is something secret that is read from files, and read again when
+// they change. Its own lock keeps two readings from being taken in the wrong
+// order.
+type mounted struct {
+	// name stands in logs and metrics.
+	name string
+	// dir is where the files are.
+	dir string
+	// read reads them all.
+	read func() (map[string][]byte, error)
+	// take uses them, all or none.
+	take func(files map[string][]byte) error
+
+	reloads *prometheus.CounterVec
+	log     *slog.Logger
+
+	mu sync.Mutex
+	// content names what was last read, so that it is judged once.
+	content [sha256.Size]byte
+}
+
+// start takes the first files.
+func (m *mounted) start() error {
+	files, err := m.read()
+	if err != nil {
+		return err
+	}
+	m.content = contentOf(files)
+	return m.take(files)
+}
+
+// reload takes files that have changed, and keeps what is in force when they
+// cannot be used.
+func (m *mounted) reload() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	files, err := m.read()
+	content := contentOf(files)
+	if err == nil {
+		if content == m.content {
+			return
+		}
+		err = m.take(files)
+	} else if content = sha256.Sum256([]byte(err.Error())); content == m.content {
+		return
+	}
+	m.content = content
+	if err != nil {
+		m.reloads.WithLabelValues(m.name, "refused").Inc()
+		m.log.Error("keep former credential", "credential", m.name, "error", err)
+		return
+	}
+	m.reloads.WithLabelValues(m.name, "applied").Inc()
+	m.log.Info("took credential", "credential", m.name)
+}
+
+// contentOf names the content of files.
+func contentOf(files map[string][]byte) (sum [sha256.Size]byte) {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		_, _ = fmt.Fprintf(h, "%q %d ", name, len(files[name]))
+		h.Write(files[name])
+	}
+	h.Sum(sum[:0])
+	return sum
+}
+
+// readDirectory reads the files of a mounted volume. What the kubelet keeps
+// there for itself begins with two dots. A file that goes away meanwhile is not
+// there; another change tells of it.
+func readDirectory(dir string) (map[string][]byte, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "..") || entry.IsDir() {
+			continue
+		}
+		text, err := readMounted(filepath.Join(dir, entry.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files[entry.Name()] = text
+	}
+	return files, nil
+}
+
+// readMounted reads one file.
+func readMounted(name string) ([]byte, error) {
+	file, err := os.Open(name) //nolint:gosec // a file that the user or the operator named
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, maxMounted+1))
+	if err == nil && len(text) > maxMounted {
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxMounted)
+	}
+	return text, err
+}

@@ -1,0 +1,43 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// credentialUnusable says what a sidecar lacks that ended with an exit code.
+// One that the Agent does not name any more is no news of it.
+func credentialUnusable(in Inputs, c container, exitCode int32) (diagnosis, bool) {
+	spec := &in.Observed.Agent.Spec
+	var reason, lack string
+	switch exitCode {
+	case contract.ExitCardKey:
+		if signing := spec.CardSigning; signing != nil {
+			reason = a2av1alpha1.ReasonCardSigningKeyUnusable
+			lack = fmt.Sprintf("The sidecar has no key to sign the card with; Secret %q, which spec.cardSigning.secretRef names, must hold under %q "+
+				"a private key without a password: EC (P-256 or P-384), Ed25519 or RSA", signing.SecretRef.Name, a2av1alpha1.CardSigningKey)
+		}
+	case contract.ExitAPIKeys:
+		for i, each := range spec.Access.Authentication {
+			if each.APIKey != nil {
+				reason = a2av1alpha1.ReasonAPIKeysUnusable
+				lack = fmt.Sprintf("The sidecar has no API key to know a caller by; Secret %q, which spec.access.authentication[%d].apiKey.secretRef names, "+
+					"must hold for each caller, under its name, a key of at least 32 visible characters", each.APIKey.SecretRef.Name, i)
+			}
+		}
+	}
+	if reason == "" {
+		return diagnosis{}, false
+	}
+	return diagnosis{
+		reason: reason,
+		message: fmt.Sprintf("%s; kubectl logs -n %s %s -c %s --previous shows what is wrong with it",
+			lack, c.pod.Namespace, c.pod.Name, c.name),
+		failing: true,
+	}, true
+}
