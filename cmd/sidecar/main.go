@@ -64,6 +64,7 @@ func run(args []string) int {
 	context.AfterFunc(ctx, stop)
 	s, err := sidecar.Open(ctx, &options, log, time.Now)
 	if err == nil {
+		s.OwnHeap()
 		err = s.Serve(ctx)
 	}
 	if err != nil {

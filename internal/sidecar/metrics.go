@@ -40,6 +40,9 @@ type metrics struct {
 	// pushes and deadPushes are of push notifications.
 	pushes, deadPushes *prometheus.CounterVec
 
+	// working is told of events.
+	working func()
+
 	mu     sync.Mutex
 	digest string
 	// kinds are the agent's own names of internal events. There may be many;
@@ -58,6 +61,7 @@ func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		kinds:    map[string]bool{},
+		working:  func() {},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_requests_total",
 			Help: "Requests that were answered, by binding, operation, protocol version and JSON-RPC error code (0 for success). What is not known is empty.",
@@ -154,7 +158,10 @@ func (m *metrics) TurnEnded(state a2a.State, took time.Duration) {
 }
 
 // Appended implements engine.Observer.
-func (m *metrics) Appended(events int) { m.events.Add(float64(events)) }
+func (m *metrics) Appended(events int) {
+	m.events.Add(float64(events))
+	m.working()
+}
 
 // Dropped implements engine.Observer.
 func (m *metrics) Dropped(events int) { m.dropped.Add(float64(events)) }

@@ -58,6 +58,7 @@ type Sidecar struct {
 	metrics *metrics
 	drain   *drainer
 	probes  *probes
+	heap    *heap
 
 	surfaces surfaces
 
@@ -71,7 +72,8 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 		return nil, err
 	}
 	log = slog.New(tracedLog{log.Handler()})
-	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics()}
+	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics(), heap: &heap{}}
+	s.metrics.working = s.heap.working
 	s.config.Store(&config)
 	s.issuer = newIssuerKeys(s.metrics, log, now)
 	policy, keys, err := s.newPolicy(&config.Access)
@@ -97,7 +99,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	}
 	s.gate = auth.NewGate(policy, s.deny)
 	s.surfaces = s.newSurfaces()
-	s.agentHandler = newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.surfaces)
+	s.agentHandler = s.heap.watch(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.surfaces))
 	s.gatewayTransport = newGatewayTransport()
 	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, log)
 	s.drain = newDrainer(log, s.turns.Drain)
@@ -144,6 +146,7 @@ func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 }
 
 func (s *Sidecar) close() {
+	s.heap.stop()
 	s.turns.backend.Close()
 	s.turns.pushes.guard.CloseIdleConnections()
 	s.gatewayTransport.CloseIdleConnections()

@@ -47,5 +47,6 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	s.OwnHeap()
 	return s.Serve(ctx)
 }
