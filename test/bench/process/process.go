@@ -1,8 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process starts the servers of a benchmark, each in a process of its
-// own, and tells what they cost.
+// Package process starts the servers of a benchmark or of the stream checker,
+// each in a process of its own, tells what they cost, and ends them in every
+// way.
 package process
 
 import (
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -38,8 +40,13 @@ func Start(ctx context.Context, program string, arguments ...string) (*Process, 
 	if err != nil {
 		return nil, err
 	}
+	return Run(ctx, address, program, slices.Concat([]string{"--listen", address}, arguments)...)
+}
+
+// Run runs a program whose arguments make it listen at address, until Stop.
+func Run(ctx context.Context, address, program string, arguments ...string) (*Process, error) {
 	p := &Process{Address: address, done: make(chan struct{})}
-	p.command = exec.CommandContext(ctx, program, slices.Concat([]string{"--listen", address}, arguments)...)
+	p.command = exec.CommandContext(ctx, program, arguments...)
 	p.command.Stderr = &p.stderr
 	p.Started = time.Now()
 	if err := p.command.Start(); err != nil {
@@ -76,6 +83,15 @@ func (p *Process) Stop() {
 	_ = p.command.Process.Kill()
 	<-p.done
 }
+
+// Signal sends a signal to the process.
+func (p *Process) Signal(s os.Signal) error { return p.command.Process.Signal(s) }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// PID is the id of the process.
+func (p *Process) PID() int { return p.command.Process.Pid }
 
 // Said is the last of what the process wrote to stderr, once it has ended.
 func (p *Process) Said() string {

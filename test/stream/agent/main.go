@@ -1,0 +1,136 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command agent is the agent of the stream checker: it says what the script in
+// the message asks for, as NDJSON. It remembers nothing, so that it may be
+// killed at any time.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/stream/script"
+)
+
+func main() {
+	process.Serve(func() http.Handler { return &agent{held: map[string]chan script.Script{}} })
+}
+
+type agent struct {
+	mu sync.Mutex
+	// held are the turns that wait for an answer, by the token of their task.
+	held map[string]chan script.Script
+}
+
+const question = `{"kind":"status-update","status":{"state":"input-required",` +
+	`"message":{"kind":"message","role":"agent","messageId":"","parts":[{"kind":"text","text":"And then?"}]}},"final":true}` + "\n"
+
+func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	var turn struct {
+		Message json.RawMessage `json:"message"`
+	}
+	if err := json.Unmarshal(body, &turn); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	s, err := script.Find(turn.Message)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if r.Header.Get("A2A-Turn") == "input" && a.answer(s) {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	a.play(r.Context(), w, s)
+}
+
+// play says a turn, and those that follow while it holds on.
+func (a *agent) play(ctx context.Context, w http.ResponseWriter, s script.Script) {
+	for {
+		if say(ctx, w, s) != nil || s.Turn == s.Turns {
+			return
+		}
+		answer := a.wait(s)
+		_, err := io.WriteString(w, question)
+		if err != nil || !s.Holds || http.NewResponseController(w).Flush() != nil {
+			a.forget(s)
+			return
+		}
+		select {
+		case s = <-answer:
+		case <-ctx.Done():
+			a.forget(s)
+			return
+		}
+	}
+}
+
+// say writes the chunks of a turn. Now and then several go in one piece, as they
+// do when an agent is faster than its network.
+func say(ctx context.Context, w http.ResponseWriter, s script.Script) error {
+	out := http.NewResponseController(w)
+	for i := range s.Chunks {
+		number := s.First() + i
+		if _, err := io.WriteString(w, `{"text":"`+s.Chunk(number)+`"}`+"\n"); err != nil {
+			return err
+		}
+		if number%7 == 3 {
+			continue
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+		if s.Every == 0 {
+			continue
+		}
+		select {
+		case <-time.After(s.Every):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return out.Flush()
+}
+
+// wait announces a turn that waits, if it does.
+func (a *agent) wait(s script.Script) <-chan script.Script {
+	if !s.Holds {
+		return nil
+	}
+	answer := make(chan script.Script, 1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.held[s.Token] = answer
+	return answer
+}
+
+func (a *agent) forget(s script.Script) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.held, s.Token)
+}
+
+// answer brings the next turn to the one that waits for it, if there is one.
+func (a *agent) answer(s script.Script) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	waiting := a.held[s.Token]
+	delete(a.held, s.Token)
+	if waiting == nil {
+		return false
+	}
+	waiting <- s
+	return true
+}

@@ -1,0 +1,198 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/stream/history"
+)
+
+// patience bounds everything that a client waits for: it is longer than all
+// that a server may take.
+const patience = time.Minute
+
+// overHTTP is a dialect with server-sent events. A stream has a connection of
+// its own, so that it can be broken alone.
+type overHTTP struct {
+	// version is the A2A-Version header, "" for none.
+	version string
+	// message and subscribe write requests; read is that of a task.
+	message, subscribe, read func(a *Ask) (method, path, body string)
+	// standing is true for the dialect whose streams begin with a status.
+	standing bool
+}
+
+func (d *overHTTP) open(ctx context.Context, address string, a *Ask) (Stream, error) {
+	write := d.subscribe
+	if a.Text != "" {
+		write = d.message
+	}
+	s, response, err := d.exchange(ctx, address, a, write) //nolint:bodyclose // it is the connection, which s closes
+	if err != nil {
+		return nil, err
+	}
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || !strings.HasPrefix(kind, "text/event-stream") {
+		defer s.Close()
+		text, _ := io.ReadAll(io.LimitReader(response.Body, 4<<10))
+		return nil, refusal(response.StatusCode, text)
+	}
+	s.lines = bufio.NewReaderSize(response.Body, 16<<10)
+	s.standing = d.standing && a.After == nil
+	return s, nil
+}
+
+func (d *overHTTP) get(ctx context.Context, address, task string) (Item, error) {
+	s, response, err := d.exchange(ctx, address, &Ask{TaskID: task}, d.read) //nolint:bodyclose // as above
+	if err != nil {
+		return Item{}, err
+	}
+	defer s.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return Item{}, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return Item{}, refusal(response.StatusCode, text)
+	}
+	return read(text)
+}
+
+// exchange sends a request on a connection of its own, and reads the head of
+// the response.
+func (d *overHTTP) exchange(ctx context.Context, address string, a *Ask, write func(*Ask) (method, path, body string)) (*httpStream, *http.Response, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &httpStream{conn: conn.(*net.TCPConn)}
+	s.stop = context.AfterFunc(ctx, s.Close)
+	response, err := d.ask(s.conn, address, a, write)
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return s, response, nil
+}
+
+func (d *overHTTP) ask(conn *net.TCPConn, address string, a *Ask, write func(*Ask) (method, path, body string)) (*http.Response, error) {
+	if a.Buffer > 0 {
+		if err := conn.SetReadBuffer(a.Buffer); err != nil {
+			return nil, err
+		}
+	}
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return nil, err
+	}
+	method, path, body := write(a)
+	var head bytes.Buffer
+	_, _ = fmt.Fprintf(&head, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", method, path, address, len(body))
+	if d.version != "" {
+		head.WriteString("A2A-Version: " + d.version + "\r\n")
+	}
+	if a.After != nil {
+		head.WriteString("Last-Event-ID: " + strconv.FormatUint(*a.After, 10) + "\r\n")
+	}
+	head.WriteString("\r\n" + body)
+	if _, err := conn.Write(head.Bytes()); err != nil {
+		return nil, err
+	}
+	return http.ReadResponse(bufio.NewReaderSize(conn, 4<<10), &http.Request{Method: method})
+}
+
+// httpStream is a stream of server-sent events.
+type httpStream struct {
+	conn     *net.TCPConn
+	lines    *bufio.Reader
+	line     []byte
+	standing bool
+	stop     func() bool
+	err      error
+}
+
+// Next implements Stream.
+func (s *httpStream) Next() (Item, error) {
+	if s.err != nil {
+		return Item{}, s.err
+	}
+	var seq uint64
+	for {
+		line, err := s.read()
+		if err != nil {
+			return Item{}, err
+		}
+		if id, isID := bytes.CutPrefix(line, []byte("id: ")); isID {
+			if seq, err = strconv.ParseUint(string(id), 10, 64); err != nil {
+				return Item{}, &RefusedError{history.Refused, "an id that is no number: " + string(id)}
+			}
+		}
+		data, isData := bytes.CutPrefix(line, []byte("data: "))
+		if !isData {
+			continue // a comment, the end of an event, or the name of an error
+		}
+		item, err := read(data)
+		item.Seq = seq
+		if s.standing && item.Kind == history.Status {
+			item.Kind = history.Standing
+		}
+		s.standing = false
+		return item, err
+	}
+}
+
+// read returns a line without its end.
+func (s *httpStream) read() ([]byte, error) {
+	s.line = s.line[:0]
+	for {
+		part, err := s.lines.ReadSlice('\n')
+		s.line = append(s.line, part...)
+		switch {
+		case err == nil:
+			return bytes.TrimRight(s.line, "\r\n"), nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		default:
+			if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && len(bytes.TrimSpace(s.line)) > 0 {
+				return nil, io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+	}
+}
+
+// Break implements Stream.
+func (s *httpStream) Break(how Breakage) {
+	switch how {
+	case Reset:
+		_ = s.conn.SetLinger(0)
+		s.Close()
+	case Leave:
+		s.Close()
+	case HalfClose:
+		_ = s.conn.CloseWrite()
+	case Abandon:
+		s.err = errAbandoned
+	}
+}
+
+var errAbandoned = errors.New("the reader has gone away")
+
+// Last implements Stream.
+func (*httpStream) Last() uint64 { return 0 }
+
+// Close implements Stream.
+func (s *httpStream) Close() {
+	s.stop()
+	_ = s.conn.Close()
+}

@@ -1,0 +1,122 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/test/stream/history"
+)
+
+// document is an answer or an event in any dialect of JSON: what one has under
+// a name, no other has under the same name with another meaning.
+type document struct {
+	Result *document `json:"result"`
+	Error  *problem  `json:"error"`
+
+	Task           *document `json:"task"`
+	StatusUpdate   *document `json:"statusUpdate"`
+	ArtifactUpdate *document `json:"artifactUpdate"`
+
+	Kind      string     `json:"kind"`
+	ID        any        `json:"id"`
+	TaskID    string     `json:"taskId"`
+	Status    *statusOf  `json:"status"`
+	Artifact  *artifact  `json:"artifact"`
+	Artifacts []artifact `json:"artifacts"`
+	Final     *bool      `json:"final"`
+}
+
+type statusOf struct {
+	State string `json:"state"`
+}
+
+type artifact struct {
+	Parts []struct {
+		Text string `json:"text"`
+	} `json:"parts"`
+}
+
+type problem struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// read reads a document that came with status 200.
+func read(text []byte) (Item, error) {
+	var d document
+	if err := json.Unmarshal(text, &d); err != nil {
+		return Item{}, &RefusedError{history.Refused, "not JSON: " + err.Error()}
+	}
+	if d.Error != nil {
+		return Item{}, refusal(http.StatusOK, text)
+	}
+	item, ok := d.item()
+	if !ok {
+		return Item{}, &RefusedError{history.Refused, "no event: " + string(text[:min(len(text), 200)])}
+	}
+	return item, nil
+}
+
+// item finds the event in a document.
+func (d *document) item() (Item, bool) {
+	for _, inner := range []*document{d.Result, d.Task, d.StatusUpdate, d.ArtifactUpdate} {
+		if inner != nil {
+			return inner.item()
+		}
+	}
+	item := Item{TaskID: d.TaskID}
+	if id, isText := d.ID.(string); isText && item.TaskID == "" {
+		item.TaskID = id
+	}
+	switch {
+	case d.Artifact != nil:
+		item.Kind, item.Text = history.Chunk, text(*d.Artifact)
+	case d.Status == nil:
+		return item, false
+	case d.TaskID != "" || d.Final != nil:
+		item.Kind, item.State = history.Status, stateOf(d.Status.State)
+	default:
+		item.Kind, item.State, item.Text = history.Snapshot, stateOf(d.Status.State), text(d.Artifacts...)
+	}
+	return item, true
+}
+
+func text(artifacts ...artifact) string {
+	if len(artifacts) == 1 && len(artifacts[0].Parts) == 1 {
+		return artifacts[0].Parts[0].Text
+	}
+	var b strings.Builder
+	for _, a := range artifacts {
+		for _, p := range a.Parts {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// stateOf returns the name that a state has in 0.3.
+func stateOf(name string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, "TASK_STATE_")), "_", "-")
+}
+
+// refusal reads an error.
+func refusal(code int, text []byte) *RefusedError {
+	const taskNotFound, unsupported = -32001, -32004
+	var d document
+	_ = json.Unmarshal(text, &d)
+	r := &RefusedError{history.Refused, http.StatusText(code) + " " + string(text)}
+	over := strings.Contains(string(text), "terminal state")
+	switch {
+	case code == http.StatusNotFound, d.Error != nil && d.Error.Code == taskNotFound, d.Error != nil && d.Error.Code == http.StatusNotFound:
+		r.Outcome = history.NotFound
+	case over, d.Error != nil && d.Error.Code == unsupported:
+		r.Outcome = history.Over
+	case code == http.StatusServiceUnavailable, code == http.StatusTooManyRequests, d.Error != nil && d.Error.Code == http.StatusServiceUnavailable:
+		r.Outcome = history.Unavailable
+	}
+	return r
+}

@@ -1,0 +1,123 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/a2a-operator/a2a-operator/test/stream/client"
+	"github.com/a2a-operator/a2a-operator/test/stream/history"
+)
+
+const inputRequired = "input-required"
+
+// drive sends the messages of a task, and reads on until the task ends.
+func (r *reader) drive(ctx context.Context, chance float64) {
+	turn, send := 1, true
+	for !r.over && ctx.Err() == nil {
+		var leg history.Leg
+		if send {
+			leg = r.read(ctx, r.message(turn), r.plan(chance), func(*history.Event) bool { return false })
+		} else {
+			leg = r.read(ctx, &client.Ask{TaskID: r.id(), After: r.after()}, r.plan(chance), r.asked)
+		}
+		switch {
+		case r.over || leg.Outcome == history.NotFound || leg.Outcome == history.Over && !send:
+			return
+		case r.other:
+			return // what it was about is forgotten, and the message began anew
+		case leg.Outcome == history.Refused:
+			return
+		case leg.Outcome == history.Over:
+			send = false
+			continue
+		case r.id() == "":
+			r.rest(ctx) // nobody knows whether it was taken: the same message again
+			continue
+		case r.state == inputRequired && r.said >= turn*r.script.Chunks:
+			turn, send = turn+1, true
+			continue
+		}
+		if len(leg.Events) == 0 {
+			r.rest(ctx)
+		}
+		send = r.again(ctx, turn, send, len(leg.Events) > 0)
+	}
+}
+
+// again reports whether a message must be sent once more: nobody knows whether
+// it was taken, or it is told that it was not.
+func (r *reader) again(ctx context.Context, turn int, sent, answered bool) bool {
+	if answered {
+		// A client that lost its stream may also send its message again, which is
+		// the same message.
+		if sent && turn == 1 && !r.dialect.NamesTasks && r.rng.IntN(4) == 0 {
+			return true
+		}
+		return r.state == inputRequired && r.said < turn*r.script.Chunks && turn > 1
+	}
+	if !sent {
+		return false
+	}
+	if !r.dialect.NamesTasks {
+		return true
+	}
+	// Its messages have no ids: it has to look.
+	e, err := r.dialect.Get(ctx, r.any(r.rng), r.id())
+	if err != nil {
+		outcome, _ := client.OutcomeOf(err)
+		return outcome != history.NotFound || turn == 1
+	}
+	return e.State == inputRequired && turn > 1
+}
+
+// asked reports whether the task waits for its driver.
+func (r *reader) asked(e *history.Event) bool {
+	return r.state == inputRequired && e.Kind != history.Standing
+}
+
+// message is the one of a turn.
+func (r *reader) message(turn int) *client.Ask {
+	s := r.script
+	s.Turn = turn
+	a := &client.Ask{Text: s.String(), MessageID: s.Token + "-" + strconv.Itoa(turn)}
+	if turn > 1 {
+		a.TaskID = r.id()
+	}
+	if r.dialect.NamesTasks {
+		a.NewID = s.Token
+		if turn == 1 {
+			r.call(s.Token)
+		}
+	}
+	return a
+}
+
+// watch reads a task that somebody else drives, until it ends.
+func (r *reader) watch(ctx context.Context, chance float64) {
+	select {
+	case <-r.known:
+	case <-ctx.Done():
+	}
+	if r.id() == "" {
+		return
+	}
+	var after *uint64
+	if r.rng.IntN(2) == 0 {
+		after = new(uint64) // from the first event on
+	}
+	for !r.over && ctx.Err() == nil {
+		leg := r.read(ctx, &client.Ask{TaskID: r.id(), After: after}, r.plan(chance), func(*history.Event) bool { return false })
+		if leg.Outcome == history.NotFound || leg.Outcome == history.Over || leg.Outcome == history.Refused {
+			return
+		}
+		if len(leg.Events) == 0 {
+			r.rest(ctx)
+		}
+		if next := r.after(); next != nil || len(leg.Events) > 0 {
+			after = next
+		}
+	}
+}

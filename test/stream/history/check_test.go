@@ -1,0 +1,281 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const sec = time.Second
+
+var words = []string{"t.0.;", "t.1.;", "t.2.;", "t.3.;", "t.4.;", "t.5.;"}
+
+func status(seq uint64, state string) Event { return Event{Seq: seq, Kind: Status, State: state} }
+func chunk(seq uint64, i int) Event         { return Event{Seq: seq, Kind: Chunk, Text: words[i]} }
+
+func snapshot(seq uint64, state string, chunks int) Event {
+	return Event{Seq: seq, Kind: Snapshot, State: state, Text: strings.Join(words[:chunks], "")}
+}
+
+// whole is the log of a task of two turns; a message stands at 1 and at 8.
+func whole() []Event {
+	return []Event{
+		status(2, "submitted"), status(3, "working"), chunk(4, 0), chunk(5, 1), chunk(6, 2), status(7, inputRequired),
+		status(9, "working"), chunk(10, 3), chunk(11, 4), chunk(12, 5), status(13, "completed"),
+	}
+}
+
+// plain is a stream of a dialect without numbers.
+func plain(events ...Event) []Event {
+	for i := range events {
+		events[i].Seq = 0
+	}
+	return events
+}
+
+// kept is a history in which every promise is kept.
+func kept() *Task {
+	log := whole()
+	return &Task{
+		ID: "t", Want: words, Turns: 2,
+		Legs: []Leg{
+			{Client: "driver", Dialect: "1.0", Opening: Sent, Begin: 1 * sec, End: 2 * sec, Outcome: Ended, Events: append([]Event{snapshot(2, "submitted", 0)}, log[1:6]...)},
+			{Client: "driver", Dialect: "1.0", Opening: Sent, Begin: 2 * sec, End: 3 * sec, Outcome: Cut, Broken: true, Events: append([]Event{snapshot(9, "working", 3)}, log[7:8]...)},
+			{Client: "driver", Dialect: "1.0", Opening: Resumed, After: 10, Begin: 3 * sec, End: 4 * sec, Outcome: Ended, Events: slices.Clone(log[8:])},
+			{Client: "watcher", Dialect: "0.3", Opening: Subscribed, Begin: 1 * sec, End: 2 * sec, Outcome: Ended, Events: append([]Event{snapshot(4, "working", 1)}, log[3:6]...)},
+			{Client: "watcher", Dialect: "0.3", Opening: Resumed, After: 7, Begin: 2 * sec, End: 4 * sec, Outcome: Ended, Events: slices.Clone(log[6:])},
+			{Client: "oldest", Dialect: "0.1", Opening: Subscribed, Begin: 1 * sec, End: 2 * sec, Outcome: Ended, Events: plain(
+				Event{Kind: Standing, State: "working"}, Event{Kind: Chunk, Text: words[0] + words[1]}, chunk(0, 2), status(0, inputRequired),
+			)},
+			{Client: "grpc", Dialect: "gRPC", Opening: Resumed, After: 11, Begin: 3 * sec, End: 4 * sec, Outcome: Ended, Events: plain(slices.Clone(log[9:])...)},
+			{Client: Audit, Dialect: "1.0", Opening: Resumed, Begin: 5 * sec, End: 6 * sec, Outcome: Ended, Events: log},
+		},
+		Read: &Event{Kind: Snapshot, State: "completed", Text: strings.Join(words, "")},
+	}
+}
+
+// The legs of kept.
+const (
+	driver = iota
+	driverSecond
+	driverResumed
+	watcher
+	watcherResumed
+	oldest
+	grpc
+	auditor
+)
+
+func without(events []Event, i int) []Event { return slices.Delete(events, i, i+1) }
+
+func swap(events []Event, i int) { events[i], events[i+1] = events[i+1], events[i] }
+
+// everywhere changes what all readers of numbered streams saw.
+func everywhere(t *Task, change func(e *Event)) {
+	for i := range t.Legs {
+		for j := range t.Legs[i].Events {
+			change(&t.Legs[i].Events[j])
+		}
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	tests := map[string]struct {
+		change func(*Task)
+		faults Faults
+		want   Rule
+	}{
+		"a chunk that is missing in a stream":     {func(t *Task) { l := &t.Legs[driver]; l.Events = without(l.Events, 3) }, Faults{}, Lost},
+		"a chunk that is missing in all":          {func(t *Task) { dropped(t, 11) }, Faults{}, Lost},
+		"a chunk that is missing without numbers": {func(t *Task) { l := &t.Legs[oldest]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
+		"a gap after a resumption":                {func(t *Task) { l := &t.Legs[driverResumed]; l.Events = without(l.Events, 0) }, Faults{}, Lost},
+		"a gap after a resumption, unnumbered":    {func(t *Task) { l := &t.Legs[grpc]; l.After = 10 }, Faults{}, Lost},
+		"a gap after a snapshot":                  {func(t *Task) { l := &t.Legs[watcher]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
+		"a gap where no message stands":           {func(t *Task) { renumbered(t, 11) }, Faults{}, Lost},
+		"a status that is missing":                {func(t *Task) { l := &t.Legs[driver]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
+		"a resumption that begins anew": {
+			func(t *Task) {
+				l := &t.Legs[driverResumed]
+				l.Events = append([]Event{snapshot(10, "working", 4)}, l.Events...)
+			}, Faults{}, Lost,
+		},
+		"a completed task without its end":   {func(t *Task) { truncated(t) }, Faults{}, Lost},
+		"an event that is gone afterwards":   {func(t *Task) { l := &t.Legs[auditor]; l.Events = l.Events[:10]; l.Outcome = Ended }, Faults{Drains: always()}, Lost},
+		"a log that nobody could read":       {func(t *Task) { t.Legs = t.Legs[:auditor] }, Faults{}, Lost},
+		"a task that nobody could read":      {func(t *Task) { t.Read = nil }, Faults{}, Lost},
+		"a task that is read with less":      {func(t *Task) { t.Read.Text = strings.Join(words[:5], "") }, Faults{}, Lost},
+		"a task that is not found":           {func(t *Task) { gone(t) }, Faults{}, Lost},
+		"a task that a durable store forgot": {func(t *Task) { gone(t) }, Faults{Kills: always()}, Lost},
+		"a task that is forgotten too early": {func(t *Task) { gone(t) }, Faults{Kills: []Window{{8 * sec, 9 * sec}}, Forgets: true}, Lost},
+
+		"an event twice": {func(t *Task) { l := &t.Legs[driver]; l.Events = slices.Insert(l.Events, 3, l.Events[2]) }, Faults{}, Repeated},
+		"an event twice, unnumbered": {
+			func(t *Task) { l := &t.Legs[oldest]; l.Events = slices.Insert(l.Events, 3, l.Events[2]) }, Faults{}, Repeated,
+		},
+		"a resumption that repeats": {func(t *Task) {
+			l := &t.Legs[watcherResumed]
+			l.Events = slices.Insert(l.Events, 0, status(7, inputRequired))
+		}, Faults{}, Repeated},
+		"a resumption that repeats, no number": {func(t *Task) { l := &t.Legs[grpc]; l.After = 12 }, Faults{}, Repeated},
+		"a snapshot and what is in it":         {func(t *Task) { l := &t.Legs[watcher]; l.Events = slices.Insert(l.Events, 1, chunk(4, 0)) }, Faults{}, Repeated},
+		"a turn that ran twice": {
+			func(t *Task) {
+				everywhere(t, func(e *Event) {
+					if e.Seq == 11 {
+						*e = chunk(11, 3)
+					}
+				})
+			}, Faults{}, Repeated,
+		},
+		"two chunks as one": {
+			func(t *Task) {
+				l := &t.Legs[driver]
+				l.Events = without(l.Events, 3)
+				l.Events[2].Text += words[1]
+			}, Faults{}, Repeated,
+		},
+
+		"two events in the wrong order":        {func(t *Task) { swap(t.Legs[driver].Events, 2) }, Faults{}, Reordered},
+		"two chunks in the wrong order":        {func(t *Task) { swap(t.Legs[oldest].Events, 1) }, Faults{}, Repeated},
+		"a question before the turn's end":     {func(t *Task) { swap(t.Legs[oldest].Events, 2) }, Faults{}, Reordered},
+		"a status that is behind its question": {func(t *Task) { l := &t.Legs[driver]; l.Events[1], l.Events[5] = l.Events[5], l.Events[1] }, Faults{}, Reordered},
+
+		"another order for another reader":     {func(t *Task) { e := t.Legs[watcherResumed].Events; e[1].Text, e[2].Text = e[2].Text, e[1].Text }, Faults{}, Diverged},
+		"another event at the same place":      {func(t *Task) { t.Legs[watcher].Events[3] = status(7, "working") }, Faults{}, Diverged},
+		"a snapshot of another place":          {func(t *Task) { t.Legs[driverSecond].Events[0].Seq = 5 }, Faults{}, Diverged},
+		"a snapshot in another state":          {func(t *Task) { t.Legs[watcher].Events[0].State = "submitted" }, Faults{}, Diverged},
+		"a task that is read in another state": {func(t *Task) { t.Read.State = "working" }, Faults{}, Diverged},
+
+		"two terminal events": {
+			func(t *Task) { l := &t.Legs[auditor]; l.Events = append(l.Events, status(14, "failed")) }, Faults{}, Terminals,
+		},
+		"two terminal states": {func(t *Task) { l := &t.Legs[grpc]; l.Events[1].State = "failed" }, Faults{}, Terminals},
+		"something after the end": {
+			func(t *Task) { l := &t.Legs[driverResumed]; l.Events = append(l.Events, status(14, "working")) }, Faults{}, Terminals,
+		},
+		"the end twice": {
+			func(t *Task) { l := &t.Legs[grpc]; l.Events = append(l.Events, l.Events[1]) }, Faults{}, Terminals,
+		},
+
+		"words of another task":          {func(t *Task) { t.Legs[oldest].Events[2].Text = "u.2.;" }, Faults{}, Foreign},
+		"half a word":                    {func(t *Task) { t.Legs[oldest].Events[2].Text = "t.2" }, Faults{}, Foreign},
+		"a snapshot with a hole":         {func(t *Task) { t.Legs[watcher].Events[0].Text = words[1] }, Faults{}, Foreign},
+		"a task that never ends":         {func(t *Task) { endless(t) }, Faults{}, Wedged},
+		"a client that waits for ever":   {func(t *Task) { t.GaveUp = []string{"watcher"} }, Faults{}, Wedged},
+		"a task that fails for nothing":  {func(t *Task) { failed(t) }, Faults{}, Failed},
+		"a task that fails later":        {func(t *Task) { failed(t) }, Faults{Agents: []Window{{8 * sec, 9 * sec}}}, Failed},
+		"a task that somebody canceled":  {func(t *Task) { ends(t, "canceled") }, Faults{}, Failed},
+		"two tasks of one message":       {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 2 * sec}} }, Faults{}, Doubled},
+		"a stream that ends early":       {func(t *Task) { l := &t.Legs[driver]; l.Events = l.Events[:3] }, Faults{}, Unexcused},
+		"a stream that is cut off":       {func(t *Task) { t.Legs[driverSecond].Broken = false }, Faults{Kills: []Window{{4 * sec, 5 * sec}}}, Unexcused},
+		"a refusal":                      {func(t *Task) { t.Legs[driverSecond].Outcome = Refused }, Faults{Kills: always()}, Unexcused},
+		"no service":                     {func(t *Task) { t.Legs[driverSecond].Outcome = Unavailable }, Faults{}, Unexcused},
+		"an end that nobody saw":         {func(t *Task) { endless(t); t.Legs[driverSecond].Outcome = Over }, Faults{}, Unexcused},
+		"an outcome that nobody defined": {func(t *Task) { t.Legs[driverSecond].Outcome = "" }, Faults{}, Unexcused},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			task := kept()
+			test.change(task)
+			got := Check(task, &test.faults)
+			if !slices.ContainsFunc(got, func(v Violation) bool { return v.Rule == test.want }) {
+				t.Errorf("Check() = %v, want one that is %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestCheckAccepts(t *testing.T) {
+	tests := map[string]struct {
+		change func(*Task)
+		faults Faults
+	}{
+		"what was promised":               {func(*Task) {}, Faults{}},
+		"a cut of a sidecar that died":    {func(t *Task) { t.Legs[driverSecond].Broken = false }, Faults{Kills: []Window{{2500 * time.Millisecond, 5 * sec}}}},
+		"a failure of an agent that died": {func(t *Task) { failed(t) }, Faults{Agents: []Window{{3 * sec, 4 * sec}}}},
+		"what memory forgot":              {func(t *Task) { gone(t) }, Faults{Kills: []Window{{2 * sec, 3 * sec}}, Forgets: true}},
+		"an end that may be resumed":      {func(t *Task) { l := &t.Legs[driver]; l.Events = l.Events[:3] }, Faults{Drains: always()}},
+		"a store that was away":           {func(t *Task) { t.Legs[driverSecond].Outcome = Unavailable }, Faults{Outages: always()}},
+		"two tasks around a kill":         {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 3 * sec}} }, Faults{Kills: []Window{{2 * sec, 2 * sec}}}},
+		"a task that was over already":    {func(t *Task) { t.Legs[driverSecond].Outcome = Over }, Faults{}},
+		"a last event for old clients": {
+			func(t *Task) {
+				t.Legs[grpc] = Leg{Client: "late", Dialect: "0.3", Opening: Subscribed, Outcome: Ended, Events: []Event{
+					snapshot(13, "completed", 6), status(0, "completed"),
+				}}
+			}, Faults{},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			task := kept()
+			test.change(task)
+			if diff := cmp.Diff([]Violation(nil), Check(task, &test.faults)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func always() []Window { return []Window{{0, 10 * sec}} }
+
+// dropped takes an event out of all streams.
+func dropped(t *Task, seq uint64) {
+	for i := range t.Legs {
+		t.Legs[i].Events = slices.DeleteFunc(t.Legs[i].Events, func(e Event) bool { return e.Seq == seq || e.Seq == 0 && e.Text == words[4] })
+	}
+}
+
+// renumbered leaves a number out, in all streams.
+func renumbered(t *Task, from uint64) {
+	everywhere(t, func(e *Event) {
+		if e.Seq >= from {
+			e.Seq++
+		}
+	})
+}
+
+// truncated is a task whose last chunk was never said.
+func truncated(t *Task) {
+	t.Read.Text = strings.Join(words[:5], "")
+	for i := range t.Legs {
+		t.Legs[i].Events = slices.DeleteFunc(t.Legs[i].Events, func(e Event) bool { return e.Text == words[5] })
+	}
+	everywhere(t, func(e *Event) {
+		if e.Seq == 13 {
+			e.Seq = 12
+		}
+	})
+}
+
+// gone is a task that its driver does not find any more.
+func gone(t *Task) {
+	t.Legs = append(t.Legs[:driverResumed], Leg{
+		Client: "driver", Dialect: "1.0", Opening: Resumed, After: 10, Begin: 3 * sec, End: 4 * sec, Outcome: NotFound,
+	})
+	t.Read = nil
+}
+
+// endless is a task without its last event.
+func endless(t *Task) {
+	for i := range t.Legs {
+		t.Legs[i].Events = slices.DeleteFunc(t.Legs[i].Events, func(e Event) bool { return e.State == "completed" })
+	}
+}
+
+func failed(t *Task) { ends(t, "failed") }
+
+func ends(t *Task, state string) {
+	everywhere(t, func(e *Event) {
+		if e.State == "completed" {
+			e.State = state
+		}
+	})
+	t.Read.State = state
+}

@@ -1,0 +1,109 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// report is what a run was, and what came of it.
+type report struct {
+	Scenario string    `json:"scenario"`
+	Store    string    `json:"store"`
+	Seed     uint64    `json:"seed"`
+	Date     time.Time `json:"date"`
+	Cores    int       `json:"cores"`
+	Took     float64   `json:"seconds"`
+	// Tally is of what was done, and Findings are what was measured.
+	Tally    tally     `json:"tally"`
+	Findings []finding `json:"findings,omitempty"`
+	// Refused are the tasks whose promises were not kept.
+	Refused []refused `json:"refused,omitempty"`
+}
+
+// finding is one figure with its bound.
+type finding struct {
+	What string `json:"what"`
+	Want string `json:"want"`
+	Got  string `json:"got"`
+	OK   bool   `json:"ok"`
+}
+
+// wrong returns what was not as promised.
+func (r *report) wrong() []string {
+	var all []string
+	for _, f := range r.Findings {
+		if !f.OK {
+			all = append(all, fmt.Sprintf("%s: %s, want %s", f.What, f.Got, f.Want))
+		}
+	}
+	for _, each := range r.Refused {
+		for _, v := range each.Violations {
+			all = append(all, fmt.Sprintf("task %s: %v", each.Task.ID, v))
+		}
+	}
+	return all
+}
+
+// write writes a report as text or JSON.
+func (r *report) write(w io.Writer, form string) error {
+	if form == "json" {
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		return out.Encode(r)
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(what, value string) { _, _ = fmt.Fprintf(t, "%s\t%s\n", what, value) }
+	row("run", fmt.Sprintf("%s, store %s, seed %d, %s, %d cores, %.0f s", r.Scenario, r.Store, r.Seed, r.Date.Format(time.DateOnly), r.Cores, r.Took))
+	n := &r.Tally
+	row("tasks", fmt.Sprintf("%d: %s", n.Tasks, many(n.Ends)))
+	row("events", fmt.Sprintf("%d in logs that were read to their ends, %d seen by readers", n.Events, n.Seen))
+	row("streams", fmt.Sprintf("%s; %s", many(n.Openings), many(n.Streams)))
+	row("disconnects", fmt.Sprintf("%d: %s; %d readers that rested", n.disconnects(), many(n.Disconnects), n.Rests))
+	row("SIGKILL", fmt.Sprintf("%d of a sidecar, %d of the agent; %d streams cut off or refused by them", n.SidecarKills, n.AgentKills, n.Cuts))
+	row("read again at the end", fmt.Sprint(n.Kept))
+	for _, f := range r.Findings {
+		verdict := "kept"
+		if !f.OK {
+			verdict = "NOT KEPT"
+		}
+		row(f.What, fmt.Sprintf("%s (want %s): %s", f.Got, f.Want, verdict))
+	}
+	rules := map[string]int{}
+	for _, each := range r.Refused {
+		for _, v := range each.Violations {
+			rules[string(v.Rule)]++
+		}
+	}
+	if len(rules) == 0 {
+		row("promises not kept", "0: none lost, repeated or reordered, one end each, one order for all")
+	} else {
+		row("promises not kept", fmt.Sprintf("of %d tasks: %s", len(r.Refused), many(rules)))
+	}
+	return t.Flush()
+}
+
+// many is a list of counts.
+func many(counts map[string]int) string {
+	all := make([]string, 0, len(counts))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%d %s", counts[name], name))
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(all, ", ")
+}
+
+func newReport(scenario, store string, seed uint64, begin time.Time) *report {
+	return &report{Scenario: scenario, Store: store, Seed: seed, Date: begin.UTC(), Cores: runtime.NumCPU()}
+}

@@ -1,0 +1,80 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package script is what the agent of the stream checker is asked to say: the
+// message holds all of it, so the agent remembers nothing, and who asked knows
+// every word that must come.
+package script
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Script is one turn of a task.
+type Script struct {
+	// Token names the task to the agent and in all that it says.
+	Token string
+	// Turn counts from 1 to Turns. A turn that is not the last one ends with a
+	// question.
+	Turn, Turns int
+	// Chunks are said in each turn, of about so many bytes, one Every so often.
+	Chunks, Size int
+	Every        time.Duration
+	// Holds is true for an agent that stays connected while it waits for the
+	// answer to its question.
+	Holds bool
+}
+
+// String is the text of the message.
+func (s Script) String() string {
+	return fmt.Sprintf("say %s turn=%d turns=%d chunks=%d size=%d every=%v holds=%t;",
+		s.Token, s.Turn, s.Turns, s.Chunks, s.Size, s.Every, s.Holds)
+}
+
+var form = regexp.MustCompile(`say ([a-z0-9-]+) turn=(\d+) turns=(\d+) chunks=(\d+) size=(\d+) every=(\S+) holds=(true|false);`)
+
+// Find reads the last script in a request.
+func Find(body []byte) (Script, error) {
+	all := form.FindAllStringSubmatch(string(body), -1)
+	if len(all) == 0 {
+		return Script{}, fmt.Errorf("find a script: there is none in %.100q", body)
+	}
+	return parse(all[len(all)-1])
+}
+
+func parse(fields []string) (s Script, err error) {
+	s.Token, s.Holds = fields[1], fields[7] == "true"
+	for i, to := range []*int{&s.Turn, &s.Turns, &s.Chunks, &s.Size} {
+		if *to, err = strconv.Atoi(fields[i+2]); err != nil {
+			return s, fmt.Errorf("read script: %w", err)
+		}
+	}
+	if s.Every, err = time.ParseDuration(fields[6]); err != nil {
+		return s, fmt.Errorf("read script: %w", err)
+	}
+	return s, nil
+}
+
+// Total is how many chunks the task has in all its turns.
+func (s Script) Total() int { return s.Turns * s.Chunks }
+
+// First is the number of the turn's first chunk; those of a task count from 0.
+func (s Script) First() int { return (s.Turn - 1) * s.Chunks }
+
+// Chunk is what is said as the chunk of a number. No two chunks are equal.
+func (s Script) Chunk(number int) string {
+	text := s.Token + "." + strconv.Itoa(number) + "."
+	return text + strings.Repeat("x", max(0, s.Size-len(text)-1)) + ";"
+}
+
+// Number reads the number of the first chunk of a text.
+func Number(text string) (int, bool) {
+	_, rest, found := strings.Cut(text, ".")
+	digits, _, closed := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(digits)
+	return n, found && closed && err == nil
+}

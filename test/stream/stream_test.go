@@ -1,0 +1,53 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+)
+
+// programs is the directory of what all tests run.
+var programs string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(test(m))
+}
+
+func test(m *testing.M) int {
+	var err error
+	if programs, err = os.MkdirTemp("", "a2a-stream"); err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(programs) }()
+	return m.Run()
+}
+
+// TestScenarios runs a look at each: the same as `make stream-check` and
+// `make soak`, of seconds.
+func TestScenarios(t *testing.T) {
+	if err := build(t.Context(), programs); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range scenarios {
+		for _, store := range s.stores {
+			t.Run(s.name+" "+string(store), func(t *testing.T) {
+				r := newReport(s.name, string(store), 1, time.Now())
+				err := s.run(t.Context(), &settings{dir: programs, store: store, seed: 1, short: true, progress: t.Output()}, r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := r.write(t.Output(), "text"); err != nil {
+					t.Fatal(err)
+				}
+				for _, each := range r.wrong() {
+					t.Error(each)
+				}
+			})
+		}
+	}
+}
