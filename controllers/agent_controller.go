@@ -35,6 +35,8 @@ import (
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups="",resources=services;serviceaccounts;configmaps,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=httproutes;grpcroutes,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gateways,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -69,6 +71,10 @@ type AgentConfig struct {
 	Live client.Reader
 	// Issuer knows the keys of ServiceAccount tokens.
 	Issuer gather.IssuerSource
+	// Optional reads the kinds that the cluster may not have.
+	Optional gather.OptionalKinds
+	// Namespaces are those whose objects can be read; empty means all.
+	Namespaces []string
 	// Events records what happens to Agents.
 	Events *events.Recorder
 	// Platform is what the installation offers.
@@ -81,7 +87,9 @@ type AgentConfig struct {
 func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 	return &AgentReconciler{
 		client: config.Client,
-		gather: gather.New(config.Client, config.Issuer),
+		gather: gather.New(gather.Config{
+			Reader: config.Client, Issuer: config.Issuer, Optional: config.Optional, Namespaces: config.Namespaces,
+		}),
 		apply: apply.New(apply.Config{
 			Writer:           config.Client,
 			Live:             config.Live,
@@ -115,7 +123,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	if apply.Ephemeral(applyErr) {
 		return ctrl.Result{RequeueAfter: settleAfter}, nil
 	}
-	applied := want.Objects != nil && outcome.Complete() && applyErr == nil
+	applied := want.Objects != nil && outcome.core.Complete() && applyErr == nil
 	var publishErr error
 	if applied {
 		publishErr = r.publish(ctx, in, want.Card)
@@ -127,38 +135,6 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		r.events.Publish(agent, events.Transitions(agent.Status, next.Status)...)
 	}
 	return ctrl.Result{RequeueAfter: recheckAfter(next, outcome)}, errors.Join(applyErr, publishErr, writeErr)
-}
-
-// applyObjects writes the objects of an Agent. The contract comes before the
-// Deployment only when there is none yet: a pod cannot start without, but a
-// contract for a template that the API server refuses must not be written.
-func (r *AgentReconciler) applyObjects(ctx context.Context, in observed.Agent, want desired.Result) (apply.Outcome, error) {
-	if want.Objects == nil {
-		return apply.Outcome{}, nil
-	}
-	serviceAccount := apply.Of(want.Objects.ServiceAccount, in.Children.ServiceAccount)
-	configMap := apply.Of(want.Objects.ConfigMap, in.Children.ConfigMap)
-	service := apply.Of(want.Objects.Service, in.Children.Service)
-	deployment := apply.Of(want.Objects.Deployment, in.Children.Deployment)
-
-	order := []apply.Object{serviceAccount, service, deployment, configMap}
-	if in.Children.ConfigMap == nil {
-		order = []apply.Object{serviceAccount, service, configMap, deployment}
-	}
-	// A pod must not be there before what protects it.
-	if want.Objects.NetworkPolicy != nil {
-		order = append([]apply.Object{apply.Of(want.Objects.NetworkPolicy, in.Children.NetworkPolicy)}, order...)
-	}
-	owner := apply.Owner{
-		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
-		Name: in.Agent.Name,
-		UID:  in.Agent.UID,
-	}
-	outcome, err := r.apply.Set(ctx, owner, order...)
-	if err != nil || !outcome.Complete() || want.Objects.NetworkPolicy != nil {
-		return outcome, err
-	}
-	return outcome, apply.Prune(ctx, r.apply, owner, in.Children.NetworkPolicy)
 }
 
 // publish tells the pods to read the contract that was written.
@@ -193,8 +169,8 @@ func (r *AgentReconciler) asWritten(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent
 }
 
 // recheckAfter is when to look again if nothing happens before.
-func recheckAfter(next status.Result, outcome apply.Outcome) time.Duration {
-	if outcome.Rejection != nil && outcome.Rejection.Forbidden {
+func recheckAfter(next status.Result, outcome outcomes) time.Duration {
+	if outcome.forbidden() {
 		return forbiddenRetry
 	}
 	return next.RecheckAfter

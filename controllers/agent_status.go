@@ -24,18 +24,19 @@ import (
 const kindDeployment = "Deployment"
 
 // statusInputs puts together what the status is made from.
-func statusInputs(in observed.Agent, want desired.Result, outcome apply.Outcome, applied bool, now time.Time) status.Inputs {
+func statusInputs(in observed.Agent, want desired.Result, outcome outcomes, applied bool, now time.Time) status.Inputs {
 	inputs := status.Inputs{
 		Observed:          in,
-		Problems:          slices.Concat(want.Problems, outcomeProblems(outcome)),
+		Problems:          slices.Concat(want.Problems, outcomeProblems(outcome.core), routeProblems(outcome.routes), want.Exposure),
 		Remarks:           want.Remarks,
 		Applied:           applied,
-		DeploymentChanged: slices.Contains(outcome.Changed, kindDeployment),
+		DeploymentChanged: slices.Contains(outcome.core.Changed, kindDeployment),
 		Now:               now,
 	}
 	if want.Objects != nil {
 		inputs.Card = &status.Card{
 			URL:            want.Card.URL,
+			ExternalURL:    want.Card.ExternalURL,
 			CardDigest:     want.Card.CardDigest,
 			ContractDigest: want.Card.ContractDigest,
 			Skills:         want.Card.Skills,
@@ -53,6 +54,16 @@ func outcomeProblems(outcome apply.Outcome) []problem.Problem {
 	}
 	if outcome.Rejection != nil {
 		problems = append(problems, rejectionProblem(*outcome.Rejection))
+	}
+	return problems
+}
+
+// routeProblems are what is to be told about routes that could not be written.
+// They keep the agent from nobody inside the cluster.
+func routeProblems(outcome apply.Outcome) []problem.Problem {
+	problems := outcomeProblems(outcome)
+	for i := range problems {
+		problems[i].Condition = a2av1alpha1.ConditionExposed
 	}
 	return problems
 }
@@ -99,6 +110,9 @@ func statusApplyConfiguration(agent *a2av1alpha1.Agent, s a2av1alpha1.AgentStatu
 		WithObservedGeneration(s.ObservedGeneration)
 	if s.URL != "" {
 		config.WithURL(s.URL)
+	}
+	if s.ExternalURL != "" {
+		config.WithExternalURL(s.ExternalURL)
 	}
 	if s.CardDigest != "" {
 		config.WithCardDigest(s.CardDigest)

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -23,9 +24,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/issuer"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/optional"
 	"github.com/a2a-operator/a2a-operator/internal/sharing"
 )
 
@@ -33,6 +36,8 @@ import (
 type AgentWatches struct {
 	// Issuer tells when the keys of ServiceAccount tokens have changed.
 	Issuer *issuer.Source
+	// Optional are the kinds that the cluster may not have.
+	Optional *optional.Kinds
 	// MaxConcurrentReconciles is the number of Agents that are worked on at
 	// the same time.
 	MaxConcurrentReconciles int
@@ -62,6 +67,14 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			Source: source.Channel(watches.Issuer.Changes(), handler.TypedEnqueueRequestsFromMapFunc(r.everyAgent)),
 			tried:  watches.Issuer.Tried(),
 		}).
+		WatchesRawSource(watches.Optional.Source(optional.Handlers{
+			Objects: map[schema.GroupResource]handler.MapFunc{
+				gather.Gateways:   r.agentsOfGateway,
+				gather.HTTPRoutes: r.agentOf(byName),
+				gather.GRPCRoutes: r.agentOf(byName),
+			},
+			Changed: r.exposedAgents,
+		})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: watches.MaxConcurrentReconciles,
 			EnableWarmup:            new(true),
@@ -135,6 +148,17 @@ func (r *AgentReconciler) agentsOfSkill(ctx context.Context, skill client.Object
 // skills of others for its labels.
 func (r *AgentReconciler) agentsOfNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
 	return r.agents(ctx, sharing.LeavesNamespace, client.InNamespace(namespace.GetName()))
+}
+
+// agentsOfGateway maps a Gateway to the Agents that name it.
+func (r *AgentReconciler) agentsOfGateway(ctx context.Context, gateway client.Object) []reconcile.Request {
+	key := client.ObjectKeyFromObject(gateway).String()
+	return r.agents(ctx, func(*a2av1alpha1.Agent) bool { return true }, client.MatchingFields{agentsByGateway: key})
+}
+
+// exposedAgents are those that the presence of the Gateway API matters to.
+func (r *AgentReconciler) exposedAgents(ctx context.Context) []reconcile.Request {
+	return r.agents(ctx, func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil })
 }
 
 // everyAgent maps a change of the issuer to all Agents.

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -21,11 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 	a2aevents "github.com/a2a-operator/a2a-operator/internal/events"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
@@ -44,12 +47,15 @@ func TestControllers(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	environment = controlplane.New()
-	var err error
+	gatewayAPI, err := controlplane.GatewayAPI(context.Background())
+	Expect(err).NotTo(HaveOccurred())
+	environment.CRDDirectoryPaths = append(environment.CRDDirectoryPaths, gatewayAPI)
 	config, err = environment.Start()
 	Expect(err).NotTo(HaveOccurred())
 	scheme = runtime.NewScheme()
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(a2av1alpha1.AddToScheme(scheme)).To(Succeed())
+	Expect(gatewayv1.Install(scheme)).To(Succeed())
 	cluster, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 })
@@ -62,6 +68,11 @@ var _ = AfterSuite(func() {
 type keys struct{ issuer *observed.Issuer }
 
 func (k *keys) Current() *observed.Issuer { return k.issuer }
+
+// offered are optional kinds that a test adds and removes.
+type offered map[schema.GroupResource]client.Reader
+
+func (o offered) Reader(kind schema.GroupResource) client.Reader { return o[kind] }
 
 var testPlatform = desired.Platform{
 	SidecarImage:  "example/sidecar:1",
@@ -76,6 +87,8 @@ type bench struct {
 	clock      *testingclock.FakePassiveClock
 	keys       *keys
 	events     *events.FakeRecorder
+	// offered are the optional kinds that the cluster has.
+	offered offered
 	// requests are those of the reconciler that write, in their order.
 	requests []string
 	// fail makes the reconciler's next writes of a kind fail.
@@ -93,11 +106,16 @@ func newBench(ctx context.Context) *bench {
 		keys:      &keys{issuer: &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
 		events:    events.NewFakeRecorder(100),
 		fail:      map[string]error{},
+		offered:   offered{},
+	}
+	for _, kind := range []schema.GroupResource{gather.Gateways, gather.HTTPRoutes, gather.GRPCRoutes} {
+		b.offered[kind] = cluster
 	}
 	b.reconciler = NewAgentReconciler(AgentConfig{
 		Client:   interceptor.NewClient(cluster, b.counting()),
 		Live:     cluster,
 		Issuer:   b.keys,
+		Optional: b.offered,
 		Events:   a2aevents.NewRecorder(b.events),
 		Platform: testPlatform,
 		Clock:    b.clock,

@@ -23,6 +23,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Skills",type=integer,JSONPath=`.status.skills`
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`
+// +kubebuilder:printcolumn:name="External",type=string,priority=1,JSONPath=`.status.externalURL`
 // +kubebuilder:printcolumn:name="Card",type=string,priority=1,JSONPath=`.status.cardDigest`
 // +kubebuilder:printcolumn:name="Replicas",type=integer,priority=1,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -38,7 +39,7 @@ type Agent struct {
 	// +required
 	Spec AgentSpec `json:"spec"`
 	// status is what the agent is.
-	// +kubebuilder:default={conditions: {{type: "Accepted", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "SkillsResolved", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Programmed", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Available", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "CardPublished", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Ready", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
+	// +kubebuilder:default={conditions: {{type: "Accepted", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "SkillsResolved", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Programmed", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Available", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "CardPublished", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Exposed", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}, {type: "Ready", status: "Unknown", reason: "Pending", message: "Waiting for the operator", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	// +optional
 	Status AgentStatus `json:"status,omitempty,omitzero"`
 }
@@ -163,6 +164,11 @@ type AgentSpec struct {
 	// +optional
 	PushNotifications *AgentPushNotifications `json:"pushNotifications,omitempty"`
 
+	// exposure serves the agent outside the cluster, through Gateways of the
+	// Gateway API. Absent keeps it inside.
+	// +optional
+	Exposure *AgentExposure `json:"exposure,omitempty"`
+
 	// suspend stops the agent: no pod runs, whatever replicas says, while the
 	// resource, its card in the registry and its objects stay.
 	// +optional
@@ -227,7 +233,7 @@ type AgentSkillRef struct {
 // AgentStatus is what an agent is. The card itself is not part of it.
 type AgentStatus struct {
 	// conditions are Accepted, SkillsResolved, Programmed, Available,
-	// CardPublished and their summary, Ready. All are always present.
+	// CardPublished, Exposed and their summary, Ready. All are always present.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type
@@ -238,6 +244,12 @@ type AgentStatus struct {
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	URL string `json:"url,omitempty"`
+
+	// externalURL is where the agent is served outside the cluster, once a
+	// Gateway leads to it.
+	// +kubebuilder:validation:MaxLength=2048
+	// +optional
+	ExternalURL string `json:"externalURL,omitempty"`
 
 	// cardDigest names the content of the published card. It changes whenever
 	// the card does.

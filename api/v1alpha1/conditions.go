@@ -20,6 +20,9 @@ const (
 	// ConditionCardPublished says that the pods that take calls have been told
 	// the current card.
 	ConditionCardPublished = "CardPublished"
+	// ConditionExposed says that the Gateways of spec.exposure lead to the
+	// agent. It is true of an Agent that asks for none.
+	ConditionExposed = "Exposed"
 	// ConditionReady is the summary: every other condition is true, and the
 	// current spec is what runs.
 	ConditionReady = "Ready"
@@ -30,7 +33,7 @@ const (
 func AgentConditions() []string {
 	return []string{
 		ConditionAccepted, ConditionSkillsResolved, ConditionProgrammed,
-		ConditionAvailable, ConditionCardPublished, ConditionReady,
+		ConditionAvailable, ConditionCardPublished, ConditionExposed, ConditionReady,
 	}
 }
 
@@ -171,6 +174,27 @@ const (
 	ReasonPublishing = "Publishing"
 	// ReasonNotProgrammed: the card could not be written, see Programmed.
 	ReasonNotProgrammed = "NotProgrammed"
+)
+
+// Reasons of Exposed, beside ReasonConflict, ReasonForbidden, ReasonApplyFailed
+// and ReasonNotProgrammed.
+const (
+	// ReasonExposed: the Gateways take the routes.
+	ReasonExposed = "Exposed"
+	// ReasonClusterOnly: the spec asks for no Gateway.
+	ReasonClusterOnly = "ClusterOnly"
+	// ReasonGatewayAPIMissing: the cluster does not have the Gateway API.
+	ReasonGatewayAPIMissing = "GatewayAPIMissing"
+	// ReasonGatewayNotFound: a Gateway does not exist, or is in a namespace
+	// that the operator does not watch.
+	ReasonGatewayNotFound = "GatewayNotFound"
+	// ReasonRoutePending: a Gateway has not answered yet.
+	ReasonRoutePending = "RoutePending"
+	// ReasonRouteNotAccepted: a Gateway does not take a route.
+	ReasonRouteNotAccepted = "RouteNotAccepted"
+	// ReasonAddressUnknown: the Gateways take the routes, and do not say where
+	// they are reached.
+	ReasonAddressUnknown = "AddressUnknown"
 )
 
 // ReasonReady is the reason of a Ready that is true.

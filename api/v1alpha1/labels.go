@@ -57,6 +57,8 @@ const (
 	// PortAgent and PortHealth name the sidecar's ports.
 	PortAgent  = "a2a"
 	PortHealth = "a2a-health"
+	// PortGRPC names the port of the Service at which Gateways speak gRPC.
+	PortGRPC = "a2a-grpc"
 )
 
 // Variables that the operator gives to the agent's container unless the

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"go.uber.org/zap/zapcore"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -75,6 +76,11 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"Let one of several managers work while the others wait.")
 	flags.StringVar(&c.LeaderElectionNamespace, "leader-election-namespace", c.LeaderElectionNamespace,
 		"The `namespace` of the Lease. Empty means the manager's own, which is known only inside a cluster.")
+	flags.Func("watch-namespaces",
+		"The `namespaces` whose Agents are served, separated by commas. Empty serves all.", func(list string) error {
+			c.WatchNamespaces = strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+			return nil
+		})
 	flags.IntVar(&c.MaxConcurrentReconciles, "max-concurrent-reconciles", c.MaxConcurrentReconciles,
 		"The `number` of Agents that are worked on at the same time.")
 }

@@ -8,8 +8,12 @@
 package controlplane
 
 import (
+	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -28,6 +32,16 @@ func New() *envtest.Environment {
 		env.BinaryAssetsDirectory = filepath.Join(root(), "bin", "k8s")
 	}
 	return env
+}
+
+// GatewayAPI is the directory of the CRDs of the Gateway API, as they stand in
+// its module.
+func GatewayAPI(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
+	if err != nil {
+		return "", fmt.Errorf("find module sigs.k8s.io/gateway-api: %w", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(out)), "config", "crd", "standard"), nil
 }
 
 // root is the top of the source tree around the working directory, which for

@@ -13,6 +13,7 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
+	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 	"github.com/a2a-operator/a2a-operator/internal/problem"
@@ -27,6 +28,9 @@ type Result struct {
 	Problems []problem.Problem
 	// Remarks are to be told and stand in the way of nothing.
 	Remarks []problem.Problem
+	// Exposure are problems that keep the agent from callers outside the
+	// cluster, and from nobody else: the Objects are made all the same.
+	Exposure []problem.Problem
 	// Card is what the Objects publish.
 	Card Publication
 }
@@ -39,12 +43,18 @@ type Objects struct {
 	Deployment     *appsv1ac.DeploymentApplyConfiguration
 	// NetworkPolicy is nil when there is to be none.
 	NetworkPolicy *networkingv1ac.NetworkPolicyApplyConfiguration
+	// HTTPRoute and GRPCRoute are nil when there are to be none, or the cluster
+	// does not have their kinds.
+	HTTPRoute *gatewayv1ac.HTTPRouteApplyConfiguration
+	GRPCRoute *gatewayv1ac.GRPCRouteApplyConfiguration
 }
 
 // Publication is what an Agent tells the world.
 type Publication struct {
 	// URL is where the agent is served.
 	URL string
+	// ExternalURL is where it is served outside the cluster, "" for nowhere.
+	ExternalURL string
 	// CardDigest names the content of the card.
 	CardDigest string
 	// ContractDigest names the content of the contract, the card included.
@@ -66,22 +76,24 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 	if needsIssuer(in.Agent) && in.Issuer == nil {
 		problems = append(problems, issuerUnknown())
 	}
+	exposed := expose(in)
 	if len(problems) > 0 {
-		return Result{Problems: problems, Remarks: remarks}, nil
+		return Result{Problems: problems, Remarks: remarks, Exposure: exposed.problems}, nil
 	}
 
-	config, err := contractConfig(in, platform, skills)
+	config, err := contractConfig(in, platform, skills, exposed.bases)
 	if err != nil {
 		return Result{}, err
 	}
 	encoded, problems, err := encodeContract(config)
 	if err != nil || len(problems) > 0 {
-		return Result{Problems: problems, Remarks: remarks}, err
+		return Result{Problems: problems, Remarks: remarks, Exposure: exposed.problems}, err
 	}
-	publication, err := publicationOf(agentURL(in.Agent, platform), config, encoded)
+	publication, err := publicationOf(config, encoded)
 	if err != nil {
 		return Result{}, err
 	}
+	publication.URL, publication.ExternalURL = agentURL(in.Agent, platform), exposed.url
 	deployment, err := deployment(in.Agent, platform)
 	if err != nil {
 		return Result{}, err
@@ -93,8 +105,11 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 			Service:        service(in.Agent),
 			Deployment:     deployment,
 			NetworkPolicy:  networkPolicy(in.Agent, platform),
+			HTTPRoute:      httpRoute(in),
+			GRPCRoute:      grpcRoute(in),
 		},
-		Remarks: remarks,
-		Card:    publication,
+		Remarks:  remarks,
+		Exposure: exposed.problems,
+		Card:     publication,
 	}, nil
 }

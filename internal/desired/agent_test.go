@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -259,6 +260,9 @@ func readCase(t *testing.T, path string) observed.Agent {
 		selector = labels.Nothing()
 	}
 	for _, document := range documents[1:] {
+		if readGateway(t, document, &in) {
+			continue
+		}
 		skill := &a2av1alpha1.AgentSkill{}
 		if err := yaml.UnmarshalStrict([]byte(document), skill); err != nil {
 			t.Fatal(err)
@@ -276,6 +280,40 @@ func readCase(t *testing.T, path string) observed.Agent {
 	}
 	slices.SortFunc(in.Skills.Selected, func(a, b *a2av1alpha1.AgentSkill) int { return strings.Compare(a.Name, b.Name) })
 	return in
+}
+
+// readGateway adds what is of the Gateway API, and the API itself with it.
+func readGateway(t *testing.T, document string, in *observed.Agent) bool {
+	t.Helper()
+	decode := func(into any) {
+		if err := yaml.UnmarshalStrict([]byte(document), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	owners := []metav1.OwnerReference{*metav1.NewControllerRef(in.Agent, a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind))}
+	switch {
+	case strings.HasPrefix(document, "kind: Gateway\n"):
+		gateway := &gatewayv1.Gateway{}
+		decode(gateway)
+		in.GatewayAPI.HTTPRoutes, in.GatewayAPI.GRPCRoutes = true, true
+		if in.GatewayAPI.Gateways == nil {
+			in.GatewayAPI.Gateways = map[types.NamespacedName]*gatewayv1.Gateway{}
+		}
+		in.GatewayAPI.Gateways[types.NamespacedName{Namespace: gateway.Namespace, Name: gateway.Name}] = gateway
+		return true
+	case strings.HasPrefix(document, "kind: HTTPRoute\n"):
+		in.Children.HTTPRoute = &gatewayv1.HTTPRoute{}
+		decode(in.Children.HTTPRoute)
+		in.Children.HTTPRoute.OwnerReferences = owners
+		return true
+	case strings.HasPrefix(document, "kind: GRPCRoute\n"):
+		in.Children.GRPCRoute = &gatewayv1.GRPCRoute{}
+		decode(in.Children.GRPCRoute)
+		in.Children.GRPCRoute.OwnerReferences = owners
+		return true
+	default:
+		return false
+	}
 }
 
 // defaulted gives an Agent the defaults of the CRD, as the API server does.
@@ -319,9 +357,18 @@ func render(t *testing.T, result Result) []byte {
 			out.Write(text)
 		}
 	}
+	if len(result.Exposure) > 0 {
+		write(map[string]any{"exposure": result.Exposure})
+	}
 	write(map[string]any{"problems": result.Problems, "remarks": result.Remarks, "card": result.Card})
 	if o := result.Objects; o != nil {
 		write(o.ServiceAccount, o.ConfigMap, o.Service, o.Deployment, o.NetworkPolicy)
+		if o.HTTPRoute != nil {
+			write(o.HTTPRoute)
+		}
+		if o.GRPCRoute != nil {
+			write(o.GRPCRoute)
+		}
 	}
 	return out.Bytes()
 }

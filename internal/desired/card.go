@@ -8,9 +8,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// agentCard is what an Agent says about itself. bases are the URLs at which it
-// is served, those for callers from outside the cluster first.
-func agentCard(agent *a2av1alpha1.Agent, bases []string, skills []card.Skill) card.Card {
+// agentCard is what an Agent says about itself. bases are where it is served,
+// those for callers from outside the cluster first.
+func agentCard(agent *a2av1alpha1.Agent, bases []card.Base, skills []card.Skill) card.Card {
 	spec := &agent.Spec
 	c := card.Card{
 		Name:               displayName(agent),
@@ -18,7 +18,7 @@ func agentCard(agent *a2av1alpha1.Agent, bases []string, skills []card.Skill) ca
 		Version:            spec.Version,
 		IconURL:            spec.IconURL,
 		DocumentationURL:   spec.DocumentationURL,
-		Interfaces:         card.Interfaces(bases...),
+		Interfaces:         card.InterfacesAt(bases...),
 		Capabilities:       card.Capabilities{Extensions: cardExtensions(spec.Extensions)},
 		DefaultInputModes:  mediaTypes(spec.DefaultInputModes),
 		DefaultOutputModes: mediaTypes(spec.DefaultOutputModes),

@@ -20,7 +20,7 @@ import (
 )
 
 // contractConfig is what the sidecar of an Agent is told.
-func contractConfig(in observed.Agent, platform Platform, skills []card.Skill) (*contract.Config, error) {
+func contractConfig(in observed.Agent, platform Platform, skills []card.Skill, external []card.Base) (*contract.Config, error) {
 	agent := in.Agent
 	timeouts, err := contractTimeouts(agent.Spec.Workload.Backend.Timeouts)
 	if err != nil {
@@ -34,7 +34,7 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill) (
 	config := &contract.Config{
 		Version: contract.Version,
 		Agent:   contract.Agent{Namespace: agent.Namespace, Name: agent.Name},
-		Card:    agentCard(agent, []string{agentURL(agent, platform)}, skills),
+		Card:    agentCard(agent, append(external, card.Base{URL: agentURL(agent, platform)}), skills),
 		Backend: contract.Backend{
 			Protocol: backendProtocol(agent),
 			URL:      backendURL(agent),

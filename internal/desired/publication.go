@@ -9,13 +9,12 @@ import (
 )
 
 // publicationOf sums up an encoded contract.
-func publicationOf(url string, config *contract.Config, encoded []byte) (Publication, error) {
+func publicationOf(config *contract.Config, encoded []byte) (Publication, error) {
 	digest, err := card.Digest(&config.Card)
 	if err != nil {
 		return Publication{}, err
 	}
 	return Publication{
-		URL:            url,
 		CardDigest:     digest,
 		ContractDigest: contract.Digest(encoded),
 		Skills:         int32(len(config.Card.Skills)), //nolint:gosec // contract.MaxSize bounds the number

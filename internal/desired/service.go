@@ -13,19 +13,33 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// servicePort is where an agent is called.
-const servicePort = 80
+const (
+	// servicePort is where an agent is called, in any way.
+	servicePort = 80
+	// grpcServicePort is where a Gateway calls it by gRPC: which protocol a
+	// Gateway speaks to a Service depends on the port's appProtocol.
+	grpcServicePort = contract.AgentPort
+)
 
 // service leads to the sidecars of the pods that are ready.
 func service(agent *a2av1alpha1.Agent) *corev1ac.ServiceApplyConfiguration {
+	spec := corev1ac.ServiceSpec().
+		WithSelector(names.Selector(agent.Name)).
+		WithPorts(agentPort(a2av1alpha1.PortAgent, "http", servicePort))
+	if e := agent.Spec.Exposure; e != nil && len(e.GRPCHostnames) > 0 {
+		spec.WithPorts(agentPort(a2av1alpha1.PortGRPC, "kubernetes.io/h2c", grpcServicePort))
+	}
 	return corev1ac.Service(names.Service(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
-		WithSpec(corev1ac.ServiceSpec().
-			WithSelector(names.Selector(agent.Name)).
-			WithPorts(corev1ac.ServicePort().
-				WithName(a2av1alpha1.PortAgent).
-				WithProtocol(corev1.ProtocolTCP).
-				WithAppProtocol("http").
-				WithPort(servicePort).
-				WithTargetPort(intstr.FromInt32(contract.AgentPort))))
+		WithSpec(spec)
+}
+
+// agentPort leads to the one port at which the sidecar is called.
+func agentPort(name, protocol string, port int32) *corev1ac.ServicePortApplyConfiguration {
+	return corev1ac.ServicePort().
+		WithName(name).
+		WithProtocol(corev1.ProtocolTCP).
+		WithAppProtocol(protocol).
+		WithPort(port).
+		WithTargetPort(intstr.FromInt32(contract.AgentPort))
 }

@@ -18,8 +18,10 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -33,15 +35,50 @@ type IssuerSource interface {
 	Current() *observed.Issuer
 }
 
-// Gatherer reads what is around an Agent.
-type Gatherer struct {
-	reader client.Reader
-	issuer IssuerSource
+// OptionalKinds reads the kinds that a cluster may not have.
+type OptionalKinds interface {
+	// Reader is nil while the cluster does not have the kind.
+	Reader(kind schema.GroupResource) client.Reader
 }
 
-// New returns a Gatherer that reads from reader, which is a cache but in tests.
-func New(reader client.Reader, issuer IssuerSource) *Gatherer {
-	return &Gatherer{reader: reader, issuer: issuer}
+// The optional kinds.
+var (
+	Gateways   = schema.GroupResource{Group: gatewayv1.GroupName, Resource: "gateways"}
+	HTTPRoutes = schema.GroupResource{Group: gatewayv1.GroupName, Resource: "httproutes"}
+	GRPCRoutes = schema.GroupResource{Group: gatewayv1.GroupName, Resource: "grpcroutes"}
+)
+
+// Config is what a Gatherer reads from.
+type Config struct {
+	// Reader is a cache but in tests.
+	Reader client.Reader
+	// Issuer knows who signs ServiceAccount tokens.
+	Issuer IssuerSource
+	// Optional reads the kinds that the cluster may not have.
+	Optional OptionalKinds
+	// Namespaces are those that can be read; empty means all.
+	Namespaces []string
+}
+
+// Gatherer reads what is around an Agent.
+type Gatherer struct {
+	reader     client.Reader
+	issuer     IssuerSource
+	optional   OptionalKinds
+	namespaces []string
+}
+
+// New returns a Gatherer.
+func New(config Config) *Gatherer {
+	return &Gatherer{
+		reader: config.Reader, issuer: config.Issuer, optional: config.Optional, namespaces: config.Namespaces,
+	}
+}
+
+// watched tells whether the objects of a namespace can be read. What cannot be
+// is as good as not there.
+func (g *Gatherer) watched(namespace string) bool {
+	return len(g.namespaces) == 0 || slices.Contains(g.namespaces, namespace)
 }
 
 // Agent reads what is around an Agent.
@@ -58,6 +95,10 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (observe
 	if err != nil {
 		return observed.Agent{}, err
 	}
+	gatewayAPI, err := g.gatewayAPI(ctx, agent, &children)
+	if err != nil {
+		return observed.Agent{}, err
+	}
 	pods, err := g.pods(ctx, agent)
 	if err != nil {
 		return observed.Agent{}, err
@@ -67,6 +108,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (observe
 		NamespaceLabels: namespaceLabels,
 		Skills:          skills,
 		Children:        children,
+		GatewayAPI:      gatewayAPI,
 		Pods:            pods,
 		Issuer:          g.issuer.Current(),
 	}, nil
@@ -93,6 +135,9 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (observ
 	skills := observed.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}}
 	for _, ref := range agent.Spec.SkillRefs {
 		target := sharing.Target(agent, ref)
+		if !g.watched(target.Namespace) {
+			continue
+		}
 		skill, err := read[a2av1alpha1.AgentSkill](ctx, g.reader, target.Namespace, target.Name)
 		if err != nil {
 			return observed.Skills{}, err

@@ -8,9 +8,11 @@
 package names
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -33,6 +35,17 @@ func ConfigMap(agent string) string { return agent + contractSuffix }
 
 // NetworkPolicy is the name of an Agent's NetworkPolicy.
 func NetworkPolicy(agent string) string { return agent }
+
+// HTTPRoute is the name of an Agent's HTTPRoute.
+func HTTPRoute(agent string) string { return agent }
+
+// GRPCRoute is the name of an Agent's GRPCRoute.
+func GRPCRoute(agent string) string { return agent }
+
+// Gateway is the Gateway that an Agent refers to.
+func Gateway(agent *a2av1alpha1.Agent, ref a2av1alpha1.GatewayRef) types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, agent.Namespace), Name: ref.Name}
+}
 
 // AgentOfConfigMap is the inverse of ConfigMap. It is empty for a ConfigMap
 // that no Agent could own.

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -31,6 +32,8 @@ type Agent struct {
 	// Children are the objects under the names of the Agent's, be they the
 	// Agent's or not.
 	Children Children
+	// GatewayAPI is what the cluster has of it.
+	GatewayAPI GatewayAPI
 	// Pods are those with the Agent's label, ordered by name.
 	Pods []corev1.Pod
 	// Issuer verifies ServiceAccount tokens. Nil means that it is not known yet.
@@ -56,6 +59,17 @@ type Children struct {
 	Service        *corev1.Service
 	Deployment     *appsv1.Deployment
 	NetworkPolicy  *networkingv1.NetworkPolicy
+	HTTPRoute      *gatewayv1.HTTPRoute
+	GRPCRoute      *gatewayv1.GRPCRoute
+}
+
+// GatewayAPI is what the cluster has of the Gateway API. A kind is missing
+// when its CRD is not there, or does not serve the version that is used.
+type GatewayAPI struct {
+	HTTPRoutes bool
+	GRPCRoutes bool
+	// Gateways are those of spec.exposure that exist and can be seen.
+	Gateways map[types.NamespacedName]*gatewayv1.Gateway
 }
 
 // Issuer is who signs the ServiceAccount tokens of the cluster.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -20,14 +21,15 @@ import (
 // Agents. The kinds that Agents own are watched whole, because an object of
 // somebody else's under an Agent's name must be seen; what is kept of it is
 // who it is.
-func cacheOptions() (cache.Options, error) {
+func cacheOptions(settings Config) (cache.Options, error) {
 	ofAgents, err := labels.NewRequirement(a2av1alpha1.LabelAgent, selection.Exists, nil)
 	if err != nil {
 		return cache.Options{}, err
 	}
 	foreign := cache.ByObject{Transform: stripForeign}
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform:  cache.TransformStripManagedFields(),
+		DefaultNamespaces: watchedNamespaces(settings),
 		ByObject: map[client.Object]cache.ByObject{
 			&appsv1.Deployment{}:          foreign,
 			&corev1.Service{}:             foreign,
@@ -41,6 +43,18 @@ func cacheOptions() (cache.Options, error) {
 			},
 		},
 	}, nil
+}
+
+// watchedNamespaces is nil for all.
+func watchedNamespaces(settings Config) map[string]cache.Config {
+	var watched map[string]cache.Config
+	for _, namespace := range settings.WatchNamespaces {
+		if watched == nil {
+			watched = map[string]cache.Config{}
+		}
+		watched[namespace] = cache.Config{}
+	}
+	return watched
 }
 
 // stripForeign keeps of an object that no Agent controls its name and its
@@ -65,6 +79,10 @@ func stripForeign(obj any) (any, error) {
 		return &corev1.ConfigMap{ObjectMeta: identity(o.ObjectMeta)}, nil
 	case *networkingv1.NetworkPolicy:
 		return &networkingv1.NetworkPolicy{ObjectMeta: identity(o.ObjectMeta)}, nil
+	case *gatewayv1.HTTPRoute:
+		return &gatewayv1.HTTPRoute{ObjectMeta: identity(o.ObjectMeta)}, nil
+	case *gatewayv1.GRPCRoute:
+		return &gatewayv1.GRPCRoute{ObjectMeta: identity(o.ObjectMeta)}, nil
 	default:
 		return obj, nil
 	}

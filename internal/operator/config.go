@@ -39,6 +39,8 @@ type Config struct {
 	// LeaderElectionNamespace is where the Lease is; empty means the manager's
 	// own namespace.
 	LeaderElectionNamespace string
+	// WatchNamespaces are those whose Agents are served; empty means all.
+	WatchNamespaces []string
 	// MaxConcurrentReconciles is the number of Agents that are worked on at
 	// the same time.
 	MaxConcurrentReconciles int

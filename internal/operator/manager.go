@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -63,7 +64,7 @@ func Run(ctx context.Context, cluster *rest.Config, settings Config, log logr.Lo
 // NewScheme registers every kind that the manager reads or writes.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme), gatewayv1.Install(scheme)); err != nil {
 		return nil, fmt.Errorf("build scheme: %w", err)
 	}
 	return scheme, nil
@@ -74,7 +75,7 @@ func newManager(cluster *rest.Config, settings Config, log logr.Logger) (ctrl.Ma
 	if err != nil {
 		return nil, err
 	}
-	cacheOptions, err := cacheOptions()
+	cacheOptions, err := cacheOptions(settings)
 	if err != nil {
 		return nil, err
 	}

@@ -47,10 +47,15 @@ func addIssuer(mgr manager.Manager) (*issuer.Source, error) {
 
 // addAgents reconciles Agents and AgentSkills, on the leader.
 func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *issuer.Source) error {
+	kinds := optionalKinds(mgr, config)
 	agents := controllers.NewAgentReconciler(controllers.AgentConfig{
 		Client: mgr.GetClient(),
 		Live:   mgr.GetAPIReader(),
 		Issuer: keys,
+
+		Optional:   kinds,
+		Namespaces: config.WatchNamespaces,
+
 		Events: events.NewRecorder(mgr.GetEventRecorder(a2av1alpha1.ManagedBy)),
 		Platform: desired.Platform{
 			SidecarImage:      config.SidecarImage,
@@ -62,6 +67,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 	})
 	if err := agents.SetupWithManager(ctx, mgr, controllers.AgentWatches{
 		Issuer:                  keys,
+		Optional:                kinds,
 		MaxConcurrentReconciles: config.MaxConcurrentReconciles,
 	}); err != nil {
 		return err

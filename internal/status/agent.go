@@ -43,7 +43,9 @@ type Inputs struct {
 
 // Card is what is to be published.
 type Card struct {
-	URL            string
+	URL string
+	// ExternalURL is "" when no Gateway leads to the agent.
+	ExternalURL    string
 	CardDigest     string
 	ContractDigest string
 	Skills         int32
@@ -61,6 +63,7 @@ func Agent(in Inputs) Result {
 	agent := in.Observed.Agent
 	next := a2av1alpha1.AgentStatus{
 		URL:                agent.Status.URL,
+		ExternalURL:        agent.Status.ExternalURL,
 		CardDigest:         agent.Status.CardDigest,
 		Skills:             agent.Status.Skills,
 		Replicas:           replicas(in),
@@ -71,6 +74,7 @@ func Agent(in Inputs) Result {
 	// With a problem, what is published is what was.
 	if in.Card != nil && in.Applied {
 		next.URL = in.Card.URL
+		next.ExternalURL = in.Card.ExternalURL
 		next.CardDigest = in.Card.CardDigest
 		next.Skills = &in.Card.Skills
 	}

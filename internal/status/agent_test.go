@@ -276,12 +276,29 @@ func TestAgent(t *testing.T) {
 			}),
 			want: map[string]string{"Available": "False RolloutInProgress", "CardPublished": "False NoPodReady", "Ready": "False RolloutInProgress"},
 		},
+		"exposed": {
+			in:   healthy(exposedBy("public")),
+			want: map[string]string{"Exposed": "True Exposed"},
+		},
+		"the route is not accepted": {
+			in: healthy(exposedBy("public"), func(in *Inputs) {
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonRouteNotAccepted, Message: "Gateway"}}
+			}),
+			want:    map[string]string{"Exposed": "False RouteNotAccepted", "Ready": "False RouteNotAccepted"},
+			message: "Gateway",
+		},
+		"the routes are those of an earlier spec": {
+			in: healthy(exposedBy("public"), func(in *Inputs) { in.Applied = false }),
+			want: map[string]string{
+				"Programmed": "Unknown ApplyFailed", "CardPublished": "False NotProgrammed", "Exposed": "False NotProgrammed", "Ready": "Unknown ApplyFailed",
+			},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			want := map[string]string{
 				"Accepted": "True Accepted", "SkillsResolved": "True Resolved", "Programmed": "True Programmed",
-				"Available": "True Available", "CardPublished": "True Published", "Ready": "True Ready",
+				"Available": "True Available", "CardPublished": "True Published", "Exposed": "True ClusterOnly", "Ready": "True Ready",
 			}
 			maps.Copy(want, test.want)
 			result := Agent(test.in)

@@ -92,6 +92,12 @@ var conditionChains = []struct {
 		publishing,
 		always(a2av1alpha1.ReasonPublished, "The pods that take calls have the card"),
 	}},
+	{a2av1alpha1.ConditionExposed, chain{
+		clusterOnly,
+		problems(a2av1alpha1.ConditionExposed),
+		routesNotProgrammed,
+		always(a2av1alpha1.ReasonExposed, "The Gateways lead to the agent"),
+	}},
 	{a2av1alpha1.ConditionReady, chain{
 		firstThatIsNotTrue,
 		rollingOut,

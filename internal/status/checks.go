@@ -72,6 +72,21 @@ func notProgrammed(_ Inputs, f *facts) (verdict, bool) {
 		"The current card could not be written; see Programmed"), !f.isTrue(a2av1alpha1.ConditionProgrammed)
 }
 
+// clusterOnly has nothing to wait for.
+func clusterOnly(in Inputs, _ *facts) (verdict, bool) {
+	return verdict{
+		metav1.ConditionTrue, a2av1alpha1.ReasonClusterOnly,
+		"spec.exposure is absent: the agent is called inside the cluster",
+	}, in.Observed.Agent.Spec.Exposure == nil
+}
+
+// routesNotProgrammed says nothing about routes that may not be the current
+// ones.
+func routesNotProgrammed(_ Inputs, f *facts) (verdict, bool) {
+	return isFalse(a2av1alpha1.ReasonNotProgrammed,
+		"The current routes could not be written; see Programmed"), !f.isTrue(a2av1alpha1.ConditionProgrammed)
+}
+
 func noPodReady(_ Inputs, f *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonNoPodReady, "No pod is there to serve the card; see Available"), f.rollout.ready == 0
 }

@@ -105,6 +105,13 @@ func ending(exitCode int32, p corev1.Pod) corev1.Pod {
 	return p
 }
 
+// exposedBy asks for a Gateway.
+func exposedBy(gateway string) func(*Inputs) {
+	return func(in *Inputs) {
+		in.Observed.Agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: gateway}}}
+	}
+}
+
 // onlyPod makes one pod that is not ready all there is.
 func onlyPod(p corev1.Pod) func(*Inputs) {
 	return func(in *Inputs) {

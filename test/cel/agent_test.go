@@ -73,6 +73,8 @@ var _ = DescribeTable("an Agent is taken",
 	Entry("with tokens of an issuer in the cluster", "spec.access.authentication", "[{type: Kubernetes}, {type: JWT, jwt: {issuer: 'http://dex.auth.svc.cluster.local:5556/dex', audiences: [echo, b], jwksURL: 'http://dex.auth.svc/keys?a=b', claims: {principal: client_id, namespace: ns}}}]"),
 	Entry("that connects nowhere", "spec.networkPolicy.egress", "[]"),
 	Entry("that is suspended", "spec.suspend", "true"),
+	Entry("behind a Gateway", "spec.exposure", "{parentRefs: [{name: public}]}"),
+	Entry("behind Gateways, in every way", "spec.exposure", "{parentRefs: [{name: a}, {name: a, sectionName: web}, {name: a, namespace: b}], hostnames: [a.example, '*.example'], grpcHostnames: [grpc.example], path: /team-1/a.b, url: 'https://a.example:8443/x'}"),
 	Entry("with a key for its card", "spec.cardSigning", "{secretRef: {name: card-key}, jwksURL: 'https://keys.example/echo.json'}"),
 	Entry("with all that the protocol leaves open", "spec.protocol", "{cardProfile: V1, errorProfile: '1.0.0', versionCheck: Strict, finishedTasks: Restart}"),
 	Entry("with a skill for those it knows", "spec.skills", "[{id: a, name: a, description: a, tags: [a], visibility: Extended}]"),
@@ -88,6 +90,15 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("with a name of 53 characters", "metadata.name", strings.Repeat("a", 53), "use at most 52 lower case letters"),
 	Entry("with a name that is no DNS label", "metadata.name", "1.x", "starting with a letter"),
 	Entry("without a description", "spec.description", "''", "spec.description"),
+	Entry("behind no Gateway", "spec.exposure", "{parentRefs: []}", "spec.exposure.parentRefs"),
+	Entry("behind one Gateway twice", "spec.exposure", "{parentRefs: [{name: a}, {name: a}]}", "spec.exposure.parentRefs must name each Gateway, or each listener, once"),
+	Entry("with one hostname for two kinds of routes", "spec.exposure", "{parentRefs: [{name: a}], hostnames: [a.example], grpcHostnames: [a.example]}", "spec.exposure.grpcHostnames must not repeat one of spec.exposure.hostnames"),
+	Entry("with a hostname that is a URL", "spec.exposure", "{parentRefs: [{name: a}], hostnames: ['https://a.example']}", "spec.exposure.hostnames"),
+	Entry("below a path that ends with a slash", "spec.exposure", "{parentRefs: [{name: a}], path: /a/}", "spec.exposure.path must be"),
+	Entry("below a path with dots only", "spec.exposure", "{parentRefs: [{name: a}], path: /a/..}", "spec.exposure.path must be"),
+	Entry("below a path that does not begin with a slash", "spec.exposure", "{parentRefs: [{name: a}], path: a}", "spec.exposure.path must be"),
+	Entry("at a URL with a query", "spec.exposure", "{parentRefs: [{name: a}], url: 'https://a.example/?b'}", "spec.exposure.url must be"),
+	Entry("at a URL with a user", "spec.exposure", "{parentRefs: [{name: a}], url: 'https://a@b.example/'}", "spec.exposure.url must be"),
 	Entry("with an icon that is no URL", "spec.iconURL", "icon.png", "spec.iconURL must be an absolute http or https URL"),
 	Entry("with documentation of another scheme", "spec.documentationURL", "'ftp://example.com/x'", "spec.documentationURL must be an absolute http or https URL"),
 	Entry("with a provider without a host", "spec.provider", "{organization: x, url: 'http:///x'}", "spec.provider.url must be an absolute http or https URL"),
@@ -200,7 +211,7 @@ tasks: {retention: 1h, maxTasks: 10000}
 		}
 		Expect(got).To(Equal([]string{
 			"Accepted Unknown Pending", "SkillsResolved Unknown Pending", "Programmed Unknown Pending",
-			"Available Unknown Pending", "CardPublished Unknown Pending", "Ready Unknown Pending",
+			"Available Unknown Pending", "CardPublished Unknown Pending", "Exposed Unknown Pending", "Ready Unknown Pending",
 		}))
 	})
 })

@@ -29,6 +29,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentCardSigningApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentChat"):
 		return &apiv1alpha1.AgentChatApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentExposure"):
+		return &apiv1alpha1.AgentExposureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExtension"):
 		return &apiv1alpha1.AgentExtensionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentNetworkPolicy"):
@@ -65,6 +67,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendTimeouts"):
 		return &apiv1alpha1.BackendTimeoutsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GatewayRef"):
+		return &apiv1alpha1.GatewayRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JWTAuthentication"):
 		return &apiv1alpha1.JWTAuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JWTClaims"):

@@ -22,15 +22,35 @@ var served = []struct {
 	{"0.3", []Binding{JSONRPC, HTTPJSON, GRPC}},
 }
 
+// Base is a URL at which an agent is served, and what by.
+type Base struct {
+	URL string
+	// Bindings are all of them when it is empty.
+	Bindings []Binding
+}
+
 // Interfaces lists every binding of every version at each of some base URLs,
-// such as "https://a.example". Versions come before bases: a client takes the
-// first entry that it can use, and the newest version of it.
-func Interfaces(bases ...string) []Interface {
+// such as "https://a.example".
+func Interfaces(urls ...string) []Interface {
+	bases := make([]Base, 0, len(urls))
+	for _, u := range urls {
+		bases = append(bases, Base{URL: u})
+	}
+	return InterfacesAt(bases...)
+}
+
+// InterfacesAt lists what each base serves, in every version. Versions come
+// before bases: a client takes the first entry that it can use, and the newest
+// version of it.
+func InterfacesAt(bases ...Base) []Interface {
 	var all []Interface
 	for _, s := range served {
 		for _, base := range bases {
 			for _, b := range s.bindings {
-				if address := b.address(base); address != "" {
+				if len(base.Bindings) > 0 && !slices.Contains(base.Bindings, b) {
+					continue
+				}
+				if address := b.address(base.URL); address != "" {
 					all = append(all, Interface{URL: address, Binding: b, ProtocolVersion: s.version})
 				}
 			}

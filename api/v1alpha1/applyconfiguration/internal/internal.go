@@ -87,6 +87,11 @@ var schemaYAML = typed.YAMLObject(`types:
           message: Waiting for the operator
           reason: Pending
           status: Unknown
+          type: Exposed
+        - lastTransitionTime: "1970-01-01T00:00:00Z"
+          message: Waiting for the operator
+          reason: Pending
+          status: Unknown
           type: Ready
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentAccess
   map:
@@ -138,6 +143,34 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: systemPrompt
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentExposure
+  map:
+    fields:
+    - name: grpcHostnames
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Hostname
+          elementRelationship: associative
+    - name: hostnames
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Hostname
+          elementRelationship: associative
+    - name: parentRefs
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.GatewayRef
+          elementRelationship: atomic
+    - name: path
+      type:
+        scalar: string
+      default: /
+    - name: url
       type:
         scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentExtension
@@ -331,6 +364,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: documentationURL
       type:
         scalar: string
+    - name: exposure
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentExposure
     - name: extensions
       type:
         list:
@@ -397,6 +433,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: externalURL
+      type:
+        scalar: string
     - name: observedGeneration
       type:
         scalar: numeric
@@ -502,6 +541,20 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FinishedTasks
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.FromNamespaces
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.GatewayRef
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: sectionName
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Hostname
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.JWTAuthentication
   map:

@@ -66,6 +66,9 @@ type AgentSpecApplyConfiguration struct {
 	// pushNotifications lets clients have the events of their tasks posted to
 	// webhooks, at the places that are allowed here. Absent turns them off.
 	PushNotifications *AgentPushNotificationsApplyConfiguration `json:"pushNotifications,omitempty"`
+	// exposure serves the agent outside the cluster, through Gateways of the
+	// Gateway API. Absent keeps it inside.
+	Exposure *AgentExposureApplyConfiguration `json:"exposure,omitempty"`
 	// suspend stops the agent: no pod runs, whatever replicas says, while the
 	// resource, its card in the registry and its objects stay.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -237,6 +240,14 @@ func (b *AgentSpecApplyConfiguration) WithNetworkPolicy(value *AgentNetworkPolic
 // If called multiple times, the PushNotifications field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithPushNotifications(value *AgentPushNotificationsApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.PushNotifications = value
+	return b
+}
+
+// WithExposure sets the Exposure field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Exposure field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithExposure(value *AgentExposureApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.Exposure = value
 	return b
 }
 

@@ -15,10 +15,13 @@ import (
 // AgentStatus is what an agent is. The card itself is not part of it.
 type AgentStatusApplyConfiguration struct {
 	// conditions are Accepted, SkillsResolved, Programmed, Available,
-	// CardPublished and their summary, Ready. All are always present.
+	// CardPublished, Exposed and their summary, Ready. All are always present.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// url is where the agent is served inside the cluster.
 	URL *string `json:"url,omitempty"`
+	// externalURL is where the agent is served outside the cluster, once a
+	// Gateway leads to it.
+	ExternalURL *string `json:"externalURL,omitempty"`
 	// cardDigest names the content of the published card. It changes whenever
 	// the card does.
 	CardDigest *string `json:"cardDigest,omitempty"`
@@ -57,6 +60,14 @@ func (b *AgentStatusApplyConfiguration) WithConditions(values ...*v1.ConditionAp
 // If called multiple times, the URL field is set to the value of the last call.
 func (b *AgentStatusApplyConfiguration) WithURL(value string) *AgentStatusApplyConfiguration {
 	b.URL = &value
+	return b
+}
+
+// WithExternalURL sets the ExternalURL field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ExternalURL field is set to the value of the last call.
+func (b *AgentStatusApplyConfiguration) WithExternalURL(value string) *AgentStatusApplyConfiguration {
+	b.ExternalURL = &value
 	return b
 }
 

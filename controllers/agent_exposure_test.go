@@ -1,0 +1,170 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
+)
+
+var _ = Describe("the exposure of an Agent", func() {
+	var b *bench
+	var gateway *gatewayv1.Gateway
+	BeforeEach(func(ctx context.Context) {
+		b = newBench(ctx)
+		gateway = &gatewayv1.Gateway{
+			ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "public"},
+			Spec: gatewayv1.GatewaySpec{GatewayClassName: "any", Listeners: []gatewayv1.Listener{
+				{Name: "web", Port: 80, Protocol: gatewayv1.HTTPProtocolType},
+			}},
+		}
+		expectApplied(ctx, gateway)
+	})
+	exposed := func(agent *a2av1alpha1.Agent) {
+		agent.Spec.Exposure = &a2av1alpha1.AgentExposure{
+			ParentRefs:    []a2av1alpha1.GatewayRef{{Name: "public"}},
+			Hostnames:     []a2av1alpha1.Hostname{"agents.example.com"},
+			GRPCHostnames: []a2av1alpha1.Hostname{"grpc.example.com"},
+			Path:          "/echo",
+		}
+	}
+	// urls are the addresses on the card, each once.
+	urls := func(ctx context.Context, agent *a2av1alpha1.Agent) []string {
+		var all []string
+		for _, i := range contractOf(ctx, agent).Card.Interfaces {
+			if i.ProtocolVersion == "1.0" {
+				all = append(all, i.URL)
+			}
+		}
+		return all
+	}
+
+	It("makes routes, waits for the Gateway, and tells callers where it is", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo", exposed)
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending", `Gateway "public"`)
+		Expect(agent.Status.ExternalURL).To(BeEmpty())
+
+		route := read[gatewayv1.HTTPRoute](ctx, agent, "echo")
+		Expect(metav1.IsControlledBy(route, agent)).To(BeTrue())
+		Expect(*route.Spec.Rules[0].Timeouts.Request).To(BeEquivalentTo("0s"), "a stream lasts as long as its task")
+		Expect(route.Spec.Rules[0].BackendRefs[0].Port).To(HaveValue(BeEquivalentTo(80)))
+		service := read[corev1.Service](ctx, agent, "echo")
+		Expect(service.Spec.Ports).To(HaveLen(2))
+		Expect(*service.Spec.Ports[1].AppProtocol).To(Equal("kubernetes.io/h2c"))
+		grpc := read[gatewayv1.GRPCRoute](ctx, agent, "echo")
+		Expect(grpc.Spec.Rules[0].BackendRefs[0].Port).To(HaveValue(Equal(service.Spec.Ports[1].Port)))
+		b.expectConverged(ctx, agent)
+
+		By("a Gateway that takes the routes")
+		accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
+		accept(ctx, grpc, &grpc.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "True Exposed")
+		Expect(agent.Status.ExternalURL).To(Equal("http://agents.example.com/echo/"))
+		host := "echo." + b.namespace + ".svc.cluster.local"
+		Expect(urls(ctx, agent)).To(Equal([]string{
+			"http://agents.example.com/echo/", "http://agents.example.com/echo", "grpc.example.com:80",
+			"http://" + host + "/", "http://" + host, host + ":80",
+		}))
+		b.expectConverged(ctx, agent)
+
+		By("a Gateway that gets a certificate")
+		expectEdited(ctx, gateway, func(g *gatewayv1.Gateway) {
+			g.Spec.Listeners[0].Protocol, g.Spec.Listeners[0].Port = gatewayv1.HTTPSProtocolType, 8443
+			g.Spec.Listeners[0].TLS = &gatewayv1.ListenerTLSConfig{CertificateRefs: []gatewayv1.SecretObjectReference{{Name: "cert"}}}
+		})
+		b.expectReconciled(ctx, agent)
+		Expect(agent.Status.ExternalURL).To(Equal("https://agents.example.com:8443/echo/"))
+
+		By("a Gateway that no longer takes it")
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(route), route)).To(Succeed())
+		accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionFalse, "NotAllowedByListeners", "not from this namespace")
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RouteNotAccepted", "NotAllowedByListeners: not from this namespace", "allowedRoutes")
+		expectCondition(agent, a2av1alpha1.ConditionReady, "False RolloutInProgress")
+		Expect(agent.Status.ExternalURL).To(BeEmpty())
+		Expect(urls(ctx, agent)[0]).To(Equal("grpc.example.com:8443"))
+	})
+
+	It("repairs routes, and takes them away with the exposure", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo", exposed)
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		route := read[gatewayv1.HTTPRoute](ctx, agent, "echo")
+		before := tampered(ctx, route, func(r *gatewayv1.HTTPRoute) { r.Spec.Rules[0].Timeouts.Request = new(gatewayv1.Duration("5s")) })
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(Equal([]string{"apply HTTPRoute"}))
+		Expect(specOf(read[gatewayv1.HTTPRoute](ctx, agent, "echo"))).To(Equal(before))
+
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Exposure = nil })
+		b.expectReconciled(ctx, agent)
+		for _, obj := range []client.Object{&gatewayv1.HTTPRoute{}, &gatewayv1.GRPCRoute{}} {
+			Expect(apierrors.IsNotFound(cluster.Get(ctx, client.ObjectKeyFromObject(agent), obj))).To(BeTrue())
+		}
+		Expect(read[corev1.Service](ctx, agent, "echo").Spec.Ports).To(HaveLen(1))
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "True ClusterOnly")
+		b.expectConverged(ctx, agent)
+	})
+
+	It("serves the cluster without the Gateway API, and says what is missing", func(ctx context.Context) {
+		kinds := []client.Reader{b.offered[gather.Gateways], b.offered[gather.HTTPRoutes], b.offered[gather.GRPCRoutes]}
+		clear(b.offered)
+		agent := makeAgent(b.namespace, "echo", exposed)
+		b.events.Events = make(chan string, 100)
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		runDeployment(ctx, agent, "echo-1", true, b.runningNow())
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False GatewayAPIMissing", "httproutes.gateway.networking.k8s.io", "install", "remove spec.exposure")
+		Expect(meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionAvailable)).To(BeTrue())
+		Expect(meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionCardPublished)).To(BeTrue())
+		b.expectConverged(ctx, agent)
+
+		b.offered[gather.Gateways], b.offered[gather.HTTPRoutes], b.offered[gather.GRPCRoutes] = kinds[0], kinds[1], kinds[2]
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(Equal([]string{"apply HTTPRoute", "apply GRPCRoute", "apply Agent/status"}))
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending")
+	})
+
+	It("serves the cluster when somebody else has the route's name", func(ctx context.Context) {
+		foreign := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "echo"}}
+		expectApplied(ctx, foreign)
+		agent := makeAgent(b.namespace, "echo", exposed)
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False Conflict", `HTTPRoute "echo"`)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
+		Expect(read[gatewayv1.HTTPRoute](ctx, agent, "echo").OwnerReferences).To(BeEmpty())
+	})
+
+	It("sees a Gateway that is not there", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo", exposed, func(a *a2av1alpha1.Agent) { a.Spec.Exposure.ParentRefs[0].Name = "other" })
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False GatewayNotFound", "spec.exposure.parentRefs[0]", `"other"`)
+	})
+})
+
+// accept answers about a route as the controller of the Gateway would.
+func accept(ctx context.Context, route client.Object, status *gatewayv1.RouteStatus, verdict metav1.ConditionStatus, reason, message string) {
+	GinkgoHelper()
+	condition := metav1.Condition{Type: "Accepted", Status: verdict, Reason: reason, Message: message, LastTransitionTime: metav1.Now()}
+	status.Parents = []gatewayv1.RouteParentStatus{{
+		ParentRef: gatewayv1.ParentReference{Name: "public"}, ControllerName: "example.com/gateway", Conditions: []metav1.Condition{condition},
+	}}
+	Expect(cluster.Status().Update(ctx, route)).To(Succeed())
+}

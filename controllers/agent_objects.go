@@ -1,0 +1,116 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/apply"
+	"github.com/a2a-operator/a2a-operator/internal/desired"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+// outcomes are what became of the objects of an Agent. The routes stand apart:
+// what is wrong with them keeps the agent from nobody inside the cluster.
+type outcomes struct {
+	core   apply.Outcome
+	routes apply.Outcome
+}
+
+// plan is a number of objects to apply, in their order, and others to delete
+// once that was done.
+type plan struct {
+	apply  []apply.Object
+	delete []func(context.Context, *apply.Applier, apply.Owner) error
+}
+
+// add plans an object that may not be desired: what is there of it, then goes.
+func add[D any, T interface {
+	*D
+	apply.Configuration[T]
+}, C any, O interface {
+	*C
+	client.Object
+}](p *plan, desired T, current O) {
+	if desired != nil {
+		p.apply = append(p.apply, apply.Of(desired, current))
+		return
+	}
+	p.delete = append(p.delete, func(ctx context.Context, a *apply.Applier, owner apply.Owner) error {
+		return apply.Prune(ctx, a, owner, current)
+	})
+}
+
+// run applies and deletes. With an object that cannot be applied nothing is
+// deleted.
+func (p *plan) run(ctx context.Context, a *apply.Applier, owner apply.Owner) (apply.Outcome, error) {
+	outcome, err := a.Set(ctx, owner, p.apply...)
+	if err != nil || !outcome.Complete() {
+		return outcome, err
+	}
+	for _, prune := range p.delete {
+		if err := prune(ctx, a, owner); err != nil {
+			return outcome, err
+		}
+	}
+	return outcome, nil
+}
+
+// applyObjects writes the objects of an Agent.
+func (r *AgentReconciler) applyObjects(ctx context.Context, in observed.Agent, want desired.Result) (outcomes, error) {
+	if want.Objects == nil {
+		return outcomes{}, nil
+	}
+	owner := apply.Owner{
+		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
+		Name: in.Agent.Name,
+		UID:  in.Agent.UID,
+	}
+	core := corePlan(in.Children, want.Objects)
+	outcome, err := core.run(ctx, r.apply, owner)
+	if err != nil || !outcome.Complete() {
+		return outcomes{core: outcome}, err
+	}
+	routes := routePlan(in.Children, want.Objects)
+	routed, err := routes.run(ctx, r.apply, owner)
+	return outcomes{core: outcome, routes: routed}, err
+}
+
+// corePlan is everything that the agent needs inside the cluster. The contract
+// comes before the Deployment only when there is none yet: a pod cannot start
+// without, but a contract for a template that the API server refuses must not
+// be written.
+func corePlan(current observed.Children, want *desired.Objects) plan {
+	var p plan
+	// A pod must not be there before what protects it.
+	add(&p, want.NetworkPolicy, current.NetworkPolicy)
+	add(&p, want.ServiceAccount, current.ServiceAccount)
+	add(&p, want.Service, current.Service)
+	add(&p, want.Deployment, current.Deployment)
+	add(&p, want.ConfigMap, current.ConfigMap)
+	if last := len(p.apply) - 1; current.ConfigMap == nil {
+		p.apply[last-1], p.apply[last] = p.apply[last], p.apply[last-1]
+	}
+	return p
+}
+
+// routePlan is what leads to the agent from outside. Routes of a kind that the
+// cluster does not have are neither applied nor deleted.
+func routePlan(current observed.Children, want *desired.Objects) plan {
+	var p plan
+	add(&p, want.HTTPRoute, current.HTTPRoute)
+	add(&p, want.GRPCRoute, current.GRPCRoute)
+	return p
+}
+
+// forbidden tells whether a write was, which no event may ever change.
+func (o outcomes) forbidden() bool {
+	return slices.ContainsFunc([]*apply.Rejection{o.core.Rejection, o.routes.Rejection}, func(r *apply.Rejection) bool {
+		return r != nil && r.Forbidden
+	})
+}

@@ -1,0 +1,192 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// exposed is how far an Agent is reached from outside the cluster.
+type exposed struct {
+	// url is where, "" for nowhere yet.
+	url string
+	// bases are what the card says of it.
+	bases    []card.Base
+	problems []problem.Problem
+}
+
+// exposedRoute is one of the two routes of an Agent.
+type exposedRoute struct {
+	kind      string
+	resource  string
+	offered   bool
+	field     string
+	hostnames []a2av1alpha1.Hostname
+	// parents are nil for a route that is not there, or not the Agent's.
+	parents  []gatewayv1.RouteParentStatus
+	bindings []card.Binding
+	// path stands behind the address of a Gateway.
+	path string
+}
+
+// expose tells where the Gateways serve an Agent: a route counts once a
+// Gateway has taken it.
+func expose(in observed.Agent) exposed {
+	exposure := in.Agent.Spec.Exposure
+	if exposure == nil {
+		return exposed{}
+	}
+	var result exposed
+	result.problems = missingGateways(in)
+	for _, route := range exposedRoutes(in) {
+		url, problems := route.lookAt(in)
+		result.problems = append(result.problems, problems...)
+		if url == "" {
+			continue
+		}
+		if result.url == "" && route.kind == kindHTTPRoute {
+			result.url = url
+		}
+		result.bases = append(result.bases, card.Base{URL: url, Bindings: route.bindings})
+	}
+	return result
+}
+
+const (
+	kindHTTPRoute = "HTTPRoute"
+	kindGRPCRoute = "GRPCRoute"
+)
+
+func exposedRoutes(in observed.Agent) []exposedRoute {
+	exposure := in.Agent.Spec.Exposure
+	web := exposedRoute{
+		kind: kindHTTPRoute, resource: "httproutes", offered: in.GatewayAPI.HTTPRoutes,
+		field: "spec.exposure.hostnames", hostnames: exposure.Hostnames,
+		bindings: []card.Binding{card.JSONRPC, card.HTTPJSON}, path: exposurePath(exposure),
+	}
+	if r := in.Children.HTTPRoute; r != nil && metav1.IsControlledBy(r, in.Agent) {
+		web.parents = r.Status.Parents
+	}
+	if len(exposure.GRPCHostnames) == 0 {
+		return []exposedRoute{web}
+	}
+	grpc := exposedRoute{
+		kind: kindGRPCRoute, resource: "grpcroutes", offered: in.GatewayAPI.GRPCRoutes,
+		field: "spec.exposure.grpcHostnames", hostnames: exposure.GRPCHostnames,
+		bindings: []card.Binding{card.GRPC}, path: rootPath,
+	}
+	if r := in.Children.GRPCRoute; r != nil && metav1.IsControlledBy(r, in.Agent) {
+		grpc.parents = r.Status.Parents
+	}
+	return []exposedRoute{web, grpc}
+}
+
+// lookAt returns where a route is served, "" for nowhere yet, and what is wrong
+// with it.
+func (r exposedRoute) lookAt(in observed.Agent) (string, []problem.Problem) {
+	if !r.offered {
+		return "", []problem.Problem{gatewayAPIMissing(r)}
+	}
+	exposure := in.Agent.Spec.Exposure
+	var problems []problem.Problem
+	var urls []string
+	accepted := false
+	for i, ref := range exposure.ParentRefs {
+		if in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)] == nil && exposure.URL == "" {
+			continue
+		}
+		verdict := verdictOf(r.parents, in.Agent.Namespace, ref)
+		switch {
+		case verdict.refusal != "":
+			problems = append(problems, routeNotAccepted(r, i, ref, verdict.refusal))
+		case !verdict.accepted:
+			problems = append(problems, routePending(r, i, ref))
+		default:
+			accepted = true
+			if gateway := in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)]; gateway != nil {
+				urls = append(urls, gatewayURLs(gateway, ref.SectionName, r.hostnames)...)
+			}
+		}
+	}
+	switch {
+	case !accepted:
+		return "", problems
+	case exposure.URL != "" && r.kind == kindHTTPRoute:
+		return exposure.URL, problems
+	case len(urls) == 0:
+		return "", append(problems, addressUnknown(r))
+	default:
+		return strings.TrimSuffix(urls[0]+r.path, "/") + "/", problems
+	}
+}
+
+// missingGateways names the Gateways that are not there. Whoever says where the
+// agent is reached does not need to see them.
+func missingGateways(in observed.Agent) []problem.Problem {
+	if !in.GatewayAPI.HTTPRoutes || in.Agent.Spec.Exposure.URL != "" {
+		return nil
+	}
+	var problems []problem.Problem
+	for i, ref := range in.Agent.Spec.Exposure.ParentRefs {
+		key := names.Gateway(in.Agent, ref)
+		if in.GatewayAPI.Gateways[key] == nil {
+			problems = append(problems, exposureProblem(a2av1alpha1.ReasonGatewayNotFound,
+				"spec.exposure.parentRefs[%d] names Gateway %q of namespace %q, which does not exist or which the operator does not watch; "+
+					"correct it, or say in spec.exposure.url where the agent is reached", i, key.Name, key.Namespace))
+		}
+	}
+	return problems
+}
+
+func gatewayAPIMissing(r exposedRoute) problem.Problem {
+	return exposureProblem(a2av1alpha1.ReasonGatewayAPIMissing,
+		"The cluster has no %s: install the CRD %s.%s with version %s (https://gateway-api.sigs.k8s.io/guides), or remove %s",
+		r.kind, r.resource, gatewayv1.GroupName, gatewayv1.GroupVersion.Version, r.removable())
+}
+
+// removable is the field without which the route is not needed.
+func (r exposedRoute) removable() string {
+	if r.kind == kindHTTPRoute {
+		return "spec.exposure"
+	}
+	return r.field
+}
+
+func routeNotAccepted(r exposedRoute, i int, ref a2av1alpha1.GatewayRef, refusal string) problem.Problem {
+	return exposureProblem(a2av1alpha1.ReasonRouteNotAccepted, "Gateway %q does not take the %s (%s); "+
+		"correct spec.exposure.parentRefs[%d] or %s, or the Gateway's listeners and allowedRoutes", ref.Name, r.kind, strings.TrimSuffix(refusal, "."), i, r.field)
+}
+
+func routePending(r exposedRoute, i int, ref a2av1alpha1.GatewayRef) problem.Problem {
+	return exposureProblem(a2av1alpha1.ReasonRoutePending, "Gateway %q, which spec.exposure.parentRefs[%d] names, has not answered about the %s yet; "+
+		"if this stays, see whether the controller of its GatewayClass runs", ref.Name, i, r.kind)
+}
+
+func addressUnknown(r exposedRoute) problem.Problem {
+	cure := ", or spec.exposure.url"
+	if r.kind == kindGRPCRoute {
+		cure = ""
+	}
+	return exposureProblem(a2av1alpha1.ReasonAddressUnknown,
+		"The Gateways take the %s and do not say at which address: set %s to names without \"*\" that a listener for HTTP or HTTPS has%s",
+		r.kind, r.field, cure)
+}
+
+func exposureProblem(reason, format string, args ...any) problem.Problem {
+	return problem.Problem{
+		Condition: a2av1alpha1.ConditionExposed,
+		Reason:    reason,
+		Message:   fmt.Sprintf(format, args...),
+	}
+}

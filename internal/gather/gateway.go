@@ -1,0 +1,58 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+// gatewayAPI reads the Gateways that an Agent names, and the routes under its
+// name whether it asks for any or not: those of an earlier spec have to go.
+func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, children *observed.Children) (observed.GatewayAPI, error) {
+	var api observed.GatewayAPI
+	var err error
+	if reader := g.optional.Reader(HTTPRoutes); reader != nil {
+		api.HTTPRoutes = true
+		if children.HTTPRoute, err = read[gatewayv1.HTTPRoute](ctx, reader, agent.Namespace, names.HTTPRoute(agent.Name)); err != nil {
+			return observed.GatewayAPI{}, err
+		}
+	}
+	if reader := g.optional.Reader(GRPCRoutes); reader != nil {
+		api.GRPCRoutes = true
+		if children.GRPCRoute, err = read[gatewayv1.GRPCRoute](ctx, reader, agent.Namespace, names.GRPCRoute(agent.Name)); err != nil {
+			return observed.GatewayAPI{}, err
+		}
+	}
+	api.Gateways, err = g.gateways(ctx, agent)
+	return api, err
+}
+
+func (g *Gatherer) gateways(ctx context.Context, agent *a2av1alpha1.Agent) (map[types.NamespacedName]*gatewayv1.Gateway, error) {
+	reader := g.optional.Reader(Gateways)
+	if reader == nil || agent.Spec.Exposure == nil {
+		return nil, nil
+	}
+	gateways := map[types.NamespacedName]*gatewayv1.Gateway{}
+	for _, ref := range agent.Spec.Exposure.ParentRefs {
+		key := names.Gateway(agent, ref)
+		if !g.watched(key.Namespace) {
+			continue
+		}
+		gateway, err := read[gatewayv1.Gateway](ctx, reader, key.Namespace, key.Name)
+		if err != nil {
+			return nil, err
+		}
+		if gateway != nil {
+			gateways[key] = gateway
+		}
+	}
+	return gateways, nil
+}

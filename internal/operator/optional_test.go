@@ -1,0 +1,115 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+)
+
+var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Serial, Ordered, func() {
+	var namespace string
+	var crds envtest.CRDInstallOptions
+	BeforeAll(func(ctx context.Context) {
+		gatewayAPI, err := controlplane.GatewayAPI(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		crds = envtest.CRDInstallOptions{Paths: []string{gatewayAPI}}
+		created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "exposed-"}}
+		Expect(cluster.Create(ctx, created)).To(Succeed())
+		namespace = created.Name
+	})
+	agent := &a2av1alpha1.Agent{}
+	exposedReason := func(ctx context.Context) string {
+		if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
+			return err.Error()
+		}
+		return meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionExposed).Reason
+	}
+	route := func(ctx context.Context) (*gatewayv1.HTTPRoute, error) {
+		route := &gatewayv1.HTTPRoute{}
+		return route, cluster.Get(ctx, client.ObjectKeyFromObject(agent), route)
+	}
+
+	It("names what is missing", func(ctx context.Context) {
+		agent.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "echo"}
+		agent.Spec = a2av1alpha1.AgentSpec{
+			Description: "Says it again.",
+			Workload: a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
+			}}},
+			Exposure: &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}},
+		}
+		Expect(cluster.Create(ctx, agent)).To(Succeed())
+		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonGatewayAPIMissing))
+	})
+
+	It("makes the route once the API is there, and follows the Gateway and the route", func(ctx context.Context) {
+		_, err := envtest.InstallCRDs(environment.Config, crds)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonGatewayNotFound))
+
+		gateway := &gatewayv1.Gateway{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "public"},
+			Spec: gatewayv1.GatewaySpec{GatewayClassName: "any", Listeners: []gatewayv1.Listener{
+				{Name: "web", Port: 80, Protocol: gatewayv1.HTTPProtocolType},
+			}},
+		}
+		Expect(cluster.Create(ctx, gateway)).To(Succeed())
+		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRoutePending))
+
+		made, err := route(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		made.Status.Parents = []gatewayv1.RouteParentStatus{{
+			ParentRef: gatewayv1.ParentReference{Name: "public"}, ControllerName: "example.com/gateway",
+			Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", LastTransitionTime: metav1.Now()}},
+		}}
+		Expect(cluster.Status().Update(ctx, made)).To(Succeed())
+		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonAddressUnknown))
+
+		gateway.Status.Addresses = []gatewayv1.GatewayStatusAddress{{Value: "192.0.2.1"}}
+		Expect(cluster.Status().Update(ctx, gateway)).To(Succeed())
+		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonExposed))
+		Expect(agent.Status.ExternalURL).To(Equal("http://192.0.2.1/"))
+	})
+
+	It("repairs the route", func(ctx context.Context) {
+		made, err := route(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cluster.Delete(ctx, made)).To(Succeed())
+		Eventually(func(ctx context.Context) bool {
+			again, err := route(ctx)
+			return err == nil && again.UID != made.UID
+		}).WithContext(ctx).Should(BeTrue())
+	})
+
+	It("says so when the API goes, and goes on when it comes back", func(ctx context.Context) {
+		Expect(envtest.UninstallCRDs(environment.Config, crds)).To(Succeed())
+		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonGatewayAPIMissing))
+		Expect(agent.Status.ExternalURL).To(BeEmpty())
+		_, err := envtest.InstallCRDs(environment.Config, crds)
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonGatewayNotFound))
+		_, err = route(ctx)
+		Expect(err).NotTo(HaveOccurred())
+
+		Expect(cluster.Delete(ctx, agent)).To(Succeed())
+		Expect(envtest.UninstallCRDs(environment.Config, crds)).To(Succeed())
+		Eventually(func(ctx context.Context) bool {
+			_, err := route(ctx)
+			return meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
+		}).WithContext(ctx).Should(BeTrue())
+	})
+})

@@ -1,0 +1,221 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package optional
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// discoveryPeriod is how often a new kind is looked for among those that the
+// API server lists.
+const discoveryPeriod = 200 * time.Millisecond
+
+// newCRDWatch returns a cache of the one CRD of a kind: a right to see that one
+// is enough.
+func (k *Kinds) newCRDWatch(kind Kind) (cache.Cache, error) {
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("build scheme: %w", err)
+	}
+	crds, err := cache.New(k.config.Cluster, cache.Options{
+		HTTPClient: k.config.HTTPClient,
+		Mapper:     k.config.Mapper,
+		Scheme:     scheme,
+		ByObject: map[client.Object]cache.ByObject{&apiextensionsv1.CustomResourceDefinition{}: {
+			Field:     fields.OneTermEqualSelector(metav1.ObjectNameField, kind.Resource.String()),
+			Transform: stripCRD,
+		}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("build cache of CustomResourceDefinition %s: %w", kind.Resource, err)
+	}
+	return crds, nil
+}
+
+// stripCRD keeps what tells whether a kind is served.
+func stripCRD(obj any) (any, error) {
+	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
+	if !ok {
+		return obj, nil
+	}
+	kept := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
+		Name: crd.Name, UID: crd.UID, ResourceVersion: crd.ResourceVersion, DeletionTimestamp: crd.DeletionTimestamp,
+	}}
+	for _, v := range crd.Spec.Versions {
+		kept.Spec.Versions = append(kept.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served})
+	}
+	kept.Status.Conditions = crd.Status.Conditions
+	return kept, nil
+}
+
+// serves tells whether the API server answers about a version of a kind.
+func serves(crd *apiextensionsv1.CustomResourceDefinition, version string) bool {
+	if !crd.DeletionTimestamp.IsZero() {
+		return false
+	}
+	established := false
+	for _, c := range crd.Status.Conditions {
+		if c.Type == apiextensionsv1.Established {
+			established = c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	for _, v := range crd.Spec.Versions {
+		if v.Name == version {
+			return established && v.Served
+		}
+	}
+	return false
+}
+
+// follower caches the objects of a kind while the cluster has it.
+type follower struct {
+	*watched
+	config Config
+	// start lets the objects of a cache start reconciles.
+	start func(context.Context, cache.Cache) (source.SyncingSource, error)
+	// changed reconciles what depends on the kind.
+	changed func()
+	// said makes known, once, that it is known whether the cluster has the kind.
+	said sync.Once
+	// stop ends the run of the cache and waits for it; nil without one.
+	stop func()
+}
+
+// follow looks at the CRD whenever it changes, until the context ends.
+func (f *follower) follow(ctx context.Context, crds cache.Cache) {
+	logger := log.FromContext(ctx).WithValues("customResourceDefinition", f.kind.Resource.String())
+	running := make(chan struct{})
+	go func() {
+		defer close(running)
+		if err := crds.Start(ctx); err != nil {
+			logger.Error(err, "cannot watch a CustomResourceDefinition")
+		}
+	}()
+	defer func() { <-running }()
+
+	// One note is enough, however many changes it stands for.
+	changes := make(chan struct{}, 1)
+	note := func() {
+		select {
+		case changes <- struct{}{}:
+		default:
+		}
+	}
+	informer, err := crds.GetInformer(ctx, &apiextensionsv1.CustomResourceDefinition{})
+	if err != nil {
+		return // the context has ended
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { note() },
+		UpdateFunc: func(any, any) { note() },
+		DeleteFunc: func(any) { note() },
+	})
+	if err != nil {
+		logger.Error(err, "cannot watch a CustomResourceDefinition")
+		return
+	}
+	note()
+	for {
+		select {
+		case <-ctx.Done():
+			f.leave()
+			return
+		case <-changes:
+			f.look(ctx, crds)
+		}
+	}
+}
+
+// look starts or stops the cache of the objects, as the CRD says.
+func (f *follower) look(ctx context.Context, crds cache.Cache) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	err := crds.Get(ctx, client.ObjectKey{Name: f.kind.Resource.String()}, crd)
+	offered := err == nil && serves(crd, f.kind.Version)
+	switch {
+	case offered && f.stop == nil:
+		f.enter(ctx)
+	case !offered && f.stop != nil:
+		f.leave()
+		f.changed()
+	}
+	if !offered {
+		f.said.Do(func() { close(f.known) })
+	}
+}
+
+// enter starts a cache of the objects. It can be read once it is filled.
+func (f *follower) enter(ctx context.Context) {
+	logger := log.FromContext(ctx).WithValues("customResourceDefinition", f.kind.Resource.String())
+	options := f.config.Cache
+	options.HTTPClient, options.Mapper, options.Scheme = f.config.HTTPClient, f.config.Mapper, f.config.Scheme
+	options.ByObject = map[client.Object]cache.ByObject{f.kind.Object: f.kind.Cache}
+	objects, err := cache.New(f.config.Cluster, options)
+	if err != nil {
+		logger.Error(err, "cannot watch an optional kind")
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := objects.Start(ctx); err != nil {
+			logger.Error(err, "cannot watch an optional kind")
+		}
+	})
+	running.Go(func() {
+		if f.discovered(ctx) != nil {
+			return // it is being left
+		}
+		src, err := f.start(ctx, objects)
+		if err != nil {
+			logger.Error(err, "cannot watch an optional kind")
+			return
+		}
+		if src.WaitForSync(ctx) != nil {
+			return // it is being left
+		}
+		f.reader.Store(&objects)
+		f.said.Do(func() { close(f.known) })
+		f.changed()
+		logger.Info("the cluster has an optional kind")
+	})
+	f.stop = func() {
+		cancel()
+		running.Wait()
+		logger.Info("the cluster no longer has an optional kind")
+	}
+}
+
+// discovered waits until the API server lists the kind, which is a moment after
+// its CRD says so.
+func (f *follower) discovered(ctx context.Context) error {
+	return wait.PollUntilContextCancel(ctx, discoveryPeriod, true, func(context.Context) (bool, error) {
+		kind, err := f.config.Mapper.KindFor(f.kind.Resource.WithVersion(f.kind.Version))
+		return err == nil && !kind.Empty(), nil
+	})
+}
+
+// leave stops the cache, if one runs.
+func (f *follower) leave() {
+	if f.stop == nil {
+		return
+	}
+	f.reader.Store(nil)
+	f.stop()
+	f.reader.Store(nil)
+	f.stop = nil
+}
