@@ -3,7 +3,10 @@
 
 package a2a
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Reason classifies an error of the protocol. Each binding has one table from
 // reasons to its own codes; the text is the ErrorInfo reason of 1.0.
@@ -42,6 +45,8 @@ type Error struct {
 	Field string
 	// TaskID is the task in question, "" when there is none.
 	TaskID string
+	// RetryAfter is when the same request may succeed; 0 says nothing.
+	RetryAfter time.Duration
 }
 
 // Error returns the message and the field.
@@ -61,6 +66,11 @@ func TaskNotFound(id string) *Error {
 // InvalidParams blames one field of the request.
 func InvalidParams(field, message string) *Error {
 	return &Error{Reason: ReasonInvalidParams, Message: message, Field: field}
+}
+
+// Busy is the answer to a request for which there is no room now.
+func Busy(message string) *Error {
+	return &Error{Reason: ReasonResourceExhausted, Message: message, RetryAfter: time.Second}
 }
 
 // ErrorOf returns the error that a client is told about. What is not meant for

@@ -35,7 +35,10 @@ func (o Owner) Principal() string {
 
 // SendRequest is a message to the agent.
 type SendRequest struct {
-	Owner   Owner
+	Owner Owner
+	// From is the address of a caller that is nobody, who is charged by it for the
+	// turn; "" for others.
+	From    string
 	Message *Message
 	// Dialect is the one of the request; a task that it creates remembers it.
 	Dialect Dialect

@@ -40,9 +40,34 @@ func (a *Artifact) Size() int {
 	return n
 }
 
+// Size estimates the bytes of a task.
+func (t *Task) Size() int {
+	if t == nil {
+		return 0
+	}
+	n := t.Status.Message.Size() + len(t.Metadata)
+	for i := range t.Artifacts {
+		n += t.Artifacts[i].Size()
+	}
+	for _, m := range t.History {
+		n += m.Size()
+	}
+	return n
+}
+
+// Size estimates the bytes of the tasks of a page.
+func (p *TaskPage) Size() (n int) {
+	for _, t := range p.Tasks {
+		n += t.Size()
+	}
+	return n
+}
+
 // Size estimates the bytes of an event of a log.
 func (e *Event) Size() int {
 	switch {
+	case e.Task != nil:
+		return e.Task.Size()
 	case e.Artifact != nil:
 		return e.Artifact.Artifact.Size() + len(e.Artifact.Metadata)
 	case e.Status != nil:

@@ -75,6 +75,8 @@ type Config struct {
 	Tasks Tasks `json:"tasks"`
 	// Access says who may call.
 	Access Access `json:"access"`
+	// Limits bound what callers use.
+	Limits Limits `json:"limits,omitzero"`
 	// Gateway is the agent's way to the registry and to other agents. Nil
 	// turns it off.
 	Gateway *Gateway `json:"gateway,omitempty"`

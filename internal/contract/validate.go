@@ -35,6 +35,7 @@ func (c *Config) Validate() error {
 		refuse("backend.url", "is %q, must be an absolute http URL", c.Backend.URL)
 	}
 	c.Access.validate(refuse)
+	c.Limits.validate(refuse)
 	if g := c.Gateway; g != nil && (g.RegistryURL == "" || g.AgentURL == "") {
 		refuse("gateway", "needs registryUrl and agentUrl")
 	}

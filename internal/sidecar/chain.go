@@ -36,14 +36,16 @@ func chain(all ...middleware) middleware {
 //	addressed     at a loopback address it is meant for this machine
 //	bounded       a request is sent within a time, whoever ends up reading it
 //	surface       the public card is open to all
+//	address       who shows many wrong credentials is not asked for another one
 //	gate          everything else has a caller, before a byte of it is read
+//	caller        which asks no more often than it may
 //	binding       size, decoding, version, method, params
 //	admission     what the card declares; then the engine
-func newAgentHandler(log *slog.Logger, now func() time.Time, address net.Addr, gate *auth.Gate, all surfaces) http.Handler {
+func newAgentHandler(log *slog.Logger, now func() time.Time, address net.Addr, gate *auth.Gate, bounds *limits, all surfaces) http.Handler {
 	guarded := make([]http.Handler, len(all))
 	for i := range all {
-		if guarded[i] = all[i].serve; !all[i].open {
-			guarded[i] = gate.Require(all[i].serve)
+		if guarded[i] = bounds.caller(all[i].serve); !all[i].open {
+			guarded[i] = bounds.address(gate, gate.Require(guarded[i]))
 		}
 	}
 	routed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

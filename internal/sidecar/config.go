@@ -4,6 +4,7 @@
 package sidecar
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -93,7 +94,7 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 	}
 	c.ProtocolOptions.StrictVersion = c.ProtocolOptions.StrictVersion || o.StrictVersion
 	c.ProtocolOptions.RestartTasks = c.ProtocolOptions.RestartTasks || o.RestartTasks
-	if err := o.overridePush(c); err != nil {
+	if err := errors.Join(o.overrideLimits(c), o.overridePush(c)); err != nil {
 		return err
 	}
 	// What is served is known here better than in a file.
@@ -122,6 +123,15 @@ func (o *Options) access() (a contract.Access) {
 		a.Authentication = append(a.Authentication, contract.Authentication{Type: contract.AuthenticationAnonymous})
 	}
 	return a
+}
+
+func (o *Options) overrideLimits(c *contract.Config) error {
+	for _, flag := range o.Limits {
+		if err := setLimit(&c.Limits, flag); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (o *Options) overridePush(c *contract.Config) error {

@@ -33,6 +33,7 @@ type metrics struct {
 	credentials *prometheus.CounterVec
 	apiKeys     *prometheus.GaugeVec
 	contract    *prometheus.GaugeVec
+	limited     *prometheus.CounterVec
 	turns       *prometheus.HistogramVec
 	events      prometheus.Counter
 	dropped     prometheus.Counter
@@ -91,6 +92,10 @@ func newMetrics() *metrics {
 			Help: "The contract that is served, by its digest.",
 		}, []string{"digest"}),
 	}
+	m.limited = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_limited_total",
+		Help: "Requests that were refused because a limit was reached, by the limit; docs/limits.md lists them.",
+	}, []string{"limit"})
 	m.turns = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "a2a_turn_duration_seconds",
 		Help:    "How long turns took, by the state in which they left the task.",
@@ -119,7 +124,7 @@ func newMetrics() *metrics {
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(
-		m.requests, m.reloads, m.cardKeys, m.issuer, m.credentials, m.apiKeys, m.contract, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
+		m.requests, m.reloads, m.cardKeys, m.issuer, m.credentials, m.apiKeys, m.contract, m.limited, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -156,6 +161,9 @@ func (m *metrics) TurnStarted() {}
 func (m *metrics) TurnEnded(state a2a.State, took time.Duration) {
 	m.turns.WithLabelValues(state.String()).Observe(took.Seconds())
 }
+
+// Refused implements engine.Observer.
+func (m *metrics) Refused() { m.limited.WithLabelValues(limitTurns).Inc() }
 
 // Appended implements engine.Observer.
 func (m *metrics) Appended(events int) {

@@ -62,6 +62,9 @@ type Options struct {
 	// none.
 	AllowPushTo []string
 
+	// Limits are those of contract.Limits, as name=value.
+	Limits []string
+
 	LogLevel slog.Level
 	Version  bool
 }
@@ -87,6 +90,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.HealthListen, "health-listen", "", "`address` of probes and metrics (default off, with --config :8642)")
 	f.StringVar(&o.GatewayListen, "gateway-listen", "", "loopback `address` of the gateway (default off, with --config 127.0.0.1:8643)")
 	f.StringArrayVar(&o.AllowPushTo, "allow-push-to", nil, "let clients have events posted to this `host|cidr`: a name, *.name, * or a range of addresses; repeatable (default none)")
+	f.StringArrayVar(&o.Limits, "limit", nil, "set a limit on what callers use, as `name=value` with the names of spec.limits of an Agent, such as turns.max=64; repeatable")
 	f.TextVar(&o.LogLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR")
 	f.BoolVar(&o.Version, "version", false, "print the version and exit")
 }
@@ -133,6 +137,7 @@ func (o *Options) Validate() error {
 	if host, _, err := net.SplitHostPort(o.GatewayListen); err == nil && !loopback(host) {
 		errs = append(errs, fmt.Errorf("--gateway-listen is %q, must be a loopback address: who reaches it acts as this agent", o.GatewayListen))
 	}
+	errs = append(errs, o.validateLimits())
 	return errors.Join(append(errs, o.validatePush()...)...)
 }
 

@@ -23,7 +23,6 @@ import (
 
 // What is the same for every agent.
 const (
-	maxBody      = 10 << 20
 	keepAlive    = 15 * time.Second
 	writeTimeout = 15 * time.Second
 )
@@ -52,6 +51,7 @@ type Sidecar struct {
 	mounts  []*mounted
 
 	turns   *turns
+	limits  *limits
 	gate    *auth.Gate
 	card    *wellknown.Handler
 	gateway *gateway.Handler
@@ -94,12 +94,14 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	if err := s.swapCard(&config); err != nil {
 		return nil, err
 	}
-	if s.turns, err = newTurns(config.Config, o.ConfigFile == "", s.metrics, log, now); err != nil {
+	s.limits = newLimits(&config.Limits, s.metrics, now)
+	s.limits.deny = s.deny
+	if s.turns, err = newTurns(config.Config, o.ConfigFile == "", s.limits.turns, s.metrics, log, now); err != nil {
 		return nil, err
 	}
-	s.gate = auth.NewGate(policy, s.deny)
+	s.gate = auth.NewGate(policy, s.refuse)
 	s.surfaces = s.newSurfaces()
-	s.agentHandler = s.heap.watch(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.surfaces))
+	s.agentHandler = s.heap.watch(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.surfaces))
 	s.gatewayTransport = newGatewayTransport()
 	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, log)
 	s.drain = newDrainer(log, s.turns.Drain)
@@ -133,6 +135,12 @@ func (s *Sidecar) current() *loaded { return s.config.Load() }
 
 func (s *Sidecar) grace() time.Duration {
 	return s.current().Drain.GracePeriod.Or(30 * time.Second)
+}
+
+// refuse is deny for those whom the gate did not let in.
+func (s *Sidecar) refuse(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+	s.limits.failed(r, problem)
+	s.deny(w, r, problem)
 }
 
 // deny answers, and counts, a request without a caller.
@@ -206,6 +214,7 @@ func (s *Sidecar) apply(next *loaded) error {
 		s.turns.pushes.guard.Swap(targets)
 	}
 	s.gateway.Swap(gatewayConfig(next.Gateway))
+	s.limits.swap(&next.Limits)
 	if former.Tasks != next.Tasks {
 		s.log.Warn("bounds of the task store change with the next start", "tasks", next.Tasks)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
@@ -79,7 +78,8 @@ func below(bases []string, paths ...string) func(*http.Request) bool {
 // newSurfaces puts the ways in together.
 func (s *Sidecar) newSurfaces() surfaces {
 	served := func() *card.Card { return &s.current().Card }
-	admitted := &admission.Handler{Handler: s.turns, Push: s.turns.pushes, Card: served}
+	bounds := s.limits.exchange()
+	admitted := &admission.Handler{Handler: &metered{s.turns, s.limits}, Push: s.turns.pushes, Card: served}
 	rpc := jsonrpc.New(jsonrpc.Config{
 		Handler:       admitted,
 		Push:          admitted,
@@ -88,7 +88,7 @@ func (s *Sidecar) newSurfaces() surfaces {
 		StrictVersion: func() bool { return s.current().ProtocolOptions.StrictVersion },
 		RestartV01:    func() bool { return s.current().ProtocolOptions.RestartTasks },
 		Streams:       sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now},
-		MaxBody:       maxBody,
+		Limits:        bounds,
 		Observe:       s.metrics.observe,
 		Log:           s.log,
 	})
@@ -100,7 +100,7 @@ func (s *Sidecar) newSurfaces() surfaces {
 		StrictVersion: func() bool { return s.current().ProtocolOptions.StrictVersion },
 		ErrorProfile:  s.errorProfile,
 		Streams:       sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now},
-		MaxBody:       maxBody,
+		Limits:        bounds,
 		Observe:       s.metrics.observe,
 		Log:           s.log,
 	})
@@ -110,7 +110,7 @@ func (s *Sidecar) newSurfaces() surfaces {
 		Card:          served,
 		ExtendedCard:  s.card.Extended,
 		Serving:       func() bool { return !s.drain.active() },
-		Limits:        exchange.Limits{MaxBody: maxBody, WriteTimeout: writeTimeout, Now: s.now},
+		Limits:        bounds,
 		StrictVersion: func() bool { return s.current().ProtocolOptions.StrictVersion },
 		Profile:       s.errorProfile,
 		Observe:       s.metrics.observe,

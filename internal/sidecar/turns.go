@@ -41,7 +41,7 @@ func (t *turns) Drain(ctx context.Context) error {
 	return errors.Join(cutOff, t.pushes.Drain(ctx))
 }
 
-func newTurns(c *contract.Config, local bool, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
+func newTurns(c *contract.Config, local bool, bounds func() engine.TurnLimits, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
 	a := &agent{metrics: m, now: now}
 	if err := a.swap(&c.Backend); err != nil {
 		return nil, err
@@ -59,6 +59,7 @@ func newTurns(c *contract.Config, local bool, m *metrics, log *slog.Logger, now 
 	e, err := engine.New(engine.Options{
 		Store:    tasks,
 		Backend:  a,
+		Turns:    bounds,
 		Pushes:   p,
 		Observer: m,
 		Log:      log,
@@ -70,6 +71,7 @@ func newTurns(c *contract.Config, local bool, m *metrics, log *slog.Logger, now 
 		return nil, fmt.Errorf("start engine: %w", err)
 	}
 	m.gauge("a2a_turns_in_flight", "Turns that the agent works at.", func() float64 { return float64(e.Running()) })
+	m.gauge("a2a_turns_queued", "Messages that wait for a turn.", func() float64 { return float64(e.Queued()) })
 	m.gauge("a2a_tasks", "Tasks in memory.", func() float64 { return float64(tasks.Len()) })
 	m.gauge("a2a_task_bytes", "What the tasks in memory hold, by estimate.", func() float64 { return float64(tasks.Bytes()) })
 	m.gauge("a2a_encoded_bytes", "What the encodings of events take beside.", func() float64 { return float64(tasks.EncodedBytes()) })

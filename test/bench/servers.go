@@ -170,6 +170,12 @@ func (s *servers) contract(agent string, tokens bool) ([]byte, error) {
 		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: agent},
 		Access:  contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}},
 		Drain:   contract.Drain{GracePeriod: contract.Duration(time.Second)},
+		// The load is one caller, and meant to be more than one may send.
+		Limits: contract.Limits{
+			Requests: contract.Rate{PerSecond: 1_000_000}, TotalRequests: contract.Rate{PerSecond: 1_000_000},
+			Turns:   contract.TurnLimits{MaxPerCaller: 256},
+			Streams: contract.StreamLimits{Max: 8192, MaxPerCaller: 8192},
+		},
 	}
 	if tokens {
 		keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: s.key.Public(), KeyID: "k"}}})

@@ -15,9 +15,12 @@ type Anonymous struct{}
 var _ Authenticator = Anonymous{}
 
 // Authenticate admits the request.
-func (Anonymous) Authenticate(*http.Request) (Caller, error) {
-	return Caller{Owner: AnonymousOwner, Anonymous: true}, nil
+func (Anonymous) Authenticate(r *http.Request) (Caller, error) {
+	return Caller{Owner: AnonymousOwner, Anonymous: true, From: r.RemoteAddr}, nil
 }
+
+// Recognizes reports whether the request shows no token.
+func (Anonymous) Recognizes(r *http.Request) bool { return r.Header.Get("Authorization") == "" }
 
 // Challenge is empty: there is nothing to show.
 func (Anonymous) Challenge() string { return "" }

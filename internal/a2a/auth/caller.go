@@ -26,6 +26,16 @@ type Caller struct {
 	Unscoped bool
 	// Anonymous is true when nothing was proven. Namespaces do not apply then.
 	Anonymous bool
+	// From is the address of an anonymous caller, with its port.
+	From string
+}
+
+// Payer is who is charged for what the caller uses.
+func (c *Caller) Payer() a2a.Payer {
+	if c.Anonymous {
+		return a2a.PayerAt(c.From)
+	}
+	return a2a.Payer{Owner: c.Owner}
 }
 
 type callerKey struct{}

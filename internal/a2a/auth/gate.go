@@ -70,7 +70,7 @@ func (p *Policy) Decide(r *http.Request) (Caller, error) {
 	if foreign != nil {
 		return Caller{}, foreign
 	}
-	return Caller{}, unauthenticated("A credential is required")
+	return Caller{}, errMissing
 }
 
 func (p *Policy) admit(c *Caller) error {
@@ -102,6 +102,12 @@ func (p *Policy) challenge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// errMissing is the answer to a request that shows no credential at all.
+var errMissing = unauthenticated("A credential is required")
+
+// Missing reports whether a request was refused since it shows no credential.
+func Missing(problem *a2a.Error) bool { return problem == errMissing }
+
 func unauthenticated(message string) *a2a.Error {
 	return &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: message}
 }
@@ -122,6 +128,23 @@ func NewGate(p *Policy, deny func(http.ResponseWriter, *http.Request, *a2a.Error
 
 // Swap replaces the policy.
 func (g *Gate) Swap(p *Policy) { g.policy.Store(p) }
+
+// recognizer is an Authenticator that remembers credentials it has verified.
+type recognizer interface {
+	// Recognizes does no work but to look.
+	Recognizes(r *http.Request) bool
+}
+
+// Recognizes reports whether the credential of a request was found good before,
+// at no cost: for the time when many are shown that are not.
+func (g *Gate) Recognizes(r *http.Request) bool {
+	for _, a := range g.policy.Load().Authenticators {
+		if known, ok := a.(recognizer); ok && known.Recognizes(r) {
+			return true
+		}
+	}
+	return false
+}
 
 // Require lets authenticated requests through, with their caller in the context.
 func (g *Gate) Require(next http.Handler) http.Handler {

@@ -99,6 +99,18 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
+// Recognizes reports whether the request's token was verified before.
+func (j *JWT) Recognizes(r *http.Request) bool {
+	text, ok := bearer(r)
+	now := j.config.Now()
+	keys := j.config.Keys.current(now)
+	if !ok || keys == nil || len(text) > maxToken {
+		return false
+	}
+	_, ok = j.remembered(keys).get(text, now)
+	return ok
+}
+
 // remembered returns the tokens that the keys have verified. Other keys begin
 // with none, so that a key which its issuer withdraws lets nobody in any more.
 func (j *JWT) remembered(keys *keySet) *tokenCache {

@@ -87,6 +87,16 @@ func (k *Kubernetes) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
+// Recognizes reports whether the request's token was verified before.
+func (k *Kubernetes) Recognizes(r *http.Request) bool {
+	token, ok := bearer(r)
+	if !ok || len(token) > maxToken {
+		return false
+	}
+	_, ok = k.verified.get(token, k.config.Now())
+	return ok
+}
+
 // private holds the claims of KEP-1205 that jwt.Claims does not.
 type private struct {
 	Kubernetes struct {

@@ -51,13 +51,13 @@ func (t *task) found(ctx context.Context, tn *turn, atOnce bool) error {
 	if tn.fresh = contextID == ""; tn.fresh {
 		m.ContextID = newID()
 	}
-	if err := t.engine.hire(t, true); err != nil {
+	if err := t.engine.hire(t, tn, true); err != nil {
 		return err
 	}
 	t.contextID, t.turns, tn.number = m.ContextID, 1, 1
 	if atOnce {
 		if err := t.create(ctx, tn); err != nil {
-			t.engine.unhire(t)
+			t.engine.unhire(t, tn)
 			m.ContextID = contextID
 			return err
 		}
@@ -111,7 +111,7 @@ func (t *task) queue(ctx context.Context, tn *turn) error {
 // proceed begins the turn of a message, on the run that waits or on a new one.
 func (t *task) proceed(ctx context.Context, tn *turn) error {
 	said := t.paused
-	if err := t.engine.hire(t, true); err != nil {
+	if err := t.engine.hire(t, tn, true); err != nil {
 		return err
 	}
 	err := t.attach(ctx, tn)
@@ -119,7 +119,7 @@ func (t *task) proceed(ctx context.Context, tn *turn) error {
 		err = t.begin(ctx, tn)
 	}
 	if err != nil {
-		t.engine.unhire(t)
+		t.engine.unhire(t, tn)
 		return err
 	}
 	if t.run != nil {

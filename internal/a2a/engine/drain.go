@@ -38,6 +38,7 @@ func (e *Engine) stopAccepting() []*task {
 		e.closeIdle()
 	}
 	e.mu.Unlock()
+	e.turns.close()
 	return e.busy()
 }
 

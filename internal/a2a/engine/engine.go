@@ -30,9 +30,9 @@ type Engine struct {
 	pages   pages
 
 	draining atomic.Bool
-	// turns counts what MaxRunning bounds. A turn is over when its outcome is
+	// turns counts what Options.Turns bounds. A turn is over when its outcome is
 	// known; its goroutine, which runs counts, may take a moment longer.
-	turns atomic.Int64
+	turns *turnstile
 	// idle closes when the engine drains and no turn runs; drained when it is
 	// done with it.
 	idle, drained chan struct{}
@@ -59,6 +59,7 @@ func New(options Options) (*Engine, error) {
 	return &Engine{
 		options: options,
 		recent:  newIdempotency(options.IdempotencyWindow, options.MaxIdempotent),
+		turns:   newTurnstile(options.Turns),
 		pages:   pages{key: options.PageKey},
 		idle:    make(chan struct{}),
 		drained: make(chan struct{}),
@@ -67,7 +68,16 @@ func New(options Options) (*Engine, error) {
 }
 
 // Running returns the number of turns that run.
-func (e *Engine) Running() int { return int(e.turns.Load()) }
+func (e *Engine) Running() int {
+	running, _ := e.turns.counts()
+	return running
+}
+
+// Queued returns the number of messages that wait for a turn.
+func (e *Engine) Queued() int {
+	_, queued := e.turns.counts()
+	return queued
+}
 
 // Get implements a2a.Handler.
 func (e *Engine) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
@@ -160,20 +170,21 @@ func (e *Engine) releaseLocked(t *task) {
 	}
 }
 
-// hire counts a run of a task, which it holds. Only a run that a new message
-// asks for can be refused.
-func (e *Engine) hire(t *task, refusable bool) error {
+// hire counts a run of a task for a turn, which it holds. Only a run that a new
+// message asks for can be refused.
+func (e *Engine) hire(t *task, tn *turn, refusable bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if refusable {
-		if e.draining.Load() {
-			return errUnavailable()
-		}
-		if e.turns.Load() >= int64(e.options.MaxRunning) {
-			return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many turns are running"}
-		}
+	switch {
+	case refusable && e.draining.Load():
+		return errUnavailable()
+	case tn.placed:
+		tn.placed = false
+	case !refusable:
+		e.turns.take(tn.payer)
+	case !e.turns.enter(tn.payer):
+		return errNoPlace
 	}
-	e.turns.Add(1)
 	e.runs++
 	t.holds++
 	e.tasks[t.key] = t
@@ -185,7 +196,7 @@ func (e *Engine) hire(t *task, refusable bool) error {
 func (e *Engine) leave(r *run) {
 	if !r.left {
 		r.left = true
-		e.turns.Add(-1)
+		e.turns.leave(r.payer)
 	}
 }
 
@@ -217,8 +228,8 @@ func (e *Engine) dismiss(t *task) {
 }
 
 // unhire takes back what hire did.
-func (e *Engine) unhire(t *task) {
-	e.turns.Add(-1)
+func (e *Engine) unhire(t *task, tn *turn) {
+	e.turns.leave(tn.payer)
 	e.dismiss(t)
 }
 

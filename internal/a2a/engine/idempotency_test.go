@@ -78,7 +78,7 @@ func TestMessageIsForgottenAfterAMinute(t *testing.T) {
 }
 
 func TestRefusedMessageMayBeSentAgain(t *testing.T) {
-	play(t, engine.Options{MaxRunning: 1}, func(t *testing.T, b *bench) {
+	play(t, engine.Options{Turns: atMost(1)}, func(t *testing.T, b *bench) {
 		b.send(say("m1", "hi"))
 		c := b.call()
 		if got := b.send(say("m2", "hi")).result(); got != string(a2a.ReasonResourceExhausted) {

@@ -63,6 +63,11 @@ func play(t *testing.T, options engine.Options, test func(t *testing.T, b *bench
 	})
 }
 
+// atMost bounds the turns that run.
+func atMost(n int) func() engine.TurnLimits {
+	return func() engine.TurnLimits { return engine.TurnLimits{Max: n, MaxPerPayer: n} }
+}
+
 var errEndOfTest = errors.New("end of test")
 
 // Run implements backend.Backend.

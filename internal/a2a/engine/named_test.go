@@ -239,7 +239,7 @@ func TestRestartWaitsForTheRunThatEnds(t *testing.T) {
 	}
 	for want, end := range ends {
 		t.Run(want, func(t *testing.T) {
-			play(t, engine.Options{MaxRunning: 1}, func(t *testing.T, b *bench) {
+			play(t, engine.Options{Turns: atMost(1)}, func(t *testing.T, b *bench) {
 				first := b.send(name("mine", "one"))
 				c := b.call()
 				c.must(status(a2a.StateWorking))

@@ -23,8 +23,9 @@ type Options struct {
 	// Pushes keeps the push configurations that come with messages; nil refuses
 	// them.
 	Pushes Pushes
-	// MaxRunning bounds the turns that run, 256 by default.
-	MaxRunning int
+	// Turns bounds the turns that run; it may change at any time. Nil is 256, of
+	// whomever, and nobody waits for a place.
+	Turns func() TurnLimits
 	// MaxWaiting bounds the messages that wait for one task, 8 by default.
 	MaxWaiting int
 	// DecideAfter is how long a turn may be silent before it becomes a task,
@@ -75,6 +76,8 @@ type Observer interface {
 	// without a task counts as completed.
 	TurnStarted()
 	TurnEnded(state a2a.State, took time.Duration)
+	// Refused counts messages for whose turn there was no place in time.
+	Refused()
 	// Appended counts events that went into a log, and Dropped those of agents
 	// whose task or turn had ended.
 	Appended(events int)
@@ -82,7 +85,9 @@ type Observer interface {
 }
 
 func (o *Options) setDefaults() {
-	setDefault(&o.MaxRunning, 256)
+	if o.Turns == nil {
+		o.Turns = func() TurnLimits { return TurnLimits{Max: 256, MaxPerPayer: 256} }
+	}
 	setDefault(&o.MaxWaiting, 8)
 	setDefault(&o.DecideAfter, time.Second)
 	setDefault(&o.BlockingCap, 5*time.Minute)
@@ -117,5 +122,6 @@ type unobserved struct{}
 
 func (unobserved) TurnStarted()                       {}
 func (unobserved) TurnEnded(a2a.State, time.Duration) {}
+func (unobserved) Refused()                           {}
 func (unobserved) Appended(int)                       {}
 func (unobserved) Dropped(int)                        {}

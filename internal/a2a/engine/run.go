@@ -15,7 +15,9 @@ import (
 
 // run is one call of the backend.
 type run struct {
-	turn    *turn
+	turn *turn
+	// payer is whose place it has.
+	payer   a2a.Payer
 	started time.Time
 	// stop ends the context of the call; nil until it begins.
 	stop context.CancelCauseFunc
@@ -70,7 +72,7 @@ func (t *task) deliver(ctx context.Context, tn *turn, said bool) {
 }
 
 func (t *task) newRun(tn *turn) *run {
-	return &run{turn: tn, started: t.engine.options.Now(), done: make(chan struct{})}
+	return &run{turn: tn, payer: tn.payer, started: t.engine.options.Now(), done: make(chan struct{})}
 }
 
 // drive runs turns of the task, one after the other, until none waits.
@@ -84,7 +86,9 @@ func (t *task) drive(ctx context.Context, r *run) {
 		}
 		// A task that goes on keeps its place, or takes it again.
 		if r.left {
-			t.engine.turns.Add(1)
+			t.engine.turns.take(next.payer)
+		} else {
+			next.payer = r.payer
 		}
 		r = next
 	}
@@ -243,7 +247,7 @@ func (t *task) advance(ctx context.Context) {
 		tn, said := t.shift(), t.paused
 		err := t.begin(ctx, tn)
 		if err == nil {
-			_ = t.engine.hire(t, false)
+			_ = t.engine.hire(t, tn, false)
 			t.deliver(ctx, tn, said)
 			return
 		}

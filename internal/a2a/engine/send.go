@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -81,11 +82,41 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	if joined {
 		return tn
 	}
-	if err := e.place(ctx, tn); err != nil {
+	if err := e.admit(ctx, tn); err != nil {
 		e.recent.forget(tn)
 		tn.refuse(err)
 	}
 	return tn
+}
+
+// admit places a turn, and has it wait for a place when there is none. Nothing
+// is held meanwhile, so the task may have moved on: the turn is placed anew.
+func (e *Engine) admit(ctx context.Context, tn *turn) error {
+	err := e.place(ctx, tn)
+	if err == error(errNoPlace) { //nolint:errorlint // it is this very error
+		if err = e.queue(ctx, tn); err == nil {
+			tn.placed = true
+			err = e.place(ctx, tn)
+		}
+	}
+	if tn.placed {
+		// It was refused for another reason, or waits for its task.
+		tn.placed = false
+		e.turns.leave(tn.payer)
+	}
+	if problem, ok := errors.AsType[*a2a.Error](err); ok && (problem == errNoPlace || problem == errQueue) {
+		e.options.Observer.Refused()
+	}
+	return err
+}
+
+// queue waits for a place. What the message holds is counted among what waits.
+func (e *Engine) queue(ctx context.Context, tn *turn) error {
+	if !e.keep(tn) {
+		return errQueue
+	}
+	defer e.free(tn)
+	return e.turns.wait(ctx, tn.payer)
 }
 
 // place completes the message and gives its turn to a task. Ids are filled in

@@ -357,7 +357,7 @@ func TestOfAnAgentsTaskOnlyStateArtifactsAndMetadataCount(t *testing.T) {
 }
 
 func TestRunningTurnsAreBounded(t *testing.T) {
-	play(t, engine.Options{MaxRunning: 2}, func(t *testing.T, b *bench) {
+	play(t, engine.Options{Turns: atMost(2)}, func(t *testing.T, b *bench) {
 		b.send(say("m1", "x"))
 		b.send(say("m2", "x"))
 		if got := b.send(say("m3", "x")).result(); got != string(a2a.ReasonResourceExhausted) {
@@ -390,7 +390,7 @@ func (f backendFunc) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) 
 func TestPlaceIsFreeOnceTheOutcomeIsKnown(t *testing.T) {
 	for name, agent := range agents {
 		t.Run(name, func(t *testing.T) {
-			e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: agent, MaxRunning: 1})
+			e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: agent, Turns: atMost(1)})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -118,6 +118,8 @@ func (c *counter) TurnEnded(state a2a.State, took time.Duration) {
 	c.ends = append(c.ends, state.String()+" "+took.String())
 }
 
+func (c *counter) Refused() {}
+
 func (c *counter) Appended(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,6 +18,10 @@ type turn struct {
 	request *a2a.SendRequest
 	// message is the request's, with all its ids.
 	message *a2a.Message
+	// payer is who is charged for the turn; placed is true while it has a place
+	// and no run.
+	payer  a2a.Payer
+	placed bool
 	// kept is the message as it is kept.
 	kept *a2a.Message
 	// taskID is that of the message.
@@ -49,7 +53,16 @@ type turn struct {
 }
 
 func newTurn(r *a2a.SendRequest) *turn {
-	return &turn{request: r, decided: make(chan struct{}), settled: make(chan struct{})}
+	return &turn{request: r, payer: payerOf(r), decided: make(chan struct{}), settled: make(chan struct{})}
+}
+
+// payerOf returns who is charged for a turn: its owner, whatever the tenant, or
+// the address of a caller that is nobody.
+func payerOf(r *a2a.SendRequest) a2a.Payer {
+	if r.From != "" {
+		return a2a.PayerAt(r.From)
+	}
+	return a2a.Payer{Owner: a2a.Owner(r.Owner.Principal())}
 }
 
 // wait returns when the turn is decided.

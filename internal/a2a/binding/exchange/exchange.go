@@ -20,13 +20,18 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 // Limits bound an exchange. All fields are required.
 type Limits struct {
 	// MaxBody bounds a request's body, in bytes.
-	MaxBody int64
+	MaxBody func() int64
+	// Bodies is what all requests may hold that are not decoded yet, and Answers
+	// what those hold that are not sent.
+	Bodies, Answers *limit.Budget
 	// WriteTimeout bounds each write.
 	WriteTimeout time.Duration
 	Now          func() time.Time
@@ -54,6 +59,12 @@ type Exchange struct {
 	Status int
 	// Answered is true when nothing more can be written.
 	Answered bool
+	// Framing is what a binding puts around a body, in bytes.
+	Framing int64
+
+	pooled *[]byte
+	body   []byte
+	share  limit.Share
 }
 
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
@@ -64,29 +75,39 @@ const BodyTimeout = 30 * time.Second
 // maxPooled keeps one large request from holding its memory for ever.
 const maxPooled = 64 << 10
 
-// Body reads the request into pooled memory, which release gives back. Its
+// errBusy is the answer when all requests together hold as much as they may.
+var errBusy = &a2a.Error{
+	Reason: a2a.ReasonUnavailable, Message: "Too much is held in memory for other requests", RetryAfter: time.Second,
+}
+
+// payer is who is charged for a request.
+func payer(r *http.Request) a2a.Payer {
+	if caller, ok := auth.CallerFrom(r.Context()); ok {
+		return caller.Payer()
+	}
+	return a2a.PayerAt(r.RemoteAddr)
+}
+
+// Body reads the request into pooled memory, which Release gives back. Its
 // errors are *a2a.Error, or the context's when the client left.
-func (x *Exchange) Body() (body []byte, release func(), err error) {
-	release = func() {}
-	if x.R.ContentLength > x.Limits.MaxBody {
-		return nil, release, &a2a.Error{Reason: a2a.ReasonTooLarge}
+func (x *Exchange) Body() ([]byte, error) {
+	most := x.Limits.MaxBody() + x.Framing
+	if x.R.ContentLength > most {
+		return nil, &a2a.Error{Reason: a2a.ReasonTooLarge}
 	}
-	pooled := bodies.Get().(*[]byte)
-	body = (*pooled)[:0]
-	release = func() {
-		if cap(body) <= maxPooled {
-			*pooled = body
-			bodies.Put(pooled)
-		}
-	}
+	x.pooled = bodies.Get().(*[]byte)
+	x.body = (*x.pooled)[:0]
 	// A body may take its time, but not for ever.
 	control := http.NewResponseController(x.W)
 	// The server's own limit on writing is for answers that do not wait.
 	_ = control.SetWriteDeadline(time.Time{})
 	_ = control.SetReadDeadline(x.Limits.Now().Add(BodyTimeout))
-	body, err = readAll(body, http.MaxBytesReader(x.W, x.R.Body, x.Limits.MaxBody), x.R.ContentLength)
+	err := x.readAll(http.MaxBytesReader(x.W, x.R.Body, most))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, release, &a2a.Error{Reason: a2a.ReasonTooLarge}
+		return nil, &a2a.Error{Reason: a2a.ReasonTooLarge}
+	}
+	if errors.Is(err, errBusy) {
+		return nil, err
 	}
 	if err != nil {
 		// The deadline stays, or the server would wait for the rest itself.
@@ -95,33 +116,78 @@ func (x *Exchange) Body() (body []byte, release func(), err error) {
 			x.Status = http.StatusRequestTimeout
 		}
 		if ctxErr := x.R.Context().Err(); ctxErr != nil && !late {
-			return nil, release, ctxErr
+			return nil, ctxErr
 		}
-		return nil, release, &a2a.Error{Reason: a2a.ReasonParse, Message: "Request body is incomplete"}
+		return nil, &a2a.Error{Reason: a2a.ReasonParse, Message: "Request body is incomplete"}
 	}
 	_ = control.SetReadDeadline(time.Time{})
-	return body, release, nil
+	return x.body, nil
 }
 
-// readAll appends what r holds. A declared length is believed up to a point.
-func readAll(dst []byte, r io.Reader, length int64) ([]byte, error) {
-	const trusted = 1 << 20
-	if need := int(min(max(length, 0), trusted)) + 1; cap(dst) < need {
-		dst = make([]byte, 0, need)
+// Release gives back what Body took.
+func (x *Exchange) Release() {
+	if x.pooled != nil && x.body != nil && cap(x.body) <= maxPooled {
+		*x.pooled = x.body
+		bodies.Put(x.pooled)
+	}
+	x.pooled, x.body = nil, nil
+	x.share.Release()
+}
+
+// Forget lets go of a large body before the answer, which may be long in coming,
+// and reports whether it did: the caller must not use it any more. Small ones
+// stay.
+func (x *Exchange) Forget() bool {
+	if cap(x.body) <= maxPooled {
+		return false
+	}
+	x.Release()
+	return true
+}
+
+// readAll reads a body. A declared length is believed up to a point.
+func (x *Exchange) readAll(r io.Reader) error {
+	const trusted = 64 << 10
+	if need := int(min(max(x.R.ContentLength, 0), trusted)) + 1; cap(x.body) < need {
+		x.body = make([]byte, 0, need)
+	}
+	if !x.hold(int64(cap(x.body))) {
+		return errBusy
 	}
 	for {
-		if len(dst) == cap(dst) {
-			dst = append(dst, 0)[:len(dst)]
+		if len(x.body) == cap(x.body) {
+			if err := x.grow(); err != nil {
+				return err
+			}
 		}
-		n, err := r.Read(dst[len(dst):cap(dst)])
-		dst = dst[:len(dst)+n]
+		n, err := r.Read(x.body[len(x.body):cap(x.body)])
+		x.body = x.body[:len(x.body)+n]
 		if errors.Is(err, io.EOF) {
-			return dst, nil
+			return nil
 		}
 		if err != nil {
-			return dst, err
+			return err
 		}
 	}
+}
+
+// grow makes room for more of the body; as much has come as there was room for,
+// so that a client holds no more than twice what it has sent.
+func (x *Exchange) grow() error {
+	more := min(2*cap(x.body), int(x.Limits.MaxBody()+x.Framing)+1)
+	if declared := int(x.R.ContentLength) + 1; declared > cap(x.body) && declared < more {
+		more = declared
+	}
+	if !x.hold(int64(more)) {
+		return errBusy
+	}
+	x.body = append(make([]byte, 0, max(more, cap(x.body)+1)), x.body...)
+	return nil
+}
+
+// hold charges the bytes of the body to its client.
+func (x *Exchange) hold(bytes int64) bool {
+	return x.Limits.Bodies.Grow(x.R.Context(), &x.share, payer(x.R), bytes)
 }
 
 // JSON reports whether a request may hold JSON. One that a web page can send
@@ -137,8 +203,11 @@ func JSON(h http.Header) bool {
 }
 
 // Refuse writes the answer to an error; status is the binding's for it.
-func (x *Exchange) Refuse(status int, contentType string, body []byte) {
+func (x *Exchange) Refuse(problem *a2a.Error, status int, contentType string, body []byte) {
 	status = cmp.Or(x.Status, status)
+	if seconds := fault.RetrySeconds(problem); seconds > 0 {
+		x.W.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		if x.W.Header().Get("Retry-After") == "" {
 			x.W.Header().Set("Retry-After", "1")
@@ -168,10 +237,30 @@ func (x *Exchange) Respond(status int, contentType string, body []byte) {
 	x.write(body)
 }
 
+// Room takes a place for an answer of about so many bytes among those that are
+// encoded or not sent yet; release gives it back. What is small needs none.
+func (x *Exchange) Room(size int) (release func(), err error) {
+	if size <= maxPooled {
+		return func() {}, nil
+	}
+	var share limit.Share
+	if !x.Limits.Answers.Grow(x.R.Context(), &share, payer(x.R), int64(size)) {
+		return nil, errBusy
+	}
+	return share.Release, nil
+}
+
 var responses = sync.Pool{New: func() any { return new([]byte) }}
 
-// Result writes the answer that appendTo appends to pooled memory.
-func (x *Exchange) Result(contentType string, appendTo func([]byte) []byte) {
+// Result writes the answer that appendTo appends to pooled memory; size is an
+// estimate of it. A large one waits for its place among those that are encoded
+// or not sent yet, and may find none.
+func (x *Exchange) Result(contentType string, size int, appendTo func([]byte) []byte) error {
+	release, err := x.Room(size)
+	if err != nil {
+		return err
+	}
+	defer release()
 	pooled := responses.Get().(*[]byte)
 	body := appendTo((*pooled)[:0])
 	x.Respond(http.StatusOK, contentType, body)
@@ -179,6 +268,7 @@ func (x *Exchange) Result(contentType string, appendTo func([]byte) []byte) {
 		*pooled = body
 		responses.Put(pooled)
 	}
+	return nil
 }
 
 // write gives each piece its time, so that a client which does not read is cut

@@ -4,6 +4,9 @@
 package fault
 
 import (
+	"strconv"
+	"time"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -50,7 +53,17 @@ func AppendDetails(dst []byte, problem *a2a.Error) []byte {
 		dst = AppendString(dst, problem.Message)
 		dst = append(dst, `}]}`...)
 	}
+	if problem.RetryAfter > 0 {
+		dst = append(dst, `,{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"`...)
+		dst = strconv.AppendInt(dst, int64(RetrySeconds(problem)), 10)
+		dst = append(dst, `s"}`...)
+	}
 	return append(dst, ']')
+}
+
+// RetrySeconds is when a client may come back, in whole seconds; 0 says nothing.
+func RetrySeconds(problem *a2a.Error) int {
+	return int((problem.RetryAfter + time.Second - 1) / time.Second)
 }
 
 // AppendString appends a JSON string; invalid UTF-8 becomes U+FFFD.

@@ -41,10 +41,9 @@ const head = 5
 
 // receive reads the request, which is one message in all calls.
 func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
-	limits := h.Limits
-	limits.MaxBody += head
-	body, release, err := (&exchange.Exchange{W: c.w, R: c.Request, Limits: &limits}).Body()
-	defer release()
+	x := exchange.Exchange{W: c.w, R: c.Request, Limits: h.Limits, Framing: head}
+	body, err := x.Body()
+	defer x.Release()
 	if err != nil {
 		return r, err
 	}
@@ -116,6 +115,17 @@ func (c *call) reply(message []byte) error {
 		return errGone
 	}
 	return nil
+}
+
+// answer sends the only message of an answer, of size bytes or so.
+func (h *Handler) answer(c *call, size int, encode func() []byte) error {
+	x := exchange.Exchange{R: c.Request, Limits: h.Limits}
+	release, err := x.Room(size)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return c.reply(encode())
 }
 
 // end sends the status, in a trailer or, when nothing was sent, as the whole

@@ -24,6 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -207,7 +208,7 @@ func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
 		},
 		Serving: func() bool { return x.serving }, StrictVersion: func() bool { return false },
 		Profile: func() fault.Profile { return fault.Profile101 },
-		Limits:  exchange.Limits{MaxBody: 1 << 20, WriteTimeout: time.Minute, Now: time.Now}, Log: slog.New(slog.DiscardHandler),
+		Limits:  exchangetest.Limits(1 << 20), Log: slog.New(slog.DiscardHandler),
 		Observe: func(o exchange.Outcome) {
 			x.mu.Lock()
 			defer x.mu.Unlock()

@@ -39,7 +39,7 @@ type Config struct {
 	// Serving reports whether new calls are taken, for health checks.
 	Serving func() bool
 	// Limits bound requests and each write.
-	Limits exchange.Limits
+	Limits *exchange.Limits
 	// StrictVersion holds clients to a2a-version by the letter.
 	StrictVersion func() bool
 	// Profile decides on the codes of statuses.

@@ -17,7 +17,7 @@ func (h *Handler) send(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(c.dialect.appendEvent(nil, &event))
+	return h.answer(c, event.Size(), func() []byte { return c.dialect.appendEvent(nil, &event) })
 }
 
 func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
@@ -42,7 +42,7 @@ func (h *Handler) get(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(c.dialect.appendTask(nil, task))
+	return h.answer(c, task.Size(), func() []byte { return c.dialect.appendTask(nil, task) })
 }
 
 // list is known to 1.0 only.
@@ -56,7 +56,7 @@ func (h *Handler) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(pbv10.AppendPage(nil, page))
+	return h.answer(c, page.Size(), func() []byte { return pbv10.AppendPage(nil, page) })
 }
 
 func (h *Handler) cancel(c *call) error {
@@ -69,7 +69,7 @@ func (h *Handler) cancel(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(c.dialect.appendTask(nil, task))
+	return h.answer(c, task.Size(), func() []byte { return c.dialect.appendTask(nil, task) })
 }
 
 func (h *Handler) setPush(c *call) error {

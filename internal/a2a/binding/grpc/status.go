@@ -58,6 +58,10 @@ func statusOf(problem *a2a.Error, profile fault.Profile) status {
 		violation = pbwire.AppendString(violation, 2, problem.Message)
 		s.details = appendAny(s.details, 3, "google.rpc.BadRequest", pbwire.AppendBytes(nil, 1, violation))
 	}
+	if seconds := fault.RetrySeconds(problem); seconds > 0 {
+		delay := pbwire.AppendInt(nil, 1, seconds)
+		s.details = appendAny(s.details, 3, "google.rpc.RetryInfo", pbwire.AppendBytes(nil, 1, delay))
+	}
 	return s
 }
 

@@ -25,8 +25,7 @@ func (h *Handler) extendedCard(c *call) error {
 	}
 	c.W.Header().Set("Cache-Control", "private")
 	c.W.Header().Add("Vary", "Authorization")
-	c.result(func(dst []byte) []byte { return append(dst, text...) })
-	return nil
+	return c.result(len(text), func(dst []byte) []byte { return append(dst, text...) })
 }
 
 // noExtendedCard says in the client's version that there is no such card. 1.0

@@ -17,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -156,7 +157,7 @@ func newFixture(f *fake) *fixture {
 		Handler: admitted, Push: admitted,
 		Card: served, ExtendedCard: f.extendedCard,
 		Streams: sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
-		MaxBody: 1 << 20,
+		Limits:  exchangetest.Limits(1 << 20),
 		Observe: func(o exchange.Outcome) { x.observed = append(x.observed, o) },
 		Log:     slog.New(slog.DiscardHandler),
 	})

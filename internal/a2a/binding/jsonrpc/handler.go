@@ -42,8 +42,8 @@ type Config struct {
 	RestartV01 func() bool
 	// Streams says how streams behave.
 	Streams sse.Config
-	// MaxBody bounds a request's body, in bytes.
-	MaxBody int64
+	// Limits bound requests and answers.
+	Limits *exchange.Limits
 	// Observe is told of each request once it is answered.
 	Observe func(exchange.Outcome)
 	Log     *slog.Logger
@@ -80,8 +80,7 @@ type call struct {
 
 // ServeHTTP answers one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	limits := &exchange.Limits{MaxBody: h.MaxBody, WriteTimeout: h.Streams.WriteTimeout, Now: h.Streams.Now}
-	c := &call{Exchange: exchange.Exchange{W: w, R: r, Limits: limits}, request: request{id: null}}
+	c := &call{Exchange: exchange.Exchange{W: w, R: r, Limits: h.Limits}, request: request{id: null}}
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	outcome := exchange.Outcome{Binding: "jsonrpc"}
 	if c.method != nil {
@@ -115,8 +114,8 @@ func (h *Handler) serve(c *call) error {
 		c.Status = http.StatusUnsupportedMediaType
 		return invalid("Content-Type must be application/json")
 	}
-	body, release, err := c.Body()
-	defer release()
+	body, err := c.Body()
+	defer c.Release()
 	if err != nil {
 		return err
 	}
@@ -152,14 +151,14 @@ func (c *call) reject(problem *a2a.Error) {
 	if fault.OfTransport(problem) {
 		status = fault.Of(problem, fault.Profile101).HTTP
 	}
-	c.Refuse(status, contentType, c.appendError(nil, problem))
+	c.Refuse(problem, status, contentType, c.appendError(nil, problem))
 }
 
 const contentType = "application/json"
 
-// result writes a response around what appendTo appends.
-func (c *call) result(appendTo func([]byte) []byte) {
-	c.Result(contentType, func(dst []byte) []byte {
+// result writes a response around what appendTo appends, size bytes or so.
+func (c *call) result(size int, appendTo func([]byte) []byte) error {
+	return c.Result(contentType, size, func(dst []byte) []byte {
 		dst = append(dst, c.prefix()...)
 		return append(appendTo(dst), '}')
 	})

@@ -22,7 +22,7 @@ import (
 // TestABodyThatNeverComes is cut off, though streams may last for hours.
 func TestABodyThatNeverComes(t *testing.T) {
 	x := newFixture(&fake{})
-	x.Streams.Now = func() time.Time { return time.Now().Add(50*time.Millisecond - exchange.BodyTimeout) }
+	x.Limits.Now = func() time.Time { return time.Now().Add(50*time.Millisecond - exchange.BodyTimeout) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x.ServeHTTP(w, r.WithContext(auth.WithCaller(r.Context(), auth.Caller{Owner: "alice"})))
 	}))
@@ -48,7 +48,7 @@ func TestAnAnswerThatNobodyReads(t *testing.T) {
 	task := newTask(a2a.StateCompleted)
 	task.Artifacts = []a2a.Artifact{{ID: "a", Parts: []a2a.Part{a2a.TextPart(strings.Repeat("x", 32<<20))}}}
 	x := newFixture(&fake{task: task})
-	x.Streams.WriteTimeout = 50 * time.Millisecond
+	x.Limits.WriteTimeout = 50 * time.Millisecond
 	done := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(done)

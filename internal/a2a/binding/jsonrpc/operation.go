@@ -4,6 +4,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 
@@ -20,8 +21,7 @@ func (h *Handler) send(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.result(func(dst []byte) []byte { return c.dialect.appendAnswer(dst, &event) })
-	return nil
+	return c.result(event.Size(), func(dst []byte) []byte { return c.dialect.appendAnswer(dst, &event) })
 }
 
 func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
@@ -78,8 +78,7 @@ func (h *Handler) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.result(func(dst []byte) []byte { return c.dialect.appendTaskPage(dst, page) })
-	return nil
+	return c.result(page.Size(), func(dst []byte) []byte { return c.dialect.appendTaskPage(dst, page) })
 }
 
 func (h *Handler) cancel(c *call) error {
@@ -101,8 +100,7 @@ func (c *call) task(task *a2a.Task, history *int, err error) error {
 	if history == nil {
 		task = task.WithHistory(c.dialect.history)
 	}
-	c.result(func(dst []byte) []byte { return c.dialect.appendTask(dst, task) })
-	return nil
+	return c.result(task.Size(), func(dst []byte) []byte { return c.dialect.appendTask(dst, task) })
 }
 
 // settle decides on the dialect of a call that could be one of several.
@@ -118,11 +116,20 @@ func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
 		return req, c.lacking
 	}
 	req, err = read(c.params())
+	c.forget()
 	if err != nil && c.request.unmarked {
 		// What is forgiven to a request that is right otherwise.
 		err = errUnmarked()
 	}
 	return req, err
+}
+
+// forget lets go of a large body; what is left of it is the id.
+func (c *call) forget() {
+	id := c.request.id
+	if c.Forget() {
+		c.request.id, c.request.params = bytes.Clone(id), nil
+	}
 }
 
 // params are those of the request; a codec says which it misses.

@@ -33,8 +33,7 @@ func (c *call) push(config *a2a.PushConfig, err error) error {
 	if err != nil {
 		return err
 	}
-	c.result(func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
-	return nil
+	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
 }
 
 func (h *Handler) listPush(c *call) error {
@@ -50,8 +49,7 @@ func (h *Handler) listPush(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.result(func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
-	return nil
+	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
 }
 
 func (h *Handler) deletePush(c *call) error {
@@ -66,8 +64,7 @@ func (h *Handler) deletePush(c *call) error {
 	if err := h.Push.DeletePush(c.R.Context(), req); err != nil {
 		return err
 	}
-	c.result(func(dst []byte) []byte { return append(dst, c.dialect.deleted...) })
-	return nil
+	return c.result(0, func(dst []byte) []byte { return append(dst, c.dialect.deleted...) })
 }
 
 // pushes refuses what the card rules out before the params are looked at.

@@ -17,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -167,7 +168,7 @@ func newFixture(f *fake) *fixture {
 			return []byte(`{"name":"known"}`), f.err
 		},
 		Streams: sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
-		MaxBody: 1 << 20,
+		Limits:  exchangetest.Limits(1 << 20),
 		Observe: func(o exchange.Outcome) { x.observed = append(x.observed, o) },
 		Log:     slog.New(slog.DiscardHandler),
 	})

@@ -48,8 +48,8 @@ type Config struct {
 	ErrorProfile func() fault.Profile
 	// Streams says how streams behave.
 	Streams sse.Config
-	// MaxBody bounds a request's body, in bytes.
-	MaxBody int64
+	// Limits bound requests and answers.
+	Limits *exchange.Limits
 	// Observe is told of each request once it is answered.
 	Observe func(exchange.Outcome)
 	Log     *slog.Logger
@@ -99,7 +99,7 @@ func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) { newCall(
 // ServeHTTP answers one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := newCall(w, r)
-	c.Limits = &exchange.Limits{MaxBody: h.MaxBody, WriteTimeout: h.Streams.WriteTimeout, Now: h.Streams.Now}
+	c.Limits = h.Limits
 	c.profile = h.ErrorProfile()
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	outcome := exchange.Outcome{Binding: "rest"}
@@ -137,8 +137,8 @@ func (h *Handler) serve(c *call) error {
 	}
 	// All requests are read, for that takes the bounds off a connection on which
 	// an answer may take its time.
-	body, release, err := c.Body()
-	defer release()
+	body, err := c.Body()
+	defer c.Release()
 	if err != nil {
 		return err
 	}
@@ -256,10 +256,10 @@ func (h *Handler) activate(c *call) error {
 
 // reject writes an error.
 func (c *call) reject(problem *a2a.Error) {
-	c.Refuse(c.status(problem), c.dialect.refusesIn(c.R.Header), c.appendError(nil, problem))
+	c.Refuse(problem, c.status(problem), c.dialect.refusesIn(c.R.Header), c.appendError(nil, problem))
 }
 
-// result writes what appendTo appends.
-func (c *call) result(appendTo func([]byte) []byte) {
-	c.Result(c.dialect.answersIn(c.R.Header), appendTo)
+// result writes what appendTo appends, size bytes or so.
+func (c *call) result(size int, appendTo func([]byte) []byte) error {
+	return c.Result(c.dialect.answersIn(c.R.Header), size, appendTo)
 }

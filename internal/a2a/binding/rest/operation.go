@@ -20,8 +20,7 @@ func (h *Handler) send(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.result(func(dst []byte) []byte { return c.dialect.appendAnswer(dst, &event) })
-	return nil
+	return c.result(event.Size(), func(dst []byte) []byte { return c.dialect.appendAnswer(dst, &event) })
 }
 
 // sendRequest reads the body. Under /v1 it tells the dialect.
@@ -30,6 +29,9 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 		c.dialect = dialectKind
 	}
 	req, err := c.dialect.decodeSend(c.body)
+	if c.Forget() {
+		c.body = nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +93,7 @@ func (h *Handler) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.result(func(dst []byte) []byte { return c.dialect.appendTaskPage(dst, page) })
-	return nil
+	return c.result(page.Size(), func(dst []byte) []byte { return c.dialect.appendTaskPage(dst, page) })
 }
 
 func (h *Handler) cancel(c *call) error {
@@ -122,8 +123,7 @@ func (c *call) answerTask(task *a2a.Task, err error) error {
 		return err
 	}
 	c.settle(task)
-	c.result(func(dst []byte) []byte { return c.dialect.appendTask(dst, task) })
-	return nil
+	return c.result(task.Size(), func(dst []byte) []byte { return c.dialect.appendTask(dst, task) })
 }
 
 // settle decides on the dialect of a call under /v1 that has no body to tell
@@ -150,6 +150,5 @@ func (h *Handler) extendedCard(c *call) error {
 	}
 	c.W.Header().Set("Cache-Control", "private")
 	c.W.Header().Add("Vary", "Authorization")
-	c.result(func(dst []byte) []byte { return append(dst, text...) })
-	return nil
+	return c.result(len(text), func(dst []byte) []byte { return append(dst, text...) })
 }

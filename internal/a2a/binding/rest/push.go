@@ -39,8 +39,7 @@ func (h *Handler) deletePush(c *call) error {
 	if err := h.Push.DeletePush(c.R.Context(), req); err != nil {
 		return err
 	}
-	c.result(func(dst []byte) []byte { return append(dst, "{}"...) })
-	return nil
+	return c.result(0, func(dst []byte) []byte { return append(dst, "{}"...) })
 }
 
 func (h *Handler) listPush(c *call) error {
@@ -59,8 +58,7 @@ func (h *Handler) listPush(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.result(func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
-	return nil
+	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
 }
 
 // pushRequest names the configuration of the path.
@@ -76,8 +74,7 @@ func (c *call) answerPush(config *a2a.PushConfig, err error) error {
 	if err != nil {
 		return err
 	}
-	c.result(func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
-	return nil
+	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
 }
 
 // pushes refuses what the card rules out before a request is looked at.

@@ -1,0 +1,99 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package limit_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+)
+
+const kib = 1 << 10
+
+func grow(t *testing.T, b *limit.Budget, key string, bytes int64) (*limit.Share, bool) {
+	t.Helper()
+	s := &limit.Share{}
+	return s, b.Grow(t.Context(), s, owner(key), bytes)
+}
+
+func TestBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limit.NewBudget(1024*kib, time.Second)
+		// Three quarters are for the large, and half of these for one key.
+		first, ok := grow(t, b, "a", 300*kib)
+		if _, second := grow(t, b, "a", 100*kib); !ok || second {
+			t.Error("one key holds more than its half")
+		}
+		if _, ok := grow(t, b, "b", 384*kib); !ok {
+			t.Error("another key has no room")
+		}
+		if _, ok := grow(t, b, "c", 100*kib); ok {
+			t.Error("the large hold what is kept for the small")
+		}
+		small := 0
+		for ; ; small++ {
+			if _, ok := grow(t, b, "c", limit.Small); !ok {
+				break
+			}
+		}
+		if small < 4 {
+			t.Errorf("room for %d small requests, want a quarter of all", small)
+		}
+		if got := b.Used(); got > 1024*kib {
+			t.Errorf("Used() = %d", got)
+		}
+		first.Release()
+		first.Release()
+		if _, ok := grow(t, b, "c", 100*kib); !ok {
+			t.Error("what was given back cannot be taken again")
+		}
+	})
+}
+
+func TestBudgetGrowsWithItsRequest(t *testing.T) {
+	b := limit.NewBudget(1024*kib, 0)
+	var s limit.Share
+	for _, to := range []int64{1, 60 * kib, 65 * kib, 200 * kib, 384 * kib} {
+		if !b.Grow(t.Context(), &s, owner("a"), to) || b.Used() != to {
+			t.Fatalf("Grow() to %d holds %d", to, b.Used())
+		}
+	}
+	if b.Grow(t.Context(), &s, owner("a"), 385*kib) || b.Used() != 384*kib {
+		t.Errorf("Grow() beyond a key's half holds %d", b.Used())
+	}
+	s.Release()
+	if b.Used() != 0 {
+		t.Errorf("Release() leaves %d", b.Used())
+	}
+}
+
+func TestBudgetIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limit.NewBudget(128*kib, time.Second)
+		held, _ := grow(t, b, "a", 64*kib)
+		_, _ = grow(t, b, "a", 64*kib)
+		got := make(chan bool)
+		go func() {
+			_, ok := grow(t, b, "b", 10*kib)
+			got <- ok
+		}()
+		time.Sleep(time.Second / 2)
+		held.Release()
+		if !<-got {
+			t.Error("room that came in time was not taken")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		from := time.Now()
+		if b.Grow(ctx, &limit.Share{}, owner("c"), 64*kib) || time.Since(from) > 0 {
+			t.Error("a client that left was waited for")
+		}
+		if _, ok := grow(t, b, "c", 64*kib); ok || time.Since(from) != time.Second {
+			t.Errorf("Grow() without room = %t after %s", ok, time.Since(from))
+		}
+	})
+}

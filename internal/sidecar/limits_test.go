@@ -1,0 +1,313 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	v10 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// slow is the rate of a caller that has used up its burst for the whole test.
+func slow(burst int) contract.Rate { return contract.Rate{PerSecond: 1, Burst: burst} }
+
+func (p *pod) metric(line string) {
+	p.t.Helper()
+	p.eventually(line, func() bool {
+		_, metrics := p.do("GET", p.health("/metrics"), "")
+		return strings.Contains(metrics, line)
+	})
+}
+
+func TestRequestsOfACaller(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) {
+		c.Limits.Requests = contract.Rate{PerSecond: 1, Burst: 3}
+		c.Access.Namespaces = []string{"*"}
+	})
+	as := func(namespace string) []string {
+		return []string{"Authorization", "Bearer " + p.token(namespace), "Content-Type", "application/json"}
+	}
+	for range 3 {
+		if response, body := p.do("POST", p.agent(), hello, as("team")...); response.StatusCode != http.StatusOK {
+			t.Fatalf("within the limit = %d %s", response.StatusCode, body)
+		}
+	}
+	before := time.Now()
+	refused := map[string]struct{ method, url, body, want string }{
+		"JSON-RPC": {"POST", p.agent(), hello, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Too many requests of this caller"}}`},
+		"REST":     {"GET", p.agent() + "tasks/x", "", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"Too many requests of this caller","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RESOURCE_EXHAUSTED","domain":"a2a-protocol.org"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1s"}]}}`},
+	}
+	for name, test := range refused {
+		response, body := p.do(test.method, test.url, test.body, as("team")...)
+		if response.StatusCode != http.StatusTooManyRequests || body != test.want {
+			t.Errorf("%s = %d %s, want 429 %s", name, response.StatusCode, body, test.want)
+		}
+		h := response.Header
+		reset, err := strconv.ParseInt(h.Get("X-RateLimit-Reset"), 10, 64)
+		if h.Get("Retry-After") != "1" || h.Get("X-RateLimit-Limit") != "3" || h.Get("X-RateLimit-Remaining") != "0" ||
+			err != nil || time.Unix(reset, 0).Before(before) || time.Unix(reset, 0).After(before.Add(10*time.Second)) {
+			t.Errorf("%s: headers %v", name, h)
+		}
+	}
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+p.token("team"))
+	_, err := v10.NewA2AServiceClient(p.dial()).SendMessage(ctx, hello10)
+	if status.Code(err) != codes.ResourceExhausted || !retries(err) {
+		t.Errorf("gRPC: %v, with %v", err, status.Convert(err).Details())
+	}
+	// It is nobody else's debt.
+	if response, body := p.do("POST", p.agent(), hello, as("other")...); response.StatusCode != http.StatusOK {
+		t.Errorf("of another caller = %d %s", response.StatusCode, body)
+	}
+	p.metric(`a2a_limited_total{limit="requests"} 3`)
+	p.metric(`a2a_limited_callers 2`)
+}
+
+func retries(err error) bool {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.RetryInfo); ok {
+			return info.GetRetryDelay().AsDuration() == time.Second
+		}
+	}
+	return false
+}
+
+func TestRequestsOfAll(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) { c.Limits.TotalRequests = slow(2) })
+	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
+	for range 2 {
+		p.do("POST", p.agent(), hello, as...)
+	}
+	// Who is nobody cannot use up what callers have.
+	for range 5 {
+		if response, _ := p.do("POST", p.agent(), hello); response.StatusCode != http.StatusUnauthorized {
+			t.Errorf("of nobody = %d", response.StatusCode)
+		}
+	}
+	if response, body := p.do("POST", p.agent(), hello, as...); response.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, "to this agent") {
+		t.Errorf("beyond the limit = %d %s", response.StatusCode, body)
+	}
+	p.metric(`a2a_limited_total{limit="total_requests"} 1`)
+}
+
+// TestThePublicCardIsCharged to its reader's address.
+func TestThePublicCardIsCharged(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) { c.Limits.Requests = slow(2) })
+	card := p.agent() + ".well-known/agent-card.json"
+	for _, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
+		if response, _ := p.do("GET", card, ""); response.StatusCode != want {
+			t.Errorf("card = %d, want %d", response.StatusCode, want)
+		}
+	}
+	if response, _ := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team"), "Content-Type", "application/json"); response.StatusCode != http.StatusOK {
+		t.Errorf("a caller behind the same address = %d", response.StatusCode)
+	}
+}
+
+// TestWrongCredentials: an address that shows many is not asked for another one,
+// and whoever is known goes on behind the same address.
+func TestWrongCredentials(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) { c.Limits.FailedAuthentications = slow(3) })
+	for range 5 {
+		if response, _ := p.do("POST", p.agent(), hello); response.StatusCode != http.StatusUnauthorized {
+			t.Errorf("without a credential = %d", response.StatusCode)
+		}
+	}
+	known := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
+	p.do("POST", p.agent(), hello, known...)
+	for i, want := range []int{401, 403, 401, 429, 429} {
+		token := "wrong" + strconv.Itoa(i)
+		if want == http.StatusForbidden {
+			token = p.token("foreign")
+		}
+		response, body := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+token, "Content-Type", "application/json")
+		if response.StatusCode != want {
+			t.Errorf("wrong credential number %d = %d %s, want %d", i+1, response.StatusCode, body, want)
+		}
+	}
+	if response, body := p.do("POST", p.agent(), hello, known...); response.StatusCode != http.StatusOK {
+		t.Errorf("of a caller that is known = %d %s", response.StatusCode, body)
+	}
+	p.metric(`a2a_limited_total{limit="failed_authentications"} 2`)
+}
+
+const helloStream = `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
+
+// holds is an agent that works until it is told to end.
+func holds() (agent http.HandlerFunc, end func()) {
+	done := make(chan struct{})
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, "x")
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-done:
+		case <-r.Context().Done():
+		}
+	}, func() { close(done) }
+}
+
+func TestOpenStreams(t *testing.T) {
+	agent, end := holds()
+	defer end()
+	p := newPod(t, agent, func(c *contract.Config) {
+		c.Limits.Streams = contract.StreamLimits{Max: 3, MaxPerCaller: 2}
+		c.Access.Namespaces = []string{"*"}
+	})
+	open := func(namespace string) *http.Response {
+		return p.open("POST", p.agent(), helloStream, "Authorization", "Bearer "+p.token(namespace), "Content-Type", "application/json")
+	}
+	first := open("a")
+	for namespace, want := range map[string]int{"b": http.StatusOK} {
+		if got := open(namespace); got.StatusCode != want {
+			t.Fatalf("stream of %s = %d", namespace, got.StatusCode)
+		}
+	}
+	if got := open("a"); got.StatusCode != http.StatusOK {
+		t.Fatalf("second stream of a = %d", got.StatusCode)
+	}
+	for namespace, metric := range map[string]string{"a": "streams", "c": "total_streams"} {
+		if got := open(namespace); got.StatusCode != http.StatusTooManyRequests || got.Header.Get("Retry-After") != "1" {
+			t.Errorf("one more stream of %s = %d %v", namespace, got.StatusCode, got.Header)
+		}
+		p.metric(`a2a_limited_total{limit="` + metric + `"} 1`)
+	}
+	p.metric("a2a_open_streams 3")
+	_ = first.Body.Close()
+	p.metric("a2a_open_streams 2")
+	if got := open("a"); got.StatusCode != http.StatusOK {
+		t.Errorf("stream in the place of one that ended = %d", got.StatusCode)
+	}
+}
+
+func TestTurnsWaitInAQueue(t *testing.T) {
+	agent, end := holds()
+	defer end()
+	p := newPod(t, agent, func(c *contract.Config) {
+		c.Limits.Turns = contract.TurnLimits{Max: 1, QueueTimeout: contract.Duration(50 * time.Millisecond)}
+	})
+	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
+	p.open("POST", p.agent(), helloStream, as...)
+	response, body := p.do("POST", p.agent(), hello, as...)
+	if response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") != "1" || !strings.Contains(body, "Too many turns are running") {
+		t.Errorf("beyond the limit = %d %s", response.StatusCode, body)
+	}
+	p.metric(`a2a_limited_total{limit="turns"} 1`)
+	p.metric("a2a_turns_queued 0")
+}
+
+// TestLimitsAreReloaded, and what was used stays used.
+func TestLimitsAreReloaded(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) { c.Limits.Requests = slow(1000); c.Limits.MaxBodyBytes = 1 << 20 })
+	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
+	large := strings.Replace(hello, "Hello", strings.Repeat("x", 100_000), 1)
+	if response, body := p.do("POST", p.agent(), large, as...); response.StatusCode != http.StatusOK {
+		t.Fatalf("before = %d %s", response.StatusCode, body)
+	}
+	p.config.Limits.Requests, p.config.Limits.MaxBodyBytes = slow(5), 50_000
+	p.mount(p.encode())
+	p.metric(`a2a_contract_reloads_total{result="applied"} 1`)
+	if response, _ := p.do("POST", p.agent(), large, as...); response.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("a large body = %d", response.StatusCode)
+	}
+	p.eventually("a refusal", func() bool {
+		response, _ := p.do("POST", p.agent(), hello, as...)
+		return response.StatusCode == http.StatusTooManyRequests
+	})
+}
+
+// TestBodiesInFlight: one caller that sends much and slowly holds up neither
+// small requests nor those of others.
+func TestBodiesInFlight(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) { c.Access.Namespaces = []string{"*"} })
+	half := strings.Replace(hello, "Hello", strings.Repeat("x", 8<<20), 1)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	send := func(namespace string, status chan<- int) {
+		body, more := io.Pipe()
+		context.AfterFunc(ctx, func() { _ = body.Close() })
+		go func() {
+			_, _ = io.WriteString(more, half[:len(half)-1]) // and waits
+		}()
+		request, _ := http.NewRequestWithContext(ctx, http.MethodPost, p.agent(), body)
+		request.Header.Set("Authorization", "Bearer "+p.token(namespace))
+		request.Header.Set("Content-Type", "application/json")
+		go func() {
+			response, err := p.client.Do(request)
+			if err != nil {
+				return
+			}
+			defer response.Body.Close()
+			status <- response.StatusCode
+		}()
+	}
+	// One caller may hold three eighths of 80 MiB: three bodies of 10 MiB.
+	refused := make(chan int, 10)
+	for range 4 {
+		send("greedy", refused)
+	}
+	select {
+	case got := <-refused:
+		if got != http.StatusServiceUnavailable {
+			t.Errorf("one body too many = %d", got)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("all of them are held")
+	}
+	for _, body := range []string{hello, strings.Replace(hello, "Hello", strings.Repeat("x", 1<<20), 1)} {
+		if response, answer := p.do("POST", p.agent(), body, "Authorization", "Bearer "+p.token("other"), "Content-Type", "application/json"); response.StatusCode != http.StatusOK {
+			t.Errorf("%d bytes of another caller = %d %s", len(body), response.StatusCode, answer)
+		}
+	}
+	stop()
+	p.metric("a2a_body_bytes 0")
+}
+
+func TestLimitFlags(t *testing.T) {
+	var limits contract.Limits
+	for _, name := range limitNames {
+		value := "2048"
+		if name == "turns.queueTimeout" {
+			value = "2s"
+		}
+		if err := setLimit(&limits, name+"="+value); err != nil {
+			t.Errorf("setLimit(%s) error = %v", name, err)
+		}
+	}
+	rate := contract.Rate{PerSecond: 2048, Burst: 2048}
+	want := contract.Limits{
+		Requests: rate, TotalRequests: rate, FailedAuthentications: rate,
+		Turns:   contract.TurnLimits{Max: 2048, MaxPerCaller: 2048, MaxQueued: 2048, QueueTimeout: contract.Duration(2 * time.Second)},
+		Streams: contract.StreamLimits{Max: 2048, MaxPerCaller: 2048}, MaxBodyBytes: 2048,
+	}
+	if limits != want {
+		t.Errorf("limits = %+v, want %+v", limits, want)
+	}
+	for flag, want := range map[string]string{
+		"turns.max":                "must be name=value with one of requests.perSecond, ",
+		"turns=1":                  "must be name=value with one of",
+		"turns.max=many":           "must have a whole number",
+		"turns.max=":               "must have a whole number",
+		"turns.queueTimeout=x":     "--limit is \"turns.queueTimeout=x\": ",
+		"turns.max=-1":             "turns.max is -1, must be 1 to 65536",
+		"turns.queueTimeout=1h":    "limits.turns.queueTimeout is 1h0m0s, must be at most 5m0s",
+		"maxBodyBytes=99999999999": "limits.maxBodyBytes is 99999999999, must be 1024 to 33554432",
+	} {
+		o := Options{BackendURL: "http://x", CardFile: "x", Anonymous: true, Limits: []string{flag}}
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Validate() with --limit %s: error = %v, want %q", flag, err, want)
+		}
+	}
+}
