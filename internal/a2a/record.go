@@ -50,6 +50,8 @@ type Room interface {
 	Take(bytes int64) bool
 	// Give gives it back.
 	Give(bytes int64)
+	// Shared reports whether there are readers to share what is kept.
+	Shared() bool
 }
 
 // encodingOverhead is what an encoding costs beside its bytes.
@@ -59,6 +61,29 @@ const encodingOverhead = 32
 // was made otherwise has none, and keeps nothing.
 func NewRecord(seq uint64, e Event, room Room) *Record {
 	return &Record{Seq: seq, Event: e, room: room}
+}
+
+// AppendRecords appends records of events behind the one numbered after. They
+// lie side by side in memory, some at a time: most events are small, and come
+// by the dozen.
+func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Record {
+	const together = 32
+	for len(events) > 0 {
+		some := make([]Record, min(len(events), together))
+		for i := range some {
+			after++
+			some[i].Seq, some[i].Event, some[i].room = after, events[i], room
+			dst = append(dst, &some[i])
+		}
+		events = events[len(some):]
+	}
+	return dst
+}
+
+// Shared reports whether the event's encoding in a dialect is one for several
+// readers. The only reader of a log need not have it kept.
+func (r *Record) Shared(d Dialect) bool {
+	return r.room != nil && r.room.Shared() || r.encoded[d].Load() != nil
 }
 
 // Encoded returns the event in a dialect. encode appends to its argument, and

@@ -5,6 +5,7 @@ package events
 
 import (
 	"mime"
+	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -22,6 +23,10 @@ type answer struct {
 	watchdog    *stream.Watchdog
 	// batch holds the events of one read.
 	batch []a2a.Event
+	// pieces and texts are room for those to come, as many as the last read had.
+	pieces []piece
+	texts  strings.Builder
+	said   int
 	// artifact is that of the turn, which exists once it has begun.
 	artifact string
 	begun    bool
@@ -60,22 +65,55 @@ func (a *answer) send() error {
 		}
 	}
 	err := a.emit(a.batch)
+	a.said = len(a.batch)
 	clear(a.batch)
 	a.batch = a.batch[:0]
 	a.watchdog.Pause(a.paused)
 	return err
 }
 
-// piece adds parts to the artifact of the turn. Text joins text: an answer that
+// piece is an update with its part. Those of one read lie side by side.
+type piece struct {
+	update a2a.ArtifactUpdate
+	parts  [1]a2a.Part
+}
+
+// maxTogether bounds what one piece that is kept may hold of the memory of
+// others.
+const maxTogether = 32
+
+func (a *answer) room() *piece {
+	if len(a.pieces) == 0 {
+		a.pieces = make([]piece, min(max(a.said, 1), maxTogether))
+	}
+	p := &a.pieces[0]
+	a.pieces = a.pieces[1:]
+	return p
+}
+
+// keep copies a short text beside those of the same read.
+func (a *answer) keep(text []byte) string {
+	const short = 256
+	if len(text) > short || a.said < 2 {
+		return string(text)
+	}
+	if a.texts.Cap()-a.texts.Len() < len(text) {
+		a.texts = strings.Builder{}
+		a.texts.Grow(min(a.said, maxTogether) * max(len(text), 16))
+	}
+	at := a.texts.Len()
+	a.texts.Write(text)
+	return a.texts.String()[at:]
+}
+
+// add adds a part to the artifact of the turn. Text joins text: an answer that
 // arrives in a thousand chunks reads as one.
-func (a *answer) piece(part a2a.Part, last bool) {
+func (a *answer) add(part a2a.Part, last bool) {
 	if !a.begun {
 		a.artifact = backend.ArtifactID(a.turn.Number)
 	}
-	p := &struct {
-		update a2a.ArtifactUpdate
-		parts  [1]a2a.Part
-	}{parts: [1]a2a.Part{part}}
+	p := a.room()
+	p.parts[0] = part
 	p.update = a2a.ArtifactUpdate{
 		TaskID: a.turn.TaskID, ContextID: a.turn.ContextID,
 		Artifact: a2a.Artifact{ID: a.artifact, Parts: p.parts[:]},
@@ -100,7 +138,7 @@ func (a *answer) json() error {
 		if err != nil {
 			return backend.Failed("The agent's answer "+stream.Fault(err, "an event"), err)
 		}
-		a.piece(value, true)
+		a.add(value, true)
 	}
 	return a.send()
 }
@@ -112,7 +150,7 @@ func (a *answer) file(mediaType string) error {
 		return err
 	}
 	_, params, _ := mime.ParseMediaType(a.disposition)
-	a.piece(a2a.Part{
+	a.add(a2a.Part{
 		Content: a2a.ContentRaw, Raw: body, MediaType: mediaType, Filename: params["filename"],
 	}, true)
 	return a.send()

@@ -35,7 +35,7 @@ const (
 // only if it can be nothing else.
 func (a *answer) event(text []byte, exact bool) (form, error) {
 	if chunk, ok := plainChunk(text); ok {
-		a.piece(a2a.TextPart(chunk), false)
+		a.add(a2a.TextPart(a.keep(chunk)), false)
 		return barePart, nil
 	}
 	shape, kind, err := classify(text, exact)
@@ -66,7 +66,7 @@ func (a *answer) event(text []byte, exact bool) (form, error) {
 	case err != nil:
 		return notEvent, err
 	case p.Content != 0:
-		a.piece(p, false)
+		a.add(p, false)
 	default:
 		explain(&e)
 		a.batch = append(a.batch, e)
@@ -76,25 +76,25 @@ func (a *answer) event(text []byte, exact bool) (form, error) {
 
 // plainChunk reads {"text":"..."} without an escape, which is what most lines
 // are, without a decoder.
-func plainChunk(text []byte) (string, bool) {
+func plainChunk(text []byte) ([]byte, bool) {
 	inner, ok := bytes.CutPrefix(text, []byte(`{"text":`))
 	if !ok {
-		return "", false
+		return nil, false
 	}
 	inner = bytes.TrimPrefix(inner, []byte(" "))
 	if len(inner) < len(`""}`) || inner[0] != '"' || !bytes.HasSuffix(inner, []byte(`"}`)) {
-		return "", false
+		return nil, false
 	}
 	inner = inner[1 : len(inner)-2]
 	for _, c := range inner {
 		if c == '"' || c == '\\' || c < ' ' {
-			return "", false
+			return nil, false
 		}
 	}
 	if !utf8.Valid(inner) {
-		return "", false
+		return nil, false
 	}
-	return string(inner), true
+	return inner, true
 }
 
 // classify finds out what an object is from the names of its members. What is

@@ -6,11 +6,10 @@ package events
 import (
 	"net/http"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
@@ -26,8 +25,8 @@ func (b *Backend) request(t *backend.Turn) *stream.Request {
 
 // appendRequest appends the body of a turn. Only task may be missing.
 func appendRequest(dst []byte, t *backend.Turn) []byte {
-	dst = appendString(append(dst, `{"taskId":`...), t.TaskID)
-	dst = appendString(append(dst, `,"contextId":`...), t.ContextID)
+	dst = jsonwrite.String(append(dst, `{"taskId":`...), t.TaskID)
+	dst = jsonwrite.String(append(dst, `,"contextId":`...), t.ContextID)
 	dst = v03.AppendMessage(append(dst, `,"message":`...), t.Message)
 	if t.Task != nil {
 		dst = v03.AppendTask(append(dst, `,"task":`...), t.Task)
@@ -43,7 +42,7 @@ func appendRequest(dst []byte, t *backend.Turn) []byte {
 	dst = appendStrings(append(dst, `],"acceptedOutputModes":`...), t.AcceptedOutputModes)
 	dst = appendObject(append(dst, `,"metadata":`...), t.Metadata)
 	dst = appendStrings(append(dst, `,"extensions":`...), t.Extensions)
-	dst = appendString(append(dst, `,"tenant":`...), t.Tenant)
+	dst = jsonwrite.String(append(dst, `,"tenant":`...), t.Tenant)
 	return append(dst, '}')
 }
 
@@ -60,13 +59,7 @@ func appendStrings(dst []byte, values []string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, v)
+		dst = jsonwrite.String(dst, v)
 	}
 	return append(dst, ']')
-}
-
-// appendString writes invalid UTF-8 as U+FFFD.
-func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
 }

@@ -31,7 +31,7 @@ func (a *answer) text() error {
 			ready -= incomplete(chunk)
 		}
 		if ready > 0 || end && a.begun {
-			a.piece(a2a.TextPart(valid(chunk[:ready])), last)
+			a.add(a2a.TextPart(valid(chunk[:ready])), last)
 			if err := a.send(); err != nil {
 				return err
 			}

@@ -90,9 +90,12 @@ func (s *Stream) Flush() error {
 	return s.end()
 }
 
-// flushAt is when a batch is handed to the connection before it is complete.
-// Events of at least this size are not copied into it.
-const flushAt = 16 << 10
+const (
+	// flushAt is when a batch is handed to the connection before it is complete.
+	flushAt = 64 << 10
+	// large is a shared event that is not copied into a batch.
+	large = 16 << 10
+)
 
 // Write sends records and flushes once. closing is asked after each record,
 // and ends the batch by returning true.
@@ -103,7 +106,7 @@ func (s *Stream) Write(f *Frame, records []*a2a.Record, closing func(*a2a.Event)
 		return false, err
 	}
 	for _, record := range records {
-		s.event(f, record.Seq, f.Encoded(record))
+		s.record(f, record)
 		if closed = closing(&record.Event); closed {
 			break
 		}
@@ -122,14 +125,28 @@ func (s *Stream) WriteData(f *Frame, text []byte) error {
 	return s.end()
 }
 
+func (s *Stream) record(f *Frame, record *a2a.Record) {
+	if record.Shared(f.Dialect) {
+		s.event(f, record.Seq, f.Encoded(record))
+		return
+	}
+	s.batch = f.appendHead(s.batch, record.Seq)
+	s.batch = f.Append(s.batch, &record.Event)
+	s.endEvent(f)
+}
+
 func (s *Stream) event(f *Frame, seq uint64, text []byte) {
 	s.batch = f.appendHead(s.batch, seq)
-	if len(text) >= flushAt {
+	if len(text) >= large {
 		s.drain()
 		s.raw(text)
 	} else {
 		s.batch = append(s.batch, text...)
 	}
+	s.endEvent(f)
+}
+
+func (s *Stream) endEvent(f *Frame) {
 	s.batch = f.appendTail(s.batch)
 	if len(s.batch) >= flushAt {
 		s.drain()

@@ -389,26 +389,39 @@ func compact(raw []byte) []byte {
 // depth counts brackets outside of strings. It need not understand more: what
 // is not JSON is refused later.
 func depth(text []byte) int {
-	level, deepest, quoted := 0, 0, false
+	level, deepest := 0, 0
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted:
-			switch c {
-			case '\\':
-				i++
-			case '"':
-				quoted = false
-			}
-		case c == '"':
-			quoted = true
-		case c == '{' || c == '[':
+		switch text[i] {
+		case '"':
+			i += quoted(text[i+1:])
+		case '{', '[':
 			level++
 			deepest = max(deepest, level)
-		case c == '}' || c == ']':
+		case '}', ']':
 			level--
 		}
 	}
 	return deepest
+}
+
+// quoted returns how long a string is whose quotation mark stands before text,
+// with the one that ends it.
+func quoted(text []byte) int {
+	end := 0
+	for {
+		mark := bytes.IndexByte(text[end:], '"')
+		if mark < 0 {
+			return len(text)
+		}
+		escapes := 0
+		for escapes < mark && text[end+mark-1-escapes] == '\\' {
+			escapes++
+		}
+		end += mark + 1
+		if escapes%2 == 0 {
+			return end
+		}
+	}
 }
 
 // path turns /message/parts/0/text into message.parts[0].text.

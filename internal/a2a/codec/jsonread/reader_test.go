@@ -166,3 +166,14 @@ func TestMembersSkipsNulls(t *testing.T) {
 		t.Errorf("Members() (-want +got):\n%s%v", diff, r.Err())
 	}
 }
+
+func TestDepthSkipsStrings(t *testing.T) {
+	for text, want := range map[string]int{
+		``: 0, `1`: 0, `{}`: 1, `[[{}]]`: 3, `[[],[]]`: 2, `"[["`: 0, `["\"[[",[]]`: 2, `["\\",[]]`: 2, `["\\\"[[",[]]`: 2, `["\\\\",[]]`: 2,
+		`"[[`: 0, `"\`: 0, `["\"`: 1, `[""]`: 1, `["","[",[]]`: 2, `["\\\\\"]", [[]]]`: 3,
+	} {
+		if got := depth([]byte(text)); got != want {
+			t.Errorf("depth(%s) = %d, want %d", text, got, want)
+		}
+	}
+}

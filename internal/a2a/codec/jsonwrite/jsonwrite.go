@@ -12,6 +12,7 @@ import (
 	"encoding/base64"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -21,8 +22,44 @@ import (
 
 // String appends a string. Invalid UTF-8 becomes U+FFFD.
 func String(dst []byte, s string) []byte {
+	if plain(s) {
+		dst = append(dst, '"')
+		dst = append(dst, s...)
+		return append(dst, '"')
+	}
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst
+}
+
+// plain reports whether a text is ASCII of which nothing is escaped, as ids
+// and most words are. It looks at eight bytes at a time.
+func plain(s string) bool {
+	const (
+		ones = 0x0101010101010101
+		tops = 0x80 * ones
+	)
+	for len(s) >= 8 {
+		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		quote, slash := w^('"'*ones), w^('\\'*ones)
+		// The top bit of a byte is set where it is set in w, where w is below a
+		// space, and where one of the others is zero. One byte's borrow may spoil
+		// the next, which then is looked at in vain.
+		if (w|(w-' '*ones)|(quote-ones)|(slash-ones))&tops != 0 && !plainBytes(s[:8]) {
+			return false
+		}
+		s = s[8:]
+	}
+	return plainBytes(s)
+}
+
+func plainBytes(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Member appends a member that is a string.

@@ -16,7 +16,17 @@ type encodings struct {
 	bytes atomic.Int64
 }
 
-var _ a2a.Room = (*encodings)(nil)
+// room is that of one log.
+type room struct {
+	*encodings
+	// readers is how many watch the log.
+	readers atomic.Int64
+}
+
+var _ a2a.Room = (*room)(nil)
+
+// Shared implements a2a.Room.
+func (r *room) Shared() bool { return r.readers.Load() > 1 }
 
 // Take implements a2a.Room.
 func (e *encodings) Take(bytes int64) bool {

@@ -37,6 +37,7 @@ type log struct {
 	// snapshot is the last one, until the next event.
 	snapshot *a2a.Record
 	watchers []*watcher
+	room     room
 	// held is who runs the task, when replicas share the store.
 	held *hold
 }
@@ -103,7 +104,7 @@ func (l *log) Snapshot(context.Context) (*a2a.Record, error) {
 		return nil, store.ErrNotFound
 	}
 	if l.snapshot == nil {
-		l.snapshot = a2a.NewRecord(l.seq, a2a.Event{Task: l.fold.Task()}, &l.store.encodings)
+		l.snapshot = a2a.NewRecord(l.seq, a2a.Event{Task: l.fold.Task()}, &l.room)
 	}
 	return l.snapshot, nil
 }
@@ -135,6 +136,7 @@ func (l *log) Watch(wake func()) (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.watchers = append(l.watchers, w)
+	l.room.readers.Store(int64(len(l.watchers)))
 	return func() { l.unwatch(w) }
 }
 
@@ -149,6 +151,7 @@ func (l *log) unwatch(w *watcher) {
 	l.watchers[at] = l.watchers[last]
 	l.watchers[last] = nil
 	l.watchers = l.watchers[:last]
+	l.room.readers.Store(int64(last))
 	if last == 0 {
 		l.forgetEncodings()
 	}
@@ -169,10 +172,10 @@ func (l *log) forgetEncodings() {
 func (l *log) add(events []a2a.Event) {
 	for i := range events {
 		l.fold.Apply(&events[i])
-		l.seq++
-		l.records = append(l.records, a2a.NewRecord(l.seq, events[i], &l.store.encodings))
 		l.recordBytes += recordOverhead + events[i].Size()
 	}
+	l.records = a2a.AppendRecords(l.records, l.seq, events, &l.room)
+	l.seq += uint64(len(events))
 	l.forgetSnapshot()
 }
 

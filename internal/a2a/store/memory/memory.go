@@ -95,7 +95,7 @@ func (s *Store) Create(_ context.Context, k store.Key, o store.Origin, events []
 }
 
 func (s *Store) create(k store.Key, o store.Origin, events []a2a.Event, h *hold) (*log, error) {
-	l := &log{store: s, key: k, fold: store.NewFold(k.TaskID, o)}
+	l := &log{store: s, key: k, fold: store.NewFold(k.TaskID, o), room: room{encodings: &s.encodings}}
 	l.add(events)
 	s.mu.Lock()
 	defer s.mu.Unlock()
