@@ -8,15 +8,19 @@ unit_packages = $$(go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join 
 	| grep -v -e controller-runtime/pkg/envtest -e internal/controlplane | cut -d' ' -f1)
 
 .PHONY: test
-test: prerequisites envtest-assets ## Run all tests but the end-to-end suite, with the race detector.
+test: prerequisites redis-server envtest-assets ## Run all tests but the end-to-end suite, with the race detector.
 	$(call say,testing)
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
 	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
 	failed=0; for module in $(MODULES); do (cd "$$module" && $(go_test) $$race -timeout 10m ./...) || failed=1; done; exit $$failed
 
 .PHONY: test-unit
-test-unit: prerequisites ## Run the tests that need no control plane: seconds, for every save.
+test-unit: prerequisites redis-server ## Run the tests that need no control plane: seconds, for every save.
 	@$(go_test) $(unit_packages)
+
+.PHONY: redis-server
+redis-server: ## Install the server that the tests of the Redis store run, where it is missing (root, Debian).
+	@hack/redis-server.sh
 
 .PHONY: chaos
 chaos: prerequisites envtest-assets ## Crash the operator at every write and fail its every request; the ordinary tests run a part of this.

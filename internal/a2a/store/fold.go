@@ -60,6 +60,30 @@ func (f *Fold) Meets(q *Query) bool {
 	return q.Admits(f.task.ContextID, f.task.Status.State, f.task.Status.Time)
 }
 
+// Said is the message of the status.
+func (f *Fold) Said() *a2a.Message { return f.task.Status.Message }
+
+// Number tells updates of artifacts the index that Apply will, so that events
+// can be written before they are known to be the next.
+func (f *Fold) Number(events []a2a.Event) {
+	var added []string
+	for i := range events {
+		u := events[i].Artifact
+		if u == nil {
+			continue
+		}
+		if u.Index = f.find(u.Artifact.ID); u.Index >= 0 {
+			continue
+		}
+		at := slices.Index(added, u.Artifact.ID)
+		if at < 0 {
+			at = len(added)
+			added = append(added, u.Artifact.ID)
+		}
+		u.Index = len(f.artifacts) + at
+	}
+}
+
 // Size estimates the bytes that the task holds.
 func (f *Fold) Size() int { return f.size }
 

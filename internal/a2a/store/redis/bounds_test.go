@@ -1,0 +1,224 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	client "github.com/redis/go-redis/v9"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+)
+
+// A log is bounded by number and bytes, and the task never suffers: it is read
+// from a fold and what stands behind.
+func TestLogIsTrimmed(t *testing.T) {
+	server := start(t)
+	for name, size := range map[string]int{"events": 1, "bytes": 4 << 10} {
+		t.Run(name, func(t *testing.T) {
+			o := server.options()
+			o.MaxLogEvents, o.MaxLogBytes = 64, 64<<10
+			s := open(t, o)
+			log := create(t, s)
+			const chunks = 300
+			for i := range uint64(chunks) {
+				e := storetest.Chunk("a", strings.Repeat("x", size))
+				e.Artifact.JoinText = true
+				if _, err := log.Append(t.Context(), 2+i, []a2a.Event{e}); err != nil {
+					t.Fatal(err)
+				}
+				if i%50 != 0 {
+					continue
+				}
+				// Whoever opens it finds the same task.
+				want, err := log.Snapshot(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := reopen(t, open(t, o)).Snapshot(t.Context())
+				if diff := cmp.Diff(want.Task, got.Task); diff != "" || err != nil || want.Seq != got.Seq {
+					t.Fatalf("task at %d and %d: %v, difference (-want +got):\n%s", want.Seq, got.Seq, err, diff)
+				}
+			}
+			other := reopen(t, open(t, o))
+			if _, err := other.Read(t.Context(), nil, 0); !errors.Is(err, store.ErrTrimmed) {
+				t.Errorf("Read() of the beginning: error = %v, want ErrTrimmed", err)
+			}
+			if records, err := other.Read(t.Context(), nil, chunks-5); err != nil || len(records) == 0 || records[0].Seq != chunks-4 {
+				t.Errorf("Read() = %d records, %v", len(records), err)
+			}
+			c := client.NewClient(&client.Options{Addr: server.address()})
+			defer func() { _ = c.Close() }()
+			keys, err := c.Keys(t.Context(), o.Prefix+"l:*").Result()
+			if err != nil || len(keys) != 1 {
+				t.Fatalf("%d logs, %v", len(keys), err)
+			}
+			if n := c.XLen(t.Context(), keys[0]).Val(); n > 64 {
+				t.Errorf("log has %d entries", n)
+			}
+		})
+	}
+}
+
+// What ended long ago is gone, with all that names it.
+func TestRetention(t *testing.T) {
+	server := start(t)
+	o := server.options()
+	o.Retention = 300 * time.Millisecond
+	s := open(t, o)
+	log := create(t, s)
+	if _, err := log.Append(t.Context(), 2, []a2a.Event{storetest.Status(a2a.StateCompleted, nil)}); err != nil {
+		t.Fatal(err)
+	}
+	reopen(t, s)
+	page, err := s.List(t.Context(), &store.Query{Owner: "alice", Limit: 10})
+	if err != nil || page.Total != 1 {
+		t.Fatalf("List() = %+v, %v", page, err)
+	}
+	time.Sleep(o.Retention + 50*time.Millisecond)
+	if _, err := s.Open(t.Context(), key); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Open() error = %v, want ErrNotFound", err)
+	}
+	if page, err = s.List(t.Context(), &store.Query{Owner: "alice", Limit: 10}); err != nil || page.Total != 0 {
+		t.Errorf("List() = %+v, %v", page, err)
+	}
+	c := client.NewClient(&client.Options{Addr: server.address()})
+	defer func() { _ = c.Close() }()
+	if keys := c.Keys(t.Context(), o.Prefix+"*").Val(); len(keys) > 0 {
+		t.Errorf("left behind: %q", keys)
+	}
+}
+
+// Tasks that ended give way, then those that wait; none that is worked on does.
+func TestTasksAreBounded(t *testing.T) {
+	o := start(t).options()
+	o.MaxTasks = 3
+	s := open(t, o)
+	task := func(id string, state a2a.State) error {
+		_, err := s.Create(t.Context(), store.Key{Owner: "alice", TaskID: id}, origin, []a2a.Event{
+			{Message: storetest.Message("m", "hi")}, storetest.Status(state, nil),
+		})
+		return err
+	}
+	for id, state := range map[string]a2a.State{"works": a2a.StateWorking, "waits": a2a.StateInputRequired, "ended": a2a.StateFailed} {
+		if err := task(id, state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, gone := range []string{"ended", "waits"} {
+		if err := task("new-"+strconv.Itoa(i), a2a.StateWorking); err != nil {
+			t.Errorf("Create() error = %v", err)
+		}
+		if _, err := s.Open(t.Context(), store.Key{Owner: "alice", TaskID: gone}); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s is still there: %v", gone, err)
+		}
+	}
+	if err := task("too-many", a2a.StateWorking); !errors.Is(err, store.ErrFull) {
+		t.Errorf("Create() error = %v, want ErrFull", err)
+	}
+}
+
+// A server without room refuses what is new, and lets tasks end.
+func TestServerIsFull(t *testing.T) {
+	server := start(t, "--maxmemory", "4mb", "--maxmemory-policy", "noeviction")
+	s := open(t, server.options())
+	log := create(t, s)
+	var err error
+	after := uint64(2)
+	for range 100 {
+		if after, err = log.Append(t.Context(), after, []a2a.Event{storetest.Chunk("a", strings.Repeat("x", 100<<10))}); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, store.ErrFull) {
+		t.Fatalf("Append() error = %v, want ErrFull", err)
+	}
+	for i := 0; i < 100 && err == nil; i++ {
+		first := []a2a.Event{{Message: storetest.Message("m", strings.Repeat("x", 100<<10))}, storetest.Status(a2a.StateWorking, nil)}
+		_, err = s.Create(t.Context(), store.Key{Owner: "bob", TaskID: strconv.Itoa(i)}, origin, first)
+	}
+	if !errors.Is(err, store.ErrFull) {
+		t.Errorf("Create() error = %v, want ErrFull", err)
+	}
+	record, err := log.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Append(t.Context(), record.Seq, []a2a.Event{storetest.Status(a2a.StateFailed, nil)}); err != nil {
+		t.Errorf("Append() of the end: error = %v", err)
+	}
+}
+
+type calls struct{ n atomic.Int64 }
+
+func (c *calls) Called(time.Duration, error) { c.n.Add(1) }
+
+// A turn costs its appends: who runs it, and who follows it here, reads nothing
+// back.
+func TestWhatIsWrittenIsNotReadBack(t *testing.T) {
+	counted := &calls{}
+	o := start(t).options()
+	o.Observer = counted
+	s := open(t, o)
+	log := create(t, s)
+	done := make(chan error, 1)
+	go func() { done <- follow(t.Context(), log, 0, 102) }()
+	for after := uint64(2); after < 102; after++ {
+		add(t, log, after)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := log.Snapshot(t.Context()); err != nil {
+		t.Error(err)
+	}
+	// The subscription of a follower, which takes time, may have it look once.
+	if n := counted.n.Load(); n > 102 {
+		t.Errorf("%d calls for 101 appends", n)
+	}
+}
+
+// Logs give their memory away for others, and go on.
+func TestMemoryIsBounded(t *testing.T) {
+	o := start(t).options()
+	o.CacheBytes = 64 << 10
+	s := open(t, o)
+	logs := map[string]store.Log{}
+	for i := range 20 {
+		id := strconv.Itoa(i)
+		log, err := s.Create(t.Context(), store.Key{Owner: "alice", TaskID: id}, origin, storetest.Begin())
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs[id] = log
+	}
+	for round := range uint64(4) {
+		for id, log := range logs {
+			if _, err := log.Append(t.Context(), 2+round, []a2a.Event{storetest.Chunk("a", strings.Repeat("x", 4<<10))}); err != nil {
+				t.Fatalf("%s: %v", id, err)
+			}
+			if got := s.Bytes(); got > o.CacheBytes {
+				t.Fatalf("%d bytes are in memory", got)
+			}
+		}
+	}
+	for id, log := range logs {
+		record, err := log.Snapshot(t.Context())
+		if err != nil || record.Seq != 6 || len(record.Task.Artifacts[0].Parts) != 4 {
+			t.Errorf("%s: %+v, %v", id, record, err)
+		}
+		records, err := log.Read(t.Context(), nil, 0)
+		if err != nil || len(records) != 6 {
+			t.Errorf("%s: %d records, %v", id, len(records), err)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+func talkOf(c store.Conversation) string { return digest(string(c.Owner)) + digest(c.ContextID) }
+
+// Remember implements store.Store. It is not tried again: a message may then
+// be remembered twice, or not, and the caller knows that it is advice.
+func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Message) error {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	encoded := writeMessage(m)
+	_, err := s.calls.pipe(ctx, s.scripts.remember, len(encoded),
+		talkOf(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(keep), s.options.MaxTasks)
+	return err
+}
+
+// Recall implements store.Store.
+func (s *Store) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {
+	reply, err := s.calls.run(ctx, s.scripts.recall, talkOf(c), millis(keep))
+	if err != nil {
+		return nil, err
+	}
+	var messages []*a2a.Message
+	a := answerOf(reply)
+	for a.more() {
+		m, err := readMessage([]byte(a.text()))
+		if err != nil {
+			return nil, err
+		}
+		messages = append(messages, m)
+	}
+	return messages, a.err
+}

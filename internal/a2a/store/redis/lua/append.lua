@@ -1,0 +1,46 @@
+-- Answers 0: appended, 1: no such task, 2: the log has gone on, 3: another replica runs the task.
+local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
+local after, last, token, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local state, place, fold = ARGV[6], ARGV[7], ARGV[8]
+local maxevents, maxbytes, keep = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
+local claim, me, brief = ARGV[12], ARGV[13], ARGV[14]
+local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder')
+if not task[1] then return 1 end
+if task[1] ~= after then
+  -- Perhaps it was this very call, whose answer was lost.
+  local entry = last ~= after and redis.call('XRANGE', l, last, last)[1]
+  if entry and entry[2][4] == token then return 0 end
+  return 2
+end
+local holder = task[7] or ''
+if claim == 'keep' and holder ~= me then return 3 end
+if claim ~= '' and holder ~= '' and holder ~= me and redis.call('EXISTS', P .. 'm:' .. holder) == 1 then return 3 end
+if last ~= after then
+  redis.call('XADD', l, last .. '-0', 'e', events, 'w', token)
+  local seq, low, bytes, at = tonumber(last), tonumber(task[2]), task[3] + #events, tonumber(task[4])
+  if fold ~= '' then
+    at = tonumber(after)
+    redis.call('HSET', t, 'fold', fold)
+  end
+  -- What the fold does not hold yet is never trimmed.
+  while low <= at and (bytes > maxbytes or seq - low >= maxevents) do
+    local entry = redis.call('XRANGE', l, '-', '+', 'COUNT', 1)[1]
+    local to = tonumber(entry[1]:match('^%d+'))
+    if to == seq then break end
+    bytes, low = bytes - #entry[2][2], to + 1
+    redis.call('XDEL', l, entry[1])
+  end
+  redis.call('HSET', t, 'seq', last, 'low', low, 'bytes', bytes, 'at', at)
+  if state ~= '' then
+    redis.call('HSET', t, 'state', state)
+    file(task[6], task[5], state, place, keep)
+  end
+  redis.call('PUBLISH', P .. 'e:' .. ARGV[1], last)
+end
+if state == '' then state = task[5] end
+if claim == 'rest' or tonumber(state) >= 5 then
+  hold(ARGV[1], holder, '', '', keep)
+elseif claim == 'take' then
+  hold(ARGV[1], holder, me, brief, keep)
+end
+return 0

@@ -1,0 +1,24 @@
+-- Answers 0: made, 1: the key is taken, 2: no room.
+local owner, context, id = ARGV[1], ARGV[2], ARGV[3]
+local seq, token, events, state, place = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+local retention, max, keep, me, brief = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14], ARGV[15], ARGV[16]
+local t, l, member = P .. 't:' .. owner .. id, P .. 'l:' .. owner .. id, owner .. context .. id
+expire(retention)
+if redis.call('EXISTS', t) == 1 then
+  -- Perhaps it was this very call, whose answer was lost.
+  local entry = redis.call('XRANGE', l, seq, seq)[1]
+  if entry and entry[2][4] == token then return 0 end
+  return 1
+end
+while redis.call('ZCARD', P .. 'q:ended') + redis.call('ZCARD', P .. 'q:idle') + redis.call('ZCARD', P .. 'q:busy') >= max do
+  local oldest = redis.call('ZRANGE', P .. 'q:ended', 0, 0)[1] or redis.call('ZRANGE', P .. 'q:idle', 0, 0)[1]
+  if not oldest then return 2 end
+  remove(oldest)
+end
+redis.call('UNLINK', l)
+redis.call('XADD', l, seq .. '-0', 'e', events, 'w', token)
+redis.call('HSET', t, 'seq', seq, 'low', 1, 'bytes', #events, 'at', 0, 'state', state, 'member', member,
+  'owner', ARGV[9], 'context', ARGV[10], 'dialect', ARGV[11])
+file(member, nil, state, place, keep)
+if tonumber(state) < 5 then hold(owner .. id, '', me, brief, keep) end
+return 0

@@ -1,0 +1,2 @@
+removepush(pushname(ARGV[1], ARGV[2]))
+return 0

@@ -1,0 +1,23 @@
+-- Answers where a log stands, and what makes up the difference to a fold that stands elsewhere; nil without such a task.
+local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
+local known, retention = tonumber(ARGV[2]), tonumber(ARGV[3])
+local task = redis.call('HMGET', t, 'seq', 'low', 'at', 'ended', 'member', 'context', 'dialect')
+if not task[1] then return nil end
+if task[4] ~= '' and tonumber(task[4]) + retention <= now() then
+  remove(task[5])
+  return nil
+end
+local from, fold = known, ''
+-- A fold that is ahead is of events that this server has lost.
+if known == 0 or known + 1 < tonumber(task[2]) or known > tonumber(task[1]) then
+  from = tonumber(task[3])
+  if from > 0 then fold = redis.call('HGET', t, 'fold') end
+end
+local answer = {task[1], task[6], task[7], int(from), fold}
+if from < tonumber(task[1]) then
+  for _, entry in ipairs(redis.call('XRANGE', l, int(from + 1), '+')) do
+    answer[#answer + 1] = entry[1]
+    answer[#answer + 1] = entry[2][2]
+  end
+end
+return answer

@@ -1,0 +1,8 @@
+-- Answers the place of a mail; 1: nobody is there, 2: the box is full.
+local to, box = ARGV[1], P .. 'b:' .. ARGV[1]
+if redis.call('EXISTS', P .. 'm:' .. to) == 0 then return 1 end
+if redis.call('XLEN', box) >= tonumber(ARGV[3]) then return 2 end
+local place = redis.call('XADD', box, '*', 'm', ARGV[2])
+redis.call('PEXPIRE', box, ARGV[4])
+redis.call('PUBLISH', box, '')
+return place

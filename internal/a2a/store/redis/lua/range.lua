@@ -1,0 +1,15 @@
+-- Answers a piece of a log; nil without such a task.
+local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
+local after, maxevents, maxbytes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local task = redis.call('HMGET', t, 'seq', 'context')
+if not task[1] then return nil end
+local answer, bytes, from = {task[1], task[2]}, 0, after + 1
+while true do
+  local entry = redis.call('XRANGE', l, int(from), '+', 'COUNT', 1)[1]
+  if not entry then return answer end
+  local last = tonumber(entry[1]:match('^%d+'))
+  answer[#answer + 1] = entry[1]
+  answer[#answer + 1] = entry[2][2]
+  bytes, from = bytes + #entry[2][2], last + 1
+  if last - after >= maxevents or bytes >= maxbytes then return answer end
+end

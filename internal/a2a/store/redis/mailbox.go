@@ -1,0 +1,124 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+const (
+	// keepMail is how long mail waits for a replica that does not come for it.
+	keepMail = time.Hour
+	// mailCount and mailBytes bound what is received at once.
+	mailCount = 64
+	mailBytes = 1 << 20
+	// checkMail is how often a box is looked into without a sign, in case that the
+	// sign was lost.
+	checkMail = 10 * time.Second
+)
+
+// Post implements store.Mailbox. It is not tried again: whether a mail whose
+// answer was lost is in the box is not known.
+func (m *member) Post(ctx context.Context, to store.Replica, mail *store.Mail) (string, error) {
+	text, err := json.Marshal(mail) //nolint:musttag // names of fields are the form, and new ones do no harm
+	if err != nil {
+		return "", fmt.Errorf("write mail: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
+	defer cancel()
+	reply, err := m.calls.pipe(ctx, m.scripts.post, len(text), string(to), text, store.MaxMail, millis(keepMail))
+	if err != nil {
+		return "", err
+	}
+	switch v := reply.(type) {
+	case string:
+		return v, nil
+	case int64:
+		if v == 1 {
+			return "", store.ErrNotFound
+		}
+		return "", store.ErrFull
+	default:
+		return "", errReply(reply)
+	}
+}
+
+// Withdraw implements store.Mailbox.
+func (m *member) Withdraw(ctx context.Context, to store.Replica, place string) (bool, error) {
+	reply, err := m.calls.command(ctx, "XDEL", m.box(to), place)
+	if err != nil {
+		return false, err
+	}
+	n, err := integer(reply)
+	return n == 1, err
+}
+
+// Receive implements store.Mailbox. An outage ends no wait.
+func (m *member) Receive(ctx context.Context) ([]*store.Mail, error) {
+	bell := m.follower.bell(m.box(m.self))
+	check := time.NewTicker(checkMail)
+	defer check.Stop()
+	for {
+		mail, err := m.collect(ctx)
+		if len(mail) > 0 || err != nil {
+			return mail, err
+		}
+		select {
+		case <-bell:
+		case <-check.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (m *member) collect(ctx context.Context) ([]*store.Mail, error) {
+	reply, err := m.calls.run(ctx, m.scripts.receive, string(m.self), mailCount, mailBytes)
+	if err != nil {
+		return nil, err
+	}
+	var mail []*store.Mail
+	a := answerOf(reply)
+	for a.more() {
+		one := &store.Mail{}
+		if err := json.Unmarshal([]byte(a.text()), one); err != nil { //nolint:musttag // as in Post
+			return mail, fmt.Errorf("read mail: %w", err)
+		}
+		mail = append(mail, one)
+	}
+	return mail, a.err
+}
+
+func (m *member) box(of store.Replica) string { return m.options.Prefix + "b:" + string(of) }
+
+// Claim implements store.Claims.
+func (m *member) Claim(ctx context.Context, message string, c store.MessageClaim, window time.Duration) (store.MessageClaim, error) {
+	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
+	defer cancel()
+	reply, err := m.calls.pipe(ctx, m.scripts.claim, len(message), message, claimText(c), millis(window))
+	if err != nil {
+		return store.MessageClaim{}, err
+	}
+	text, ok := reply.(string)
+	if !ok {
+		return store.MessageClaim{}, errReply(reply)
+	}
+	replica, task, _ := strings.Cut(text, "\n")
+	return store.MessageClaim{Replica: store.Replica(replica), TaskID: task}, nil
+}
+
+// Unclaim implements store.Claims.
+func (m *member) Unclaim(ctx context.Context, message string, c store.MessageClaim) error {
+	_, err := m.calls.run(ctx, m.scripts.unclaim, message, claimText(c))
+	return err
+}
+
+// claimText is a claim as it is stored: no replica's name holds a line break.
+func claimText(c store.MessageClaim) string { return string(c.Replica) + "\n" + c.TaskID }

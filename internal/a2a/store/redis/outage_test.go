@@ -1,0 +1,302 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	client "github.com/redis/go-redis/v9"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+)
+
+var (
+	key    = store.Key{Owner: "alice", TaskID: "t1"}
+	origin = store.Origin{ContextID: "c1", Dialect: a2a.DialectV01}
+)
+
+func create(t *testing.T, s store.Store) store.Log {
+	t.Helper()
+	log, err := s.Create(t.Context(), key, origin, storetest.Begin())
+	if err != nil {
+		t.Fatalf("Create() error = %v", err)
+	}
+	return log
+}
+
+func reopen(t *testing.T, s store.Store) store.Log {
+	t.Helper()
+	log, err := s.Open(t.Context(), key)
+	if err != nil {
+		t.Fatalf("Open() error = %v", err)
+	}
+	return log
+}
+
+// add appends a chunk that holds its number.
+func add(t *testing.T, log store.Log, after uint64) {
+	t.Helper()
+	_, err := log.Append(t.Context(), after, []a2a.Event{storetest.Chunk("a", strconv.FormatUint(after+1, 10))})
+	if err != nil {
+		t.Fatalf("Append(%d) error = %v", after, err)
+	}
+}
+
+// wantChunks reads a log from its third event on: each is there once, in order.
+func wantChunks(t *testing.T, log store.Log, last uint64) {
+	t.Helper()
+	after := uint64(2)
+	for {
+		records, err := log.Read(t.Context(), nil, after)
+		if err != nil {
+			t.Fatalf("Read(%d) error = %v", after, err)
+		}
+		for _, r := range records {
+			if after++; r.Seq != after || r.Artifact == nil || r.Artifact.Artifact.Parts[0].Text != strconv.FormatUint(after, 10) {
+				t.Fatalf("event %d is %+v, numbered %d", after, r.Event, r.Seq)
+			}
+		}
+		if len(records) == 0 {
+			break
+		}
+	}
+	if after != last {
+		t.Fatalf("log ends at %d, want %d", after, last)
+	}
+}
+
+// follow reads a log to its end, as a subscriber does.
+func follow(ctx context.Context, log store.Log, after, last uint64) error {
+	wake := make(chan struct{}, 1)
+	stop := log.Watch(func() {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	defer stop()
+	for after < last {
+		records, err := log.Read(ctx, nil, after)
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			if after++; r.Seq != after {
+				return errors.New("got record " + strconv.FormatUint(r.Seq, 10) + ", want " + strconv.FormatUint(after, 10))
+			}
+		}
+		if len(records) > 0 {
+			continue
+		}
+		select {
+		case <-wake:
+		case <-ctx.Done():
+			return errors.New("heard nothing behind " + strconv.FormatUint(after, 10))
+		}
+	}
+	return nil
+}
+
+// A replica that follows another loses nothing, whatever becomes of its
+// connections and of the server.
+func TestFollowersOfAnotherReplica(t *testing.T) {
+	server := start(t, durable...)
+	for name, disturb := range map[string]func(*testing.T){
+		"in peace": func(*testing.T) {},
+		"while connections are lost": func(t *testing.T) {
+			c := client.NewClient(&client.Options{Addr: server.address()})
+			defer func() { _ = c.Close() }()
+			for _, kind := range []string{"pubsub", "normal"} {
+				if err := c.ClientKillByFilter(t.Context(), "TYPE", kind).Err(); err != nil {
+					t.Error(err)
+				}
+			}
+		},
+		"while the server dies": func(*testing.T) {
+			server.kill()
+			server.run()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const last = 302
+			o := server.options()
+			log := create(t, open(t, o))
+			other := open(t, o)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			var all sync.WaitGroup
+			for range 3 {
+				theirs := reopen(t, other)
+				all.Go(func() {
+					if err := follow(ctx, theirs, 2, last); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			for after := uint64(2); after < last; after++ {
+				add(t, log, after)
+				if after%100 == 50 {
+					disturb(t)
+				}
+			}
+			all.Wait()
+			wantChunks(t, reopen(t, open(t, o)), last)
+		})
+	}
+}
+
+// What was acknowledged is there after a crash of the server, and nothing was
+// doubled; who follows here notices nothing; what is new is refused in time.
+func TestOutage(t *testing.T) {
+	server := start(t, durable...)
+	o := server.options()
+	o.Timeout = 200 * time.Millisecond
+	s := open(t, o)
+	log := create(t, s)
+	for after := uint64(2); after < 50; after++ {
+		add(t, log, after)
+	}
+	server.kill()
+	began := time.Now()
+	if _, err := s.Create(t.Context(), store.Key{Owner: "alice", TaskID: "t2"}, origin, storetest.Begin()); err == nil {
+		t.Error("Create() in an outage: no error")
+	}
+	if _, err := s.Open(t.Context(), key); err == nil || errors.Is(err, store.ErrNotFound) {
+		t.Errorf("Open() in an outage: error = %v", err)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("two calls took %v", took)
+	}
+	wantChunks(t, log, 50)
+	appended := make(chan struct{})
+	go func() {
+		defer close(appended)
+		add(t, log, 50)
+	}()
+	server.run()
+	<-appended
+	add(t, log, 51)
+	wantChunks(t, log, 52)
+	wantChunks(t, reopen(t, open(t, o)), 52)
+}
+
+func TestAppendGivesUpInTime(t *testing.T) {
+	server := start(t, durable...)
+	o := server.options()
+	o.Timeout, o.Patience = 500*time.Millisecond, 700*time.Millisecond
+	log := create(t, open(t, o))
+	server.kill()
+	began := time.Now()
+	if _, err := log.Append(t.Context(), 2, []a2a.Event{storetest.Chunk("a", "3")}); err == nil || time.Since(began) > 5*time.Second {
+		t.Errorf("Append() in an outage: error = %v after %v", err, time.Since(began))
+	}
+	server.run()
+	// The engine would say what it has to say behind what it knows.
+	add(t, log, 2)
+	wantChunks(t, log, 3)
+}
+
+// An append whose answer is lost is made once.
+func TestAnswerIsLost(t *testing.T) {
+	server := start(t)
+	p := newProxy(t, server.address())
+	o := server.options()
+	o.Server.Addresses = []string{p.address}
+	o.Timeout = 300 * time.Millisecond
+	s := open(t, o)
+	p.swallow.Store(true)
+	made := make(chan store.Log, 1)
+	go func() { made <- create(t, s) }()
+	<-p.swallowed
+	p.swallow.Store(false)
+	log := <-made
+	for after := uint64(2); after < 22; after++ {
+		if after%5 != 0 {
+			add(t, log, after)
+			continue
+		}
+		p.swallow.Store(true)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			add(t, log, after)
+		}()
+		<-p.swallowed
+		p.swallow.Store(false)
+		<-done
+	}
+	wantChunks(t, log, 22)
+	o.Server.Addresses = []string{server.address()}
+	wantChunks(t, reopen(t, open(t, o)), 22)
+}
+
+// proxy is a wire that may lose answers: it then takes one, and cuts.
+type proxy struct {
+	address   string
+	swallow   atomic.Bool
+	swallowed chan struct{}
+}
+
+func newProxy(t *testing.T, to string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{address: l.Addr().String(), swallowed: make(chan struct{})}
+	var all sync.WaitGroup
+	t.Cleanup(func() {
+		_ = l.Close()
+		all.Wait()
+	})
+	all.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			all.Go(func() { _, _ = io.Copy(far, near); _ = far.Close() })
+			all.Go(func() {
+				defer func() { _ = near.Close() }()
+				p.answer(near, far)
+			})
+		}
+	})
+	return p
+}
+
+func (p *proxy) answer(near io.Writer, far io.Reader) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := far.Read(buf)
+		if err != nil {
+			return
+		}
+		if p.swallow.Load() {
+			select {
+			case p.swallowed <- struct{}{}:
+			default:
+			}
+			return
+		}
+		if _, err := near.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}

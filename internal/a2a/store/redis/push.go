@@ -1,0 +1,227 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// Bounds of push configurations, as in memory.
+const (
+	maxPerTask = 16
+	maxPushes  = 10_000
+	// openPage bounds what Unfinished reads at once.
+	openPage = 128
+)
+
+// Pushes are the push configurations of the agent. What they hold is as safe as
+// the server: their credentials are not encrypted.
+func (s *Store) Pushes() *Pushes { return &Pushes{store: s} }
+
+// Pushes implements store.SharedPushStore.
+type Pushes struct{ store *Store }
+
+var _ store.SharedPushStore = (*Pushes)(nil)
+
+// Put implements store.PushStore. To put a configuration twice does no harm:
+// the second one has the place, and a generation of its own.
+func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
+	config := writePush(&c)
+	generation, err := p.store.tried(ctx, p.store.options.Timeout, p.store.scripts.put, len(config), []any{
+		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(&c), string(c.Replica), millis(keep), maxPerTask, maxPushes,
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case generation == 0:
+		return 0, store.ErrFull
+	}
+	return uint64(generation), nil //nolint:gosec // it counts
+}
+
+// Get implements store.PushStore.
+func (p *Pushes) Get(ctx context.Context, task store.Key, id string) (store.Push, error) {
+	reply, err := p.store.calls.command(ctx, "HMGET", p.key(task), "c"+id, "s"+id)
+	if err != nil {
+		return store.Push{}, err
+	}
+	fields, ok := reply.([]any)
+	if !ok || len(fields) != 2 {
+		return store.Push{}, errReply(reply)
+	}
+	if fields[0] == nil || fields[1] == nil {
+		return store.Push{}, store.ErrNotFound
+	}
+	a := answerOf(reply)
+	c, err := readPush(a.text(), a.text())
+	if err != nil || a.err != nil {
+		return store.Push{}, cmp.Or(a.err, err)
+	}
+	if p.expired(&c) {
+		return store.Push{}, store.ErrNotFound
+	}
+	return c, nil
+}
+
+// List implements store.PushStore.
+func (p *Pushes) List(ctx context.Context, task store.Key) ([]store.Push, error) {
+	reply, err := p.store.calls.command(ctx, "HGETALL", p.key(task))
+	if err != nil {
+		return nil, err
+	}
+	configs, states := map[string]string{}, map[string]string{}
+	a := answerOf(reply)
+	for a.more() {
+		field, value := a.text(), a.text()
+		if id, ok := strings.CutPrefix(field, "c"); ok {
+			configs[id] = value
+		} else {
+			states[strings.TrimPrefix(field, "s")] = value
+		}
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	var all []store.Push
+	for id, config := range configs {
+		c, err := readPush(config, states[id])
+		if err != nil {
+			return nil, err
+		}
+		if !p.expired(&c) {
+			all = append(all, c)
+		}
+	}
+	slices.SortFunc(all, func(a, b store.Push) int { return cmp.Compare(a.Generation, b.Generation) })
+	return all, nil
+}
+
+// Advance implements store.PushStore.
+func (p *Pushes) Advance(ctx context.Context, c store.Push) error {
+	return p.move(ctx, &c, strconv.FormatUint(c.Acked, 10), expiry(&c), "")
+}
+
+// Adopt implements store.SharedPushStore.
+func (p *Pushes) Adopt(ctx context.Context, c store.Push, by store.Replica) error {
+	return p.move(ctx, &c, "", "", string(by))
+}
+
+func (p *Pushes) move(ctx context.Context, c *store.Push, acked, expires, by string) error {
+	answer, err := p.store.tried(ctx, p.store.options.Timeout, p.store.scripts.advance, 0, []any{
+		nameOf(c.Task), c.Config.ID, c.Generation, string(c.Replica), acked, expires, millis(keep), by,
+	})
+	if err == nil && answer == 1 {
+		return store.ErrNotFound
+	}
+	return err
+}
+
+// Delete implements store.PushStore.
+func (p *Pushes) Delete(ctx context.Context, task store.Key, id string) error {
+	_, err := p.store.calls.run(ctx, p.store.scripts.remove, nameOf(task), id)
+	return err
+}
+
+// Unfinished implements store.PushStore.
+func (p *Pushes) Unfinished(ctx context.Context, yield func(store.Push) bool) error {
+	for behind := uint64(0); ; {
+		reply, err := p.store.calls.run(ctx, p.store.scripts.open, behind, openPage)
+		if err != nil {
+			return err
+		}
+		a := answerOf(reply)
+		if !a.more() {
+			return a.err
+		}
+		for a.more() {
+			c, err := readPush(a.text(), a.text())
+			if err != nil || a.err != nil {
+				return cmp.Or(a.err, err)
+			}
+			behind = c.Generation
+			if !yield(c) {
+				return nil
+			}
+		}
+	}
+}
+
+// UnfinishedOf implements store.SharedPushStore.
+func (p *Pushes) UnfinishedOf(ctx context.Context, r store.Replica, yield func(store.Push) bool) error {
+	return p.Unfinished(ctx, func(c store.Push) bool { return c.Replica != r || yield(c) })
+}
+
+func (p *Pushes) key(task store.Key) string { return p.store.options.Prefix + "p:" + nameOf(task) }
+
+func (p *Pushes) expired(c *store.Push) bool {
+	return c.Ended() && !p.store.options.Now().Before(c.Expires)
+}
+
+// expiry is "" for a configuration that has not ended.
+func expiry(c *store.Push) string {
+	if !c.Ended() {
+		return ""
+	}
+	return strconv.FormatInt(c.Expires.UnixMilli(), 10)
+}
+
+// writePush encodes what does not change while a configuration is there.
+func writePush(p *store.Push) []byte {
+	w := writer{buf: []byte{formV1, byte(p.Config.Dialect)}}
+	c := &p.Config
+	for _, s := range []string{string(p.Task.Owner), p.Task.TaskID, c.ID, c.TaskID, c.URL, c.Token, c.Scheme, c.Credentials, c.TraceParent} {
+		w.text(s)
+	}
+	w.texts(c.Extensions)
+	w.text(strconv.FormatUint(p.Since, 10))
+	return w.buf
+}
+
+// readPush decodes a configuration, and the state beside it: generation, Acked,
+// Expires and replica.
+func readPush(config, state string) (p store.Push, err error) {
+	r := reader{buf: []byte(config)}
+	r.form()
+	c := &p.Config
+	c.Dialect = a2a.Dialect(r.byte())
+	p.Task.Owner = a2a.Owner(r.text())
+	for _, s := range []*string{&p.Task.TaskID, &c.ID, &c.TaskID, &c.URL, &c.Token, &c.Scheme, &c.Credentials, &c.TraceParent} {
+		*s = r.text()
+	}
+	c.Extensions = r.texts()
+	since := r.text()
+	if err := r.end(); err != nil {
+		return p, err
+	}
+	fields := strings.SplitN(state, " ", 4)
+	if len(fields) != 4 {
+		return p, errForm
+	}
+	for i, to := range []*uint64{&p.Generation, &p.Acked} {
+		if *to, err = strconv.ParseUint(fields[i], 10, 64); err != nil {
+			return p, fmt.Errorf("%w: %w", errForm, err)
+		}
+	}
+	if p.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
+		return p, fmt.Errorf("%w: %w", errForm, err)
+	}
+	if fields[2] != "" {
+		millis, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil {
+			return p, fmt.Errorf("%w: %w", errForm, err)
+		}
+		p.Expires = time.UnixMilli(millis).UTC()
+	}
+	p.Replica = store.Replica(fields[3])
+	return p, nil
+}

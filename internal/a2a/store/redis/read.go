@@ -1,0 +1,330 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// errForm is what was written by something else, or was damaged.
+var errForm = errors.New("what is stored has another form")
+
+// reader reads what writer wrote, and nothing else: the first thing that
+// writer would not have written ends it.
+type reader struct {
+	buf  []byte
+	home home
+	err  error
+}
+
+// readEvents decodes events. repeats tells of each whether its status has the
+// message of the status before.
+func readEvents(h home, encoded []byte) (events []a2a.Event, repeats []bool, err error) {
+	r := reader{buf: encoded, home: h}
+	r.form()
+	n := r.count(3)
+	events, repeats = make([]a2a.Event, 0, n), make([]bool, 0, n)
+	for range n {
+		e, again := r.event()
+		events, repeats = append(events, e), append(repeats, again)
+	}
+	return events, repeats, r.end()
+}
+
+func readTask(encoded []byte) (*a2a.Task, error) {
+	r := reader{buf: encoded}
+	r.form()
+	t := &a2a.Task{Dialect: a2a.Dialect(r.byte())}
+	t.Status.State = r.state()
+	t.ID, t.ContextID = r.text(), r.text()
+	r.home = home{t.ID, t.ContextID}
+	t.Status.Time = r.time()
+	t.Status.Message = r.optionalMessage()
+	if n, present := r.length(5); present {
+		t.Artifacts = make([]a2a.Artifact, n)
+		for i := range n {
+			t.Artifacts[i] = r.artifact()
+		}
+	}
+	if n, present := r.length(6); present {
+		t.History = make([]*a2a.Message, n)
+		for i := range n {
+			t.History[i] = r.message()
+		}
+	}
+	t.Metadata = r.bytes()
+	t.Note = r.text()
+	return t, r.end()
+}
+
+func readMessage(encoded []byte) (*a2a.Message, error) {
+	r := reader{buf: encoded}
+	r.form()
+	m := r.message()
+	return m, r.end()
+}
+
+func (r *reader) event() (e a2a.Event, repeats bool) {
+	switch r.byte() {
+	case kindMessage:
+		return a2a.Event{Message: r.message()}, false
+	case kindStatus:
+		set := r.flags(flagTask | flagContext | flagPaused | flagRepeats)
+		u := &a2a.StatusUpdate{Paused: set&flagPaused != 0}
+		u.Status.State = r.state()
+		u.TaskID, u.ContextID = r.named(set)
+		u.Status.Time = r.time()
+		u.Status.Message = r.optionalMessage()
+		u.Metadata = r.bytes()
+		u.Note = r.text()
+		repeats = set&flagRepeats != 0
+		r.must(!repeats || u.Status.Message != nil)
+		return a2a.Event{Status: u}, repeats
+	case kindArtifact:
+		set := r.flags(flagTask | flagContext | flagAppend | flagJoinText | flagLastChunk)
+		u := &a2a.ArtifactUpdate{
+			Append: set&flagAppend != 0, JoinText: set&flagJoinText != 0, LastChunk: set&flagLastChunk != 0,
+		}
+		u.TaskID, u.ContextID = r.named(set)
+		u.Index = r.number()
+		u.Artifact = r.artifact()
+		u.Metadata = r.bytes()
+		return a2a.Event{Artifact: u}, false
+	default:
+		r.fail()
+		return a2a.Event{}, false
+	}
+}
+
+func (r *reader) artifact() (a a2a.Artifact) {
+	a.ID, a.Name, a.Description = r.text(), r.text(), r.text()
+	a.Parts = r.parts()
+	a.Metadata = r.bytes()
+	a.Extensions = r.texts()
+	return a
+}
+
+func (r *reader) optionalMessage() *a2a.Message {
+	switch r.byte() {
+	case 0:
+		return nil
+	case 1:
+		return r.message()
+	default:
+		r.fail()
+		return nil
+	}
+}
+
+func (r *reader) message() *a2a.Message {
+	set := r.flags(flagTask | flagContext)
+	m := &a2a.Message{Role: a2a.Role(r.byte())}
+	r.must(m.Role <= a2a.RoleAgent)
+	m.TaskID, m.ContextID = r.named(set)
+	m.ID = r.text()
+	m.Parts = r.parts()
+	m.Metadata = r.bytes()
+	m.Extensions = r.texts()
+	m.ReferenceTasks = r.texts()
+	return m
+}
+
+func (r *reader) parts() []a2a.Part {
+	n, present := r.length(2)
+	if !present {
+		return nil
+	}
+	parts := make([]a2a.Part, n)
+	for i := range parts {
+		p := &parts[i]
+		head := r.byte()
+		p.Content = a2a.Content(head & contents)
+		switch p.Content {
+		case a2a.ContentText:
+			p.Text = r.text()
+		case a2a.ContentRaw:
+			p.Raw = r.bytes()
+		case a2a.ContentURL:
+			p.URL = r.text()
+		case a2a.ContentData:
+			p.Data = r.bytes()
+		default:
+			r.must(p.Content == 0 && r.byte() == 0)
+		}
+		if head&partFilename != 0 {
+			p.Filename = r.text()
+			r.must(p.Filename != "")
+		}
+		if head&partMediaType != 0 {
+			p.MediaType = r.text()
+			r.must(p.MediaType != "")
+		}
+		if head&partMetadata != 0 {
+			p.Metadata = r.bytes()
+			r.must(p.Metadata != nil)
+		}
+		r.must(head < partMetadata<<1)
+		if r.err != nil {
+			return nil
+		}
+	}
+	return parts
+}
+
+func (r *reader) texts() []string {
+	n, present := r.length(1)
+	if !present {
+		return nil
+	}
+	all := make([]string, n)
+	for i := range all {
+		all[i] = r.text()
+	}
+	return all
+}
+
+func (r *reader) named(set byte) (taskID, contextID string) {
+	taskID, contextID = r.home.taskID, r.home.contextID
+	if set&flagTask == 0 {
+		taskID = r.text()
+		r.must(taskID != r.home.taskID)
+	}
+	if set&flagContext == 0 {
+		contextID = r.text()
+		r.must(contextID != r.home.contextID)
+	}
+	return taskID, contextID
+}
+
+func (r *reader) form() {
+	if got := r.byte(); r.err == nil && got != formV1 {
+		r.err = fmt.Errorf("%w: %d, this build reads %d", errForm, got, formV1)
+	}
+}
+
+func (r *reader) flags(known byte) byte {
+	set := r.byte()
+	r.must(set&^known == 0)
+	return set
+}
+
+func (r *reader) state() a2a.State {
+	s := a2a.State(r.byte())
+	r.must(s <= a2a.StateRejected)
+	return s
+}
+
+func (r *reader) text() string { return string(r.take(r.count(1))) }
+
+// bytes returns a copy: what is kept must not hold a whole reply.
+func (r *reader) bytes() []byte {
+	n, present := r.length(1)
+	if !present {
+		return nil
+	}
+	return append(make([]byte, 0, n), r.take(n)...)
+}
+
+// length returns a length that may be absent. Each thing that it counts takes
+// at least so many bytes, so that a length cannot ask for more memory than its
+// text is worth.
+func (r *reader) length(each int) (n int, present bool) {
+	v := r.uvarint()
+	if v == 0 {
+		return 0, false
+	}
+	return r.bounded(v-1, each), true
+}
+
+func (r *reader) count(each int) int { return r.bounded(r.uvarint(), each) }
+
+func (r *reader) bounded(n uint64, each int) int {
+	if n > uint64(len(r.buf)/each) { //nolint:gosec // not negative
+		r.fail()
+		return 0
+	}
+	return int(n) //nolint:gosec // bounded above
+}
+
+// number is a count of what is not there.
+func (r *reader) number() int {
+	n := r.uvarint()
+	if n > 1<<31 {
+		r.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (r *reader) time() time.Time {
+	seconds, n := binary.Varint(r.buf)
+	r.advance(n)
+	r.must(n > 0 && n == len(binary.AppendVarint(nil, seconds)))
+	nanos := r.uvarint()
+	r.must(nanos < uint64(time.Second))
+	if r.err != nil {
+		return time.Time{}
+	}
+	return time.Unix(seconds, int64(nanos)).UTC() //nolint:gosec // below 1e9
+}
+
+// uvarint takes the shortest spelling only.
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.buf)
+	r.advance(n)
+	r.must(n == 1 || n > 1 && v>>(7*(n-1)) != 0)
+	return v
+}
+
+func (r *reader) byte() byte {
+	if r.err != nil || len(r.buf) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.buf[0]
+	r.buf = r.buf[1:]
+	return b
+}
+
+func (r *reader) take(n int) []byte {
+	if r.err != nil || n > len(r.buf) {
+		r.fail()
+		return nil
+	}
+	taken := r.buf[:n]
+	r.buf = r.buf[n:]
+	return taken
+}
+
+func (r *reader) advance(n int) {
+	if n <= 0 {
+		r.fail()
+		return
+	}
+	r.buf = r.buf[n:]
+}
+
+func (r *reader) must(ok bool) {
+	if !ok {
+		r.fail()
+	}
+}
+
+// fail ends the reading: there is nothing left, so all that follows fails fast.
+func (r *reader) fail() {
+	if r.err == nil {
+		r.err = errForm
+	}
+	r.buf = nil
+}
+
+func (r *reader) end() error {
+	r.must(len(r.buf) == 0)
+	return r.err
+}

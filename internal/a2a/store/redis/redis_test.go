@@ -1,0 +1,40 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+)
+
+func TestStore(t *testing.T) {
+	server := start(t)
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, server.options()) })
+}
+
+// replicas have a process of their own each: they share the server only.
+type replicas struct {
+	*redis.Store
+	t       *testing.T
+	options redis.Options
+}
+
+func (r replicas) Join(name string) store.Member { return open(r.t, r.options).Join(name) }
+
+func TestReplicas(t *testing.T) {
+	server := start(t)
+	storetest.RunShared(t, func(t *testing.T) storetest.Shared {
+		o := server.options()
+		return storetest.Shared{Shared: replicas{open(t, o), t, o}, Pass: time.Sleep}
+	})
+}
+
+func TestPushes(t *testing.T) {
+	server := start(t)
+	storetest.RunSharedPushes(t, func(t *testing.T) store.SharedPushStore { return open(t, server.options()).Pushes() })
+}

@@ -1,0 +1,127 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Server says how to reach Redis. Files are read for every connection anew, so
+// that what was rotated is used without a restart.
+type Server struct {
+	// Addresses are host:port. A cluster is found by any of its nodes; of a
+	// server that stands alone there is one.
+	Addresses []string
+	Cluster   bool
+	// Database is 0 for a cluster.
+	Database int
+	// Username is "" for the default user. PasswordFile is "" for no password.
+	Username     string
+	PasswordFile string
+	// TLS is nil for connections in the clear.
+	TLS *TLS
+}
+
+// TLS says how to trust Redis, and what to show it.
+type TLS struct {
+	// CAFile is "" for what the system trusts.
+	CAFile string
+	// CertFile and KeyFile are "" for no certificate of a client.
+	CertFile, KeyFile string
+	// ServerName is "" for the host of the address.
+	ServerName string
+}
+
+// dialTimeout bounds a connection with its handshake.
+const dialTimeout = 2 * time.Second
+
+// dial returns a client. It makes no connection.
+func (s *Server) dial(timeout time.Duration) (redis.UniversalClient, error) {
+	if len(s.Addresses) == 0 {
+		return nil, errors.New("redis needs an address")
+	}
+	// Its words go to standard error, and say nothing that an error does not.
+	redis.SetLogger(&logging.VoidLogger{})
+	options := &redis.UniversalOptions{
+		Addrs:                      s.Addresses,
+		IsClusterMode:              s.Cluster,
+		DB:                         s.Database,
+		CredentialsProviderContext: s.credentials,
+		Dialer:                     s.connect,
+		Protocol:                   2,
+		// What may be tried again is known here and not there.
+		MaxRetries:            -1,
+		DialTimeout:           dialTimeout,
+		DialerRetries:         1,
+		ReadTimeout:           timeout,
+		WriteTimeout:          timeout,
+		PoolTimeout:           timeout,
+		ContextTimeoutEnabled: true,
+		PoolSize:              16,
+		MaxIdleConns:          4,
+		ConnMaxIdleTime:       time.Minute,
+		DisableIdentity:       true,
+		MaintNotificationsConfig: &maintnotifications.Config{
+			Mode: maintnotifications.ModeDisabled,
+		},
+	}
+	return redis.NewUniversalClient(options), nil
+}
+
+func (s *Server) credentials(context.Context) (username, password string, err error) {
+	if s.PasswordFile == "" {
+		return "", "", nil
+	}
+	text, err := os.ReadFile(s.PasswordFile)
+	if err != nil {
+		return "", "", fmt.Errorf("read password of redis: %w", err)
+	}
+	return s.Username, strings.TrimRight(string(text), "\r\n"), nil
+}
+
+func (s *Server) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
+	if s.TLS == nil {
+		return dialer.DialContext(ctx, network, address)
+	}
+	config, err := s.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	return (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, network, address)
+}
+
+func (t *TLS) config() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CAFile != "" {
+		text, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read authority of redis: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("read authority of redis: %s holds no certificate", t.CAFile)
+		}
+	}
+	if t.CertFile != "" {
+		certificate, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate for redis: %w", err)
+		}
+		config.Certificates = []tls.Certificate{certificate}
+	}
+	return config, nil
+}
