@@ -44,6 +44,7 @@ var rows = []row{
 	{"S6", subscribers},
 	{"S7", stalledReader},
 	{"S8", idle},
+	{"S9", notifications},
 }
 
 // bench measures rows.

@@ -63,7 +63,11 @@ func (c *client) post(ctx context.Context, url string, body []byte) (*http.Respo
 
 // send is an operation that answers once. What it answers must hold want.
 func (c *client) send(ctx context.Context, s script.Script, want []byte) error {
-	response, err := c.post(ctx, c.url, c.request("SendMessage", s))
+	return c.answered(ctx, c.request("SendMessage", s), want)
+}
+
+func (c *client) answered(ctx context.Context, request, want []byte) error {
+	response, err := c.post(ctx, c.url, request)
 	if err != nil {
 		return err
 	}

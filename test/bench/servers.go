@@ -36,10 +36,12 @@ type kind string
 const (
 	ours       kind = "sidecar"
 	oursTokens kind = "sidecar, tokens"
+	oursPush   kind = "sidecar, push"
 	proxy      kind = "ReverseProxy"
 	sdk        kind = "a2a-go, agent behind"
 	sdkAlone   kind = "a2a-go, no hop"
 	fanout     kind = "raw fan-out"
+	poster     kind = "http.Client loop"
 	direct     kind = "no server between"
 )
 
@@ -58,7 +60,7 @@ type servers struct {
 func build(ctx context.Context, dir string) (*servers, error) {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
 		module+"/cmd/sidecar", module+"/test/bench/agent", module+"/test/bench/proxy",
-		module+"/test/bench/sdk", module+"/test/bench/fanout", module+"/test/bench/profiled")
+		module+"/test/bench/sdk", module+"/test/bench/fanout", module+"/test/bench/poster", module+"/test/bench/profiled")
 	command.Stderr = os.Stderr
 	if err := command.Run(); err != nil {
 		return nil, fmt.Errorf("build the servers: %w", err)
@@ -74,6 +76,8 @@ func build(ctx context.Context, dir string) (*servers, error) {
 type running struct {
 	*client
 	server *process.Process
+	// agent is its agent's address.
+	agent string
 	// gates are the addresses that open what a script waits at.
 	gates []string
 }
@@ -87,7 +91,7 @@ func (s *servers) with(ctx context.Context, row string, k kind, f func(*running)
 	}
 	defer agent.Stop()
 	url := "http://" + agent.Address + "/"
-	r := &running{server: agent, gates: []string{url + "open"}}
+	r := &running{server: agent, agent: url, gates: []string{url + "open"}}
 	var token string
 	if k == oursTokens {
 		if token, err = s.token(); err != nil {
@@ -108,7 +112,7 @@ func (s *servers) with(ctx context.Context, row string, k kind, f func(*running)
 	r.client = newClient(url, token)
 	err = f(r)
 	r.close()
-	if s.profiles != "" && (k == ours || k == oursTokens) {
+	if s.profiles != "" && (k == ours || k == oursTokens || k == oursPush) {
 		r.server.End() // it writes its profile
 	} else {
 		r.server.Stop()
@@ -121,8 +125,10 @@ func (s *servers) with(ctx context.Context, row string, k kind, f func(*running)
 
 func (s *servers) start(ctx context.Context, row string, k kind, agent string) (*process.Process, error) {
 	switch k {
-	case ours, oursTokens:
-		return s.sidecar(ctx, row, agent, k == oursTokens)
+	case ours, oursTokens, oursPush:
+		return s.sidecar(ctx, row, agent, k)
+	case poster:
+		return process.Start(ctx, filepath.Join(s.dir, "poster"), "--sink", agent+"sink")
 	case proxy:
 		return process.Start(ctx, filepath.Join(s.dir, "proxy"), "--agent", agent)
 	case sdk:
@@ -136,27 +142,47 @@ func (s *servers) start(ctx context.Context, row string, k kind, agent string) (
 	return nil, fmt.Errorf("start %s: there is no such server", k)
 }
 
-func (s *servers) sidecar(ctx context.Context, row, agent string, tokens bool) (*process.Process, error) {
-	config, err := s.contract(agent, tokens)
+func (s *servers) sidecar(ctx context.Context, row, agent string, k kind) (*process.Process, error) {
+	arguments, err := s.arguments(agent, k)
 	if err != nil {
 		return nil, err
 	}
-	// The file's directory is watched: one for each.
-	dir, err := os.MkdirTemp(s.dir, "contract")
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(dir, contract.FileName)
-	if err := os.WriteFile(file, config, 0o600); err != nil {
-		return nil, err
-	}
-	arguments := []string{"--config", file, "--health-listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0", "--log-level", "WARN"}
+	arguments = append(arguments, "--log-level", "WARN")
 	if s.profiles == "" {
 		return process.Start(ctx, filepath.Join(s.dir, "sidecar"), arguments...)
 	}
 	s.profiled[row]++
 	profile := filepath.Join(s.profiles, fmt.Sprintf("%s-%d.pprof", row, s.profiled[row]))
 	return process.Start(ctx, filepath.Join(s.dir, "profiled"), append(arguments, "--profile", profile)...)
+}
+
+func (s *servers) arguments(agent string, k kind) ([]string, error) {
+	if k != oursPush {
+		file, err := s.contractFile(agent, k == oursTokens)
+		return []string{"--config", file, "--health-listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"}, err
+	}
+	file := filepath.Join(s.dir, "card.yaml")
+	err := os.WriteFile(file, []byte(`{name: Bench, description: An agent of benchmarks, version: "1.0", skills: []}`), 0o600)
+	return []string{
+		"--backend-url", agent, "--backend-protocol", string(contract.ProtocolEvents), "--card", file, "--anonymous",
+		// Outside of a cluster receivers may be on this machine.
+		"--allow-push-to", "127.0.0.1/32",
+		"--limit", "requests.perSecond=1000000", "--limit", "totalRequests.perSecond=1000000", "--limit", "turns.maxPerCaller=256",
+	}, err
+}
+
+func (s *servers) contractFile(agent string, tokens bool) (string, error) {
+	config, err := s.contract(agent, tokens)
+	if err != nil {
+		return "", err
+	}
+	// The file's directory is watched: one for each.
+	dir, err := os.MkdirTemp(s.dir, "contract")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, contract.FileName)
+	return file, os.WriteFile(file, config, 0o600)
 }
 
 func (s *servers) contract(agent string, tokens bool) ([]byte, error) {

@@ -3,7 +3,8 @@
 
 // Command agent is the agent behind every server of a benchmark. What it says
 // is made before it is asked, so that it costs little. Under /ready it
-// answers as an A2A server would: that is what a proxy relays.
+// answers as an A2A server would: that is what a proxy relays. Under /sink it
+// takes push notifications.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
@@ -26,6 +28,13 @@ func main() {
 		mux.Handle("/", &agent{events, gate, &sync.Map{}})
 		mux.Handle("/ready", &agent{ready, gate, &sync.Map{}})
 		mux.HandleFunc("/open", func(http.ResponseWriter, *http.Request) { open() })
+		var sunk atomic.Int64
+		mux.HandleFunc("/sink", func(_ http.ResponseWriter, r *http.Request) {
+			if _, err := io.Copy(io.Discard, r.Body); err == nil {
+				sunk.Add(1)
+			}
+		})
+		mux.HandleFunc("/sunk", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, sunk.Load()) })
 		return mux
 	})
 }

@@ -1,0 +1,123 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/script"
+)
+
+// S9: what a push notification adds to the task that it tells of.
+func notifications(ctx context.Context, b *bench) ([]result, error) {
+	s, err := b.interleave(ctx,
+		contender{string(oursPush), func(ctx context.Context) (s sample, err error) {
+			err = b.servers.with(ctx, b.row, oursPush, func(r *running) error { s, err = b.pushed(ctx, r); return err })
+			return s, err
+		}},
+		contender{string(poster), func(ctx context.Context) (s sample, err error) {
+			err = b.servers.with(ctx, b.row, poster, func(r *running) error { s, err = b.posted(ctx, r); return err })
+			return s, err
+		}})
+	if err != nil {
+		return nil, err
+	}
+	r := result{What: "a push notification, beside its task", Unit: "us CPU", Peer: string(poster)}
+	return []result{compare(r, s.of(string(oursPush), 0), s.of(string(poster), 0), ratioAtMost(1.2))}, nil
+}
+
+// pushed charges notifications with what tasks cost more than tasks of which
+// nobody is told.
+func (b *bench) pushed(ctx context.Context, r *running) (sample, error) {
+	play := script.Script{Chunks: 2, Size: 20}
+	tasks := func(configuration string) (count int, used time.Duration, err error) {
+		body := strings.Replace(string(r.request("SendMessage", play)), `"params":{`, `"params":{`+configuration, 1)
+		// The time that messages are known to have been sent is longer than this.
+		before, after, _ := strings.Cut(body, `"messageId":"`)
+		used, err = costs(r.server, func() error {
+			if count, err = closed(ctx, b.window, func(ctx context.Context) (int, error) {
+				id := strconv.FormatInt(r.last.Add(1), 10)
+				return 1, r.answered(ctx, []byte(before+`"messageId":"p`+id+after), []byte("TASK_STATE_COMPLETED"))
+			}); err != nil {
+				return err
+			}
+			return r.settled(ctx)
+		})
+		return count, used, err
+	}
+	if _, _, err := tasks(""); err != nil { // to warm up
+		return nil, err
+	}
+	quiet, alone, err := tasks("")
+	if err != nil {
+		return nil, err
+	}
+	told, used, err := tasks(`"configuration":{"taskPushNotificationConfig":{"url":"` + r.agent + `sink"}},`)
+	if err != nil {
+		return nil, err
+	}
+	posts, err := r.sunk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if posts < told {
+		return nil, fmt.Errorf("%d notifications of %d tasks", posts, told)
+	}
+	return sample{(micros(used) - micros(alone)*float64(told)/float64(quiet)) / float64(posts)}, nil
+}
+
+// posted asks for some, and then for as many as make a measurement.
+func (b *bench) posted(ctx context.Context, r *running) (sample, error) {
+	count := int(b.window.Seconds() * 5000)
+	ask := func(count int) error {
+		response, err := r.post(ctx, r.url+"?count="+strconv.Itoa(count), nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = response.Body.Close() }()
+		if response.StatusCode != http.StatusOK {
+			text, _ := io.ReadAll(response.Body)
+			return fmt.Errorf("post: %s: %s", response.Status, text)
+		}
+		return nil
+	}
+	if err := ask(count / 4); err != nil {
+		return nil, err
+	}
+	used, err := costs(r.server, func() error { return ask(count) })
+	return sample{micros(used) / float64(count)}, err
+}
+
+// settled returns when nothing more arrives.
+func (r *running) settled(ctx context.Context) error {
+	const still = 500 * time.Millisecond
+	for before := -1; ; {
+		now, err := r.sunk(ctx)
+		if err != nil || now == before {
+			return err
+		}
+		before = now
+		time.Sleep(still)
+	}
+}
+
+// sunk is how many notifications have arrived.
+func (r *running) sunk(ctx context.Context) (int, error) {
+	response, err := r.post(ctx, r.agent+"sunk", nil)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(string(text))
+}
