@@ -33,6 +33,12 @@ func (o Owner) Principal() string {
 	return principal
 }
 
+// Tenant returns the tenant, "" for none.
+func (o Owner) Tenant() string {
+	_, tenant, _ := strings.Cut(string(o), tenantMark)
+	return tenant
+}
+
 // SendRequest is a message to the agent.
 type SendRequest struct {
 	Owner Owner

@@ -64,8 +64,9 @@ var (
 type Turn struct {
 	TaskID    string
 	ContextID string
-	// Number counts the turns of a task from 1.
-	Number int
+	// Number counts the turns of a task from 1, and Attempt the runs of a turn.
+	Number  int
+	Attempt int
 	// Owner is the principal that speaks, without its tenant.
 	Owner   a2a.Owner
 	Message *a2a.Message
@@ -93,11 +94,19 @@ type TurnError struct {
 	Reason string
 	// Err is for the log; nil when Reason says it all.
 	Err error
+	// Interrupted is true when the agent did not get to say how the turn ends:
+	// that may be otherwise when it is run again.
+	Interrupted bool
 }
 
 // Failed returns a failure of the agent.
 func Failed(reason string, err error) *TurnError {
 	return &TurnError{State: a2a.StateFailed, Reason: reason, Err: err}
+}
+
+// Interrupted returns a failure of the agent that is not its last word.
+func Interrupted(reason string, err error) *TurnError {
+	return &TurnError{State: a2a.StateFailed, Reason: reason, Err: err, Interrupted: true}
 }
 
 // Rejected returns the agent's refusal to work on the message.

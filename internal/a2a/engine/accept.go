@@ -38,7 +38,8 @@ func (t *task) name(ctx context.Context, tn *turn) (made bool, err error) {
 	if err = t.found(ctx, tn, true); !errors.Is(err, store.ErrExists) {
 		return err == nil, err
 	}
-	// Another engine on the same store was first.
+	// Another engine on the same store was first, and knows the context.
+	t.contextID = ""
 	t.log, err = t.engine.open(ctx, t.key)
 	return false, err
 }
@@ -70,6 +71,9 @@ func (t *task) found(ctx context.Context, tn *turn, atOnce bool) error {
 // take gives a message to a task that exists: it starts a run, brings the
 // message to one that waits, or has the message wait for its turn.
 func (t *task) take(ctx context.Context, tn *turn) error {
+	if err := t.find(ctx); err != nil {
+		return err
+	}
 	if c := tn.message.ContextID; c != "" && c != t.contextID {
 		err := a2a.InvalidParams("message.contextId", "is not the context of the task")
 		err.TaskID = t.key.TaskID
@@ -110,6 +114,9 @@ func (t *task) queue(ctx context.Context, tn *turn) error {
 
 // proceed begins the turn of a message, on the run that waits or on a new one.
 func (t *task) proceed(ctx context.Context, tn *turn) error {
+	if t.stalled != nil {
+		return errStoreDown()
+	}
 	said := t.paused
 	if err := t.engine.hire(t, tn, true); err != nil {
 		return err

@@ -23,15 +23,31 @@ func (e *Engine) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, e
 	late := t.canceled.Load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	atRest := t.run == nil && t.input == nil
+	held, err := t.heldBy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	atRest := !t.working() && held.Replica == ""
 	if err := t.cancel(ctx, late); err != nil {
 		return nil, err
+	}
+	if e.replica != nil {
+		e.replica.tell(ctx, held, t.key)
 	}
 	canceled, err := snapshot(ctx, t.log, r.TaskID, nil)
 	if c, ok := e.options.Backend.(backend.Canceler); ok && err == nil && atRest && !late {
 		c.Canceled(canceled)
 	}
 	return canceled, err
+}
+
+// heldBy returns who runs the task elsewhere.
+func (t *task) heldBy(ctx context.Context) (store.Hold, error) {
+	if t.working() || t.engine.replica == nil || t.log == nil {
+		return store.Hold{}, nil
+	}
+	held, err := t.heldLog().Holder(ctx)
+	return held, storeErrorOrNil("read holder of task", t.key.TaskID, err)
 }
 
 func (t *task) cancel(ctx context.Context, late bool) error {
@@ -42,12 +58,14 @@ func (t *task) cancel(ctx context.Context, late bool) error {
 		return err
 	}
 	switch {
+	case t.stalled != nil:
+		return errStoreDown()
 	case t.canceled.Load() && !late:
 		return nil
 	case t.state().Terminal():
 		return errNotCancelable(t.key.TaskID)
 	}
-	if err := t.append(ctx, append(t.batch[:0], t.says(a2a.StateCanceled, nil))); err != nil {
+	if err := t.commit(ctx, append(t.batch[:0], t.says(a2a.StateCanceled, nil)), true); err != nil {
 		if t.state().Terminal() {
 			return errNotCancelable(t.key.TaskID)
 		}

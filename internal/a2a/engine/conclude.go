@@ -25,7 +25,7 @@ const (
 // conclude is the last thing that a run says of its task: a run that ended
 // leaves it finished or waiting for its client, never working.
 func (t *task) conclude(ctx context.Context, r *run, err error) {
-	if t.answered {
+	if t.answered || t.forsaken {
 		return
 	}
 	if createErr := t.ensure(ctx, r); createErr != nil {
@@ -39,6 +39,8 @@ func (t *task) conclude(ctx context.Context, r *run, err error) {
 	case err == nil:
 		t.engine.leave(r)
 		t.finish(ctx, a2a.StateCompleted, r.word)
+	case t.repeat(ctx, err):
+		return
 	default:
 		state, reason := t.blame(ctx, err)
 		t.engine.leave(r)
@@ -67,7 +69,11 @@ func (t *task) finish(ctx context.Context, state a2a.State, m *a2a.Message) {
 
 // end is finish in other words.
 func (t *task) end(ctx context.Context, last a2a.Event) {
-	if err := t.append(ctx, append(t.batch[:0], last)); err != nil && !errors.Is(err, backend.ErrEnded) {
+	err := t.append(ctx, append(t.batch[:0], last))
+	if t.forsaken {
+		return
+	}
+	if err != nil && !errors.Is(err, backend.ErrEnded) {
 		t.engine.options.Log.ErrorContext(ctx, "append to task", "task", t.key.TaskID, "error", err)
 	}
 	t.over(nil, errOver)

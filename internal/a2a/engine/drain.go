@@ -22,10 +22,14 @@ func (e *Engine) Drain(ctx context.Context) error {
 	case <-e.idle:
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
+		e.cutOffOnce.Do(func() { close(e.cutOff) })
 		for _, t := range e.busy() {
 			t.shutDown(context.WithoutCancel(ctx)) // the log must say it, though the time is up
 		}
 		<-e.idle
+	}
+	if e.replica != nil {
+		e.replica.leave(context.WithoutCancel(ctx))
 	}
 	e.drainedOnce.Do(func() { close(e.drained) })
 	return cause
@@ -77,6 +81,8 @@ func (t *task) shutDown(ctx context.Context) {
 	if !r.gone {
 		if err := t.ensure(ctx, r); err != nil {
 			r.turn.refuse(err)
+		} else if t.handOver(ctx) {
+			return
 		} else if state := t.state(); !state.Terminal() && !state.Interrupted() {
 			t.finish(ctx, a2a.StateFailed, t.word(reasonShutdown))
 		}

@@ -37,6 +37,12 @@ type Engine struct {
 	// done with it.
 	idle, drained chan struct{}
 	drainedOnce   sync.Once
+	// cutOff closes when turns are not waited for any more.
+	cutOff     chan struct{}
+	cutOffOnce sync.Once
+
+	// replica is nil on a store that no other replica uses.
+	replica *replica
 
 	// waitingBytes is what the messages hold that wait for their tasks. They are
 	// in no log yet, so the store does not count them.
@@ -50,21 +56,31 @@ type Engine struct {
 
 var _ a2a.Handler = (*Engine)(nil)
 
-// New returns an engine.
+// New returns an engine. One that shares its store has begun to take part when
+// New returns, and does so until it has drained.
 func New(options Options) (*Engine, error) {
+	if options.Member != nil {
+		options.Store = options.Member
+	}
 	if options.Store == nil || options.Backend == nil {
 		return nil, errors.New("engine needs a store and a backend")
 	}
 	options.setDefaults()
-	return &Engine{
+	e := &Engine{
 		options: options,
 		recent:  newIdempotency(options.IdempotencyWindow, options.MaxIdempotent),
 		turns:   newTurnstile(options.Turns),
 		pages:   pages{key: options.PageKey},
 		idle:    make(chan struct{}),
 		drained: make(chan struct{}),
+		cutOff:  make(chan struct{}),
 		tasks:   map[store.Key]*task{},
-	}, nil
+	}
+	if options.Member != nil {
+		e.replica = newReplica(e, options.Member)
+		e.replica.start()
+	}
+	return e, nil
 }
 
 // Running returns the number of turns that run.
@@ -127,9 +143,20 @@ func storeError(doing, id string, err error) error {
 		return a2a.TaskNotFound(id)
 	case errors.Is(err, store.ErrFull):
 		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many unfinished tasks"}
-	default:
-		return fmt.Errorf("%s: %w", doing, err)
+	case errors.Is(err, store.ErrHeld):
+		return errNotNow()
 	}
+	if _, told := errors.AsType[*a2a.Error](err); told {
+		return err
+	}
+	return fmt.Errorf("%s: %w: %w", doing, errStoreDown(), err)
+}
+
+func storeErrorOrNil(doing, id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return storeError(doing, id, err)
 }
 
 // acquire returns the engine's hold on a task that exists or, when its client
@@ -178,6 +205,8 @@ func (e *Engine) hire(t *task, tn *turn, refusable bool) error {
 	switch {
 	case refusable && e.draining.Load():
 		return errUnavailable()
+	case refusable && e.replica != nil && e.replica.fenced.Load():
+		return errStoreDown()
 	case tn.placed:
 		tn.placed = false
 	case !refusable:

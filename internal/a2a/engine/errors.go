@@ -19,6 +19,20 @@ func errUnavailable() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down"}
 }
 
+// errStoreDown is what a client reads of a store that does not answer.
+func errStoreDown() error {
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task store is not available"}
+}
+
+// errNotNow refuses what another replica is about to decide.
+func errNotNow() error {
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task moves to another replica"}
+}
+
+func errTooManyMails() error {
+	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many messages wait for another replica"}
+}
+
 // errTerminal refuses a message to a task that has ended. A client that chose
 // the id chose a wrong one; to all others the operation is not open.
 func errTerminal(tn *turn) error {

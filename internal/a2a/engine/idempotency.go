@@ -137,10 +137,16 @@ func (i *idempotency) body(r *a2a.SendRequest) uint64 {
 		maphash.WriteComparable(&h, len(b))
 		_, _ = h.Write(b)
 	}
+	pieces(r, text, raw)
+	return h.Sum64()
+}
+
+// pieces calls text and raw with all that is said.
+func pieces(r *a2a.SendRequest, text func(string), raw func([]byte)) {
 	m := r.Message
 	for n := range m.Parts {
 		p := &m.Parts[n]
-		maphash.WriteComparable(&h, p.Content)
+		text("0123456789"[p.Content : p.Content+1])
 		text(p.Text)
 		raw(p.Raw)
 		text(p.URL)
@@ -161,5 +167,4 @@ func (i *idempotency) body(r *a2a.SendRequest) uint64 {
 	for _, id := range m.ReferenceTasks {
 		text(id)
 	}
-	return h.Sum64()
 }

@@ -20,6 +20,19 @@ type Options struct {
 	// Store and Backend are required.
 	Store   store.Store
 	Backend backend.Backend
+	// Member is this replica's side of a store that others use, too. It takes
+	// the place of Store. Nil when this process has the store for itself.
+	Member store.Member
+	// Lease is how long the others take this replica for alive without hearing of
+	// it, 10 s by default.
+	Lease time.Duration
+	// OutagePatience is how long a run waits for a shared store to take what the
+	// agent said, 30 s by default.
+	OutagePatience time.Duration
+	// Retry tells whether a turn that was interrupted is run again; nil is no.
+	// MaxAttempts bounds how often in all, 3 by default.
+	Retry       func() bool
+	MaxAttempts int
 	// Pushes keeps the push configurations that come with messages; nil refuses
 	// them.
 	Pushes Pushes
@@ -94,6 +107,12 @@ func (o *Options) setDefaults() {
 	setDefault(&o.IdempotencyWindow, time.Minute)
 	setDefault(&o.MaxIdempotent, 4096)
 	setDefault(&o.InputGrace, 100*time.Millisecond)
+	setDefault(&o.Lease, 10*time.Second)
+	setDefault(&o.OutagePatience, 30*time.Second)
+	setDefault(&o.MaxAttempts, 3)
+	if o.Retry == nil {
+		o.Retry = func() bool { return false }
+	}
 	if len(o.PageKey) == 0 {
 		o.PageKey = make([]byte, sha256.Size)
 		_, _ = rand.Read(o.PageKey) // never fails

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -34,9 +35,15 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.remember(ctx, tn.kept)
+	attempt := 1
+	if tn.again != nil {
+		attempt = tn.again.brief.Attempt
+		history = t.before(history, tn.message.ID)
+	} else {
+		t.remember(ctx, tn.kept)
+	}
 	return &backend.Turn{
-		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number,
+		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number, Attempt: attempt,
 		Owner: a2a.Owner(t.key.Owner.Principal()), Message: tn.message,
 		Task: tn.before, History: history, References: references,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes,
@@ -46,6 +53,22 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 		TraceParent:         tn.request.TraceParent,
 		Input:               r.input,
 	}, nil
+}
+
+// before returns a conversation without a message and what was said to it: a
+// turn that is run again is shown what it was shown first.
+func (t *task) before(history []*a2a.Message, id string) []*a2a.Message {
+	at := slices.IndexFunc(history, func(m *a2a.Message) bool { return m.ID == id && m.TaskID == t.key.TaskID })
+	if at < 0 {
+		return history
+	}
+	earlier := slices.Clone(history[:at])
+	for _, m := range history[at:] {
+		if m.TaskID != t.key.TaskID {
+			earlier = append(earlier, m)
+		}
+	}
+	return earlier
 }
 
 // references returns the tasks that exist for the owner; of others the agent

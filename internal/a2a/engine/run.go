@@ -121,6 +121,11 @@ func (t *task) perform(base context.Context, r *run) error {
 	if !t.enter(r, stop) {
 		return backend.ErrEnded
 	}
+	if again := r.turn.again; again != nil {
+		if sleep(ctx, again.pause); ctx.Err() != nil {
+			return backend.ErrEnded
+		}
+	}
 	call, err := t.prepare(ctx, r)
 	if err != nil {
 		return err
@@ -195,6 +200,10 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 	}
 	if err := t.append(ctx, shaped); err != nil {
 		return err
+	}
+	if r.gone {
+		// It was let go while the store was waited for.
+		return backend.ErrEnded
 	}
 	switch {
 	case t.state().Terminal():
@@ -273,7 +282,14 @@ func (t *task) ended(ctx context.Context, r *run, err error) *run {
 	if !last {
 		return nil
 	}
-	return t.next(ctx)
+	if repeated := t.repeated; repeated != nil {
+		t.repeated = nil
+		t.run = t.newRun(repeated)
+		return t.run
+	}
+	next := t.next(ctx)
+	t.rest(ctx)
+	return next
 }
 
 // retire takes a call that has ended off its task, and reports whether it was
@@ -306,8 +322,11 @@ func (t *task) retire(ctx context.Context, r *run, err error) (last bool) {
 
 func (t *task) observe(r *run) {
 	state := t.state()
-	if t.answered {
+	switch {
+	case t.answered:
 		state = a2a.StateCompleted
+	case t.repeated != nil, t.forsaken:
+		state = a2a.StateFailed
 	}
 	t.engine.options.Observer.TurnEnded(state, t.engine.options.Now().Sub(r.started))
 }

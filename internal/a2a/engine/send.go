@@ -50,12 +50,26 @@ func (e *Engine) settled(ctx context.Context, tn *turn) (*a2a.Record, error) {
 	defer capped.Stop()
 	select {
 	case <-tn.settled:
+		if tn.moved {
+			return e.outcomeWithin(ctx, tn)
+		}
 		return tn.outcome, nil
 	case <-capped.C:
 		return nil, nil //nolint:nilnil // there is no outcome yet
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// outcomeWithin is outcome with the patience of proxies.
+func (e *Engine) outcomeWithin(ctx context.Context, tn *turn) (*a2a.Record, error) {
+	capped, cancel := context.WithTimeout(ctx, e.options.BlockingCap)
+	defer cancel()
+	record, err := e.outcome(capped, tn)
+	if err != nil && capped.Err() != nil && ctx.Err() == nil {
+		return nil, nil //nolint:nilnil // there is no outcome yet
+	}
+	return record, err
 }
 
 // Stream implements a2a.Handler.
@@ -82,9 +96,21 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	if joined {
 		return tn
 	}
-	if err := e.admit(ctx, tn); err != nil {
-		e.recent.forget(tn)
-		tn.refuse(err)
+	if e.replica != nil {
+		tn.complete()
+		if followed, err := e.replica.claim(ctx, tn); followed || err != nil {
+			if err != nil {
+				e.drop(tn, err)
+			}
+			return tn
+		}
+	}
+	err := e.admit(ctx, tn)
+	if away, ok := errors.AsType[*elsewhere](err); ok {
+		err = e.replica.forward(tn, away.replica)
+	}
+	if err != nil {
+		e.drop(tn, err)
 	}
 	return tn
 }
@@ -119,10 +145,39 @@ func (e *Engine) queue(ctx context.Context, tn *turn) error {
 	return e.turns.wait(ctx, tn.payer)
 }
 
-// place completes the message and gives its turn to a task. Ids are filled in
-// on a copy: the request is its caller's.
-func (e *Engine) place(ctx context.Context, tn *turn) error {
+// submitHere is submit for a message that another replica claimed. It goes no
+// further.
+func (e *Engine) submitHere(ctx context.Context, r *a2a.SendRequest) *turn {
+	tn, joined := e.recent.join(r, e.options.Now())
+	if joined {
+		return tn
+	}
+	err := e.admit(ctx, tn)
+	if _, away := errors.AsType[*elsewhere](err); away {
+		err = errNotNow()
+	}
+	if err != nil {
+		e.drop(tn, err)
+	}
+	return tn
+}
+
+// drop refuses a message, which may then be sent again.
+func (e *Engine) drop(tn *turn, err error) {
+	e.recent.forget(tn)
+	if tn.unclaim != nil {
+		tn.unclaim()
+	}
+	tn.refuse(err)
+}
+
+// complete fills in ids on a copy: the request is its caller's. The id of a
+// message stays, however often it is placed.
+func (tn *turn) complete() {
 	m := *tn.request.Message
+	if tn.message != nil {
+		m.ID = tn.message.ID
+	}
 	tn.message, tn.kept = &m, &m
 	// Whatever a client calls itself: the agent must not be shown its words as
 	// the agent's own, and turns are counted by them.
@@ -130,6 +185,12 @@ func (e *Engine) place(ctx context.Context, tn *turn) error {
 	if m.ID == "" {
 		m.ID = newID()
 	}
+}
+
+// place gives the turn of a message to a task.
+func (e *Engine) place(ctx context.Context, tn *turn) error {
+	tn.complete()
+	m := tn.message
 	if err := e.checkPush(ctx, tn.request.Push); err != nil {
 		return err
 	}
@@ -161,8 +222,10 @@ func (e *Engine) checkPush(ctx context.Context, p *a2a.PushConfig) error {
 // start gives a turn to a task that does not exist yet, and will not if the
 // agent answers without one.
 func (e *Engine) start(ctx context.Context, tn *turn) error {
-	tn.message.TaskID = newID()
-	tn.taskID = tn.message.TaskID
+	if tn.taskID == "" {
+		tn.taskID = newID()
+	}
+	tn.message.TaskID = tn.taskID
 	t := &task{engine: e, key: store.Key{Owner: tn.request.Owner, TaskID: tn.taskID}}
 	// From the moment it is hired, Drain must find a run.
 	t.mu.Lock()

@@ -93,6 +93,11 @@ func (s *shaper) artifact(u *a2a.ArtifactUpdate) {
 	if u.Artifact.ID == s.run.artifactID() {
 		s.run.spoke = true
 	}
+	if again := s.run.turn.again; again != nil && again.stale[u.Artifact.ID] {
+		// It begins anew what an interrupted attempt had begun.
+		u.Append = false
+		delete(again.stale, u.Artifact.ID)
+	}
 	s.out = append(s.out, a2a.Event{Artifact: u})
 }
 

@@ -64,6 +64,9 @@ func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes f
 		s.batch = append(s.batch, first)
 		s.ended = first.Task.Status.State.Terminal()
 	}
+	if e.replica != nil {
+		s.patience = int(e.options.OutagePatience / insistMost)
+	}
 	s.stop = log.Watch(s.told)
 	return s
 }
@@ -81,6 +84,11 @@ type subscription struct {
 	batch []*a2a.Record
 	// returned is true when the caller has seen the batch.
 	returned, ended bool
+	// whole is true for who wants the messages of the client, too.
+	whole bool
+	// failures counts the seconds that the store has not answered, and patience
+	// bounds them.
+	failures, patience int
 }
 
 var _ a2a.Stream = (*subscription)(nil)
@@ -98,10 +106,10 @@ func (s *subscription) Next(ctx context.Context) ([]*a2a.Record, error) {
 			// What is there comes first; an error comes again.
 			return s.batch, nil
 		}
-		if err != nil {
+		if err != nil && !s.endures(ctx, err) {
 			return nil, err
 		}
-		if s.after != from {
+		if err != nil || s.after != from {
 			continue
 		}
 		if err := s.wait(ctx); err != nil {
@@ -114,22 +122,32 @@ func (s *subscription) Next(ctx context.Context) ([]*a2a.Record, error) {
 	return nil, io.EOF
 }
 
+// endures waits for a store to answer again, and reports whether it may.
+func (s *subscription) endures(ctx context.Context, err error) bool {
+	if !errors.Is(err, errStore) || s.failures >= s.patience {
+		return false
+	}
+	s.failures++
+	sleep(ctx, insistMost)
+	return ctx.Err() == nil
+}
+
 // read adds what is ready, up to the event that ends the stream. Messages of
 // the client are in the log for the sake of the task, and no part of a stream.
 func (s *subscription) read(ctx context.Context) error {
 	before := len(s.batch)
 	batch, err := s.log.Read(ctx, s.batch, s.after)
-	s.batch = batch
 	switch {
 	case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrNotFound):
 		return a2a.ErrSlowSubscriber
 	case err != nil:
-		return fmt.Errorf("read log: %w", err)
+		return fmt.Errorf("read log: %w: %w: %w", errStore, errStoreDown(), err)
 	}
+	s.batch, s.failures = batch, 0
 	kept := s.batch[:before]
 	for _, r := range s.batch[before:] {
 		s.after = r.Seq
-		if r.Message != nil {
+		if r.Message != nil && !s.whole {
 			continue
 		}
 		kept = append(kept, r)

@@ -57,14 +57,30 @@ type task struct {
 	questions uint64
 	// batch is room for the events of one append.
 	batch []a2a.Event
+
+	// brief is that of the turn that runs, and repeated the turn that is run again
+	// when its run has ended.
+	brief    store.Brief
+	repeated *turn
+	// What follows is of use on a shared store only. stalled closes when an append
+	// that is being tried again is through, or given up; nil when there is none.
+	// freed gives it up at once.
+	stalled, freed chan struct{}
+	// forsaken is true when the runs, if any are left, were let go since the task
+	// is in other hands.
+	forsaken bool
 }
 
 func (t *task) state() a2a.State { return t.status.State }
 
-// load reads where the log stands, once.
+// load reads where the log stands: once, if nobody else appends while it is
+// known.
 func (t *task) load(ctx context.Context) error {
-	if t.loaded {
+	if t.loaded && (t.engine.replica == nil || t.working()) {
 		return nil
+	}
+	if !t.working() {
+		t.forsaken = false
 	}
 	return t.reload(ctx)
 }
@@ -81,7 +97,11 @@ func (t *task) look(ctx context.Context) (*a2a.Record, error) {
 		return nil, storeError("read task", t.key.TaskID, err)
 	}
 	t.loaded, t.seq = true, record.Seq
-	t.contextID, t.status = record.Task.ContextID, record.Task.Status
+	t.status = record.Task.Status
+	if t.contextID == "" {
+		// A run reads it without the lock: it never changes.
+		t.contextID = record.Task.ContextID
+	}
 	t.turns = 0
 	for _, m := range record.Task.History {
 		if m.Role == a2a.RoleUser {
@@ -96,7 +116,8 @@ func (t *task) look(ctx context.Context) (*a2a.Record, error) {
 func (t *task) create(ctx context.Context, tn *turn) error {
 	events := append(t.batch[:0], a2a.Event{Message: tn.kept}, t.says(a2a.StateSubmitted, nil))
 	origin := store.Origin{ContextID: t.contextID, Dialect: tn.request.Dialect}
-	log, err := t.engine.options.Store.Create(ctx, t.key, origin, events)
+	t.brief = tn.briefAt(1)
+	log, err := t.engine.create(ctx, t.key, origin, events, &t.brief)
 	if err != nil {
 		return storeError("create task", t.key.TaskID, err)
 	}
@@ -114,6 +135,9 @@ func (t *task) create(ctx context.Context, tn *turn) error {
 // begin puts a message into the log of its task, which works again. The agent
 // is shown the task as it was before.
 func (t *task) begin(ctx context.Context, tn *turn) error {
+	if t.stalled != nil {
+		return errStoreDown()
+	}
 	for {
 		record, err := t.look(ctx)
 		if err != nil {
@@ -133,14 +157,15 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 		tn.message.ContextID = t.contextID
 		tn.kept = t.keeping(tn.message)
 		events := append(t.batch[:0], a2a.Event{Message: tn.kept}, t.says(a2a.StateWorking, nil))
-		seq, err := t.log.Append(ctx, t.seq, events)
+		brief := tn.briefAt(t.seq + 1)
+		seq, err := t.hold(ctx, events, &brief)
 		switch {
 		case errors.Is(err, store.ErrConflict):
 			continue
 		case err != nil:
 			return storeError("append to task", t.key.TaskID, err)
 		}
-		t.seq = seq
+		t.seq, t.brief = seq, brief
 		t.canceled.Store(false)
 		t.turns++
 		tn.number = t.turns
@@ -175,33 +200,47 @@ func (t *task) says(state a2a.State, m *a2a.Message) a2a.Event {
 	}}
 }
 
-// append is the only way into a log. All events but those of a message have
-// passed transition from the state before.
+// append is the only way into a log for what a run says. All events but those
+// of a message have passed transition from the state before.
 func (t *task) append(ctx context.Context, events []a2a.Event) error {
+	return t.commit(ctx, events, false)
+}
+
+// commit is append; open is what anybody may say, whoever runs the task.
+func (t *task) commit(ctx context.Context, events []a2a.Event, open bool) error {
 	if len(events) == 0 {
 		return nil
 	}
-	t.batch = events
-	for {
-		seq, err := t.log.Append(ctx, t.seq, events)
-		if err == nil {
-			t.seq = seq
-			break
-		}
-		if !errors.Is(err, store.ErrConflict) {
-			return fmt.Errorf("append to task: %w", err)
-		}
-		// Somebody else appended: the log is the truth.
-		if err := t.reload(ctx); err != nil {
+	if t.stalled != nil {
+		t.batch = nil
+		if err := t.unstalled(); err != nil {
 			return err
 		}
-		if t.state().Terminal() {
-			t.over(nil, errOver)
+	}
+	t.batch = events
+	for {
+		seq, err := t.write(ctx, events, open)
+		if errors.Is(err, store.ErrConflict) {
+			if err = t.catchUp(ctx); err == nil {
+				continue
+			}
+		}
+		switch {
+		case err == nil:
+			t.seq = seq
+			t.logged(ctx, events)
+			return nil
+		case errors.Is(err, backend.ErrEnded):
+			return err
+		case errors.Is(err, store.ErrHeld):
+			t.forsake(errLost)
 			return backend.ErrEnded
+		case !open && t.engine.patient(err):
+			return t.insist(ctx, events)
+		default:
+			return fmt.Errorf("append to task: %w", err)
 		}
 	}
-	t.logged(ctx, events)
-	return nil
 }
 
 // logged is what follows an append. It lets go of the events.

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -32,6 +33,10 @@ type turn struct {
 	// the turns of the task from 1. Both are set when the turn begins.
 	before *a2a.Task
 	number int
+	// again is nil but for a turn that is run again.
+	again *again
+	// unclaim lets other replicas take the message; nil without a claim.
+	unclaim func()
 
 	// decided closes when one of refusal, answer and opening is set; they do
 	// not change afterwards.
@@ -50,6 +55,18 @@ type turn struct {
 	// outcome is the task at that moment; nil when nothing waited then to move
 	// it on. It does not change once settled is closed.
 	outcome *a2a.Record
+	// moved is true when another replica runs the turn, or will: its log tells
+	// what becomes of it. It does not change once settled is closed.
+	moved bool
+}
+
+// again is what a turn that is run again has beside.
+type again struct {
+	brief store.Brief
+	// stale are the artifacts that the former attempt made.
+	stale map[string]bool
+	// pause is how long the agent is given to be back.
+	pause time.Duration
 }
 
 func newTurn(r *a2a.SendRequest) *turn {

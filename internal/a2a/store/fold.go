@@ -106,6 +106,15 @@ func (f *Fold) Apply(e *a2a.Event) {
 	}
 }
 
+// Replay is Apply for an event of a log, which others read at the same time.
+func (f *Fold) Replay(e *a2a.Event) {
+	if e.Artifact != nil {
+		u := *e.Artifact
+		e = &a2a.Event{Artifact: &u}
+	}
+	f.Apply(e)
+}
+
 // Task returns the task as it is now.
 func (f *Fold) Task() *a2a.Task {
 	t := f.task

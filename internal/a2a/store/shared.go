@@ -6,6 +6,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -17,6 +18,11 @@ var ErrHeld = errors.New("task is run by another replica")
 // Replica names one life of a replica: "<name>/<incarnation>". The name is the
 // pod's, which a restarted container keeps; the incarnation is random.
 type Replica string
+
+// Name returns the name without the incarnation.
+func (r Replica) Name() string {
+	return string(r[:max(strings.LastIndexByte(string(r), '/'), 0)])
+}
 
 // Shared is a Store that several replicas use at once.
 //
@@ -113,6 +119,7 @@ type Brief struct {
 	// told.
 	Redacted bool
 	// What follows is the request's.
+	From                string
 	AcceptedOutputModes []string
 	Metadata            a2a.Object
 	Extensions          []string

@@ -179,7 +179,7 @@ func (a *answer) conclude() error {
 		if err := a.send(); err != nil {
 			return err
 		}
-		return backend.Failed(reasonHalf, nil)
+		return backend.Interrupted(reasonHalf, nil)
 	}
 	status := &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateCompleted}, Metadata: a.metadata()}
 	switch calls := a.calls.data(); {

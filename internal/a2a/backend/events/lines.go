@@ -25,7 +25,7 @@ func (a *answer) sse() error {
 // when the framing of the body vouches that nothing is missing.
 func (a *answer) stream(err error) error {
 	if err == nil && !a.Empty() && !a.Framed() {
-		return backend.Failed("The agent's answer ended without a final event, and has no framing that says that it is whole", nil)
+		return backend.Interrupted("The agent's answer ended without a final event, and has no framing that says that it is whole", nil)
 	}
 	return err
 }

@@ -61,7 +61,7 @@ func (b *Body) Read(p []byte) (int, error) {
 		b.watchdog.Heard()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return n, &broken{backend.Failed("The agent's answer broke off", err)}
+		return n, &broken{backend.Interrupted("The agent's answer broke off", err)}
 	}
 	return n, err //nolint:wrapcheck // io.EOF must be itself
 }

@@ -62,10 +62,10 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 		var pause time.Duration
 		switch {
 		case err != nil && !notConnected(err):
-			return nil, backend.Failed("The connection to the agent broke", err)
+			return nil, backend.Interrupted("The connection to the agent broke", err)
 		case err != nil:
 			if since+redial > c.limits.Connect {
-				return nil, backend.Failed("The agent could not be reached", err)
+				return nil, backend.Interrupted("The agent could not be reached", err)
 			}
 			pause, redial = redial, min(2*redial, redialMost)
 		case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
@@ -127,6 +127,9 @@ func Refusal(status int) *backend.TurnError {
 		return backend.Rejected("The agent rejected the message: " + code)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return backend.Failed("The agent is too busy: "+code, nil)
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		// Somebody before the agent says that it is gone.
+		return backend.Interrupted("The agent answered "+code, nil)
 	default:
 		return backend.Failed("The agent answered "+code, nil)
 	}

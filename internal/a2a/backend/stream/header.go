@@ -5,6 +5,7 @@ package stream
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
@@ -17,6 +18,9 @@ func Header(t *backend.Turn, accept string) http.Header {
 		"Accept":         {accept},
 		"A2A-Task-Id":    {headerValue(t.TaskID)},
 		"A2A-Context-Id": {headerValue(t.ContextID)},
+	}
+	if t.Attempt > 1 {
+		h["A2A-Attempt"] = []string{strconv.Itoa(t.Attempt)}
 	}
 	if t.Owner != "" {
 		h["A2A-Principal"] = []string{headerValue(string(t.Owner))}

@@ -6,7 +6,6 @@ package memory
 import (
 	"context"
 	"crypto/rand"
-	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -64,19 +63,14 @@ func (m *member) Renew(_ context.Context, lease time.Duration) ([]store.Key, err
 	now := m.options.Now()
 	self := p.peer(m.self)
 	if self.until.IsZero() {
-		name := nameOf(m.self)
 		for r, other := range p.of {
-			if r != m.self && nameOf(r) == name {
+			if r != m.self && r.Name() == m.self.Name() {
 				other.end(now)
 			}
 		}
 	}
 	self.until = now.Add(lease)
 	return self.keys(), nil
-}
-
-func nameOf(r store.Replica) string {
-	return string(r[:strings.LastIndexByte(string(r), '/')])
 }
 
 // Leave implements store.Lease.

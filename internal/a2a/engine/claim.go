@@ -1,0 +1,93 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// maxClaims bounds how often somebody else may be found to be first.
+const maxClaims = 3
+
+// claim makes sure that no other replica has taken the same message, or has the
+// turn follow what became of it there; then followed is true.
+func (r *replica) claim(ctx context.Context, tn *turn) (followed bool, err error) {
+	if tn.recent == nil {
+		return false, nil
+	}
+	name := digest(tn.request)
+	mine := store.MessageClaim{Replica: r.Self(), TaskID: tn.home()}
+	for range maxClaims {
+		stands, err := r.Claim(ctx, name, mine, r.engine.options.IdempotencyWindow)
+		if err != nil {
+			return false, storeError("claim message", tn.taskID, err)
+		}
+		if stands == mine {
+			tn.unclaim = func() { _ = r.Unclaim(context.WithoutCancel(ctx), name, mine) } // it ends by itself
+			return false, nil
+		}
+		if followed, err := r.same(ctx, tn, stands); followed || err != nil {
+			return followed, err
+		}
+		if err := r.Unclaim(ctx, name, stands); err != nil {
+			return false, storeError("claim message", tn.taskID, err)
+		}
+	}
+	return false, errNotNow()
+}
+
+// same has a turn follow the one of the same message at another replica. It is
+// false when nothing is left of that.
+func (r *replica) same(ctx context.Context, tn *turn, stands store.MessageClaim) (bool, error) {
+	joined, err := r.join(ctx, tn, store.Key{Owner: tn.request.Owner, TaskID: stands.TaskID}, tn.request.Message.ID)
+	if joined || err != nil || stands.Replica == r.Self() {
+		return joined, err
+	}
+	alive, err := r.Alive(ctx, stands.Replica)
+	switch {
+	case err != nil:
+		return false, storeError("claim message", tn.taskID, err)
+	case !alive:
+		return false, nil
+	}
+	return true, r.forward(tn, stands.Replica)
+}
+
+// home is the task to which a message is claimed: one that exists, or that the
+// message would make.
+func (tn *turn) home() string {
+	m := tn.message
+	switch {
+	case m.TaskID != "":
+		return m.TaskID
+	case len(m.ReferenceTasks) == 1 && m.HasResult():
+		return m.ReferenceTasks[0]
+	default:
+		tn.taskID = newID()
+		return tn.taskID
+	}
+}
+
+// digest names a message to all replicas: who said what where.
+func digest(r *a2a.SendRequest) string {
+	h := sha256.New()
+	write := func(s string) {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(s)))
+		_, _ = h.Write(size[:])
+		_, _ = h.Write([]byte(s))
+	}
+	m := r.Message
+	for _, s := range []string{string(r.Owner), m.ContextID, m.TaskID, m.ID} {
+		write(s)
+	}
+	pieces(r, write, func(b []byte) { write(string(b)) })
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,304 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+)
+
+// emits is an event that goes on beside the test.
+func (c *call) emits(events ...a2a.Event) chan error {
+	done := make(chan error, 1)
+	go func() { done <- c.says(events...) }()
+	synctest.Wait()
+	return done
+}
+
+func TestShortOutageLosesNothing(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		r := a.stream(say("m1", "hi"))
+		c := a.call()
+		c.must(chunk("one"))
+		a.line.down.Store(true)
+		two := c.emits(chunk("two"))
+		if got := a.send(say("m2", "hi")); got.result() != string(a2a.ReasonUnavailable) || !errors.Is(got.err, errOutage) {
+			t.Errorf("Send() = %s, %v", got.result(), got.err)
+		}
+		if _, err := a.cancel(c.TaskID); reason(err) != string(a2a.ReasonUnavailable) {
+			t.Errorf("Cancel() error = %v", err)
+		}
+		time.Sleep(8 * time.Second)
+		select {
+		case err := <-two:
+			t.Fatalf("emit() = %v before the store is back", err)
+		default:
+		}
+		a.line.down.Store(false)
+		if err := <-two; err != nil {
+			t.Fatalf("emit() error = %v", err)
+		}
+		c.must(chunk("three"))
+		c.finishes(status(a2a.StateCompleted))
+		time.Sleep(time.Second)
+		r.want(t, "task:submitted status:working artifact:turn-1+one artifact:turn-1+two artifact:turn-1+three status:completed EOF")
+	})
+}
+
+// An answer that got lost is no event that comes twice.
+func TestAppendWhoseAnswerIsLostIsNotRepeated(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		r := b.stream(say("m1", "hi"))
+		c := b.call()
+		c.must(status(a2a.StateWorking))
+		b.line.deaf.Store(true)
+		one := c.emits(chunk("one"))
+		time.Sleep(time.Second)
+		b.line.deaf.Store(false)
+		if err := <-one; err != nil {
+			t.Fatalf("emit() error = %v", err)
+		}
+		c.must(chunk("two"))
+		// Nor is a cancel of somebody else taken for it.
+		b.line.down.Store(true)
+		last := c.emits(chunk("late"))
+		if _, err := a.cancel(c.TaskID); err != nil {
+			t.Fatal(err)
+		}
+		b.line.down.Store(false)
+		if err := <-last; !errors.Is(err, backend.ErrEnded) && !errors.Is(err, backend.ErrCanceled) {
+			t.Errorf("emit() error = %v", err)
+		}
+		time.Sleep(time.Second)
+		r.want(t, "task:submitted status:working artifact:turn-1+one artifact:turn-1+two status:canceled EOF")
+	})
+}
+
+func TestLongOutageFailsTheTurn(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		t.Run(fmt.Sprint("retry ", again), func(t *testing.T) {
+			share(t, engine.Options{Retry: func() bool { return again }}, func(t *testing.T, a, b *peer) {
+				time.Sleep(time.Minute)
+				blocks := a.send(say("m1", "hi"))
+				c := a.call()
+				c.must(chunk("one"))
+				waits := a.send(to(say("m2", "more"), c.TaskID))
+				a.line.down.Store(true)
+				b.line.down.Store(true)
+				two := c.emits(chunk("two"))
+				time.Sleep(time.Minute)
+				if err := <-two; err == nil {
+					t.Error("emit() took what was not stored")
+				}
+				if got := waits.result(); got != string(a2a.ReasonUnavailable) {
+					t.Errorf("waiting Send() = %s", got)
+				}
+				if a.Running() > 0 {
+					t.Errorf("%d turns run", a.Running())
+				}
+				a.line.down.Store(false)
+				b.line.down.Store(false)
+				time.Sleep(5 * time.Second)
+				b.noCall()
+				if !again {
+					a.noCall()
+					a.wantState(c.TaskID, a2a.StateFailed)
+					task := b.task(c.TaskID)
+					if got := text(task.Status.Message.Parts); got != "The task could not be stored" {
+						t.Errorf("reason is %q", got)
+					}
+					return
+				}
+				next := a.call()
+				if next.Attempt != 2 {
+					t.Errorf("attempt is %d", next.Attempt)
+				}
+				next.finishes(status(a2a.StateCompleted))
+				_ = blocks
+				b.wantState(c.TaskID, a2a.StateCompleted)
+			})
+		})
+	}
+}
+
+// Leases lapse while nobody can renew them. That is no death.
+func TestOutageKillsNobody(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		a.line.down.Store(true)
+		b.line.down.Store(true)
+		time.Sleep(20 * time.Second)
+		// The other one is back first.
+		b.line.down.Store(false)
+		time.Sleep(9 * time.Second)
+		a.line.down.Store(false)
+		time.Sleep(time.Minute)
+		c.must(chunk("x"))
+		c.finishes(status(a2a.StateCompleted))
+		b.wantState(c.TaskID, a2a.StateCompleted)
+	})
+}
+
+// A message that was refused is not run by whoever finds its task.
+func TestRefusedMessageIsNotRun(t *testing.T) {
+	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
+		a.line.deaf.Store(true)
+		if got := a.send(now(say("m1", "hi"))).result(); got != string(a2a.ReasonUnavailable) {
+			t.Fatalf("Send() = %s", got)
+		}
+		a.line.deaf.Store(false)
+		time.Sleep(10 * time.Second)
+		a.noCall()
+		b.noCall()
+		page, err := b.List(t.Context(), &a2a.ListRequest{Owner: "owner"})
+		if err != nil || len(page.Tasks) != 1 || page.Tasks[0].Status.State != a2a.StateFailed {
+			t.Errorf("List() = %+v, %v", page, err)
+		}
+	})
+}
+
+func TestDrainDuringAnOutageEnds(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		a.line.down.Store(true)
+		c.emits(chunk("x"))
+		done := a.drain(5 * time.Second)
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Error("Drain() error = nil, though a turn was cut off")
+			}
+		default:
+			t.Fatal("Drain() does not end")
+		}
+		time.Sleep(20 * time.Second)
+		b.wantState(c.TaskID, a2a.StateFailed)
+	})
+}
+
+func TestDrainLeavesTurnsToTheOthers(t *testing.T) {
+	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		r := a.stream(say("m1", "hi"))
+		c := a.call()
+		c.must(chunk("one"))
+		blocks := a.send(to(say("m2", "more"), c.TaskID))
+		waits := b.send(to(say("m3", "and more"), c.TaskID))
+		done := a.drain(5 * time.Second)
+		for _, s := range []*sent{blocks, waits} {
+			if got := s.result(); got != string(a2a.ReasonUnavailable) {
+				t.Errorf("waiting Send() = %s", got)
+			}
+		}
+		c.must(chunk("two"))
+		time.Sleep(5 * time.Second)
+		if err := <-done; err == nil {
+			t.Error("Drain() error = nil, though a turn was cut off")
+		}
+		r.want(t, "task:submitted status:working artifact:turn-1+one artifact:turn-1+two "+a2a.ErrDraining.Error())
+		after := r.seq[len(r.seq)-1]
+		rest := b.subscribe(c.TaskID, &after)
+		time.Sleep(4 * time.Second)
+		again := b.call()
+		// Nobody failed, so it is no attempt that counts.
+		if again.Attempt != 1 {
+			t.Errorf("attempt is %d", again.Attempt)
+		}
+		again.must(chunk("three"))
+		again.finishes(status(a2a.StateCompleted))
+		rest.want(t, "status:working artifact:turn-1=three status:completed EOF")
+	})
+}
+
+func TestDrainFailsTurnsThatAreNotRunAgain(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(chunk("one"))
+		a.send(say("m2", "hi"))
+		waiting := a.call()
+		waiting.must(paused(a2a.StateInputRequired, "what?"))
+		done := a.drain(5 * time.Second)
+		time.Sleep(5 * time.Second)
+		if err := <-done; err == nil {
+			t.Error("Drain() error = nil, though a turn was cut off")
+		}
+		b.wantState(c.TaskID, a2a.StateFailed)
+		b.send(to(say("m3", "that"), waiting.TaskID))
+		b.call().finishes(status(a2a.StateCompleted))
+	})
+}
+
+// Without other replicas, too, an agent that breaks off is asked again.
+func TestAgentThatBreaksOffIsAskedAgain(t *testing.T) {
+	broke := backend.Interrupted("The agent's answer broke off", nil)
+	play(t, engine.Options{Retry: retry}, func(t *testing.T, b *bench) {
+		r := b.stream(say("m1", "hi"))
+		s := b.send(say("m1", "hi"))
+		c := b.call()
+		c.must(chunk("ha"))
+		c.ends(broke)
+		b.noCall()
+		time.Sleep(time.Second)
+		c = b.call()
+		if c.Attempt != 2 || c.Task != nil || len(c.History) > 0 {
+			t.Errorf("the agent is shown %+v", c.Turn)
+		}
+		c.must(chunk("hallo"))
+		c.finishes(status(a2a.StateCompleted))
+		r.want(t, "task:submitted status:working artifact:turn-1+ha status:working artifact:turn-1=hallo status:completed EOF")
+		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+		// Not for ever.
+		r = b.stream(say("m2", "hi"))
+		for _, pause := range []time.Duration{0, time.Second, 5 * time.Second} {
+			time.Sleep(pause)
+			b.call().ends(broke)
+		}
+		r.want(t, "task:submitted status:working status:working status:failed(The agent's answer broke off) EOF")
+		// A cancel does not wait for the pause.
+		b.send(say("m3", "hi"))
+		c = b.call()
+		c.must(chunk("x"))
+		c.ends(broke)
+		if _, err := b.cancel(c.TaskID); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if b.Running() > 0 {
+			t.Errorf("%d turns run", b.Running())
+		}
+		b.noCall()
+		// What the agent did say counts.
+		b.send(say("m4", "hi"))
+		c = b.call()
+		c.must(chunk("x"))
+		c.ends(backend.Failed("no", nil))
+		b.wantState(c.TaskID, a2a.StateFailed)
+	})
+	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+		b.send(say("m1", "hi"))
+		c := b.call()
+		c.must(chunk("ha"))
+		c.ends(broke)
+		b.wantState(c.TaskID, a2a.StateFailed)
+	})
+}

@@ -1,0 +1,251 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// lastCall bounds what is told to the store when the engine has ended.
+const lastCall = time.Second
+
+// replica is this engine's part among those that share a store: it renews the
+// lease, has an eye on what the others leave behind, and reads the mail.
+type replica struct {
+	store.Member
+	engine *Engine
+	// ctx ends the goroutines, which group counts.
+	ctx   context.Context //nolint:containedctx // it is the life of the replica
+	stop  context.CancelCauseFunc
+	group sync.WaitGroup
+	// places bounds the messages of others that are being worked on.
+	places chan struct{}
+	// fenced is true while this replica may have lost its lease, and runs nothing
+	// that others would run again.
+	fenced atomic.Bool
+	// looks are the tasks that somebody else appended to.
+	looks chan store.Key
+
+	mu sync.Mutex
+	// questions are those that were mailed and not answered, by their numbers.
+	questions map[uint64]chan *store.Mail
+	number    uint64
+	// refused are tasks whose message was refused since the store did not say
+	// whether it took it.
+	refused map[store.Key]bool
+	// closed is true when nothing more is relayed.
+	closed bool
+}
+
+func newReplica(e *Engine, m store.Member) *replica {
+	r := &replica{
+		Member: m, engine: e,
+		places:    make(chan struct{}, store.MaxMail),
+		looks:     make(chan store.Key, store.MaxMail),
+		questions: map[uint64]chan *store.Mail{},
+		refused:   map[store.Key]bool{},
+	}
+	r.ctx, r.stop = context.WithCancelCause(context.Background())
+	return r
+}
+
+func (r *replica) start() {
+	r.group.Go(r.live)
+	r.group.Go(r.readMail)
+}
+
+// leave ends the goroutines and the lease: the others may have what is left.
+func (r *replica) leave(ctx context.Context) {
+	r.mu.Lock()
+	closed := r.closed
+	r.closed = true
+	r.mu.Unlock()
+	r.stop(errDrained)
+	r.group.Wait()
+	if closed {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastCall)
+	defer cancel()
+	if err := r.Leave(ctx); err != nil {
+		r.engine.options.Log.ErrorContext(ctx, "leave the shared store", "error", err)
+	}
+}
+
+// live renews the lease and looks after tasks, until the engine has drained.
+func (r *replica) live() {
+	lease := r.engine.options.Lease
+	beat := time.NewTicker(lease / 3)
+	defer beat.Stop()
+	// Whoever cannot renew its lease has to take it that others run its turns by
+	// now. It stops them a little earlier.
+	fence := time.AfterFunc(lease*2/3, r.fence)
+	defer fence.Stop()
+	h := health{lease: lease}
+	for {
+		asked := r.engine.options.Now()
+		if r.renew(&h) {
+			fence.Reset(lease*2/3 - r.engine.options.Now().Sub(asked))
+			r.fenced.Store(false)
+			r.tend(&h)
+		}
+		for beating := false; !beating; {
+			select {
+			case <-beat.C:
+				beating = true
+			case k := <-r.looks:
+				r.review(k)
+			case <-r.ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// health is how the store did lately.
+type health struct {
+	lease time.Duration
+	// since is when it began to answer without a failure; zero while it fails.
+	since time.Time
+	// asked is true once the lease was to be renewed.
+	asked bool
+	// held are the tasks of this replica.
+	held []store.Key
+}
+
+// trusted reports whether the others had time to renew their leases, too: after
+// an outage all have lapsed, and mean nothing.
+func (h *health) trusted(now time.Time) bool { return now.Sub(h.since) >= h.lease }
+
+func (r *replica) renew(h *health) (renewed bool) {
+	log, now := r.engine.options.Log, r.engine.options.Now()
+	busy := r.engine.busy()
+	ctx, cancel := context.WithTimeout(r.ctx, h.lease/3)
+	defer cancel()
+	held, err := r.Renew(ctx, h.lease)
+	if err != nil {
+		if r.ctx.Err() == nil && (!h.since.IsZero() || !h.asked) {
+			log.ErrorContext(ctx, "the task store does not answer", "error", err)
+		}
+		h.since, h.asked = time.Time{}, true
+		return false
+	}
+	if h.since.IsZero() {
+		h.since = now
+		if h.asked {
+			log.InfoContext(ctx, "the task store answers again")
+		}
+	}
+	h.asked, h.held = true, held
+	mine := make(map[store.Key]bool, len(held))
+	for _, k := range held {
+		mine[k] = true
+	}
+	for _, t := range busy {
+		if !mine[t.key] {
+			r.reviewTask(t)
+		}
+	}
+	return true
+}
+
+// tend brings tasks to an end, or on, that nobody works at: those that this
+// replica holds and does not run, and those of replicas that are gone.
+func (r *replica) tend(h *health) {
+	if r.engine.draining.Load() {
+		return
+	}
+	for _, k := range h.held {
+		r.recover(k)
+	}
+	trusted := h.trusted(r.engine.options.Now())
+	dead, err := r.Dead(r.ctx)
+	for _, other := range dead {
+		if !trusted && other.Name() != r.Self().Name() {
+			continue
+		}
+		var left []store.Key
+		if left, err = r.Holding(r.ctx, other); err != nil {
+			break
+		}
+		for _, k := range left {
+			r.recover(k)
+		}
+	}
+	if err != nil && r.ctx.Err() == nil {
+		r.engine.options.Log.ErrorContext(r.ctx, "look for tasks of replicas that are gone", "error", err)
+	}
+}
+
+// fence lets go of all runs whose turns would be run again by others.
+func (r *replica) fence() {
+	if !r.engine.options.Retry() {
+		return
+	}
+	r.fenced.Store(true)
+	for _, t := range r.engine.busy() {
+		t.mu.Lock()
+		if t.log != nil && t.working() && !t.state().Terminal() {
+			t.forsake(errLost)
+		}
+		t.mu.Unlock()
+	}
+}
+
+func (r *replica) review(k store.Key) {
+	r.engine.mu.Lock()
+	t := r.engine.tasks[k]
+	r.engine.mu.Unlock()
+	if t != nil {
+		r.reviewTask(t)
+	}
+}
+
+// reviewTask looks at a task that may not be this replica's to run any more.
+func (r *replica) reviewTask(t *task) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.log == nil || !t.working() || t.forsaken || t.stalled != nil {
+		return
+	}
+	if err := t.reload(r.ctx); err != nil {
+		return
+	}
+	if t.state().Terminal() {
+		t.overByOther()
+		return
+	}
+	if held, err := t.heldLog().Holder(r.ctx); err == nil && held.Replica != r.Self() {
+		t.forsake(errLost)
+	}
+}
+
+// reject remembers that the message of a task was refused, though the store may
+// have taken it.
+func (r *replica) reject(k store.Key, err error) {
+	if !outage(err) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.refused) < store.MaxMail {
+		r.refused[k] = true
+	}
+}
+
+func (r *replica) rejected(k store.Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	refused := r.refused[k]
+	delete(r.refused, k)
+	return refused
+}
+
+var errLost = errors.New("another replica runs the task")

@@ -1,0 +1,582 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+)
+
+// line is how a replica reaches the store.
+type line struct {
+	store.Member
+	// down is true when nothing gets through, deaf when appends get through and
+	// their answers do not.
+	down, deaf atomic.Bool
+}
+
+func (l *line) err() error {
+	if l.down.Load() {
+		return errOutage
+	}
+	return nil
+}
+
+func over[T any](l *line, call func() (T, error)) (T, error) {
+	if err := l.err(); err != nil {
+		var none T
+		return none, err
+	}
+	return call()
+}
+
+func (l *line) Create(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event) (store.Log, error) {
+	return over(l, func() (store.Log, error) { return l.Member.Create(ctx, k, o, events) })
+}
+
+func (l *line) CreateHeld(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.Brief) (store.HeldLog, error) {
+	return over(l, func() (store.HeldLog, error) {
+		log, err := l.Member.CreateHeld(ctx, k, o, events, b)
+		if err == nil && l.deaf.Load() {
+			err = errOutage
+		}
+		return &lineLog{log, l}, err
+	})
+}
+
+func (l *line) Open(ctx context.Context, k store.Key) (store.Log, error) {
+	return over(l, func() (store.Log, error) {
+		log, err := l.Member.Open(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		return &lineLog{log.(store.HeldLog), l}, nil
+	})
+}
+
+func (l *line) Renew(ctx context.Context, lease time.Duration) ([]store.Key, error) {
+	return over(l, func() ([]store.Key, error) { return l.Member.Renew(ctx, lease) })
+}
+
+func (l *line) Leave(ctx context.Context) error {
+	if err := l.err(); err != nil {
+		return err
+	}
+	return l.Member.Leave(ctx)
+}
+
+func (l *line) Post(ctx context.Context, to store.Replica, m *store.Mail) (string, error) {
+	return over(l, func() (string, error) { return l.Member.Post(ctx, to, m) })
+}
+
+func (l *line) Claim(ctx context.Context, message string, c store.MessageClaim, window time.Duration) (store.MessageClaim, error) {
+	return over(l, func() (store.MessageClaim, error) { return l.Member.Claim(ctx, message, c, window) })
+}
+
+func (l *line) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {
+	return over(l, func() ([]*a2a.Message, error) { return l.Member.Recall(ctx, c) })
+}
+
+type lineLog struct {
+	store.HeldLog
+	line *line
+}
+
+func (l *lineLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.Claim, b store.Brief) (uint64, error) {
+	return over(l.line, func() (uint64, error) {
+		seq, err := l.HeldLog.AppendHeld(ctx, after, events, c, b)
+		if err == nil && l.line.deaf.Load() {
+			err = errOutage
+		}
+		return seq, err
+	})
+}
+
+func (l *lineLog) Append(ctx context.Context, after uint64, events []a2a.Event) (uint64, error) {
+	return over(l.line, func() (uint64, error) { return l.HeldLog.Append(ctx, after, events) })
+}
+
+func (l *lineLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
+	return over(l.line, func() (*a2a.Record, error) { return l.HeldLog.Snapshot(ctx) })
+}
+
+func (l *lineLog) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
+	return over(l.line, func() ([]*a2a.Record, error) { return l.HeldLog.Read(ctx, dst, after) })
+}
+
+func (l *lineLog) Holder(ctx context.Context) (store.Hold, error) {
+	return over(l.line, func() (store.Hold, error) { return l.HeldLog.Holder(ctx) })
+}
+
+// peer is one of several engines on one store.
+type peer struct {
+	*bench
+	line *line
+}
+
+// dies is a process that is killed: it never gets through to the store again.
+func (p *peer) dies() { p.line.down.Store(true) }
+
+func retry() bool { return true }
+
+// share plays two engines on one store.
+func share(t *testing.T, options engine.Options, test func(t *testing.T, a, b *peer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		a, b := newPeer(t, s, "a", options), newPeer(t, s, "b", options)
+		test(t, a, b)
+		a.leaves()
+		b.leaves()
+	})
+}
+
+func newPeer(t *testing.T, s *memory.Store, name string, options engine.Options) *peer {
+	t.Helper()
+	p := &peer{bench: &bench{t: t, calls: make(chan *call, 100)}, line: &line{Member: s.Join(name)}}
+	options.Member, options.Backend = p.line, p.bench
+	e, err := engine.New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Engine = e
+	synctest.Wait()
+	return p
+}
+
+func (p *peer) leaves() {
+	ended, cancel := context.WithCancelCause(p.t.Context())
+	cancel(errEndOfTest)
+	_ = p.Drain(ended)
+}
+
+// now asks for the answer at once.
+func now(r *a2a.SendRequest) *a2a.SendRequest {
+	r.ReturnImmediately = true
+	return r
+}
+
+func TestMessageGoesToTheReplicaThatRunsItsTask(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		waits := b.stream(to(say("m2", "more"), c.TaskID))
+		blocks := b.send(to(say("m3", "still more"), c.TaskID))
+		waits.want(t, "")
+		c.must(status(a2a.StateInputRequired, "what?"))
+		c.ends(nil)
+		second := a.call()
+		if got := text(second.Message.Parts); got != "more" {
+			t.Errorf("the agent is told %q", got)
+		}
+		second.must(chunk("x"))
+		waits.want(t, "task:working artifact:turn-2+x")
+		second.must(status(a2a.StateInputRequired, "and?"))
+		second.ends(nil)
+		waits.want(t, "task:working artifact:turn-2+x status:input-required(and?) EOF")
+		third := a.call()
+		third.finishes(status(a2a.StateCompleted))
+		if got := blocks.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+		if n := len(blocks.event.Task.History); n != 5 {
+			t.Errorf("history has %d messages, want 5", n)
+		}
+		b.noCall()
+	})
+}
+
+func TestForwardedMessagesAreRefusedAsTheHoldersOwn(t *testing.T) {
+	share(t, engine.Options{MaxWaiting: 1}, func(t *testing.T, a, b *peer) {
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		first := b.send(to(say("m2", "two"), c.TaskID))
+		if got := b.send(to(say("m3", "three"), c.TaskID)).result(); got != string(a2a.ReasonResourceExhausted) {
+			t.Errorf("Send() beyond the bound = %s", got)
+		}
+		c.finishes(status(a2a.StateCompleted))
+		if got := first.result(); got != string(a2a.ReasonUnsupportedOperation) {
+			t.Errorf("Send() to a task that ended = %s", got)
+		}
+	})
+}
+
+// A run that paused and keeps its connection gets the answer, whoever is told.
+func TestForwardedInputReachesTheRunThatWaits(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(paused(a2a.StateInputRequired, "what?"))
+		answer := b.send(to(say("m2", "that"), c.TaskID))
+		input := a.call()
+		if !input.Input || text(input.Message.Parts) != "that" {
+			t.Errorf("the agent is asked %+v", input.Turn)
+		}
+		input.ends(backend.ErrTaken)
+		c.finishes(status(a2a.StateCompleted, "thanks"))
+		if got := answer.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+func TestAnyReplicaGoesOnWithATaskAtRest(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(status(a2a.StateInputRequired, "what?"))
+		c.ends(nil)
+		s := b.send(to(say("m2", "that"), c.TaskID))
+		next := b.call()
+		if next.Task == nil || next.Number != 2 {
+			t.Errorf("the agent is shown turn %d of %v", next.Number, next.Task)
+		}
+		next.must(chunk("x"))
+		a.subscribe(c.TaskID, nil).want(t, "task:working")
+		next.finishes(status(a2a.StateCompleted))
+		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+		a.noCall()
+		if got := a.send(to(say("m3", "too late"), c.TaskID)).result(); got != string(a2a.ReasonUnsupportedOperation) {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+func TestCancelAtAnyReplicaEndsTheRunAtOnce(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		r := a.stream(say("m1", "hi"))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		if task, err := b.cancel(c.TaskID); err != nil || task.Status.State != a2a.StateCanceled {
+			t.Fatalf("Cancel() = %v, %v", task, err)
+		}
+		synctest.Wait()
+		if cause := context.Cause(c.ctx); !errors.Is(cause, backend.ErrCanceled) {
+			t.Errorf("the run's context ends with %v", cause)
+		}
+		r.want(t, "task:submitted status:working status:canceled EOF")
+		if len(b.canceled) > 0 {
+			t.Error("the agent is told twice")
+		}
+		if _, err := a.cancel(c.TaskID); reason(err) != string(a2a.ReasonTaskNotCancelable) {
+			t.Errorf("second Cancel() error = %v", err)
+		}
+	})
+}
+
+// When the note gets lost, the renewal of the lease tells.
+func TestHolderSeesForItselfThatItsTaskEnded(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		log, err := a.line.Member.Open(t.Context(), store.Key{Owner: "owner", TaskID: c.TaskID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := log.Append(t.Context(), 3, []a2a.Event{status(a2a.StateCanceled)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(4 * time.Second)
+		if !errors.Is(context.Cause(c.ctx), backend.ErrCanceled) {
+			t.Error("the run goes on")
+		}
+	})
+}
+
+func TestTasksOfADeadReplicaFail(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		a.send(say("m1", "hi"))
+		works := a.call()
+		works.must(status(a2a.StateWorking))
+		a.send(say("m2", "hi"))
+		asks := a.call()
+		asks.must(paused(a2a.StateInputRequired, "what?"))
+		time.Sleep(time.Minute)
+		r := b.subscribe(works.TaskID, nil)
+		a.dies()
+		b.noCall()
+		time.Sleep(20 * time.Second)
+		r.want(t, "task:working status:failed(The replica that ran the agent is gone) EOF")
+		// What waits for its client goes on waiting, and another replica goes on.
+		b.subscribe(asks.TaskID, nil).want(t, "task:input-required")
+		s := b.send(to(say("m3", "that"), asks.TaskID))
+		b.call().finishes(status(a2a.StateCompleted))
+		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+		// The dead may only think that they are.
+		a.line.down.Store(false)
+		if err := works.says(chunk("late")); err == nil {
+			t.Error("the run goes on that lost its task")
+		}
+		time.Sleep(10 * time.Second)
+		b.wantState(works.TaskID, a2a.StateFailed)
+		b.wantState(asks.TaskID, a2a.StateCompleted)
+	})
+}
+
+// The receiver of a message does not wait for somebody to look.
+func TestMessageToATaskOfADeadReplica(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(status(a2a.StateInputRequired, "what?"))
+		time.Sleep(time.Minute)
+		a.dies()
+		time.Sleep(10*time.Second + time.Millisecond)
+		s := b.send(to(say("m2", "that"), c.TaskID))
+		b.call().finishes(status(a2a.StateCompleted))
+		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+func TestRestartedReplicaFindsItsFormerLifesTasksAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		former := newPeer(t, s, "a", engine.Options{})
+		former.send(say("m1", "hi"))
+		c := former.call()
+		c.must(status(a2a.StateWorking))
+		former.dies()
+		a := newPeer(t, s, "a", engine.Options{})
+		a.wantState(c.TaskID, a2a.StateFailed)
+		a.leaves()
+		former.leaves()
+	})
+}
+
+func TestTurnOfADeadReplicaIsRunAgain(t *testing.T) {
+	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
+		before := b.stream(&a2a.SendRequest{Owner: "owner", Message: &a2a.Message{ID: "m0", ContextID: "c", Parts: []a2a.Part{a2a.TextPart("first")}}})
+		first := b.call()
+		first.must(a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: a2a.Artifact{ID: "kept", Parts: []a2a.Part{a2a.TextPart("old")}}}})
+		first.must(status(a2a.StateInputRequired, "go on?"))
+		first.ends(nil)
+		before.want(t, "task:submitted status:working artifact:kept=old status:input-required(go on?) EOF")
+		time.Sleep(time.Minute)
+
+		request := to(say("m1", "yes"), first.TaskID)
+		request.Metadata, request.Extensions, request.AcceptedOutputModes = a2a.Object(`{"k":1}`), []string{"urn:x"}, []string{"text/plain"}
+		r := b.subscribe(first.TaskID, nil)
+		a.send(request)
+		c := a.call()
+		c.must(chunk("ha"), a2a.Event{Artifact: &a2a.ArtifactUpdate{
+			Artifact: a2a.Artifact{ID: "kept", Parts: []a2a.Part{a2a.TextPart("+new")}}, Append: true,
+		}})
+		a.dies()
+		time.Sleep(20 * time.Second)
+		again := b.call()
+		want, got := *c.Turn, *again.Turn
+		want.Attempt = 2
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the agent is shown another turn (-want +got):\n%s", diff)
+		}
+		again.must(chunk("hal"), chunk("lo"), a2a.Event{Artifact: &a2a.ArtifactUpdate{
+			Artifact: a2a.Artifact{ID: "kept", Parts: []a2a.Part{a2a.TextPart("+new")}}, Append: true,
+		}})
+		again.finishes(status(a2a.StateCompleted))
+		r.want(t, "task:input-required status:working artifact:turn-2+ha artifact:kept++new "+
+			"status:working artifact:kept=old/last artifact:turn-2=hal artifact:turn-2+lo artifact:kept++new status:completed EOF")
+		task := b.task(first.TaskID)
+		var all []string
+		for _, a := range task.Artifacts {
+			all = append(all, a.ID+"="+text(a.Parts))
+		}
+		if got := strings.Join(all, " "); got != "kept=old+new turn-2=hallo" {
+			t.Errorf("artifacts are %q", got)
+		}
+		if string(task.Metadata) != `{"a2a.attempt":2}` {
+			t.Errorf("metadata is %s", task.Metadata)
+		}
+	})
+}
+
+func TestTurnIsRunThreeTimesAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		options := engine.Options{Retry: retry}
+		var dead []*peer
+		first := newPeer(t, s, "0", options)
+		event, err := first.Send(t.Context(), now(say("m1", "poison")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range []string{"1", "2", "3"} {
+			c := first.call()
+			if c.Attempt != i+1 {
+				t.Errorf("attempt %d is called %d", i+1, c.Attempt)
+			}
+			first.dies()
+			dead = append(dead, first)
+			first = newPeer(t, s, name, options)
+			time.Sleep(30 * time.Second)
+		}
+		first.noCall()
+		task := first.task(event.Task.ID)
+		if got := text(task.Status.Message.Parts); task.Status.State != a2a.StateFailed || got != "The agent was interrupted too often" {
+			t.Errorf("task is %s: %s", task.Status.State, got)
+		}
+		for _, p := range append(dead, first) {
+			p.leaves()
+		}
+	})
+}
+
+// While one replica cannot reach the store, its turns are run again by others:
+// it stops them before.
+func TestTwoReplicasNeverRunOneTurn(t *testing.T) {
+	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		time.Sleep(time.Minute)
+		a.dies()
+		for range 100 {
+			time.Sleep(200 * time.Millisecond)
+			synctest.Wait()
+			if len(b.calls) > 0 && c.ctx.Err() == nil {
+				t.Fatal("both run it")
+			}
+		}
+		b.call().finishes(status(a2a.StateCompleted))
+		a.line.down.Store(false)
+		time.Sleep(time.Minute)
+		a.noCall()
+		a.wantState(c.TaskID, a2a.StateCompleted)
+	})
+}
+
+func TestSameMessageAtTwoReplicas(t *testing.T) {
+	t.Run("whose task runs", func(t *testing.T) {
+		share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+			one := a.stream(say("m1", "hi"))
+			c := a.call()
+			c.must(chunk("x"))
+			two := b.stream(say("m1", "hi"))
+			c.finishes(status(a2a.StateCompleted))
+			one.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
+			two.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
+			if got := b.send(say("m1", "hi")).result(); got != "task:completed" {
+				t.Errorf("Send() = %s", got)
+			}
+			b.noCall()
+			b.send(say("m1", "something else"))
+			b.call()
+		})
+	})
+	t.Run("that is answered without a task", func(t *testing.T) {
+		share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+			one, two := a.send(say("m1", "hi")), b.send(say("m1", "hi"))
+			c := a.call()
+			_ = c.says(message("hello"))
+			c.ends(nil)
+			for _, s := range []*sent{one, two} {
+				if got := s.result(); got != "message:hello" {
+					t.Errorf("Send() = %s", got)
+				}
+			}
+			if got := b.send(say("m1", "hi")).result(); got != "message:hello" {
+				t.Errorf("later Send() = %s", got)
+			}
+			b.noCall()
+			time.Sleep(time.Minute)
+			b.send(say("m1", "hi"))
+			b.call()
+		})
+	})
+	t.Run("of which one is dead", func(t *testing.T) {
+		share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+			time.Sleep(time.Minute)
+			a.send(say("m1", "hi"))
+			a.call()
+			a.dies()
+			lost := b.send(say("m1", "hi"))
+			time.Sleep(15 * time.Second)
+			if got := lost.result(); got != string(a2a.ReasonUnavailable) {
+				t.Errorf("Send() = %s", got)
+			}
+			b.noCall()
+			again := b.send(say("m1", "hi"))
+			b.call().finishes(status(a2a.StateCompleted))
+			if got := again.result(); got != "task:completed" {
+				t.Errorf("Send() = %s", got)
+			}
+		})
+	})
+	t.Run("that was refused", func(t *testing.T) {
+		share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+			for _, p := range []*peer{a, b, a} {
+				if got := p.send(to(say("m1", "hi"), "nothing")).result(); got != string(a2a.ReasonTaskNotFound) {
+					t.Errorf("Send() = %s", got)
+				}
+			}
+		})
+	})
+}
+
+func TestMessageThatWaitsAtADeadReplicaIsRefused(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		waits := b.send(to(say("m2", "more"), c.TaskID))
+		time.Sleep(time.Minute)
+		a.dies()
+		if !waits.pending() {
+			t.Fatalf("Send() = %s", waits.result())
+		}
+		time.Sleep(20 * time.Second)
+		if got := waits.result(); got != string(a2a.ReasonUnavailable) {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+func TestReplicaThatDoesNotReadItsMail(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		// A life without an engine reads none.
+		mute := a.line.Member.(interface{ Join(string) store.Member }).Join("mute")
+		if _, err := mute.Renew(t.Context(), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		key := store.Key{Owner: "owner", TaskID: "t1"}
+		if _, err := mute.CreateHeld(t.Context(), key, store.Origin{ContextID: "c"},
+			[]a2a.Event{{Message: &a2a.Message{ID: "m0", Role: a2a.RoleUser}}, status(a2a.StateWorking)}, store.Brief{Begin: 1, Attempt: 1}); err != nil {
+			t.Fatal(err)
+		}
+		s := b.send(to(say("m1", "hi"), "t1"))
+		if !s.pending() {
+			t.Fatalf("Send() = %s", s.result())
+		}
+		time.Sleep(5 * time.Second)
+		if got := s.result(); got != string(a2a.ReasonUnavailable) {
+			t.Errorf("Send() = %s", got)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if mail, err := mute.Receive(ctx); err == nil {
+			t.Errorf("a message that was refused is still received: %+v", mail[0])
+		}
+	})
+}

@@ -1,0 +1,185 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+)
+
+// census knows which turns run.
+type census struct {
+	t    *testing.T
+	seed uint64
+	mu   sync.Mutex
+	runs map[string]bool
+}
+
+// only is an agent that tells when a turn is run twice at once.
+type only struct {
+	whim
+	census *census
+}
+
+func (o only) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
+	name := fmt.Sprint(turn.TaskID, "/", turn.Number)
+	o.census.mu.Lock()
+	if o.census.runs[name] {
+		o.census.t.Errorf("seed %d: turn %d is run twice at once", o.census.seed, turn.Number)
+	}
+	o.census.runs[name] = true
+	o.census.mu.Unlock()
+	defer func() {
+		o.census.mu.Lock()
+		defer o.census.mu.Unlock()
+		delete(o.census.runs, name)
+	}()
+	err := o.whim.Run(ctx, turn, emit)
+	if err == nil && turn.Attempt == 1 && o.seed%5 == 0 {
+		return backend.Interrupted("broke off", nil)
+	}
+	return err
+}
+
+// What TestWire11_Schedules shows of one engine holds for two that share a store,
+// of which one may be killed, and may lose the store for a while.
+func TestSchedulesOfTwoReplicas(t *testing.T) {
+	schedules := 10_000
+	if testing.Short() {
+		schedules = 500
+	}
+	const each = 50
+	for seed := 0; seed < schedules; seed += each {
+		synctest.Test(t, func(t *testing.T) {
+			for i := range each {
+				scheduleOfTwo(t, uint64(seed+i))
+			}
+		})
+	}
+}
+
+func scheduleOfTwo(t *testing.T, seed uint64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 3))
+	s := memory.New(memory.Options{})
+	again := seed%2 == 0
+	c := &census{t: t, seed: seed, runs: map[string]bool{}}
+	open := func(name string, agent backend.Backend) (*engine.Engine, *line) {
+		l := &line{Member: s.Join(name)}
+		e, err := engine.New(engine.Options{
+			Member: l, Backend: agent, DecideAfter: 2 * time.Millisecond, Lease: 9 * time.Millisecond,
+			OutagePatience: 20 * time.Millisecond, Retry: func() bool { return again },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e, l
+	}
+	a, lineA := open("a", only{whim{seed}, c})
+	b, _ := open("b", only{whim{seed + 1}, c})
+	both := []*engine.Engine{a, b}
+	named := seed%3 == 0
+	synctest.Wait()
+	request := say("m", "hi")
+	if named {
+		request = restart(name("mine", "hi"))
+	}
+	event, err := a.Send(t.Context(), now(request))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := event.Task.ID
+	var wg sync.WaitGroup
+	logs := make([][]string, 2)
+	for i := range logs {
+		wg.Go(func() { logs[i] = watch(t, b, id, 0) })
+	}
+	later := func(do func(e *engine.Engine)) {
+		at, e := time.Duration(r.IntN(14))*time.Millisecond, both[r.IntN(2)]
+		wg.Go(func() {
+			time.Sleep(at)
+			do(e)
+		})
+	}
+	limit, cancel := context.WithTimeout(t.Context(), time.Second)
+	for range r.IntN(3) {
+		later(func(e *engine.Engine) {
+			_, _ = e.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: id})
+		})
+	}
+	for n := range 1 + r.IntN(4) {
+		more := to(say(fmt.Sprint("more", n/2), "more"), id)
+		if named {
+			more = restart(name(id, "more"))
+		}
+		later(func(e *engine.Engine) { _, _ = e.Send(limit, more) })
+	}
+	outage := time.Duration(r.IntN(40)) * time.Millisecond
+	switch r.IntN(4) {
+	case 0:
+		later(func(*engine.Engine) { lineA.down.Store(true) })
+	case 1:
+		later(func(*engine.Engine) {
+			lineA.down.Store(true)
+			time.Sleep(outage)
+			lineA.down.Store(false)
+		})
+	case 2:
+		later(func(*engine.Engine) {
+			lineA.deaf.Store(true)
+			time.Sleep(time.Millisecond)
+			lineA.deaf.Store(false)
+		})
+	}
+	time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
+	for _, e := range both {
+		ending, cancel := context.WithTimeout(t.Context(), time.Duration(r.IntN(10))*time.Millisecond)
+		_ = e.Drain(ending)
+		cancel()
+		if e.Running() != 0 {
+			t.Errorf("seed %d: %d turns run after the drain", seed, e.Running())
+		}
+	}
+	cancel()
+	wg.Wait()
+	// Whoever comes next finds what was left.
+	last, _ := open("c", obedient{})
+	var task *a2a.Task
+	for range 100 {
+		time.Sleep(30 * time.Millisecond)
+		if task, err = last.Get(t.Context(), &a2a.GetRequest{Owner: "owner", TaskID: id}); err != nil {
+			t.Fatal(err)
+		}
+		if s := task.Status.State; s.Terminal() || s.Interrupted() {
+			break
+		}
+	}
+	whole := readLog(t, s, id, named)
+	for i, log := range logs {
+		for n, s := range log {
+			if n >= len(whole) || whole[n] != s {
+				t.Fatalf("seed %d: subscriber %d saw %q\nof %q", seed, i, log, whole)
+			}
+		}
+	}
+	if state := task.Status.State; !state.Terminal() && !state.Interrupted() {
+		t.Errorf("seed %d: task is left %s", seed, state)
+	}
+	_ = last.Drain(t.Context())
+}
+
+// obedient is an agent that does at once what it is told.
+type obedient struct{}
+
+func (obedient) Run(context.Context, *backend.Turn, backend.Emit) error { return nil }
