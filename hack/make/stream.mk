@@ -6,6 +6,10 @@ SEED ?= 1
 
 .PHONY: stream-check
 stream-check: prerequisites ## Check streams while clients, agents and sidecars are broken: 10,000 tasks, a million events (docs/reliability.md).
-	@mkdir -p bin; for store in $(or $(STORE),memory); do \
-		nice -n 15 go run ./test/stream -store $$store -seed $(SEED) -report bin/stream-$$store.json || exit 1; \
-	done
+	@mkdir -p bin; for store in $(or $(STORE),memory); do for scenario in campaign drain slow; do \
+		nice -n 15 go run ./test/stream -scenario $$scenario -store $$store -seed $(SEED) -report bin/stream-$$scenario-$$store.json || exit 1; \
+	done; done
+
+.PHONY: soak
+soak: prerequisites ## Connect and disconnect 100,000 times: the sidecar holds afterwards what it held before (5 min).
+	@nice -n 15 go run ./test/stream -scenario soak -seed $(SEED)

@@ -64,13 +64,12 @@ func (r *reader) again(ctx context.Context, turn int, sent, answered bool) bool 
 	if !r.dialect.NamesTasks {
 		return true
 	}
+	if !r.acknowledged {
+		return true
+	}
 	// Its messages have no ids: it has to look.
 	e, err := r.dialect.Get(ctx, r.any(r.rng), r.id())
-	if err != nil {
-		outcome, _ := client.OutcomeOf(err)
-		return outcome != history.NotFound || turn == 1
-	}
-	return e.State == inputRequired && turn > 1
+	return err == nil && e.State == inputRequired && turn > 1
 }
 
 // asked reports whether the task waits for its driver.

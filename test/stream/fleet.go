@@ -87,6 +87,12 @@ func start(ctx context.Context, s shape) (*fleet, error) {
 		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: "http://" + f.agent.address + "/"},
 		Access:  contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}},
 		Drain:   contract.Drain{GracePeriod: contract.Duration(s.grace)},
+		// The clients are one caller, and more than one may be.
+		Limits: contract.Limits{
+			Requests: contract.Rate{PerSecond: 1_000_000}, TotalRequests: contract.Rate{PerSecond: 1_000_000},
+			Turns:   contract.TurnLimits{MaxPerCaller: 256},
+			Streams: contract.StreamLimits{Max: 8192, MaxPerCaller: 8192},
+		},
 	}
 	if s.change != nil {
 		s.change(config)

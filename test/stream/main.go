@@ -61,6 +61,9 @@ var stores = []store{memory}
 
 var scenarios = []scenario{
 	{"campaign", stores, campaigned},
+	{"drain", stores, drained},
+	{"slow", stores, stalled},
+	{"soak", stores, soaked},
 }
 
 var errBroken = errors.New("promises were not kept")

@@ -113,6 +113,8 @@ type reader struct {
 	state string
 	said  int
 	over  bool
+	// acknowledged is true once it got an event.
+	acknowledged bool
 	// other is true once its message made another task.
 	other bool
 }
@@ -218,6 +220,7 @@ func (m *mishap) happen(ctx context.Context, s client.Stream, leg *history.Leg) 
 
 // saw keeps what a reader knows.
 func (r *reader) saw(e *history.Event) {
+	r.acknowledged = true
 	if e.Seq > 0 {
 		r.last = e.Seq
 	} else if e.Kind != history.Standing {

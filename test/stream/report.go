@@ -65,12 +65,21 @@ func (r *report) write(w io.Writer, form string) error {
 	row := func(what, value string) { _, _ = fmt.Fprintf(t, "%s\t%s\n", what, value) }
 	row("run", fmt.Sprintf("%s, store %s, seed %d, %s, %d cores, %.0f s", r.Scenario, r.Store, r.Seed, r.Date.Format(time.DateOnly), r.Cores, r.Took))
 	n := &r.Tally
-	row("tasks", fmt.Sprintf("%d: %s", n.Tasks, many(n.Ends)))
-	row("events", fmt.Sprintf("%d in logs that were read to their ends, %d seen by readers", n.Events, n.Seen))
+	if n.Tasks > 0 {
+		row("tasks", fmt.Sprintf("%d: %s", n.Tasks, many(n.Ends)))
+		row("events in logs", fmt.Sprintf("%d, counted where the log was read after the end", n.Events))
+	}
+	row("events that readers saw", fmt.Sprint(n.Seen))
 	row("streams", fmt.Sprintf("%s; %s", many(n.Openings), many(n.Streams)))
-	row("disconnects", fmt.Sprintf("%d: %s; %d readers that rested", n.disconnects(), many(n.Disconnects), n.Rests))
-	row("SIGKILL", fmt.Sprintf("%d of a sidecar, %d of the agent; %d streams cut off or refused by them", n.SidecarKills, n.AgentKills, n.Cuts))
-	row("read again at the end", fmt.Sprint(n.Kept))
+	if n.disconnects()+n.Rests > 0 {
+		row("disconnects", fmt.Sprintf("%d: %s; %d readers that rested", n.disconnects(), many(n.Disconnects), n.Rests))
+	}
+	if n.SidecarKills+n.AgentKills > 0 {
+		row("SIGKILL", fmt.Sprintf("%d of a sidecar, %d of the agent; %d streams cut off or refused by them", n.SidecarKills, n.AgentKills, n.Cuts))
+	}
+	if n.Kept > 0 {
+		row("read again at the end", fmt.Sprint(n.Kept))
+	}
 	for _, f := range r.Findings {
 		verdict := "kept"
 		if !f.OK {
@@ -106,4 +115,8 @@ func many(counts map[string]int) string {
 
 func newReport(scenario, store string, seed uint64, begin time.Time) *report {
 	return &report{Scenario: scenario, Store: store, Seed: seed, Date: begin.UTC(), Cores: runtime.NumCPU()}
+}
+
+func (r *report) find(what string, ok bool, want, got string) {
+	r.Findings = append(r.Findings, finding{what, want, got, ok})
 }

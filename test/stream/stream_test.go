@@ -36,6 +36,7 @@ func TestScenarios(t *testing.T) {
 	for _, s := range scenarios {
 		for _, store := range s.stores {
 			t.Run(s.name+" "+string(store), func(t *testing.T) {
+				t.Parallel()
 				r := newReport(s.name, string(store), 1, time.Now())
 				err := s.run(t.Context(), &settings{dir: programs, store: store, seed: 1, short: true, progress: t.Output()}, r)
 				if err != nil {

@@ -122,14 +122,12 @@ type Pushes struct {
 	mu         sync.Mutex
 	deliveries map[id]*delivery
 	hosts      map[string]*host
-	owners     map[string]*owner
-	// ready are the owners with deliveries that a worker should look at, the
-	// next to be served in front.
-	ready []*owner
+	// ready are the deliveries that a worker should look at, the first to do so
+	// in front.
+	ready []*delivery
 	// busy counts those that are ready, running or parked.
-	busy int
-	// running counts the workers, and inFlight the deliveries that they have.
-	running, inFlight int
+	busy    int
+	running int
 	// draining is set once; idle closes when nothing is busy after that.
 	draining bool
 	idle     chan struct{}
@@ -151,7 +149,7 @@ func New(o Options) (*Pushes, error) {
 	}
 	o.setDefaults()
 	return &Pushes{
-		options: o, deliveries: map[id]*delivery{}, hosts: map[string]*host{}, owners: map[string]*owner{}, idle: make(chan struct{}),
+		options: o, deliveries: map[id]*delivery{}, hosts: map[string]*host{}, idle: make(chan struct{}),
 	}, nil
 }
 

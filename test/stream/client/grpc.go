@@ -171,6 +171,10 @@ func told(err error) error {
 		r.Outcome = history.Unavailable
 	case codes.Canceled, codes.DeadlineExceeded:
 		return err
+	case codes.Internal:
+		if strings.Contains(s.Message(), "RST_STREAM") {
+			return err
+		}
 	default:
 	}
 	return r

@@ -19,10 +19,9 @@ const recordOverhead = 160
 const readLimit = 256
 
 type log struct {
-	store   *Store
-	key     store.Key
-	account *account
-	place   place
+	store *Store
+	key   store.Key
+	place place
 	// listed is where the log stands among those of its owner. Store.mu guards it.
 	listed int
 
@@ -218,22 +217,21 @@ func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
 		size += int64(recordOverhead + 2*events[i].Size())
 	}
 	s := l.store
-	if s.add(l.account, size) {
+	if s.bytes.Add(size) <= s.options.MaxBytes {
 		return size, true
 	}
-	s.add(l.account, -size)
+	s.bytes.Add(-size)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	s.grown(l.account)
-	for !s.reserve(l.account, size, l) {
+	for !s.reserve(size, l) {
 		if !l.halve() {
 			// A task may end in a store that is full.
 			last := events[len(events)-1].Status
 			if last == nil || !last.Status.State.Terminal() {
 				return 0, false
 			}
-			s.add(l.account, size)
+			s.bytes.Add(size)
 			break
 		}
 	}
@@ -256,7 +254,7 @@ func (l *log) settle() {
 	if !l.gone {
 		size = l.size()
 	}
-	l.store.add(l.account, size-l.charge)
+	l.store.bytes.Add(size - l.charge)
 	l.charge = size
 }
 

@@ -1,0 +1,199 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/stream/client"
+	"github.com/a2a-operator/a2a-operator/test/stream/history"
+	"github.com/a2a-operator/a2a-operator/test/stream/script"
+)
+
+// crowd is one task, some of whose readers stop reading. It says more than the
+// 4 MiB that a kernel holds for one connection.
+type crowd struct {
+	readers, stalled int
+	chunks, size     int
+	// room is what the sidecar may grow by.
+	room int64
+}
+
+// stalled lets readers stop in the midst of a stream. The others get all of it,
+// the stalled are cut off, and may resume where they were.
+func stalled(ctx context.Context, s *settings, r *report) error {
+	crowds := []crowd{{2, 1, 400, 64 << 10, 128 << 20}, {1000, 100, 300, 20 << 10, 192 << 20}}
+	if s.short {
+		crowds = []crowd{{20, 2, 300, 20 << 10, 128 << 20}}
+	}
+	n := newCounts()
+	for _, c := range crowds {
+		_, _ = fmt.Fprintf(s.progress, "%d of %d readers stall\n", c.stalled, c.readers)
+		if err := c.run(ctx, s, n, r); err != nil {
+			return err
+		}
+	}
+	r.Tally = n.now()
+	return nil
+}
+
+const (
+	// cutWithin is how long a stalled reader may keep its connection.
+	cutWithin = 30 * time.Second
+	// stalledBuffer is what the kernel takes in for a reader that stalls.
+	stalledBuffer = 64 << 10
+)
+
+func (c *crowd) run(ctx context.Context, s *settings, n *counts, r *report) error {
+	f, stop, err := s.fleet(ctx, shape{grace: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	a := newSubject(script.Script{
+		Token: fmt.Sprintf("c%d-%d", s.seed, c.readers), Turn: 1, Turns: 1, Chunks: c.chunks, Size: c.size, Every: 10 * time.Millisecond,
+	})
+	reader := func(name string, i int) *reader {
+		return &reader{
+			fleet: f, subject: a, name: name, counts: n, dialect: client.Dialects[i%len(client.Dialects)],
+			rng: rand.New(rand.NewPCG(s.seed, uint64(i))),
+		}
+	}
+	p := f.sidecars[0].process
+	before, err := p.RSS()
+	if err != nil {
+		return err
+	}
+
+	var reading, stalling sync.WaitGroup
+	healthy := make([]*listener, 0, c.readers)
+	release := make(chan struct{})
+	var slow []*listener
+	for i := range c.readers {
+		each := &listener{reader: reader(fmt.Sprint("reader ", i), i)}
+		if i > 0 && i <= c.stalled {
+			slow = append(slow, each)
+			stalling.Go(func() { each.stall(ctx, release) })
+			continue
+		}
+		healthy = append(healthy, each)
+		reading.Go(func() { each.leg = each.attend(ctx, i == 0, func() {}) })
+	}
+	reading.Wait()
+	ended := time.Now()
+	for ctx.Err() == nil && time.Since(ended) < cutWithin {
+		open, err := f.sidecars[0].gauge(ctx, "a2a_open_streams")
+		if err != nil {
+			return err
+		}
+		if open == 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	cut := time.Since(ended)
+	after, err := p.RSS()
+	if err != nil {
+		return err
+	}
+	close(release) // they wake up, find out, and come back
+	stalling.Wait()
+	c.judge(r, a, healthy, slow)
+	name := fmt.Sprintf("%d of %d stalled: ", c.stalled, c.readers)
+	r.find(name+"the last stalled one was cut off after the end of the others", cut < cutWithin, "within "+cutWithin.String(), cut.Round(100*time.Millisecond).String())
+	r.find(name+"memory of the sidecar grew by", after-before <= c.room, fmt.Sprintf("at most %d MiB", c.room>>20), fmt.Sprintf("%d MiB", (after-before)>>20))
+	return nil
+}
+
+// listener is a reader with its first stream.
+type listener struct {
+	*reader
+	leg history.Leg
+}
+
+// stall reads where a stream begins and no more, until it is released; then it
+// reads what is left of it, and resumes.
+func (r *listener) stall(ctx context.Context, release <-chan struct{}) {
+	select {
+	case <-r.known:
+	case <-ctx.Done():
+		return
+	}
+	first := true
+	after := new(uint64)
+	for !r.over && ctx.Err() == nil {
+		a := &client.Ask{TaskID: r.id(), After: after}
+		if first {
+			a.Buffer = stalledBuffer
+		}
+		waits := first
+		leg := r.readStalled(ctx, a, func() {
+			if waits {
+				waits = false
+				<-release
+			}
+		})
+		if first {
+			r.leg, first = leg, false
+		}
+		if leg.Outcome == history.NotFound || leg.Outcome == history.Refused || leg.Outcome == history.Over {
+			return
+		}
+		if after = r.after(); after == nil {
+			after = new(uint64) // of gRPC, where only an orderly end tells a number
+		}
+	}
+}
+
+// readStalled is read with a pause after the first event. That it is cut off is
+// its own doing.
+func (r *listener) readStalled(ctx context.Context, a *client.Ask, pause func()) history.Leg {
+	leg := r.read(ctx, a, nil, func(*history.Event) bool { pause(); return false })
+	if leg.Outcome == history.Cut {
+		r.excuse()
+	}
+	return leg
+}
+
+// excuse says that the last stream broke by its reader's doing.
+func (t *subject) excuse() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.history.Legs {
+		if t.history.Legs[i].Outcome == history.Cut {
+			t.history.Legs[i].Broken = true
+		}
+	}
+}
+
+// judge checks what all of them saw.
+func (c *crowd) judge(r *report, a *subject, healthy, slow []*listener) {
+	whole, cut, resumed := 0, 0, 0
+	for _, each := range healthy {
+		if each.leg.Outcome == history.Ended && each.over {
+			whole++
+		}
+	}
+	for _, each := range slow {
+		if each.leg.Outcome != history.Ended {
+			cut++
+		}
+		if each.over {
+			resumed++
+		}
+	}
+	for _, v := range history.Check(&a.history, &history.Faults{}) {
+		if v.Text != "the task was not read after its end" && v.Text != "the log was not read after the end" {
+			r.Refused = append(r.Refused, refused{Task: &a.history, Violations: []history.Violation{v}})
+		}
+	}
+	name := fmt.Sprintf("%d of %d stalled: ", c.stalled, c.readers)
+	r.find(name+"healthy readers that got all", whole == len(healthy), fmt.Sprint(len(healthy)), fmt.Sprint(whole))
+	r.find(name+"stalled ones that were cut off", cut == len(slow), fmt.Sprint(len(slow)), fmt.Sprint(cut))
+	r.find(name+"stalled ones that got the rest later", resumed == len(slow), fmt.Sprint(len(slow)), fmt.Sprint(resumed))
+}
