@@ -4,6 +4,8 @@
 package v1alpha1
 
 // AgentAccess says who may call an agent.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.tls) || !has(self.authentication) || !self.authentication.exists(a, a.type == 'MTLS')",message="spec.access.tls is required for authentication of type MTLS: without TLS no client shows a certificate"
 type AgentAccess struct {
 	// authentication lists the ways to prove who is calling; any one of them
 	// is enough. It defaults to Kubernetes alone.
@@ -14,11 +16,28 @@ type AgentAccess struct {
 	// +listMapKey=type
 	// +optional
 	Authentication []Authentication `json:"authentication,omitempty"`
+
+	// tls has the agent served with TLS, at https and port 443 of its Service.
+	// Absent leaves it in the clear, which a service mesh may encrypt.
+	// +optional
+	TLS *AccessTLS `json:"tls,omitempty"`
+}
+
+// AccessTLS is the certificate of an agent. The sidecar mounts it; the operator
+// reads none. A renewed one takes effect without a restart, for connections that
+// begin from then on.
+type AccessTLS struct {
+	// secretRef names a Secret of type kubernetes.io/tls in the Agent's
+	// namespace, such as cert-manager makes: tls.crt, and tls.key. The
+	// certificate is for <name>.<namespace>.svc.cluster.local, and for the names
+	// at which callers from elsewhere know the agent.
+	// +required
+	SecretRef SecretReference `json:"secretRef"`
 }
 
 // AuthenticationType names a way to prove who is calling.
 //
-// +kubebuilder:validation:Enum=Kubernetes;JWT;APIKey;Anonymous
+// +kubebuilder:validation:Enum=Kubernetes;JWT;APIKey;MTLS;Anonymous
 type AuthenticationType string
 
 const (
@@ -32,19 +51,23 @@ const (
 	// AuthenticationAPIKey admits callers with a key of the Secret that its
 	// member apiKey names.
 	AuthenticationAPIKey AuthenticationType = "APIKey"
+	// AuthenticationMTLS admits callers with a client certificate of the
+	// authorities that its member mtls names.
+	AuthenticationMTLS AuthenticationType = "MTLS"
 	// AuthenticationAnonymous admits calls without a credential.
 	AuthenticationAnonymous AuthenticationType = "Anonymous"
 )
 
 // Authentication is one way to prove who is calling.
 //
+// +kubebuilder:validation:XValidation:rule="self.type == 'MTLS' ? has(self.mtls) : !has(self.mtls)",message="mtls is required when type is MTLS, and forbidden otherwise"
 // +kubebuilder:validation:XValidation:rule="self.type == 'APIKey' ? has(self.apiKey) : !has(self.apiKey)",message="apiKey is required when type is APIKey, and forbidden otherwise"
 // +kubebuilder:validation:XValidation:rule="self.type == 'JWT' ? has(self.jwt) : !has(self.jwt)",message="jwt is required when type is JWT, and forbidden otherwise"
 type Authentication struct {
 	// type is Kubernetes, a ServiceAccount's token; JWT, a token of an issuer
-	// that you name; APIKey, a key that you give out; or Anonymous, no
-	// credential at all. Anybody who reaches the Service may call an Anonymous
-	// agent.
+	// that you name; APIKey, a key that you give out; MTLS, a client
+	// certificate; or Anonymous, no credential at all. Anybody who reaches the
+	// Service may call an Anonymous agent.
 	// +required
 	Type AuthenticationType `json:"type"`
 
@@ -55,7 +78,88 @@ type Authentication struct {
 	// apiKey says where keys are, for type APIKey.
 	// +optional
 	APIKey *APIKeyAuthentication `json:"apiKey,omitempty"`
+
+	// mtls says which certificates are accepted, for type MTLS.
+	// +optional
+	MTLS *MTLSAuthentication `json:"mtls,omitempty"`
 }
+
+// MTLSAuthentication admits callers with a client certificate (RFC 8705 calls
+// it mutual TLS). Clients without one can still show another credential that is
+// listed.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.principals) || (has(self.principal) && self.principal == 'Subject') || self.principals.all(p, p.matches('^spiffe://[a-z0-9._-]+(/[a-zA-Z0-9._-]+)*(/[*])?$'))",message="principals must be SPIFFE IDs such as spiffe://example.org/ns/team/sa/caller, or begin so and end in /*, unless principal is Subject"
+type MTLSAuthentication struct {
+	// caBundle holds the PEM certificates of the authorities that vouch for
+	// clients. An edit takes effect without a restart, for open connections too.
+	// +required
+	CABundle CABundleReference `json:"caBundle"`
+
+	// principal is what of the certificate names the caller, whom tasks belong
+	// to: SPIFFE, its SPIFFE ID, which is its only URI; or Subject, its subject
+	// as in RFC 2253, behind "x509:". It defaults to SPIFFE.
+	// +kubebuilder:default=SPIFFE
+	// +optional
+	Principal CertificatePrincipal `json:"principal,omitempty"`
+
+	// principals lists who is admitted: SPIFFE IDs, or the beginnings of some
+	// with /* at their end; or whole subjects. Absent admits everybody with a
+	// certificate of the authorities, which for those of a cluster or a mesh are
+	// all its workloads.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	// +listType=set
+	// +optional
+	Principals []string `json:"principals,omitempty"`
+}
+
+// CertificatePrincipal is what of a certificate names its owner.
+//
+// +kubebuilder:validation:Enum=SPIFFE;Subject
+type CertificatePrincipal string
+
+const (
+	// CertificatePrincipalSPIFFE is its SPIFFE ID.
+	CertificatePrincipalSPIFFE CertificatePrincipal = "SPIFFE"
+	// CertificatePrincipalSubject is its subject.
+	CertificatePrincipalSubject CertificatePrincipal = "Subject"
+)
+
+// CABundleReference names PEM certificates of authorities in a ConfigMap or a
+// Secret of the Agent's namespace.
+type CABundleReference struct {
+	// kind is ConfigMap, the default, or Secret.
+	// +kubebuilder:default=ConfigMap
+	// +optional
+	Kind CABundleKind `json:"kind,omitempty"`
+
+	// name is its metadata.name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+
+	// key holds the certificates. It defaults to ca.crt.
+	// +kubebuilder:default=ca.crt
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	// +optional
+	Key string `json:"key,omitempty"`
+}
+
+// CABundleKind is a kind of object that holds certificates.
+//
+// +kubebuilder:validation:Enum=ConfigMap;Secret
+type CABundleKind string
+
+const (
+	// CABundleConfigMap is a ConfigMap, such as trust-manager makes.
+	CABundleConfigMap CABundleKind = "ConfigMap"
+	// CABundleSecret is a Secret.
+	CABundleSecret CABundleKind = "Secret"
+)
 
 // APIKeyAuthentication admits callers with a key that somebody gave them. The
 // sidecar mounts the Secret; the operator reads none. An edit of the Secret

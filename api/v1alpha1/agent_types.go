@@ -144,6 +144,14 @@ type AgentSpec struct {
 	// +optional
 	Access AgentAccess `json:"access,omitempty,omitzero"`
 
+	// trustBundle holds PEM certificates of authorities that the sidecar trusts
+	// beside the public ones: for agents that are served with TLS, which this
+	// agent calls through its gateway, and for the issuer of JWTs. Those of the
+	// Secret of access.tls, under ca.crt, need not be named again. Absent adds
+	// none. An edit takes effect without a restart.
+	// +optional
+	TrustBundle *CABundleReference `json:"trustBundle,omitempty"`
+
 	// cardSigning says how the card is signed. Absent leaves it unsigned.
 	// +optional
 	CardSigning *AgentCardSigning `json:"cardSigning,omitempty"`

@@ -152,6 +152,12 @@ const (
 	// ReasonAPIKeysUnusable: the Secret with the API keys of callers does not
 	// exist, or holds none that can be used.
 	ReasonAPIKeysUnusable = "APIKeysUnusable" //nolint:gosec // a reason, not a credential
+	// ReasonTLSUnusable: the Secret with the agent's certificate does not
+	// exist, or its certificate and key do not fit.
+	ReasonTLSUnusable = "TLSUnusable"
+	// ReasonCABundleUnusable: the ConfigMap or Secret with certificates of
+	// authorities does not exist, or holds none.
+	ReasonCABundleUnusable = "CABundleUnusable"
 	// ReasonUnschedulable: no node takes the pod.
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonPodFailed: a pod ended and is being replaced.

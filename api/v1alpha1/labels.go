@@ -52,6 +52,11 @@ const (
 	VolumeCardSigning = "a2a-card-signing"
 	// VolumeAPIKeys holds the API keys of callers, for the sidecar.
 	VolumeAPIKeys = "a2a-api-keys" //nolint:gosec // a name, not a credential
+	// VolumeTLS holds the agent's certificate, VolumeClientCA the authorities of
+	// its clients', and VolumeTrust those of the servers that it calls.
+	VolumeTLS      = "a2a-tls"
+	VolumeClientCA = "a2a-client-ca"
+	VolumeTrust    = "a2a-trust"
 	// VolumeToken holds the sidecar's own ServiceAccount token.
 	VolumeToken = "a2a-token"
 	// PortAgent and PortHealth name the sidecar's ports.
@@ -59,6 +64,9 @@ const (
 	PortHealth = "a2a-health"
 	// PortGRPC names the port of the Service at which Gateways speak gRPC.
 	PortGRPC = "a2a-grpc"
+	// PortPlain is where a Service whose agent has TLS tells so to those who do
+	// not ask for it.
+	PortPlain = "a2a-plain"
 )
 
 // Variables that the operator gives to the agent's container unless the

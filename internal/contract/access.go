@@ -19,6 +19,7 @@ const (
 	kubernetesScheme = "kubernetes"
 	jwtScheme        = "jwt"
 	apiKeyScheme     = "apiKey"
+	mtlsScheme       = "mtls"
 )
 
 // Schemes tells the card's readers what a call needs. It is empty when that is
@@ -41,6 +42,10 @@ func (a *Access) Schemes() []card.SecurityScheme {
 			schemes = append(schemes, each.JWT.scheme())
 		case AuthenticationAPIKey:
 			schemes = append(schemes, each.APIKey.scheme())
+		case AuthenticationMTLS:
+			schemes = append(schemes, card.SecurityScheme{
+				Name: mtlsScheme, Type: card.SchemeMutualTLS, Description: "A client certificate of an authority that the agent's owner trusts.",
+			})
 		}
 	}
 	return schemes
@@ -87,6 +92,10 @@ func (a *Access) validate(refuse func(field, format string, args ...any)) {
 			each.JWT.validate(field, refuse)
 		case AuthenticationAPIKey:
 			each.APIKey.validate(field, refuse)
+		case AuthenticationMTLS:
+			if each.MTLS == nil || slices.Contains(each.MTLS.Principals, "") {
+				refuse(field, "needs mtls, without an empty principal")
+			}
 		default:
 			refuse(field+".type", "is %q, must be one of %q", each.Type, authenticationTypes)
 		}
@@ -101,7 +110,8 @@ func (a *Access) validate(refuse func(field, format string, args ...any)) {
 func (a *Authentication) foreign() bool {
 	return a.Kubernetes != nil && a.Type != AuthenticationKubernetes ||
 		a.JWT != nil && a.Type != AuthenticationJWT ||
-		a.APIKey != nil && a.Type != AuthenticationAPIKey
+		a.APIKey != nil && a.Type != AuthenticationAPIKey ||
+		a.MTLS != nil && a.Type != AuthenticationMTLS
 }
 
 // keyName is a name that no other header or parameter of the protocol has.

@@ -55,6 +55,12 @@ const (
 	ExitCardKey = 3
 	// ExitAPIKeys: there is no API key to know a caller by.
 	ExitAPIKeys = 4
+	// ExitTLS: there is no certificate to serve with.
+	ExitTLS = 5
+	// ExitClientCA and ExitTrust: there is no authority to verify clients, or
+	// servers, by.
+	ExitClientCA = 6
+	ExitTrust    = 7
 )
 
 // Config is everything a sidecar needs to know.
@@ -185,7 +191,7 @@ type Access struct {
 	Authentication []Authentication `json:"authentication"`
 	// Namespaces lists those whose ServiceAccounts may call; "*" admits all.
 	// It does not apply to anonymous callers, to those of a JWT without a claim
-	// for it, nor to those with an API key.
+	// for it, nor to those with an API key or a certificate.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
@@ -200,12 +206,14 @@ const (
 	AuthenticationJWT AuthenticationType = "JWT"
 	// AuthenticationAPIKey admits callers with a key of a mounted Secret.
 	AuthenticationAPIKey AuthenticationType = "APIKey"
+	// AuthenticationMTLS admits callers with a client certificate.
+	AuthenticationMTLS AuthenticationType = "MTLS"
 	// AuthenticationAnonymous admits calls without a credential.
 	AuthenticationAnonymous AuthenticationType = "Anonymous"
 )
 
 var authenticationTypes = []AuthenticationType{
-	AuthenticationKubernetes, AuthenticationJWT, AuthenticationAPIKey, AuthenticationAnonymous,
+	AuthenticationKubernetes, AuthenticationJWT, AuthenticationAPIKey, AuthenticationMTLS, AuthenticationAnonymous,
 }
 
 // Authentication is one way to prove who is calling.
@@ -217,6 +225,8 @@ type Authentication struct {
 	JWT *JWTAuthentication `json:"jwt,omitempty"`
 	// APIKey is set for that type only, and there is one.
 	APIKey *APIKeyAuthentication `json:"apiKey,omitempty"`
+	// MTLS is set for that type only, and there is one.
+	MTLS *MTLSAuthentication `json:"mtls,omitempty"`
 }
 
 // KubernetesAuthentication verifies ServiceAccount tokens (OIDC, KEP-1393)
@@ -251,6 +261,15 @@ type APIKeyAuthentication struct {
 	// Header or Query names it; one of them is set.
 	Header string `json:"header,omitempty"`
 	Query  string `json:"query,omitempty"`
+}
+
+// MTLSAuthentication says who a client certificate is of. The authorities are
+// mounted.
+type MTLSAuthentication struct {
+	// Subject makes the subject the principal; else it is the SPIFFE ID.
+	Subject bool `json:"subject,omitempty"`
+	// Principals lists who is admitted, as in the Agent; none admits all.
+	Principals []string `json:"principals,omitempty"`
 }
 
 // Gateway tells the sidecar where the agent may go through it.

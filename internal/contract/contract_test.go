@@ -52,6 +52,7 @@ func full() *Config {
 				}},
 				{Type: AuthenticationAnonymous},
 				{Type: AuthenticationAPIKey, APIKey: &APIKeyAuthentication{Query: "api_key"}},
+				{Type: AuthenticationMTLS, MTLS: &MTLSAuthentication{Subject: true, Principals: []string{"CN=a"}}},
 			},
 			Namespaces: []string{"demo"},
 		},
@@ -157,9 +158,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		"access.authentication[2]":        func(c *Config) { c.Access.Authentication[2].JWT = &JWTAuthentication{} },
 		"access.authentication[3]":        func(c *Config) { c.Access.Authentication[3].APIKey.Header = "X-API-Key" },
 		"access.authentication[3].apiKey": func(c *Config) { c.Access.Authentication[3].APIKey.Query = "pageToken" },
-		"access.authentication[4]": func(c *Config) {
+		"access.authentication[5]": func(c *Config) {
 			c.Access.Authentication = append(c.Access.Authentication, c.Access.Authentication[3])
 		},
+		"access.authentication[4]":             func(c *Config) { c.Access.Authentication[4].MTLS.Principals = []string{""} },
 		"access.authentication[2].type":        func(c *Config) { c.Access.Authentication[2].Type = "Password" },
 		"access.authentication[1].jwt.issuer":  func(c *Config) { c.Access.Authentication[1].JWT.Issuer = "http://login.example" },
 		"access.authentication[1].jwt.jwksUrl": func(c *Config) { c.Access.Authentication[1].JWT.JWKSURL = "file:///keys" },

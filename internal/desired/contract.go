@@ -74,7 +74,11 @@ func protocolOptions(p *a2av1alpha1.AgentProtocol) contract.ProtocolOptions {
 
 // agentURL is where an Agent is served inside the cluster.
 func agentURL(agent *a2av1alpha1.Agent, platform Platform) string {
-	return "http://" + names.Host(agent.Name, agent.Namespace, platform.ClusterDomain) + "/"
+	scheme := "http://"
+	if agent.Spec.Access.TLS != nil {
+		scheme = "https://"
+	}
+	return scheme + names.Host(agent.Name, agent.Namespace, platform.ClusterDomain) + "/"
 }
 
 // backendProtocol is what the agent speaks.
@@ -107,7 +111,7 @@ func contractChat(chat *a2av1alpha1.AgentChat) contract.Chat {
 func contractAccess(agent *a2av1alpha1.Agent, issuer *observed.Issuer) contract.Access {
 	access := contract.Access{Namespaces: []string{agent.Namespace}}
 	for _, authentication := range authentications(agent) {
-		entry := contract.Authentication{Type: contract.AuthenticationType(authentication.Type), JWT: contractJWT(authentication.JWT), APIKey: contractAPIKey(authentication.APIKey)}
+		entry := contract.Authentication{Type: contract.AuthenticationType(authentication.Type), JWT: contractJWT(authentication.JWT), APIKey: contractAPIKey(authentication.APIKey), MTLS: contractMTLS(authentication.MTLS)}
 		if authentication.Type == a2av1alpha1.AuthenticationKubernetes {
 			entry.Kubernetes = &contract.KubernetesAuthentication{
 				Issuer:    issuer.URL,
@@ -148,6 +152,13 @@ func contractAPIKey(k *a2av1alpha1.APIKeyAuthentication) *contract.APIKeyAuthent
 	default:
 		return &contract.APIKeyAuthentication{Header: cmp.Or(k.Header, contract.DefaultAPIKeyHeader)}
 	}
+}
+
+func contractMTLS(m *a2av1alpha1.MTLSAuthentication) *contract.MTLSAuthentication {
+	if m == nil {
+		return nil
+	}
+	return &contract.MTLSAuthentication{Subject: m.Principal == a2av1alpha1.CertificatePrincipalSubject, Principals: m.Principals}
 }
 
 // needsIssuer tells whether the contract of an Agent holds the issuer's keys.

@@ -4,6 +4,8 @@
 package desired
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -13,6 +15,9 @@ import (
 const (
 	cardSigningDir = "/etc/a2a-card-signing"
 	apiKeysDir     = "/etc/a2a-api-keys" //nolint:gosec // a path, not a credential
+	tlsDir         = "/etc/a2a-tls"
+	clientCADir    = "/etc/a2a-client-ca"
+	trustDir       = "/etc/a2a-trust"
 )
 
 // cardSigningKeys are what the sidecar is given of the Secret, the key that
@@ -49,9 +54,40 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 				args:   []string{"--api-keys", apiKeysDir},
 			})
 		}
+		if each.MTLS != nil {
+			all = append(all, bundle(a2av1alpha1.VolumeClientCA, clientCADir, "--client-ca", &each.MTLS.CABundle))
+		}
+	}
+	if tls := agent.Spec.Access.TLS; tls != nil {
+		all = append(all, credential{
+			volume: secretVolume(a2av1alpha1.VolumeTLS, tls.SecretRef, corev1.TLSCertKey, corev1.TLSPrivateKeyKey, caFile),
+			dir:    tlsDir,
+			args:   []string{"--tls", tlsDir},
+		})
+	}
+	if trust := agent.Spec.TrustBundle; trust != nil {
+		all = append(all, bundle(a2av1alpha1.VolumeTrust, trustDir, "--trust-ca", trust))
 	}
 	return all
 }
+
+// bundle holds the certificates of authorities, under one name wherever they
+// are kept.
+func bundle(name, dir, flag string, reference *a2av1alpha1.CABundleReference) credential {
+	items := []corev1.KeyToPath{{Key: cmp.Or(reference.Key, caFile), Path: caFile}}
+	volume := corev1.Volume{Name: name}
+	if reference.Kind == a2av1alpha1.CABundleSecret {
+		volume.Secret = &corev1.SecretVolumeSource{SecretName: reference.Name, Optional: new(true), Items: items}
+	} else {
+		volume.ConfigMap = &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: reference.Name}, Optional: new(true), Items: items,
+		}
+	}
+	return credential{volume: volume, dir: dir, args: []string{flag, dir + "/" + caFile}}
+}
+
+// caFile is where the certificates of authorities are expected.
+const caFile = "ca.crt"
 
 // secretVolume holds the keys of a Secret, all without any. It is optional,
 // because a pod that waits for a volume says nothing of it: the sidecar ends

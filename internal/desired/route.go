@@ -33,7 +33,7 @@ func httpRoute(in observed.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 			WithValue(exposurePath(exposure)))).
 		WithBackendRefs(gatewayv1ac.HTTPBackendRef().
 			WithName(gatewayv1.ObjectName(names.Service(in.Agent.Name))).
-			WithPort(servicePort)).
+			WithPort(callPort(in.Agent))).
 		WithTimeouts(gatewayv1ac.HTTPRouteTimeouts().WithRequest(noTimeout))
 	if exposurePath(exposure) != rootPath {
 		rule.WithFilters(gatewayv1ac.HTTPRouteFilter().

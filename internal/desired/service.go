@@ -16,6 +16,9 @@ import (
 const (
 	// servicePort is where an agent is called, in any way.
 	servicePort = 80
+	// serviceTLSPort is the same of an agent with TLS. At the other the sidecar
+	// tells clients without TLS to come with it.
+	serviceTLSPort = 443
 	// grpcServicePort is where a Gateway calls it by gRPC: which protocol a
 	// Gateway speaks to a Service depends on the port's appProtocol.
 	grpcServicePort = contract.AgentPort
@@ -25,13 +28,33 @@ const (
 func service(agent *a2av1alpha1.Agent) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
 		WithSelector(names.Selector(agent.Name)).
-		WithPorts(agentPort(a2av1alpha1.PortAgent, "http", servicePort))
-	if e := agent.Spec.Exposure; e != nil && len(e.GRPCHostnames) > 0 {
-		spec.WithPorts(agentPort(a2av1alpha1.PortGRPC, "kubernetes.io/h2c", grpcServicePort))
-	}
+		WithPorts(servicePorts(agent)...)
 	return corev1ac.Service(names.Service(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
 		WithSpec(spec)
+}
+
+func servicePorts(agent *a2av1alpha1.Agent) []*corev1ac.ServicePortApplyConfiguration {
+	ports := []*corev1ac.ServicePortApplyConfiguration{agentPort(a2av1alpha1.PortAgent, "http", servicePort)}
+	grpc := "kubernetes.io/h2c"
+	if agent.Spec.Access.TLS != nil {
+		ports = []*corev1ac.ServicePortApplyConfiguration{
+			agentPort(a2av1alpha1.PortAgent, "https", serviceTLSPort), agentPort(a2av1alpha1.PortPlain, "http", servicePort),
+		}
+		grpc = "https"
+	}
+	if e := agent.Spec.Exposure; e != nil && len(e.GRPCHostnames) > 0 {
+		ports = append(ports, agentPort(a2av1alpha1.PortGRPC, grpc, grpcServicePort))
+	}
+	return ports
+}
+
+// callPort is where an agent is called.
+func callPort(agent *a2av1alpha1.Agent) int32 {
+	if agent.Spec.Access.TLS != nil {
+		return serviceTLSPort
+	}
+	return servicePort
 }
 
 // agentPort leads to the one port at which the sidecar is called.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -48,6 +47,10 @@ func (s *Sidecar) newPolicy(a *contract.Access) (*auth.Policy, *auth.IssuerKeys,
 			p.Authenticators = append(p.Authenticators, auth.NewAPIKey(auth.APIKeyConfig{
 				Header: each.APIKey.Header, Query: each.APIKey.Query, Keys: &s.apiKeys,
 			}))
+		case contract.AuthenticationMTLS:
+			p.Authenticators = append(p.Authenticators, auth.NewCertificate(auth.CertificateConfig{
+				Authorities: &s.clientCA, Subject: each.MTLS.Subject, Principals: each.MTLS.Principals, Now: now,
+			}))
 		default:
 			return nil, nil, errors.New("contract access.authentication: unknown type " + string(each.Type))
 		}
@@ -74,13 +77,13 @@ type issuerKeys struct {
 }
 
 // newIssuerKeys uses no proxy from the environment.
-func newIssuerKeys(m *metrics, log *slog.Logger, now func() time.Time) *issuerKeys {
+func newIssuerKeys(m *metrics, log *slog.Logger, now func() time.Time, t *trust) *issuerKeys {
 	return &issuerKeys{
 		metrics: m, log: log, now: now, changed: make(chan struct{}),
 		transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-			TLSHandshakeTimeout: 5 * time.Second,
-			ForceAttemptHTTP2:   true,
+			DialContext:       dialer.DialContext,
+			DialTLSContext:    t.dialTLS("h2", "http/1.1"),
+			ForceAttemptHTTP2: true,
 			// Minutes pass until the next request.
 			DisableKeepAlives:      true,
 			MaxResponseHeaderBytes: 64 << 10,

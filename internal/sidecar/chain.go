@@ -14,6 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 )
 
 // middleware wraps a handler.
@@ -31,6 +32,7 @@ func chain(all ...middleware) middleware {
 
 // newAgentHandler is the A2A endpoint. The order is:
 //
+//	WithTLS       who is at the other end, if it has TLS
 //	traced        what is logged about the request names its trace
 //	recovered     a panic is one failed request
 //	addressed     at a loopback address it is meant for this machine
@@ -57,13 +59,13 @@ func newAgentHandler(log *slog.Logger, now func() time.Time, address net.Addr, g
 		}
 		notFound(w, r)
 	})
-	return chain(traced, recovered(log, all.deny), addressed(address, all.deny), bounded(now))(routed)
+	return chain(endpoint.WithTLS, traced, recovered(log, all.deny), addressed(address, all.deny), bounded(now))(routed)
 }
 
 // sendTimeout bounds how long a client may take to send a request. The server's
 // own read timeout would end streams as well; a binding lifts this one when it
 // has read the body.
-const sendTimeout = 30 * time.Second
+const sendTimeout = 25 * time.Second
 
 func bounded(now func() time.Time) middleware {
 	return func(next http.Handler) http.Handler {

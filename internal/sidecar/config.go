@@ -100,7 +100,7 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 	// What is served is known here better than in a file.
 	c.Declare()
 	if len(c.Card.Interfaces) == 0 {
-		c.Card.Interfaces = card.Interfaces(base(address))
+		c.Card.Interfaces = card.Interfaces(o.base(address))
 	}
 	return nil
 }
@@ -117,6 +117,11 @@ func (o *Options) access() (a contract.Access) {
 		a.Authentication = append(a.Authentication, contract.Authentication{
 			Type:   contract.AuthenticationAPIKey,
 			APIKey: &contract.APIKeyAuthentication{Header: contract.DefaultAPIKeyHeader},
+		})
+	}
+	if o.ClientCA != "" && o.ConfigFile == "" {
+		a.Authentication = append(a.Authentication, contract.Authentication{
+			Type: contract.AuthenticationMTLS, MTLS: &contract.MTLSAuthentication{Subject: true},
 		})
 	}
 	if o.Anonymous {
@@ -150,7 +155,7 @@ func (o *Options) overridePush(c *contract.Config) error {
 }
 
 // base is the URL of the endpoint, at an address that this machine can dial.
-func base(address net.Addr) string {
+func (o *Options) base(address net.Addr) string {
 	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {
 		host, port = address.String(), "80"
@@ -158,7 +163,11 @@ func base(address net.Addr) string {
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() || host == "" {
 		host = "127.0.0.1"
 	}
-	return "http://" + net.JoinHostPort(host, port)
+	scheme := "http://"
+	if o.TLS != "" {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port)
 }
 
 // backendAddress is what a readiness probe dials.

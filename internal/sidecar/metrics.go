@@ -32,6 +32,9 @@ type metrics struct {
 	// credentials are what is mounted; apiKeys counts the callers' keys.
 	credentials *prometheus.CounterVec
 	apiKeys     *prometheus.GaugeVec
+	// certificate is the time at which that of the endpoint expires.
+	certificate prometheus.Gauge
+	floods      prometheus.Counter
 	contract    *prometheus.GaugeVec
 	limited     *prometheus.CounterVec
 	turns       *prometheus.HistogramVec
@@ -104,6 +107,12 @@ func newMetrics() *metrics {
 	m.events = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "a2a_events_total", Help: "Events that went into the logs of tasks.",
 	})
+	m.certificate = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "a2a_tls_certificate_expiry_timestamp_seconds", Help: "When the certificate expires that the endpoint is served with; 0 without one.",
+	})
+	m.floods = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "a2a_http2_floods_total", Help: "Connections that were closed because of more HTTP/2 control frames than their requests account for.",
+	})
 	m.dropped = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "a2a_dropped_events_total", Help: "Events that agents sent after their task or turn had ended.",
 	})
@@ -124,7 +133,7 @@ func newMetrics() *metrics {
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(
-		m.requests, m.reloads, m.cardKeys, m.issuer, m.credentials, m.apiKeys, m.contract, m.limited, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
+		m.requests, m.reloads, m.cardKeys, m.issuer, m.credentials, m.apiKeys, m.certificate, m.floods, m.contract, m.limited, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

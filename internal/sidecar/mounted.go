@@ -29,6 +29,12 @@ var (
 	ErrCardKey = errors.New("card signing key cannot be used")
 	// ErrAPIKeys is about the API keys of callers.
 	ErrAPIKeys = errors.New("API keys cannot be used")
+	// ErrTLS is about the certificate that the endpoint is served with.
+	ErrTLS = errors.New("TLS certificate cannot be used")
+	// ErrClientCA is about the authorities of client certificates.
+	ErrClientCA = errors.New("authorities of clients cannot be used")
+	// ErrTrust is about the authorities of servers.
+	ErrTrust = errors.New("authorities of servers cannot be used")
 )
 
 // ExitCode is the status with which a process ends because of an error.
@@ -38,6 +44,12 @@ func ExitCode(err error) int {
 		return contract.ExitCardKey
 	case errors.Is(err, ErrAPIKeys):
 		return contract.ExitAPIKeys
+	case errors.Is(err, ErrTLS):
+		return contract.ExitTLS
+	case errors.Is(err, ErrClientCA):
+		return contract.ExitClientCA
+	case errors.Is(err, ErrTrust):
+		return contract.ExitTrust
 	default:
 		return 1
 	}

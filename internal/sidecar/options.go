@@ -41,6 +41,12 @@ type Options struct {
 	// contract says whether and how they are used.
 	APIKeys string
 
+	// TLS is a directory with tls.crt and tls.key; "" serves in the clear.
+	TLS string
+	// ClientCA and TrustCA are files with certificates of authorities, of
+	// clients and of servers. The first admits clients, as APIKeys does.
+	ClientCA, TrustCA string
+
 	// CardSigningKeys are files with private keys: one that signs the card, and
 	// those that sign it too while verifiers learn of the first.
 	CardSigningKeys []string
@@ -81,7 +87,10 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.JWTIssuer, "jwt-issuer", "", "admit callers with a token of this issuer, a `URL` where OpenID Connect discovery finds its keys")
 	f.StringArrayVar(&o.JWTAudiences, "jwt-audience", nil, "`audience` that a token must be for; repeatable, one of them is enough")
 	f.StringVar(&o.APIKeys, "api-keys", "", "admit callers with an API key, in the header X-API-Key, of this `directory`: a file for each caller, named after it, with one key or two, one a line")
+	f.StringVar(&o.ClientCA, "client-ca", "", "admit callers with a client certificate of the authorities in this PEM `file`; needs --tls")
 	f.BoolVar(&o.Anonymous, "anonymous", false, "admit everybody, without a credential")
+	f.StringVar(&o.TLS, "tls", "", "serve the A2A endpoint with TLS, with tls.crt and tls.key of this `directory`")
+	f.StringVar(&o.TrustCA, "trust-ca", "", "trust the authorities in this PEM `file` too, for calls to other agents and to issuers")
 	f.StringArrayVar(&o.CardSigningKeys, "card-signing-key", nil, "`file` with a private key, PEM or JWK, that signs the card; a second one, which may be missing, signs too while keys are rotated")
 	f.StringVar(&o.CardProfile, "card-profile", "", "which card is served: Union (the default) for clients of every version, or V1 for strict ones of 1.0")
 	f.StringVar(&o.ErrorProfile, "error-profile", "", "`release` of A2A whose mapping of errors to HTTP and gRPC is used: 1.0.1 (the default) or 1.0.0")
@@ -98,16 +107,9 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 // Validate names every flag that is wrong, and what to do about it.
 func (o *Options) Validate() error {
 	var errs []error
-	if o.ConfigFile == "" {
-		if o.BackendURL == "" {
-			errs = append(errs, errors.New("--backend-url is required without --config: say where the agent listens"))
-		}
-		if o.CardFile == "" {
-			errs = append(errs, errors.New("--card is required without --config: name a YAML file with name, description, version and skills"))
-		}
-		if !o.Anonymous && o.JWTIssuer == "" && o.APIKeys == "" {
-			errs = append(errs, errors.New("--jwt-issuer, --api-keys or --anonymous is required without --config: without Kubernetes nothing else says who may call"))
-		}
+	errs = append(errs, o.validateStandalone()...)
+	if o.ClientCA != "" && o.TLS == "" {
+		errs = append(errs, errors.New("--client-ca needs --tls: without TLS no client shows a certificate"))
 	}
 	if (o.JWTIssuer == "") != (len(o.JWTAudiences) == 0) {
 		errs = append(errs, errors.New("--jwt-issuer and --jwt-audience need each other: a token for somebody else must not be taken here"))
@@ -139,6 +141,24 @@ func (o *Options) Validate() error {
 	}
 	errs = append(errs, o.validateLimits())
 	return errors.Join(append(errs, o.validatePush()...)...)
+}
+
+// validateStandalone is about what a contract would say.
+func (o *Options) validateStandalone() []error {
+	var errs []error
+	if o.ConfigFile != "" {
+		return nil
+	}
+	if o.BackendURL == "" {
+		errs = append(errs, errors.New("--backend-url is required without --config: say where the agent listens"))
+	}
+	if o.CardFile == "" {
+		errs = append(errs, errors.New("--card is required without --config: name a YAML file with name, description, version and skills"))
+	}
+	if !o.Anonymous && o.JWTIssuer == "" && o.APIKeys == "" && o.ClientCA == "" {
+		errs = append(errs, errors.New("--jwt-issuer, --api-keys, --client-ca or --anonymous is required without --config: without Kubernetes nothing else says who may call"))
+	}
+	return errs
 }
 
 func (o *Options) validatePush() []error {

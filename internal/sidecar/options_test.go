@@ -56,7 +56,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"nothing":           {nil, []string{"--backend-url is required", "--card is required", "--jwt-issuer, --api-keys or --anonymous is required"}},
+		"nothing":           {nil, []string{"--backend-url is required", "--card is required", "--jwt-issuer, --api-keys, --client-ca or --anonymous is required"}},
 		"protocol":          {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be one of ["Events" "A2A" "ChatCompletions"]`}},
 		"chat without it":   {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--chat-model", "m"}, []string{"--chat-model and --chat-system-prompt need --backend-protocol ChatCompletions"}},
 		"no audience":       {[]string{"--config", "f", "--jwt-issuer", "https://a"}, []string{"--jwt-issuer and --jwt-audience need each other"}},
@@ -198,7 +198,7 @@ func TestBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := base(tcp); got != want {
+		if got := (&Options{}).base(tcp); got != want {
 			t.Errorf("base(%s) = %s, want %s", address, got, want)
 		}
 	}

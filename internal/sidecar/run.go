@@ -8,12 +8,14 @@ package sidecar
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 )
 
 // stopTimeout bounds the end of the servers, after the streams have ended.
@@ -46,10 +48,10 @@ func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Tim
 // A pod's preStop hook has had most of it happen before the signal comes.
 func (s *Sidecar) Serve(ctx context.Context) error {
 	sockets := s.sockets
-	serving := []*server{newServer(s.log, sockets.agent, s.agentHandler)}
+	serving := []*server{newServer(s.log, endpoint.NewListener(sockets.agent, endpoint.Options{TLS: s.tls, Flooded: s.metrics.floods.Inc}), s.agentHandler)}
 	serving[0].WriteTimeout = writeTimeout
 	if sockets.health != nil {
-		serving = append(serving, newServer(s.log, sockets.health, s.probes.handler()))
+		serving = append(serving, newServer(s.log, endpoint.NewListener(sockets.health, endpoint.Options{Flooded: s.metrics.floods.Inc}), s.probes.handler()))
 	}
 	if sockets.gateway != nil {
 		serving = append(serving, newServer(s.log, sockets.gateway, s.gateway))
@@ -73,7 +75,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	}
 	s.probes.started.Store(true)
 	s.log.Info("serving", "a2a", sockets.agent.Addr().String(), "backend", s.current().Backend.URL,
-		"card", fmt.Sprintf("http://%s/.well-known/agent-card.json", sockets.agent.Addr()))
+		"card", s.options.base(sockets.agent.Addr())+wellknown.Path)
 
 	// The signal, or a server that could not go on.
 	<-failed.Done()

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
@@ -20,11 +21,17 @@ import (
 // which its streams and long calls replace by one for each write; what others
 // answer is waited for, or is as long as somebody else's task.
 const (
-	readHeaderTimeout = 10 * time.Second
+	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
 	// pingAfter is the silence after which a peer is asked whether it is there.
 	pingAfter = time.Minute
+	// maxStreams bounds the requests that one connection of HTTP/2 has at a time.
+	// A proxy with more opens another one.
+	maxStreams = 256
+	// maxReceived bounds what is kept of one connection's requests that nobody
+	// has read yet, and of one request.
+	maxReceived = 1 << 20
 )
 
 // HealthAddress is where a sidecar in a pod answers callers inside it.
@@ -87,8 +94,12 @@ func newServer(log *slog.Logger, listener net.Listener, h http.Handler) *server 
 		Protocols:         protocols,
 		// The limits of HTTP/2 on writing are for its streams. What nobody takes
 		// from the socket holds up all of a connection's.
-		HTTP2:    &http.HTTP2Config{WriteByteTimeout: writeTimeout, SendPingTimeout: pingAfter, PingTimeout: writeTimeout},
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		HTTP2: &http.HTTP2Config{
+			WriteByteTimeout: writeTimeout, SendPingTimeout: pingAfter, PingTimeout: writeTimeout,
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived,
+		},
+		ConnContext: endpoint.ConnContext,
+		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
@@ -46,9 +47,14 @@ type Sidecar struct {
 	refusedKeys [sha256.Size]byte
 	cardKeys    *cardKeys
 	issuer      *issuerKeys
-	// apiKeys are those of callers; mounts are what is read from files.
-	apiKeys auth.APIKeys
-	mounts  []*mounted
+	// apiKeys and clientCA are for callers, tls for this endpoint (nil in the
+	// clear), and trust is for servers that are called; mounts are what they are
+	// read from.
+	apiKeys  auth.APIKeys
+	clientCA auth.Authorities
+	tls      *endpoint.TLS
+	trust    trust
+	mounts   []*mounted
 
 	turns   *turns
 	limits  *limits
@@ -75,17 +81,14 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics(), heap: &heap{}}
 	s.metrics.working = s.heap.working
 	s.config.Store(&config)
-	s.issuer = newIssuerKeys(s.metrics, log, now)
+	s.issuer = newIssuerKeys(s.metrics, log, now, &s.trust)
 	policy, keys, err := s.newPolicy(&config.Access)
 	if err != nil {
 		return nil, err
 	}
 	s.issuer.swap(keys)
-	if o.APIKeys != "" {
-		s.mounts = append(s.mounts, s.newAPIKeys(o.APIKeys))
-		if err := s.startAPIKeys(s.mounts[0]); err != nil {
-			return nil, err
-		}
+	if err := s.mountCredentials(); err != nil {
+		return nil, err
 	}
 	if s.cardKeys, err = readCardKeys(o.CardSigningKeys); err != nil {
 		return nil, err
@@ -102,8 +105,8 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s.gate = auth.NewGate(policy, s.refuse)
 	s.surfaces = s.newSurfaces()
 	s.agentHandler = s.heap.watch(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.surfaces))
-	s.gatewayTransport = newGatewayTransport()
-	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, log)
+	s.gatewayTransport = newGatewayTransport(&s.trust)
+	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, log, now)
 	s.drain = newDrainer(log, s.turns.Drain)
 	s.probes = &probes{
 		agent:   &agentProbe{now: now, address: func() string { return backendAddress(s.current().Backend.URL) }},
@@ -239,12 +242,12 @@ func gatewayConfig(g *contract.Gateway) *gateway.Config {
 }
 
 // newGatewayTransport uses no proxy from the environment.
-func newGatewayTransport() *http.Transport {
+func newGatewayTransport(t *trust) *http.Transport {
 	return &http.Transport{
-		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:           dialer.DialContext,
+		DialTLSContext:        t.dialTLS("http/1.1"),
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       30 * time.Second,
-		TLSHandshakeTimeout:   5 * time.Second,
 		ExpectContinueTimeout: time.Second,
 	}
 }

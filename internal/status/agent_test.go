@@ -186,6 +186,29 @@ func TestAgent(t *testing.T) {
 			want:    map[string]string{"Available": "False APIKeysUnusable", "CardPublished": "False NoPodReady", "Ready": "False APIKeysUnusable"},
 			message: `Secret "keys", which spec.access.authentication[1].apiKey.secretRef names, must hold for each caller`,
 		},
+		"no certificate": {
+			in: healthy(onlyPod(ending(contract.ExitTLS, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+				in.Observed.Agent.Spec.Access.TLS = &a2av1alpha1.AccessTLS{SecretRef: a2av1alpha1.SecretReference{Name: "cert"}}
+			}),
+			want:    map[string]string{"Available": "False TLSUnusable", "CardPublished": "False NoPodReady", "Ready": "False TLSUnusable"},
+			message: `Secret "cert", which spec.access.tls.secretRef names, must hold a PEM certificate under tls.crt`,
+		},
+		"no authority of clients": {
+			in: healthy(onlyPod(ending(contract.ExitClientCA, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+				in.Observed.Agent.Spec.Access.Authentication = []a2av1alpha1.Authentication{
+					{Type: a2av1alpha1.AuthenticationMTLS, MTLS: &a2av1alpha1.MTLSAuthentication{CABundle: a2av1alpha1.CABundleReference{Name: "ca"}}},
+				}
+			}),
+			want:    map[string]string{"Available": "False CABundleUnusable", "CardPublished": "False NoPodReady", "Ready": "False CABundleUnusable"},
+			message: `ConfigMap "ca", which spec.access.authentication[0].mtls.caBundle names, must hold PEM certificates, and nothing else, under "ca.crt"`,
+		},
+		"no authority of servers": {
+			in: healthy(onlyPod(ending(contract.ExitTrust, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+				in.Observed.Agent.Spec.TrustBundle = &a2av1alpha1.CABundleReference{Kind: a2av1alpha1.CABundleSecret, Name: "ca", Key: "x.pem"}
+			}),
+			want:    map[string]string{"Available": "False CABundleUnusable", "CardPublished": "False NoPodReady", "Ready": "False CABundleUnusable"},
+			message: `Secret "ca", which spec.trustBundle names, must hold PEM certificates, and nothing else, under "x.pem"`,
+		},
 		"crashed and starting again": {
 			in:      healthy(onlyPod(pod("echo-1", false, afterCrash(runningSince(now.Add(-5*time.Second)))))),
 			want:    map[string]string{"Available": "False ContainerCrashing", "CardPublished": "False NoPodReady", "Ready": "False ContainerCrashing"},

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -30,6 +31,24 @@ func credentialUnusable(in Inputs, c container, exitCode int32) (diagnosis, bool
 					"must hold for each caller, under its name, a key of at least 32 visible characters", each.APIKey.SecretRef.Name, i)
 			}
 		}
+	case contract.ExitTLS:
+		if tls := spec.Access.TLS; tls != nil {
+			reason = a2av1alpha1.ReasonTLSUnusable
+			lack = fmt.Sprintf("The sidecar has no certificate to serve with; Secret %q, which spec.access.tls.secretRef names, must hold "+
+				"a PEM certificate under tls.crt and its private key, without a password, under tls.key", tls.SecretRef.Name)
+		}
+	case contract.ExitClientCA:
+		for i, each := range spec.Access.Authentication {
+			if each.MTLS != nil {
+				reason = a2av1alpha1.ReasonCABundleUnusable
+				lack = bundleLacks("clients", fmt.Sprintf("spec.access.authentication[%d].mtls.caBundle", i), &each.MTLS.CABundle)
+			}
+		}
+	case contract.ExitTrust:
+		if trust := spec.TrustBundle; trust != nil {
+			reason = a2av1alpha1.ReasonCABundleUnusable
+			lack = bundleLacks("servers", "spec.trustBundle", trust)
+		}
 	}
 	if reason == "" {
 		return diagnosis{}, false
@@ -40,4 +59,9 @@ func credentialUnusable(in Inputs, c container, exitCode int32) (diagnosis, bool
 			lack, c.pod.Namespace, c.pod.Name, c.name),
 		failing: true,
 	}, true
+}
+
+func bundleLacks(whom, field string, bundle *a2av1alpha1.CABundleReference) string {
+	return fmt.Sprintf("The sidecar has no authority to verify %s by; %s %q, which %s names, must hold PEM certificates, and nothing else, under %q",
+		whom, cmp.Or(bundle.Kind, a2av1alpha1.CABundleConfigMap), bundle.Name, field, cmp.Or(bundle.Key, "ca.crt"))
 }

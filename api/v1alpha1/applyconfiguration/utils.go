@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=a2a-operator.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("AccessTLS"):
+		return &apiv1alpha1.AccessTLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Agent"):
 		return &apiv1alpha1.AgentApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentAccess"):
@@ -67,12 +69,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendTimeouts"):
 		return &apiv1alpha1.BackendTimeoutsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CABundleReference"):
+		return &apiv1alpha1.CABundleReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GatewayRef"):
 		return &apiv1alpha1.GatewayRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JWTAuthentication"):
 		return &apiv1alpha1.JWTAuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JWTClaims"):
 		return &apiv1alpha1.JWTClaimsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MTLSAuthentication"):
+		return &apiv1alpha1.MTLSAuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceSelector"):
 		return &apiv1alpha1.NamespaceSelectorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NamespaceSelectorRequirement"):

@@ -4,6 +4,7 @@
 package auth
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -58,12 +59,19 @@ func (p *Policy) Decide(r *http.Request) (Caller, error) {
 			foreign = err
 			continue
 		}
+		if passed, ok := errors.AsType[*passedOverError](err); ok {
+			foreign = cmp.Or[error](foreign, passed.problem)
+			continue
+		}
 		if err != nil {
 			return Caller{}, err
 		}
 		if caller.Anonymous && i > 0 && r.Header.Get("Authorization") != "" {
 			// Who shows a credential must not become nobody without a word.
 			return Caller{}, unauthenticated("Credential is of a kind that is not accepted here; leave it out to call anonymously")
+		}
+		if caller.Anonymous && foreign != nil {
+			return Caller{}, foreign
 		}
 		return caller, p.admit(&caller)
 	}
@@ -107,6 +115,17 @@ var errMissing = unauthenticated("A credential is required")
 
 // Missing reports whether a request was refused since it shows no credential.
 func Missing(problem *a2a.Error) bool { return problem == errMissing }
+
+// passedOverError is an authenticator's objection that another one's consent makes
+// good.
+type passedOverError struct{ problem *a2a.Error }
+
+// Error implements error.
+func (p *passedOverError) Error() string { return p.problem.Message }
+
+func passOver(reason a2a.Reason, message string) error {
+	return &passedOverError{&a2a.Error{Reason: reason, Message: message}}
+}
 
 func unauthenticated(message string) *a2a.Error {
 	return &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: message}

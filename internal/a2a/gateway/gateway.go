@@ -22,6 +22,7 @@ import (
 	"path"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // The prefixes of what the gateway serves.
@@ -50,11 +51,11 @@ type Handler struct {
 
 // New returns a handler. The transport must follow no proxy from the
 // environment. A nil configuration answers that there is no gateway.
-func New(c *Config, transport http.RoundTripper, log *slog.Logger) *Handler {
+func New(c *Config, transport http.RoundTripper, log *slog.Logger, now func() time.Time) *Handler {
 	h := &Handler{log: log}
 	h.config.Store(c)
 	h.proxy = &httputil.ReverseProxy{
-		Transport:      transport,
+		Transport:      &schemes{RoundTripper: transport, now: now, known: map[string]scheme{}},
 		Rewrite:        rewrite,
 		ModifyResponse: modify,
 		// Streams are passed on event by event.

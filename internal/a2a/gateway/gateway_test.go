@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -46,6 +47,9 @@ func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 		t.Fatal(err)
 	}
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodHead && r.Header.Get("Authorization") == "" {
+			return // the question whether it has TLS
+		}
 		body, _ := io.ReadAll(r.Body)
 		c.seen = append(c.seen, seen{r.Method, r.Host, r.RequestURI, r.Header, string(body)})
 		answer(w, r)
@@ -59,7 +63,7 @@ func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 		RegistryURL: "http://registry.system.svc:8444",
 		AgentURL:    "http://{name}.{namespace}.svc.cluster.local",
 		TokenFile:   c.token,
-	}, transport, slog.New(slog.DiscardHandler)))
+	}, transport, slog.New(slog.DiscardHandler), time.Now))
 	t.Cleanup(c.gateway.Close)
 	c.client = c.gateway.Client()
 	c.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -239,7 +243,7 @@ func TestRedirectsAreNotPassedOn(t *testing.T) {
 func TestNoGateway(t *testing.T) {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/registry/v1/agents", nil)
-	New(nil, nil, slog.New(slog.DiscardHandler)).ServeHTTP(w, r)
+	New(nil, nil, slog.New(slog.DiscardHandler), time.Now).ServeHTTP(w, r)
 	if w.Code != http.StatusNotFound {
 		t.Errorf("status = %d", w.Code)
 	}

@@ -38,6 +38,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretRef
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessTLS
+  map:
+    fields:
+    - name: secretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Agent
   map:
     fields:
@@ -106,6 +112,9 @@ var schemaYAML = typed.YAMLObject(`types:
           - type
       default:
       - type: Kubernetes
+    - name: tls
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessTLS
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentBackend
   map:
     fields:
@@ -412,6 +421,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: suspend
       type:
         scalar: boolean
+    - name: trustBundle
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CABundleReference
     - name: version
       type:
         scalar: string
@@ -506,6 +518,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: jwt
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.JWTAuthentication
+    - name: mtls
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.MTLSAuthentication
     - name: type
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthenticationType
@@ -532,7 +547,25 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
       default: 1h
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CABundleKind
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CABundleReference
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: ca.crt
+    - name: kind
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CABundleKind
+      default: ConfigMap
+    - name: name
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CardProfile
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CertificatePrincipal
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
   scalar: string
@@ -585,6 +618,22 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.LabelValue
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MTLSAuthentication
+  map:
+    fields:
+    - name: caBundle
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CABundleReference
+    - name: principal
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CertificatePrincipal
+      default: SPIFFE
+    - name: principals
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MediaType
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NamespaceSelector

@@ -13,6 +13,9 @@ type AgentAccessApplyConfiguration struct {
 	// authentication lists the ways to prove who is calling; any one of them
 	// is enough. It defaults to Kubernetes alone.
 	Authentication []AuthenticationApplyConfiguration `json:"authentication,omitempty"`
+	// tls has the agent served with TLS, at https and port 443 of its Service.
+	// Absent leaves it in the clear, which a service mesh may encrypt.
+	TLS *AccessTLSApplyConfiguration `json:"tls,omitempty"`
 }
 
 // AgentAccessApplyConfiguration constructs a declarative configuration of the AgentAccess type for use with
@@ -31,5 +34,13 @@ func (b *AgentAccessApplyConfiguration) WithAuthentication(values ...*Authentica
 		}
 		b.Authentication = append(b.Authentication, *values[i])
 	}
+	return b
+}
+
+// WithTLS sets the TLS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TLS field is set to the value of the last call.
+func (b *AgentAccessApplyConfiguration) WithTLS(value *AccessTLSApplyConfiguration) *AgentAccessApplyConfiguration {
+	b.TLS = value
 	return b
 }

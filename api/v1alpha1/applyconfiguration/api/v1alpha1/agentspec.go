@@ -56,6 +56,12 @@ type AgentSpecApplyConfiguration struct {
 	// access says who may call. It defaults to ServiceAccounts of the Agent's
 	// own namespace.
 	Access *AgentAccessApplyConfiguration `json:"access,omitempty"`
+	// trustBundle holds PEM certificates of authorities that the sidecar trusts
+	// beside the public ones: for agents that are served with TLS, which this
+	// agent calls through its gateway, and for the issuer of JWTs. Those of the
+	// Secret of access.tls, under ca.crt, need not be named again. Absent adds
+	// none. An edit takes effect without a restart.
+	TrustBundle *CABundleReferenceApplyConfiguration `json:"trustBundle,omitempty"`
 	// cardSigning says how the card is signed. Absent leaves it unsigned.
 	CardSigning *AgentCardSigningApplyConfiguration `json:"cardSigning,omitempty"`
 	// protocol holds choices that the A2A protocol leaves open.
@@ -208,6 +214,14 @@ func (b *AgentSpecApplyConfiguration) WithWorkload(value *AgentWorkloadApplyConf
 // If called multiple times, the Access field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithAccess(value *AgentAccessApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.Access = value
+	return b
+}
+
+// WithTrustBundle sets the TrustBundle field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TrustBundle field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithTrustBundle(value *CABundleReferenceApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.TrustBundle = value
 	return b
 }
 

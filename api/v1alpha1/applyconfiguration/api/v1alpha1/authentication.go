@@ -15,14 +15,16 @@ import (
 // Authentication is one way to prove who is calling.
 type AuthenticationApplyConfiguration struct {
 	// type is Kubernetes, a ServiceAccount's token; JWT, a token of an issuer
-	// that you name; APIKey, a key that you give out; or Anonymous, no
-	// credential at all. Anybody who reaches the Service may call an Anonymous
-	// agent.
+	// that you name; APIKey, a key that you give out; MTLS, a client
+	// certificate; or Anonymous, no credential at all. Anybody who reaches the
+	// Service may call an Anonymous agent.
 	Type *apiv1alpha1.AuthenticationType `json:"type,omitempty"`
 	// jwt says which tokens are accepted, for type JWT.
 	JWT *JWTAuthenticationApplyConfiguration `json:"jwt,omitempty"`
 	// apiKey says where keys are, for type APIKey.
 	APIKey *APIKeyAuthenticationApplyConfiguration `json:"apiKey,omitempty"`
+	// mtls says which certificates are accepted, for type MTLS.
+	MTLS *MTLSAuthenticationApplyConfiguration `json:"mtls,omitempty"`
 }
 
 // AuthenticationApplyConfiguration constructs a declarative configuration of the Authentication type for use with
@@ -52,5 +54,13 @@ func (b *AuthenticationApplyConfiguration) WithJWT(value *JWTAuthenticationApply
 // If called multiple times, the APIKey field is set to the value of the last call.
 func (b *AuthenticationApplyConfiguration) WithAPIKey(value *APIKeyAuthenticationApplyConfiguration) *AuthenticationApplyConfiguration {
 	b.APIKey = value
+	return b
+}
+
+// WithMTLS sets the MTLS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MTLS field is set to the value of the last call.
+func (b *AuthenticationApplyConfiguration) WithMTLS(value *MTLSAuthenticationApplyConfiguration) *AuthenticationApplyConfiguration {
+	b.MTLS = value
 	return b
 }

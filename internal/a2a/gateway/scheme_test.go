@@ -1,0 +1,79 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// town is a transport to agents that have TLS or not.
+type town struct {
+	secure map[string]bool
+	seen   []string
+}
+
+func (o *town) RoundTrip(r *http.Request) (*http.Response, error) {
+	line := r.Method + " " + r.URL.Scheme + "://" + r.URL.Host
+	if r.Header.Get("Authorization") != "" {
+		line += " with token"
+	}
+	o.seen = append(o.seen, line)
+	response := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("ok")), Request: r}
+	switch secure := o.secure[r.URL.Host]; {
+	case secure && r.URL.Scheme == "http":
+		response.StatusCode = http.StatusUpgradeRequired
+		response.Header.Set("Upgrade", "TLS/1.2")
+	case !secure && r.URL.Scheme == "https":
+		return nil, errors.New("tls: first record does not look like a TLS handshake")
+	}
+	return response, nil
+}
+
+// TestSchemes: no token goes to an agent in the clear that has TLS.
+func TestSchemes(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const host = "echo.team.svc"
+	agents, now := &town{secure: map[string]bool{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	h := New(&Config{RegistryURL: "http://registry:8444", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token},
+		agents, slog.New(slog.DiscardHandler), func() time.Time { return now })
+	for _, step := range []struct {
+		name   string
+		secure bool
+		passes time.Duration
+		path   string
+		status int
+		seen   []string
+	}{
+		{"the registry is not asked", false, 0, "/registry/x", 200, []string{"GET http://registry:8444 with token"}},
+		{"without TLS", false, 0, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
+		{"known", false, 0, "/agents/team/echo/", 200, []string{"GET http://" + host + " with token"}},
+		{"asked again", false, schemeAge, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
+		{"TLS since", true, 0, "/agents/team/echo/", 502, []string{"GET http://" + host + " with token"}},
+		{"TLS found", true, 0, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET https://" + host + " with token"}},
+		{"TLS known", true, schemeAge, "/agents/team/echo/", 200, []string{"GET https://" + host + " with token"}},
+		{"no TLS any more", false, 0, "/agents/team/echo/", 502, []string{"GET https://" + host + " with token"}},
+		{"found again", false, 0, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
+	} {
+		agents.secure[host], agents.seen, now = step.secure, nil, now.Add(step.passes)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+step.path, nil))
+		if diff := cmp.Diff(step.seen, agents.seen); diff != "" || w.Code != step.status {
+			t.Errorf("%s: status %d, requests (-want +got):\n%s", step.name, w.Code, diff)
+		}
+	}
+}
