@@ -20,7 +20,16 @@ func (b *Backend) request(t *backend.Turn) *stream.Request {
 	if t.Input {
 		header["A2A-Turn"] = []string{"input"}
 	}
-	return &stream.Request{Method: http.MethodPost, URL: b.url, Header: header, Body: appendRequest(nil, t)}
+	return &stream.Request{Method: http.MethodPost, URL: b.url, Header: header, Body: appendRequest(make([]byte, 0, sizeOf(t)), t)}
+}
+
+// sizeOf estimates a request: a buffer that grows is copied each time.
+func sizeOf(t *backend.Turn) int {
+	size := 512 + t.Message.Size() + len(t.Metadata)
+	for _, m := range t.History {
+		size += m.Size()
+	}
+	return size
 }
 
 // appendRequest appends the body of a turn. Only task may be missing.

@@ -16,13 +16,8 @@ import (
 	"time"
 )
 
-const (
-	// maxWritten is how much of a request is written before its answer is
-	// looked for: what fits into the buffers of a socket, whoever reads it.
-	maxWritten = 32 << 10
-	// maxInformational bounds the answers of 1xx before the one that counts.
-	maxInformational = 5
-)
+// maxInformational bounds the answers of 1xx before the one that counts.
+const maxInformational = 5
 
 var (
 	errUnsent   = errors.New("the connection was closed before anything was sent on it")
@@ -71,11 +66,11 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // call writes a request and reads the head of its answer.
-func (c *conn) call(ctx context.Context, r *Request, head []byte) (*http.Response, error) {
+func (c *conn) call(ctx context.Context, first, rest []byte) (*http.Response, error) {
 	reused := !c.since.IsZero()
 	c.ctx, c.sent = ctx, nil
 	c.unbind = context.AfterFunc(ctx, func() { _ = c.socket.Close() })
-	n, writeErr := c.send(head, r.Body)
+	n, writeErr := c.send(first, rest)
 	if writeErr != nil && n == 0 && reused && ctx.Err() == nil {
 		c.end(false)
 		return nil, errUnsent
@@ -97,10 +92,9 @@ func (c *conn) call(ctx context.Context, r *Request, head []byte) (*http.Respons
 }
 
 // send writes the request, or begins to.
-func (c *conn) send(head, body []byte) (int, error) {
-	begin := min(len(body), max(maxWritten-len(head), 0))
-	n, err := c.socket.Write(append(head, body[:begin]...))
-	if rest := body[begin:]; err == nil && len(rest) > 0 {
+func (c *conn) send(first, rest []byte) (int, error) {
+	n, err := c.socket.Write(first)
+	if err == nil && len(rest) > 0 {
 		// The answer may come first, and be a reason to read no further.
 		sent := make(chan struct{})
 		c.sent = sent

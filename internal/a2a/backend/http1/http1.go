@@ -78,21 +78,40 @@ func Speaks(u *url.URL) bool {
 	return true
 }
 
+const (
+	// maxWritten is how much of a request is written before its answer is
+	// looked for: what fits into the buffers of a socket, whoever reads it.
+	maxWritten = 32 << 10
+	maxPooled  = 2 * maxWritten
+)
+
+// buffers hold what is written at once of a request.
+var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
+
 // Do sends a request and returns the answer, whatever its status. The caller
 // closes the body. When ctx ends, so does the call, and all that is read
 // returns the cause. Errors of making a connection are a *net.OpError of dial.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
-	head, err := r.head()
+	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in the pool
+	first, err := r.appendHead((*buffer)[:0])
 	if err != nil {
 		return nil, err
 	}
+	begin := min(len(r.Body), max(maxWritten-len(first), 0))
+	first = append(first, r.Body[:begin]...)
+	defer func() {
+		if cap(first) <= maxPooled {
+			*buffer = first
+			buffers.Put(buffer)
+		}
+	}()
 	address := r.address()
 	for {
 		used := c.take(address)
 		if used == nil {
 			break
 		}
-		resp, err := used.call(ctx, r, head)
+		resp, err := used.call(ctx, first, r.Body[begin:])
 		if errors.Is(err, errUnsent) {
 			continue // the server closed it a moment ago
 		}
@@ -102,7 +121,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return made.call(ctx, r, head)
+	return made.call(ctx, first, r.Body[begin:])
 }
 
 // CloseIdleConnections closes what nobody uses.

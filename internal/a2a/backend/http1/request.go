@@ -5,7 +5,6 @@ package http1
 
 import (
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -20,16 +19,21 @@ func (r *Request) address() string {
 	return net.JoinHostPort(r.URL.Hostname(), "80")
 }
 
-// head is what is sent before the body, with room for it.
-func (r *Request) head() ([]byte, error) {
-	head := make([]byte, 0, 512+min(len(r.Body), maxWritten))
+// appendHead appends what is sent before the body.
+func (r *Request) appendHead(head []byte) ([]byte, error) {
 	head = append(head, r.Method...)
 	head = append(head, ' ')
 	head = append(head, r.URL.RequestURI()...)
 	head = append(head, " HTTP/1.1\r\nHost: "...)
 	head = append(head, strings.TrimSuffix(r.URL.Host, ":")...)
 	head = append(head, "\r\n"...)
-	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+	var few [16]string
+	names := few[:0]
+	for name := range r.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		for _, value := range r.Header[name] {
 			if !token(name) || !printable(value) {
 				return nil, fmt.Errorf("write request: header %q cannot be sent", name)

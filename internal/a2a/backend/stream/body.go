@@ -21,6 +21,9 @@ const (
 	farewellPeriod = 250 * time.Millisecond
 )
 
+// trusted is what an answer may claim to hold before it has come.
+const trusted = 64 << 10
+
 // Body reads one answer. Whatever it returns that is not nil and not io.EOF is
 // a failure of the turn.
 type Body struct {
@@ -101,6 +104,11 @@ func (b *Body) Whole() ([]byte, error) {
 
 // UpTo reads to the end, and tells whether that came within the limit.
 func (b *Body) UpTo(limit int) (text []byte, fits bool, err error) {
+	if length := b.resp.ContentLength; length >= 0 && length <= int64(min(limit, trusted)) {
+		text = make([]byte, length)
+		n, err := io.ReadFull(b, text)
+		return text[:n], true, err //nolint:wrapcheck // it is a failure with its reason
+	}
 	text, err = io.ReadAll(io.LimitReader(b, int64(limit)+1))
 	return text, len(text) <= limit, err //nolint:wrapcheck // it is a failure with its reason
 }
