@@ -93,7 +93,27 @@ type AgentBackend struct {
 	// +kubebuilder:default={}
 	// +optional
 	Timeouts BackendTimeouts `json:"timeouts,omitempty,omitzero"`
+
+	// onInterruption says what becomes of a turn whose agent did not get to say
+	// how it ends: the connection to it broke or, when tasks are in Redis, its
+	// pod is gone. Fail, the default, ends the task as failed. Retry sends the
+	// same request again, to any replica, at most three times in all; it is for
+	// agents that may do the same thing twice.
+	// +kubebuilder:default=Fail
+	// +optional
+	OnInterruption InterruptionPolicy `json:"onInterruption,omitempty"`
 }
+
+// InterruptionPolicy says what becomes of a turn that was interrupted.
+// +kubebuilder:validation:Enum=Fail;Retry
+type InterruptionPolicy string
+
+const (
+	// InterruptionFail ends the task as failed.
+	InterruptionFail InterruptionPolicy = "Fail"
+	// InterruptionRetry runs the turn again.
+	InterruptionRetry InterruptionPolicy = "Retry"
+)
 
 // AgentChat says how to talk to a language model.
 type AgentChat struct {

@@ -151,7 +151,24 @@ type Backend struct {
 	Timeouts Timeouts `json:"timeouts"`
 	// Chat is for ProtocolChatCompletions only.
 	Chat Chat `json:"chat,omitzero"`
+	// OnInterruption says what becomes of a turn whose agent did not get to say
+	// how it ends; "" is Fail.
+	OnInterruption Interruption `json:"onInterruption,omitempty"`
 }
+
+// Interruption says what becomes of a turn that was interrupted.
+type Interruption string
+
+// The interruptions.
+const (
+	// InterruptionFail ends the task as failed.
+	InterruptionFail Interruption = "Fail"
+	// InterruptionRetry runs the turn again.
+	InterruptionRetry Interruption = "Retry"
+)
+
+// Interruptions are all of them.
+var Interruptions = []Interruption{InterruptionFail, InterruptionRetry}
 
 // Chat says how to talk to a language model.
 type Chat struct {

@@ -39,6 +39,8 @@ func full() *Config {
 		Backend: Backend{
 			Protocol: ProtocolEvents, URL: "http://127.0.0.1:8080/",
 			Timeouts: Timeouts{Connect: Duration(5 * time.Second), FirstEvent: Duration(2 * time.Minute), Idle: Duration(5 * time.Minute), Turn: Duration(time.Hour)},
+
+			OnInterruption: InterruptionRetry,
 		},
 		Tasks: Tasks{Retention: Duration(time.Hour), MaxTasks: 10000, MaxBytes: 1 << 26},
 		Access: Access{
@@ -152,6 +154,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		"protocolOptions.errorProfile":    func(c *Config) { c.ProtocolOptions.ErrorProfile = "1.0" },
 		"cardSigning.jwksUrl":             func(c *Config) { c.CardSigning.JWKSURL = "http://example.com/keys" },
 		"backend.protocol":                func(c *Config) { c.Backend.Protocol = "Telnet" },
+		"backend.onInterruption":          func(c *Config) { c.Backend.OnInterruption = "retry" },
 		"backend.url":                     func(c *Config) { c.Backend.URL = "ftp://agent" },
 		"access.authentication[0]":        func(c *Config) { c.Access.Authentication[0].Kubernetes.Keys = nil },
 		"access.authentication[1]":        func(c *Config) { c.Access.Authentication[1].JWT.Audiences = nil },

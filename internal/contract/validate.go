@@ -28,6 +28,9 @@ func (c *Config) Validate() error {
 	if !slices.Contains(Protocols, c.Backend.Protocol) {
 		refuse("backend.protocol", "is %q, must be one of %q", c.Backend.Protocol, Protocols)
 	}
+	if i := c.Backend.OnInterruption; i != "" && !slices.Contains(Interruptions, i) {
+		refuse("backend.onInterruption", "is %q, must be one of %q", i, Interruptions)
+	}
 	if c.Backend.Chat != (Chat{}) && c.Backend.Protocol != ProtocolChatCompletions {
 		refuse("backend.chat", "needs backend.protocol %q", ProtocolChatCompletions)
 	}

@@ -40,6 +40,8 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill, e
 			URL:      backendURL(agent),
 			Timeouts: timeouts,
 			Chat:     contractChat(backend.Chat),
+
+			OnInterruption: onInterruption(backend.OnInterruption),
 		},
 		Tasks:   contract.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)},
 		Access:  contractAccess(agent, in.Issuer),
@@ -97,6 +99,15 @@ func backendURL(agent *a2av1alpha1.Agent) string {
 var defaultPaths = map[contract.Protocol]string{
 	contract.ProtocolEvents:          "/",
 	contract.ProtocolChatCompletions: "/v1/chat/completions",
+}
+
+// onInterruption leaves out the default, which older sidecars have without
+// knowing of it.
+func onInterruption(p a2av1alpha1.InterruptionPolicy) contract.Interruption {
+	if p != a2av1alpha1.InterruptionRetry {
+		return ""
+	}
+	return contract.InterruptionRetry
 }
 
 func contractChat(chat *a2av1alpha1.AgentChat) contract.Chat {

@@ -66,6 +66,9 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 			c.Backend.Chat = contract.Chat{}
 		}
 	}
+	if o.OnInterruption != "" {
+		c.Backend.OnInterruption = contract.Interruption(o.OnInterruption)
+	}
 	if o.ChatModel != "" {
 		c.Backend.Chat.Model = o.ChatModel
 	}

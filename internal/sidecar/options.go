@@ -25,6 +25,8 @@ type Options struct {
 
 	BackendURL      string
 	BackendProtocol string
+	// OnInterruption is Fail or Retry; "" leaves it to the contract.
+	OnInterruption string
 	// ChatModel and ChatSystemPrompt are for ChatCompletions.
 	ChatModel        string
 	ChatSystemPrompt string
@@ -80,6 +82,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.ConfigFile, "config", "", "contract `file` that the operator writes; it is read again when it changes")
 	f.StringVar(&o.BackendURL, "backend-url", "", "`URL` that each turn is posted to, such as http://127.0.0.1:9000")
 	f.StringVar(&o.BackendProtocol, "backend-protocol", "", "what the backend speaks: Events (the default), A2A or ChatCompletions")
+	f.StringVar(&o.OnInterruption, "on-interruption", "", "what becomes of a turn whose agent broke off: Fail (the default), or Retry, which runs it again")
 	f.StringVar(&o.ChatModel, "chat-model", "", "`name` of the model, for ChatCompletions (default the first that the backend lists)")
 	f.StringVar(&o.ChatSystemPrompt, "chat-system-prompt", "", "`text` that opens every conversation, for ChatCompletions")
 	f.StringVar(&o.Listen, "listen", "", "`address` of the A2A endpoint (default 127.0.0.1:8080, with --config :8641)")
@@ -176,6 +179,9 @@ func (o *Options) validateProtocol() []error {
 	p := contract.Protocol(o.BackendProtocol)
 	if p != "" && !slices.Contains(contract.Protocols, p) {
 		errs = append(errs, fmt.Errorf("--backend-protocol is %q, must be one of %q", p, contract.Protocols))
+	}
+	if i := contract.Interruption(o.OnInterruption); i != "" && !slices.Contains(contract.Interruptions, i) {
+		errs = append(errs, fmt.Errorf("--on-interruption is %q, must be one of %q", i, contract.Interruptions))
 	}
 	// A contract may name the protocol.
 	known := p != "" || o.ConfigFile == ""

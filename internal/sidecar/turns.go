@@ -66,6 +66,7 @@ func newTurns(c *contract.Config, local bool, bounds func() engine.TurnLimits, m
 		Now:      now,
 		// A client may be as slow as the agent.
 		InputTimeout: func() time.Duration { return a.current.Load().settings.Timeouts.Idle.Or(5 * time.Minute) },
+		Retry:        func() bool { return a.current.Load().settings.OnInterruption == contract.InterruptionRetry },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("start engine: %w", err)

@@ -13,25 +13,39 @@ import (
 
 // Resume goes on with the deliveries that a former process left behind, each
 // behind the last event that was acknowledged.
+//
+// On a store that other replicas use it returns when ctx ends, with nil: until
+// then it takes over the deliveries of those that are gone.
 func (p *Pushes) Resume(ctx context.Context) error {
+	if p.shared != nil {
+		p.takeOver(ctx)
+		return nil
+	}
 	var failed error
 	err := p.options.Configs.Unfinished(ctx, func(c store.Push) bool {
-		log, err := p.options.Tasks.Open(ctx, c.Task)
-		switch {
-		case err == nil:
-			p.follow(c, log)
-		case errors.Is(err, store.ErrNotFound):
-			err = p.options.Configs.Delete(ctx, c.Task, c.Config.ID)
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			failed = fmt.Errorf("resume push notifications: %w", err)
-		}
+		failed = p.resume(ctx, c)
 		return failed == nil
 	})
 	if err != nil {
 		return fmt.Errorf("resume push notifications: %w", err)
 	}
 	return failed
+}
+
+// resume follows the task of a configuration, if there is one.
+func (p *Pushes) resume(ctx context.Context, c store.Push) error {
+	log, err := p.options.Tasks.Open(ctx, c.Task)
+	switch {
+	case err == nil:
+		p.follow(c, log)
+		return nil
+	case errors.Is(err, store.ErrNotFound):
+		err = p.options.Configs.Delete(ctx, c.Task, c.Config.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("resume push notifications: %w", err)
+	}
+	return nil
 }
 
 // Drain sends what can be sent at once and ends. It waits for requests that are

@@ -47,6 +47,12 @@ type Options struct {
 	Tasks   store.Store
 	Configs store.PushStore
 	Guard   Guard
+	// Member says who lives, when Configs is a store.SharedPushStore that other
+	// replicas use, too; nil when this process has it for itself.
+	Member store.Lease
+	// Lease is how long a replica is dead before its deliveries are taken over,
+	// 10 s by default.
+	Lease time.Duration
 	// Workers bounds the requests at one time, 16 by default, and PerHost those
 	// to one host, 4 by default.
 	Workers, PerHost int
@@ -75,6 +81,7 @@ type Options struct {
 }
 
 func (o *Options) setDefaults() {
+	setDefault(&o.Lease, 10*time.Second)
 	setDefault(&o.Workers, 16)
 	setDefault(&o.PerHost, 4)
 	setDefault(&o.Timeout, 10*time.Second)
@@ -116,6 +123,8 @@ type Pushes struct {
 	// changing is held while a configuration is set or deleted, so that what is
 	// followed is what is stored. It comes before mu.
 	changing sync.Mutex
+	// shared is nil when no other replica delivers.
+	shared *shared
 
 	// mu guards the schedule. No store and no log is called while it is held: a
 	// log wakes a delivery under its own lock.
@@ -148,7 +157,16 @@ func New(o Options) (*Pushes, error) {
 		return nil, errors.New("push needs tasks, configs and a guard")
 	}
 	o.setDefaults()
+	var others *shared
+	if o.Member != nil {
+		configs, ok := o.Configs.(store.SharedPushStore)
+		if !ok {
+			return nil, errors.New("push needs configs that replicas can share")
+		}
+		others = &shared{Lease: o.Member, configs: configs, dead: map[store.Replica]time.Time{}}
+	}
 	return &Pushes{
+		shared:  others,
 		options: o, deliveries: map[id]*delivery{}, hosts: map[string]*host{}, idle: make(chan struct{}),
 	}, nil
 }
@@ -207,6 +225,9 @@ func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.P
 	}
 	if goesOn {
 		next.Since = now.Seq
+	}
+	if p.shared != nil {
+		next.Replica = p.shared.Self()
 	}
 	if next.Generation, err = p.options.Configs.Put(ctx, next); err != nil {
 		return nil, storeError("store push configuration", task.TaskID, err)

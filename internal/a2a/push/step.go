@@ -47,6 +47,11 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) next {
 		// Nobody was asked, so it is no attempt, but time goes by.
 		return p.later(d, n, a.openFor+p.jitter(cooldown/10))
 	}
+	if p.shared != nil {
+		if err := p.still(d); err != nil {
+			return p.failed(d, "read push configuration", err)
+		}
+	}
 	d.last = n.last
 	d.attempts++
 	o := p.attempt(d, n)

@@ -121,6 +121,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: chat
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentChat
+    - name: onInterruption
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.InterruptionPolicy
+      default: Fail
     - name: path
       type:
         scalar: string
@@ -588,6 +592,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Hostname
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.InterruptionPolicy
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.JWTAuthentication
   map:

@@ -22,3 +22,11 @@ func TestHeadersOfTwoPrincipalsDiffer(t *testing.T) {
 		seen[value] = owner
 	}
 }
+
+func TestHeaderTellsOfAnotherAttempt(t *testing.T) {
+	for attempt, want := range map[int]string{1: "", 2: "2"} {
+		if got := stream.Header(&backend.Turn{Attempt: attempt}, "*/*")["A2A-Attempt"]; len(got) > 0 && got[0] != want || len(got) == 0 && want != "" { //nolint:staticcheck // as above
+			t.Errorf("A2A-Attempt = %q, want %q", got, want)
+		}
+	}
+}

@@ -32,6 +32,12 @@ type AgentBackendApplyConfiguration struct {
 	Chat *AgentChatApplyConfiguration `json:"chat,omitempty"`
 	// timeouts bound a turn.
 	Timeouts *BackendTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
+	// onInterruption says what becomes of a turn whose agent did not get to say
+	// how it ends: the connection to it broke or, when tasks are in Redis, its
+	// pod is gone. Fail, the default, ends the task as failed. Retry sends the
+	// same request again, to any replica, at most three times in all; it is for
+	// agents that may do the same thing twice.
+	OnInterruption *apiv1alpha1.InterruptionPolicy `json:"onInterruption,omitempty"`
 }
 
 // AgentBackendApplyConfiguration constructs a declarative configuration of the AgentBackend type for use with
@@ -77,5 +83,13 @@ func (b *AgentBackendApplyConfiguration) WithChat(value *AgentChatApplyConfigura
 // If called multiple times, the Timeouts field is set to the value of the last call.
 func (b *AgentBackendApplyConfiguration) WithTimeouts(value *BackendTimeoutsApplyConfiguration) *AgentBackendApplyConfiguration {
 	b.Timeouts = value
+	return b
+}
+
+// WithOnInterruption sets the OnInterruption field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnInterruption field is set to the value of the last call.
+func (b *AgentBackendApplyConfiguration) WithOnInterruption(value apiv1alpha1.InterruptionPolicy) *AgentBackendApplyConfiguration {
+	b.OnInterruption = &value
 	return b
 }

@@ -1,0 +1,145 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package push_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// replica is one of several that deliver from the stores of a bench.
+type replica struct {
+	*push.Pushes
+	member store.Member
+	stop   func()
+	sent   int
+}
+
+// RoundTrip counts what is sent, and hands it to the bench.
+func (r *replica) count(next push.Guard) push.Guard { return &counted{next, r} }
+
+type counted struct {
+	push.Guard
+	by *replica
+}
+
+func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.by.sent++
+	return c.Guard.RoundTrip(r)
+}
+
+func (b *bench) replica(name string) *replica {
+	b.t.Helper()
+	r := &replica{member: b.tasks.Join(name)}
+	b.renew(r)
+	options := b.options
+	options.Member, options.Guard = r.member, r.count(b)
+	var err error
+	if r.Pushes, err = push.New(options); err != nil {
+		b.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(b.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Resume(ctx) }()
+	r.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			b.t.Errorf("Resume() error = %v", err)
+		}
+		ended, cancel := context.WithCancelCause(b.t.Context())
+		cancel(errEndOfTest)
+		_ = r.Drain(ended)
+	}
+	return r
+}
+
+func (b *bench) renew(r *replica) {
+	if _, err := r.member.Renew(b.t.Context(), 10*time.Second); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (r *replica) wantSent(t *testing.T, want int) {
+	t.Helper()
+	synctest.Wait()
+	if r.sent != want {
+		t.Errorf("%s sent %d notifications, want %d", r.member.Self().Name(), r.sent, want)
+	}
+	r.sent = 0
+}
+
+func TestOneReplicaDeliversAtATime(t *testing.T) {
+	play(t, push.Options{}, func(t *testing.T, b *bench) {
+		b.stop()
+		a, other := b.replica("a"), b.replica("b")
+		defer other.stop()
+		task := b.task("t1")
+		set := func(r *replica) {
+			if _, err := r.SetPush(t.Context(), &a2a.SetPushRequest{Owner: task.key.Owner, Config: a2a.PushConfig{
+				Dialect: a2a.DialectV10, TaskID: "t1", URL: hook,
+			}}); err != nil {
+				t.Fatalf("SetPush() error = %v", err)
+			}
+		}
+		set(a)
+		task.is(a2a.StateWorking)
+		a.wantSent(t, 1)
+		other.wantSent(t, 0)
+		// Who replaces it, delivers.
+		set(other)
+		task.is(a2a.StateInputRequired)
+		a.wantSent(t, 0)
+		other.wantSent(t, 1)
+		set(a)
+		task.is(a2a.StateWorking)
+		a.wantSent(t, 1)
+		other.wantSent(t, 0)
+		// One that is dead is replaced, behind what it delivered.
+		a.stop()
+		b.want("3 4 5")
+		task.is(a2a.StateInputRequired)
+		for range 10 {
+			time.Sleep(3 * time.Second)
+			b.renew(other)
+		}
+		task.is(a2a.StateWorking)
+		a.wantSent(t, 0)
+		other.wantSent(t, 2)
+		b.want("6 7")
+		// A deletion elsewhere is one here.
+		third := b.replica("c")
+		defer third.stop()
+		if err := third.DeletePush(t.Context(), task.request("")); err != nil {
+			t.Fatal(err)
+		}
+		task.is(a2a.StateCompleted)
+		other.wantSent(t, 0)
+		third.wantSent(t, 0)
+	})
+}
+
+func TestDeliveriesOfAFormerLifeAreResumedAtOnce(t *testing.T) {
+	play(t, push.Options{}, func(t *testing.T, b *bench) {
+		b.stop()
+		former := b.replica("a")
+		task := b.task("t1")
+		if _, err := former.SetPush(t.Context(), &a2a.SetPushRequest{Owner: task.key.Owner, Config: a2a.PushConfig{
+			Dialect: a2a.DialectV10, TaskID: "t1", URL: hook,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		former.stop()
+		task.is(a2a.StateCompleted)
+		later := b.replica("a")
+		defer later.stop()
+		later.wantSent(t, 1)
+	})
+}
