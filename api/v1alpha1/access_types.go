@@ -21,6 +21,25 @@ type AgentAccess struct {
 	// Absent leaves it in the clear, which a service mesh may encrypt.
 	// +optional
 	TLS *AccessTLS `json:"tls,omitempty"`
+
+	// cors says which web pages may call the agent from a browser. Absent lets
+	// only those call that are served under the agent's own host and port.
+	// +optional
+	CORS *AccessCORS `json:"cors,omitempty"`
+}
+
+// AccessCORS says which web pages may call an agent (the CORS protocol of the
+// Fetch standard). They need a credential as all callers do; cookies are none.
+type AccessCORS struct {
+	// allowedOrigins are those of the pages, such as https://app.example.com,
+	// with a port if it is not the scheme's own, or "*" for all pages.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=256
+	// +kubebuilder:validation:items:Pattern=`^([*]|https?://[a-z0-9.-]+(:[0-9]{1,5})?)$`
+	// +listType=set
+	// +required
+	AllowedOrigins []string `json:"allowedOrigins"`
 }
 
 // AccessTLS is the certificate of an agent. The sidecar mounts it; the operator

@@ -76,6 +76,7 @@ func (k *APIKeyAuthentication) scheme() card.SecurityScheme {
 }
 
 func (a *Access) validate(refuse func(field, format string, args ...any)) {
+	a.CORS.validate(refuse)
 	for i, each := range a.Authentication {
 		field := fmt.Sprintf("access.authentication[%d]", i)
 		if each.foreign() {
@@ -102,6 +103,14 @@ func (a *Access) validate(refuse func(field, format string, args ...any)) {
 		second := slices.ContainsFunc(a.Authentication[:i], func(b Authentication) bool { return b.Type == each.Type })
 		if second && each.Type != AuthenticationKubernetes && each.Type != AuthenticationAnonymous {
 			refuse(field, "is the second of type %q", each.Type)
+		}
+	}
+}
+
+func (c *CORS) validate(refuse func(field, format string, args ...any)) {
+	for i, each := range c.Origins() {
+		if u, err := url.Parse(each); each != "*" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || each != u.Scheme+"://"+u.Host || u.Host == "") {
+			refuse(fmt.Sprintf("access.cors.allowedOrigins[%d]", i), "is %q, must be an origin such as https://app.example.com, or *", each)
 		}
 	}
 }

@@ -210,6 +210,22 @@ type Access struct {
 	// It does not apply to anonymous callers, to those of a JWT without a claim
 	// for it, nor to those with an API key or a certificate.
 	Namespaces []string `json:"namespaces,omitempty"`
+	// CORS says which web pages may call. Nil allows none of another origin.
+	CORS *CORS `json:"cors,omitempty"`
+}
+
+// CORS says which web pages may call.
+type CORS struct {
+	// AllowedOrigins are such as https://app.example.com; "*" is all.
+	AllowedOrigins []string `json:"allowedOrigins"`
+}
+
+// Origins are those that are allowed.
+func (c *CORS) Origins() []string {
+	if c == nil {
+		return nil
+	}
+	return c.AllowedOrigins
 }
 
 // AuthenticationType names an authenticator.

@@ -57,6 +57,7 @@ func full() *Config {
 				{Type: AuthenticationMTLS, MTLS: &MTLSAuthentication{Subject: true, Principals: []string{"CN=a"}}},
 			},
 			Namespaces: []string{"demo"},
+			CORS:       &CORS{AllowedOrigins: []string{"https://app.example.com"}},
 		},
 		Gateway: &Gateway{RegistryURL: "http://registry", AgentURL: "http://{name}.{namespace}.svc", TokenFile: "/token"},
 		PushNotifications: &PushNotifications{
@@ -165,6 +166,7 @@ func TestValidateNamesTheField(t *testing.T) {
 			c.Access.Authentication = append(c.Access.Authentication, c.Access.Authentication[3])
 		},
 		"access.authentication[4]":             func(c *Config) { c.Access.Authentication[4].MTLS.Principals = []string{""} },
+		"access.cors.allowedOrigins[0]":        func(c *Config) { c.Access.CORS.AllowedOrigins[0] += "/" },
 		"access.authentication[2].type":        func(c *Config) { c.Access.Authentication[2].Type = "Password" },
 		"access.authentication[1].jwt.issuer":  func(c *Config) { c.Access.Authentication[1].JWT.Issuer = "http://login.example" },
 		"access.authentication[1].jwt.jwksUrl": func(c *Config) { c.Access.Authentication[1].JWT.JWKSURL = "file:///keys" },

@@ -121,6 +121,9 @@ func contractChat(chat *a2av1alpha1.AgentChat) contract.Chat {
 // have none because the Agent names who vouches for them.
 func contractAccess(agent *a2av1alpha1.Agent, issuer *observed.Issuer) contract.Access {
 	access := contract.Access{Namespaces: []string{agent.Namespace}}
+	if cors := agent.Spec.Access.CORS; cors != nil {
+		access.CORS = &contract.CORS{AllowedOrigins: cors.AllowedOrigins}
+	}
 	for _, authentication := range authentications(agent) {
 		entry := contract.Authentication{Type: contract.AuthenticationType(authentication.Type), JWT: contractJWT(authentication.JWT), APIKey: contractAPIKey(authentication.APIKey), MTLS: contractMTLS(authentication.MTLS)}
 		if authentication.Type == a2av1alpha1.AuthenticationKubernetes {

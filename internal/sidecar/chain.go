@@ -15,6 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
 // middleware wraps a handler.
@@ -36,6 +37,7 @@ func chain(all ...middleware) middleware {
 //	traced        what is logged about the request names its trace
 //	recovered     a panic is one failed request
 //	addressed     at a loopback address it is meant for this machine
+//	origins       a web page calls only where it may
 //	bounded       a request is sent within a time, whoever ends up reading it
 //	surface       the public card is open to all
 //	address       who shows many wrong credentials is not asked for another one
@@ -43,7 +45,7 @@ func chain(all ...middleware) middleware {
 //	caller        which asks no more often than it may
 //	binding       size, decoding, version, method, params
 //	admission     what the card declares; then the engine
-func newAgentHandler(log *slog.Logger, now func() time.Time, address net.Addr, gate *auth.Gate, bounds *limits, all surfaces) http.Handler {
+func newAgentHandler(log *slog.Logger, now func() time.Time, address net.Addr, gate *auth.Gate, bounds *limits, access func() *contract.Access, all surfaces) http.Handler {
 	guarded := make([]http.Handler, len(all))
 	for i := range all {
 		if guarded[i] = bounds.caller(all[i].serve); !all[i].open {
@@ -59,7 +61,7 @@ func newAgentHandler(log *slog.Logger, now func() time.Time, address net.Addr, g
 		}
 		notFound(w, r)
 	})
-	return chain(endpoint.WithTLS, traced, recovered(log, all.deny), addressed(address, all.deny), bounded(now))(routed)
+	return chain(endpoint.WithTLS, traced, recovered(log, all.deny), addressed(address, all.deny), origins(access, all.deny), bounded(now))(routed)
 }
 
 // sendTimeout bounds how long a client may take to send a request. The server's

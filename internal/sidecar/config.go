@@ -79,6 +79,9 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 		c.Access = access
 		c.Card.SecuritySchemes = access.Schemes()
 	}
+	if len(o.AllowOrigins) > 0 {
+		c.Access.CORS = &contract.CORS{AllowedOrigins: o.AllowOrigins}
+	}
 	if o.CardFile != "" {
 		file, err := readCard(o.CardFile)
 		if err != nil {

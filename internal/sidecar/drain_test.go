@@ -32,7 +32,7 @@ func TestDrainIsForThePod(t *testing.T) {
 		request := httptest.NewRequest(http.MethodPost, contract.DrainPath, nil)
 		request.RemoteAddr = remote
 		response := httptest.NewRecorder()
-		p.handler().ServeHTTP(response, request)
+		p.routes().ServeHTTP(response, request)
 		if response.Code != http.StatusForbidden || p.drain.active() {
 			t.Errorf("a caller at %q is answered with %d", remote, response.Code)
 		}

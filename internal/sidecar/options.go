@@ -49,6 +49,9 @@ type Options struct {
 	// clients and of servers. The first admits clients, as APIKeys does.
 	ClientCA, TrustCA string
 
+	// AllowOrigins are those of web pages that may call.
+	AllowOrigins []string
+
 	// CardSigningKeys are files with private keys: one that signs the card, and
 	// those that sign it too while verifiers learn of the first.
 	CardSigningKeys []string
@@ -94,6 +97,7 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Anonymous, "anonymous", false, "admit everybody, without a credential")
 	f.StringVar(&o.TLS, "tls", "", "serve the A2A endpoint with TLS, with tls.crt and tls.key of this `directory`")
 	f.StringVar(&o.TrustCA, "trust-ca", "", "trust the authorities in this PEM `file` too, for calls to other agents and to issuers")
+	f.StringArrayVar(&o.AllowOrigins, "allow-origin", nil, "let web pages of this `origin` call, such as http://localhost:3000, or * for all; repeatable (default none)")
 	f.StringArrayVar(&o.CardSigningKeys, "card-signing-key", nil, "`file` with a private key, PEM or JWK, that signs the card; a second one, which may be missing, signs too while keys are rotated")
 	f.StringVar(&o.CardProfile, "card-profile", "", "which card is served: Union (the default) for clients of every version, or V1 for strict ones of 1.0")
 	f.StringVar(&o.ErrorProfile, "error-profile", "", "`release` of A2A whose mapping of errors to HTTP and gRPC is used: 1.0.1 (the default) or 1.0.0")

@@ -27,7 +27,13 @@ type probes struct {
 	grace   func() time.Duration
 }
 
-func (p *probes) handler() http.Handler {
+// handler serves at an address. It is for no web page.
+func (p *probes) handler(address net.Addr) http.Handler {
+	nobody := func() *contract.Access { return &contract.Access{} }
+	return chain(addressed(address, forbid), origins(nobody, forbid))(p.routes())
+}
+
+func (p *probes) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+contract.LivezPath, func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
 	mux.HandleFunc("GET "+contract.StartedPath, func(w http.ResponseWriter, _ *http.Request) {

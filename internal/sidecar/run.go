@@ -51,7 +51,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	serving := []*server{newServer(s.log, endpoint.NewListener(sockets.agent, endpoint.Options{TLS: s.tls, Flooded: s.metrics.floods.Inc}), s.agentHandler)}
 	serving[0].WriteTimeout = writeTimeout
 	if sockets.health != nil {
-		serving = append(serving, newServer(s.log, endpoint.NewListener(sockets.health, endpoint.Options{Flooded: s.metrics.floods.Inc}), s.probes.handler()))
+		serving = append(serving, newServer(s.log, endpoint.NewListener(sockets.health, endpoint.Options{Flooded: s.metrics.floods.Inc}), s.probes.handler(sockets.health.Addr())))
 	}
 	if sockets.gateway != nil {
 		serving = append(serving, newServer(s.log, sockets.gateway, s.gateway))

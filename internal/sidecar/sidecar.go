@@ -104,7 +104,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	}
 	s.gate = auth.NewGate(policy, s.refuse)
 	s.surfaces = s.newSurfaces()
-	s.agentHandler = s.heap.watch(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.surfaces))
+	s.agentHandler = s.heap.watch(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces))
 	s.gatewayTransport = newGatewayTransport(&s.trust)
 	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, log, now)
 	s.drain = newDrainer(log, s.turns.Drain)
@@ -135,6 +135,8 @@ func (s *Sidecar) Addresses() Addresses {
 }
 
 func (s *Sidecar) current() *loaded { return s.config.Load() }
+
+func (s *Sidecar) access() *contract.Access { return &s.current().Access }
 
 func (s *Sidecar) grace() time.Duration {
 	return s.current().Drain.GracePeriod.Or(30 * time.Second)

@@ -40,6 +40,8 @@ type Rig struct {
 	URL string
 	// Health is that of the probes.
 	Health string
+	// Gateway is that of the agent's way out.
+	Gateway string
 
 	key   *ecdsa.PrivateKey
 	calls atomic.Int64
@@ -96,7 +98,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Rig, *contract
 			tb.Errorf("Serve() error = %v", err)
 		}
 	})
-	r.URL, r.Health = "http://"+s.Addresses().Agent, "http://"+s.Addresses().Health
+	r.URL, r.Health, r.Gateway = "http://"+s.Addresses().Agent, "http://"+s.Addresses().Health, "http://"+s.Addresses().Gateway
 	return r
 }
 

@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=a2a-operator.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("AccessCORS"):
+		return &apiv1alpha1.AccessCORSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AccessTLS"):
 		return &apiv1alpha1.AccessTLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Agent"):

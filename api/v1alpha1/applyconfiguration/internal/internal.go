@@ -38,6 +38,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretRef
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessCORS
+  map:
+    fields:
+    - name: allowedOrigins
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessTLS
   map:
     fields:
@@ -112,6 +121,9 @@ var schemaYAML = typed.YAMLObject(`types:
           - type
       default:
       - type: Kubernetes
+    - name: cors
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessCORS
     - name: tls
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessTLS

@@ -70,7 +70,7 @@ type Exchange struct {
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 // BodyTimeout bounds how long a client may send its request.
-const BodyTimeout = 30 * time.Second
+const BodyTimeout = 25 * time.Second
 
 // maxPooled keeps one large request from holding its memory for ever.
 const maxPooled = 64 << 10

@@ -16,6 +16,9 @@ type AgentAccessApplyConfiguration struct {
 	// tls has the agent served with TLS, at https and port 443 of its Service.
 	// Absent leaves it in the clear, which a service mesh may encrypt.
 	TLS *AccessTLSApplyConfiguration `json:"tls,omitempty"`
+	// cors says which web pages may call the agent from a browser. Absent lets
+	// only those call that are served under the agent's own host and port.
+	CORS *AccessCORSApplyConfiguration `json:"cors,omitempty"`
 }
 
 // AgentAccessApplyConfiguration constructs a declarative configuration of the AgentAccess type for use with
@@ -42,5 +45,13 @@ func (b *AgentAccessApplyConfiguration) WithAuthentication(values ...*Authentica
 // If called multiple times, the TLS field is set to the value of the last call.
 func (b *AgentAccessApplyConfiguration) WithTLS(value *AccessTLSApplyConfiguration) *AgentAccessApplyConfiguration {
 	b.TLS = value
+	return b
+}
+
+// WithCORS sets the CORS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CORS field is set to the value of the last call.
+func (b *AgentAccessApplyConfiguration) WithCORS(value *AccessCORSApplyConfiguration) *AgentAccessApplyConfiguration {
+	b.CORS = value
 	return b
 }

@@ -1,0 +1,68 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+func TestOrigins(t *testing.T) {
+	const page = "https://app.example.com"
+	tests := map[string]struct {
+		allowed []string
+		method  string
+		headers http.Header
+		status  int
+		want    http.Header
+	}{
+		"no page":                   {nil, "POST", nil, 200, http.Header{}},
+		"no page, where some may":   {[]string{page}, "POST", nil, 200, http.Header{"Vary": {"Origin"}}},
+		"a page of this host":       {nil, "POST", http.Header{"Origin": {"http://agent.example"}}, 200, http.Header{}},
+		"a page of this host, port": {nil, "POST", http.Header{"Origin": {"https://AGENT.example:443"}}, 200, http.Header{}},
+		"another port":              {nil, "POST", http.Header{"Origin": {"http://agent.example:81"}}, 403, http.Header{}},
+		"a page":                    {nil, "POST", http.Header{"Origin": {page}}, 403, http.Header{}},
+		"a page that reads":         {nil, "GET", http.Header{"Origin": {page}}, 403, http.Header{}},
+		"preflight":                 {nil, "OPTIONS", http.Header{"Origin": {page}, "Access-Control-Request-Method": {"POST"}}, 403, http.Header{}},
+		"an allowed page": {[]string{page}, "POST", http.Header{"Origin": {page}}, 200, http.Header{
+			"Vary": {"Origin"}, "Access-Control-Allow-Origin": {page}, "Access-Control-Expose-Headers": {corsExposed},
+		}},
+		"its preflight": {[]string{page}, "OPTIONS", http.Header{"Origin": {page}, "Access-Control-Request-Method": {"POST"}}, 204, http.Header{
+			"Vary": {"Origin", "Access-Control-Request-Method, Access-Control-Request-Headers"}, "Access-Control-Allow-Origin": {page},
+			"Access-Control-Allow-Methods": {corsMethods}, "Access-Control-Allow-Headers": {corsHeaders + ", X-API-Key"}, "Access-Control-Max-Age": {"600"},
+		}},
+		"another page":   {[]string{page}, "POST", http.Header{"Origin": {page + ".evil.example"}}, 403, http.Header{"Vary": {"Origin"}}},
+		"another scheme": {[]string{page}, "POST", http.Header{"Origin": {"http://app.example.com"}}, 403, http.Header{"Vary": {"Origin"}}},
+		"null":           {[]string{page}, "POST", http.Header{"Origin": {"null"}}, 403, http.Header{"Vary": {"Origin"}}},
+		"two":            {[]string{page}, "POST", http.Header{"Origin": {page, page}}, 403, http.Header{"Vary": {"Origin"}}},
+		"any page": {[]string{"*"}, "POST", http.Header{"Origin": {"null"}}, 200, http.Header{
+			"Access-Control-Allow-Origin": {"*"}, "Access-Control-Expose-Headers": {corsExposed},
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			access := &contract.Access{Authentication: []contract.Authentication{{APIKey: &contract.APIKeyAuthentication{Header: "X-API-Key"}}}}
+			if test.allowed != nil {
+				access.CORS = &contract.CORS{AllowedOrigins: test.allowed}
+			}
+			served := false
+			h := origins(func() *contract.Access { return access }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = true }))
+			r := httptest.NewRequest(test.method, "http://agent.example/", nil)
+			r.Header = test.headers
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			got := w.Header().Clone()
+			got.Del("Content-Type")
+			got.Del("X-Content-Type-Options")
+			if diff := cmp.Diff(test.want, got); diff != "" || w.Code != test.status || served != (test.status == http.StatusOK) {
+				t.Errorf("status %d, headers (-want +got):\n%s", w.Code, diff)
+			}
+		})
+	}
+}

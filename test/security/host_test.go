@@ -1,0 +1,94 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/test/rig"
+)
+
+// TestForeignHostsAndOrigins: what a web page can bring about, by a name that
+// was rebound to loopback or by a request of its own, is refused at every
+// listener.
+func TestForeignHostsAndOrigins(t *testing.T) {
+	called := 0
+	r := rig.Start(t, func(w http.ResponseWriter, _ *http.Request) {
+		called++
+		_, _ = io.WriteString(w, "Hi")
+	})
+	const own = "localhost"
+	spellings := []struct{ host, origin string }{
+		{"evil.example", ""},
+		{"evil.example:8080", ""},
+		{"localhost.evil.example", ""},
+		{"127.0.0.1.evil.example", ""},
+		{"127.0.0.1.nip.io:80", ""},
+		{"localhost@evil.example", ""},
+		{"10.0.0.7", ""},
+		{"[fe80::1]", ""},
+		{"0.0.0.0", ""},
+		{"169.254.169.254", ""},
+		{"LOCALHOST.EVIL.EXAMPLE", ""},
+		{"xn--lcalhost-n4a", ""},
+		{own, "https://evil.example"},
+		{own, "http://evil.example:80"},
+		{own, "null"},
+		{own, "https://localhost.evil.example"},
+		{own, "http://127.0.0.1.evil.example"},
+		{own, "file://"},
+		{own, "chrome-extension://abcdef"},
+		{own, "http://evil.example, http://localhost"},
+	}
+	attempts := 0
+	for listener, target := range map[string]struct{ address, path string }{
+		"agent": {r.URL, "/"}, "card": {r.URL, "/.well-known/agent-card.json"}, "REST": {r.URL, "/tasks"},
+		"health": {r.Health, "/metrics"}, "gateway": {r.Gateway, "/registry/v1/agents"},
+	} {
+		address := strings.TrimPrefix(target.address, "http://")
+		for _, s := range spellings {
+			for _, method := range []string{"GET", "POST", "OPTIONS"} {
+				attempts++
+				head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n", method, target.path, s.host)
+				if s.origin != "" {
+					head += "Origin: " + s.origin + "\r\nAccess-Control-Request-Method: POST\r\n"
+				}
+				response := exchange(t, address, head+"\r\n{}")
+				ok := response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusMisdirectedRequest ||
+					// Not a host at all.
+					response.StatusCode == http.StatusBadRequest && strings.Contains(s.host, "@")
+				if !ok || response.Header.Get("Access-Control-Allow-Origin") != "" {
+					t.Errorf("%s, %s, Host %q, Origin %q: %s", listener, method, s.host, s.origin, response.Status)
+				}
+			}
+		}
+	}
+	if called != 0 {
+		t.Errorf("the agent was called %d times", called)
+	}
+	t.Logf("T-HOST: %d spellings at 3 listeners, %d requests refused", len(spellings), attempts)
+}
+
+// exchange writes a request by hand, since a client would mend it.
+func exchange(t *testing.T, address, text string) *http.Response {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // a test
+	_, _ = io.WriteString(c, text)
+	response, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatalf("%v after %q", err, text)
+	}
+	_ = response.Body.Close()
+	return response
+}

@@ -1,0 +1,178 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"github.com/a2a-operator/a2a-operator/test/rig"
+)
+
+// attacker is a connection of HTTP/2 on which anything can be written.
+type attacker struct {
+	net.Conn
+	*http2.Framer
+	headers []byte
+	// refused counts streams that the server reset.
+	mu      sync.Mutex
+	refused int
+	streams uint32
+	ended   chan struct{}
+}
+
+func attack(t *testing.T, address string) *attacker {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", "/"}, {":authority", "localhost"}, {"content-type", "application/json"}} {
+		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: true})
+	}
+	a := &attacker{Conn: c, Framer: http2.NewFramer(c, c), headers: block.Bytes(), ended: make(chan struct{})}
+	_, _ = io.WriteString(c, http2.ClientPreface)
+	if err := a.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	go a.read()
+	t.Cleanup(func() { _ = c.Close(); <-a.ended })
+	return a
+}
+
+// read takes what the server says, so that nothing but the attack is in its way.
+func (a *attacker) read() {
+	defer close(a.ended)
+	for {
+		f, err := a.ReadFrame()
+		if err != nil {
+			if _, ok := errors.AsType[http2.StreamError](err); ok {
+				continue
+			}
+			return
+		}
+		switch f := f.(type) {
+		case *http2.SettingsFrame:
+			a.mu.Lock()
+			if n, ok := f.Value(http2.SettingMaxConcurrentStreams); ok {
+				a.streams = n
+			}
+			a.mu.Unlock()
+		case *http2.RSTStreamFrame:
+			a.mu.Lock()
+			a.refused++
+			a.mu.Unlock()
+		}
+	}
+}
+
+func (a *attacker) closed() bool {
+	select {
+	case <-a.ended:
+		return true
+	case <-time.After(10 * time.Second):
+		return false
+	}
+}
+
+func served(t *testing.T, r *rig.Rig) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	response, err := client.Get(r.URL + "/.well-known/agent-card.json")
+	if err != nil {
+		t.Fatalf("others are not served: %v", err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("others are served with %s", response.Status)
+	}
+}
+
+func TestHTTP2Floods(t *testing.T) {
+	const most = 100_000
+	floods := map[string]func(a *attacker, i int) error{
+		"rapid reset": func(a *attacker, i int) error {
+			id := uint32(2*i + 1)
+			if err := a.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: a.headers, EndHeaders: true}); err != nil {
+				return err
+			}
+			return a.WriteRSTStream(id, http2.ErrCodeCancel)
+		},
+		"continuations": func(a *attacker, i int) error {
+			if i == 0 {
+				return a.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: a.headers})
+			}
+			// A header that is new, and good: a: b.
+			return a.WriteContinuation(1, false, []byte{0, 1, 0x61, 1, 0x62})
+		},
+		"pings":    func(a *attacker, _ int) error { return a.WritePing(false, [8]byte{}) },
+		"settings": func(a *attacker, _ int) error { return a.WriteSettings() },
+	}
+	for name, flood := range floods {
+		t.Run(name, func(t *testing.T) {
+			r := rig.Start(t, rig.Says)
+			a := attack(t, r.URL)
+			began, sent := time.Now(), 0
+			for ; sent < most; sent++ {
+				if flood(a, sent) != nil {
+					break
+				}
+				if sent%1000 == 0 {
+					served(t, r)
+				}
+			}
+			if !a.closed() {
+				t.Fatalf("the connection is open after %d frames", sent)
+			}
+			served(t, r)
+			t.Logf("T-H2 %s: closed within %d of %d, after %v", name, sent, most, time.Since(began).Round(time.Millisecond))
+		})
+	}
+}
+
+func TestHTTP2Streams(t *testing.T) {
+	const opened = 1000
+	r := rig.Start(t, rig.Says)
+	a := attack(t, r.URL)
+	for i := range opened {
+		// The body never comes.
+		if err := a.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: a.headers, EndHeaders: true}); err != nil {
+			break
+		}
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		a.mu.Lock()
+		refused, streams := a.refused, a.streams
+		a.mu.Unlock()
+		if streams == 256 && refused >= opened-int(streams) {
+			t.Logf("T-H2 streams: %d opened, %d refused", opened, refused)
+			break
+		}
+		select {
+		case <-a.ended:
+			t.Log("T-H2 streams: the connection was closed")
+			served(t, r)
+			return
+		default:
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d of %d refused, %d allowed at a time", refused, opened, streams)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	served(t, r)
+}
