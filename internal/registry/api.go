@@ -76,6 +76,10 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 		w.Header().Set("Cache-Control", "private, no-cache")
 		w.Header().Set("Vary", "Authorization, A2A-Version")
 		caller, known, err := a.authn.caller(r)
+		if refused, ok := errors.AsType[errLimited](err); ok {
+			tooMany(w, refused.Refusal)
+			return
+		}
 		if err != nil {
 			a.unavailable(w, r, err)
 			return
@@ -128,7 +132,9 @@ func (a *api) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return // nobody is listening
 	}
-	a.log.Error(err, "cannot answer", "path", r.URL.Path)
+	if !errors.Is(err, errTooManyReviews) { // which is counted, and may be many
+		a.log.Error(err, "cannot answer", "path", r.URL.Path)
+	}
 	w.Header().Set("Retry-After", "1")
 	fail(w, &problem{status: http.StatusServiceUnavailable, Code: "Unavailable", Message: "the registry cannot answer now; try again"})
 }

@@ -12,6 +12,9 @@ import (
 
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 const (
@@ -33,13 +36,24 @@ type authenticator struct {
 	accepted *expiring[Caller]
 	refused  *expiring[struct{}]
 	flights  singleflight.Group
+	// asked is what addresses have asked for lately.
+	asked *limit.Table
+	clock clock.PassiveClock
 }
+
+// errLimited is returned for a token that is not looked at, since its address
+// has shown too many.
+type errLimited struct{ limit.Refusal }
+
+func (errLimited) Error() string { return "too many tokens of this address are new" }
 
 func newAuthenticator(review func(context.Context, string) (Caller, bool, error), c clock.PassiveClock) *authenticator {
 	return &authenticator{
 		review:   review,
 		accepted: newExpiring[Caller](c, acceptedLifetime, rememberedTokens),
 		refused:  newExpiring[struct{}](c, refusedLifetime, rememberedTokens),
+		asked:    limit.NewTable(limitedAddresses, reviewRate),
+		clock:    c,
 	}
 }
 
@@ -57,6 +71,10 @@ func (a *authenticator) caller(r *http.Request) (Caller, bool, error) {
 	}
 	if _, found := a.refused.get(key); found {
 		return Caller{}, false, nil
+	}
+	now := a.clock.Now()
+	if bucket := a.asked.Bucket(a2a.PayerAt(r.RemoteAddr), now); !bucket.Take(now) {
+		return Caller{}, false, errLimited{bucket.Refusal(now)}
 	}
 	return a.ask(r.Context(), key, token)
 }

@@ -22,8 +22,9 @@ import (
 const (
 	// reviewTimeout bounds one question to the API server.
 	reviewTimeout = 5 * time.Second
-	// concurrentReviews bounds the questions under way, whatever callers send.
-	concurrentReviews = 16
+	// concurrentReviews bounds the questions under way of each kind, whatever
+	// callers send: who shows strange tokens keeps nobody else from being judged.
+	concurrentReviews = 8
 )
 
 // Caller is who sent a request, as the API server knows it.
@@ -40,12 +41,18 @@ type Caller struct {
 
 // reviewer asks the API server.
 type reviewer struct {
-	client client.Writer
-	slots  chan struct{}
+	client         client.Writer
+	tokens, access line
 }
 
+// line is where questions wait.
+type line struct{ waiting, slots chan struct{} }
+
 func newReviewer(c client.Writer) *reviewer {
-	return &reviewer{client: c, slots: make(chan struct{}, concurrentReviews)}
+	newLine := func() line {
+		return line{waiting: make(chan struct{}, concurrentReviews+waitingReviews), slots: make(chan struct{}, concurrentReviews)}
+	}
+	return &reviewer{client: c, tokens: newLine(), access: newLine()}
 }
 
 // token asks whose token this is. The second result is false when it is
@@ -54,7 +61,7 @@ func (r *reviewer) token(ctx context.Context, token string) (Caller, bool, error
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{
 		Token: token, Audiences: []string{a2av1alpha1.Audience},
 	}}
-	if err := r.ask(ctx, review); err != nil {
+	if err := r.ask(ctx, r.tokens, review); err != nil {
 		return Caller{}, false, fmt.Errorf("review token: %w", err)
 	}
 	// An authenticator that knows no audiences leaves them out: such a token is
@@ -103,18 +110,25 @@ func (r *reviewer) list(ctx context.Context, c Caller, namespace string) (bool, 
 			Verb: "list", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace,
 		},
 	}}
-	if err := r.ask(ctx, review); err != nil {
+	if err := r.ask(ctx, r.access, review); err != nil {
 		return false, fmt.Errorf("review access to namespace %q: %w", namespace, err)
 	}
 	return review.Status.Allowed && !review.Status.Denied, nil
 }
 
-func (r *reviewer) ask(ctx context.Context, review client.Object) error {
+func (r *reviewer) ask(ctx context.Context, in line, review client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
 	select {
-	case r.slots <- struct{}{}:
-		defer func() { <-r.slots }()
+	case in.waiting <- struct{}{}:
+		defer func() { <-in.waiting }()
+	default:
+		limited.WithLabelValues("reviews").Inc()
+		return errTooManyReviews
+	}
+	select {
+	case in.slots <- struct{}{}:
+		defer func() { <-in.slots }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 // DefaultBindAddress is where the registry listens: plain HTTP, for callers
@@ -83,6 +84,9 @@ func SetupWithManager(mgr manager.Manager, bindAddress string) (*Server, error) 
 	s := New(Options{
 		BindAddress: bindAddress, Cache: mgr.GetCache(), Reviews: mgr.GetClient(), Log: mgr.GetLogger().WithName("registry"),
 	})
+	if err := register(metrics.Registry); err != nil {
+		return nil, fmt.Errorf("register metrics of the registry: %w", err)
+	}
 	if err := mgr.Add(s); err != nil {
 		return nil, fmt.Errorf("add registry: %w", err)
 	}
