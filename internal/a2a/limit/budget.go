@@ -21,8 +21,9 @@ const maxPatient = 64
 // Budget is a number of bytes that all requests share.
 //
 // What is small takes one addition. What is larger is counted by key: one key
-// holds at most half of what the large may hold, and the large leave a quarter
-// to the small, so that whoever is slow with much is in nobody's way but its own.
+// holds one request, or several of at most half of what the large may hold, and
+// the large leave a quarter to the small, so that whoever is slow with much is in
+// nobody's way but its own.
 type Budget struct {
 	limit, used atomic.Int64
 	// patience is how long somebody waits for room.
@@ -45,6 +46,9 @@ func NewBudget(bytes int64, patience time.Duration) *Budget {
 
 // Set changes the budget. What is held stays held.
 func (b *Budget) Set(bytes int64) { b.limit.Store(bytes) }
+
+// Largest is the most that one request can hold.
+func (b *Budget) Largest() int64 { return b.limit.Load() / 4 * 3 }
 
 // Used returns the bytes that are held.
 func (b *Budget) Used() int64 { return b.used.Load() }
@@ -101,8 +105,9 @@ func (b *Budget) take(s *Share, to int64) bool {
 	if was <= Small {
 		was = 0 // it was not among the large
 	}
-	forLarge := b.limit.Load() / 4 * 3
-	if b.large-was+to > forLarge || b.keys[s.key]-was+to > forLarge/2 || !b.add(s, to) {
+	forLarge := b.Largest()
+	others := b.keys[s.key] - was
+	if b.large-was+to > forLarge || others > 0 && others+to > forLarge/2 || !b.add(s, to) {
 		return false
 	}
 	b.large += to - was

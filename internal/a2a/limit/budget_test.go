@@ -57,13 +57,13 @@ func TestBudget(t *testing.T) {
 func TestBudgetGrowsWithItsRequest(t *testing.T) {
 	b := limit.NewBudget(1024*kib, 0)
 	var s limit.Share
-	for _, to := range []int64{1, 60 * kib, 65 * kib, 200 * kib, 384 * kib} {
+	for _, to := range []int64{1, 60 * kib, 65 * kib, 200 * kib, 768 * kib} {
 		if !b.Grow(t.Context(), &s, owner("a"), to) || b.Used() != to {
 			t.Fatalf("Grow() to %d holds %d", to, b.Used())
 		}
 	}
-	if b.Grow(t.Context(), &s, owner("a"), 385*kib) || b.Used() != 384*kib {
-		t.Errorf("Grow() beyond a key's half holds %d", b.Used())
+	if b.Grow(t.Context(), &s, owner("a"), 769*kib) || b.Used() != 768*kib {
+		t.Errorf("Grow() beyond all that is for the large holds %d", b.Used())
 	}
 	s.Release()
 	if b.Used() != 0 {

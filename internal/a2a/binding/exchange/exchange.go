@@ -145,44 +145,68 @@ func (x *Exchange) Forget() bool {
 	return true
 }
 
-// readAll reads a body. A declared length is believed up to a point.
+// readAll reads a body. A declared length is charged, and then believed: nothing
+// is held twice, and what does not come takes no memory.
 func (x *Exchange) readAll(r io.Reader) error {
-	const trusted = 64 << 10
-	if need := int(min(max(x.R.ContentLength, 0), trusted)) + 1; cap(x.body) < need {
-		x.body = make([]byte, 0, need)
+	need := maxPooled
+	if declared := x.R.ContentLength; declared >= 0 {
+		need = int(declared) + 1
 	}
-	if !x.hold(int64(cap(x.body))) {
+	if !x.hold(int64(max(need, cap(x.body)))) {
 		return errBusy
 	}
+	if cap(x.body) < need {
+		x.body = make([]byte, 0, need)
+	}
+	n, err := fill(r, x.body[:cap(x.body)])
+	x.body = x.body[:n]
+	if err == nil {
+		err = x.readOn(r)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// pieceSize is that of the pieces in which a large body is kept until its length
+// is known. A buffer that grows would leave as much garbage as the body has.
+const pieceSize = 1 << 20
+
+// readOn reads the rest of a large body, and returns io.EOF at its end.
+func (x *Exchange) readOn(r io.Reader) error {
+	var held []*[pieceSize]byte
+	total := len(x.body)
 	for {
-		if len(x.body) == cap(x.body) {
-			if err := x.grow(); err != nil {
-				return err
-			}
+		if !x.hold(int64(total) + pieceSize) {
+			return errBusy
 		}
-		n, err := r.Read(x.body[len(x.body):cap(x.body)])
-		x.body = x.body[:len(x.body)+n]
-		if errors.Is(err, io.EOF) {
-			return nil
+		piece := new([pieceSize]byte)
+		held = append(held, piece)
+		n, err := fill(r, piece[:])
+		if total += n; err == nil {
+			continue
 		}
-		if err != nil {
+		if !errors.Is(err, io.EOF) {
 			return err
 		}
+		whole := append(make([]byte, 0, total), x.body...)
+		for _, piece := range held {
+			whole = append(whole, piece[:min(total-len(whole), pieceSize)]...)
+		}
+		x.body = whole
+		return err
 	}
 }
 
-// grow makes room for more of the body; as much has come as there was room for,
-// so that a client holds no more than twice what it has sent.
-func (x *Exchange) grow() error {
-	more := min(2*cap(x.body), int(x.Limits.MaxBody()+x.Framing)+1)
-	if declared := int(x.R.ContentLength) + 1; declared > cap(x.body) && declared < more {
-		more = declared
+// fill reads until a buffer is full.
+func fill(r io.Reader, buffer []byte) (n int, err error) {
+	for n < len(buffer) && err == nil {
+		var more int
+		more, err = r.Read(buffer[n:])
+		n += more
 	}
-	if !x.hold(int64(more)) {
-		return errBusy
-	}
-	x.body = append(make([]byte, 0, max(more, cap(x.body)+1)), x.body...)
-	return nil
+	return n, err
 }
 
 // hold charges the bytes of the body to its client.
@@ -238,13 +262,14 @@ func (x *Exchange) Respond(status int, contentType string, body []byte) {
 }
 
 // Room takes a place for an answer of about so many bytes among those that are
-// encoded or not sent yet; release gives it back. What is small needs none.
+// encoded or not sent yet; release gives it back. What is small needs none, and
+// one that is larger than the budget has it alone.
 func (x *Exchange) Room(size int) (release func(), err error) {
 	if size <= maxPooled {
 		return func() {}, nil
 	}
 	var share limit.Share
-	if !x.Limits.Answers.Grow(x.R.Context(), &share, payer(x.R), int64(size)) {
+	if !x.Limits.Answers.Grow(x.R.Context(), &share, payer(x.R), min(int64(size), x.Limits.Answers.Largest())) {
 		return nil, errBusy
 	}
 	return share.Release, nil
