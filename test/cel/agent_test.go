@@ -210,7 +210,7 @@ out: [text/plain]
 access: {authentication: [{type: Kubernetes}]}
 protocol: {cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final}
 replicas: 1
-backend: {protocol: Events, port: 8080, timeouts: {connect: 5s, firstEvent: 2m, idle: 5m, turn: 1h}}
+backend: {protocol: Events, port: 8080, onInterruption: Fail, timeouts: {connect: 5s, firstEvent: 2m, idle: 5m, turn: 1h}}
 tasks: {retention: 1h, maxTasks: 10000}
 `))
 	})
