@@ -58,11 +58,14 @@ func (f *fleet) audiences(ctx context.Context, n *counts, seed uint64, tasks, re
 func (r *reader) attend(ctx context.Context, drives bool, began func()) history.Leg {
 	never := func(*history.Event) bool { began(); return false }
 	if drives {
+		defer r.tell() // nobody waits for a task that did not begin
 		return r.read(ctx, r.message(1), nil, never)
 	}
 	select {
 	case <-r.known:
 	case <-ctx.Done():
+	}
+	if r.id() == "" {
 		return history.Leg{}
 	}
 	// Whoever resumes from the first event on stays when the task waits, in all

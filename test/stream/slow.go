@@ -16,10 +16,13 @@ import (
 )
 
 // crowd is one task, some of whose readers stop reading. It says more than the
-// 4 MiB that a kernel holds for one connection.
+// 4 MiB that a kernel holds for one connection, and less than the 16 MiB that a
+// log holds.
 type crowd struct {
 	readers, stalled int
 	chunks, size     int
+	// every is the time between chunks: the readers are on the same machine.
+	every time.Duration
 	// room is what the sidecar may grow by.
 	room int64
 }
@@ -27,9 +30,9 @@ type crowd struct {
 // stalled lets readers stop in the midst of a stream. The others get all of it,
 // the stalled are cut off, and may resume where they were.
 func stalled(ctx context.Context, s *settings, r *report) error {
-	crowds := []crowd{{2, 1, 400, 64 << 10, 128 << 20}, {1000, 100, 300, 20 << 10, 192 << 20}}
+	crowds := []crowd{{2, 1, 200, 64 << 10, 10 * time.Millisecond, 160 << 20}, {1000, 100, 250, 20 << 10, 180 * time.Millisecond, 256 << 20}}
 	if s.short {
-		crowds = []crowd{{20, 2, 300, 20 << 10, 128 << 20}}
+		crowds = []crowd{{20, 2, 300, 20 << 10, 10 * time.Millisecond, 128 << 20}}
 	}
 	n := newCounts()
 	for _, c := range crowds {
@@ -56,7 +59,7 @@ func (c *crowd) run(ctx context.Context, s *settings, n *counts, r *report) erro
 	}
 	defer stop()
 	a := newSubject(script.Script{
-		Token: fmt.Sprintf("c%d-%d", s.seed, c.readers), Turn: 1, Turns: 1, Chunks: c.chunks, Size: c.size, Every: 10 * time.Millisecond,
+		Token: fmt.Sprintf("c%d-%d", s.seed, c.readers), Turn: 1, Turns: 1, Chunks: c.chunks, Size: c.size, Every: c.every,
 	})
 	reader := func(name string, i int) *reader {
 		return &reader{
@@ -155,17 +158,17 @@ func (r *listener) stall(ctx context.Context, release <-chan struct{}) {
 func (r *listener) readStalled(ctx context.Context, a *client.Ask, pause func()) history.Leg {
 	leg := r.read(ctx, a, nil, func(*history.Event) bool { pause(); return false })
 	if leg.Outcome == history.Cut {
-		r.excuse()
+		r.excuse(r.name)
 	}
 	return leg
 }
 
-// excuse says that the last stream broke by its reader's doing.
-func (t *subject) excuse() {
+// excuse says that the streams of a reader broke by its own doing.
+func (t *subject) excuse(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.history.Legs {
-		if t.history.Legs[i].Outcome == history.Cut {
+		if l := &t.history.Legs[i]; l.Client == name && l.Outcome == history.Cut {
 			t.history.Legs[i].Broken = true
 		}
 	}
@@ -189,7 +192,7 @@ func (c *crowd) judge(r *report, a *subject, healthy, slow []*listener) {
 	}
 	for _, v := range history.Check(&a.history, &history.Faults{}) {
 		if v.Text != "the task was not read after its end" && v.Text != "the log was not read after the end" {
-			r.Refused = append(r.Refused, refused{Task: &a.history, Violations: []history.Violation{v}})
+			r.Refused = append(r.Refused, refused{Task: &history.Task{ID: a.id()}, Violations: []history.Violation{v}})
 		}
 	}
 	name := fmt.Sprintf("%d of %d stalled: ", c.stalled, c.readers)
