@@ -76,7 +76,7 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 		w.Header().Set("Cache-Control", "private, no-cache")
 		w.Header().Set("Vary", "Authorization, A2A-Version")
 		caller, known, err := a.authn.caller(r)
-		if refused, ok := errors.AsType[errLimited](err); ok {
+		if refused, ok := errors.AsType[limitedError](err); ok {
 			tooMany(w, refused.Refusal)
 			return
 		}

@@ -41,11 +41,11 @@ type authenticator struct {
 	clock clock.PassiveClock
 }
 
-// errLimited is returned for a token that is not looked at, since its address
+// limitedError is returned for a token that is not looked at, since its address
 // has shown too many.
-type errLimited struct{ limit.Refusal }
+type limitedError struct{ limit.Refusal }
 
-func (errLimited) Error() string { return "too many tokens of this address are new" }
+func (limitedError) Error() string { return "too many tokens of this address are new" }
 
 func newAuthenticator(review func(context.Context, string) (Caller, bool, error), c clock.PassiveClock) *authenticator {
 	return &authenticator{
@@ -74,7 +74,7 @@ func (a *authenticator) caller(r *http.Request) (Caller, bool, error) {
 	}
 	now := a.clock.Now()
 	if bucket := a.asked.Bucket(a2a.PayerAt(r.RemoteAddr), now); !bucket.Take(now) {
-		return Caller{}, false, errLimited{bucket.Refusal(now)}
+		return Caller{}, false, limitedError{bucket.Refusal(now)}
 	}
 	return a.ask(r.Context(), key, token)
 }

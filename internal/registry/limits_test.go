@@ -39,7 +39,7 @@ func TestStrangeTokens(t *testing.T) {
 	refused := 0
 	for i := range 1_000 {
 		_, err := call(strconv.Itoa(i), "192.0.2.1:"+strconv.Itoa(1000+i))
-		if _, ok := errors.AsType[errLimited](err); ok {
+		if _, ok := errors.AsType[limitedError](err); ok {
 			refused++
 		}
 	}
