@@ -96,6 +96,8 @@ func corePlan(current observed.Children, want *desired.Objects) plan {
 	if last := len(p.apply) - 1; current.ConfigMap == nil {
 		p.apply[last-1], p.apply[last] = p.apply[last], p.apply[last-1]
 	}
+	add(&p, want.Budget, current.Budget)
+	add(&p, want.Autoscaler, current.Autoscaler)
 	return p
 }
 

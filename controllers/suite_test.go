@@ -49,7 +49,7 @@ var _ = BeforeSuite(func() {
 	environment = controlplane.New()
 	gatewayAPI, err := controlplane.GatewayAPI(context.Background())
 	Expect(err).NotTo(HaveOccurred())
-	environment.CRDDirectoryPaths = append(environment.CRDDirectoryPaths, gatewayAPI)
+	environment.CRDDirectoryPaths = append(environment.CRDDirectoryPaths, gatewayAPI...)
 	config, err = environment.Start()
 	Expect(err).NotTo(HaveOccurred())
 	scheme = runtime.NewScheme()

@@ -102,6 +102,9 @@ const (
 	// hook stands where the operator would have put one that waits for
 	// running turns.
 	ReasonPreStopKept = "PreStopKept"
+	// ReasonAutoscalerInactive: as ReasonProgrammed, and the autoscaler lacks
+	// what it needs to tell the load.
+	ReasonAutoscalerInactive = "AutoscalerInactive"
 	// ReasonBlocked: Accepted or SkillsResolved is false, and the objects are
 	// left as they are.
 	ReasonBlocked = "Blocked"

@@ -7,10 +7,12 @@ import corev1 "k8s.io/api/core/v1"
 
 // AgentWorkload is the container that does the agent's work, and how the
 // sidecar reaches it.
+//
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.autoscaling) || !has(self.replicas) || self.replicas <= 1 || (self.replicas >= self.autoscaling.minReplicas && self.replicas <= self.autoscaling.maxReplicas) || (oldSelf.hasValue() && has(oldSelf.value().replicas) && oldSelf.value().replicas == self.replicas)",message="spec.workload.replicas belongs to the autoscaler while spec.workload.autoscaling is set: leave it out"
 type AgentWorkload struct {
 	// template is the pod of the agent. Its first container is the agent; the
 	// operator adds the sidecar and leaves the rest as it is, except for
-	// restricted security defaults, the variables PORT and A2A_GATEWAY_URL and
+	// restricted security defaults, soft spreading over nodes and zones, the variables PORT and A2A_GATEWAY_URL and
 	// a preStop hook on the first container, each only where the template says
 	// nothing. A quantity with a fraction must be a string, such as "0.5".
 	// +kubebuilder:validation:XValidation:rule="has(self.spec) && size(self.spec.containers) > 0",message="spec.workload.template.spec.containers needs at least one container; the first one is the agent"
@@ -26,6 +28,17 @@ type AgentWorkload struct {
 	// +kubebuilder:validation:XValidation:rule="self <= 1",message="spec.workload.replicas must be 0 or 1: tasks are kept in the memory of one pod, and more than one replica needs a shared task store"
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
+
+	// autoscaling lets the number of pods follow the load. Leave replicas out
+	// then: it belongs to the autoscaler, and 0 pauses both.
+	// +optional
+	Autoscaling *AgentAutoscaling `json:"autoscaling,omitempty"`
+
+	// disruptionBudget says how many pods may be taken away at once. There is a
+	// budget whenever there may be more than one pod.
+	// +kubebuilder:default={}
+	// +optional
+	DisruptionBudget AgentDisruptionBudget `json:"disruptionBudget,omitempty,omitzero"`
 
 	// backend says how the sidecar talks to the agent's container.
 	// +kubebuilder:default={}

@@ -34,14 +34,19 @@ func New() *envtest.Environment {
 	return env
 }
 
-// GatewayAPI is the directory of the CRDs of the Gateway API, as they stand in
-// its module.
-func GatewayAPI(ctx context.Context) (string, error) {
+// GatewayAPI lists the files of those CRDs of the Gateway API that the manager
+// knows, as they stand in its module.
+func GatewayAPI(ctx context.Context) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
 	if err != nil {
-		return "", fmt.Errorf("find module sigs.k8s.io/gateway-api: %w", err)
+		return nil, fmt.Errorf("find module sigs.k8s.io/gateway-api: %w", err)
 	}
-	return filepath.Join(strings.TrimSpace(string(out)), "config", "crd", "standard"), nil
+	var files []string
+	for _, resource := range []string{"gateways", "httproutes", "grpcroutes"} {
+		name := "gateway.networking.k8s.io_" + resource + ".yaml"
+		files = append(files, filepath.Join(strings.TrimSpace(string(out)), "config", "crd", "standard", name))
+	}
+	return files, nil
 }
 
 // root is the top of the source tree around the working directory, which for

@@ -11,8 +11,10 @@ package desired
 
 import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/observed"
@@ -43,6 +45,10 @@ type Objects struct {
 	Deployment     *appsv1ac.DeploymentApplyConfiguration
 	// NetworkPolicy is nil when there is to be none.
 	NetworkPolicy *networkingv1ac.NetworkPolicyApplyConfiguration
+	// Autoscaler is nil when the number of pods is fixed, or zero for now.
+	Autoscaler *autoscalingv2ac.HorizontalPodAutoscalerApplyConfiguration
+	// Budget is nil when there is never more than one pod.
+	Budget *policyv1ac.PodDisruptionBudgetApplyConfiguration
 	// HTTPRoute and GRPCRoute are nil when there are to be none, or the cluster
 	// does not have their kinds.
 	HTTPRoute *gatewayv1ac.HTTPRouteApplyConfiguration
@@ -76,6 +82,7 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 	if needsIssuer(in.Agent) && in.Issuer == nil {
 		problems = append(problems, issuerUnknown())
 	}
+	remarks = append(remarks, autoscalerRemarks(in)...)
 	exposed := expose(in)
 	if len(problems) > 0 {
 		return Result{Problems: problems, Remarks: remarks, Exposure: exposed.problems}, nil
@@ -105,6 +112,8 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 			Service:        service(in.Agent),
 			Deployment:     deployment,
 			NetworkPolicy:  networkPolicy(in.Agent, platform),
+			Autoscaler:     autoscaler(in.Agent),
+			Budget:         disruptionBudget(in.Agent),
 			HTTPRoute:      httpRoute(in),
 			GRPCRoute:      grpcRoute(in),
 		},

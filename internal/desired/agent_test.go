@@ -363,6 +363,12 @@ func render(t *testing.T, result Result) []byte {
 	write(map[string]any{"problems": result.Problems, "remarks": result.Remarks, "card": result.Card})
 	if o := result.Objects; o != nil {
 		write(o.ServiceAccount, o.ConfigMap, o.Service, o.Deployment, o.NetworkPolicy)
+		if o.Budget != nil {
+			write(o.Budget)
+		}
+		if o.Autoscaler != nil {
+			write(o.Autoscaler)
+		}
 		if o.HTTPRoute != nil {
 			write(o.HTTPRoute)
 		}

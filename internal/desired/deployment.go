@@ -31,17 +31,10 @@ func deployment(agent *a2av1alpha1.Agent, platform Platform) (*appsv1ac.Deployme
 	if err != nil {
 		return nil, err
 	}
-	replicas := int32(defaultReplicas)
-	if r := agent.Spec.Workload.Replicas; r != nil {
-		replicas = *r
-	}
-	if agent.Spec.Suspend {
-		replicas = 0
-	}
 	return appsv1ac.Deployment(names.Deployment(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
 		WithSpec(appsv1ac.DeploymentSpec().
-			WithReplicas(replicas).
+			WithReplicas(replicas(agent)).
 			WithRevisionHistoryLimit(revisionHistoryLimit).
 			WithProgressDeadlineSeconds(progressDeadlineSeconds).
 			WithStrategy(appsv1ac.DeploymentStrategy().
@@ -51,4 +44,33 @@ func deployment(agent *a2av1alpha1.Agent, platform Platform) (*appsv1ac.Deployme
 					WithMaxSurge(intstr.FromInt32(1)))).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(names.Selector(agent.Name))).
 			WithTemplate(template)), nil
+}
+
+// replicas is the number of pods. The autoscaler writes it into the Agent, and
+// the operator copies it. What the autoscaler would never choose was not
+// written by it: it is the schema's default, or from before its limits changed,
+// and pods should not have to wait for it to notice.
+func replicas(agent *a2av1alpha1.Agent) int32 {
+	if agent.Spec.Suspend {
+		return 0
+	}
+	replicas := int32(defaultReplicas)
+	if r := agent.Spec.Workload.Replicas; r != nil {
+		replicas = *r
+	}
+	if a := agent.Spec.Workload.Autoscaling; a != nil && replicas > 0 {
+		return min(max(replicas, a.MinReplicas), a.MaxReplicas)
+	}
+	return replicas
+}
+
+// mostReplicas is the number of pods that there may be.
+func mostReplicas(agent *a2av1alpha1.Agent) int32 {
+	if a := agent.Spec.Workload.Autoscaling; a != nil {
+		return a.MaxReplicas
+	}
+	if r := agent.Spec.Workload.Replicas; r != nil {
+		return *r
+	}
+	return defaultReplicas
 }

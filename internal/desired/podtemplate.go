@@ -12,7 +12,9 @@ import (
 	"strconv"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -44,6 +46,7 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) (*corev1ac.PodTemp
 		pod.TerminationGracePeriodSeconds = new(int64(defaultGracePeriodSeconds))
 	}
 	secureContainers(pod)
+	spread(agent.Name, pod)
 
 	main := &pod.Containers[0]
 	main.Env = append(agentEnv(agent, platform, main.Env), main.Env...)
@@ -61,6 +64,25 @@ func podLabels(agent string, user map[string]string) map[string]string {
 	maps.Copy(labels, user)
 	maps.Copy(labels, names.Selector(agent))
 	return labels
+}
+
+// spread keeps the pods of an Agent apart, where that is possible. It does not
+// depend on their number: a template that did would restart them when a second
+// one comes.
+func spread(agent string, pod *corev1.PodSpec) {
+	if len(pod.TopologySpreadConstraints) > 0 {
+		return
+	}
+	for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
+		pod.TopologySpreadConstraints = append(pod.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+			MaxSkew:           1,
+			TopologyKey:       key,
+			WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector:     &metav1.LabelSelector{MatchLabels: names.Selector(agent)},
+			// Pods of an earlier spec are about to go.
+			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
+		})
+	}
 }
 
 // agentEnv are the variables that the agent's container does not set itself.

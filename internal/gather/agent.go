@@ -14,8 +14,10 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -181,6 +183,12 @@ func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (obse
 		return observed.Children{}, err
 	}
 	if children.NetworkPolicy, err = read[networkingv1.NetworkPolicy](ctx, g.reader, agent.Namespace, names.NetworkPolicy(agent.Name)); err != nil {
+		return observed.Children{}, err
+	}
+	if children.Autoscaler, err = read[autoscalingv2.HorizontalPodAutoscaler](ctx, g.reader, agent.Namespace, names.HorizontalPodAutoscaler(agent.Name)); err != nil {
+		return observed.Children{}, err
+	}
+	if children.Budget, err = read[policyv1.PodDisruptionBudget](ctx, g.reader, agent.Namespace, names.PodDisruptionBudget(agent.Name)); err != nil {
 		return observed.Children{}, err
 	}
 	return children, nil

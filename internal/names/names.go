@@ -36,6 +36,12 @@ func ConfigMap(agent string) string { return agent + contractSuffix }
 // NetworkPolicy is the name of an Agent's NetworkPolicy.
 func NetworkPolicy(agent string) string { return agent }
 
+// HorizontalPodAutoscaler is the name of an Agent's.
+func HorizontalPodAutoscaler(agent string) string { return agent }
+
+// PodDisruptionBudget is the name of an Agent's.
+func PodDisruptionBudget(agent string) string { return agent }
+
 // HTTPRoute is the name of an Agent's HTTPRoute.
 func HTTPRoute(agent string) string { return agent }
 

@@ -12,8 +12,10 @@ import (
 	"encoding/json"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -59,6 +61,8 @@ type Children struct {
 	Service        *corev1.Service
 	Deployment     *appsv1.Deployment
 	NetworkPolicy  *networkingv1.NetworkPolicy
+	Autoscaler     *autoscalingv2.HorizontalPodAutoscaler
+	Budget         *policyv1.PodDisruptionBudget
 	HTTPRoute      *gatewayv1.HTTPRoute
 	GRPCRoute      *gatewayv1.GRPCRoute
 }

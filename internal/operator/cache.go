@@ -5,8 +5,10 @@ package operator
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -31,12 +33,14 @@ func cacheOptions(settings Config) (cache.Options, error) {
 		DefaultTransform:  cache.TransformStripManagedFields(),
 		DefaultNamespaces: watchedNamespaces(settings),
 		ByObject: map[client.Object]cache.ByObject{
-			&appsv1.Deployment{}:          foreign,
-			&corev1.Service{}:             foreign,
-			&corev1.ServiceAccount{}:      foreign,
-			&corev1.ConfigMap{}:           foreign,
-			&networkingv1.NetworkPolicy{}: foreign,
-			&corev1.Namespace{}:           {Transform: stripNamespace},
+			&appsv1.Deployment{}:                     foreign,
+			&corev1.Service{}:                        foreign,
+			&corev1.ServiceAccount{}:                 foreign,
+			&corev1.ConfigMap{}:                      foreign,
+			&networkingv1.NetworkPolicy{}:            foreign,
+			&autoscalingv2.HorizontalPodAutoscaler{}: foreign,
+			&policyv1.PodDisruptionBudget{}:          foreign,
+			&corev1.Namespace{}:                      {Transform: stripNamespace},
 			&corev1.Pod{}: {
 				Label:     labels.NewSelector().Add(*ofAgents),
 				Transform: stripPod,
@@ -79,6 +83,10 @@ func stripForeign(obj any) (any, error) {
 		return &corev1.ConfigMap{ObjectMeta: identity(o.ObjectMeta)}, nil
 	case *networkingv1.NetworkPolicy:
 		return &networkingv1.NetworkPolicy{ObjectMeta: identity(o.ObjectMeta)}, nil
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: identity(o.ObjectMeta)}, nil
+	case *policyv1.PodDisruptionBudget:
+		return &policyv1.PodDisruptionBudget{ObjectMeta: identity(o.ObjectMeta)}, nil
 	case *gatewayv1.HTTPRoute:
 		return &gatewayv1.HTTPRoute{ObjectMeta: identity(o.ObjectMeta)}, nil
 	case *gatewayv1.GRPCRoute:

@@ -5,19 +5,24 @@ package operator
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
 )
 
 var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Serial, Ordered, func() {
@@ -26,7 +31,7 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 	BeforeAll(func(ctx context.Context) {
 		gatewayAPI, err := controlplane.GatewayAPI(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		crds = envtest.CRDInstallOptions{Paths: []string{gatewayAPI}}
+		crds = envtest.CRDInstallOptions{Paths: gatewayAPI, MaxTime: time.Minute}
 		created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "exposed-"}}
 		Expect(cluster.Create(ctx, created)).To(Succeed())
 		namespace = created.Name
@@ -43,6 +48,22 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 		return route, cluster.Get(ctx, client.ObjectKeyFromObject(agent), route)
 	}
 
+	// uninstall waits for what the API server does in its own time.
+	uninstall := func(ctx context.Context) {
+		GinkgoHelper()
+		Expect(envtest.UninstallCRDs(environment.Config, crds)).To(Succeed())
+		scheme := runtime.NewScheme()
+		Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
+		reader, err := client.New(environment.Config, client.Options{Scheme: scheme})
+		Expect(err).NotTo(HaveOccurred())
+		for _, kind := range []schema.GroupResource{gather.Gateways, gather.HTTPRoutes, gather.GRPCRoutes} {
+			Eventually(func(ctx context.Context) bool {
+				crd := &apiextensionsv1.CustomResourceDefinition{}
+				return apierrors.IsNotFound(reader.Get(ctx, client.ObjectKey{Name: kind.String()}, crd))
+			}).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
+		}
+	}
+
 	It("names what is missing", func(ctx context.Context) {
 		agent.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "echo"}
 		agent.Spec = a2av1alpha1.AgentSpec{
@@ -53,13 +74,13 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 			Exposure: &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}},
 		}
 		Expect(cluster.Create(ctx, agent)).To(Succeed())
-		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonGatewayAPIMissing))
+		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonGatewayAPIMissing))
 	})
 
 	It("makes the route once the API is there, and follows the Gateway and the route", func(ctx context.Context) {
 		_, err := envtest.InstallCRDs(environment.Config, crds)
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonGatewayNotFound))
+		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonGatewayNotFound))
 
 		gateway := &gatewayv1.Gateway{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "public"},
@@ -68,7 +89,7 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 			}},
 		}
 		Expect(cluster.Create(ctx, gateway)).To(Succeed())
-		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRoutePending))
+		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonRoutePending))
 
 		made, err := route(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -77,11 +98,11 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 			Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted", LastTransitionTime: metav1.Now()}},
 		}}
 		Expect(cluster.Status().Update(ctx, made)).To(Succeed())
-		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonAddressUnknown))
+		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonAddressUnknown))
 
 		gateway.Status.Addresses = []gatewayv1.GatewayStatusAddress{{Value: "192.0.2.1"}}
 		Expect(cluster.Status().Update(ctx, gateway)).To(Succeed())
-		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonExposed))
+		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonExposed))
 		Expect(agent.Status.ExternalURL).To(Equal("http://192.0.2.1/"))
 	})
 
@@ -96,20 +117,16 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 	})
 
 	It("says so when the API goes, and goes on when it comes back", func(ctx context.Context) {
-		Expect(envtest.UninstallCRDs(environment.Config, crds)).To(Succeed())
-		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonGatewayAPIMissing))
+		uninstall(ctx)
+		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonGatewayAPIMissing))
 		Expect(agent.Status.ExternalURL).To(BeEmpty())
 		_, err := envtest.InstallCRDs(environment.Config, crds)
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(exposedReason).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonGatewayNotFound))
+		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonGatewayNotFound))
 		_, err = route(ctx)
 		Expect(err).NotTo(HaveOccurred())
 
 		Expect(cluster.Delete(ctx, agent)).To(Succeed())
-		Expect(envtest.UninstallCRDs(environment.Config, crds)).To(Succeed())
-		Eventually(func(ctx context.Context) bool {
-			_, err := route(ctx)
-			return meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
-		}).WithContext(ctx).Should(BeTrue())
+		uninstall(ctx)
 	})
 })

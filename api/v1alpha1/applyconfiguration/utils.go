@@ -27,12 +27,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentAccess"):
 		return &apiv1alpha1.AgentAccessApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentAutoscaling"):
+		return &apiv1alpha1.AgentAutoscalingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentBackend"):
 		return &apiv1alpha1.AgentBackendApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentCardSigning"):
 		return &apiv1alpha1.AgentCardSigningApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentChat"):
 		return &apiv1alpha1.AgentChatApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentDisruptionBudget"):
+		return &apiv1alpha1.AgentDisruptionBudgetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExposure"):
 		return &apiv1alpha1.AgentExposureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExtension"):
@@ -69,6 +73,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.APIKeyAuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Authentication"):
 		return &apiv1alpha1.AuthenticationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AutoscalingBehavior"):
+		return &apiv1alpha1.AutoscalingBehaviorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AutoscalingMetric"):
+		return &apiv1alpha1.AutoscalingMetricApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackendTimeouts"):
 		return &apiv1alpha1.BackendTimeoutsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CABundleReference"):
@@ -89,6 +97,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PushServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushTarget"):
 		return &apiv1alpha1.PushTargetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ScalingPolicy"):
+		return &apiv1alpha1.ScalingPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ScalingRules"):
+		return &apiv1alpha1.ScalingRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &apiv1alpha1.SecretReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Skill"):

@@ -17,12 +17,18 @@ import (
 type AgentWorkloadApplyConfiguration struct {
 	// template is the pod of the agent. Its first container is the agent; the
 	// operator adds the sidecar and leaves the rest as it is, except for
-	// restricted security defaults, the variables PORT and A2A_GATEWAY_URL and
+	// restricted security defaults, soft spreading over nodes and zones, the variables PORT and A2A_GATEWAY_URL and
 	// a preStop hook on the first container, each only where the template says
 	// nothing. A quantity with a fraction must be a string, such as "0.5".
 	Template *v1.PodTemplateSpec `json:"template,omitempty"`
 	// replicas is the number of pods, 0 or 1. It defaults to 1.
 	Replicas *int32 `json:"replicas,omitempty"`
+	// autoscaling lets the number of pods follow the load. Leave replicas out
+	// then: it belongs to the autoscaler, and 0 pauses both.
+	Autoscaling *AgentAutoscalingApplyConfiguration `json:"autoscaling,omitempty"`
+	// disruptionBudget says how many pods may be taken away at once. There is a
+	// budget whenever there may be more than one pod.
+	DisruptionBudget *AgentDisruptionBudgetApplyConfiguration `json:"disruptionBudget,omitempty"`
 	// backend says how the sidecar talks to the agent's container.
 	Backend *AgentBackendApplyConfiguration `json:"backend,omitempty"`
 	// tasks bounds what the sidecar keeps.
@@ -48,6 +54,22 @@ func (b *AgentWorkloadApplyConfiguration) WithTemplate(value v1.PodTemplateSpec)
 // If called multiple times, the Replicas field is set to the value of the last call.
 func (b *AgentWorkloadApplyConfiguration) WithReplicas(value int32) *AgentWorkloadApplyConfiguration {
 	b.Replicas = &value
+	return b
+}
+
+// WithAutoscaling sets the Autoscaling field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Autoscaling field is set to the value of the last call.
+func (b *AgentWorkloadApplyConfiguration) WithAutoscaling(value *AgentAutoscalingApplyConfiguration) *AgentWorkloadApplyConfiguration {
+	b.Autoscaling = value
+	return b
+}
+
+// WithDisruptionBudget sets the DisruptionBudget field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DisruptionBudget field is set to the value of the last call.
+func (b *AgentWorkloadApplyConfiguration) WithDisruptionBudget(value *AgentDisruptionBudgetApplyConfiguration) *AgentWorkloadApplyConfiguration {
+	b.DisruptionBudget = value
 	return b
 }
 

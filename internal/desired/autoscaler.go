@@ -1,0 +1,120 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// turnsMetric is the sidecar's count of turns.
+const turnsMetric = "a2a_turns_in_flight"
+
+// autoscaler writes the number of pods into the Agent, through its scale
+// subresource. There is none for a suspended Agent: it would complain that no
+// pod has metrics.
+func autoscaler(agent *a2av1alpha1.Agent) *autoscalingv2ac.HorizontalPodAutoscalerApplyConfiguration {
+	scaling := agent.Spec.Workload.Autoscaling
+	if scaling == nil || agent.Spec.Suspend {
+		return nil
+	}
+	spec := autoscalingv2ac.HorizontalPodAutoscalerSpec().
+		WithScaleTargetRef(autoscalingv2ac.CrossVersionObjectReference().
+			WithAPIVersion(a2av1alpha1.GroupVersion.String()).
+			WithKind(a2av1alpha1.AgentKind).
+			WithName(agent.Name)).
+		WithMinReplicas(scaling.MinReplicas).
+		WithMaxReplicas(scaling.MaxReplicas)
+	for _, metric := range scaling.Metrics {
+		spec.WithMetrics(metricSpec(agent, metric))
+	}
+	if behavior := scaling.Behavior; behavior != nil {
+		spec.WithBehavior(scalingBehavior(behavior))
+	}
+	return autoscalingv2ac.HorizontalPodAutoscaler(names.HorizontalPodAutoscaler(agent.Name), agent.Namespace).
+		WithLabels(names.Labels(agent.Name)).
+		WithSpec(spec)
+}
+
+// metricSpec is about the agent's container alone: the sidecar requests little,
+// and would distort a share of what all containers request.
+func metricSpec(agent *a2av1alpha1.Agent, metric a2av1alpha1.AutoscalingMetric) *autoscalingv2ac.MetricSpecApplyConfiguration {
+	if metric.Type == a2av1alpha1.AutoscalingMetricInFlightTurns {
+		return autoscalingv2ac.MetricSpec().WithType(autoscalingv2.PodsMetricSourceType).
+			WithPods(autoscalingv2ac.PodsMetricSource().
+				WithMetric(autoscalingv2ac.MetricIdentifier().WithName(turnsMetric)).
+				WithTarget(autoscalingv2ac.MetricTarget().
+					WithType(autoscalingv2.AverageValueMetricType).
+					WithAverageValue(*resource.NewQuantity(int64(metric.Target), resource.DecimalSI))))
+	}
+	return autoscalingv2ac.MetricSpec().WithType(autoscalingv2.ContainerResourceMetricSourceType).
+		WithContainerResource(autoscalingv2ac.ContainerResourceMetricSource().
+			WithName(corev1.ResourceCPU).
+			WithContainer(agent.Spec.Workload.Template.Spec.Containers[0].Name).
+			WithTarget(autoscalingv2ac.MetricTarget().
+				WithType(autoscalingv2.UtilizationMetricType).
+				WithAverageUtilization(metric.Target)))
+}
+
+func scalingBehavior(behavior *a2av1alpha1.AutoscalingBehavior) *autoscalingv2ac.HorizontalPodAutoscalerBehaviorApplyConfiguration {
+	config := autoscalingv2ac.HorizontalPodAutoscalerBehavior()
+	if behavior.ScaleUp != nil {
+		config.WithScaleUp(scalingRules(behavior.ScaleUp))
+	}
+	if behavior.ScaleDown != nil {
+		config.WithScaleDown(scalingRules(behavior.ScaleDown))
+	}
+	return config
+}
+
+func scalingRules(rules *a2av1alpha1.ScalingRules) *autoscalingv2ac.HPAScalingRulesApplyConfiguration {
+	config := autoscalingv2ac.HPAScalingRules()
+	if window := rules.StabilizationWindowSeconds; window != nil {
+		config.WithStabilizationWindowSeconds(*window)
+	}
+	if selected := rules.SelectPolicy; selected != nil {
+		config.WithSelectPolicy(autoscalingv2.ScalingPolicySelect(*selected))
+	}
+	for _, p := range rules.Policies {
+		config.WithPolicies(autoscalingv2ac.HPAScalingPolicy().
+			WithType(autoscalingv2.HPAScalingPolicyType(p.Type)).WithValue(p.Value).WithPeriodSeconds(p.PeriodSeconds))
+	}
+	return config
+}
+
+// autoscalerRemarks say why the number of pods does not follow the load.
+func autoscalerRemarks(in observed.Agent) []problem.Problem {
+	h := in.Children.Autoscaler
+	if in.Agent.Spec.Workload.Autoscaling == nil || h == nil || !metav1.IsControlledBy(h, in.Agent) {
+		return nil
+	}
+	for _, c := range h.Status.Conditions {
+		inactive := c.Type == autoscalingv2.ScalingActive || c.Type == autoscalingv2.AbleToScale
+		if !inactive || c.Status != corev1.ConditionFalse || c.Reason == scalingDisabled {
+			continue
+		}
+		return []problem.Problem{{
+			Condition: a2av1alpha1.ConditionProgrammed,
+			Reason:    a2av1alpha1.ReasonAutoscalerInactive,
+			Message: fmt.Sprintf("The number of pods does not follow the load (%s): spec.workload.autoscaling.metrics needs metrics-server and a "+
+				"cpu request in %s.containers[0].resources for CPU, and an adapter that serves %s of pods for InFlightTurns; "+
+				"kubectl describe hpa -n %s %s shows the cause", c.Reason, templateField, turnsMetric, h.Namespace, h.Name),
+		}}
+	}
+	return nil
+}
+
+// scalingDisabled is the reason of an autoscaler whose target was scaled to
+// zero on purpose.
+const scalingDisabled = "ScalingDisabled"
