@@ -5,33 +5,27 @@ package controllers
 
 import (
 	"context"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	policyv1 "k8s.io/api/policy/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 )
 
 // userOwner is who applies manifests.
 const userOwner = client.FieldOwner("user")
 
-// oneReplica is part of the messages of the rules that want a shared task store
-// for more than one pod.
-const oneReplica = "more than one replica needs a shared task store"
-
 var _ = Describe("the number of an Agent's pods", Ordered, func() {
 	var b *bench
-	BeforeAll(admitReplicas)
+	BeforeAll(func(ctx context.Context) { Expect(controlplane.AdmitReplicas(ctx, config)).To(Succeed()) })
 	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
 
 	// manifest is what a user applies.
@@ -161,36 +155,3 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 		expectReplicas(ctx, agent, 3, 3)
 	})
 })
-
-// admitReplicas takes the rules from the CRD that want a shared task store for
-// more than one pod: the number is another matter.
-func admitReplicas(ctx context.Context) {
-	GinkgoHelper()
-	types := runtime.NewScheme()
-	Expect(apiextensionsv1.AddToScheme(types)).To(Succeed())
-	crds, err := client.New(config, client.Options{Scheme: types})
-	Expect(err).NotTo(HaveOccurred())
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	Expect(crds.Get(ctx, client.ObjectKey{Name: "agents.a2a-operator.dev"}, crd)).To(Succeed())
-	dropRules(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
-	Expect(crds.Update(ctx, crd)).To(Succeed())
-	// The API server takes a moment to use the schema.
-	Eventually(func() error {
-		agent := makeAgent("default", "probe", func(a *a2av1alpha1.Agent) { a.Spec.Workload.Replicas = new(int32(2)) })
-		return cluster.Create(ctx, agent, client.DryRunAll)
-	}).Should(Succeed())
-}
-
-func dropRules(schema *apiextensionsv1.JSONSchemaProps) {
-	var kept apiextensionsv1.ValidationRules
-	for _, rule := range schema.XValidations {
-		if !strings.Contains(rule.Message, oneReplica) {
-			kept = append(kept, rule)
-		}
-	}
-	schema.XValidations = kept
-	for name, property := range schema.Properties {
-		dropRules(&property)
-		schema.Properties[name] = property
-	}
-}

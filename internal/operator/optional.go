@@ -16,7 +16,6 @@ import (
 
 // optionalKinds are those that a cluster may not have.
 func optionalKinds(mgr manager.Manager, settings Config) *optional.Kinds {
-	foreign := cache.ByObject{Transform: stripForeign}
 	version := gatewayv1.GroupVersion.Version
 	return optional.New(
 		optional.Config{
@@ -24,13 +23,10 @@ func optionalKinds(mgr manager.Manager, settings Config) *optional.Kinds {
 			HTTPClient: mgr.GetHTTPClient(),
 			Mapper:     mgr.GetRESTMapper(),
 			Scheme:     mgr.GetScheme(),
-			Cache: cache.Options{
-				DefaultTransform:  cache.TransformStripManagedFields(),
-				DefaultNamespaces: watchedNamespaces(settings),
-			},
+			Cache:      cache.Options{DefaultNamespaces: watchedNamespaces(settings)},
 		},
-		optional.Kind{Resource: gather.Gateways, Version: version, Object: &gatewayv1.Gateway{}},
-		optional.Kind{Resource: gather.HTTPRoutes, Version: version, Object: &gatewayv1.HTTPRoute{}, Cache: foreign},
-		optional.Kind{Resource: gather.GRPCRoutes, Version: version, Object: &gatewayv1.GRPCRoute{}, Cache: foreign},
+		optional.Kind{Resource: gather.Gateways, Version: version, Object: &gatewayv1.Gateway{}, Transform: cache.TransformStripManagedFields()},
+		optional.Kind{Resource: gather.HTTPRoutes, Version: version, Object: &gatewayv1.HTTPRoute{}, Transform: stripForeign},
+		optional.Kind{Resource: gather.GRPCRoutes, Version: version, Object: &gatewayv1.GRPCRoute{}, Transform: stripForeign},
 	)
 }

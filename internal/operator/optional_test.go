@@ -9,7 +9,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -116,6 +119,46 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 		}).WithContext(ctx).Should(BeTrue())
 	})
 
+	It("takes away what is no longer wanted", func(ctx context.Context) {
+		edit := func(change func(*a2av1alpha1.AgentSpec)) {
+			GinkgoHelper()
+			Eventually(func(ctx context.Context) error {
+				if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
+					return err
+				}
+				change(&agent.Spec)
+				return cluster.Update(ctx, agent)
+			}).WithContext(ctx).Should(Succeed())
+		}
+		all := []client.Object{
+			&gatewayv1.HTTPRoute{}, &gatewayv1.GRPCRoute{}, &networkingv1.NetworkPolicy{},
+			&autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{},
+		}
+		exposure := agent.Spec.Exposure.DeepCopy()
+		exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example.com"}
+		edit(func(spec *a2av1alpha1.AgentSpec) {
+			spec.Exposure = exposure
+			spec.Workload.Autoscaling = &a2av1alpha1.AgentAutoscaling{
+				MaxReplicas: 2, Metrics: []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricCPU, Target: 80}},
+			}
+		})
+		for _, obj := range all {
+			Eventually(func(ctx context.Context) error { return cluster.Get(ctx, client.ObjectKeyFromObject(agent), obj) }).
+				WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
+		}
+		edit(func(spec *a2av1alpha1.AgentSpec) {
+			spec.Exposure, spec.Workload.Autoscaling = nil, nil
+			spec.NetworkPolicy.Management = a2av1alpha1.NetworkPolicyNone
+		})
+		for _, obj := range all {
+			Eventually(func(ctx context.Context) bool {
+				return apierrors.IsNotFound(cluster.Get(ctx, client.ObjectKeyFromObject(agent), obj))
+			}).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
+		}
+		edit(func(spec *a2av1alpha1.AgentSpec) { spec.Exposure = exposure })
+		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonRoutePending))
+	})
+
 	It("says so when the API goes, and goes on when it comes back", func(ctx context.Context) {
 		uninstall(ctx)
 		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonGatewayAPIMissing))
@@ -126,7 +169,6 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 		_, err = route(ctx)
 		Expect(err).NotTo(HaveOccurred())
 
-		Expect(cluster.Delete(ctx, agent)).To(Succeed())
 		uninstall(ctx)
 	})
 })

@@ -5,9 +5,8 @@ package operator
 
 import (
 	"context"
+	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +20,6 @@ import (
 	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 )
@@ -33,6 +31,8 @@ var (
 	environment *envtest.Environment
 	// cluster is the tests' own way to the API server.
 	cluster client.Client
+	// registryAddress is where the manager serves the registry.
+	registryAddress string
 	// sent are the requests of the manager that write.
 	sent *writes
 	// start runs the manager, and stop stops the one that runs.
@@ -50,13 +50,16 @@ func TestOperator(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	environment = controlplane.New()
+	audited(environment)
 	config, err := environment.Start()
 	Expect(err).NotTo(HaveOccurred())
 	scheme, err := NewScheme()
 	Expect(err).NotTo(HaveOccurred())
 	cluster, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
+	Expect(controlplane.AdmitReplicas(context.Background(), config)).To(Succeed())
 
+	registryAddress = freeAddress()
 	sent = &writes{}
 	manager := sent.watch(asManager())
 	start = func() func() { return startManager(manager) }
@@ -75,18 +78,10 @@ func asManager() *rest.Config {
 	GinkgoHelper()
 	user, err := environment.AddUser(envtest.User{Name: "manager"}, nil)
 	Expect(err).NotTo(HaveOccurred())
-	read := func(path string, into client.Object) {
-		text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", path))
-		Expect(err).NotTo(HaveOccurred())
-		first, _, _ := strings.Cut(strings.TrimPrefix(string(text), "---\n"), "\n---\n")
-		Expect(yaml.UnmarshalStrict([]byte(first), into)).To(Succeed())
-	}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "manager"}}
 
-	role := &rbacv1.ClusterRole{}
-	read("role.yaml", role)
-	leader := &rbacv1.Role{}
-	read("leader_election.yaml", leader)
+	role := managerRole()
+	leader := leaderRole()
 	leader.Namespace = leaseNamespace
 	for _, obj := range []client.Object{
 		role, leader,
@@ -104,12 +99,21 @@ func asManager() *rest.Config {
 	return user.Config()
 }
 
+// freeAddress is one that nobody listens at.
+func freeAddress() string {
+	GinkgoHelper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	Expect(err).NotTo(HaveOccurred())
+	Expect(listener.Close()).To(Succeed())
+	return listener.Addr().String()
+}
+
 // startManager runs the manager as it runs in a cluster, but for its ports.
 func startManager(config *rest.Config) (stop func()) {
 	GinkgoHelper()
 	settings := Defaults()
 	settings.SidecarImage = "example/sidecar:1"
-	settings.RegistryBindAddress = off
+	settings.RegistryBindAddress = registryAddress
 	settings.MetricsBindAddress = off
 	settings.HealthProbeBindAddress = off
 	settings.LeaderElect = true

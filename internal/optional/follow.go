@@ -158,46 +158,50 @@ func (f *follower) look(ctx context.Context, crds cache.Cache) {
 	}
 }
 
-// enter starts a cache of the objects. It can be read once it is filled.
+// enter starts a cache of the objects.
 func (f *follower) enter(ctx context.Context) {
-	logger := log.FromContext(ctx).WithValues("customResourceDefinition", f.kind.Resource.String())
-	options := f.config.Cache
-	options.HTTPClient, options.Mapper, options.Scheme = f.config.HTTPClient, f.config.Mapper, f.config.Scheme
-	options.ByObject = map[client.Object]cache.ByObject{f.kind.Object: f.kind.Cache}
-	objects, err := cache.New(f.config.Cluster, options)
-	if err != nil {
-		logger.Error(err, "cannot watch an optional kind")
-		return
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := objects.Start(ctx); err != nil {
-			logger.Error(err, "cannot watch an optional kind")
+		err := f.fill(ctx, &running)
+		if err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "cannot watch an optional kind", "kind", f.kind.Resource.String())
 		}
-	})
-	running.Go(func() {
-		if f.discovered(ctx) != nil {
-			return // it is being left
-		}
-		src, err := f.start(ctx, objects)
-		if err != nil {
-			logger.Error(err, "cannot watch an optional kind")
-			return
-		}
-		if src.WaitForSync(ctx) != nil {
-			return // it is being left
-		}
-		f.reader.Store(&objects)
-		f.said.Do(func() { close(f.known) })
-		f.changed()
-		logger.Info("the cluster has an optional kind")
 	})
 	f.stop = func() {
 		cancel()
 		running.Wait()
-		logger.Info("the cluster no longer has an optional kind")
 	}
+}
+
+// fill makes the objects of the kind readable once all of them are there.
+func (f *follower) fill(ctx context.Context, running *sync.WaitGroup) error {
+	if err := f.discovered(ctx); err != nil {
+		return err
+	}
+	options := f.config.Cache
+	options.HTTPClient, options.Mapper, options.Scheme = f.config.HTTPClient, f.config.Mapper, f.config.Scheme
+	options.DefaultTransform = f.kind.Transform
+	objects, err := cache.New(f.config.Cluster, options)
+	if err != nil {
+		return fmt.Errorf("build cache: %w", err)
+	}
+	running.Go(func() {
+		if err := objects.Start(ctx); err != nil {
+			log.FromContext(ctx).Error(err, "cannot watch an optional kind", "kind", f.kind.Resource.String())
+		}
+	})
+	src, err := f.start(ctx, objects)
+	if err != nil {
+		return err
+	}
+	if err := src.WaitForSync(ctx); err != nil {
+		return err
+	}
+	f.reader.Store(&objects)
+	f.said.Do(func() { close(f.known) })
+	f.changed()
+	return nil
 }
 
 // discovered waits until the API server lists the kind, which is a moment after
@@ -214,7 +218,6 @@ func (f *follower) leave() {
 	if f.stop == nil {
 		return
 	}
-	f.reader.Store(nil)
 	f.stop()
 	f.reader.Store(nil)
 	f.stop = nil

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -37,8 +38,8 @@ type Kind struct {
 	Version string
 	// Object is an empty object of the kind, which the scheme knows.
 	Object client.Object
-	// Cache says what is kept of the objects.
-	Cache cache.ByObject
+	// Transform says what is kept of the objects.
+	Transform toolscache.TransformFunc
 }
 
 // Config is what the kinds are watched with.
@@ -47,7 +48,7 @@ type Config struct {
 	HTTPClient *http.Client
 	Mapper     meta.RESTMapper
 	Scheme     *runtime.Scheme
-	// Cache holds the namespaces and the default transform.
+	// Cache says which namespaces are watched.
 	Cache cache.Options
 }
 

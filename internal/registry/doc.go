@@ -25,5 +25,5 @@ package registry
 //
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
-// +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents,verbs=get;list;watch
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
+// +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=list;watch

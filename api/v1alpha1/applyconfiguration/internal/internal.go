@@ -127,6 +127,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tls
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessTLS
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentAutoscaling
+  map:
+    fields:
+    - name: behavior
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AutoscalingBehavior
+    - name: maxReplicas
+      type:
+        scalar: numeric
+    - name: metrics
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AutoscalingMetric
+          elementRelationship: associative
+          keys:
+          - type
+    - name: minReplicas
+      type:
+        scalar: numeric
+      default: 1
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentBackend
   map:
     fields:
@@ -170,6 +191,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: systemPrompt
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentDisruptionBudget
+  map:
+    fields:
+    - name: maxUnavailable
+      type:
+        scalar: numeric
+      default: 1
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentExposure
   map:
     fields:
@@ -493,9 +521,16 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentWorkload
   map:
     fields:
+    - name: autoscaling
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentAutoscaling
     - name: backend
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentBackend
+      default: {}
+    - name: disruptionBudget
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentDisruptionBudget
       default: {}
     - name: replicas
       type:
@@ -541,6 +576,26 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthenticationType
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthenticationType
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AutoscalingBehavior
+  map:
+    fields:
+    - name: scaleDown
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ScalingRules
+    - name: scaleUp
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ScalingRules
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AutoscalingMetric
+  map:
+    fields:
+    - name: target
+      type:
+        scalar: numeric
+    - name: type
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AutoscalingMetricType
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AutoscalingMetricType
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.BackendProtocol
   scalar: string
@@ -709,6 +764,33 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: service
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushService
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ScalingPolicy
+  map:
+    fields:
+    - name: periodSeconds
+      type:
+        scalar: numeric
+    - name: type
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: numeric
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ScalingRules
+  map:
+    fields:
+    - name: policies
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ScalingPolicy
+          elementRelationship: atomic
+    - name: selectPolicy
+      type:
+        scalar: string
+    - name: stabilizationWindowSeconds
+      type:
+        scalar: numeric
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
   map:
     fields:

@@ -1,0 +1,183 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// auditLog holds what the manager has asked of the API server.
+var auditLog string
+
+// auditPolicy notes the requests of the manager and of nobody else.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, users: [manager]}
+- {level: None}
+`
+
+// audited makes the API server write down what the manager asks of it. It also
+// has it check who may block the deletion of owners, as some clusters do.
+func audited(environment *envtest.Environment) {
+	GinkgoHelper()
+	// That of the test is gone before the report is made.
+	dir, err := os.MkdirTemp("", "audit")
+	Expect(err).NotTo(HaveOccurred())
+	policy := filepath.Join(dir, "policy.yaml")
+	Expect(os.WriteFile(policy, []byte(auditPolicy), 0o600)).To(Succeed())
+	auditLog = filepath.Join(dir, "audit.log")
+	environment.ControlPlane.GetAPIServer().Configure().
+		Set("audit-policy-file", policy).
+		Set("audit-log-path", auditLog).
+		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+}
+
+// neverAsked are rights that no request of the manager's own shows.
+var neverAsked = map[string]string{
+	"update a2a-operator.dev/agents/finalizers": "checked by OwnerReferencesPermissionEnforcement, for blockOwnerDeletion",
+	"patch events.k8s.io/events":                "for an event that is repeated",
+	"create /events":                            "the same, in the namespace of the Lease",
+	"patch /events":                             "the same, in the namespace of the Lease",
+}
+
+// The suite runs with the rights of the installation and no others. Once it is
+// over, what it asked for must be what those rights are.
+var _ = ReportAfterSuite("the manager's rights", func(report Report) {
+	defer func() { Expect(os.RemoveAll(filepath.Dir(auditLog))).To(Succeed()) }()
+	if !report.SuiteSucceeded || report.PreRunStats.SpecsThatWillRun < report.PreRunStats.TotalSpecs {
+		return
+	}
+	used, forbidden := asked()
+	Expect(forbidden).To(BeEmpty(), "what the manager may not do, and tried")
+	granted := map[string]bool{}
+	for _, rule := range slices.Concat(managerRole().Rules, leaderRole().Rules) {
+		for _, right := range rights(rule) {
+			granted[right] = true
+			Expect(right).NotTo(ContainSubstring("*"))
+			Expect(right).NotTo(ContainSubstring("secrets"))
+		}
+	}
+	maps.DeleteFunc(granted, func(right string, _ bool) bool {
+		// An API server that does not stream lists is asked for them.
+		watched, isList := strings.CutPrefix(right, "list ")
+		return used[right] || neverAsked[right] != "" || isList && used["watch "+watched]
+	})
+	Expect(slices.Sorted(maps.Keys(granted))).To(BeEmpty(), "what the manager may do, and never did")
+})
+
+// rights lists what a rule grants, as "verb group/resource".
+func rights(rule rbacv1.PolicyRule) []string {
+	var all []string
+	for _, verb := range rule.Verbs {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				all = append(all, verb+" "+group+"/"+resource)
+			}
+		}
+		for _, path := range rule.NonResourceURLs {
+			all = append(all, verb+" "+path)
+		}
+	}
+	return all
+}
+
+// asked reads the audit log: the rights that were used, and what was forbidden.
+func asked() (used map[string]bool, forbidden []string) {
+	GinkgoHelper()
+	file, err := os.Open(auditLog)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { Expect(file.Close()).To(Succeed()) }()
+	used = map[string]bool{}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			Verb, RequestURI string
+			ObjectRef        *struct{ APIGroup, Resource, Subresource string }
+			ResponseStatus   struct{ Code int }
+			Annotations      map[string]string
+		}
+		Expect(json.Unmarshal(lines.Bytes(), &event)).To(Succeed())
+		if event.Annotations["authorization.k8s.io/decision"] == "forbid" {
+			forbidden = append(forbidden, event.Verb+" "+event.RequestURI)
+		}
+		if event.ObjectRef == nil {
+			used[event.Verb+" "+event.RequestURI] = true
+			continue
+		}
+		resource := event.ObjectRef.APIGroup + "/" + event.ObjectRef.Resource
+		if event.ObjectRef.Subresource != "" {
+			resource += "/" + event.ObjectRef.Subresource
+		}
+		used[event.Verb+" "+resource] = true
+		// An apply that makes an object needs both rights.
+		if event.Verb == "patch" && event.ResponseStatus.Code == http.StatusCreated {
+			used["create "+resource] = true
+		}
+	}
+	Expect(lines.Err()).NotTo(HaveOccurred())
+	return used, forbidden
+}
+
+// shipped reads the first object of a file of config/rbac.
+func shipped(path string, into client.Object) {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", path))
+	Expect(err).NotTo(HaveOccurred())
+	first, _, _ := strings.Cut(strings.TrimPrefix(string(text), "---\n"), "\n---\n")
+	Expect(yaml.UnmarshalStrict([]byte(first), into)).To(Succeed())
+}
+
+func managerRole() *rbacv1.ClusterRole {
+	role := &rbacv1.ClusterRole{}
+	shipped("role.yaml", role)
+	return role
+}
+
+func leaderRole() *rbacv1.Role {
+	role := &rbacv1.Role{}
+	shipped("leader_election.yaml", role)
+	return role
+}
+
+var _ = It("serves the registry to callers that the API server knows", func(ctx context.Context) {
+	caller := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "caller-"}}
+	Expect(cluster.Create(ctx, caller)).To(Succeed())
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{a2av1alpha1.Audience}}}
+	Expect(cluster.SubResource("token").Create(ctx, caller, token)).To(Succeed())
+	status := func() int {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+registryAddress+"/v1/agents", http.NoBody)
+		Expect(err).NotTo(HaveOccurred())
+		request.Header.Set("Authorization", "Bearer "+token.Status.Token)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0
+		}
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	Eventually(status).Should(Equal(http.StatusOK))
+})
