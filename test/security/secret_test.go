@@ -1,0 +1,219 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package security
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// outputs are what a sidecar tells, by where.
+type outputs struct {
+	mu  sync.Mutex
+	all map[string]*bytes.Buffer
+}
+
+func (o *outputs) add(where string, text []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all[where] == nil {
+		o.all[where] = &bytes.Buffer{}
+	}
+	o.all[where].Write(append(text, '\n'))
+}
+
+// TestSecretsStaySecret gives the sidecar's own program thirty secrets, in all
+// the ways that it gets them, and looks for them in everything that it tells.
+func TestSecretsStaySecret(t *testing.T) {
+	dir, canaries := t.TempDir(), map[string]string{}
+	plant := func(kind string) string {
+		name := fmt.Sprintf("%s %d", kind, len(canaries))
+		canaries[name] = "canary" + strings.ToLower(rand.Text()) + strings.ToLower(rand.Text())
+		return canaries[name]
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var keys []string
+	for i := range 10 {
+		keys = append(keys, plant("API key"))
+		write(fmt.Sprintf("callers/c%d", i), keys[i])
+	}
+	write("callers/two", keys[0])                // refused, and told
+	write("callers/spaced", keys[1]+" "+keys[1]) // refused, and told
+	for _, name := range []string{"tls", "card"} {
+		certificate, key := selfSigned(t)
+		write(name+"/tls.crt", certificate)
+		write(name+"/tls.key", key)
+		canaries["private key of "+name] = strings.Split(key, "\n")[1]
+	}
+
+	told := &outputs{all: map[string]*bytes.Buffer{}}
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told.add("the agent", fmt.Appendf(body, "%s %v", r.RequestURI, r.Header))
+		_, _ = io.WriteString(w, "Hi")
+	}))
+	defer agent.Close()
+	address, health := free(t), free(t)
+	program := filepath.Join(dir, "sidecar")
+	if text, err := exec.Command("go", "build", "-o", program, "../../cmd/sidecar").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	var log bytes.Buffer
+	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--backend-url", agent.URL, "--listen", address, "--health-listen", health,
+		"--card", write("card.yaml", "name: x\ndescription: d\nversion: '1'\n"), "--api-keys", filepath.Join(dir, "callers"), "--tls", filepath.Join(dir, "tls"),
+		"--card-signing-key", filepath.Join(dir, "card/tls.key"), "--allow-push-to", "203.0.113.0/24", "--log-level", "DEBUG")
+	sidecar.Stdout, sidecar.Stderr = &log, &log
+	if err := sidecar.Start(); err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	do := func(method, target, body string, headers ...string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Add(headers[i], headers[i+1])
+		}
+		response, err := client.Do(r)
+		if err != nil {
+			return 0, ""
+		}
+		defer response.Body.Close()
+		text, _ := io.ReadAll(response.Body)
+		told.add("an answer", fmt.Appendf(text, "%v", response.Header))
+		return response.StatusCode, string(text)
+	}
+	base := "https://" + address
+	deadline := time.Now().Add(20 * time.Second)
+	for status := 0; status != http.StatusOK; status, _ = do("GET", base+"/.well-known/agent-card.json", "") {
+		if time.Now().After(deadline) {
+			t.Fatalf("the sidecar does not serve: %s", log.String())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+
+	const send = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","role":"user","messageId":"m","parts":[{"kind":"text","text":"Hello"}]}%s}}`
+	plain := fmt.Sprintf(send, "")
+	for _, key := range keys[2:] {
+		if status, text := do("POST", base+"/", plain, "X-API-Key", key); status != http.StatusOK {
+			t.Fatalf("status %d: %s", status, text)
+		}
+	}
+	for range 6 {
+		do("POST", base+"/", plain, "X-API-Key", plant("wrong key"))
+		do("POST", base+"/", plain, "Authorization", "Bearer "+plant("wrong token"))
+	}
+	do("GET", base+"/tasks?api_key="+plant("key in the query"), "")
+	do("POST", base+"/", plain, "X-API-Key", keys[2], "Cookie", "session="+plant("cookie"))
+	do("POST", base+"/", plain, "X-API-Key", keys[2], "Authorization", "Basic "+plant("password"))
+	push := fmt.Sprintf(`,"configuration":{"pushNotificationConfig":{"url":"https://203.0.113.7/a","token":%q,"authentication":{"schemes":["Bearer"],"credentials":%q}}}`,
+		plant("push token"), plant("push credentials"))
+	if status, text := do("POST", base+"/", fmt.Sprintf(send, push), "X-API-Key", keys[3]); status != http.StatusOK {
+		t.Fatalf("status %d: %s", status, text)
+	}
+	plainText := plant("key without TLS")
+	if response, err := http.Post("http://"+address+"/?key="+plainText, "application/json", strings.NewReader(plain)); err == nil { //nolint:noctx // a test
+		_ = response.Body.Close()
+	}
+	for _, path := range []string{"/.well-known/agent.json", "/.well-known/agent-card.json", "/.well-known/jwks.json"} {
+		do("GET", base+path, "")
+	}
+	for _, path := range []string{"/metrics", "/readyz", "/livez"} {
+		do("GET", "http://"+health+path, "")
+	}
+	for _, name := range []string{"cmdline", "environ"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", sidecar.Process.Pid, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told.add(name, text)
+	}
+	client.CloseIdleConnections()
+	_ = sidecar.Process.Signal(syscall.SIGTERM)
+	if err := sidecar.Wait(); err != nil {
+		t.Errorf("sidecar: %v", err)
+	}
+	told.add("the log", log.Bytes())
+
+	found, size := 0, 0
+	for where, text := range told.all {
+		size += text.Len()
+		for name, canary := range canaries {
+			if strings.Contains(text.String(), canary) {
+				found++
+				t.Errorf("%s holds %s", where, name)
+			}
+		}
+	}
+	for _, where := range []string{"the agent", "an answer", "the log", "cmdline"} {
+		if told.all[where] == nil {
+			t.Errorf("nothing of %s was looked at", where)
+		}
+	}
+	if !strings.Contains(log.String(), `\"two\"`) || !strings.Contains(log.String(), `\"spaced\"`) {
+		t.Errorf("the log does not tell of refused keys: %s", log.String())
+	}
+	t.Logf("T-SECRET: %d canaries in %d outputs of %d bytes, %d found", len(canaries), len(told.all), size, found)
+}
+
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func selfSigned(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "x"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
+}
