@@ -30,7 +30,8 @@ func origins(access func() *contract.Access, deny func(http.ResponseWriter, *htt
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			rules := access()
 			allowed := rules.CORS.Origins()
-			if len(allowed) > 0 && !slices.Contains(allowed, "*") {
+			all := slices.Contains(allowed, "*")
+			if len(allowed) > 0 && !all {
 				w.Header().Add("Vary", "Origin")
 			}
 			shown := r.Header.Values("Origin")
@@ -38,18 +39,14 @@ func origins(access func() *contract.Access, deny func(http.ResponseWriter, *htt
 				next.ServeHTTP(w, r)
 				return
 			}
-			if len(shown) > 1 || !slices.Contains(allowed, shown[0]) && !slices.Contains(allowed, "*") {
+			if len(shown) > 1 || !all && !slices.Contains(allowed, shown[0]) {
 				deny(w, r, &a2a.Error{
 					Reason:  a2a.ReasonPermissionDenied,
 					Message: "Web pages of this origin may not call this agent; spec.access.cors.allowedOrigins lists those that may",
 				})
 				return
 			}
-			origin := shown[0]
-			if slices.Contains(allowed, "*") {
-				origin = "*"
-			}
-			w.Header().Set("Access-Control-Allow-Origin", origin)
+			w.Header().Set("Access-Control-Allow-Origin", map[bool]string{true: "*", false: shown[0]}[all])
 			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 				preflight(w, rules)
 				return

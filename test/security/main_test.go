@@ -3,13 +3,27 @@
 
 // Package security attacks a whole sidecar on real sockets. Each test says how
 // many attempts it made. Hostile tokens are tested where they are judged, in
-// internal/a2a/auth (TestJWTRefuses, TestKubernetesRefuses).
+// internal/a2a/auth; here they are counted.
 package security
 
 import (
+	"bytes"
+	"os/exec"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestHostileTokens(t *testing.T) {
+	text, err := exec.Command("go", "test", "-count=1", "-v", "-run", "^(TestJWTRefuses|TestKubernetesRefuses)$", "../../internal/a2a/auth").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	refused := bytes.Count(text, []byte("    --- PASS: "))
+	if refused < 60 {
+		t.Errorf("%d tokens only: %s", refused, text)
+	}
+	t.Logf("T-JWT: %d hostile tokens refused", refused)
+}

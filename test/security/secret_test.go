@@ -146,7 +146,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		t.Fatalf("status %d: %s", status, text)
 	}
 	plainText := plant("key without TLS")
-	if response, err := http.Post("http://"+address+"/?key="+plainText, "application/json", strings.NewReader(plain)); err == nil { //nolint:noctx // a test
+	if response, err := http.Post("http://"+address+"/?key="+plainText, "application/json", strings.NewReader(plain)); err == nil {
 		_ = response.Body.Close()
 	}
 	for _, path := range []string{"/.well-known/agent.json", "/.well-known/agent-card.json", "/.well-known/jwks.json"} {
