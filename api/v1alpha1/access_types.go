@@ -17,6 +17,18 @@ type AgentAccess struct {
 	// +optional
 	Authentication []Authentication `json:"authentication,omitempty"`
 
+	// authorization is a list of rules for the callers that authentication lets
+	// in, of every namespace. The first rule that a call meets decides, and a
+	// call that meets none is refused. Absent, callers of the Agent's own
+	// namespace, and those who have no namespace, may do everything. A rule takes
+	// effect without a restart.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(r, !has(r.name) || self.exists_one(s, has(s.name) && s.name == r.name))",message="two rules have one name"
+	// +listType=atomic
+	// +optional
+	Authorization []AuthorizationRule `json:"authorization,omitempty"`
+
 	// tls has the agent served with TLS, at https and port 443 of its Service.
 	// Absent leaves it in the clear, which a service mesh may encrypt.
 	// +optional
@@ -258,9 +270,18 @@ type JWTClaims struct {
 
 	// namespace holds the caller's namespace. When it is set, callers of the
 	// Agent's namespace are admitted and no others; absent, all callers of the
-	// issuer and the audiences are.
+	// issuer and the audiences are. With access.authorization, its rules decide.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
+
+	// owner holds whom tasks belong to, such as tenant_id: callers with one value
+	// share their tasks, lists, subscriptions and push configurations. A token
+	// without the claim is refused. It defaults to the principal. Choose none
+	// that callers can set themselves.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Owner string `json:"owner,omitempty"`
 }

@@ -65,6 +65,11 @@ const (
 	// ReasonInvalidPushTarget: a target of push notifications could never be
 	// reached.
 	ReasonInvalidPushTarget = "InvalidPushTarget"
+	// ReasonInvalidAuthorization: a rule of authorization cannot be evaluated.
+	ReasonInvalidAuthorization = "InvalidAuthorization"
+	// ReasonUnknownSkillInRule: a rule of authorization names a skill that is
+	// not on the card.
+	ReasonUnknownSkillInRule = "UnknownSkillInRule"
 	// ReasonTemplateRejected: the API server refuses a Deployment made from
 	// the template.
 	ReasonTemplateRejected = "TemplateRejected"

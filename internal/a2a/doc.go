@@ -13,6 +13,8 @@
 // resource. A version of the protocol is a codec, never an if elsewhere.
 //
 //	auth      who is calling
+//	authz     what a caller may do
+//	admission asks that, and what the card declares, before the engine
 //	version   which version a request asks for
 //	binding   one transport each: bytes in, handler call, bytes out
 //	codec     one protocol version each: bytes to domain and back, pure

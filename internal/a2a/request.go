@@ -75,6 +75,9 @@ type GetRequest struct {
 	Tenant        string
 	TaskID        string
 	HistoryLength *int
+	// Within is the method that a look at the task is a part of, "" when it is
+	// all that was asked for.
+	Within Method
 }
 
 // CancelRequest asks for a task to end.

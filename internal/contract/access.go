@@ -105,6 +105,9 @@ func (a *Access) validate(refuse func(field, format string, args ...any)) {
 			refuse(field, "is the second of type %q", each.Type)
 		}
 	}
+	if a.Authorization != nil {
+		a.Authorization.validate(refuse)
+	}
 }
 
 func (c *CORS) validate(refuse func(field, format string, args ...any)) {

@@ -210,6 +210,9 @@ type Access struct {
 	// It does not apply to anonymous callers, to those of a JWT without a claim
 	// for it, nor to those with an API key or a certificate.
 	Namespaces []string `json:"namespaces,omitempty"`
+	// Authorization judges the calls of those who are admitted. Nil allows them
+	// everything.
+	Authorization *Authorization `json:"authorization,omitempty"`
 	// CORS says which web pages may call. Nil allows none of another origin.
 	CORS *CORS `json:"cors,omitempty"`
 }
@@ -286,6 +289,8 @@ type JWTAuthentication struct {
 	PrincipalClaim string `json:"principalClaim,omitempty"`
 	// NamespaceClaim holds the caller's namespace; "" admits callers of none.
 	NamespaceClaim string `json:"namespaceClaim,omitempty"`
+	// OwnerClaim holds whom tasks belong to; "" is the principal.
+	OwnerClaim string `json:"ownerClaim,omitempty"`
 }
 
 // APIKeyAuthentication says where a request has its key. The keys themselves

@@ -50,7 +50,7 @@ func full() *Config {
 				}},
 				{Type: AuthenticationJWT, JWT: &JWTAuthentication{
 					Issuer: "https://login.example", Audiences: []string{"echo"}, JWKSURL: "https://login.example/keys",
-					PrincipalClaim: "client_id", NamespaceClaim: "ns",
+					PrincipalClaim: "client_id", NamespaceClaim: "ns", OwnerClaim: "tenant_id",
 				}},
 				{Type: AuthenticationAnonymous},
 				{Type: AuthenticationAPIKey, APIKey: &APIKeyAuthentication{Query: "api_key"}},
@@ -58,6 +58,10 @@ func full() *Config {
 			},
 			Namespaces: []string{"demo"},
 			CORS:       &CORS{AllowedOrigins: []string{"https://app.example.com"}},
+			Authorization: &Authorization{Rules: []Rule{{
+				Name: "partners", Action: ActionAllow, Namespaces: []string{"partners"}, Principals: []string{"system:anonymous"},
+				Methods: []string{"GetTask"}, Skills: []string{"echo"}, Expression: &Expression{Text: "true", Checked: []byte("checked")},
+			}}},
 		},
 		Gateway: &Gateway{RegistryURL: "http://registry", AgentURL: "http://{name}.{namespace}.svc", TokenFile: "/token"},
 		PushNotifications: &PushNotifications{

@@ -74,7 +74,16 @@ type Publication struct {
 func Agent(in observed.Agent, platform Platform) (Result, error) {
 	skills, problems := resolveSkills(in)
 	problems = append(append(clashes(in.Agent), pushProblems(in.Agent)...), problems...)
+	authorization, invalid, err := contractAuthorization(in.Agent)
+	if err != nil {
+		return Result{}, err
+	}
+	problems = append(problems, invalid...)
 	remarks := preStopRemarks(in.Agent)
+	if skills != nil {
+		unknown, harmless := unknownSkills(in.Agent, skills)
+		problems, remarks = append(problems, unknown...), append(remarks, harmless...)
+	}
 	if spec := &in.Agent.Spec; len(spec.Skills) == 0 && len(spec.SkillRefs) == 0 && len(in.Skills.Selected) == 0 {
 		remarks = append(remarks, defaultSkillRemark())
 	}
@@ -91,6 +100,10 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 	config, err := contractConfig(in, platform, skills, exposed.bases)
 	if err != nil {
 		return Result{}, err
+	}
+	if authorization != nil {
+		// The rules decide on callers of all namespaces.
+		config.Access.Namespaces, config.Access.Authorization = []string{allNamespaces}, authorization
 	}
 	encoded, problems, err := encodeContract(config)
 	if err != nil || len(problems) > 0 {

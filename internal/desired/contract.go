@@ -153,7 +153,7 @@ func contractJWT(j *a2av1alpha1.JWTAuthentication) *contract.JWTAuthentication {
 	}
 	return &contract.JWTAuthentication{
 		Issuer: j.Issuer, Audiences: j.Audiences, JWKSURL: j.JWKSURL,
-		PrincipalClaim: j.Claims.Principal, NamespaceClaim: j.Claims.Namespace,
+		PrincipalClaim: j.Claims.Principal, NamespaceClaim: j.Claims.Namespace, OwnerClaim: j.Claims.Owner,
 	}
 }
 

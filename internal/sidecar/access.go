@@ -16,11 +16,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
-// newPolicy says who may call, and returns the issuer's keys that it needs, if
-// any.
+// newPolicy says who may call and what they may do, and returns the issuer's
+// keys that it needs, if any.
 func (s *Sidecar) newPolicy(a *contract.Access) (*auth.Policy, *auth.IssuerKeys, error) {
 	now := s.now
-	p := &auth.Policy{Namespaces: a.Namespaces}
+	rules, err := newRules(a.Authorization)
+	if err != nil {
+		return nil, nil, fmt.Errorf("contract access.authorization: %w", err)
+	}
+	p := &auth.Policy{Namespaces: a.Namespaces, Rules: rules}
+	keepClaims := rules != nil && rules.UsesClaims()
 	var keys *auth.IssuerKeys
 	anonymous := false
 	for i, each := range a.Authentication {
@@ -30,7 +35,7 @@ func (s *Sidecar) newPolicy(a *contract.Access) (*auth.Policy, *auth.IssuerKeys,
 		case contract.AuthenticationKubernetes:
 			k := each.Kubernetes
 			authenticator, err := auth.NewKubernetes(auth.KubernetesConfig{
-				Issuer: k.Issuer, Audiences: k.Audiences, Keys: k.Keys, Now: now,
+				Issuer: k.Issuer, Audiences: k.Audiences, Keys: k.Keys, KeepClaims: keepClaims, Now: now,
 			})
 			if err != nil {
 				return nil, nil, fmt.Errorf("contract access.authentication[%d]: %w", i, err)
@@ -41,7 +46,7 @@ func (s *Sidecar) newPolicy(a *contract.Access) (*auth.Policy, *auth.IssuerKeys,
 			keys = s.issuer.keys(auth.KeySource{Issuer: j.Issuer, URL: j.JWKSURL})
 			p.Authenticators = append(p.Authenticators, auth.NewJWT(auth.JWTConfig{
 				Issuer: j.Issuer, Audiences: j.Audiences, Keys: keys, Now: now,
-				PrincipalClaim: j.PrincipalClaim, NamespaceClaim: j.NamespaceClaim,
+				PrincipalClaim: j.PrincipalClaim, NamespaceClaim: j.NamespaceClaim, OwnerClaim: j.OwnerClaim, KeepClaims: keepClaims,
 			}))
 		case contract.AuthenticationAPIKey:
 			p.Authenticators = append(p.Authenticators, auth.NewAPIKey(auth.APIKeyConfig{

@@ -44,7 +44,7 @@ func chain(all ...middleware) middleware {
 //	gate          everything else has a caller, before a byte of it is read
 //	caller        which asks no more often than it may
 //	binding       size, decoding, version, method, params
-//	admission     what the card declares; then the engine
+//	admission     what the caller may do, and what the card declares; then the engine
 func newAgentHandler(log *slog.Logger, now func() time.Time, address net.Addr, gate *auth.Gate, bounds *limits, access func() *contract.Access, all surfaces) http.Handler {
 	guarded := make([]http.Handler, len(all))
 	for i := range all {

@@ -41,6 +41,8 @@ type metrics struct {
 	events      prometheus.Counter
 	dropped     prometheus.Counter
 	internal    *prometheus.CounterVec
+	// refusedCalls are those that the rules refused.
+	refusedCalls *prometheus.CounterVec
 	// pushes and deadPushes are of push notifications.
 	pushes, deadPushes *prometheus.CounterVec
 
@@ -99,6 +101,10 @@ func newMetrics() *metrics {
 		Name: "a2a_limited_total",
 		Help: "Requests that were refused because a limit was reached, by the limit; docs/limits.md lists them.",
 	}, []string{"limit"})
+	m.refusedCalls = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_refused_calls_total",
+		Help: "Calls of known callers that the rules of authorization refused, by rule (empty when none met the call) and result: denied, or failed when the rule could not be evaluated.",
+	}, []string{"rule", "result"})
 	m.turns = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "a2a_turn_duration_seconds",
 		Help:    "How long turns took, by the state in which they left the task.",
@@ -133,7 +139,7 @@ func newMetrics() *metrics {
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(
-		m.requests, m.reloads, m.cardKeys, m.issuer, m.credentials, m.apiKeys, m.certificate, m.floods, m.contract, m.limited, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
+		m.requests, m.refusedCalls, m.reloads, m.cardKeys, m.issuer, m.credentials, m.apiKeys, m.certificate, m.floods, m.contract, m.limited, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -56,15 +56,17 @@ type Sidecar struct {
 	trust    trust
 	mounts   []*mounted
 
-	turns   *turns
-	limits  *limits
-	gate    *auth.Gate
-	card    *wellknown.Handler
-	gateway *gateway.Handler
-	metrics *metrics
-	drain   *drainer
-	probes  *probes
-	heap    *heap
+	turns  *turns
+	limits *limits
+	gate   *auth.Gate
+	// refusals are of calls that rules refuse.
+	refusals *refusals
+	card     *wellknown.Handler
+	gateway  *gateway.Handler
+	metrics  *metrics
+	drain    *drainer
+	probes   *probes
+	heap     *heap
 
 	surfaces surfaces
 
@@ -103,6 +105,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 		return nil, err
 	}
 	s.gate = auth.NewGate(policy, s.refuse)
+	s.refusals = &refusals{metrics: s.metrics, log: log, told: map[string]bool{}}
 	s.surfaces = s.newSurfaces()
 	s.agentHandler = s.heap.watch(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces))
 	s.gatewayTransport = newGatewayTransport(&s.trust)
@@ -213,6 +216,7 @@ func (s *Sidecar) apply(next *loaded) error {
 	// A policy that did not change keeps the tokens that it has verified.
 	if !reflect.DeepEqual(former.Access, next.Access) {
 		s.gate.Swap(policy)
+		s.refusals.renew()
 		s.issuer.swap(keys)
 	}
 	if !reflect.DeepEqual(former.PushNotifications, next.PushNotifications) {

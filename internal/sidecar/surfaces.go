@@ -79,7 +79,8 @@ func below(bases []string, paths ...string) func(*http.Request) bool {
 func (s *Sidecar) newSurfaces() surfaces {
 	served := func() *card.Card { return &s.current().Card }
 	bounds := s.limits.exchange()
-	admitted := &admission.Handler{Handler: &metered{s.turns, s.limits}, Push: s.turns.pushes, Card: served}
+	admitted := &admission.Handler{Handler: &metered{s.turns, s.limits}, Push: s.turns.pushes, Card: served, Refused: s.refusals.refused}
+	s.card.Admit = admitted.ExtendedCard
 	rpc := jsonrpc.New(jsonrpc.Config{
 		Handler:       admitted,
 		Push:          admitted,

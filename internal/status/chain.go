@@ -64,6 +64,7 @@ var conditionChains = []struct {
 }{
 	{a2av1alpha1.ConditionAccepted, chain{
 		problems(a2av1alpha1.ConditionAccepted),
+		remarks(a2av1alpha1.ConditionAccepted),
 		always(a2av1alpha1.ReasonAccepted, "The spec can be carried out"),
 	}},
 	{a2av1alpha1.ConditionSkillsResolved, chain{

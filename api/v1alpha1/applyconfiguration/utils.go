@@ -73,6 +73,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.APIKeyAuthenticationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Authentication"):
 		return &apiv1alpha1.AuthenticationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AuthorizationRule"):
+		return &apiv1alpha1.AuthorizationRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AutoscalingBehavior"):
 		return &apiv1alpha1.AutoscalingBehaviorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AutoscalingMetric"):

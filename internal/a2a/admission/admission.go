@@ -1,21 +1,24 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission stands between the bindings and the engine, and judges
-// requests by what the agent's card declares: what is off answers its error in
-// every binding and version, and a media type that nobody declared reaches no
-// agent. It also puts a tenant's requests into a scope of their own.
+// Package admission stands between the bindings and the engine. It asks the
+// rules of who may do what, for all bindings in one place, and judges requests
+// by what the agent's card declares: what is off answers its error in every
+// binding and version, and a media type that nobody declared reaches no agent.
+// It also puts a tenant's requests into a scope of their own.
 //
 // It knows no transport and keeps no state.
 package admission
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
@@ -27,6 +30,8 @@ type Handler struct {
 	Push a2a.PushHandler
 	// Card is the one that is served now.
 	Card func() *card.Card
+	// Refused is told of calls that the caller's rules refuse.
+	Refused func(context.Context, *authz.Refusal)
 }
 
 var (
@@ -36,6 +41,9 @@ var (
 
 // Send implements a2a.Handler.
 func (h *Handler) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
+	if err := h.enterWith(ctx, a2a.MethodSendMessage, r); err != nil {
+		return a2a.Event{}, err
+	}
 	if err := h.admit(r); err != nil {
 		return a2a.Event{}, err
 	}
@@ -44,6 +52,9 @@ func (h *Handler) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, erro
 
 // Stream implements a2a.Handler.
 func (h *Handler) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
+	if err := h.enterWith(ctx, a2a.MethodSendStreamingMessage, r); err != nil {
+		return nil, err
+	}
 	if err := h.streams(); err != nil {
 		return nil, err
 	}
@@ -55,7 +66,7 @@ func (h *Handler) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, e
 
 // Get implements a2a.Handler.
 func (h *Handler) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
-	if err := scope(&r.Owner, r.Tenant); err != nil {
+	if err := h.enter(ctx, cmp.Or(r.Within, a2a.MethodGetTask), &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
 	return h.Handler.Get(ctx, r)
@@ -63,7 +74,7 @@ func (h *Handler) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error)
 
 // List implements a2a.Handler.
 func (h *Handler) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, error) {
-	if err := scope(&r.Owner, r.Tenant); err != nil {
+	if err := h.enter(ctx, a2a.MethodListTasks, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
 	return h.Handler.List(ctx, r)
@@ -71,7 +82,7 @@ func (h *Handler) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, 
 
 // Cancel implements a2a.Handler.
 func (h *Handler) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
-	if err := scope(&r.Owner, r.Tenant); err != nil {
+	if err := h.enter(ctx, a2a.MethodCancelTask, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
 	return h.Handler.Cancel(ctx, r)
@@ -79,10 +90,10 @@ func (h *Handler) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, 
 
 // Subscribe implements a2a.Handler.
 func (h *Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
-	if err := h.streams(); err != nil {
+	if err := h.enter(ctx, a2a.MethodSubscribeToTask, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
-	if err := scope(&r.Owner, r.Tenant); err != nil {
+	if err := h.streams(); err != nil {
 		return nil, err
 	}
 	return h.Handler.Subscribe(ctx, r)
@@ -90,10 +101,10 @@ func (h *Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.S
 
 // SetPush implements a2a.PushHandler.
 func (h *Handler) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.PushConfig, error) {
-	if err := h.pushes(); err != nil {
+	if err := h.enter(ctx, a2a.MethodCreatePushConfig, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
-	if err := scope(&r.Owner, r.Tenant); err != nil {
+	if err := h.pushes(); err != nil {
 		return nil, err
 	}
 	return h.Push.SetPush(ctx, r)
@@ -101,10 +112,10 @@ func (h *Handler) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.Push
 
 // GetPush implements a2a.PushHandler.
 func (h *Handler) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushConfig, error) {
-	if err := h.pushes(); err != nil {
+	if err := h.enter(ctx, a2a.MethodGetPushConfig, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
-	if err := scope(&r.Owner, r.Tenant); err != nil {
+	if err := h.pushes(); err != nil {
 		return nil, err
 	}
 	return h.Push.GetPush(ctx, r)
@@ -112,10 +123,10 @@ func (h *Handler) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushCon
 
 // ListPush implements a2a.PushHandler.
 func (h *Handler) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.PushPage, error) {
-	if err := h.pushes(); err != nil {
+	if err := h.enter(ctx, a2a.MethodListPushConfigs, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
-	if err := scope(&r.Owner, r.Tenant); err != nil {
+	if err := h.pushes(); err != nil {
 		return nil, err
 	}
 	return h.Push.ListPush(ctx, r)
@@ -123,10 +134,10 @@ func (h *Handler) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.Pu
 
 // DeletePush implements a2a.PushHandler.
 func (h *Handler) DeletePush(ctx context.Context, r *a2a.PushRequest) error {
-	if err := h.pushes(); err != nil {
+	if err := h.enter(ctx, a2a.MethodDeletePushConfig, &r.Owner, r.Tenant); err != nil {
 		return err
 	}
-	if err := scope(&r.Owner, r.Tenant); err != nil {
+	if err := h.pushes(); err != nil {
 		return err
 	}
 	return h.Push.DeletePush(ctx, r)
@@ -147,9 +158,6 @@ func (h *Handler) pushes() error {
 }
 
 func (h *Handler) admit(r *a2a.SendRequest) error {
-	if err := scope(&r.Owner, r.Tenant); err != nil {
-		return err
-	}
 	if r.Push != nil {
 		if err := h.pushes(); err != nil {
 			return err

@@ -13,12 +13,19 @@ import (
 	"context"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
 // Caller is an authenticated principal.
 type Caller struct {
 	// Owner is what the caller's tasks belong to.
 	Owner a2a.Owner
+	// Individual is who is calling when several share the Owner, "" when the
+	// caller is the owner.
+	Individual string
+	// Claims are those of the caller's token by their names, if somebody asks
+	// for them. Nobody changes them.
+	Claims *authz.Claims
 	// Namespace is that of the caller's ServiceAccount, "" when it has none.
 	Namespace string
 	// Unscoped is true for callers that have no namespace to be admitted by:
@@ -28,6 +35,10 @@ type Caller struct {
 	Anonymous bool
 	// From is the address of an anonymous caller, with its port.
 	From string
+	// Rules are those of the policy that admitted the caller, so that a call is
+	// judged by one policy or the next and never by some of both. Nil allows
+	// everything.
+	Rules *authz.Policy
 }
 
 // Payer is who is charged for what the caller uses.
@@ -36,6 +47,25 @@ func (c *Caller) Payer() a2a.Payer {
 		return a2a.PayerAt(c.From)
 	}
 	return a2a.Payer{Owner: c.Owner}
+}
+
+// May returns nil for a call that the caller may make.
+func (c *Caller) May(method a2a.Method, skill, tenant string) *authz.Refusal {
+	if c.Rules == nil {
+		return nil
+	}
+	return c.Rules.Decide(&authz.Call{
+		Principal: c.Principal(), Namespace: c.Namespace, Claims: c.Claims,
+		Method: method, Skill: skill, Tenant: tenant,
+	})
+}
+
+// Principal returns who is calling, as text.
+func (c *Caller) Principal() string {
+	if c.Individual != "" {
+		return c.Individual
+	}
+	return string(c.Owner)
 }
 
 type callerKey struct{}

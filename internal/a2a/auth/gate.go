@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
 // ErrNoCredential is returned by an Authenticator for a request that has
@@ -44,6 +45,9 @@ type Policy struct {
 	Authenticators []Authenticator
 	// Namespaces lists those whose ServiceAccounts may call.
 	Namespaces []string
+	// Rules judge what those who may call may do, once that is known; nil allows
+	// everything.
+	Rules *authz.Policy
 }
 
 // Decide returns the caller of a request, or an *a2a.Error.
@@ -73,6 +77,7 @@ func (p *Policy) Decide(r *http.Request) (Caller, error) {
 		if caller.Anonymous && foreign != nil {
 			return Caller{}, foreign
 		}
+		caller.Rules = p.Rules
 		return caller, p.admit(&caller)
 	}
 	if foreign != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
 const (
@@ -36,6 +37,11 @@ type JWTConfig struct {
 	// NamespaceClaim names the claim that holds the caller's namespace; without
 	// one, namespaces do not apply to the callers.
 	NamespaceClaim string
+	// OwnerClaim names the claim whose value tasks belong to, so that all who
+	// have it share them; "" leaves them to the principal.
+	OwnerClaim string
+	// KeepClaims has callers bring their claims along.
+	KeepClaims bool
 	// Keys are the issuer's.
 	Keys *IssuerKeys
 	Now  func() time.Time
@@ -129,7 +135,13 @@ func (j *JWT) verify(token *jwt.JSONWebToken, keys *keySet, now time.Time) (Call
 	}
 	var claims jwt.Claims
 	var all map[string]json.RawMessage
-	verified, known := signed(token, keys.keys, &claims, &all)
+	var kept *authz.Claims
+	into := []any{&claims, &all}
+	if j.config.KeepClaims {
+		kept = &authz.Claims{}
+		into = append(into, kept)
+	}
+	verified, known := signed(token, keys.keys, into...)
 	if !verified {
 		if !known {
 			j.config.Keys.want()
@@ -144,7 +156,15 @@ func (j *JWT) verify(token *jwt.JSONWebToken, keys *keySet, now time.Time) (Call
 		return Caller{}, none, unauthenticated("Token has no usable claim " + j.config.PrincipalClaim)
 	}
 	// An issuer has no fragment, so that no two callers are one owner.
-	caller := Caller{Owner: a2a.Owner("jwt:" + j.config.Issuer + "#" + principal), Unscoped: j.config.NamespaceClaim == ""}
+	caller := Caller{Owner: a2a.Owner("jwt:" + j.config.Issuer + "#" + principal), Unscoped: j.config.NamespaceClaim == "", Claims: kept}
+	if claim := j.config.OwnerClaim; claim != "" {
+		shared, ok := name(all[claim])
+		if !ok {
+			return Caller{}, none, unauthenticated("Token has no usable claim " + claim)
+		}
+		caller.Individual = string(caller.Owner)
+		caller.Owner = a2a.Owner("jwt[" + claim + "]:" + j.config.Issuer + "#" + shared)
+	}
 	if !caller.Unscoped {
 		if caller.Namespace, ok = name(all[j.config.NamespaceClaim]); !ok {
 			return Caller{}, none, unauthenticated("Token has no usable claim " + j.config.NamespaceClaim)

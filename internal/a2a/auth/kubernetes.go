@@ -14,6 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
 // leeway allows for clocks that differ.
@@ -32,7 +33,9 @@ type KubernetesConfig struct {
 	Audiences []string
 	// Keys is the issuer's JWK set (RFC 7517), as text.
 	Keys []byte
-	Now  func() time.Time
+	// KeepClaims has callers bring their claims along.
+	KeepClaims bool
+	Now        func() time.Time
 }
 
 // Kubernetes verifies ServiceAccount tokens against keys that it was given, so
@@ -118,7 +121,13 @@ func (k *Kubernetes) verify(text string, now time.Time) (Caller, time.Time, erro
 	}
 	var claims jwt.Claims
 	var extra private
-	if verified, _ := signed(token, k.keys, &claims, &extra); !verified {
+	var kept *authz.Claims
+	into := []any{&claims, &extra}
+	if k.config.KeepClaims {
+		kept = &authz.Claims{}
+		into = append(into, kept)
+	}
+	if verified, _ := signed(token, k.keys, into...); !verified {
 		return Caller{}, none, unauthenticated("Token is not signed by a key of this cluster")
 	}
 	if err := current(&claims, k.config.Issuer, k.config.Audiences, now, leeway); err != nil {
@@ -128,6 +137,6 @@ func (k *Kubernetes) verify(text string, now time.Time) (Caller, time.Time, erro
 	if namespace == "" || name == "" || claims.Subject != "system:serviceaccount:"+namespace+":"+name {
 		return Caller{}, none, unauthenticated("Token is not one of a ServiceAccount")
 	}
-	caller := Caller{Owner: a2a.Owner(claims.Subject), Namespace: namespace}
+	caller := Caller{Owner: a2a.Owner(claims.Subject), Namespace: namespace, Claims: kept}
 	return caller, claims.Expiry.Time().Add(leeway), nil
 }

@@ -14,6 +14,8 @@ import (
 const (
 	maxVerified  = 4096
 	maxVerifyAge = 5 * time.Minute
+	// maxKept bounds the tokens whose claims are kept, in bytes of their text.
+	maxKept = 4 << 20
 )
 
 // tokenCache remembers tokens that were verified, so that a client which
@@ -22,11 +24,15 @@ const (
 type tokenCache struct {
 	mu      sync.RWMutex
 	entries map[[sha256.Size]byte]verifiedToken
+	// kept is the sum of what entries keep.
+	kept int
 }
 
 type verifiedToken struct {
 	caller Caller
 	until  time.Time
+	// kept is the length of a token whose claims are kept, 0 of others.
+	kept int
 }
 
 func newTokenCache() *tokenCache {
@@ -50,12 +56,17 @@ func (c *tokenCache) put(token string, caller Caller, expiry, now time.Time) {
 		until = expiry
 	}
 	key := sha256.Sum256([]byte(token))
+	kept := 0
+	if caller.Claims != nil {
+		kept = len(token)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.entries) >= maxVerified {
+	if len(c.entries) >= maxVerified || c.kept+kept > maxKept {
 		c.shrink(now)
 	}
-	c.entries[key] = verifiedToken{caller: caller, until: until}
+	c.kept += kept - c.entries[key].kept
+	c.entries[key] = verifiedToken{caller: caller, until: until, kept: kept}
 }
 
 // shrink forgets what has expired, and when that is too little a quarter of
@@ -63,15 +74,18 @@ func (c *tokenCache) put(token string, caller Caller, expiry, now time.Time) {
 func (c *tokenCache) shrink(now time.Time) {
 	for key, entry := range c.entries {
 		if !now.Before(entry.until) {
-			delete(c.entries, key)
+			c.forget(key, entry)
 		}
 	}
-	excess := len(c.entries) - maxVerified*3/4
-	for key := range c.entries {
-		if excess <= 0 {
+	for key, entry := range c.entries {
+		if len(c.entries) <= maxVerified*3/4 && c.kept <= maxKept*3/4 {
 			return
 		}
-		delete(c.entries, key)
-		excess--
+		c.forget(key, entry)
 	}
+}
+
+func (c *tokenCache) forget(key [sha256.Size]byte, entry verifiedToken) {
+	c.kept -= entry.kept
+	delete(c.entries, key)
 }

@@ -121,6 +121,12 @@ var schemaYAML = typed.YAMLObject(`types:
           - type
       default:
       - type: Kubernetes
+    - name: authorization
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthorizationRule
+          elementRelationship: atomic
     - name: cors
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessCORS
@@ -577,6 +583,46 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthenticationType
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthenticationType
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthorizationAction
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthorizationMethod
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthorizationRule
+  map:
+    fields:
+    - name: action
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthorizationAction
+    - name: expression
+      type:
+        scalar: string
+    - name: methods
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AuthorizationMethod
+          elementRelationship: associative
+    - name: name
+      type:
+        scalar: string
+    - name: namespaces
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: principals
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: skills
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AutoscalingBehavior
   map:
     fields:
@@ -684,6 +730,9 @@ var schemaYAML = typed.YAMLObject(`types:
   map:
     fields:
     - name: namespace
+      type:
+        scalar: string
+    - name: owner
       type:
         scalar: string
     - name: principal

@@ -200,7 +200,7 @@ func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
 	admitted := &admission.Handler{Handler: f, Push: f, Card: served}
 	config := grpc.Config{
 		Handler: admitted, Push: admitted, Card: served,
-		ExtendedCard: func(_ context.Context, form card.Form) ([]byte, error) {
+		ExtendedCard: func(_ context.Context, _ string, form card.Form) ([]byte, error) {
 			if x.extended == nil {
 				return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
 			}

@@ -127,10 +127,11 @@ func (h *Handler) deletePush(c *call) error {
 }
 
 func (h *Handler) extendedCard(c *call) error {
-	if _, err := receive(h, c, c.dialect.decodeCard); err != nil {
+	tenant, err := receive(h, c, c.dialect.decodeCard)
+	if err != nil {
 		return err
 	}
-	text, err := h.ExtendedCard(c.Context(), c.dialect.form)
+	text, err := h.ExtendedCard(c.Context(), tenant, c.dialect.form)
 	if err != nil {
 		if problem := a2a.ErrorOf(err); problem.Reason == a2a.ReasonUnsupportedOperation {
 			return &a2a.Error{Reason: c.dialect.lacksCard, Message: problem.Message}

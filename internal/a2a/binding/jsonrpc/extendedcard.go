@@ -14,14 +14,18 @@ import (
 // extendedCard answers with the card for known callers. Since it differs from
 // one to the other, no cache may keep it for others.
 func (h *Handler) extendedCard(c *call) error {
-	text, err := h.ExtendedCard(c.R.Context(), c.dialect.cardForm)
+	var tenant string
+	var malformed error
+	if c.dialect == dialectV10 {
+		tenant, malformed = v10.DecodeExtendedCard(c.params())
+	}
+	// Whether there is such a card comes before what is wrong with the params.
+	text, err := h.ExtendedCard(c.R.Context(), tenant, c.dialect.cardForm)
 	if err != nil {
 		return c.noExtendedCard(err)
 	}
-	if c.dialect == dialectV10 {
-		if _, err := v10.DecodeExtendedCard(c.params()); err != nil {
-			return err
-		}
+	if malformed != nil {
+		return malformed
 	}
 	c.W.Header().Set("Cache-Control", "private")
 	c.W.Header().Add("Vary", "Authorization")

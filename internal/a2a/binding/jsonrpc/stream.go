@@ -43,7 +43,9 @@ func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) 
 	req.After = sse.After(c.R.Header.Get("Last-Event-ID"))
 	if c.unsure && req.After != nil && open == nil {
 		// There will be no snapshot to tell the dialect.
-		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{Owner: req.Owner, TaskID: req.TaskID, HistoryLength: new(0)})
+		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
+			Owner: req.Owner, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,
+		})
 		if err != nil {
 			return h.early(c, err)
 		}

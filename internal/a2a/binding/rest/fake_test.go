@@ -163,7 +163,7 @@ func newFixture(f *fake) *fixture {
 		Handler: admitted,
 		Push:    admitted,
 		Card:    served,
-		ExtendedCard: func(_ context.Context, form card.Form) ([]byte, error) {
+		ExtendedCard: func(_ context.Context, _ string, form card.Form) ([]byte, error) {
 			f.asked = form
 			return []byte(`{"name":"known"}`), f.err
 		},

@@ -37,9 +37,9 @@ type Config struct {
 	Push    a2a.PushHandler
 	// Card is the one that is served now: what it declares is what is taken.
 	Card func() *card.Card
-	// ExtendedCard returns the card for callers who are known, in a version's
+	// ExtendedCard returns the card for a caller who is known, in a version's
 	// form. Its error is an *a2a.Error where there is none.
-	ExtendedCard func(context.Context, card.Form) ([]byte, error)
+	ExtendedCard func(ctx context.Context, tenant string, form card.Form) ([]byte, error)
 	// StrictVersion holds clients to A2A-Version by the letter: paths of 1.0 need
 	// it, and a client that asks for 1.0 has no others. Nil is for never.
 	StrictVersion func() bool

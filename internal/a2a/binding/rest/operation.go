@@ -137,10 +137,11 @@ func (c *call) settle(task *a2a.Task) {
 // extendedCard answers with the card for known callers. Since it differs from
 // one to the other, no cache may keep it for others.
 func (h *Handler) extendedCard(c *call) error {
-	if _, err := c.asked(); err != nil {
+	tenant, err := c.asked()
+	if err != nil {
 		return err
 	}
-	text, err := h.ExtendedCard(c.R.Context(), c.dialect.cardForm)
+	text, err := h.ExtendedCard(c.R.Context(), tenant, c.dialect.cardForm)
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && c.legacy && problem.Reason == a2a.ReasonUnsupportedOperation {
 		// Before 1.0, what is not offered is not there.
 		c.Status = http.StatusNotFound

@@ -36,7 +36,7 @@ func (h *Handler) subscribe(c *call) error {
 	if c.legacy && req.After != nil {
 		// There will be no snapshot to tell the dialect.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
-			Owner: c.owner, Tenant: req.Tenant, TaskID: req.TaskID, HistoryLength: new(0),
+			Owner: c.owner, Tenant: req.Tenant, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,
 		})
 		if err != nil {
 			return err

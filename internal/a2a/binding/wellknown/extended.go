@@ -17,18 +17,33 @@ import (
 // ExtendedPath is where 0.2 looks for the extended card.
 const ExtendedPath = "/agent/authenticatedExtendedCard"
 
-// Extended returns the card for callers who are known, in the form of a
+// Extended returns the card for a caller who is known, in the form of a
 // version. Its error is an *a2a.Error.
-func (h *Handler) Extended(ctx context.Context, form card.Form) ([]byte, error) {
-	offered := h.current.Load().extended[form]
-	if offered == nil {
+func (h *Handler) Extended(ctx context.Context, tenant string, form card.Form) ([]byte, error) {
+	v, err := h.extendedFor(ctx, tenant, form)
+	if err != nil {
+		return nil, err
+	}
+	return v.body, nil
+}
+
+func (h *Handler) extendedFor(ctx context.Context, tenant string, form card.Form) (*variant, error) {
+	current := h.current.Load()
+	if current.extended == nil || current.extended.whole[form] == nil {
 		return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
 	}
 	caller, ok := auth.CallerFrom(ctx)
 	if !ok || caller.Anonymous {
 		return nil, &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: "The extended card is for callers with a credential"}
 	}
-	return offered.body, nil
+	if h.Admit == nil {
+		return current.extended.whole[form], nil
+	}
+	shown, err := h.Admit(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	return current.extended.of(shown, form)
 }
 
 // ServeExtended answers GET for the extended card of 0.2. Others ask for it by
@@ -43,7 +58,7 @@ func (h *Handler) ServeExtended(observe func(exchange.Outcome)) http.Handler {
 			http.Error(w, "method must be GET or HEAD", http.StatusMethodNotAllowed)
 			return
 		}
-		body, err := h.Extended(r.Context(), card.FormV03)
+		v, err := h.extendedFor(r.Context(), "", card.FormV03)
 		if err != nil {
 			problem := a2a.ErrorOf(err)
 			outcome.Code = exchange.Code(problem)
@@ -52,7 +67,12 @@ func (h *Handler) ServeExtended(observe func(exchange.Outcome)) http.Handler {
 		}
 		w.Header().Set("Cache-Control", "private")
 		w.Header().Set("Vary", "Authorization")
-		newVariant(body).write(w, r)
+		w.Header().Set("ETag", v.etag)
+		if matches(r.Header.Values("If-None-Match"), v.etag) {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		v.write(w, r)
 	})
 }
 

@@ -19,7 +19,7 @@ type rendered struct {
 	// keys is nil when the card is not signed.
 	keys *variant
 	// extended is nil when there is no extended card.
-	extended map[card.Form]*variant
+	extended *views
 }
 
 type variant struct {
@@ -40,9 +40,7 @@ func render(c Content) (*rendered, error) {
 	}
 	out.union, out.v10 = public[card.FormUnion], public[card.FormV10]
 	if c.Card.Capabilities.ExtendedCard {
-		// Never the union: there are clients that take what they asked for only.
-		out.extended, err = renderForms(c.Card.Extended(), c.Signer, card.FormV03, card.FormV03Proto, card.FormV10)
-		if err != nil {
+		if out.extended, err = newViews(c.Card.Extended(), c.Signer); err != nil {
 			return nil, err
 		}
 	}

@@ -9,6 +9,7 @@
 package wellknown
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -41,6 +42,11 @@ type Content struct {
 // Handler serves one card at both paths, from the first Swap on. The card can
 // be replaced at any time.
 type Handler struct {
+	// Admit says which skills stand on the extended card of the context's caller,
+	// nil for all, or returns an *a2a.Error for one that may have none. Nil
+	// admits everybody.
+	Admit func(ctx context.Context, tenant string) (shown func(*card.Skill) bool, err error)
+
 	current atomic.Pointer[rendered]
 }
 

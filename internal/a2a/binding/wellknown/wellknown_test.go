@@ -4,6 +4,7 @@
 package wellknown
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -151,7 +152,7 @@ func TestExtended(t *testing.T) {
 	}
 	known := auth.WithCaller(t.Context(), auth.Caller{Owner: "somebody"})
 	for _, form := range []card.Form{card.FormV03, card.FormV03Proto, card.FormV10} {
-		if text, err := h.Extended(known, form); err != nil || !strings.Contains(string(text), "hidden") {
+		if text, err := h.Extended(known, "", form); err != nil || !strings.Contains(string(text), "hidden") {
 			t.Errorf("Extended(%d) = %s, %v", form, text, err)
 		}
 	}
@@ -163,18 +164,51 @@ func TestExtended(t *testing.T) {
 		"anonymous": {auth.Caller{Anonymous: true}, card.FormV10, a2a.ReasonUnauthenticated},
 		"union":     {auth.Caller{Owner: "somebody"}, card.FormUnion, a2a.ReasonUnsupportedOperation},
 	}
-	if _, err := h.Extended(t.Context(), card.FormV10); a2a.ErrorOf(err).Reason != a2a.ReasonUnauthenticated {
+	if _, err := h.Extended(t.Context(), "", card.FormV10); a2a.ErrorOf(err).Reason != a2a.ReasonUnauthenticated {
 		t.Errorf("Extended() for nobody = %v", err)
 	}
 	for name, test := range tests {
-		if _, err := h.Extended(auth.WithCaller(t.Context(), test.caller), test.form); a2a.ErrorOf(err).Reason != test.want {
+		if _, err := h.Extended(auth.WithCaller(t.Context(), test.caller), "", test.form); a2a.ErrorOf(err).Reason != test.want {
 			t.Errorf("Extended() for %s = %v, want %s", name, err, test.want)
 		}
 	}
 	if err := h.Swap(Content{Card: example()}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Extended(known, card.FormV10); a2a.ErrorOf(err).Reason != a2a.ReasonUnsupportedOperation {
+	if _, err := h.Extended(known, "", card.FormV10); a2a.ErrorOf(err).Reason != a2a.ReasonUnsupportedOperation {
 		t.Errorf("Extended() of a card without = %v", err)
+	}
+}
+
+// TestViewsAreBounded shows each caller another selection of skills.
+func TestViewsAreBounded(t *testing.T) {
+	c := example()
+	c.Capabilities.ExtendedCard = true
+	for _, id := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		c.Skills = append(c.Skills, card.Skill{ID: id, Extended: true})
+	}
+	var selection int
+	h := &Handler{Admit: func(context.Context, string) (func(*card.Skill) bool, error) {
+		return func(s *card.Skill) bool { return selection>>(s.ID[0]-'a')&1 == 1 }, nil
+	}}
+	if err := h.Swap(Content{Card: c}); err != nil {
+		t.Fatal(err)
+	}
+	known := auth.WithCaller(t.Context(), auth.Caller{Owner: "somebody"})
+	for range 2 {
+		for selection = range 256 {
+			text, err := h.Extended(known, "", card.FormV10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, s := range c.Skills {
+				if shown := strings.Contains(string(text), `"id":"`+s.ID+`"`); shown != (selection>>i&1 == 1) {
+					t.Fatalf("selection %b: skill %s is shown: %v", selection, s.ID, shown)
+				}
+			}
+			if kept := len(h.current.Load().extended.parts); kept > maxViews {
+				t.Fatalf("%d views are kept, the bound is %d", kept, maxViews)
+			}
+		}
 	}
 }

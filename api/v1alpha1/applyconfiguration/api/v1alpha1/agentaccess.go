@@ -13,6 +13,12 @@ type AgentAccessApplyConfiguration struct {
 	// authentication lists the ways to prove who is calling; any one of them
 	// is enough. It defaults to Kubernetes alone.
 	Authentication []AuthenticationApplyConfiguration `json:"authentication,omitempty"`
+	// authorization is a list of rules for the callers that authentication lets
+	// in, of every namespace. The first rule that a call meets decides, and a
+	// call that meets none is refused. Absent, callers of the Agent's own
+	// namespace, and those who have no namespace, may do everything. A rule takes
+	// effect without a restart.
+	Authorization []AuthorizationRuleApplyConfiguration `json:"authorization,omitempty"`
 	// tls has the agent served with TLS, at https and port 443 of its Service.
 	// Absent leaves it in the clear, which a service mesh may encrypt.
 	TLS *AccessTLSApplyConfiguration `json:"tls,omitempty"`
@@ -36,6 +42,19 @@ func (b *AgentAccessApplyConfiguration) WithAuthentication(values ...*Authentica
 			panic("nil value passed to WithAuthentication")
 		}
 		b.Authentication = append(b.Authentication, *values[i])
+	}
+	return b
+}
+
+// WithAuthorization adds the given value to the Authorization field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Authorization field.
+func (b *AgentAccessApplyConfiguration) WithAuthorization(values ...*AuthorizationRuleApplyConfiguration) *AgentAccessApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithAuthorization")
+		}
+		b.Authorization = append(b.Authorization, *values[i])
 	}
 	return b
 }

@@ -15,8 +15,13 @@ type JWTClaimsApplyConfiguration struct {
 	Principal *string `json:"principal,omitempty"`
 	// namespace holds the caller's namespace. When it is set, callers of the
 	// Agent's namespace are admitted and no others; absent, all callers of the
-	// issuer and the audiences are.
+	// issuer and the audiences are. With access.authorization, its rules decide.
 	Namespace *string `json:"namespace,omitempty"`
+	// owner holds whom tasks belong to, such as tenant_id: callers with one value
+	// share their tasks, lists, subscriptions and push configurations. A token
+	// without the claim is refused. It defaults to the principal. Choose none
+	// that callers can set themselves.
+	Owner *string `json:"owner,omitempty"`
 }
 
 // JWTClaimsApplyConfiguration constructs a declarative configuration of the JWTClaims type for use with
@@ -38,5 +43,13 @@ func (b *JWTClaimsApplyConfiguration) WithPrincipal(value string) *JWTClaimsAppl
 // If called multiple times, the Namespace field is set to the value of the last call.
 func (b *JWTClaimsApplyConfiguration) WithNamespace(value string) *JWTClaimsApplyConfiguration {
 	b.Namespace = &value
+	return b
+}
+
+// WithOwner sets the Owner field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Owner field is set to the value of the last call.
+func (b *JWTClaimsApplyConfiguration) WithOwner(value string) *JWTClaimsApplyConfiguration {
+	b.Owner = &value
 	return b
 }

@@ -1,0 +1,86 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
+)
+
+func TestOwnerClaim(t *testing.T) {
+	keys := newKeyring(t)
+	authenticator := newJWT(known(t, keys.set(t), noon), func(c *JWTConfig) { c.OwnerClaim = "tenant_id" })
+	key := jose.JSONWebKey{Key: keys.p256, KeyID: "p256"}
+	authenticate := func(claims string) (Caller, error) {
+		body := fmt.Sprintf(`{"iss":%q,"aud":"echo","exp":%d,%s}`, oidcIssuer, noon.Add(time.Hour).Unix(), claims)
+		return authenticator.Authenticate(request("Bearer " + signText(t, jose.ES256, key, nil, body)))
+	}
+	owners := map[string]a2a.Owner{}
+	for _, who := range []string{"alice", "bob"} {
+		caller, err := authenticate(fmt.Sprintf(`"sub":%q,"tenant_id":"acme"`, who))
+		if err != nil || caller.Principal() != "jwt:"+oidcIssuer+"#"+who || caller.Owner != "jwt[tenant_id]:"+oidcIssuer+"#acme" {
+			t.Errorf("%s: %+v, %v", who, caller, err)
+		}
+		owners[who] = caller.Owner
+	}
+	if owners["alice"] != owners["bob"] {
+		t.Errorf("owners are %v", owners)
+	}
+	// No principal is an owner of this kind, whatever it is called.
+	if caller, err := authenticate(`"sub":"x","tenant_id":"alice"`); err != nil || caller.Owner == a2a.Owner("jwt:"+oidcIssuer+"#alice") {
+		t.Errorf("a tenant of a caller's name owns as %s, %v", caller.Owner, err)
+	}
+	for name, claims := range map[string]string{
+		"none": `"sub":"alice"`, "null": `"sub":"alice","tenant_id":null`, "empty": `"sub":"alice","tenant_id":""`,
+		"number": `"sub":"alice","tenant_id":7`, "list": `"sub":"alice","tenant_id":["acme"]`,
+		"control character": `"sub":"alice","tenant_id":"acme\u001fx"`, "twice": `"sub":"alice","tenant_id":"acme","tenant_id":"other"`,
+		"long": `"sub":"alice","tenant_id":"` + strings.Repeat("x", maxPrincipal+1) + `"`,
+	} {
+		if caller, err := authenticate(claims); err == nil || a2a.ErrorOf(err).Reason != a2a.ReasonUnauthenticated {
+			t.Errorf("%s: %+v, %v", name, caller, err)
+		}
+	}
+}
+
+func TestClaimsAreKeptForRules(t *testing.T) {
+	s := newSigner(t)
+	token := s.token(t, nil)
+	for _, keep := range []bool{false, true} {
+		k := newKubernetes(t, s, func() time.Time { return noon })
+		k.config.KeepClaims = keep
+		for range 2 { // the second time it is remembered
+			caller, err := k.Authenticate(request("Bearer " + token))
+			if err != nil || (caller.Claims != nil) != keep {
+				t.Fatalf("keep %v: %+v, %v", keep, caller, err)
+			}
+			if keep && (*caller.Claims)["sub"] != string(caller.Owner) {
+				t.Errorf("claims are %v", *caller.Claims)
+			}
+		}
+	}
+}
+
+// TestKeptClaimsAreBounded remembers fewer tokens when they are long.
+func TestKeptClaimsAreBounded(t *testing.T) {
+	c := newTokenCache()
+	claims := &authz.Claims{}
+	for i := range 3 * maxKept / maxToken {
+		c.put(fmt.Sprintf("%0*d", maxToken, i), Caller{Claims: claims}, noon.Add(time.Hour), noon)
+		c.put(fmt.Sprintf("%0*d", maxToken, i), Caller{Claims: claims}, noon.Add(time.Hour), noon)
+	}
+	sum := 0
+	for _, entry := range c.entries {
+		sum += entry.kept
+	}
+	if sum != c.kept || sum > maxKept || sum < maxKept/2 {
+		t.Errorf("%d bytes are kept, %d by count, the bound is %d", sum, c.kept, maxKept)
+	}
+}

@@ -1,0 +1,175 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authz
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/expression"
+)
+
+// cel is an expression as the operator compiles it.
+func cel(tb testing.TB, text string) []byte {
+	tb.Helper()
+	checked, err := expression.Compile(text)
+	if err != nil {
+		tb.Fatalf("Compile(%s) error = %v", text, err)
+	}
+	return checked
+}
+
+func policy(tb testing.TB, rules ...Rule) *Policy {
+	tb.Helper()
+	p, err := New(rules)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+var (
+	service = Call{Principal: "system:serviceaccount:team:bot", Namespace: "team"}
+	alice   = Call{
+		Principal: "jwt:https://login.example#alice",
+		Claims:    &Claims{"sub": "alice", "tier": "gold", "level": 3.0, "groups": []any{"staff", "admins"}, "kubernetes.io": map[string]any{"namespace": "x"}},
+	}
+	anybody = Call{Principal: "system:anonymous"}
+)
+
+// asks is a call of the caller.
+func (c Call) asks(what Call) *Call {
+	c.Method, c.Skill, c.Tenant = what.Method, what.Skill, what.Tenant
+	return &c
+}
+
+func TestRules(t *testing.T) {
+	send := Call{Method: a2a.MethodSendMessage, Skill: "summarize", Tenant: "acme"}
+	get := Call{Method: a2a.MethodGetTask}
+	when := func(text string) Rule { return Rule{Allow: true, Expression: cel(t, text)} }
+	tests := map[string]struct {
+		rules  []Rule
+		caller Call
+		call   Call
+		// refused is "" for a call that is allowed, "none" when no rule met it,
+		// and otherwise the rule, with "!" when it could not be evaluated.
+		refused string
+	}{
+		"no rule":                      {nil, service, send, "none"},
+		"everything":                   {[]Rule{{Allow: true}}, anybody, send, ""},
+		"first wins, deny":             {[]Rule{{Name: "no"}, {Allow: true}}, service, send, "no"},
+		"first wins, allow":            {[]Rule{{Allow: true}, {Name: "no"}}, service, send, ""},
+		"a rule without a name":        {[]Rule{{Allow: true, Skills: []string{"x"}}, {}}, service, send, "1"},
+		"namespace":                    {[]Rule{{Allow: true, Namespaces: []string{"other", "team"}}}, service, send, ""},
+		"another namespace":            {[]Rule{{Allow: true, Namespaces: []string{"other"}}}, service, send, "none"},
+		"no namespace":                 {[]Rule{{Allow: true, Namespaces: []string{""}}}, alice, send, "none"},
+		"principal":                    {[]Rule{{Allow: true, Principals: []string{"jwt:https://login.example#alice"}}}, alice, send, ""},
+		"another principal":            {[]Rule{{Allow: true, Principals: []string{"jwt:https://login.example#alic"}}}, alice, send, "none"},
+		"anonymous":                    {[]Rule{{Allow: true, Principals: []string{"system:anonymous"}}}, anybody, send, ""},
+		"all conditions":               {[]Rule{{Allow: true, Namespaces: []string{"team"}, Methods: []a2a.Method{a2a.MethodGetTask}}}, service, send, "none"},
+		"method":                       {[]Rule{{Allow: true, Methods: []a2a.Method{a2a.MethodListTasks, a2a.MethodGetTask}}}, service, get, ""},
+		"skill":                        {[]Rule{{Allow: true, Skills: []string{"summarize"}}}, service, send, ""},
+		"another skill":                {[]Rule{{Allow: true, Skills: []string{"translate"}}}, service, send, "none"},
+		"a message without a skill":    {[]Rule{{Allow: true, Skills: []string{"translate"}}}, service, Call{Method: a2a.MethodSendStreamingMessage}, "none"},
+		"what follows a skill":         {[]Rule{{Allow: true, Skills: []string{"translate"}}}, service, get, ""},
+		"a denied skill":               {[]Rule{{Name: "no", Skills: []string{"summarize"}}, {Allow: true}}, service, send, "no"},
+		"a denied skill, other calls":  {[]Rule{{Name: "no", Skills: []string{"summarize"}}, {Allow: true}}, service, get, ""},
+		"expression":                   {[]Rule{when(`caller.principal.endsWith(":bot") && caller.namespace == "team" && request.method == "SendMessage" && request.skill == "summarize" && request.tenant == "acme"`)}, service, send, ""},
+		"expression that is false":     {[]Rule{when(`caller.namespace == "other"`)}, service, send, "none"},
+		"expression and list":          {[]Rule{{Allow: true, Namespaces: []string{"other"}, Expression: cel(t, "1/0 == 1")}}, service, send, "none"},
+		"claim":                        {[]Rule{when(`caller.claims.tier == "gold"`)}, alice, send, ""},
+		"number":                       {[]Rule{when(`caller.claims.level >= 3`)}, alice, send, ""},
+		"list":                         {[]Rule{when(`"admins" in caller.claims.groups`)}, alice, send, ""},
+		"loop":                         {[]Rule{when(`caller.claims.groups.exists(g, g.startsWith("adm"))`)}, alice, send, ""},
+		"nested":                       {[]Rule{when(`caller.claims["kubernetes.io"].namespace == "x"`)}, alice, send, ""},
+		"pattern":                      {[]Rule{when(`caller.principal.matches("^jwt:.*#a.*$")`)}, alice, send, ""},
+		"claim of nobody":              {[]Rule{when(`has(caller.claims.tier) && caller.claims.tier == "gold"`)}, service, send, "none"},
+		"missing claim":                {[]Rule{when(`caller.claims.tier == "gold"`), {Allow: true}}, service, send, "0!"},
+		"missing claim in a denial":    {[]Rule{{Name: "tier", Expression: cel(t, `caller.claims.tier == "free"`)}, {Allow: true}}, service, send, "tier!"},
+		"claim of another type":        {[]Rule{when(`caller.claims.tier > 3`)}, alice, send, "0!"},
+		"division by nothing":          {[]Rule{when(`1 / size(caller.namespace) == 1`)}, alice, send, "0!"},
+		"missing claim, short circuit": {[]Rule{when(`caller.namespace == "team" || caller.claims.tier == "gold"`)}, service, send, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if refusal := policy(t, test.rules...).Decide(test.caller.asks(test.call)); refusal != nil {
+				if got = refusal.Rule; got == "" {
+					got = "none"
+				}
+				if refusal.Err != nil {
+					got += "!"
+				}
+			}
+			if got != test.refused {
+				t.Errorf("refused by %q, want %q", got, test.refused)
+			}
+		})
+	}
+}
+
+// TestVariables evaluates every variable of the contract.
+func TestVariables(t *testing.T) {
+	for _, name := range contract.Variables {
+		p := policy(t, Rule{Allow: true, Expression: cel(t, "size("+name+") >= 0")})
+		if refusal := p.Decide(anybody.asks(Call{Method: a2a.MethodGetTask})); refusal != nil {
+			t.Errorf("%s is not there: %v", name, refusal.Err)
+		}
+		if got := p.UsesClaims(); got != (name == contract.VariableClaims) {
+			t.Errorf("%s: UsesClaims() = %v", name, got)
+		}
+	}
+}
+
+// TestCostIsBounded gives an expression that loops in a loop as much as a token
+// can hold.
+func TestCostIsBounded(t *testing.T) {
+	groups := make([]any, 4000)
+	for i := range groups {
+		groups[i] = fmt.Sprint(i)
+	}
+	caller := Call{Principal: "x", Claims: &Claims{"groups": groups}}
+	p := policy(t, Rule{Expression: cel(t, `caller.claims.groups.all(a, caller.claims.groups.all(b, a != b + "x"))`)}, Rule{Allow: true})
+	refusal := p.Decide(caller.asks(Call{Method: a2a.MethodGetTask}))
+	if refusal == nil || refusal.Err == nil || !strings.Contains(refusal.Err.Error(), "cost limit exceeded") {
+		t.Errorf("refusal = %+v, want one for its cost", refusal)
+	}
+}
+
+func TestNewRefusesWhatCannotBeEvaluated(t *testing.T) {
+	for name, checked := range map[string][]byte{"garbage": []byte("\xff\xff"), "empty": {}, "cut": cel(t, `caller.principal == "x"`)[:20]} {
+		if _, err := New([]Rule{{Name: "r", Expression: checked}}); err == nil || !strings.Contains(err.Error(), "rule r") {
+			t.Errorf("New() of %s: error = %v", name, err)
+		}
+	}
+}
+
+// BenchmarkDecide is 16 rules of which the last meets.
+func BenchmarkDecide(b *testing.B) {
+	for name, rule := range map[string]Rule{
+		"lists":      {Allow: true, Namespaces: []string{"other"}, Skills: []string{"translate"}},
+		"expression": {Allow: true, Expression: cel(b, `caller.namespace == "other" && request.skill == "translate"`)},
+		"claims":     {Allow: true, Expression: cel(b, `"nobody" in caller.claims.groups`)},
+		"loop":       {Allow: true, Expression: cel(b, `caller.claims.groups.exists(g, g == "nobody")`)},
+	} {
+		rules := make([]Rule, 16)
+		for i := range rules {
+			rules[i] = rule
+		}
+		rules[15] = Rule{Allow: true}
+		p := policy(b, rules...)
+		call := alice.asks(Call{Method: a2a.MethodSendMessage, Skill: "summarize"})
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if p.Decide(call) != nil {
+					b.Fatal("refused")
+				}
+			}
+		})
+	}
+}

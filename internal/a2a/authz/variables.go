@@ -1,0 +1,63 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authz
+
+import (
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
+)
+
+// claimsName is the one variable that costs memory.
+const claimsName = "caller.claims"
+
+// variables are what an expression sees of a call.
+type variables struct {
+	*Call
+	// frame is one for all expressions that look at the call.
+	frame *interpreter.ExecutionFrame
+}
+
+func (v *variables) inFrame() (*interpreter.ExecutionFrame, error) {
+	if v.frame != nil {
+		return v.frame, nil
+	}
+	var err error
+	v.frame, err = interpreter.NewExecutionFrame(v)
+	return v.frame, err
+}
+
+func (v *variables) close() {
+	if v.frame != nil {
+		v.frame.Close()
+	}
+}
+
+var _ interpreter.Activation = (*variables)(nil)
+
+// Parent implements interpreter.Activation.
+func (*variables) Parent() interpreter.Activation { return nil }
+
+var noClaims = map[string]any{}
+
+// ResolveName implements interpreter.Activation. The contract lists the names.
+func (v *variables) ResolveName(name string) (any, bool) {
+	switch name {
+	case "caller.principal":
+		return types.String(v.Principal), true
+	case "caller.namespace":
+		return types.String(v.Namespace), true
+	case claimsName:
+		if v.Claims == nil {
+			return noClaims, true
+		}
+		return map[string]any(*v.Claims), true
+	case "request.method":
+		return types.String(v.Method), true
+	case "request.skill":
+		return types.String(v.Skill), true
+	case "request.tenant":
+		return types.String(v.Tenant), true
+	}
+	return nil, false
+}

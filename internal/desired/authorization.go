@@ -1,0 +1,81 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/expression"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// allNamespaces admits callers of every one.
+const allNamespaces = "*"
+
+// contractAuthorization returns what the sidecar is told of an Agent's rules,
+// nil without any. What does not compile is a problem.
+func contractAuthorization(agent *a2av1alpha1.Agent) (*contract.Authorization, []problem.Problem, error) {
+	rules := agent.Spec.Access.Authorization
+	if len(rules) == 0 {
+		return nil, nil, nil
+	}
+	authorization := &contract.Authorization{Rules: make([]contract.Rule, len(rules))}
+	var problems []problem.Problem
+	for i, r := range rules {
+		authorization.Rules[i] = contract.Rule{
+			Name: r.Name, Action: contract.Action(r.Action),
+			Namespaces: r.Namespaces, Principals: r.Principals, Skills: r.Skills,
+		}
+		for _, method := range r.Methods {
+			authorization.Rules[i].Methods = append(authorization.Rules[i].Methods, string(method))
+		}
+		if r.Expression == "" {
+			continue
+		}
+		checked, err := expression.Compile(r.Expression)
+		if mistake, ok := errors.AsType[*expression.MistakeError](err); ok {
+			problems = append(problems, problem.Problem{
+				Condition: a2av1alpha1.ConditionAccepted,
+				Reason:    a2av1alpha1.ReasonInvalidAuthorization,
+				Message:   fmt.Sprintf("spec.access.authorization[%d].expression is not CEL that can be evaluated: %v", i, mistake),
+			})
+			continue
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("compile spec.access.authorization[%d].expression: %w", i, err)
+		}
+		authorization.Rules[i].Expression = &contract.Expression{Text: r.Expression, Checked: checked}
+	}
+	return authorization, problems, nil
+}
+
+// unknownSkills names skills of rules that are not on the card. A rule that
+// allows one lets nobody in too many; one that denies one may be meant for
+// another, so that it is no rule to be taken.
+func unknownSkills(agent *a2av1alpha1.Agent, skills []card.Skill) (problems, remarks []problem.Problem) {
+	for i, r := range agent.Spec.Access.Authorization {
+		for j, id := range r.Skills {
+			if slices.ContainsFunc(skills, func(s card.Skill) bool { return s.ID == id }) {
+				continue
+			}
+			found := problem.Problem{
+				Condition: a2av1alpha1.ConditionAccepted,
+				Reason:    a2av1alpha1.ReasonUnknownSkillInRule,
+				Message: fmt.Sprintf("spec.access.authorization[%d].skills[%d] is %q, and the card has no skill of that id; "+
+					"correct it, or remove it", i, j, id),
+			}
+			if r.Action == a2av1alpha1.AuthorizationDeny {
+				problems = append(problems, found)
+			} else {
+				remarks = append(remarks, found)
+			}
+		}
+	}
+	return problems, remarks
+}
