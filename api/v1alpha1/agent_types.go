@@ -177,6 +177,10 @@ type AgentSpec struct {
 	// +optional
 	Exposure *AgentExposure `json:"exposure,omitempty"`
 
+	// limits bounds what callers use. Absent means the defaults.
+	// +optional
+	Limits *AgentLimits `json:"limits,omitempty"`
+
 	// suspend stops the agent: no pod runs, whatever replicas says, while the
 	// resource, its card in the registry and its objects stay.
 	// +optional

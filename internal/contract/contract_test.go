@@ -71,6 +71,12 @@ func full() *Config {
 			ClusterDomain: "cluster.local",
 		},
 		Drain: Drain{GracePeriod: Duration(time.Minute)},
+		Limits: Limits{
+			Requests:      Rate{PerSecond: 50, Burst: 60},
+			TotalRequests: Rate{PerSecond: 100, Burst: 120}, FailedAuthentications: Rate{PerSecond: 1, Burst: 10},
+			Turns:   TurnLimits{Max: 16, MaxPerCaller: 4, MaxQueued: 32, QueueTimeout: Duration(20 * time.Second)},
+			Streams: StreamLimits{Max: 64, MaxPerCaller: 8}, MaxBodyBytes: 1 << 20,
+		},
 	}
 }
 
@@ -229,5 +235,26 @@ func TestDurationOr(t *testing.T) {
 	}
 	if got := Duration(time.Second).Or(time.Minute); got != time.Second {
 		t.Errorf("Or() = %v", got)
+	}
+}
+
+// TestEffectiveLimits: what is absent follows from what is there.
+func TestEffectiveLimits(t *testing.T) {
+	want := Limits{
+		Requests: Rate{PerSecond: 500, Burst: 1000}, TotalRequests: Rate{PerSecond: 2000, Burst: 4000},
+		FailedAuthentications: Rate{PerSecond: 5, Burst: 50},
+		Turns:                 TurnLimits{Max: 256, MaxPerCaller: 128, MaxQueued: 256, QueueTimeout: Duration(5 * time.Second)},
+		Streams:               StreamLimits{Max: 2048, MaxPerCaller: 512}, MaxBodyBytes: 10 << 20,
+	}
+	if got := new(Limits).Effective(); got != want {
+		t.Errorf("Effective() of none = %+v, want %+v", got, want)
+	}
+	some := Limits{Requests: Rate{PerSecond: 3}, Turns: TurnLimits{Max: 1}, Streams: StreamLimits{Max: 100}}
+	if got := some.Effective(); got.Requests.Burst != 6 || got.Turns.MaxPerCaller != 1 || got.Streams.MaxPerCaller != 25 {
+		t.Errorf("Effective() of some = %+v", got)
+	}
+	all := full().Limits
+	if got := all.Effective(); got != all {
+		t.Errorf("Effective() of all = %+v, want %+v", got, all)
 	}
 }

@@ -30,6 +30,10 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill, e
 	if err != nil {
 		return nil, err
 	}
+	limits, err := contractLimits(agent.Spec.Limits)
+	if err != nil {
+		return nil, err
+	}
 	backend := agent.Spec.Workload.Backend
 	config := &contract.Config{
 		Version: contract.Version,
@@ -45,6 +49,7 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill, e
 		},
 		Tasks:   contract.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)},
 		Access:  contractAccess(agent, in.Issuer),
+		Limits:  limits,
 		Gateway: contractGateway(platform),
 		Drain:   contract.Drain{GracePeriod: contract.Duration(gracePeriod(agent))},
 

@@ -41,6 +41,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentExposureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExtension"):
 		return &apiv1alpha1.AgentExtensionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentLimits"):
+		return &apiv1alpha1.AgentLimitsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentNetworkPolicy"):
 		return &apiv1alpha1.AgentNetworkPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentProtocol"):
@@ -99,6 +101,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PushServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushTarget"):
 		return &apiv1alpha1.PushTargetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RequestRate"):
+		return &apiv1alpha1.RequestRateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ScalingPolicy"):
 		return &apiv1alpha1.ScalingPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ScalingRules"):
@@ -109,6 +113,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SkillApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SkillDetails"):
 		return &apiv1alpha1.SkillDetailsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StreamLimits"):
+		return &apiv1alpha1.StreamLimitsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TurnLimits"):
+		return &apiv1alpha1.TurnLimitsApplyConfiguration{}
 
 	}
 	return nil

@@ -333,7 +333,7 @@ func TestReplaceTakesOverWhatWasNotDelivered(t *testing.T) {
 }
 
 func TestStalledReceiverHarmsNobody(t *testing.T) {
-	play(t, push.Options{Workers: 2, PerHost: 1, Timeout: 10 * time.Second}, func(t *testing.T, b *bench) {
+	play(t, push.Options{Workers: 4, PerHost: 1, Timeout: 10 * time.Second}, func(t *testing.T, b *bench) {
 		b.answers(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == "slow.example.com" {
 				return stall(r)

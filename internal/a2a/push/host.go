@@ -44,12 +44,15 @@ func (p *Pushes) hostOf(raw string) *host {
 	return h
 }
 
-// leave ends the use of a host by a delivery. mu is held.
+// leave ends the use of a host by a delivery, and of its owner's share. mu is held.
 func (p *Pushes) leave(d *delivery) {
 	h := d.host
 	h.parked = slices.DeleteFunc(h.parked, func(other *delivery) bool { return other == d })
 	if h.users--; h.users == 0 {
 		delete(p.hosts, h.name)
+	}
+	if d.owner.users--; d.owner.users == 0 {
+		delete(p.owners, d.owner.name)
 	}
 }
 

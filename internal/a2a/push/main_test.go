@@ -203,7 +203,12 @@ type task struct {
 // task creates one, which has the events 1 and 2.
 func (b *bench) task(id string) *task {
 	b.t.Helper()
-	key := store.Key{Owner: "alice", TaskID: id}
+	return b.taskOf("alice", id)
+}
+
+func (b *bench) taskOf(owner a2a.Owner, id string) *task {
+	b.t.Helper()
+	key := store.Key{Owner: owner, TaskID: id}
 	said := &a2a.Message{ID: "m1", Role: a2a.RoleUser, TaskID: id, ContextID: "c1", Parts: []a2a.Part{a2a.TextPart("hello")}}
 	log, err := b.tasks.Create(b.t.Context(), key, store.Origin{ContextID: "c1"}, []a2a.Event{{Message: said}, state(id, a2a.StateSubmitted)})
 	if err != nil {

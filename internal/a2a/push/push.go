@@ -131,12 +131,14 @@ type Pushes struct {
 	mu         sync.Mutex
 	deliveries map[id]*delivery
 	hosts      map[string]*host
-	// ready are the deliveries that a worker should look at, the first to do so
-	// in front.
-	ready []*delivery
+	owners     map[string]*owner
+	// ready are the owners with deliveries that a worker should look at, the
+	// next to be served in front.
+	ready []*owner
 	// busy counts those that are ready, running or parked.
-	busy    int
-	running int
+	busy int
+	// running counts the workers, and inFlight the deliveries that they have.
+	running, inFlight int
 	// draining is set once; idle closes when nothing is busy after that.
 	draining bool
 	idle     chan struct{}
@@ -167,7 +169,7 @@ func New(o Options) (*Pushes, error) {
 	}
 	return &Pushes{
 		shared:  others,
-		options: o, deliveries: map[id]*delivery{}, hosts: map[string]*host{}, idle: make(chan struct{}),
+		options: o, deliveries: map[id]*delivery{}, hosts: map[string]*host{}, owners: map[string]*owner{}, idle: make(chan struct{}),
 	}, nil
 }
 

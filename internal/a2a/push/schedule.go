@@ -6,7 +6,6 @@ package push
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -18,8 +17,9 @@ type delivery struct {
 	store.Push
 	log store.Log
 	// stop ends the watch on the log.
-	stop func()
-	host *host
+	stop  func()
+	host  *host
+	owner *owner
 	// ctx ends with the delivery, and with it the request in flight.
 	ctx    context.Context //nolint:containedctx // it is the life of the delivery
 	cancel context.CancelCauseFunc
@@ -102,7 +102,7 @@ func (p *Pushes) follow(c store.Push, log store.Log) {
 		former = d
 	} else {
 		p.deliveries[name] = d
-		d.host = p.hostOf(c.Config.URL)
+		d.host, d.owner = p.hostOf(c.Config.URL), p.ownerOf(d)
 		p.enqueue(d)
 	}
 	dropped := p.drop(former)
@@ -137,7 +137,7 @@ func (p *Pushes) drop(d *delivery) bool {
 		d.timer.Stop()
 	}
 	if d.state == ready {
-		p.ready = slices.DeleteFunc(p.ready, func(other *delivery) bool { return other == d })
+		p.unline(d)
 	}
 	if d.state != running {
 		// The worker of one that runs does so when it is done.
@@ -171,22 +171,31 @@ func (p *Pushes) wake(d *delivery) {
 
 // move changes the state of a delivery. mu is held.
 func (p *Pushes) move(d *delivery, to state) {
-	if d.state >= parked {
-		p.busy--
-	}
-	if d.state = to; to >= parked {
-		p.busy++
-	}
+	p.count(d, -1)
+	d.state = to
+	p.count(d, 1)
 	if p.draining && p.busy == 0 {
 		p.closeIdle()
+	}
+}
+
+// count counts a delivery by its state. mu is held.
+func (p *Pushes) count(d *delivery, n int) {
+	if d.state >= parked {
+		p.busy += n
+	}
+	if d.state == running {
+		p.inFlight += n
+		d.owner.inFlight += n
 	}
 }
 
 // enqueue has a worker look at a delivery. mu is held.
 func (p *Pushes) enqueue(d *delivery) {
 	p.move(d, ready)
-	p.ready = append(p.ready, d)
-	if p.running < p.options.Workers {
+	p.line(d)
+	// Otherwise a worker of the owner takes it when it has done with another.
+	if p.running < p.options.Workers && p.may(d.owner) {
 		p.running++
 		p.workers.Go(p.work)
 	}
@@ -209,14 +218,11 @@ func (p *Pushes) work() {
 func (p *Pushes) take() *delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.ready) == 0 {
+	d := p.next()
+	if d == nil {
 		p.running--
-		p.ready = nil
 		return nil
 	}
-	d := p.ready[0]
-	p.ready[0] = nil
-	p.ready = p.ready[1:]
 	p.move(d, running)
 	return d
 }

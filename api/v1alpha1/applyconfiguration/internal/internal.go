@@ -244,6 +244,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: uri
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentLimits
+  map:
+    fields:
+    - name: failedAuthentications
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RequestRate
+    - name: maxBodyBytes
+      type:
+        scalar: numeric
+    - name: requests
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RequestRate
+    - name: streams
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.StreamLimits
+    - name: totalRequests
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RequestRate
+    - name: turns
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.TurnLimits
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentNetworkPolicy
   map:
     fields:
@@ -437,6 +458,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: iconURL
       type:
         scalar: string
+    - name: limits
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentLimits
     - name: networkPolicy
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentNetworkPolicy
@@ -813,6 +837,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: service
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushService
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RequestRate
+  map:
+    fields:
+    - name: burst
+      type:
+        scalar: numeric
+    - name: perSecond
+      type:
+        scalar: numeric
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ScalingPolicy
   map:
     fields:
@@ -896,6 +929,30 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.SkillVisibility
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.StreamLimits
+  map:
+    fields:
+    - name: max
+      type:
+        scalar: numeric
+    - name: maxPerCaller
+      type:
+        scalar: numeric
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.TurnLimits
+  map:
+    fields:
+    - name: max
+      type:
+        scalar: numeric
+    - name: maxPerCaller
+      type:
+        scalar: numeric
+    - name: maxQueued
+      type:
+        scalar: numeric
+    - name: queueTimeout
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.VersionCheck
   scalar: string
 - name: io.k8s.api.core.v1.AWSElasticBlockStoreVolumeSource

@@ -14,7 +14,17 @@ import (
 type place struct {
 	queue *list.List
 	at    *list.Element
+	// own is the queue of the account, and ownAt the place there.
+	own   *list.List
+	ownAt *list.Element
 	since time.Time
+}
+
+func (p *place) leave() {
+	if p.queue != nil {
+		p.queue.Remove(p.at)
+		p.own.Remove(p.ownAt)
+	}
 }
 
 // queueOf returns the queue for tasks in a state; nil for those that are being
@@ -37,13 +47,17 @@ func (s *Store) file(l *log) {
 	if gone || queue == l.place.queue {
 		return
 	}
-	if l.place.queue != nil {
-		l.place.queue.Remove(l.place.at)
-	}
+	l.place.leave()
 	l.place = place{queue: queue, since: s.options.Now()}
-	if queue != nil {
-		l.place.at = queue.PushBack(l)
+	switch queue {
+	case nil:
+		return
+	case &s.finished:
+		l.place.own = &l.account.finished
+	default:
+		l.place.own = &l.account.idle
 	}
+	l.place.at, l.place.ownAt = queue.PushBack(l), l.place.own.PushBack(l)
 }
 
 // expire evicts finished tasks that are too old. Store.mu is held.
@@ -62,41 +76,24 @@ func (s *Store) expire() {
 	}
 }
 
-// evictOldest makes room and reports whether it could. It spares one log.
-// Store.mu is held.
-func (s *Store) evictOldest(spare *log) bool {
-	for _, queue := range []*list.List{&s.finished, &s.idle} {
-		for at := queue.Front(); at != nil; at = at.Next() {
-			l := at.Value.(*log)
-			// A log is filed after it was appended to: look again.
-			if state, _ := l.state(); l == spare || s.queueOf(state) == nil {
-				continue
-			}
-			s.evict(l)
-			return true
-		}
-	}
-	return false
-}
-
 func (s *Store) evict(l *log) {
 	delete(s.logs, l.key)
 	s.delist(l)
-	l.place.queue.Remove(l.place.at)
+	l.place.leave()
 	l.place = place{}
-	s.bytes.Add(-l.remove())
+	l.account.tasks--
+	s.add(l.account, -l.remove())
+	s.tidy(l.key.Owner.Principal(), l.account)
 }
 
-// reserve takes room, evicting for it, and reports whether there was enough.
-// Store.mu is held.
-func (s *Store) reserve(size int64, spare *log) bool {
-	total := s.bytes.Add(size)
-	for total > s.options.MaxBytes {
-		if !s.evictOldest(spare) {
-			s.bytes.Add(-size)
+// reserve takes room for an account, evicting for it, and reports whether there
+// was enough. Store.mu is held.
+func (s *Store) reserve(a *account, size int64, spare *log) bool {
+	for within := s.add(a, size); !within; within = s.fits(a) {
+		if !s.evictFor(a, spare) {
+			s.add(a, -size)
 			return false
 		}
-		total = s.bytes.Load()
 	}
 	return true
 }

@@ -19,9 +19,10 @@ const recordOverhead = 160
 const readLimit = 256
 
 type log struct {
-	store *Store
-	key   store.Key
-	place place
+	store   *Store
+	key     store.Key
+	account *account
+	place   place
 	// listed is where the log stands among those of its owner. Store.mu guards it.
 	listed int
 
@@ -217,21 +218,22 @@ func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
 		size += int64(recordOverhead + 2*events[i].Size())
 	}
 	s := l.store
-	if s.bytes.Add(size) <= s.options.MaxBytes {
+	if s.add(l.account, size) {
 		return size, true
 	}
-	s.bytes.Add(-size)
+	s.add(l.account, -size)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	for !s.reserve(size, l) {
+	s.grown(l.account)
+	for !s.reserve(l.account, size, l) {
 		if !l.halve() {
 			// A task may end in a store that is full.
 			last := events[len(events)-1].Status
 			if last == nil || !last.Status.State.Terminal() {
 				return 0, false
 			}
-			s.bytes.Add(size)
+			s.add(l.account, size)
 			break
 		}
 	}
@@ -254,7 +256,7 @@ func (l *log) settle() {
 	if !l.gone {
 		size = l.size()
 	}
-	l.store.bytes.Add(size - l.charge)
+	l.store.add(l.account, size-l.charge)
 	l.charge = size
 }
 

@@ -5,8 +5,9 @@
 // age, and gone when it ends.
 //
 // It starts no goroutine. What is too old is found out when somebody looks, and
-// what is too much is evicted when room is needed: finished tasks first, then
-// those that wait for their client, the oldest first. A task that is being
+// what is too much is evicted when room is needed, from the owner that holds
+// most: finished tasks first, then those that wait for their client, the oldest
+// first. A task that is being
 // worked on is never evicted.
 package memory
 
@@ -26,7 +27,7 @@ type Options struct {
 	// MaxTasks bounds the number of tasks, 10,000 by default.
 	MaxTasks int
 	// MaxBytes bounds what tasks and their logs hold, by estimate, 64 MiB by
-	// default. Conversations may hold an eighth of it beside, and encodings a
+	// default; those of one owner three quarters of that. Conversations may hold an eighth of it beside, and encodings a
 	// quarter.
 	MaxBytes int64
 	// Retention is how long a finished task is kept, 1 h by default.
@@ -69,7 +70,12 @@ type Store struct {
 	owners map[a2a.Owner][]*log
 	// finished and idle order what may be evicted, the oldest first.
 	finished, idle list.List
-	conversations  conversations
+	// accounts has what each principal holds, and heavy the one that held most
+	// when it last grew. Of the bytes one may hold share.
+	accounts      map[string]*account
+	heavy         *account
+	share         int64
+	conversations conversations
 
 	peers peers
 }
@@ -79,7 +85,8 @@ var _ store.Store = (*Store)(nil)
 // New returns an empty store.
 func New(options Options) *Store {
 	options.setDefaults()
-	s := &Store{options: options, logs: map[store.Key]*log{}, owners: map[a2a.Owner][]*log{}}
+	s := &Store{options: options, logs: map[store.Key]*log{}, owners: map[a2a.Owner][]*log{}, accounts: map[string]*account{}}
+	s.share = options.MaxBytes / 4 * 3
 	s.encodings.limit = options.MaxBytes / 4
 	s.conversations = newConversations(options.MaxTasks, options.MaxBytes/8)
 	return s
@@ -103,20 +110,32 @@ func (s *Store) create(k store.Key, o store.Origin, events []a2a.Event, h *hold)
 		return nil, store.ErrExists
 	}
 	s.expire()
+	principal := k.Owner.Principal()
+	l.account = s.accountOf(principal)
+	// Evictions may leave the account without tasks for a moment.
+	l.account.tasks++
 	for len(s.logs) >= s.options.MaxTasks {
-		if !s.evictOldest(nil) {
-			return nil, store.ErrFull
+		if !s.evictFor(l.account, nil) {
+			return nil, s.refuse(principal, l.account)
 		}
 	}
 	l.charge = l.size()
-	if !s.reserve(l.charge, nil) {
-		return nil, store.ErrFull
+	if !s.reserve(l.account, l.charge, nil) {
+		return nil, s.refuse(principal, l.account)
 	}
+	s.grown(l.account)
 	s.logs[k] = l
 	s.enlist(l)
 	s.file(l)
 	l.setHold(h)
 	return l, nil
+}
+
+// refuse takes back the task of an account that there is no room for.
+func (s *Store) refuse(principal string, a *account) error {
+	a.tasks--
+	s.tidy(principal, a)
+	return store.ErrFull
 }
 
 // Open implements store.Store.

@@ -19,7 +19,8 @@ type PushOptions struct {
 	// MaxPerTask bounds the configurations of a task, 16 by default, and Max
 	// those of all tasks, 10,000 by default.
 	MaxPerTask, Max int
-	// MaxBytes bounds what they hold, by estimate, 16 MiB by default.
+	// MaxBytes bounds what they hold, by estimate, 16 MiB by default. One owner
+	// holds at most twice as many, and as much, as it leaves to others.
 	MaxBytes int
 	// Now is the clock.
 	Now func() time.Time
@@ -35,9 +36,13 @@ type Pushes struct {
 	tasks      map[store.Key][]*push
 	count      int
 	bytes      int
+	owners     map[string]holding
 	// ended are those that expire, the first to do so in front.
 	ended list.List
 }
+
+// holding is what one owner has, whatever the tenant.
+type holding struct{ count, bytes int }
 
 // push is a configuration, and its place among those that have ended.
 type push struct {
@@ -55,7 +60,7 @@ func NewPushes(o PushOptions) *Pushes {
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // the default of an injected clock
 	}
-	return &Pushes{options: o, tasks: map[store.Key][]*push{}}
+	return &Pushes{options: o, tasks: map[store.Key][]*push{}, owners: map[string]holding{}}
 }
 
 // Put implements store.PushStore.
@@ -73,35 +78,51 @@ func (s *Pushes) Put(_ context.Context, p store.Push) (uint64, error) {
 	p.Generation = s.generation
 	added := &push{Push: p}
 	s.tasks[p.Task] = append(s.tasks[p.Task], added)
-	s.count++
-	s.bytes += pushSize(&p)
+	s.hold(&p, 1)
 	s.file(added)
 	return p.Generation, nil
 }
 
 // makeRoom reports whether there is room for a configuration. Those that have
-// ended, the first to expire in front, give way to it.
+// ended give way to it, the first to expire in front, and of its own owner alone
+// when that has its share.
 func (s *Pushes) makeRoom(p *store.Push) bool {
-	size := pushSize(p)
-	if size > s.options.MaxBytes {
-		return false
-	}
+	size, owner := pushSize(p), p.Task.Owner.Principal()
 	for {
-		ofTask, count, bytes := len(s.tasks[p.Task]), s.count, s.bytes
+		ofTask, all, own := len(s.tasks[p.Task]), holding{s.count, s.bytes}, s.owners[owner]
 		if former := s.find(p.Task, p.Config.ID); former != nil {
-			ofTask, count, bytes = ofTask-1, count-1, bytes-pushSize(&former.Push)
+			was := pushSize(&former.Push)
+			ofTask, all.count, own.count = ofTask-1, all.count-1, own.count-1
+			all.bytes, own.bytes = all.bytes-was, own.bytes-was
 		}
-		first := s.ended.Front()
+		full := all.count >= s.options.Max || all.bytes+size > s.options.MaxBytes
+		fair := within(own.count+1, all.count+1, s.options.Max) && within(own.bytes+size, all.bytes+size, s.options.MaxBytes)
 		switch {
 		case ofTask >= s.options.MaxPerTask:
 			return false
-		case count < s.options.Max && bytes+size <= s.options.MaxBytes:
+		case !full && fair:
 			return true
-		case first == nil:
+		case !s.dropEnded(owner, fair):
 			return false
 		}
-		s.remove(first.Value.(*push))
 	}
+}
+
+// within reports whether an owner that would hold so much of all leaves at least
+// half as much. So one owner has two thirds, two have two fifths each, and there
+// always is room for the next one.
+func within(own, all, limit int) bool { return own <= 2*(limit-all) }
+
+// dropEnded removes the first that expires, of any owner or of this one, and
+// reports whether there was one.
+func (s *Pushes) dropEnded(owner string, anyone bool) bool {
+	for at := s.ended.Front(); at != nil; at = at.Next() {
+		if p := at.Value.(*push); anyone || p.Task.Owner.Principal() == owner {
+			s.remove(p)
+			return true
+		}
+	}
+	return false
 }
 
 // Get implements store.PushStore.
@@ -253,8 +274,23 @@ func (s *Pushes) remove(p *push) {
 	} else {
 		s.tasks[p.Task] = all
 	}
-	s.count--
-	s.bytes -= pushSize(&p.Push)
+	s.hold(&p.Push, -1)
+}
+
+// hold counts a configuration in or out.
+func (s *Pushes) hold(p *store.Push, n int) {
+	size := n * pushSize(p)
+	s.count += n
+	s.bytes += size
+	owner := p.Task.Owner.Principal()
+	h := s.owners[owner]
+	h.count += n
+	h.bytes += size
+	if h.count == 0 {
+		delete(s.owners, owner)
+	} else {
+		s.owners[owner] = h
+	}
 }
 
 // pushSize estimates the bytes of a configuration.

@@ -54,20 +54,20 @@ func TestPushesExpire(t *testing.T) {
 }
 
 func TestPushesAreBounded(t *testing.T) {
-	s := memory.NewPushes(memory.PushOptions{Max: 2, MaxBytes: 4 << 10})
+	s := memory.NewPushes(memory.PushOptions{Max: 3, MaxBytes: 6 << 10})
 	for _, id := range []string{"a", "b"} {
 		if _, err := s.Put(t.Context(), pushOf(id, id)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := s.Put(t.Context(), pushOf("c", "c")); !errors.Is(err, store.ErrFull) {
-		t.Errorf("third of two: error = %v, want ErrFull", err)
+		t.Errorf("third of its two: error = %v, want ErrFull", err)
 	}
 	if err := s.Delete(t.Context(), store.Key{Owner: "o", TaskID: "a"}, "a"); err != nil {
 		t.Fatal(err)
 	}
 	large := pushOf("c", "c")
-	large.Config.URL = strings.Repeat("x", 4<<10)
+	large.Config.URL = strings.Repeat("x", 6<<10)
 	if _, err := s.Put(t.Context(), large); !errors.Is(err, store.ErrFull) {
 		t.Errorf("too large: error = %v, want ErrFull", err)
 	}
@@ -83,8 +83,8 @@ func TestPushesAreBounded(t *testing.T) {
 // read keeps nobody from registering one.
 func TestEndedPushesGiveWay(t *testing.T) {
 	for name, options := range map[string]memory.PushOptions{
-		"count": {Max: 2},
-		"bytes": {MaxBytes: 1200},
+		"count": {Max: 3},
+		"bytes": {MaxBytes: 1800},
 	} {
 		t.Run(name, func(t *testing.T) {
 			options.Now = (&clock{now: time.Unix(1000, 0)}).Now
@@ -117,5 +117,65 @@ func TestEndedPushesGiveWay(t *testing.T) {
 				t.Errorf("Len() = %d, want 2", s.Len())
 			}
 		})
+	}
+}
+
+// TestPushesAreShared: no owner, and no two or three together, takes all room.
+func TestPushesAreShared(t *testing.T) {
+	for name, options := range map[string]memory.PushOptions{
+		"count": {Max: 900},
+		"bytes": {MaxBytes: 900 * 600},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := memory.NewPushes(options)
+			fill := func(owner a2a.Owner) (n int) {
+				for ; ; n++ {
+					p := pushOf(strconv.Itoa(n), strconv.Itoa(n))
+					p.Task.Owner = owner.In(strconv.Itoa(n % 3))
+					switch _, err := s.Put(t.Context(), p); {
+					case errors.Is(err, store.ErrFull):
+						return n
+					case err != nil:
+						t.Fatal(err)
+					}
+				}
+			}
+			want := []int{600, 200, 66, 22}
+			for i, most := range want {
+				owner := a2a.Owner("owner" + strconv.Itoa(i))
+				if got := fill(owner); got < most*9/10 || got > most*14/10 {
+					t.Errorf("owner number %d has room for %d, want some %d", i+1, got, most)
+				}
+			}
+		})
+	}
+}
+
+// TestShareOfEndedPushes: what has ended of an owner that has its share makes
+// room for it, and nobody else's does.
+func TestShareOfEndedPushes(t *testing.T) {
+	s := memory.NewPushes(memory.PushOptions{Max: 6})
+	put := func(owner a2a.Owner, id string, ended bool) error {
+		p := pushOf(id, id)
+		p.Task.Owner = owner
+		if ended {
+			p.Expires = time.Now().Add(time.Hour)
+		}
+		_, err := s.Put(t.Context(), p)
+		return err
+	}
+	for i, owner := range []a2a.Owner{"other", "o", "o", "o"} {
+		if err := put(owner, strconv.Itoa(i), i < 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := put("o", "4", false); err != nil {
+		t.Errorf("in the place of an ended one: error = %v", err)
+	}
+	if err := put("o", "5", false); !errors.Is(err, store.ErrFull) {
+		t.Errorf("beyond its share: error = %v, want ErrFull", err)
+	}
+	if _, err := s.Get(t.Context(), store.Key{Owner: "other", TaskID: "0"}, "0"); err != nil {
+		t.Errorf("of another owner: error = %v", err)
 	}
 }

@@ -75,6 +75,8 @@ type AgentSpecApplyConfiguration struct {
 	// exposure serves the agent outside the cluster, through Gateways of the
 	// Gateway API. Absent keeps it inside.
 	Exposure *AgentExposureApplyConfiguration `json:"exposure,omitempty"`
+	// limits bounds what callers use. Absent means the defaults.
+	Limits *AgentLimitsApplyConfiguration `json:"limits,omitempty"`
 	// suspend stops the agent: no pod runs, whatever replicas says, while the
 	// resource, its card in the registry and its objects stay.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -262,6 +264,14 @@ func (b *AgentSpecApplyConfiguration) WithPushNotifications(value *AgentPushNoti
 // If called multiple times, the Exposure field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithExposure(value *AgentExposureApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.Exposure = value
+	return b
+}
+
+// WithLimits sets the Limits field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Limits field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithLimits(value *AgentLimitsApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.Limits = value
 	return b
 }
 

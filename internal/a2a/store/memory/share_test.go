@@ -1,0 +1,147 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory_test
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+)
+
+// shared is a store of several owners.
+type shared struct {
+	*memory.Store
+	t *testing.T
+}
+
+func newShared(t *testing.T, o memory.Options) *shared {
+	t.Helper()
+	return &shared{memory.New(o), t}
+}
+
+// make makes a task of an owner, of so many bytes.
+func (s *shared) make(owner, id string, state a2a.State, bytes int) error {
+	s.t.Helper()
+	events := storetest.Begin()
+	events = append(events, storetest.Chunk("a", strings.Repeat("x", bytes)), storetest.Status(state, nil))
+	k := store.Key{Owner: a2a.Owner(owner).In(strconv.Itoa(len(id) % 2)), TaskID: id}
+	_, err := s.Create(s.t.Context(), k, store.Origin{ContextID: "c"}, events)
+	return err
+}
+
+func (s *shared) must(owner, id string, state a2a.State, bytes int) {
+	s.t.Helper()
+	if err := s.make(owner, id, state, bytes); err != nil {
+		s.t.Fatalf("make %s of %s: %v", id, owner, err)
+	}
+}
+
+// has reports whether an owner has a task.
+func (s *shared) has(owner, id string) bool {
+	_, err := s.Open(s.t.Context(), store.Key{Owner: a2a.Owner(owner).In(strconv.Itoa(len(id) % 2)), TaskID: id})
+	return err == nil
+}
+
+// TestTheHeaviestOwnerGivesWay: whoever fills the store pays for it.
+func TestTheHeaviestOwnerGivesWay(t *testing.T) {
+	for name, test := range map[string]struct {
+		options memory.Options
+		bytes   int
+		state   a2a.State
+	}{
+		"by number":                      {options: memory.Options{MaxTasks: 100}, state: a2a.StateCompleted},
+		"by bytes":                       {options: memory.Options{MaxBytes: 1 << 20}, bytes: 8 << 10, state: a2a.StateCompleted},
+		"by tasks that wait for clients": {options: memory.Options{MaxTasks: 100}, state: a2a.StateInputRequired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShared(t, test.options)
+			for i := range 5 {
+				s.must("modest", strconv.Itoa(i), a2a.StateCompleted, 0)
+			}
+			for i := range 500 {
+				s.must("greedy", strconv.Itoa(i), test.state, test.bytes)
+			}
+			for i := range 5 {
+				if !s.has("modest", strconv.Itoa(i)) {
+					t.Errorf("task %d of an owner with five is gone", i)
+				}
+			}
+			if s.has("greedy", "0") || !s.has("greedy", "499") {
+				t.Error("the oldest of the owner with most must go first")
+			}
+			// And there is room for whoever comes now.
+			for i := range 5 {
+				s.must("late", strconv.Itoa(i), a2a.StateWorking, test.bytes)
+			}
+			if s.Len() > 100 && test.options.MaxTasks > 0 {
+				t.Errorf("Len() = %d", s.Len())
+			}
+		})
+	}
+}
+
+// TestNobodyLosesATaskToSomebodyWhoHasMore.
+func TestNobodyLosesATaskToSomebodyWhoHasMore(t *testing.T) {
+	s := newShared(t, memory.Options{MaxTasks: 10})
+	for i := range 7 {
+		s.must("greedy", strconv.Itoa(i), a2a.StateWorking, 0)
+	}
+	for i := range 3 {
+		s.must("modest", strconv.Itoa(i), a2a.StateCompleted, 0)
+	}
+	if err := s.make("greedy", "x", a2a.StateWorking, 0); !errors.Is(err, store.ErrFull) {
+		t.Errorf("one more of the owner with most: error = %v, want ErrFull", err)
+	}
+	s.must("modest", "x", a2a.StateWorking, 0)
+	if s.has("modest", "0") || !s.has("modest", "1") {
+		t.Error("an owner's own oldest must make room for it")
+	}
+}
+
+// TestWorkOfOneOwnerLeavesRoom, though nothing of it may be evicted.
+func TestWorkOfOneOwnerLeavesRoom(t *testing.T) {
+	s := newShared(t, memory.Options{MaxBytes: 1 << 20})
+	for i := 0; ; i++ {
+		err := s.make("greedy", strconv.Itoa(i), a2a.StateWorking, 8<<10)
+		if errors.Is(err, store.ErrFull) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.Bytes(); got > 3<<18 {
+		t.Errorf("one owner holds %d bytes of %d", got, 1<<20)
+	}
+	s.must("modest", "0", a2a.StateWorking, 8<<10)
+}
+
+// TestManyOwners: to find the heaviest among thousands takes no longer than
+// among a few.
+func TestManyOwners(t *testing.T) {
+	s := newShared(t, memory.Options{MaxTasks: 10_000})
+	for i := range 5_000 {
+		s.must("owner"+strconv.Itoa(i), "0", a2a.StateCompleted, 0)
+	}
+	for i := range 5_000 {
+		s.must("greedy", strconv.Itoa(i), a2a.StateCompleted, 0)
+	}
+	start := time.Now()
+	for i := range 2_000 {
+		s.must("greedy", "more"+strconv.Itoa(i), a2a.StateCompleted, 0)
+	}
+	t.Logf("%s for each", time.Since(start)/2000)
+	for i := range 5_000 {
+		if !s.has("owner"+strconv.Itoa(i), "0") {
+			t.Fatalf("owner %d lost its task", i)
+		}
+	}
+}
