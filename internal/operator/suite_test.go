@@ -37,7 +37,9 @@ var (
 	sent *writes
 	// start runs the manager, and stop stops the one that runs.
 	start func() (stop func())
-	stop  func()
+	// startNamespaced runs it for some namespaces only.
+	startNamespaced func(namespaces ...string) (stop func())
+	stop            func()
 )
 
 func TestOperator(t *testing.T) {
@@ -63,6 +65,7 @@ var _ = BeforeSuite(func() {
 	sent = &writes{}
 	manager := sent.watch(asManager())
 	start = func() func() { return startManager(manager) }
+	startNamespaced = func(namespaces ...string) func() { return startManager(manager, namespaces...) }
 	stop = start()
 })
 
@@ -109,7 +112,7 @@ func freeAddress() string {
 }
 
 // startManager runs the manager as it runs in a cluster, but for its ports.
-func startManager(config *rest.Config) (stop func()) {
+func startManager(config *rest.Config, namespaces ...string) (stop func()) {
 	GinkgoHelper()
 	settings := Defaults()
 	settings.SidecarImage = "example/sidecar:1"
@@ -117,6 +120,7 @@ func startManager(config *rest.Config) (stop func()) {
 	settings.MetricsBindAddress = off
 	settings.HealthProbeBindAddress = off
 	settings.LeaderElect = true
+	settings.WatchNamespaces = namespaces
 	settings.LeaderElectionNamespace = leaseNamespace
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
