@@ -169,6 +169,7 @@ type CABundleReference struct {
 	// name is its metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
 	// +required
 	Name string `json:"name"`
 

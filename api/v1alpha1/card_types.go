@@ -40,6 +40,7 @@ type SecretReference struct {
 	// name is the Secret's metadata.name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
 	// +required
 	Name string `json:"name"`
 }
