@@ -57,6 +57,10 @@ const (
 	VolumeTLS      = "a2a-tls"
 	VolumeClientCA = "a2a-client-ca"
 	VolumeTrust    = "a2a-trust"
+	// VolumeStorePassword and VolumeStoreTLS are for the connections to the task
+	// store.
+	VolumeStorePassword = "a2a-store-password" //nolint:gosec // a name, not a credential
+	VolumeStoreTLS      = "a2a-store-tls"
 	// VolumeToken holds the sidecar's own ServiceAccount token.
 	VolumeToken = "a2a-token"
 	// PortAgent and PortHealth name the sidecar's ports.

@@ -18,7 +18,6 @@ type AgentAutoscaling struct {
 	// maxReplicas is the largest number of pods.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
-	// +kubebuilder:validation:XValidation:rule="self <= 1",message="spec.workload.autoscaling.maxReplicas must be 1: tasks are kept in the memory of one pod, and more than one replica needs a shared task store"
 	// +required
 	MaxReplicas int32 `json:"maxReplicas"`
 

@@ -9,6 +9,8 @@ import corev1 "k8s.io/api/core/v1"
 // sidecar reaches it.
 //
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.autoscaling) || !has(self.replicas) || self.replicas <= 1 || (self.replicas >= self.autoscaling.minReplicas && self.replicas <= self.autoscaling.maxReplicas) || (oldSelf.hasValue() && has(oldSelf.value().replicas) && oldSelf.value().replicas == self.replicas)",message="spec.workload.replicas belongs to the autoscaler while spec.workload.autoscaling is set: leave it out"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.replicas <= 1 || (has(self.tasks) && has(self.tasks.store) && has(self.tasks.store.type) && self.tasks.store.type == 'Redis')",message="spec.workload.replicas above 1 needs spec.workload.tasks.store.type Redis: what one pod keeps in its memory the others do not find"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || self.autoscaling.maxReplicas <= 1 || (has(self.tasks) && has(self.tasks.store) && has(self.tasks.store.type) && self.tasks.store.type == 'Redis')",message="spec.workload.autoscaling.maxReplicas above 1 needs spec.workload.tasks.store.type Redis: what one pod keeps in its memory the others do not find"
 type AgentWorkload struct {
 	// template is the pod of the agent. Its first container is the agent; the
 	// operator adds the sidecar and leaves the rest as it is, except for
@@ -22,10 +24,10 @@ type AgentWorkload struct {
 	// +required
 	Template corev1.PodTemplateSpec `json:"template"`
 
-	// replicas is the number of pods, 0 or 1. It defaults to 1.
+	// replicas is the number of pods. It defaults to 1. More than one need a task
+	// store that they share: tasks.store.type Redis.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:XValidation:rule="self <= 1",message="spec.workload.replicas must be 0 or 1: tasks are kept in the memory of one pod, and more than one replica needs a shared task store"
 	// +optional
 	Replicas *int32 `json:"replicas,omitempty"`
 
@@ -45,7 +47,7 @@ type AgentWorkload struct {
 	// +optional
 	Backend AgentBackend `json:"backend,omitempty,omitzero"`
 
-	// tasks bounds what the sidecar keeps.
+	// tasks says where tasks are kept, how long and how many.
 	// +kubebuilder:default={}
 	// +optional
 	Tasks AgentTasks `json:"tasks,omitempty,omitzero"`
@@ -173,7 +175,7 @@ type BackendTimeouts struct {
 	Turn Duration `json:"turn,omitempty"`
 }
 
-// AgentTasks bounds what the sidecar keeps of tasks.
+// AgentTasks says where tasks are kept, and bounds them.
 type AgentTasks struct {
 	// retention is how long a task can be read after it has ended, as a
 	// duration. It defaults to "1h".
@@ -188,6 +190,12 @@ type AgentTasks struct {
 	// +kubebuilder:validation:Maximum=1000000
 	// +optional
 	MaxTasks int32 `json:"maxTasks,omitempty"`
+
+	// store is where tasks are kept. Memory, the default, is that of the pod:
+	// tasks are gone when it ends. Another choice begins with new pods.
+	// +kubebuilder:default={}
+	// +optional
+	Store AgentTaskStore `json:"store,omitempty,omitzero"`
 }
 
 // Duration is a length of time such as "90s" or "1h30m": whole numbers with

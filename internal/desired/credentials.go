@@ -18,6 +18,8 @@ const (
 	tlsDir         = "/etc/a2a-tls"
 	clientCADir    = "/etc/a2a-client-ca"
 	trustDir       = "/etc/a2a-trust"
+	passwordDir    = "/etc/a2a-store-password" //nolint:gosec // a path, not a credential
+	storeTLSDir    = "/etc/a2a-store-tls"
 )
 
 // cardSigningKeys are what the sidecar is given of the Secret, the key that
@@ -68,7 +70,7 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 	if trust := agent.Spec.TrustBundle; trust != nil {
 		all = append(all, bundle(a2av1alpha1.VolumeTrust, trustDir, "--trust-ca", trust))
 	}
-	return all
+	return append(all, storeCredentials(agent)...)
 }
 
 // bundle holds the certificates of authorities, under one name wherever they

@@ -42,6 +42,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 			"--backend-url", literal(backendURL(agent)),
 			"--backend-protocol", string(backendProtocol(agent)),
 		},
+		Env:           storeEnv(agent),
 		RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
 		Ports: []corev1.ContainerPort{
 			{Name: a2av1alpha1.PortAgent, ContainerPort: contract.AgentPort, Protocol: corev1.ProtocolTCP},
@@ -65,6 +66,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		},
 		SecurityContext: sidecarSecurity(),
 	}
+	container.Args = append(container.Args, storeArgs(agent)...)
 	for _, each := range credentials(agent) {
 		container.Args = append(container.Args, each.args...)
 		container.VolumeMounts = append(container.VolumeMounts,

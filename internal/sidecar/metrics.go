@@ -155,6 +155,29 @@ func (m *metrics) gauge(name, help string, read func() float64) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
 
+// storeCalls adds what calls of a store that is elsewhere take.
+func (m *metrics) storeCalls() storeCalls {
+	calls := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "a2a_store_call_duration_seconds",
+		Help:    "How long calls of the task store took, by result: ok, or failed.",
+		Buckets: []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 2},
+	}, []string{"result"})
+	m.registry.MustRegister(calls)
+	return storeCalls{ok: calls.WithLabelValues("ok"), failed: calls.WithLabelValues("failed")}
+}
+
+// storeCalls implements redis.Observer.
+type storeCalls struct{ ok, failed prometheus.Observer }
+
+// Called implements redis.Observer.
+func (c storeCalls) Called(took time.Duration, err error) {
+	if err != nil {
+		c.failed.Observe(took.Seconds())
+		return
+	}
+	c.ok.Observe(took.Seconds())
+}
+
 // observe counts a request.
 func (m *metrics) observe(o exchange.Outcome) {
 	m.requests.WithLabelValues(o.Binding, o.Method, o.Version, strconv.Itoa(o.Code)).Inc()

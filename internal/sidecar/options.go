@@ -73,6 +73,18 @@ type Options struct {
 	// none.
 	AllowPushTo []string
 
+	// Store is where tasks are kept: "" is the memory of this process, else the
+	// URL of a Redis. StoreName begins its keys, by default the names of the Agent
+	// in the contract; Replica is this process among those that share them.
+	Store     string
+	StoreName string
+	Replica   string
+	// StorePasswordFile, StoreTLSDir and StoreTLSServerName are for connections to
+	// it.
+	StorePasswordFile  string
+	StoreTLSDir        string
+	StoreTLSServerName string
+
 	// Limits are those of contract.Limits, as name=value.
 	Limits []string
 
@@ -106,6 +118,12 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.HealthListen, "health-listen", "", "`address` of probes and metrics (default off, with --config :8642)")
 	f.StringVar(&o.GatewayListen, "gateway-listen", "", "loopback `address` of the gateway (default off, with --config 127.0.0.1:8643)")
 	f.StringArrayVar(&o.AllowPushTo, "allow-push-to", nil, "let clients have events posted to this `host|cidr`: a name, *.name, * or a range of addresses; repeatable (default none)")
+	f.StringVar(&o.Store, "store", "", "keep tasks in a Redis or Valkey, the `URL` redis://[user@]host:port[/database]; rediss:// with TLS, redis+cluster:// and rediss+cluster:// with nodes of a cluster, between commas (default in memory)")
+	f.StringVar(&o.StoreName, "store-name", "", "`name` that tells the tasks of this agent from others in the same store, such as team/echo (default that of the Agent, with --config)")
+	f.StringVar(&o.Replica, "replica", "", "`name` of this process among those that share a store (default host and port)")
+	f.StringVar(&o.StorePasswordFile, "store-password-file", "", "`file` with the password of the store; it is read for each connection")
+	f.StringVar(&o.StoreTLSDir, "store-tls-dir", "", "`directory` with ca.crt to trust the store by, and tls.crt and tls.key to show it; each may be missing")
+	f.StringVar(&o.StoreTLSServerName, "store-tls-server-name", "", "`name` on the certificate of the store (default the host of its address)")
 	f.StringArrayVar(&o.Limits, "limit", nil, "set a limit on what callers use, as `name=value` with the names of spec.limits of an Agent, such as turns.max=64; repeatable")
 	f.TextVar(&o.LogLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR")
 	f.BoolVar(&o.Version, "version", false, "print the version and exit")
@@ -147,6 +165,8 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--gateway-listen is %q, must be a loopback address: who reaches it acts as this agent", o.GatewayListen))
 	}
 	errs = append(errs, o.validateLimits())
+	errs = append(errs, o.validateStore()...)
+	errs = append(errs, o.validateStore()...)
 	return errors.Join(append(errs, o.validatePush()...)...)
 }
 

@@ -27,7 +27,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// After an outage a pool that was closed looks once more, within a second.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}
 
 const (
 	issuer = "https://kubernetes.default.svc"

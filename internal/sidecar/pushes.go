@@ -13,8 +13,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
@@ -26,21 +24,16 @@ type pushes struct {
 	local bool
 }
 
-// newPushes returns the pushes of the tasks in a store.
-func newPushes(c *contract.Config, tasks store.Store, local bool, m *metrics, log *slog.Logger, now func() time.Time) (*pushes, error) {
+// newPushes returns the pushes of the tasks that are kept.
+func newPushes(c *contract.Config, kept *tasks, local bool, m *metrics, log *slog.Logger, now func() time.Time) (*pushes, error) {
 	policy, err := pushPolicy(c.PushNotifications, local)
 	if err != nil {
 		return nil, err
 	}
 	guard := egress.New(egress.Options{Policy: policy})
-	p, err := push.New(push.Options{
-		Tasks:    tasks,
-		Configs:  memory.NewPushes(memory.PushOptions{Now: now}),
-		Guard:    guard,
-		Observer: m,
-		Log:      log,
-		Now:      now,
-	})
+	options := kept.pushes
+	options.Guard, options.Observer, options.Log, options.Now = guard, m, log, now
+	p, err := push.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("start push notifications: %w", err)
 	}

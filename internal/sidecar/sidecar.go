@@ -56,6 +56,7 @@ type Sidecar struct {
 	trust    trust
 	mounts   []*mounted
 
+	tasks  *tasks
 	turns  *turns
 	limits *limits
 	gate   *auth.Gate
@@ -101,7 +102,10 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	}
 	s.limits = newLimits(&config.Limits, s.metrics, now)
 	s.limits.deny = s.deny
-	if s.turns, err = newTurns(config.Config, o.ConfigFile == "", s.limits.turns, s.metrics, log, now); err != nil {
+	if s.tasks, err = s.openTasks(config.Config); err != nil {
+		return nil, err
+	}
+	if s.turns, err = newTurns(config.Config, s.tasks, o.ConfigFile == "", s.limits.turns, s.metrics, log, now); err != nil {
 		return nil, err
 	}
 	s.gate = auth.NewGate(policy, s.refuse)
@@ -162,6 +166,7 @@ func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 }
 
 func (s *Sidecar) close() {
+	_ = s.tasks.close() // nothing is on its way
 	s.heap.stop()
 	s.turns.backend.Close()
 	s.turns.pushes.guard.CloseIdleConnections()

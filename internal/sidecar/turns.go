@@ -18,7 +18,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
@@ -41,41 +40,27 @@ func (t *turns) Drain(ctx context.Context) error {
 	return errors.Join(cutOff, t.pushes.Drain(ctx))
 }
 
-func newTurns(c *contract.Config, local bool, bounds func() engine.TurnLimits, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
+func newTurns(c *contract.Config, kept *tasks, local bool, bounds func() engine.TurnLimits, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
 	a := &agent{metrics: m, now: now}
 	if err := a.swap(&c.Backend); err != nil {
 		return nil, err
 	}
-	tasks := memory.New(memory.Options{
-		MaxTasks:  int(c.Tasks.MaxTasks),
-		MaxBytes:  c.Tasks.MaxBytes,
-		Retention: c.Tasks.Retention.Or(0),
-		Now:       now,
-	})
-	p, err := newPushes(c, tasks, local, m, log, now)
+	p, err := newPushes(c, kept, local, m, log, now)
 	if err != nil {
 		return nil, err
 	}
-	e, err := engine.New(engine.Options{
-		Store:    tasks,
-		Backend:  a,
-		Turns:    bounds,
-		Pushes:   p,
-		Observer: m,
-		Log:      log,
-		Now:      now,
-		// A client may be as slow as the agent.
-		InputTimeout: func() time.Duration { return a.current.Load().settings.Timeouts.Idle.Or(5 * time.Minute) },
-		Retry:        func() bool { return a.current.Load().settings.OnInterruption == contract.InterruptionRetry },
-	})
+	options := kept.engine
+	options.Backend, options.Turns, options.Pushes = a, bounds, p
+	options.Observer, options.Log, options.Now = m, log, now
+	// A client may be as slow as the agent.
+	options.InputTimeout = func() time.Duration { return a.current.Load().settings.Timeouts.Idle.Or(5 * time.Minute) }
+	options.Retry = func() bool { return a.current.Load().settings.OnInterruption == contract.InterruptionRetry }
+	e, err := engine.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("start engine: %w", err)
 	}
 	m.gauge("a2a_turns_in_flight", "Turns that the agent works at.", func() float64 { return float64(e.Running()) })
 	m.gauge("a2a_turns_queued", "Messages that wait for a turn.", func() float64 { return float64(e.Queued()) })
-	m.gauge("a2a_tasks", "Tasks in memory.", func() float64 { return float64(tasks.Len()) })
-	m.gauge("a2a_task_bytes", "What the tasks in memory hold, by estimate.", func() float64 { return float64(tasks.Bytes()) })
-	m.gauge("a2a_encoded_bytes", "What the encodings of events take beside.", func() float64 { return float64(tasks.EncodedBytes()) })
 	return &turns{Engine: e, backend: a, pushes: p}, nil
 }
 

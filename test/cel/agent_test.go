@@ -57,6 +57,11 @@ var _ = DescribeTable("an Agent is taken",
 	Entry("with an extension and its parameters", "spec.extensions", "[{uri: 'urn:x', params: {a: {b: 1}}}]"),
 	Entry("with an empty selector", "spec.skillSelector", "{}"),
 	Entry("with no replica", "spec.workload.replicas", "0"),
+	Entry("with tasks in memory", "spec.workload.tasks.store", "{type: Memory}"),
+	Entry("with tasks in Redis", "spec.workload.tasks.store", "{type: Redis, redis: {addresses: ['redis.db.svc:6379']}}"),
+	Entry("with tasks in a cluster of Redis", "spec.workload.tasks.store", "{type: Redis, redis: {addresses: ['a.db:6379', '[::1]:6380'], mode: Cluster, username: a2a, passwordSecretRef: {name: redis}, tls: {secretRef: {name: tls}, serverName: redis}}}"),
+	Entry("with replicas that share a store", "spec.workload", "{replicas: 3, tasks: {store: {type: Redis, redis: {addresses: ['a:1']}}}, template: {spec: {containers: [{name: agent, image: echo}]}}}"),
+	Entry("with an autoscaler and a store that is shared", "spec.workload", "{autoscaling: {maxReplicas: 5, metrics: [{type: CPU, target: 80}]}, tasks: {store: {type: Redis, redis: {addresses: ['a:1']}}}, template: {spec: {containers: [{name: agent, image: echo}]}}}"),
 	Entry("with compound durations", "spec.workload.backend.timeouts", "{turn: 1h30m, idle: 90s, firstEvent: 500ms}"),
 	Entry("with an escaped backend path", "spec.workload.backend.path", "'/a%20b/$x'"),
 	Entry("with quantities of all kinds", "spec.workload.template.spec.overhead", "{cpu: '0.5', memory: 1024Mi, ephemeral-storage: 1e3, example.com/gpu: 1}"),
@@ -102,7 +107,7 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("with a name of 53 characters", "metadata.name", strings.Repeat("a", 53), "use at most 52 lower case letters"),
 	Entry("with a name that is no DNS label", "metadata.name", "1.x", "starting with a letter"),
 	Entry("without a description", "spec.description", "''", "spec.description"),
-	Entry("with an autoscaler and the memory of one pod", "spec.workload.autoscaling", "{maxReplicas: 2, metrics: [{type: CPU, target: 80}]}", "spec.workload.autoscaling.maxReplicas must be 1"),
+	Entry("with an autoscaler and the memory of one pod", "spec.workload.autoscaling", "{maxReplicas: 2, metrics: [{type: CPU, target: 80}]}", "spec.workload.autoscaling.maxReplicas above 1 needs spec.workload.tasks.store.type Redis"),
 	Entry("with an autoscaler whose limits cross", "spec.workload.autoscaling", "{minReplicas: 2, maxReplicas: 1, metrics: [{type: CPU, target: 80}]}", "spec.workload.autoscaling.minReplicas must not be more than maxReplicas"),
 	Entry("with an autoscaler without a metric", "spec.workload.autoscaling", "{maxReplicas: 1, metrics: []}", "spec.workload.autoscaling.metrics"),
 	Entry("with an autoscaler of an unknown metric", "spec.workload.autoscaling", "{maxReplicas: 1, metrics: [{type: Memory, target: 80}]}", "Unsupported value"),
@@ -141,7 +146,16 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("that restarts never", "spec.workload.template.spec.restartPolicy", "Never", "restartPolicy must be Always, or absent"),
 	Entry("on the node's network", "spec.workload.template.spec.hostNetwork", "true", "hostNetwork must be absent"),
 	Entry("that shares its processes", "spec.workload.template.spec.shareProcessNamespace", "true", "shareProcessNamespace must be absent"),
-	Entry("with two replicas", "spec.workload.replicas", "2", "spec.workload.replicas must be 0 or 1: tasks are kept in the memory of one pod"),
+	Entry("with two replicas", "spec.workload.replicas", "2", "spec.workload.replicas above 1 needs spec.workload.tasks.store.type Redis"),
+	Entry("with Redis and no server", "spec.workload.tasks.store", "{type: Redis}", "spec.workload.tasks.store.redis goes with type Redis"),
+	Entry("with a server and no Redis", "spec.workload.tasks.store", "{redis: {addresses: ['a:1']}}", "spec.workload.tasks.store.redis goes with type Redis"),
+	Entry("with an unknown store", "spec.workload.tasks.store", "{type: Postgres}", `supported values: "Memory", "Redis"`),
+	Entry("with a Redis nowhere", "spec.workload.tasks.store", "{type: Redis, redis: {addresses: []}}", "spec.workload.tasks.store.redis.addresses"),
+	Entry("with a Redis without a port", "spec.workload.tasks.store", "{type: Redis, redis: {addresses: [redis]}}", "spec.workload.tasks.store.redis.addresses"),
+	Entry("with a Redis as a URL", "spec.workload.tasks.store", "{type: Redis, redis: {addresses: ['redis://a:1']}}", "spec.workload.tasks.store.redis.addresses"),
+	Entry("with two servers that are no cluster", "spec.workload.tasks.store", "{type: Redis, redis: {addresses: ['a:1', 'b:1']}}", "addresses has one entry in mode Standalone"),
+	Entry("with a database of a cluster", "spec.workload.tasks.store", "{type: Redis, redis: {addresses: ['a:1'], mode: Cluster, database: 1}}", "database must be 0 or absent in mode Cluster"),
+	Entry("with a user of Redis and no password", "spec.workload.tasks.store", "{type: Redis, redis: {addresses: ['a:1'], username: u}}", "username needs passwordSecretRef"),
 	Entry("with a negative number of replicas", "spec.workload.replicas", "-1", "should be greater than or equal to 0"),
 	Entry("with an unknown answer to interruptions", "spec.workload.backend.onInterruption", "retry", `supported values: "Fail", "Retry"`),
 	Entry("with an unknown protocol", "spec.workload.backend.protocol", "MCP", `supported values: "Events", "A2A", "ChatCompletions"`),
@@ -236,7 +250,7 @@ access: {authentication: [{type: Kubernetes}]}
 protocol: {cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final}
 replicas: 1
 backend: {protocol: Events, port: 8080, onInterruption: Fail, timeouts: {connect: 5s, firstEvent: 2m, idle: 5m, turn: 1h}}
-tasks: {retention: 1h, maxTasks: 10000}
+tasks: {retention: 1h, maxTasks: 10000, store: {type: Memory}}
 `))
 	})
 

@@ -51,6 +51,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentProviderApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentPushNotifications"):
 		return &apiv1alpha1.AgentPushNotificationsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentRedis"):
+		return &apiv1alpha1.AgentRedisApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkill"):
 		return &apiv1alpha1.AgentSkillApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkillRef"):
@@ -65,6 +67,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentTasks"):
 		return &apiv1alpha1.AgentTasksApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentTaskStore"):
+		return &apiv1alpha1.AgentTaskStoreApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentWorkload"):
 		return &apiv1alpha1.AgentWorkloadApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AllowedAgents"):
@@ -101,6 +105,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PushServiceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushTarget"):
 		return &apiv1alpha1.PushTargetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RedisTLS"):
+		return &apiv1alpha1.RedisTLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RequestRate"):
 		return &apiv1alpha1.RequestRateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ScalingPolicy"):

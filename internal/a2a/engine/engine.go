@@ -27,7 +27,6 @@ import (
 type Engine struct {
 	options Options
 	recent  *idempotency
-	pages   pages
 
 	draining atomic.Bool
 	// turns counts what Options.Turns bounds. A turn is over when its outcome is
@@ -70,7 +69,6 @@ func New(options Options) (*Engine, error) {
 		options: options,
 		recent:  newIdempotency(options.IdempotencyWindow, options.MaxIdempotent),
 		turns:   newTurnstile(options.Turns),
-		pages:   pages{key: options.PageKey},
 		idle:    make(chan struct{}),
 		drained: make(chan struct{}),
 		cutOff:  make(chan struct{}),

@@ -25,7 +25,12 @@ func (e *Engine) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, e
 	case size < 1 || size > maxPageSize:
 		return nil, a2a.InvalidParams("pageSize", "must be between 1 and 100")
 	}
-	after, err := e.pages.place(r)
+	key, err := e.options.PageKey(ctx)
+	if err != nil {
+		return nil, storeError("read key of pages", "", err)
+	}
+	pages := pages{key: key}
+	after, err := pages.place(r)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +51,7 @@ func (e *Engine) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, e
 		list.Tasks[i] = t
 	}
 	if page.Next != nil {
-		list.NextPageToken = e.pages.token(r, *page.Next)
+		list.NextPageToken = pages.token(r, *page.Next)
 	}
 	return list, nil
 }

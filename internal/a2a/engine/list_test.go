@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -199,7 +200,7 @@ func TestWire16_ListTokens(t *testing.T) {
 }
 
 func TestEnginesWithOneKeyTakeEachOthersTokens(t *testing.T) {
-	options := engine.Options{PageKey: []byte("0123456789abcdef0123456789abcdef")}
+	options := engine.Options{PageKey: func(context.Context) ([]byte, error) { return []byte("0123456789abcdef0123456789abcdef"), nil }}
 	one, two := newShelf(t, options), newShelf(t, options)
 	for i := range 2 {
 		one.put("owner", fmt.Sprint(i), "c", a2a.StateCompleted, i)

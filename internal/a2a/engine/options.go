@@ -55,9 +55,10 @@ type Options struct {
 	// taken to wait for its input, 100 ms by default. A run that said that it
 	// waits is given none.
 	InputGrace time.Duration
-	// PageKey proves page tokens. Engines that share a store share it; nil makes
+	// PageKey returns what proves page tokens. Engines that share a store share it;
+	// nil makes
 	// one that only this engine has.
-	PageKey []byte
+	PageKey func(ctx context.Context) ([]byte, error)
 	// InputTimeout tells how long a run that said that it waits for its client
 	// may wait, 5 min by default. A request for input may ask for less.
 	InputTimeout func() time.Duration
@@ -113,9 +114,10 @@ func (o *Options) setDefaults() {
 	if o.Retry == nil {
 		o.Retry = func() bool { return false }
 	}
-	if len(o.PageKey) == 0 {
-		o.PageKey = make([]byte, sha256.Size)
-		_, _ = rand.Read(o.PageKey) // never fails
+	if o.PageKey == nil {
+		key := make([]byte, sha256.Size)
+		_, _ = rand.Read(key) // never fails
+		o.PageKey = func(context.Context) ([]byte, error) { return key, nil }
 	}
 	if o.InputTimeout == nil {
 		o.InputTimeout = func() time.Duration { return 5 * time.Minute }

@@ -315,6 +315,31 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushTarget
           elementRelationship: atomic
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRedis
+  map:
+    fields:
+    - name: addresses
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: database
+      type:
+        scalar: numeric
+    - name: mode
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RedisMode
+      default: Standalone
+    - name: passwordSecretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
+    - name: tls
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RedisTLS
+    - name: username
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkill
   map:
     fields:
@@ -537,6 +562,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: url
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTaskStore
+  map:
+    fields:
+    - name: redis
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRedis
+    - name: type
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.TaskStoreType
+      default: Memory
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTasks
   map:
     fields:
@@ -548,6 +583,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
       default: 1h
+    - name: store
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTaskStore
+      default: {}
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentWorkload
   map:
     fields:
@@ -837,6 +876,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: service
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushService
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RedisMode
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RedisTLS
+  map:
+    fields:
+    - name: secretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
+    - name: serverName
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RequestRate
   map:
     fields:
@@ -938,6 +988,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxPerCaller
       type:
         scalar: numeric
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.TaskStoreType
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.TurnLimits
   map:
     fields:

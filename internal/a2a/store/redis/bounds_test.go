@@ -56,7 +56,7 @@ func TestLogIsTrimmed(t *testing.T) {
 			if records, err := other.Read(t.Context(), nil, chunks-5); err != nil || len(records) == 0 || records[0].Seq != chunks-4 {
 				t.Errorf("Read() = %d records, %v", len(records), err)
 			}
-			c := client.NewClient(&client.Options{Addr: server.address()})
+			c := client.NewClient(&client.Options{Addr: server.Address()})
 			defer func() { _ = c.Close() }()
 			keys, err := c.Keys(t.Context(), o.Prefix+"l:*").Result()
 			if err != nil || len(keys) != 1 {
@@ -91,7 +91,7 @@ func TestRetention(t *testing.T) {
 	if page, err = s.List(t.Context(), &store.Query{Owner: "alice", Limit: 10}); err != nil || page.Total != 0 {
 		t.Errorf("List() = %+v, %v", page, err)
 	}
-	c := client.NewClient(&client.Options{Addr: server.address()})
+	c := client.NewClient(&client.Options{Addr: server.Address()})
 	defer func() { _ = c.Close() }()
 	if keys := c.Keys(t.Context(), o.Prefix+"*").Val(); len(keys) > 0 {
 		t.Errorf("left behind: %q", keys)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
@@ -111,11 +112,11 @@ func follow(ctx context.Context, log store.Log, after, last uint64) error {
 // A replica that follows another loses nothing, whatever becomes of its
 // connections and of the server.
 func TestFollowersOfAnotherReplica(t *testing.T) {
-	server := start(t, durable...)
+	server := start(t, redistest.Durable...)
 	for name, disturb := range map[string]func(*testing.T){
 		"in peace": func(*testing.T) {},
 		"while connections are lost": func(t *testing.T) {
-			c := client.NewClient(&client.Options{Addr: server.address()})
+			c := client.NewClient(&client.Options{Addr: server.Address()})
 			defer func() { _ = c.Close() }()
 			for _, kind := range []string{"pubsub", "normal"} {
 				if err := c.ClientKillByFilter(t.Context(), "TYPE", kind).Err(); err != nil {
@@ -124,13 +125,14 @@ func TestFollowersOfAnotherReplica(t *testing.T) {
 			}
 		},
 		"while the server dies": func(*testing.T) {
-			server.kill()
-			server.run()
+			server.Kill()
+			server.Run()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const last = 302
 			o := server.options()
+			o.Patience = 10 * time.Second
 			log := create(t, open(t, o))
 			other := open(t, o)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -159,15 +161,15 @@ func TestFollowersOfAnotherReplica(t *testing.T) {
 // What was acknowledged is there after a crash of the server, and nothing was
 // doubled; who follows here notices nothing; what is new is refused in time.
 func TestOutage(t *testing.T) {
-	server := start(t, durable...)
+	server := start(t, redistest.Durable...)
 	o := server.options()
-	o.Timeout = 200 * time.Millisecond
+	o.Timeout, o.Patience = 200*time.Millisecond, 10*time.Second
 	s := open(t, o)
 	log := create(t, s)
 	for after := uint64(2); after < 50; after++ {
 		add(t, log, after)
 	}
-	server.kill()
+	server.Kill()
 	began := time.Now()
 	if _, err := s.Create(t.Context(), store.Key{Owner: "alice", TaskID: "t2"}, origin, storetest.Begin()); err == nil {
 		t.Error("Create() in an outage: no error")
@@ -184,7 +186,7 @@ func TestOutage(t *testing.T) {
 		defer close(appended)
 		add(t, log, 50)
 	}()
-	server.run()
+	server.Run()
 	<-appended
 	add(t, log, 51)
 	wantChunks(t, log, 52)
@@ -192,16 +194,16 @@ func TestOutage(t *testing.T) {
 }
 
 func TestAppendGivesUpInTime(t *testing.T) {
-	server := start(t, durable...)
+	server := start(t, redistest.Durable...)
 	o := server.options()
 	o.Timeout, o.Patience = 500*time.Millisecond, 700*time.Millisecond
 	log := create(t, open(t, o))
-	server.kill()
+	server.Kill()
 	began := time.Now()
 	if _, err := log.Append(t.Context(), 2, []a2a.Event{storetest.Chunk("a", "3")}); err == nil || time.Since(began) > 5*time.Second {
 		t.Errorf("Append() in an outage: error = %v after %v", err, time.Since(began))
 	}
-	server.run()
+	server.Run()
 	// The engine would say what it has to say behind what it knows.
 	add(t, log, 2)
 	wantChunks(t, log, 3)
@@ -210,10 +212,10 @@ func TestAppendGivesUpInTime(t *testing.T) {
 // An append whose answer is lost is made once.
 func TestAnswerIsLost(t *testing.T) {
 	server := start(t)
-	p := newProxy(t, server.address())
+	p := newProxy(t, server.Address())
 	o := server.options()
 	o.Server.Addresses = []string{p.address}
-	o.Timeout = 300 * time.Millisecond
+	o.Timeout, o.Patience = 300*time.Millisecond, 10*time.Second
 	s := open(t, o)
 	p.swallow.Store(true)
 	made := make(chan store.Log, 1)
@@ -237,7 +239,7 @@ func TestAnswerIsLost(t *testing.T) {
 		<-done
 	}
 	wantChunks(t, log, 22)
-	o.Server.Addresses = []string{server.address()}
+	o.Server.Addresses = []string{server.Address()}
 	wantChunks(t, reopen(t, open(t, o)), 22)
 }
 

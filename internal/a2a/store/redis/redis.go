@@ -40,7 +40,7 @@ type Options struct {
 	// default. Encodings may take half of it beside.
 	CacheBytes int64
 	// Timeout bounds a call, 2 s by default, and Patience an append with all its
-	// attempts, 10 s by default.
+	// attempts, 1 s by default: its caller holds up others, and insists without.
 	Timeout, Patience time.Duration
 	// Observer is told of calls; nil for none.
 	Observer Observer
@@ -68,7 +68,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxTaskBytes, 32<<20)
 	setDefault(&o.CacheBytes, 32<<20)
 	setDefault(&o.Timeout, 2*time.Second)
-	setDefault(&o.Patience, 10*time.Second)
+	setDefault(&o.Patience, time.Second)
 	if o.Observer == nil {
 		o.Observer = unobserved{}
 	}

@@ -4,6 +4,7 @@
 package redis_test
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -32,6 +33,23 @@ func TestReplicas(t *testing.T) {
 		o := server.options()
 		return storetest.Shared{Shared: replicas{open(t, o), t, o}, Pass: time.Sleep}
 	})
+}
+
+func TestPageKeyIsShared(t *testing.T) {
+	server := start(t)
+	o := server.options()
+	first, err := open(t, o).PageKey(t.Context())
+	if err != nil || len(first) != 32 {
+		t.Fatalf("PageKey() = %d bytes, %v", len(first), err)
+	}
+	again, err := open(t, o).PageKey(t.Context())
+	if err != nil || !bytes.Equal(first, again) {
+		t.Errorf("another replica has another key, error = %v", err)
+	}
+	other, err := open(t, server.options()).PageKey(t.Context())
+	if err != nil || bytes.Equal(first, other) {
+		t.Errorf("another agent has the same key, error = %v", err)
+	}
 }
 
 func TestPushes(t *testing.T) {

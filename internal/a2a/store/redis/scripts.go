@@ -22,6 +22,7 @@ type scripts struct {
 	create, append, end, load, between, list *script
 	remember, recall                         *script
 	put, advance, remove, open               *script
+	pageKey                                  *script
 	renew, leave, dead, holder               *script
 	post, receive, claim, unclaim            *script
 }
@@ -41,6 +42,7 @@ func newScripts() *scripts {
 		advance:  newScript(always, "pushes", "advance"),
 		remove:   newScript(always, "pushes", "delete"),
 		open:     newScript(always, "open"),
+		pageKey:  newScript(always, "pagekey"),
 		// Who lives must be known in a server that is full.
 		renew:   newScript(always, "renew"),
 		leave:   newScript(always, "leave"),

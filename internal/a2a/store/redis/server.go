@@ -9,8 +9,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -37,10 +39,10 @@ type Server struct {
 
 // TLS says how to trust Redis, and what to show it.
 type TLS struct {
-	// CAFile is "" for what the system trusts.
-	CAFile string
-	// CertFile and KeyFile are "" for no certificate of a client.
-	CertFile, KeyFile string
+	// Dir may hold ca.crt, which vouches for the server in place of what the
+	// system trusts, and tls.crt with tls.key, which the server is shown. "" is
+	// for none of them.
+	Dir string
 	// ServerName is "" for the host of the address.
 	ServerName string
 }
@@ -106,22 +108,25 @@ func (s *Server) connect(ctx context.Context, network, address string) (net.Conn
 
 func (t *TLS) config() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
-	if t.CAFile != "" {
-		text, err := os.ReadFile(t.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("read authority of redis: %w", err)
-		}
+	if t.Dir == "" {
+		return config, nil
+	}
+	text, err := os.ReadFile(filepath.Join(t.Dir, "ca.crt"))
+	switch {
+	case err == nil:
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("read authority of redis: %s holds no certificate", t.CAFile)
+			return nil, fmt.Errorf("read authority of redis: no certificate is in %s/ca.crt", t.Dir)
 		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("read authority of redis: %w", err)
 	}
-	if t.CertFile != "" {
-		certificate, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("read certificate for redis: %w", err)
-		}
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(t.Dir, "tls.crt"), filepath.Join(t.Dir, "tls.key"))
+	switch {
+	case err == nil:
 		config.Certificates = []tls.Certificate{certificate}
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("read certificate for redis: %w", err)
 	}
 	return config, nil
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
@@ -45,7 +46,7 @@ func TestPasswordIsRotated(t *testing.T) {
 	write("first")
 	log := create(t, s)
 	add(t, log, 2)
-	c := client.NewClient(&client.Options{Addr: server.address(), Password: "first"})
+	c := client.NewClient(&client.Options{Addr: server.Address(), Password: "first"})
 	defer func() { _ = c.Close() }()
 	if err := c.ConfigSet(t.Context(), "requirepass", "second").Err(); err != nil {
 		t.Fatal(err)
@@ -61,17 +62,23 @@ func TestPasswordIsRotated(t *testing.T) {
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir)
-	port := strconv.Itoa(freePort(t))
+	port := strconv.Itoa(redistest.FreePort(t))
 	server := start(t, "--tls-port", port,
 		"--tls-cert-file", dir+"/tls.crt", "--tls-key-file", dir+"/tls.key", "--tls-ca-cert-file", dir+"/tls.crt")
 	o := server.options()
 	o.Server.Addresses = []string{net.JoinHostPort("127.0.0.1", port)}
 	o.Timeout = 500 * time.Millisecond
-	o.Server.TLS = &redis.TLS{ServerName: "redis.example.com", CertFile: dir + "/tls.crt", KeyFile: dir + "/tls.key"}
+	o.Server.TLS = &redis.TLS{ServerName: "redis.example.com", Dir: dir}
 	if _, err := open(t, o).Create(t.Context(), key, origin, storetest.Begin()); err == nil {
 		t.Error("a server that nobody vouches for is trusted")
 	}
-	o.Server.TLS.CAFile = dir + "/tls.crt"
+	public, err := os.ReadFile(dir + "/tls.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/ca.crt", public, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	add(t, create(t, open(t, o)), 2)
 	o.Server.TLS.ServerName = "other.example.com"
 	if _, err := open(t, o).Open(t.Context(), key); err == nil {
@@ -111,7 +118,7 @@ func certificate(t *testing.T, dir string) {
 // The keys of an agent have one slot: its scripts run on one node of a cluster.
 func TestCluster(t *testing.T) {
 	server := start(t, "--cluster-enabled", "yes")
-	c := client.NewClient(&client.Options{Addr: server.address()})
+	c := client.NewClient(&client.Options{Addr: server.Address()})
 	defer func() { _ = c.Close() }()
 	if err := c.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)

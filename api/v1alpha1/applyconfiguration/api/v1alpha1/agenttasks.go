@@ -12,7 +12,7 @@ import (
 // AgentTasksApplyConfiguration represents a declarative configuration of the AgentTasks type for use
 // with apply.
 //
-// AgentTasks bounds what the sidecar keeps of tasks.
+// AgentTasks says where tasks are kept, and bounds them.
 type AgentTasksApplyConfiguration struct {
 	// retention is how long a task can be read after it has ended, as a
 	// duration. It defaults to "1h".
@@ -20,6 +20,9 @@ type AgentTasksApplyConfiguration struct {
 	// maxTasks is the number of tasks that are kept at most. It defaults to
 	// 10000.
 	MaxTasks *int32 `json:"maxTasks,omitempty"`
+	// store is where tasks are kept. Memory, the default, is that of the pod:
+	// tasks are gone when it ends. Another choice begins with new pods.
+	Store *AgentTaskStoreApplyConfiguration `json:"store,omitempty"`
 }
 
 // AgentTasksApplyConfiguration constructs a declarative configuration of the AgentTasks type for use with
@@ -41,5 +44,13 @@ func (b *AgentTasksApplyConfiguration) WithRetention(value apiv1alpha1.Duration)
 // If called multiple times, the MaxTasks field is set to the value of the last call.
 func (b *AgentTasksApplyConfiguration) WithMaxTasks(value int32) *AgentTasksApplyConfiguration {
 	b.MaxTasks = &value
+	return b
+}
+
+// WithStore sets the Store field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Store field is set to the value of the last call.
+func (b *AgentTasksApplyConfiguration) WithStore(value *AgentTaskStoreApplyConfiguration) *AgentTasksApplyConfiguration {
+	b.Store = value
 	return b
 }

@@ -21,7 +21,8 @@ type AgentWorkloadApplyConfiguration struct {
 	// a preStop hook on the first container, each only where the template says
 	// nothing. A quantity with a fraction must be a string, such as "0.5".
 	Template *v1.PodTemplateSpec `json:"template,omitempty"`
-	// replicas is the number of pods, 0 or 1. It defaults to 1.
+	// replicas is the number of pods. It defaults to 1. More than one need a task
+	// store that they share: tasks.store.type Redis.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// autoscaling lets the number of pods follow the load. Leave replicas out
 	// then: it belongs to the autoscaler, and 0 pauses both.
@@ -31,7 +32,7 @@ type AgentWorkloadApplyConfiguration struct {
 	DisruptionBudget *AgentDisruptionBudgetApplyConfiguration `json:"disruptionBudget,omitempty"`
 	// backend says how the sidecar talks to the agent's container.
 	Backend *AgentBackendApplyConfiguration `json:"backend,omitempty"`
-	// tasks bounds what the sidecar keeps.
+	// tasks says where tasks are kept, how long and how many.
 	Tasks *AgentTasksApplyConfiguration `json:"tasks,omitempty"`
 }
 

@@ -1,0 +1,32 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+)
+
+// PageKey returns the key that the replicas of the agent prove page tokens
+// with. The first who asks makes it; it proves nothing about what is stored, and
+// who can read it can read that.
+func (s *Store) PageKey(ctx context.Context) ([]byte, error) {
+	made := make([]byte, sha256.Size)
+	_, _ = rand.Read(made) // never fails
+	reply, err := s.calls.run(ctx, s.scripts.pageKey, base64.RawStdEncoding.EncodeToString(made), millis(keep))
+	if err != nil {
+		return nil, err
+	}
+	text, ok := reply.(string)
+	if !ok {
+		return nil, errReply(reply)
+	}
+	key, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil || len(key) != sha256.Size {
+		return nil, errForm
+	}
+	return key, nil
+}

@@ -1,0 +1,110 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package redistest runs the real redis-server, or valkey-server, for tests.
+package redistest
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Server is a Redis of one test.
+type Server struct {
+	t       testing.TB
+	dir     string
+	port    int
+	args    []string
+	process *exec.Cmd
+}
+
+// program returns where redis-server is. Without it nothing here is tested, so
+// that is a failure.
+func program(tb testing.TB) string {
+	tb.Helper()
+	for _, name := range []string{"redis-server", "valkey-server", filepath.Join(root(), "bin", "redis-server")} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	tb.Fatal("redis-server is not in PATH: make redis-server installs it")
+	return ""
+}
+
+// root is the repository, whichever package runs the test.
+func root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "../../../../..")
+}
+
+// Start runs a server in an empty directory. It ends with the test.
+func Start(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	s := &Server{t: tb, dir: tb.TempDir(), port: FreePort(tb), args: args}
+	s.Run()
+	tb.Cleanup(s.Kill)
+	return s
+}
+
+// FreePort returns a port of loopback that nobody listens on.
+func FreePort(tb testing.TB) int {
+	tb.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// Address returns where the server listens.
+func (s *Server) Address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+
+// Run starts the process and waits until it answers.
+func (s *Server) Run() {
+	s.t.Helper()
+	args := append([]string{
+		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--logfile", filepath.Join(s.dir, "log"),
+	}, s.args...)
+	s.process = exec.Command(program(s.t), args...)
+	if err := s.process.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		c, err := net.Dial("tcp", s.Address())
+		if err == nil {
+			_, _ = c.Write([]byte("PING\r\n"))
+			answer := make([]byte, 5)
+			n, _ := c.Read(answer)
+			_ = c.Close()
+			// It is up when it wants a password, too.
+			if got := string(answer[:n]); got == "+PONG" || got == "-NOAU" {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+			s.t.Fatalf("redis-server does not answer: %s", text)
+		}
+		time.Sleep(5 * time.Millisecond) // there is nothing to wait on
+	}
+}
+
+// Kill ends the process as a crash would.
+func (s *Server) Kill() {
+	if s.process != nil {
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+		s.process = nil
+	}
+}
+
+// Durable are the settings under which what was acknowledged outlives a crash.
+var Durable = []string{"--appendonly", "yes", "--appendfsync", "always"}

@@ -1,0 +1,106 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+)
+
+func TestStoreURL(t *testing.T) {
+	tests := map[string]struct {
+		options Options
+		want    redis.Server
+		problem string
+	}{
+		"one server":     {options: Options{Store: "redis://a:1"}, want: redis.Server{Addresses: []string{"a:1"}}},
+		"one of the six": {options: Options{Store: "redis://[::1]:1/15"}, want: redis.Server{Addresses: []string{"[::1]:1"}, Database: 15}},
+		"everything": {
+			options: Options{Store: "rediss+cluster://u@a:1,b:2/0", StorePasswordFile: "p", StoreTLSDir: "d", StoreTLSServerName: "n"},
+			want: redis.Server{
+				Addresses: []string{"a:1", "b:2"}, Cluster: true, Username: "u", PasswordFile: "p",
+				TLS: &redis.TLS{Dir: "d", ServerName: "n"},
+			},
+		},
+		"password in sight":    {options: Options{Store: "redis://u:secret@a:1"}, problem: "use --store-password-file"},
+		"user alone":           {options: Options{Store: "redis://u@a:1"}, problem: "needs --store-password-file"},
+		"another scheme":       {options: Options{Store: "http://a:1"}, problem: "must begin with redis://"},
+		"no port":              {options: Options{Store: "redis://a"}, problem: "must be host:port"},
+		"servers, no cluster":  {options: Options{Store: "redis://a:1,b:2"}, problem: "use redis+cluster://"},
+		"database of cluster":  {options: Options{Store: "redis+cluster://a:1/1"}, problem: "is no database"},
+		"database of nonsense": {options: Options{Store: "redis://a:1/x"}, problem: "is no database"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := test.options.server()
+			if test.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), test.problem) {
+					t.Errorf("server() error = %v, want %q", err, test.problem)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("server() error = %v, difference (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestStoreFlags(t *testing.T) {
+	for want, o := range map[string]Options{
+		"need --store":                   {StoreName: "x"},
+		"--store-name is required":       {Store: "redis://a:1"},
+		"--store-name is \"{x}\"":        {Store: "redis://a:1", StoreName: "{x}"},
+		"--replica is \"a/b\"":           {Store: "redis://a:1", StoreName: "x", Replica: "a/b"},
+		"begins with rediss":             {Store: "redis://a:1", StoreName: "x", StoreTLSDir: "d"},
+		"--store: it must begin with re": {Store: "x", StoreName: "x"},
+	} {
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Validate() = %v, want %q", err, want)
+		}
+	}
+}
+
+// A task that one pod finished is read from another, and from the next life of
+// the first; without Redis the pod stays ready, serves its card, and refuses in
+// a way that says: try again.
+func TestTasksInRedis(t *testing.T) {
+	server := redistest.Start(t)
+	stored := func(replica string) func(*Options) {
+		return func(o *Options) { o.Store, o.Replica = "redis://"+server.Address(), replica }
+	}
+	first := newPodWith(t, says, nil, stored("a"))
+	_, body := first.do("POST", first.agent(), hello, "Authorization", "Bearer "+first.token("team"))
+	var made struct {
+		Result struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(body), &made); err != nil || made.Result.ID == "" {
+		t.Fatalf("message/send = %s", body)
+	}
+	second := newPodWith(t, says, nil, stored("b"))
+	get := `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"` + made.Result.ID + `"}}`
+	if _, body := second.do("POST", second.agent(), get, "Authorization", "Bearer "+second.token("team")); !strings.Contains(body, `"state":"completed"`) {
+		t.Errorf("tasks/get elsewhere = %s", body)
+	}
+	if _, metrics := second.do("GET", second.health("/metrics"), ""); !strings.Contains(metrics, `a2a_store_call_duration_seconds_count{result="ok"}`) {
+		t.Error("a2a_store_call_duration_seconds is missing")
+	}
+	server.Kill()
+	if _, body := second.do("POST", second.agent(), hello, "Authorization", "Bearer "+second.token("team"), "A2A-Version", "0.3"); !strings.Contains(body, `"error"`) {
+		t.Errorf("message/send in an outage = %s", body)
+	}
+	if response, body := second.do("GET", second.agent()+".well-known/agent-card.json", ""); response.StatusCode != http.StatusOK {
+		t.Errorf("card in an outage = %s", body)
+	}
+	if response, body := second.do("GET", second.health("/readyz"), ""); response.StatusCode != http.StatusOK {
+		t.Errorf("/readyz in an outage = %s", body)
+	}
+}
