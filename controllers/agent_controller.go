@@ -73,6 +73,8 @@ type AgentConfig struct {
 	Live client.Reader
 	// Issuer knows the keys of ServiceAccount tokens.
 	Issuer gather.IssuerSource
+	// Remote knows the cards of agents that run elsewhere.
+	Remote gather.RemoteSource
 	// Optional reads the kinds that the cluster may not have.
 	Optional gather.OptionalKinds
 	// Namespaces are those whose objects can be read; empty means all.
@@ -90,7 +92,8 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 	return &AgentReconciler{
 		client: config.Client,
 		gather: gather.New(gather.Config{
-			Reader: config.Client, Issuer: config.Issuer, Optional: config.Optional, Namespaces: config.Namespaces,
+			Reader: config.Client, Issuer: config.Issuer, Remote: config.Remote,
+			Optional: config.Optional, Namespaces: config.Namespaces,
 		}),
 		apply: apply.New(apply.Config{
 			Writer:           config.Client,

@@ -93,7 +93,8 @@ func corePlan(current observed.Children, want *desired.Objects) plan {
 	add(&p, want.Service, current.Service)
 	add(&p, want.Deployment, current.Deployment)
 	add(&p, want.ConfigMap, current.ConfigMap)
-	if last := len(p.apply) - 1; current.ConfigMap == nil {
+	// An agent that runs elsewhere has a ConfigMap and no Deployment.
+	if last := len(p.apply) - 1; last > 0 && current.ConfigMap == nil {
 		p.apply[last-1], p.apply[last] = p.apply[last], p.apply[last-1]
 	}
 	add(&p, want.Budget, current.Budget)

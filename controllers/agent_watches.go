@@ -31,6 +31,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 	"github.com/a2a-operator/a2a-operator/internal/optional"
+	"github.com/a2a-operator/a2a-operator/internal/remote"
 	"github.com/a2a-operator/a2a-operator/internal/sharing"
 )
 
@@ -38,6 +39,8 @@ import (
 type AgentWatches struct {
 	// Issuer tells when the keys of ServiceAccount tokens have changed.
 	Issuer *issuer.Source
+	// Remote tells of which remote agents something else is known.
+	Remote *remote.Source
 	// Optional are the kinds that the cluster may not have.
 	Optional *optional.Kinds
 	// MaxConcurrentReconciles is the number of Agents that are worked on at
@@ -71,6 +74,10 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			Source: source.Channel(watches.Issuer.Changes(), handler.TypedEnqueueRequestsFromMapFunc(r.everyAgent)),
 			tried:  watches.Issuer.Tried(),
 		}).
+		WatchesRawSource(source.Channel(watches.Remote.Changes(),
+			handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, key types.NamespacedName) []reconcile.Request {
+				return request(key.Namespace, key.Name)
+			}))).
 		WatchesRawSource(watches.Optional.Source(optional.Handlers{
 			Objects: map[schema.GroupResource]handler.MapFunc{
 				gather.Gateways:   r.agentsOfGateway,

@@ -28,7 +28,7 @@ func makeAgent(namespace, name string, change ...func(*a2av1alpha1.Agent)) *a2av
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: a2av1alpha1.AgentSpec{
 			Description: "Says it again.",
-			Workload: a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
 			}}},
 		},

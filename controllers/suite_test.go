@@ -64,6 +64,11 @@ var _ = AfterSuite(func() {
 	Expect(environment.Stop()).To(Succeed())
 })
 
+// cards are those of remote agents, which a test sets.
+type cards struct{ known *observed.Remote }
+
+func (c *cards) Of(*a2av1alpha1.Agent) *observed.Remote { return c.known }
+
 // keys is an issuer that a test sets.
 type keys struct{ issuer *observed.Issuer }
 
@@ -86,6 +91,7 @@ type bench struct {
 	reconciler *AgentReconciler
 	clock      *testingclock.FakePassiveClock
 	keys       *keys
+	cards      *cards
 	events     *events.FakeRecorder
 	// offered are the optional kinds that the cluster has.
 	offered offered
@@ -105,6 +111,7 @@ func newBench(ctx context.Context) *bench {
 		clock:     testingclock.NewFakePassiveClock(time.Now()),
 		keys:      &keys{issuer: &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
 		events:    events.NewFakeRecorder(100),
+		cards:     &cards{},
 		fail:      map[string]error{},
 		offered:   offered{},
 	}
@@ -115,6 +122,7 @@ func newBench(ctx context.Context) *bench {
 		Client:   interceptor.NewClient(cluster, b.counting()),
 		Live:     cluster,
 		Issuer:   b.keys,
+		Remote:   b.cards,
 		Optional: b.offered,
 		Events:   a2aevents.NewRecorder(b.events),
 		Platform: testPlatform,

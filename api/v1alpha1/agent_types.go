@@ -46,6 +46,12 @@ type Agent struct {
 
 // AgentSpec is what an agent should be: who it is, what it can do, what runs
 // it and who may call it.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.workload) != has(self.remote)",message="exactly one of spec.workload and spec.remote must be set: the container of the agent, or where it runs already"
+// +kubebuilder:validation:XValidation:rule="has(self.workload) == has(oldSelf.workload)",message="an Agent cannot change from spec.workload to spec.remote or back; delete it and create another"
+// +kubebuilder:validation:XValidation:rule="has(self.remote) || has(self.description)",message="spec.description is required: it stands on the card"
+// +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.provider) || has(self.iconURL) || has(self.documentationURL) || self.defaultInputModes != ['text/plain'] || self.defaultOutputModes != ['text/plain'] || has(self.extensions) || has(self.skills) || has(self.skillRefs) || has(self.skillSelector) || has(self.cardSigning))",message="the card of an agent with spec.remote is its own: remove spec.provider, iconURL, documentationURL, defaultInputModes, defaultOutputModes, extensions, skills, skillRefs, skillSelector and cardSigning"
+// +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.pushNotifications) || has(self.limits) || has(self.exposure) || self.access.authentication.exists(a, a.type != 'Kubernetes'))",message="an agent with spec.remote has no sidecar: remove spec.access, pushNotifications, limits and exposure"
 type AgentSpec struct {
 	// displayName is the name on the card. It defaults to metadata.name.
 	// +kubebuilder:validation:MinLength=1
@@ -54,11 +60,12 @@ type AgentSpec struct {
 	DisplayName string `json:"displayName,omitempty"`
 
 	// description says what the agent does, for people and for other agents
-	// that look for one. It stands on the card.
+	// that look for one. It stands on the card, and is required but for a
+	// remote agent, which describes itself.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
-	// +required
-	Description string `json:"description"`
+	// +optional
+	Description string `json:"description,omitempty"`
 
 	// version is the agent's own version, as it stands on the card.
 	// It defaults to "0.0.0".
@@ -135,8 +142,13 @@ type AgentSpec struct {
 	SkillSelector *metav1.LabelSelector `json:"skillSelector,omitempty"`
 
 	// workload is the container that does the agent's work.
-	// +required
-	Workload AgentWorkload `json:"workload"`
+	// +optional
+	Workload *AgentWorkload `json:"workload,omitempty"`
+
+	// remote is an agent that runs elsewhere and speaks A2A. It gets no pod:
+	// the operator reads its card, and the registry lists it.
+	// +optional
+	Remote *AgentRemote `json:"remote,omitempty"`
 
 	// access says who may call. It defaults to ServiceAccounts of the Agent's
 	// own namespace.

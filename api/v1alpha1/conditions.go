@@ -178,6 +178,25 @@ const (
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 )
 
+// Reasons of Available of a remote agent, beside ReasonAvailable and
+// ReasonSuspended.
+const (
+	// ReasonAddressesLeftOut: as ReasonAvailable, and some of the addresses on the
+	// card are at another origin.
+	ReasonAddressesLeftOut = "AddressesLeftOut"
+	// ReasonRemoteUnreachable: nobody answers at spec.remote.url.
+	ReasonRemoteUnreachable = "RemoteUnreachable"
+	// ReasonRemoteForbidden: the operator may not connect to spec.remote.url.
+	ReasonRemoteForbidden = "RemoteForbidden"
+	// ReasonRemoteCardNotServed: what answers serves no card.
+	ReasonRemoteCardNotServed = "RemoteCardNotServed"
+	// ReasonRemoteCardInvalid: what is served is no card that can be listed.
+	ReasonRemoteCardInvalid = "RemoteCardInvalid"
+	// ReasonRemoteCredentialsUnusable: the Secret of spec.remote.credentials
+	// cannot be read, or lacks the key.
+	ReasonRemoteCredentialsUnusable = "RemoteCredentialsUnusable" //nolint:gosec // the name of a reason
+)
+
 // Reasons of CardPublished.
 const (
 	// ReasonPublished: the pods that take calls have the card.

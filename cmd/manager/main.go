@@ -8,6 +8,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 
@@ -64,6 +65,13 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The `address` at which the registry listens. \"0\" turns it off.")
 	flags.StringVar(&c.RegistryURL, "registry-url", c.RegistryURL,
 		"The `URL` at which sidecars reach the registry. Empty gives agents no gateway to it and to each other.")
+	flags.Func("remote-allow",
+		"A `range` of addresses, such as 10.0.0.0/8, in which remote agents may be, beside public ones over https. May be given again.",
+		func(text string) error {
+			prefix, err := netip.ParsePrefix(text)
+			c.RemoteAllow = append(c.RemoteAllow, prefix)
+			return err
+		})
 	flags.StringVar(&c.MetricsBindAddress, "metrics-bind-address", c.MetricsBindAddress,
 		"The `address` at which metrics are served. \"0\" turns them off.")
 	flags.BoolVar(&c.MetricsInsecure, "metrics-insecure", c.MetricsInsecure,

@@ -20,6 +20,10 @@ const Version = "v1"
 // FileName is the key in the ConfigMap and the name of the mounted file.
 const FileName = "config.json"
 
+// CardFileName is the key in the ConfigMap of an agent that runs elsewhere, and
+// has no sidecar: a card.Card as JSON, for the registry.
+const CardFileName = "card.json"
+
 // MaxSize bounds the encoded contract, in bytes. It leaves room below the
 // 1 MiB limit of a ConfigMap.
 const MaxSize = 900 << 10

@@ -37,7 +37,8 @@ type Result struct {
 	Card Publication
 }
 
-// Objects are those of an Agent, all of them.
+// Objects are those of an Agent, all of them. A remote one has a ConfigMap and
+// nothing else.
 type Objects struct {
 	ServiceAccount *corev1ac.ServiceAccountApplyConfiguration
 	ConfigMap      *corev1ac.ConfigMapApplyConfiguration
@@ -72,6 +73,9 @@ type Publication struct {
 // Agent returns what should stand in the cluster for an Agent. An error is a
 // fault of the operator's, never of the Agent's author.
 func Agent(in observed.Agent, platform Platform) (Result, error) {
+	if in.Agent.Spec.Remote != nil {
+		return remoteAgent(in)
+	}
 	skills, problems := resolveSkills(in)
 	problems = append(append(clashes(in.Agent), pushProblems(in.Agent)...), problems...)
 	authorization, invalid, err := contractAuthorization(in.Agent)

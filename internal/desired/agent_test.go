@@ -24,8 +24,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
 	"github.com/a2a-operator/a2a-operator/internal/sharing"
 )
 
@@ -235,6 +238,42 @@ func TestAgentIsNotToldWhatOthersKeep(t *testing.T) {
 		if diff := cmp.Diff(absent, result(kept)); diff != "" {
 			t.Errorf("%s: Agent() differs from what a missing skill gives:\n%s", name, diff)
 		}
+	}
+}
+
+// A remote Agent has a ConfigMap with its card, once that is known.
+func TestRemoteAgent(t *testing.T) {
+	agent := &a2av1alpha1.Agent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "far"},
+		Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}},
+	}
+	far := &card.Card{Name: "Far", Skills: []card.Skill{{ID: "a"}, {ID: "b"}}}
+	for name, remote := range map[string]*observed.Remote{"nothing known": nil, "no card": {Failure: &problem.Problem{Message: "x"}}} {
+		result, err := Agent(observed.Agent{Agent: agent, Remote: remote}, testPlatform)
+		if err != nil || result.Objects != nil || len(result.Problems) > 0 {
+			t.Errorf("%s: Agent() = %+v, %v", name, result, err)
+		}
+	}
+	result, err := Agent(observed.Agent{Agent: agent, Remote: &observed.Remote{Card: far, Elsewhere: 2}}, testPlatform)
+	if err != nil || result.Objects == nil {
+		t.Fatalf("Agent() = %+v, %v", result, err)
+	}
+	if o := result.Objects; o.Deployment != nil || o.Service != nil || o.ServiceAccount != nil || o.NetworkPolicy != nil {
+		t.Errorf("a remote Agent has more than a card: %+v", o)
+	}
+	if text := result.Objects.ConfigMap.Data[contract.CardFileName]; !strings.Contains(text, `"name":"Far"`) || *result.Objects.ConfigMap.Name != names.ConfigMap("far") {
+		t.Errorf("ConfigMap %+v", result.Objects.ConfigMap)
+	}
+	if c := result.Card; c.URL != "https://far.example" || c.Skills != 2 || c.CardDigest == "" {
+		t.Errorf("publication %+v", c)
+	}
+	if len(result.Remarks) != 1 || result.Remarks[0].Reason != a2av1alpha1.ReasonAddressesLeftOut || !strings.Contains(result.Remarks[0].Message, "2 of the addresses") {
+		t.Errorf("remarks %+v", result.Remarks)
+	}
+	far.Description = strings.Repeat("x", contract.MaxSize)
+	result, err = Agent(observed.Agent{Agent: agent, Remote: &observed.Remote{Card: far}}, testPlatform)
+	if err != nil || result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonContractTooLarge {
+		t.Errorf("a card that does not fit: %+v, %v", result, err)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestReplicas(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			agent := &a2av1alpha1.Agent{Spec: a2av1alpha1.AgentSpec{Suspend: test.suspend, Workload: a2av1alpha1.AgentWorkload{
+			agent := &a2av1alpha1.Agent{Spec: a2av1alpha1.AgentSpec{Suspend: test.suspend, Workload: &a2av1alpha1.AgentWorkload{
 				Replicas: test.written, Autoscaling: test.autoscaling,
 			}}}
 			if got := replicas(agent); got != test.want {
@@ -93,7 +93,7 @@ func TestAutoscalerRemarks(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "echo", UID: "uid"}}
-			agent.Spec.Workload.Autoscaling = &a2av1alpha1.AgentAutoscaling{}
+			agent.Spec.Workload = &a2av1alpha1.AgentWorkload{Autoscaling: &a2av1alpha1.AgentAutoscaling{}}
 			h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "echo"}}
 			if !test.foreign {
 				h.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind("Agent"))}

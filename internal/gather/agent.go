@@ -37,6 +37,12 @@ type IssuerSource interface {
 	Current() *observed.Issuer
 }
 
+// RemoteSource knows the cards of agents that run elsewhere.
+type RemoteSource interface {
+	// Of is nil until something is known of the Agent.
+	Of(agent *a2av1alpha1.Agent) *observed.Remote
+}
+
 // OptionalKinds reads the kinds that a cluster may not have.
 type OptionalKinds interface {
 	// Reader is nil while the cluster does not have the kind.
@@ -56,6 +62,8 @@ type Config struct {
 	Reader client.Reader
 	// Issuer knows who signs ServiceAccount tokens.
 	Issuer IssuerSource
+	// Remote knows the cards of agents that run elsewhere.
+	Remote RemoteSource
 	// Optional reads the kinds that the cluster may not have.
 	Optional OptionalKinds
 	// Namespaces are those that can be read; empty means all.
@@ -66,6 +74,7 @@ type Config struct {
 type Gatherer struct {
 	reader     client.Reader
 	issuer     IssuerSource
+	remote     RemoteSource
 	optional   OptionalKinds
 	namespaces []string
 }
@@ -73,7 +82,7 @@ type Gatherer struct {
 // New returns a Gatherer.
 func New(config Config) *Gatherer {
 	return &Gatherer{
-		reader: config.Reader, issuer: config.Issuer, optional: config.Optional, namespaces: config.Namespaces,
+		reader: config.Reader, issuer: config.Issuer, remote: config.Remote, optional: config.Optional, namespaces: config.Namespaces,
 	}
 }
 
@@ -105,7 +114,12 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (observe
 	if err != nil {
 		return observed.Agent{}, err
 	}
+	var remote *observed.Remote
+	if agent.Spec.Remote != nil && !agent.Spec.Suspend {
+		remote = g.remote.Of(agent)
+	}
 	return observed.Agent{
+		Remote:          remote,
 		Agent:           agent,
 		NamespaceLabels: namespaceLabels,
 		Skills:          skills,

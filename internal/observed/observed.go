@@ -20,6 +20,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
 )
 
 // Agent is an Agent and everything around it that matters to it.
@@ -38,6 +40,9 @@ type Agent struct {
 	GatewayAPI GatewayAPI
 	// Pods are those with the Agent's label, ordered by name.
 	Pods []corev1.Pod
+	// Remote is what is known of an agent that runs elsewhere. It is nil for all
+	// others, and until something is known.
+	Remote *Remote
 	// Issuer verifies ServiceAccount tokens. Nil means that it is not known yet.
 	Issuer *Issuer
 }
@@ -74,6 +79,17 @@ type GatewayAPI struct {
 	GRPCRoutes bool
 	// Gateways are those of spec.exposure that exist and can be seen.
 	Gateways map[types.NamespacedName]*gatewayv1.Gateway
+}
+
+// Remote is what is known of an agent that runs elsewhere. It is not changed.
+type Remote struct {
+	// Card is the last one that was read, with addresses at the agent's own
+	// origin only; nil when there was none yet.
+	Card *card.Card
+	// Elsewhere counts the addresses that were left out of it.
+	Elsewhere int
+	// Failure is why the last look has failed; nil when it has not.
+	Failure *problem.Problem
 }
 
 // Issuer is who signs the ServiceAccount tokens of the cluster.

@@ -8,6 +8,7 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"strings"
 )
@@ -24,6 +25,9 @@ type Config struct {
 	// RegistryURL is where sidecars reach the registry; empty gives agents no
 	// gateway.
 	RegistryURL string
+	// RemoteAllow lists the ranges of addresses in which remote agents may be,
+	// beside public ones over https.
+	RemoteAllow []netip.Prefix
 	// MetricsBindAddress is where metrics are served; "0" turns them off.
 	MetricsBindAddress string
 	// MetricsInsecure serves metrics over plain HTTP to anybody.

@@ -38,7 +38,7 @@ var _ = Describe("a running manager", func() {
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Spec: a2av1alpha1.AgentSpec{
 				Description: "Says it again.",
-				Workload: a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 					Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
 				}}},
 			},
@@ -247,6 +247,24 @@ var _ = Describe("a running manager", func() {
 		}
 		told("21 Accepted InUse")
 		Expect(len(sent.of(library.Name+"/agentskills")) - before).To(BeNumerically("<=", int(time.Since(start)/time.Second)+2))
+	})
+
+	It("looks at remote agents beside its reconciles, and connects to nothing that is not public", func(ctx context.Context) {
+		agent := &a2av1alpha1.Agent{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "far"},
+			Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://127.0.0.1:6443"}},
+		}
+		Expect(cluster.Create(ctx, agent)).To(Succeed())
+		Eventually(reason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRemoteForbidden))
+
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
+		agent.Spec.Remote.Credentials = &a2av1alpha1.RemoteCredentials{SecretRef: a2av1alpha1.RemoteSecretRef{Name: "access"}}
+		Expect(cluster.Update(ctx, agent)).To(Succeed())
+		Eventually(reason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRemoteCredentialsUnusable))
+		Eventually(func() string {
+			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
+			return meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionAvailable).Message
+		}).WithContext(ctx).Should(ContainSubstring("the operator may not get Secret"), "the shipped role has no Secrets")
 	})
 
 	It("follows skills of other namespaces, and whom they admit", func(ctx context.Context) {

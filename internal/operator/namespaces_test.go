@@ -42,7 +42,7 @@ var _ = It("serves the namespaces that it is told to, and no others", Serial, fu
 		GinkgoHelper()
 		agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: a2av1alpha1.AgentSpec{
 			Description: "Says it again.", SkillRefs: refs,
-			Workload: a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
 			}}},
 		}}

@@ -71,7 +71,7 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 		agent.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "echo"}
 		agent.Spec = a2av1alpha1.AgentSpec{
 			Description: "Says it again.",
-			Workload: a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
 			}}},
 			Exposure: &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}},

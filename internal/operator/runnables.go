@@ -12,10 +12,12 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/controllers"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 	"github.com/a2a-operator/a2a-operator/internal/events"
 	"github.com/a2a-operator/a2a-operator/internal/issuer"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
+	"github.com/a2a-operator/a2a-operator/internal/remote"
 )
 
 // +kubebuilder:rbac:urls=/.well-known/openid-configuration;/openid/v1/jwks,verbs=get
@@ -45,13 +47,33 @@ func addIssuer(mgr manager.Manager) (*issuer.Source, error) {
 	return keys, nil
 }
 
+// addRemote reads the cards of agents that run elsewhere, on the leader.
+func addRemote(mgr manager.Manager, config Config) (*remote.Source, error) {
+	cards := remote.New(remote.Options{
+		Agents:  mgr.GetClient(),
+		Secrets: mgr.GetAPIReader(),
+		Guard: egress.New(egress.Options{Policy: &egress.Policy{
+			Hosts: []string{"*"}, CIDRs: config.RemoteAllow, ClusterDomain: config.ClusterDomain,
+		}}),
+	})
+	if err := mgr.Add(cards); err != nil {
+		return nil, fmt.Errorf("add cards of remote agents: %w", err)
+	}
+	return cards, nil
+}
+
 // addAgents reconciles Agents and AgentSkills, on the leader.
 func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *issuer.Source) error {
+	cards, err := addRemote(mgr, config)
+	if err != nil {
+		return err
+	}
 	kinds := optionalKinds(mgr, config)
 	agents := controllers.NewAgentReconciler(controllers.AgentConfig{
 		Client: mgr.GetClient(),
 		Live:   mgr.GetAPIReader(),
 		Issuer: keys,
+		Remote: cards,
 
 		Optional:   kinds,
 		Namespaces: config.WatchNamespaces,
@@ -67,6 +89,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 	})
 	if err := agents.SetupWithManager(ctx, mgr, controllers.AgentWatches{
 		Issuer:                  keys,
+		Remote:                  cards,
 		Optional:                kinds,
 		MaxConcurrentReconciles: config.MaxConcurrentReconciles,
 	}); err != nil {

@@ -24,6 +24,8 @@ type Facts struct {
 	Version     string
 	URL         string
 	Ready       bool
+	// Remote is true of an agent that runs elsewhere.
+	Remote bool
 }
 
 // Entry is one agent, encoded once. It is never changed.
@@ -51,6 +53,7 @@ type agentJSON struct {
 	DocumentationURL   string         `json:"documentationUrl,omitempty"`
 	URL                string         `json:"url"`
 	Ready              bool           `json:"ready"`
+	Remote             bool           `json:"remote,omitempty"`
 	DefaultInputModes  []string       `json:"defaultInputModes"`
 	DefaultOutputModes []string       `json:"defaultOutputModes"`
 	Skills             []skillJSON    `json:"skills"`
@@ -72,7 +75,7 @@ func newEntry(facts Facts, rendered *renderings) (*Entry, error) {
 	view := agentJSON{
 		Namespace: facts.Key.Namespace, Name: facts.Key.Name,
 		DisplayName: facts.DisplayName, Description: facts.Description, Version: facts.Version,
-		URL: facts.URL, Ready: facts.Ready,
+		URL: facts.URL, Ready: facts.Ready, Remote: facts.Remote,
 		DefaultInputModes: []string{}, DefaultOutputModes: []string{}, Skills: []skillJSON{},
 	}
 	if rendered != nil {

@@ -182,6 +182,26 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// The card of an agent that runs elsewhere stands by itself; a contract under
+// its name counts for nothing.
+func TestSourceOfRemote(t *testing.T) {
+	agent := testAgent()
+	agent.Spec = a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}}
+	config := testContract(t, agent, "From a contract")
+	if e, view := readEcho(t, sourceOf(t, agent, config), nil); e.card != nil || !view.Remote || view.DisplayName != "echo" {
+		t.Errorf("agent without a card = %+v", view)
+	}
+	config.Data[contract.CardFileName] = `{"name":"Far","description":"From afar","version":"2","skills":[{"id":"s"}],"interfaces":[{"url":"https://far.example/a","binding":"JSONRPC","protocolVersion":"1.0"}]}`
+	e, view := readEcho(t, sourceOf(t, agent, config), nil)
+	if !view.Remote || view.Description != "From afar" || len(view.Skills) != 1 || !strings.Contains(string(e.card.union.body), "https://far.example/a") {
+		t.Errorf("agent = %+v", view)
+	}
+	config.Data[contract.CardFileName] = `{`
+	if kept, _ := readEcho(t, sourceOf(t, agent, config), e); kept.card != e.card {
+		t.Error("a card that cannot be read takes the last one away")
+	}
+}
+
 func TestSourceKeepsWhatDidNotChange(t *testing.T) {
 	agent := testAgent()
 	first, _ := readEcho(t, sourceOf(t, agent, testContract(t, agent, "Card")), nil)

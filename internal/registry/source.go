@@ -5,6 +5,7 @@ package registry
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
@@ -50,6 +52,7 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 		Description: agent.Spec.Description,
 		Version:     agent.Spec.Version,
 		URL:         agent.Status.URL,
+		Remote:      agent.Spec.Remote != nil,
 		Ready:       meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionAvailable),
 	}
 	if f.DisplayName == "" {
@@ -71,7 +74,10 @@ func (s *source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry
 	if err != nil {
 		return nil, fmt.Errorf("get ConfigMap %s: %w", name, err)
 	}
-	content := []byte(config.Data[contract.FileName])
+	content, decode := []byte(config.Data[contract.FileName]), decodeContract
+	if agent.Spec.Remote != nil {
+		content, decode = []byte(config.Data[contract.CardFileName]), decodeCard
+	}
 	var kept *renderings
 	if last != nil {
 		kept = last.card
@@ -79,11 +85,28 @@ func (s *source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry
 	if kept != nil && kept.contract == contract.Digest(content) {
 		return kept, nil
 	}
-	decoded, err := contract.Decode(content)
+	decoded, err := decode(content)
 	if err != nil {
 		return kept, nil //nolint:nilerr // the operator repairs its own contract, and that is another event
 	}
-	return render(decoded.Card, contract.Digest(content))
+	return render(*decoded, contract.Digest(content))
+}
+
+func decodeContract(content []byte) (*card.Card, error) {
+	decoded, err := contract.Decode(content)
+	if err != nil {
+		return nil, err
+	}
+	return &decoded.Card, nil
+}
+
+// decodeCard reads the card of an agent that runs elsewhere.
+func decodeCard(content []byte) (*card.Card, error) {
+	c := &card.Card{}
+	if err := json.Unmarshal(content, c); err != nil {
+		return nil, fmt.Errorf("decode card: %w", err)
+	}
+	return c, nil
 }
 
 // watch calls touch for every agent that changes, or whose contract does. The

@@ -81,7 +81,11 @@ func Agent(in Inputs) Result {
 
 	var facts facts
 	facts.rollout = observeRollout(in)
-	for _, owned := range conditionChains {
+	chains := workloadChains
+	if agent.Spec.Remote != nil {
+		chains = remoteChains
+	}
+	for _, owned := range chains {
 		verdict := owned.chain.decide(in, &facts)
 		facts.verdicts = append(facts.verdicts, typed{owned.condition, verdict})
 		meta.SetStatusCondition(&next.Conditions, metav1.Condition{

@@ -56,12 +56,15 @@ func (c chain) decide(in Inputs, f *facts) verdict {
 	return unknown(a2av1alpha1.ReasonPending, "Waiting for the operator")
 }
 
-// conditionChains are the conditions in the order in which they build on each
-// other. The list of checks is the definition of the condition.
-var conditionChains = []struct {
+// conditionChain is a condition; the list of checks is its definition.
+type conditionChain struct {
 	condition string
 	chain     chain
-}{
+}
+
+// workloadChains are the conditions of an agent with a workload, in the order in
+// which they build on each other.
+var workloadChains = []conditionChain{
 	{a2av1alpha1.ConditionAccepted, chain{
 		problems(a2av1alpha1.ConditionAccepted),
 		remarks(a2av1alpha1.ConditionAccepted),
@@ -103,6 +106,41 @@ var conditionChains = []struct {
 		firstThatIsNotTrue,
 		rollingOut,
 		always(a2av1alpha1.ReasonReady, "The agent takes calls"),
+	}},
+}
+
+// remoteChains are the same of an agent that runs elsewhere.
+var remoteChains = []conditionChain{
+	{a2av1alpha1.ConditionAccepted, chain{
+		always(a2av1alpha1.ReasonAccepted, "The spec can be carried out"),
+	}},
+	{a2av1alpha1.ConditionSkillsResolved, chain{
+		problems(a2av1alpha1.ConditionSkillsResolved),
+		notReadYet(a2av1alpha1.ConditionSkillsResolved),
+		noCardYet,
+		always(a2av1alpha1.ReasonResolved, "The skills are those of the agent's own card"),
+	}},
+	{a2av1alpha1.ConditionProgrammed, chain{
+		problems(a2av1alpha1.ConditionProgrammed),
+		blocked,
+		notReadYet(a2av1alpha1.ConditionProgrammed),
+		cardNotWritten,
+		always(a2av1alpha1.ReasonProgrammed, "The card is where the registry reads it"),
+	}},
+	{a2av1alpha1.ConditionAvailable, chain{
+		suspended,
+		notReadYet(a2av1alpha1.ConditionAvailable),
+		remoteFails,
+		remarks(a2av1alpha1.ConditionAvailable),
+		always(a2av1alpha1.ReasonAvailable, "The agent serves its card"),
+	}},
+	{a2av1alpha1.ConditionCardPublished, chain{
+		notProgrammed,
+		always(a2av1alpha1.ReasonPublished, "The registry lists the card"),
+	}},
+	{a2av1alpha1.ConditionReady, chain{
+		firstThatIsNotTrue,
+		always(a2av1alpha1.ReasonReady, "The agent can be found, and answers"),
 	}},
 }
 

@@ -20,7 +20,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func healthy(change ...func(*Inputs)) Inputs {
 	agent := &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "echo", UID: "agent-uid", Generation: 7},
-		Spec: a2av1alpha1.AgentSpec{Workload: a2av1alpha1.AgentWorkload{
+		Spec: a2av1alpha1.AgentSpec{Workload: &a2av1alpha1.AgentWorkload{
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}}}},
 			Replicas: new(int32(1)),
 			Backend:  a2av1alpha1.AgentBackend{Port: 8080},

@@ -77,7 +77,7 @@ func (u *user) agent() *a2av1alpha1.Agent {
 		Spec: a2av1alpha1.AgentSpec{
 			Description: "Says it again.",
 			SkillRefs:   []a2av1alpha1.AgentSkillRef{{Name: "sing"}},
-			Workload: a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
 			}}},
 		},

@@ -105,6 +105,16 @@ func TestValues(t *testing.T) {
 					"--registry-url=http://a2a-operator-registry.$(POD_NAMESPACE).svc.corp.example:8080")
 			},
 		},
+		"remote agents": {
+			values: "remoteAgents: {allow: [10.0.0.0/8, 'fd00::/8'], readSecrets: true}",
+			want: slices.Concat(crds, metrics, []string{
+				"ClusterRole a2a-operator-remote-secrets", "ClusterRoleBinding a2a-operator-remote-secrets",
+			}),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--remote-allow=10.0.0.0/8", "--remote-allow=fd00::/8")
+			},
+		},
 		"all about the pod": {
 			values: `
 podAnnotations: {a: b}
@@ -165,6 +175,7 @@ func TestValuesAreRefused(t *testing.T) {
 		"an unknown policy":  {"image: {pullPolicy: Sometimes}", "pullPolicy"},
 		"half a digest":      {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":  {"image: {repository: 'a b'}", "repository"},
+		"a host as a range":  {"remoteAgents: {allow: [agents.example]}", "allow"},
 		"a number as a text": {"podLabels: {a: 1}", "podLabels"},
 	}
 	for name, test := range tests {

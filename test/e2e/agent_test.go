@@ -25,7 +25,7 @@ func newAgent(namespace, name string, change ...func(*a2av1alpha1.Agent)) *a2av1
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: a2av1alpha1.AgentSpec{
 			Description: "Does what the tests tell it.",
-			Workload: a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: "agent", Image: testAgentImage, ImagePullPolicy: corev1.PullIfNotPresent}},
 			}}},
 		},

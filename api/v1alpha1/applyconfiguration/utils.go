@@ -53,6 +53,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentPushNotificationsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentRedis"):
 		return &apiv1alpha1.AgentRedisApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentRemote"):
+		return &apiv1alpha1.AgentRemoteApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkill"):
 		return &apiv1alpha1.AgentSkillApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentSkillRef"):
@@ -107,6 +109,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PushTargetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RedisTLS"):
 		return &apiv1alpha1.RedisTLSApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RemoteCredentials"):
+		return &apiv1alpha1.RemoteCredentialsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RemoteSecretRef"):
+		return &apiv1alpha1.RemoteSecretRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RequestRate"):
 		return &apiv1alpha1.RequestRateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ScalingPolicy"):

@@ -340,6 +340,22 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: username
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRemote
+  map:
+    fields:
+    - name: cardPath
+      type:
+        scalar: string
+    - name: credentials
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteCredentials
+    - name: refreshInterval
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
+      default: 5m
+    - name: url
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkill
   map:
     fields:
@@ -500,6 +516,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: pushNotifications
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentPushNotifications
+    - name: remote
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentRemote
     - name: skillRefs
       type:
         list:
@@ -885,6 +904,26 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.SecretReference
     - name: serverName
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteCredentials
+  map:
+    fields:
+    - name: header
+      type:
+        scalar: string
+      default: Authorization
+    - name: secretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteSecretRef
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RemoteSecretRef
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: token
+    - name: name
       type:
         scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.RequestRate

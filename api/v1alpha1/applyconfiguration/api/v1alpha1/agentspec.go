@@ -19,7 +19,8 @@ type AgentSpecApplyConfiguration struct {
 	// displayName is the name on the card. It defaults to metadata.name.
 	DisplayName *string `json:"displayName,omitempty"`
 	// description says what the agent does, for people and for other agents
-	// that look for one. It stands on the card.
+	// that look for one. It stands on the card, and is required but for a
+	// remote agent, which describes itself.
 	Description *string `json:"description,omitempty"`
 	// version is the agent's own version, as it stands on the card.
 	// It defaults to "0.0.0".
@@ -53,6 +54,9 @@ type AgentSpecApplyConfiguration struct {
 	SkillSelector *v1.LabelSelectorApplyConfiguration `json:"skillSelector,omitempty"`
 	// workload is the container that does the agent's work.
 	Workload *AgentWorkloadApplyConfiguration `json:"workload,omitempty"`
+	// remote is an agent that runs elsewhere and speaks A2A. It gets no pod:
+	// the operator reads its card, and the registry lists it.
+	Remote *AgentRemoteApplyConfiguration `json:"remote,omitempty"`
 	// access says who may call. It defaults to ServiceAccounts of the Agent's
 	// own namespace.
 	Access *AgentAccessApplyConfiguration `json:"access,omitempty"`
@@ -208,6 +212,14 @@ func (b *AgentSpecApplyConfiguration) WithSkillSelector(value *v1.LabelSelectorA
 // If called multiple times, the Workload field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithWorkload(value *AgentWorkloadApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.Workload = value
+	return b
+}
+
+// WithRemote sets the Remote field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Remote field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithRemote(value *AgentRemoteApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.Remote = value
 	return b
 }
 

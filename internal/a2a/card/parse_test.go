@@ -1,0 +1,164 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package card_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// What is rendered is read again, as far as the form can say it.
+func TestParseReadsWhatIsRendered(t *testing.T) {
+	want := example()
+	want.Capabilities.ExtendedCard = true
+	for form, name := range map[card.Form]string{card.FormUnion: "union", card.FormV03: "0.3", card.FormV03Proto: "0.3 proto", card.FormV10: "1.0"} {
+		t.Run(name, func(t *testing.T) {
+			got, err := card.Parse(render(t, want, form))
+			if err != nil {
+				t.Fatal(err)
+			}
+			versions := []string{}
+			for _, i := range got.Interfaces {
+				versions = append(versions, i.ProtocolVersion)
+			}
+			switch form {
+			case card.FormUnion:
+				if !slices.Contains(versions, "1.0") || !slices.Contains(versions, "0.3") {
+					t.Errorf("versions %q", versions)
+				}
+			case card.FormV10:
+				if len(got.Interfaces) != len(want.Interfaces) || versions[0] != "1.0" {
+					t.Errorf("interfaces %+v", got.Interfaces)
+				}
+			default:
+				if slices.Contains(versions, "1.0") || len(versions) == 0 {
+					t.Errorf("versions %q", versions)
+				}
+			}
+			got.Interfaces = want.Interfaces
+			for i := range got.Skills {
+				got.Skills[i].Security = want.Skills[i].Security
+				if len(got.Skills[i].Tags) == 0 {
+					got.Skills[i].Tags = want.Skills[i].Tags
+				}
+			}
+			if len(want.DefaultInputModes) == 0 {
+				got.DefaultInputModes = want.DefaultInputModes
+			}
+			if len(got.SecuritySchemes) > 0 && len(got.SecuritySchemes[0].Scopes) == 0 {
+				got.SecuritySchemes[0].Scopes = want.SecuritySchemes[0].Scopes
+			}
+			if form == card.FormV03 || form == card.FormV03Proto {
+				got.Capabilities.ExtendedCard = true
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("Parse() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestParse(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want *card.Card
+		err  string
+	}{
+		"0.1": {
+			text: `{"name":"A","url":"https://a.example/","version":"1","capabilities":{"streaming":true},"authentication":{"schemes":["Bearer"]},
+				"skills":[{"id":"s"}],"other":{"x":[1]}}`,
+			want: &card.Card{
+				Name: "A", Version: "1", Interfaces: []card.Interface{{URL: "https://a.example/", Binding: card.JSONRPC, ProtocolVersion: "0.2"}},
+				Capabilities: card.Capabilities{Streaming: true}, Skills: []card.Skill{{ID: "s", Name: "s"}},
+			},
+		},
+		"0.3": {
+			text: `{"name":"A","url":"https://a.example/","protocolVersion":"0.3.0","preferredTransport":"HTTP+JSON",
+				"additionalInterfaces":[{"url":"https://a.example/","transport":"HTTP+JSON"},{"url":"https://a.example/rpc","transport":"JSONRPC"}],
+				"securitySchemes":{"k":{"type":"apiKey","in":"header","name":"X-Key"},"odd":{"type":"riddle"},
+				"o":{"type":"oauth2","flows":{"clientCredentials":{"tokenUrl":"https://t.example","scopes":{"r":"read"}}}}},
+				"security":[{"o":["r"]},{"k":[]}]}`,
+			want: &card.Card{
+				Name: "A",
+				Interfaces: []card.Interface{
+					{URL: "https://a.example/", Binding: card.HTTPJSON, ProtocolVersion: "0.3"},
+					{URL: "https://a.example/rpc", Binding: card.JSONRPC, ProtocolVersion: "0.3"},
+				},
+				SecuritySchemes: []card.SecurityScheme{
+					{Name: "k", Type: card.SchemeAPIKey, In: "header", ParameterName: "X-Key"},
+					{Name: "o", Type: card.SchemeOAuth2, Scopes: []string{"r"}, Flow: &card.OAuthFlow{
+						Type: card.FlowClientCredentials, TokenURL: "https://t.example", Scopes: map[string]string{"r": "read"},
+					}},
+				},
+			},
+		},
+		"1.0": {
+			text: `{"name":"A","supportedInterfaces":[{"url":"https://a.example/x","protocolBinding":"GRPC","protocolVersion":"1.0.1","tenant":"t"}],
+				"securitySchemes":{"m":{"mtlsSecurityScheme":{}},"d":{"openIdConnectSecurityScheme":{"openIdConnectUrl":"https://o.example"}}},
+				"securityRequirements":[{"schemes":{"d":{"list":["a"]}}}],"signatures":[{"protected":"e30","signature":"x"}]}`,
+			want: &card.Card{
+				Name: "A", Interfaces: []card.Interface{{URL: "https://a.example/x", Binding: card.GRPC, ProtocolVersion: "1.0"}},
+				SecuritySchemes: []card.SecurityScheme{
+					{Name: "d", Type: card.SchemeOpenIDConnect, OpenIDConnectURL: "https://o.example", Scopes: []string{"a"}},
+					{Name: "m", Type: card.SchemeMutualTLS},
+				},
+			},
+		},
+		"no object":        {text: `[]`, err: "read card"},
+		"no JSON":          {text: `<html>`, err: "read card"},
+		"cut off":          {text: `{"name":"A"`, err: "read card"},
+		"more behind it":   {text: `{"name":"A"} {}`, err: "read card"},
+		"a member twice":   {text: `{"name":"A","name":"B"}`, err: "read card"},
+		"other case":       {text: `{"Name":"A"}`, err: "it has no name"},
+		"no name":          {text: `{"url":"https://a.example"}`, err: "it has no name"},
+		"a skill, no id":   {text: `{"name":"A","skills":[{"name":"s"}]}`, err: "skills[0] has no id"},
+		"a wrong type":     {text: `{"name":"A","skills":{}}`, err: "read card"},
+		"params no object": {text: `{"name":"A","capabilities":{"extensions":[{"uri":"u","params":[1]}]}}`, err: "read card"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := card.Parse([]byte(test.text))
+			if err != nil || test.err != "" {
+				if err == nil || test.err == "" || !strings.Contains(err.Error(), test.err) {
+					t.Fatalf("Parse() = %v, want %q", err, test.err)
+				}
+				return
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("Parse() (-want +got):\n%s", diff)
+			}
+			if _, err := card.Render(got, card.FormUnion); err != nil {
+				t.Errorf("Render() = %v", err)
+			}
+		})
+	}
+}
+
+// FuzzParse looks for a card that is read and cannot be rendered.
+func FuzzParse(f *testing.F) {
+	for _, form := range []card.Form{card.FormUnion, card.FormV03, card.FormV03Proto, card.FormV10} {
+		text, err := card.Render(example(), form)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte(`{"name":"A","url":"https://a.example/","securitySchemes":{"o":{"type":"oauth2","flows":{"implicit":null}}}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := card.Parse(text)
+		if err != nil {
+			return
+		}
+		for _, form := range []card.Form{card.FormUnion, card.FormV03, card.FormV03Proto, card.FormV10} {
+			if _, err := card.Render(c, form); err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,54 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// notReadYet leaves a condition as it is while an operator that has just been
+// started has not looked at the agent. Of a spec that is new nothing is known.
+func notReadYet(condition string) check {
+	return func(in Inputs, _ *facts) (verdict, bool) {
+		if in.Observed.Remote != nil || in.Observed.Agent.Spec.Suspend {
+			return verdict{}, false
+		}
+		agent := in.Observed.Agent
+		if c := meta.FindStatusCondition(agent.Status.Conditions, condition); c != nil && c.ObservedGeneration == agent.Generation {
+			return verdict{c.Status, c.Reason, c.Message}, true
+		}
+		return unknown(a2av1alpha1.ReasonPending, "Waiting for the agent's card"), true
+	}
+}
+
+func remoteFails(in Inputs, _ *facts) (verdict, bool) {
+	failure := in.Observed.Remote.Failure
+	if failure == nil {
+		return verdict{}, false
+	}
+	return isFalse(failure.Reason, failure.Message), true
+}
+
+// hasCard tells whether there is a card, be it one that was read by an operator
+// before this one.
+func hasCard(in Inputs) bool {
+	return in.Card != nil || in.Observed.Agent.Status.CardDigest != ""
+}
+
+func noCardYet(in Inputs, _ *facts) (verdict, bool) {
+	return unknown(a2av1alpha1.ReasonPending, "The agent's card could not be read yet; see Available"), !hasCard(in)
+}
+
+func cardNotWritten(in Inputs, f *facts) (verdict, bool) {
+	switch {
+	case !hasCard(in):
+		return unknown(a2av1alpha1.ReasonPending, "There is no card to be written yet; see Available"), true
+	case in.Card == nil:
+		return verdict{}, false // what was written before stays
+	default:
+		return writeFailed(in, f)
+	}
+}

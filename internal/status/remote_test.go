@@ -1,0 +1,128 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// remoteInputs are those of a remote Agent that is Ready.
+func remoteInputs(change ...func(*Inputs)) Inputs {
+	in := Inputs{
+		Observed: observed.Agent{
+			Agent: &a2av1alpha1.Agent{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "far", Generation: 2},
+				Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}},
+			},
+			Remote: &observed.Remote{Card: &card.Card{Name: "Far"}},
+		},
+		Card:    &Card{URL: "https://far.example", CardDigest: "card", ContractDigest: "x", Skills: 3},
+		Applied: true,
+		Now:     now,
+	}
+	for _, c := range change {
+		c(&in)
+	}
+	return in
+}
+
+func TestRemoteAgent(t *testing.T) {
+	// former makes the status that of a Ready agent, as a former operator left it.
+	former := func(in *Inputs) {
+		in.Observed.Agent.Status = Agent(remoteInputs()).Status
+	}
+	unread := func(in *Inputs) {
+		in.Observed.Remote, in.Card, in.Applied = nil, nil, false
+	}
+	unreachable := func(in *Inputs) {
+		in.Observed.Remote = &observed.Remote{Failure: &problem.Problem{
+			Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteUnreachable, Message: "Nobody answers",
+		}}
+	}
+	conditions := slices.DeleteFunc(a2av1alpha1.AgentConditions(), func(c string) bool { return c == a2av1alpha1.ConditionExposed })
+	ready := []string{"True Accepted", "True Resolved", "True Programmed", "True Available", "True Published", "True Ready"}
+	tests := map[string]struct {
+		change []func(*Inputs)
+		want   []string
+		digest string
+	}{
+		"ready": {want: ready, digest: "card"},
+		"addresses left out": {
+			change: []func(*Inputs){func(in *Inputs) {
+				in.Remarks = []problem.Problem{{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonAddressesLeftOut, Message: "2"}}
+			}},
+			want:   []string{"True Accepted", "True Resolved", "True Programmed", "True AddressesLeftOut", "True Published", "True Ready"},
+			digest: "card",
+		},
+		"not read yet": {
+			change: []func(*Inputs){unread},
+			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "Unknown Pending", "False NotProgrammed", "Unknown Pending"},
+		},
+		"not read yet by the next operator": {change: []func(*Inputs){former, unread}, want: ready, digest: "card"},
+		"not read yet after an edit": {
+			change: []func(*Inputs){former, unread, func(in *Inputs) { in.Observed.Agent.Generation++ }},
+			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "Unknown Pending", "False NotProgrammed", "Unknown Pending"},
+			digest: "card",
+		},
+		"unreachable from the first": {
+			change: []func(*Inputs){unread, unreachable},
+			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "False RemoteUnreachable", "False NotProgrammed", "Unknown Pending"},
+		},
+		"unreachable by now": {
+			change: []func(*Inputs){former, unreachable, func(in *Inputs) { in.Observed.Remote.Card = &card.Card{Name: "Far"} }},
+			want:   []string{"True Accepted", "True Resolved", "True Programmed", "False RemoteUnreachable", "True Published", "False RemoteUnreachable"},
+			digest: "card",
+		},
+		"unreachable for the next operator": {
+			change: []func(*Inputs){former, unread, unreachable},
+			want:   []string{"True Accepted", "True Resolved", "True Programmed", "False RemoteUnreachable", "True Published", "False RemoteUnreachable"},
+			digest: "card",
+		},
+		"not written": {
+			change: []func(*Inputs){func(in *Inputs) { in.Applied = false }},
+			want:   []string{"True Accepted", "True Resolved", "Unknown ApplyFailed", "True Available", "False NotProgrammed", "Unknown ApplyFailed"},
+		},
+		"a foreign ConfigMap": {
+			change: []func(*Inputs){func(in *Inputs) {
+				in.Applied = false
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "x"}}
+			}},
+			want: []string{"True Accepted", "True Resolved", "False Conflict", "True Available", "False NotProgrammed", "False Conflict"},
+		},
+		"suspended": {
+			change: []func(*Inputs){former, unread, func(in *Inputs) { in.Observed.Agent.Spec.Suspend = true; in.Observed.Agent.Generation++ }},
+			want:   []string{"True Accepted", "True Resolved", "True Programmed", "False Suspended", "True Published", "False Suspended"},
+			digest: "card",
+		},
+		"suspended from the first": {
+			change: []func(*Inputs){unread, func(in *Inputs) { in.Observed.Agent.Spec.Suspend = true }},
+			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "False Suspended", "False NotProgrammed", "Unknown Pending"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			result := Agent(remoteInputs(test.change...))
+			for i, c := range result.Status.Conditions {
+				if got := string(c.Status) + " " + c.Reason; got != test.want[i] || c.Type != conditions[i] {
+					t.Errorf("%s: %s (%s), want %s", c.Type, got, c.Message, test.want[i])
+				}
+				if strings.Contains(c.Message, "pod") || strings.Contains(c.Message, "Deployment") {
+					t.Errorf("%s speaks of what a remote agent has not: %s", c.Type, c.Message)
+				}
+			}
+			if result.Status.CardDigest != test.digest || result.RecheckAfter != 0 {
+				t.Errorf("digest %q, recheck after %s", result.Status.CardDigest, result.RecheckAfter)
+			}
+		})
+	}
+}
