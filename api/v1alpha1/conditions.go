@@ -107,6 +107,12 @@ const (
 	// hook stands where the operator would have put one that waits for
 	// running turns.
 	ReasonPreStopKept = "PreStopKept"
+	// ReasonPodSecurityRelaxed: as ReasonProgrammed, and the template gives up
+	// the restricted Pod Security level.
+	ReasonPodSecurityRelaxed = "PodSecurityRelaxed"
+	// ReasonTokenMounted: as ReasonProgrammed, and the template mounts a token
+	// of the ServiceAccount into the agent.
+	ReasonTokenMounted = "TokenMounted"
 	// ReasonAutoscalerInactive: as ReasonProgrammed, and the autoscaler lacks
 	// what it needs to tell the load.
 	ReasonAutoscalerInactive = "AutoscalerInactive"

@@ -83,7 +83,11 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 		return Result{}, err
 	}
 	problems = append(problems, invalid...)
-	remarks := preStopRemarks(in.Agent)
+	remarks, err := securityRemarks(in.Agent)
+	if err != nil {
+		return Result{}, err
+	}
+	remarks = append(remarks, preStopRemarks(in.Agent)...)
 	if skills != nil {
 		unknown, harmless := unknownSkills(in.Agent, skills)
 		problems, remarks = append(problems, unknown...), append(remarks, harmless...)
