@@ -63,10 +63,61 @@ func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.Brief) (ui
 		return t.log.Append(ctx, t.seq, events)
 	}
 	seq, err := t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b)
-	if err != nil && !t.working() {
+	if outage(err) && !t.working() {
+		seq, err = t.holdOn(ctx, events, b, err)
+	}
+	if err != nil {
 		r.reject(t.key, err)
 	}
 	return seq, err
+}
+
+// holdPatience is how long the beginning of a turn waits for the store. Its
+// client waits as long, and a message that was refused and yet was stored costs
+// the task.
+const holdPatience = 5 * time.Second
+
+// holdOn is hold, again, for a task that nobody works at: its lock may be let go
+// of meanwhile.
+func (t *task) holdOn(ctx context.Context, events []a2a.Event, b *store.Brief, err error) (uint64, error) {
+	events = slices.Clone(events) // t.batch is anybody's
+	stalled := make(chan struct{})
+	t.batch, t.stalled = nil, stalled
+	defer func() {
+		t.stalled = nil
+		close(stalled)
+	}()
+	patience := time.NewTimer(holdPatience)
+	defer patience.Stop()
+	for pause := insistFirst; ; pause = min(2*pause, insistMost) {
+		t.mu.Unlock()
+		waited := t.engine.sleep(pause, patience.C, nil)
+		t.mu.Lock()
+		if !waited || t.engine.replica.fenced.Load() {
+			return 0, err
+		}
+		var seq uint64
+		seq, err = t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b)
+		if errors.Is(err, store.ErrConflict) {
+			seq, err = t.begun(ctx, events)
+		}
+		if !outage(err) {
+			return seq, err
+		}
+	}
+}
+
+// begun returns where the log stands if it went on with these events, whose
+// append was not answered.
+func (t *task) begun(ctx context.Context, events []a2a.Event) (uint64, error) {
+	records, err := t.log.Read(ctx, nil, t.seq)
+	switch {
+	case err != nil:
+		return 0, err //nolint:wrapcheck // its caller knows the outcomes
+	case len(records) != len(events) || records[0].Message == nil || records[0].Message.ID != events[0].Message.ID:
+		return 0, store.ErrConflict
+	}
+	return t.seq + uint64(len(events)), nil
 }
 
 // briefAt is what has to be known of a turn whose message is the event with a
@@ -85,6 +136,9 @@ func (t *task) find(ctx context.Context) error {
 	r := t.engine.replica
 	if r == nil {
 		return nil
+	}
+	if t.stalled != nil {
+		return errStoreDown()
 	}
 	if t.working() {
 		if t.forsaken {
@@ -201,6 +255,24 @@ func (t *task) insist(ctx context.Context, events []a2a.Event) error {
 			return err
 		}
 	}
+}
+
+// insist asks the store again that does not answer, for a while. No lock is
+// held.
+func (e *Engine) insist(ctx context.Context, ask func() error) error {
+	err := ask()
+	if !e.patient(err) {
+		return err
+	}
+	patience := time.NewTimer(e.options.OutagePatience)
+	defer patience.Stop()
+	for pause := insistFirst; e.patient(err); pause = min(2*pause, insistMost) {
+		if !e.sleep(pause, patience.C, nil) || ctx.Err() != nil {
+			break
+		}
+		err = ask()
+	}
+	return err
 }
 
 // attempt is one more try of an append that may have gone through before.

@@ -169,6 +169,76 @@ func TestRefusedMessageIsNotRun(t *testing.T) {
 	})
 }
 
+// Nor does the run wait for ever that it was meant for.
+func TestInputThatWasRefusedAndStoredEndsTheTask(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		a.send(say("m1", "hi"))
+		c := a.call()
+		c.must(paused(a2a.StateInputRequired, "what?"))
+		a.line.deaf.Store(true)
+		if got := a.send(to(say("m2", "that"), c.TaskID)).result(); got != string(a2a.ReasonUnavailable) {
+			t.Fatalf("Send() = %s", got)
+		}
+		a.line.deaf.Store(false)
+		r := b.subscribe(c.TaskID, nil)
+		time.Sleep(5 * time.Second)
+		r.want(t, "task:working status:failed(The message was refused) EOF")
+		if c.ctx.Err() == nil {
+			t.Error("the run goes on")
+		}
+	})
+}
+
+// A message whose append was not answered is found in the log, and its turn runs.
+func TestShortOutageRefusesNoInput(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprint("stored ", lost), func(t *testing.T) {
+			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+				time.Sleep(time.Minute)
+				a.send(say("m1", "hi"))
+				c := a.call()
+				c.must(status(a2a.StateInputRequired, "what?"))
+				c.ends(nil)
+				a.line.deaf.Store(lost)
+				a.line.mute.Store(!lost)
+				s := a.send(to(say("m2", "that"), c.TaskID))
+				time.Sleep(3 * time.Second)
+				if !lost {
+					a.noCall()
+				}
+				a.line.deaf.Store(false)
+				a.line.mute.Store(false)
+				time.Sleep(time.Second)
+				a.call().finishes(status(a2a.StateCompleted))
+				if got := s.result(); got != "task:completed" {
+					t.Errorf("Send() = %s", got)
+				}
+				if n := len(b.task(c.TaskID).History); n != 3 {
+					t.Errorf("history has %d messages, want 3", n)
+				}
+			})
+		})
+	}
+}
+
+func TestShortOutageDelaysATurn(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
+		a.line.forgetful.Store(true)
+		request := say("m1", "hi")
+		request.Message.ContextID = "c"
+		s := a.send(request)
+		time.Sleep(5 * time.Second)
+		a.noCall()
+		a.line.forgetful.Store(false)
+		time.Sleep(time.Second)
+		a.call().finishes(status(a2a.StateCompleted))
+		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
 func TestDrainDuringAnOutageEnds(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		time.Sleep(time.Minute)

@@ -27,11 +27,19 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	var history []*a2a.Message
 	if !tn.fresh {
 		var err error
-		if history, err = t.engine.options.Store.Recall(ctx, c); err != nil {
+		err = t.engine.insist(ctx, func() (err error) {
+			history, err = t.engine.options.Store.Recall(ctx, c)
+			return err //nolint:wrapcheck // below
+		})
+		if err != nil {
 			return nil, fmt.Errorf("recall context: %w: %w", errStore, err)
 		}
 	}
-	references, err := t.engine.references(ctx, t.key, tn.message.ReferenceTasks)
+	var references []*a2a.Task
+	err := t.engine.insist(ctx, func() (err error) {
+		references, err = t.engine.references(ctx, t.key, tn.message.ReferenceTasks)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

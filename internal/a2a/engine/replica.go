@@ -190,13 +190,19 @@ func (r *replica) fence() {
 		return
 	}
 	r.fenced.Store(true)
+	var letting sync.WaitGroup
 	for _, t := range r.engine.busy() {
-		t.mu.Lock()
-		if t.log != nil && t.working() && !t.state().Terminal() {
-			t.forsake(errLost)
-		}
-		t.mu.Unlock()
+		// An append that the store does not answer has the lock for a while: one
+		// after the other they would have it for too long.
+		letting.Go(func() {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if t.log != nil && t.working() && !t.state().Terminal() {
+				t.forsake(errLost)
+			}
+		})
 	}
+	letting.Wait()
 }
 
 func (r *replica) review(k store.Key) {

@@ -27,6 +27,10 @@ type line struct {
 	// down is true when nothing gets through, deaf when appends get through and
 	// their answers do not.
 	down, deaf atomic.Bool
+	// mute is true when no append gets through, and all else does.
+	mute atomic.Bool
+	// forgetful is true when no conversation can be read.
+	forgetful atomic.Bool
 }
 
 func (l *line) err() error {
@@ -88,7 +92,12 @@ func (l *line) Claim(ctx context.Context, message string, c store.MessageClaim, 
 }
 
 func (l *line) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {
-	return over(l, func() ([]*a2a.Message, error) { return l.Member.Recall(ctx, c) })
+	return over(l, func() ([]*a2a.Message, error) {
+		if l.forgetful.Load() {
+			return nil, errOutage
+		}
+		return l.Member.Recall(ctx, c)
+	})
 }
 
 type lineLog struct {
@@ -98,6 +107,9 @@ type lineLog struct {
 
 func (l *lineLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.Claim, b store.Brief) (uint64, error) {
 	return over(l.line, func() (uint64, error) {
+		if l.line.mute.Load() {
+			return 0, errOutage
+		}
 		seq, err := l.HeldLog.AppendHeld(ctx, after, events, c, b)
 		if err == nil && l.line.deaf.Load() {
 			err = errOutage
