@@ -62,6 +62,9 @@ type campaign struct {
 	*fleet
 	counts   *counts
 	progress io.Writer
+	// more are faults beside those of the plan, by the task before which they
+	// happen.
+	more map[int][]func(context.Context) error
 
 	mu      sync.Mutex
 	refused []refused
@@ -125,7 +128,7 @@ func (c *campaign) run(ctx context.Context) error {
 			if time.Now().After(end) {
 				return nil
 			}
-			for _, fault := range faults[n] {
+			for _, fault := range append(faults[n], c.more[n]...) {
 				if err := fault(failed); err != nil {
 					return err
 				}

@@ -90,6 +90,10 @@ func drained(ctx context.Context, s *settings, r *report) error {
 	}
 	defer stop()
 	n := newCounts()
+	// All readers are with the one that ends; another may be there.
+	others := f.sidecars[1:]
+	f.sidecars = f.sidecars[:1]
+	defer func() { f.sidecars = append(f.sidecars, others...) }()
 	all, wait := f.audiences(ctx, n, s.seed, tasks, readers, func(i int) script.Script {
 		// Half of them work for some seconds more, and half wait for an answer.
 		return script.Script{
@@ -117,6 +121,58 @@ func drained(ctx context.Context, s *settings, r *report) error {
 		return err
 	}
 	r.drain(all, n, took, grace)
+	if s.store == memory {
+		return nil
+	}
+	if sidecar.process, err = sidecar.again(ctx); err != nil {
+		return err
+	}
+	return f.resumed(ctx, r, all)
+}
+
+// resumed lets the readers go on where their streams ended, with a sidecar that
+// knows of them from the store alone.
+func (f *fleet) resumed(ctx context.Context, r *report, all []*audience) error {
+	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
+	defer cancel()
+	c := &campaign{fleet: f, counts: all[0].readers[0].counts}
+	var reading sync.WaitGroup
+	for _, a := range all {
+		for j, each := range a.readers {
+			if each.over {
+				continue
+			}
+			reading.Go(func() {
+				if j == 0 && a.script.Turns > 1 {
+					each.read(ctx, each.message(2), nil, func(*history.Event) bool { return false })
+				}
+				if after := each.after(); !each.over && after != nil {
+					each.follow(ctx, after, 0)
+				} else if !each.over {
+					each.follow(ctx, new(uint64), 0)
+				}
+				if ctx.Err() != nil {
+					a.gaveUp(each.name)
+				}
+			})
+		}
+	}
+	reading.Wait()
+	whole, streams := 0, 0
+	for _, a := range all {
+		for _, each := range a.readers {
+			streams++
+			if each.over {
+				whole++
+			}
+		}
+		c.afterwards(ctx, a.readers[0])
+		if wrong := history.Check(&a.history, f.broken()); len(wrong) > 0 {
+			r.Refused = append(r.Refused, refused{Task: &a.history, Violations: wrong})
+		}
+	}
+	r.Tally = c.counts.now()
+	r.find("readers that saw the end of their task after the restart", whole == streams, fmt.Sprint(streams), fmt.Sprint(whole))
 	return nil
 }
 

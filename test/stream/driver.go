@@ -107,6 +107,11 @@ func (r *reader) watch(ctx context.Context, chance float64) {
 	if r.rng.IntN(2) == 0 {
 		after = new(uint64) // from the first event on
 	}
+	r.follow(ctx, after, chance)
+}
+
+// follow reads a task from behind an event to its end.
+func (r *reader) follow(ctx context.Context, after *uint64, chance float64) {
 	for !r.over && ctx.Err() == nil {
 		leg := r.read(ctx, &client.Ask{TaskID: r.id(), After: after}, r.plan(chance), func(*history.Event) bool { return false })
 		if leg.Outcome == history.NotFound || leg.Outcome == history.Over || leg.Outcome == history.Refused {

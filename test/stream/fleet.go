@@ -41,6 +41,8 @@ func build(ctx context.Context, dir string) error {
 type fleet struct {
 	agent    *server
 	sidecars []*server
+	// redis is the store of several sidecars, or nil.
+	redis *server
 	// begin is when the times of histories begin.
 	begin time.Time
 
@@ -52,17 +54,17 @@ type fleet struct {
 type shape struct {
 	// dir has the programs, and takes the files of this fleet.
 	dir string
-	// replicas of the sidecar share a store, or there is one.
+	// replicas of the sidecar share a store; 0 is one that remembers by itself.
 	replicas int
 	grace    time.Duration
-	change   func(*contract.Config)
-	// arguments are further ones of a sidecar, by its number.
-	arguments func(replica int) []string
 }
 
 // fleet starts one with the store of the settings.
 func (s *settings) fleet(ctx context.Context, as shape) (f *fleet, stop func(), err error) {
-	as.dir, as.replicas = s.dir, 1
+	as.dir = s.dir
+	if s.store == redis {
+		as.replicas = 2
+	}
 	f, err = start(ctx, as)
 	if err != nil {
 		f.stop()
@@ -72,7 +74,7 @@ func (s *settings) fleet(ctx context.Context, as shape) (f *fleet, stop func(), 
 }
 
 func start(ctx context.Context, s shape) (*fleet, error) {
-	f := &fleet{begin: time.Now(), faults: history.Faults{Forgets: s.arguments == nil}}
+	f := &fleet{begin: time.Now(), faults: history.Faults{Forgets: s.replicas == 0}}
 	var err error
 	if f.agent, err = f.server(ctx, filepath.Join(s.dir, "agent")); err != nil {
 		return f, err
@@ -94,12 +96,14 @@ func start(ctx context.Context, s shape) (*fleet, error) {
 			Streams: contract.StreamLimits{Max: 8192, MaxPerCaller: 8192},
 		},
 	}
-	if s.change != nil {
-		s.change(config)
-	}
 	text, err := contract.Encode(config)
 	if err != nil {
 		return f, err
+	}
+	if s.replicas > 0 {
+		if err := f.shared(ctx, s.dir); err != nil {
+			return f, err
+		}
 	}
 	// The file's directory is watched.
 	dir, err := os.MkdirTemp(s.dir, "contract")
@@ -110,14 +114,14 @@ func start(ctx context.Context, s shape) (*fleet, error) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return f, err
 	}
-	for i := range s.replicas {
+	for i := range max(s.replicas, 1) {
 		health, err := free(ctx)
 		if err != nil {
 			return f, err
 		}
 		arguments := []string{"--config", file, "--health-listen", health, "--gateway-listen", "127.0.0.1:0", "--log-level", "WARN"}
-		if s.arguments != nil {
-			arguments = append(arguments, s.arguments(i)...)
+		if f.redis != nil {
+			arguments = append(arguments, "--store", "redis://"+f.redis.address, "--replica", fmt.Sprint("replica-", i))
 		}
 		sidecar, err := f.server(ctx, filepath.Join(s.dir, "sidecar"), arguments...)
 		if err != nil {
@@ -134,8 +138,10 @@ func (f *fleet) stop() {
 	for _, s := range f.sidecars {
 		s.process.Stop()
 	}
-	if f.agent != nil {
-		f.agent.process.Stop()
+	for _, s := range []*server{f.agent, f.redis} {
+		if s != nil && s.process != nil {
+			s.process.Stop()
+		}
 	}
 }
 

@@ -55,15 +55,20 @@ type scenario struct {
 // store is where tasks are kept.
 type store string
 
-const memory store = "memory"
+// The stores: what a sidecar remembers by itself, and what two of them share.
+const (
+	memory store = "memory"
+	redis  store = "redis"
+)
 
-var stores = []store{memory}
+var stores = []store{memory, redis}
 
 var scenarios = []scenario{
 	{"campaign", stores, campaigned},
 	{"drain", stores, drained},
-	{"slow", stores, stalled},
-	{"soak", stores, soaked},
+	{"slow", []store{memory}, stalled},
+	{"soak", []store{memory}, soaked},
+	{"outage", []store{redis}, outage},
 }
 
 var errBroken = errors.New("promises were not kept")

@@ -35,6 +35,9 @@ func TestScenarios(t *testing.T) {
 	}
 	for _, s := range scenarios {
 		for _, store := range s.stores {
+			if store == redis {
+				continue // make stream-check STORE=redis: it asks for more of a machine
+			}
 			t.Run(s.name+" "+string(store), func(t *testing.T) {
 				t.Parallel()
 				r := newReport(s.name, string(store), 1, time.Now())

@@ -1,0 +1,107 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/stream/history"
+)
+
+// redisPrograms are those of the store, the first that there is.
+var redisPrograms = []string{"redis-server", "valkey-server", "bin/redis-server", "../../bin/redis-server"}
+
+// shared starts a store for several sidecars, which writes down what it takes
+// before it says so.
+func (f *fleet) shared(ctx context.Context, dir string) error {
+	program := ""
+	for _, name := range redisPrograms {
+		if path, err := exec.LookPath(name); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		return errors.New("redis-server is not in PATH: make redis-server installs it")
+	}
+	data, err := os.MkdirTemp(dir, "redis")
+	if err != nil {
+		return err
+	}
+	address, err := free(ctx)
+	if err != nil {
+		return err
+	}
+	_, port, _ := net.SplitHostPort(address)
+	f.redis = &server{address: address}
+	f.redis.again = func(ctx context.Context) (*process.Process, error) {
+		p, err := process.Run(ctx, address, program, "--port", port, "--bind", "127.0.0.1", "--dir", data,
+			"--save", "", "--appendonly", "yes", "--appendfsync", "always", "--logfile", data+"/log")
+		if err != nil {
+			return nil, err
+		}
+		return p, answers(ctx, address)
+	}
+	f.redis.process, err = f.redis.again(ctx)
+	return err
+}
+
+// answers waits for a store that has read what it wrote down.
+func answers(ctx context.Context, address string) error {
+	const patience = 20 * time.Second
+	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(5 * time.Millisecond) {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(ctx, "tcp", address)
+		if err != nil {
+			continue
+		}
+		answer := make([]byte, 5)
+		_, _ = conn.Write([]byte("PING\r\n"))
+		_, _ = conn.Read(answer)
+		_ = conn.Close()
+		if strings.HasPrefix(string(answer), "+PONG") {
+			return nil
+		}
+	}
+	return fmt.Errorf("the store at %s does not answer", address)
+}
+
+func outages(f *history.Faults) *[]history.Window { return &f.Outages }
+
+// freeze lets the store hang for a while, as on a machine that has no time.
+func (f *fleet) freeze(_ context.Context, d time.Duration) error {
+	return f.during(outages, func() error {
+		if err := f.redis.process.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		time.Sleep(d)
+		err := f.redis.process.Signal(syscall.SIGCONT)
+		// Sidecars find out a moment later.
+		time.Sleep(recovery)
+		return err
+	})
+}
+
+// recovery is how long a sidecar may take to find its store again.
+const recovery = 3 * time.Second
+
+// lose kills the store, and starts it again with what it had written down.
+func (f *fleet) lose(ctx context.Context, d time.Duration) error {
+	return f.during(outages, func() (err error) {
+		f.redis.process.Stop()
+		time.Sleep(d)
+		f.redis.process, err = f.redis.again(context.WithoutCancel(ctx)) // it outlives who killed it
+		time.Sleep(recovery)
+		return err
+	})
+}
