@@ -194,7 +194,10 @@ func TestBusyAgentIsNotBusiedMore(t *testing.T) {
 			w.Header().Set("Retry-After", after)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		})
-		if _, outcome := run(t, b); outcome != "failed: The agent is too busy: 503 Service Unavailable" || calls.Load() < 2 || calls.Load() > 5 {
+		// On a slow machine the time may be over in the middle of a call.
+		_, outcome := run(t, b)
+		ended := outcome == "failed: The agent is too busy: 503 Service Unavailable" || outcome == "failed: The agent did not answer within 400ms"
+		if !ended || calls.Load() < 2 || calls.Load() > 5 {
 			t.Errorf("Run() = %q after %d calls", outcome, calls.Load())
 		}
 	}
