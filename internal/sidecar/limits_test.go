@@ -275,6 +275,41 @@ func TestBodiesInFlight(t *testing.T) {
 	p.metric("a2a_body_bytes 0")
 }
 
+// TestOpenRequestsHoldNoBody: what waits for its agent, or for a stream's end, has
+// been decoded. Else as many streams as may be open would hold all that there is
+// for bodies, and every other request be refused.
+func TestOpenRequestsHoldNoBody(t *testing.T) {
+	for name, to := range map[string]struct{ path, body string }{
+		"JSON-RPC, stream":  {"", helloStream},
+		"JSON-RPC, blocked": {"", hello},
+		"REST, stream":      {"message:stream", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hello"}]}}`},
+		"REST, blocked":     {"message:send", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hello"}]}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent, end := holds()
+			defer end()
+			p := newPod(t, agent, nil)
+			ctx, stop := context.WithCancel(t.Context())
+			// Its length is not known, so that it has the smallest buffer that there is.
+			request, _ := http.NewRequestWithContext(ctx, http.MethodPost, p.agent()+to.path, io.MultiReader(strings.NewReader(to.body)))
+			request.Header.Set("Authorization", "Bearer "+p.token("team"))
+			request.Header.Set("Content-Type", "application/json")
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				if response, err := p.client.Do(request); err == nil {
+					_, _ = io.Copy(io.Discard, response.Body)
+					_ = response.Body.Close()
+				}
+			}()
+			p.metric("a2a_turns_in_flight 1")
+			p.metric("a2a_body_bytes 0")
+			stop()
+			<-ended
+		})
+	}
+}
+
 func TestLimitFlags(t *testing.T) {
 	var limits contract.Limits
 	for _, name := range limitNames {

@@ -20,26 +20,31 @@ const maxPatient = 64
 
 // Budget is a number of bytes that all requests share.
 //
-// What is small takes one addition. What is larger is counted by key: one key
-// holds one request, or several of at most half of what the large may hold, and
-// the large leave a quarter to the small, so that whoever is slow with much is in
-// nobody's way but its own.
+// What is larger than Small is counted by key: one key holds one request, or
+// several of at most half of what the large may hold, and the large leave a
+// quarter to the small. What is small takes two additions while there is little
+// of it, and is counted by key beyond that: one key holds one request, or at most
+// a quarter and twice what it leaves to others. So whoever is slow, with much or
+// with many, is in nobody's way but its own.
 type Budget struct {
 	limit, used atomic.Int64
+	// unnamed is what the small hold that are not counted by key.
+	unnamed atomic.Int64
 	// patience is how long somebody waits for room.
 	patience time.Duration
 	waiting  atomic.Int64
 
 	mu    sync.Mutex
 	large int64
-	keys  map[a2a.Payer]int64
+	// keys and small are what each key holds of the large, and of the small.
+	keys, small map[a2a.Payer]int64
 	// freed is closed when somebody gives back while others wait.
 	freed chan struct{}
 }
 
 // NewBudget returns a budget of so many bytes.
 func NewBudget(bytes int64, patience time.Duration) *Budget {
-	b := &Budget{patience: patience, keys: map[a2a.Payer]int64{}, freed: make(chan struct{})}
+	b := &Budget{patience: patience, keys: map[a2a.Payer]int64{}, small: map[a2a.Payer]int64{}, freed: make(chan struct{})}
 	b.limit.Store(bytes)
 	return b
 }
@@ -59,7 +64,17 @@ type Share struct {
 	budget *Budget
 	key    a2a.Payer
 	held   int64
+	as     class
 }
+
+// class is what a share is counted among.
+type class uint8
+
+const (
+	classUnnamed class = iota
+	classSmall
+	classLarge
+)
 
 // Grow has the share hold so many bytes in all, and reports false when there is
 // no room for them in time.
@@ -77,16 +92,15 @@ func (s *Share) Release() {
 		return
 	}
 	b := s.budget
-	if s.held > Small {
+	if s.as == classUnnamed {
+		b.uncount(s, s.held)
+	} else {
 		b.mu.Lock()
-		b.large -= s.held
-		if b.keys[s.key] -= s.held; b.keys[s.key] <= 0 {
-			delete(b.keys, s.key)
-		}
+		b.uncount(s, s.held)
 		b.mu.Unlock()
 	}
 	b.used.Add(-s.held)
-	s.held = 0
+	s.held, s.as = 0, classUnnamed
 	if b.waiting.Load() > 0 {
 		b.mu.Lock()
 		close(b.freed)
@@ -97,22 +111,69 @@ func (s *Share) Release() {
 
 func (b *Budget) take(s *Share, to int64) bool {
 	if to <= Small {
-		return b.add(s, to)
+		return b.takeSmall(s, to)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	was := s.held
-	if was <= Small {
-		was = 0 // it was not among the large
+	was, counted := s.held, int64(0)
+	if s.as == classLarge {
+		counted = was
 	}
 	forLarge := b.Largest()
-	others := b.keys[s.key] - was
-	if b.large-was+to > forLarge || others > 0 && others+to > forLarge/2 || !b.add(s, to) {
+	others := b.keys[s.key] - counted
+	if b.large-counted+to > forLarge || others > 0 && others+to > forLarge/2 || !b.add(s, to) {
 		return false
 	}
-	b.large += to - was
-	b.keys[s.key] += to - was
+	b.uncount(s, was)
+	s.as = classLarge
+	b.large += to
+	b.keys[s.key] += to
 	return true
+}
+
+// takeSmall asks for no key while there is little that is small.
+func (b *Budget) takeSmall(s *Share, to int64) bool {
+	was, limit := s.held, b.limit.Load()
+	if s.as == classUnnamed {
+		if b.unnamed.Add(to-was) <= limit/8 && b.add(s, to) {
+			return true
+		}
+		b.unnamed.Add(was - to)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	others := b.small[s.key]
+	if s.as == classSmall {
+		others -= was
+	}
+	left := limit - b.used.Load() - (to - was)
+	if others > 0 && others+to > min(2*left, limit/4) || !b.add(s, to) {
+		return false
+	}
+	b.uncount(s, was)
+	s.as = classSmall
+	b.small[s.key] += to
+	return true
+}
+
+// uncount forgets what a share held, in its class. Unless it has no name, the
+// lock is held.
+func (b *Budget) uncount(s *Share, was int64) {
+	switch s.as {
+	case classUnnamed:
+		b.unnamed.Add(-was)
+	case classSmall:
+		lessen(b.small, s.key, was)
+	case classLarge:
+		b.large -= was
+		lessen(b.keys, s.key, was)
+	}
+}
+
+func lessen(held map[a2a.Payer]int64, key a2a.Payer, by int64) {
+	if held[key] -= by; held[key] <= 0 {
+		delete(held, key)
+	}
 }
 
 func (b *Budget) add(s *Share, to int64) bool {

@@ -75,10 +75,10 @@ func TestBudgetIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limit.NewBudget(128*kib, time.Second)
 		held, _ := grow(t, b, "a", 64*kib)
-		_, _ = grow(t, b, "a", 64*kib)
+		_, _ = grow(t, b, "b", 64*kib)
 		got := make(chan bool)
 		go func() {
-			_, ok := grow(t, b, "b", 10*kib)
+			_, ok := grow(t, b, "c", 10*kib)
 			got <- ok
 		}()
 		time.Sleep(time.Second / 2)
@@ -96,4 +96,51 @@ func TestBudgetIsWaitedFor(t *testing.T) {
 			t.Errorf("Grow() without room = %t after %s", ok, time.Since(from))
 		}
 	})
+}
+
+// TestBudgetOfManySmall: one key that holds as many small ones as it can is in
+// nobody's way, be they small or large.
+func TestBudgetOfManySmall(t *testing.T) {
+	for name, large := range map[string]int64{"alone": 0, "beside large ones": 6100 * kib} {
+		t.Run(name, func(t *testing.T) {
+			b := limit.NewBudget(8192*kib, 0)
+			big := &limit.Share{}
+			if large > 0 && !b.Grow(t.Context(), big, owner("b"), large) {
+				t.Fatal("no room for a large one")
+			}
+			var greedy []*limit.Share
+			for range 8192 {
+				s := &limit.Share{}
+				if !b.Grow(t.Context(), s, owner("a"), kib) {
+					continue
+				}
+				greedy = append(greedy, s)
+				// Some are longer than they seemed.
+				if len(greedy)%3 == 0 {
+					b.Grow(t.Context(), s, owner("a"), 3*kib)
+				}
+			}
+			if len(greedy) < 512 {
+				t.Errorf("room for %d small ones of a key", len(greedy))
+			}
+			if _, ok := grow(t, b, "c", limit.Small); !ok {
+				t.Errorf("%d of one key leave no room for another", b.Used()-large)
+			}
+			if got := b.Used() - large; got > (1024+2048+64)*kib {
+				t.Errorf("one key holds %d", got)
+			}
+			for _, s := range greedy {
+				s.Release()
+			}
+			big.Release()
+			if got := b.Used(); got != limit.Small {
+				t.Errorf("Used() = %d when all but one were given back", got)
+			}
+			for range 8 {
+				if _, ok := grow(t, b, "a", limit.Small/2); !ok {
+					t.Error("what was given back is still counted")
+				}
+			}
+		})
+	}
 }

@@ -134,16 +134,10 @@ func (x *Exchange) Release() {
 	x.share.Release()
 }
 
-// Forget lets go of a large body before the answer, which may be long in coming,
-// and reports whether it did: the caller must not use it any more. Small ones
-// stay.
-func (x *Exchange) Forget() bool {
-	if cap(x.body) <= maxPooled {
-		return false
-	}
-	x.Release()
-	return true
-}
+// Forget lets go of the body before the answer, which may be long in coming: the
+// caller must not use it any more. A small one goes, too: with the streams that
+// may be open, their bodies would be all that requests may hold.
+func (x *Exchange) Forget() { x.Release() }
 
 // readAll reads a body. A declared length is charged, and then believed: nothing
 // is held twice, and what does not come takes no memory.

@@ -115,8 +115,9 @@ func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
 	if c.lacking != nil {
 		return req, c.lacking
 	}
-	req, err = read(c.params())
-	c.forget()
+	if req, err = read(c.params()); err == nil {
+		c.forget()
+	}
 	if err != nil && c.request.unmarked {
 		// What is forgiven to a request that is right otherwise.
 		err = errUnmarked()
@@ -124,12 +125,10 @@ func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
 	return req, err
 }
 
-// forget lets go of a large body; what is left of it is the id.
+// forget lets go of the body; what is left of it is the id.
 func (c *call) forget() {
-	id := c.request.id
-	if c.Forget() {
-		c.request.id, c.request.params = bytes.Clone(id), nil
-	}
+	c.request.id, c.request.params = bytes.Clone(c.request.id), nil
+	c.Forget()
 }
 
 // params are those of the request; a codec says which it misses.

@@ -70,7 +70,11 @@ func (c *call) asksToFollow() (*a2a.SubscribeRequest, bool) {
 	if !c.method.shared || c.dialect != dialectV03 {
 		return nil, false
 	}
-	return v03.DecodeFollow(c.params())
+	req, asked := v03.DecodeFollow(c.params())
+	if asked {
+		c.forget()
+	}
+	return req, asked
 }
 
 // readsStreams reports whether a client takes more than JSON.

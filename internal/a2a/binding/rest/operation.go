@@ -29,9 +29,7 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 		c.dialect = dialectKind
 	}
 	req, err := c.dialect.decodeSend(c.body)
-	if c.Forget() {
-		c.body = nil
-	}
+	c.forget()
 	if err != nil {
 		return nil, err
 	}
@@ -43,6 +41,12 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 	req.Extensions = c.extensions
 	req.TraceParent = c.R.Header.Get("Traceparent")
 	return req, nil
+}
+
+// forget lets go of the body.
+func (c *call) forget() {
+	c.Forget()
+	c.body = nil
 }
 
 // history reads how much of it a client wants; nil for all.

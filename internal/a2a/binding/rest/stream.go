@@ -74,6 +74,7 @@ func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
 			return nil, err
 		}
 	}
+	c.forget()
 	if err := c.names("id", req.TaskID); err != nil {
 		return nil, err
 	}
