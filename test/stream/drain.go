@@ -139,22 +139,9 @@ func (f *fleet) resumed(ctx context.Context, r *report, all []*audience) error {
 	var reading sync.WaitGroup
 	for _, a := range all {
 		for j, each := range a.readers {
-			if each.over {
-				continue
+			if !each.over {
+				reading.Go(func() { a.resume(ctx, each, j == 0) })
 			}
-			reading.Go(func() {
-				if j == 0 && a.script.Turns > 1 {
-					each.read(ctx, each.message(2), nil, func(*history.Event) bool { return false })
-				}
-				if after := each.after(); !each.over && after != nil {
-					each.follow(ctx, after, 0)
-				} else if !each.over {
-					each.follow(ctx, new(uint64), 0)
-				}
-				if ctx.Err() != nil {
-					a.gaveUp(each.name)
-				}
-			})
 		}
 	}
 	reading.Wait()
@@ -174,6 +161,21 @@ func (f *fleet) resumed(ctx context.Context, r *report, all []*audience) error {
 	r.Tally = c.counts.now()
 	r.find("readers that saw the end of their task after the restart", whole == streams, fmt.Sprint(streams), fmt.Sprint(whole))
 	return nil
+}
+
+// resume lets one reader go on; the first of a task answers it, too.
+func (a *audience) resume(ctx context.Context, r *reader, answers bool) {
+	if answers && a.script.Turns > 1 {
+		r.read(ctx, r.message(2), nil, func(*history.Event) bool { return false })
+	}
+	if after := r.after(); !r.over && after != nil {
+		r.follow(ctx, after, 0)
+	} else if !r.over {
+		r.follow(ctx, new(uint64), 0)
+	}
+	if ctx.Err() != nil {
+		a.gaveUp(r.name)
+	}
 }
 
 // drain judges what the readers saw.

@@ -26,8 +26,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	c := store.Conversation{Owner: t.key.Owner, ContextID: t.contextID}
 	var history []*a2a.Message
 	if !tn.fresh {
-		var err error
-		err = t.engine.insist(ctx, func() (err error) {
+		err := t.engine.insist(ctx, func() (err error) {
 			history, err = t.engine.options.Store.Recall(ctx, c)
 			return err //nolint:wrapcheck // below
 		})
