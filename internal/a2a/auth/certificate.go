@@ -5,6 +5,7 @@ package auth
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
@@ -177,7 +179,30 @@ func (c *Certificate) principal(leaf *x509.Certificate) (name, problem string) {
 	if name = leaf.Subject.String(); name == "" || len(name) > maxPrincipal {
 		return "", "it has no subject, or one that is too long"
 	}
+	if !unambiguous(&leaf.Subject) {
+		return "", "its subject has several common names or serial numbers, or characters that are not to be seen"
+	}
 	return name, ""
+}
+
+// unambiguous reports whether the text of a subject is that of no other one: it
+// holds one common name and one serial number at most, the last of several. The
+// mark between a principal and a tenant is among the characters that nobody sees.
+func unambiguous(subject *pkix.Name) bool {
+	single := map[string]int{}
+	for _, attribute := range subject.Names {
+		text, isText := attribute.Value.(string)
+		if !isText || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			return false
+		}
+		switch id := attribute.Type.String(); id {
+		case "2.5.4.3", "2.5.4.5": // commonName, serialNumber
+			if single[id]++; single[id] > 1 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // admits reports whether a principal is among those that are listed.
