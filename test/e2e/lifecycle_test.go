@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -62,8 +63,7 @@ var _ = Describe("The life of an agent", func() {
 		before := pods(ctx, agent)
 
 		start := time.Now()
-		skill.Spec.Description = "Sings an aria."
-		Expect(cluster.Update(ctx, skill)).To(Succeed())
+		Expect(cluster.Patch(ctx, skill, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"Sings an aria."}}`)))).To(Succeed())
 		Eventually(ctx, func() string {
 			_, body := get(ctx, caller(""), serviceURL(agent)+"/.well-known/agent-card.json")
 			return body

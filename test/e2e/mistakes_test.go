@@ -22,7 +22,7 @@ var _ = Describe("A mistake", func() {
 		ns := namespace(ctx)
 		two := int32(2)
 		err := cluster.Create(ctx, newAgent(ns, "twin", func(a *a2av1alpha1.Agent) { a.Spec.Workload.Replicas = &two }))
-		Expect(err).To(MatchError(ContainSubstring("spec.workload.replicas must be 0 or 1")))
+		Expect(err).To(MatchError(ContainSubstring("spec.workload.replicas above 1 needs spec.workload.tasks.store.type Redis")))
 	})
 
 	It("in an image leaves the working pod alone and is told, and putting it right recovers", func(ctx SpecContext) {
