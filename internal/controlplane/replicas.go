@@ -21,7 +21,7 @@ import (
 
 // oneReplica is part of the messages of the rules that want a shared task store
 // for more than one pod.
-const oneReplica = "more than one replica needs a shared task store"
+const oneReplica = "needs spec.workload.tasks.store.type Redis"
 
 // AdmitReplicas takes the rules from the CRD of Agents that want a shared task
 // store for more than one pod, for tests of everything else about their number.
