@@ -17,7 +17,6 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 )
 
 // userOwner is who applies manifests.
@@ -25,15 +24,18 @@ const userOwner = client.FieldOwner("user")
 
 var _ = Describe("the number of an Agent's pods", Ordered, func() {
 	var b *bench
-	BeforeAll(func(ctx context.Context) { Expect(controlplane.AdmitReplicas(ctx, config)).To(Succeed()) })
 	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
 
+	// Several pods share what they know of tasks.
+	shared := a2av1alpha1ac.AgentTasks().WithStore(a2av1alpha1ac.AgentTaskStore().
+		WithType(a2av1alpha1.TaskStoreRedis).
+		WithRedis(a2av1alpha1ac.AgentRedis().WithAddresses("redis:6379")))
 	// manifest is what a user applies.
 	manifest := func(workload *a2av1alpha1ac.AgentWorkloadApplyConfiguration) *a2av1alpha1ac.AgentApplyConfiguration {
 		template := makeAgent(b.namespace, "echo").Spec.Workload.Template
 		return a2av1alpha1ac.Agent("echo", b.namespace).WithSpec(a2av1alpha1ac.AgentSpec().
 			WithDescription("Says it again.").
-			WithWorkload(workload.WithTemplate(template)))
+			WithWorkload(workload.WithTemplate(template).WithTasks(shared)))
 	}
 	autoscaled := func(least, most int32) *a2av1alpha1ac.AgentWorkloadApplyConfiguration {
 		return a2av1alpha1ac.AgentWorkload().WithAutoscaling(a2av1alpha1ac.AgentAutoscaling().

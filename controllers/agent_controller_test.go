@@ -151,7 +151,7 @@ var _ = Describe("an Agent on the straight way", func() {
 		scale.Spec.Replicas = 2
 		scale.ResourceVersion = ""
 		Expect(cluster.SubResource("scale").Update(ctx, agent, client.WithSubResourceBody(scale))).To(
-			MatchError(ContainSubstring("more than one replica needs a shared task store")))
+			MatchError(ContainSubstring("spec.workload.replicas above 1 needs spec.workload.tasks.store.type Redis")))
 	})
 
 	It("repairs what somebody tampered with", func(ctx context.Context) {

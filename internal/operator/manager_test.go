@@ -258,7 +258,7 @@ var _ = Describe("a running manager", func() {
 		Eventually(reason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRemoteForbidden))
 
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
-		agent.Spec.Remote.Credentials = &a2av1alpha1.RemoteCredentials{SecretRef: a2av1alpha1.RemoteSecretRef{Name: "access"}}
+		agent.Spec.Remote.Credentials = &a2av1alpha1.RemoteCredentials{SecretRef: a2av1alpha1.RemoteSecretRef{Name: withheldSecret}}
 		Expect(cluster.Update(ctx, agent)).To(Succeed())
 		Eventually(reason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRemoteCredentialsUnusable))
 		Eventually(func() string {

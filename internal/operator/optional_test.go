@@ -138,6 +138,9 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 		exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example.com"}
 		edit(func(spec *a2av1alpha1.AgentSpec) {
 			spec.Exposure = exposure
+			spec.Workload.Tasks.Store = a2av1alpha1.AgentTaskStore{
+				Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},
+			}
 			spec.Workload.Autoscaling = &a2av1alpha1.AgentAutoscaling{
 				MaxReplicas: 2, Metrics: []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricCPU, Target: 80}},
 			}

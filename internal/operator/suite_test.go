@@ -59,7 +59,6 @@ var _ = BeforeSuite(func() {
 	Expect(err).NotTo(HaveOccurred())
 	cluster, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(controlplane.AdmitReplicas(context.Background(), config)).To(Succeed())
 
 	registryAddress = freeAddress()
 	sent = &writes{}

@@ -29,11 +29,12 @@ func (p *Pushes) ownerOf(d *delivery) *owner {
 
 // may reports whether a worker may take a delivery of an owner. Receivers that
 // are slow keep workers for long, so nobody waits for theirs but their owner: it
-// has at most twice as many workers as it leaves to others, and one in any case.
-// mu is held.
+// has at most as many workers as it leaves to others, and one in any case. So
+// each owner more takes at most half of what is left, and with 16 workers four
+// of them leave one. mu is held.
 func (p *Pushes) may(o *owner) bool {
 	left := p.options.Workers - p.inFlight - 1
-	return left >= 0 && (o.inFlight == 0 || o.inFlight+1 <= 2*left)
+	return left >= 0 && (o.inFlight == 0 || o.inFlight < left)
 }
 
 // line puts a delivery behind the others of its owner. mu is held.

@@ -34,8 +34,8 @@ func TestSlowReceiversOfOneOwner(t *testing.T) {
 		held int
 		wait time.Duration
 	}{
-		"one owner, four hosts":   {owners: 1, hosts: 4, held: 10},
-		"one owner, forty hosts":  {owners: 1, hosts: 40, held: 10},
+		"one owner, four hosts":   {owners: 1, hosts: 4, held: 8},
+		"one owner, forty hosts":  {owners: 1, hosts: 40, held: 8},
 		"four owners, four hosts": {owners: 4, hosts: 4, held: 15},
 		"ten owners, ten hosts":   {owners: 10, hosts: 1, held: 16, wait: 10 * time.Second},
 	} {

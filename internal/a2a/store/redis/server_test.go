@@ -67,7 +67,6 @@ func TestTLS(t *testing.T) {
 		"--tls-cert-file", dir+"/tls.crt", "--tls-key-file", dir+"/tls.key", "--tls-ca-cert-file", dir+"/tls.crt")
 	o := server.options()
 	o.Server.Addresses = []string{net.JoinHostPort("127.0.0.1", port)}
-	o.Timeout = 500 * time.Millisecond
 	o.Server.TLS = &redis.TLS{ServerName: "redis.example.com", Dir: dir}
 	if _, err := open(t, o).Create(t.Context(), key, origin, storetest.Begin()); err == nil {
 		t.Error("a server that nobody vouches for is trusted")
