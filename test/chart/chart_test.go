@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -81,6 +83,10 @@ func TestValues(t *testing.T) {
 		"scraped": {
 			values: "metrics: {serviceMonitor: {enabled: true, labels: {team: a}, interval: 5s}}",
 			want:   slices.Concat(crds, metrics, []string{"ServiceMonitor a2a-operator-metrics"}),
+		},
+		"agents scraped": {
+			values: "metrics: {enabled: false, podMonitor: {enabled: true}}",
+			want:   slices.Concat(crds, []string{"PodMonitor a2a-operator-agents"}),
 		},
 		"images of one's own": {
 			values: "image: {repository: r/m, tag: dev, pullPolicy: Never}\n" +
@@ -152,7 +158,7 @@ rbac: {aggregate: false}
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
 			for _, object := range got {
-				if object.GetKind() != "ServiceMonitor" {
+				if object.GroupVersionKind().Group != "monitoring.coreos.com" {
 					typed[runtime.Object](t, object)
 				}
 			}
@@ -173,6 +179,7 @@ func TestValuesAreRefused(t *testing.T) {
 		"text for a number":  {"replicas: two", "replicas"},
 		"an unknown level":   {"logLevel: verbose", "logLevel"},
 		"an unknown policy":  {"image: {pullPolicy: Sometimes}", "pullPolicy"},
+		"no interval":        {"metrics: {podMonitor: {interval: often}}", "interval"},
 		"half a digest":      {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":  {"image: {repository: 'a b'}", "repository"},
 		"a host as a range":  {"remoteAgents: {allow: [agents.example]}", "allow"},
@@ -236,6 +243,28 @@ func TestTheManagerReadsNoSecrets(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The PodMonitor finds what the operator puts on every agent's pod.
+func TestPodMonitor(t *testing.T) {
+	got := render(t, "metrics: {podMonitor: {enabled: true, labels: {team: a}, interval: 5s}}")["PodMonitor a2a-operator-agents"]
+	if got == nil {
+		t.Fatal("no PodMonitor")
+	}
+	equal(t, "label", got.GetLabels()["team"], "a")
+	want := map[string]any{
+		"namespaceSelector": map[string]any{"any": true},
+		"selector": map[string]any{"matchExpressions": []any{
+			map[string]any{"key": a2av1alpha1.LabelAgent, "operator": "Exists"},
+		}},
+		"podTargetLabels": []any{a2av1alpha1.LabelAgent},
+		"podMetricsEndpoints": []any{
+			map[string]any{"port": a2av1alpha1.PortHealth, "path": "/metrics", "interval": "5s"},
+		},
+	}
+	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
 	}
 }
 
