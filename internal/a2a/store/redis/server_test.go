@@ -79,7 +79,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, create(t, open(t, o)), 2)
-	o.Server.TLS.ServerName = "other.example.com"
+	o.Server.TLS = &redis.TLS{ServerName: "other.example.com", Dir: dir}
 	if _, err := open(t, o).Open(t.Context(), key); err == nil {
 		t.Error("a server of another name is trusted")
 	}
