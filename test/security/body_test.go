@@ -277,7 +277,9 @@ func TestBodies(t *testing.T) {
 	if status, body, err := p.post(strings.NewReader(message("after", 10))); status != http.StatusOK || err != nil {
 		t.Errorf("a good request after all = %d %s %v", status, body, err)
 	}
-	const allowed = 32 << 20
+	// Some 28 MiB on a machine that has time. On one that has none the collector
+	// is late by a body or two, and that is not what this test is about.
+	const allowed = 48 << 20
 	if grown := p.peak(t) - before; grown > allowed {
 		t.Errorf("peak memory grew by %d MiB, want at most %d", grown>>20, allowed>>20)
 	}
