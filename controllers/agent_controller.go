@@ -59,6 +59,7 @@ type AgentReconciler struct {
 	apply    *apply.Applier
 	events   *events.Recorder
 	platform desired.Platform
+	watched  watchedNamespaces
 	clock    clock.PassiveClock
 	written  writtenStatuses[a2av1alpha1.AgentStatus]
 }
@@ -103,6 +104,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 		}),
 		events:   config.Events,
 		platform: config.Platform,
+		watched:  config.Namespaces,
 		clock:    config.Clock,
 		written:  newWrittenStatuses[a2av1alpha1.AgentStatus](),
 	}

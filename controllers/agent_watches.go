@@ -69,7 +69,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(agentOfPod)).
 		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfSkill)).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfNamespace),
-			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
 		WatchesRawSource(issuerSource{
 			Source: source.Channel(watches.Issuer.Changes(), handler.TypedEnqueueRequestsFromMapFunc(r.everyAgent)),
 			tried:  watches.Issuer.Tried(),

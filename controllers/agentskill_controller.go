@@ -32,6 +32,7 @@ const skillInterval = time.Second
 // how many it is. It writes nothing but that status.
 type AgentSkillReconciler struct {
 	client  client.Client
+	watched watchedNamespaces
 	clock   clock.PassiveClock
 	written writtenStatuses[a2av1alpha1.AgentSkillStatus]
 	// looked holds when each was looked at.
@@ -41,10 +42,12 @@ type AgentSkillReconciler struct {
 var _ reconcile.ObjectReconciler[*a2av1alpha1.AgentSkill] = (*AgentSkillReconciler)(nil)
 
 // NewAgentSkillReconciler returns an AgentSkillReconciler. The client reads from
-// a cache with the index of SetupWithManager.
-func NewAgentSkillReconciler(c client.Client, passive clock.PassiveClock) *AgentSkillReconciler {
+// a cache with the index of SetupWithManager, of the namespaces that are named,
+// or of all if none is.
+func NewAgentSkillReconciler(c client.Client, namespaces []string, passive clock.PassiveClock) *AgentSkillReconciler {
 	return &AgentSkillReconciler{
 		client:  c,
+		watched: namespaces,
 		clock:   passive,
 		written: newWrittenStatuses[a2av1alpha1.AgentSkillStatus](),
 		looked:  lru.New(recentlyWritten),

@@ -32,7 +32,7 @@ func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfAgent),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfNamespace),
-			builder.WithPredicates(predicate.LabelChangedPredicate{})).
+			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
 		WithOptions(controller.Options{EnableWarmup: new(true)}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 	if err != nil {
@@ -49,7 +49,9 @@ func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Obj
 	}
 	var requests []reconcile.Request
 	for _, ref := range agent.Spec.SkillRefs {
-		requests = append(requests, reconcile.Request{NamespacedName: sharing.Target(agent, ref)})
+		if target := sharing.Target(agent, ref); r.watched.has(target.Namespace) {
+			requests = append(requests, reconcile.Request{NamespacedName: target})
+		}
 	}
 	if agent.Spec.SkillSelector == nil {
 		return requests
@@ -79,7 +81,7 @@ func (r *AgentSkillReconciler) skillsOfNamespace(ctx context.Context, namespace 
 	for i := range list.Items {
 		agent := &list.Items[i]
 		for _, ref := range agent.Spec.SkillRefs {
-			if target := sharing.Target(agent, ref); target.Namespace != agent.Namespace {
+			if target := sharing.Target(agent, ref); target.Namespace != agent.Namespace && r.watched.has(target.Namespace) {
 				requests = append(requests, reconcile.Request{NamespacedName: target})
 			}
 		}

@@ -86,7 +86,10 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The `namespace` of the Lease. Empty means the manager's own, which is known only inside a cluster.")
 	flags.Func("watch-namespaces",
 		"The `namespaces` whose Agents are served, separated by commas. Empty serves all.", func(list string) error {
-			c.WatchNamespaces = strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+			c.WatchNamespaces = nil
+			if list != "" {
+				c.WatchNamespaces = strings.Split(list, ",")
+			}
 			return nil
 		})
 	flags.IntVar(&c.MaxConcurrentReconciles, "max-concurrent-reconciles", c.MaxConcurrentReconciles,

@@ -78,11 +78,68 @@ spec:
 	}
 }
 
+func TestRoleTemplate(t *testing.T) {
+	got, err := roleTemplate(`---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: manager
+rules:
+- nonResourceURLs:
+  - /a
+  verbs:
+  - get
+- apiGroups:
+  - ""
+  resources:
+  - pods
+  verbs:
+  - list
+- apiGroups:
+  - ""
+  resources:
+  - namespaces
+  verbs:
+  - list
+  - watch
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := notice + `{{- define "a2a-operator.clusterRules" }}
+- nonResourceURLs:
+  - /a
+  verbs:
+  - get
+- apiGroups:
+  - ""
+  resources:
+  - namespaces
+  verbs:
+  - list
+  - watch
+{{- end }}
+{{- define "a2a-operator.namespacedRules" }}
+- apiGroups:
+  - ""
+  resources:
+  - pods
+  verbs:
+  - list
+{{- end -}}
+` + roles
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("roleTemplate() (-want +got):\n%s", diff)
+	}
+}
+
 func TestRoleTemplateRefusesWhatItWouldLose(t *testing.T) {
 	tests := map[string]string{
 		"a second object": "---\nkind: ClusterRole\nrules:\n- a\n---\nkind: Role\nrules:\n- b\n",
 		"a Role":          "---\nkind: Role\nrules:\n- b\n",
 		"no rules":        "---\nkind: ClusterRole\n",
+		"an empty rule":   "---\nkind: ClusterRole\nrules:\n- verbs: [get]\n",
+		"a rule of both":  "---\nkind: ClusterRole\nrules:\n- resources: [pods, namespaces]\n  verbs: [get]\n",
 	}
 	for name, role := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // Config is what the manager is told by whoever starts it. The zero value of a
@@ -91,6 +93,12 @@ func (c Config) Validate() error {
 		u, err := url.Parse(c.RegistryURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			errs = append(errs, fmt.Errorf("--registry-url is %q, must be an absolute http or https URL", c.RegistryURL))
+		}
+	}
+	for _, namespace := range c.WatchNamespaces {
+		if reasons := validation.IsDNS1123Label(namespace); len(reasons) > 0 {
+			errs = append(errs, fmt.Errorf("--watch-namespaces names %q, must be names of namespaces, separated by commas and nothing else: %s",
+				namespace, strings.Join(reasons, "; ")))
 		}
 	}
 	if c.MaxConcurrentReconciles < 1 {

@@ -5,19 +5,30 @@ package operator
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-var _ = It("serves the namespaces that it is told to, and no others", Serial, func(ctx context.Context) {
+var _ = It("serves the namespaces that it is told to, and no others, with rights in them alone", Serial, func(ctx context.Context) {
 	namespaceOf := func(prefix string) string {
 		GinkgoHelper()
 		created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
@@ -25,8 +36,15 @@ var _ = It("serves the namespaces that it is told to, and no others", Serial, fu
 		return created.Name
 	}
 	watched, other := namespaceOf("watched-"), namespaceOf("other-")
+	gatewayAPI := gatewayCRDs(ctx)
+	_, err := envtest.InstallCRDs(environment.Config, gatewayAPI)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(uninstall, gatewayAPI)
 	stop()
-	stop = startNamespaced(watched)
+	logged := gbytes.NewBuffer()
+	stop = startNamespaced(watched, funcr.New(func(prefix, args string) {
+		_, _ = fmt.Fprintln(io.MultiWriter(GinkgoWriter, logged), prefix, args)
+	}, funcr.Options{}))
 	defer func() {
 		stop()
 		stop = start()
@@ -59,9 +77,70 @@ var _ = It("serves the namespaces that it is told to, and no others", Serial, fu
 	}
 	// The stranger comes first, so that it would have been looked at first.
 	stranger := agentOf(other, "stranger")
-	Eventually(reason(agentOf(watched, "echo"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).
+	echo := agentOf(watched, "echo")
+	Eventually(reason(echo, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).
 		Should(Equal(a2av1alpha1.ReasonProgrammed))
 	Eventually(reason(agentOf(watched, "asks", a2av1alpha1.AgentSkillRef{Namespace: other, Name: "shared"}), a2av1alpha1.ConditionSkillsResolved)).
 		WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound), "what is not watched is as good as not there")
 	Expect(reason(stranger, a2av1alpha1.ConditionProgrammed)(ctx)).To(Equal(a2av1alpha1.ReasonPending))
+
+	By("all that an Agent can be made of")
+	runPod(ctx, echo, "echo-1")
+	Eventually(reason(echo, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonReady))
+	edit := func(change func(*a2av1alpha1.AgentSpec)) {
+		GinkgoHelper()
+		Eventually(func(ctx context.Context) error {
+			if err := cluster.Get(ctx, client.ObjectKeyFromObject(echo), echo); err != nil {
+				return err
+			}
+			change(&echo.Spec)
+			return cluster.Update(ctx, echo)
+		}).WithContext(ctx).Should(Succeed())
+	}
+	edit(func(spec *a2av1alpha1.AgentSpec) {
+		spec.Exposure = &a2av1alpha1.AgentExposure{
+			ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}, GRPCHostnames: []a2av1alpha1.Hostname{"grpc.example.com"},
+		}
+		spec.Workload.Tasks.Store = a2av1alpha1.AgentTaskStore{
+			Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},
+		}
+		spec.Workload.Autoscaling = &a2av1alpha1.AgentAutoscaling{
+			MaxReplicas: 2, Metrics: []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricCPU, Target: 80}},
+		}
+	})
+	Eventually(reason(echo, a2av1alpha1.ConditionExposed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonGatewayNotFound))
+	gateway := &gatewayv1.Gateway{
+		ObjectMeta: metav1.ObjectMeta{Namespace: watched, Name: "public"},
+		Spec: gatewayv1.GatewaySpec{GatewayClassName: "any", Listeners: []gatewayv1.Listener{
+			{Name: "web", Port: 80, Protocol: gatewayv1.HTTPProtocolType},
+		}},
+	}
+	Expect(cluster.Create(ctx, gateway)).To(Succeed())
+	Eventually(reason(echo, a2av1alpha1.ConditionExposed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonRoutePending))
+	optional := []client.Object{
+		&gatewayv1.HTTPRoute{}, &gatewayv1.GRPCRoute{}, &networkingv1.NetworkPolicy{},
+		&autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{},
+	}
+	for _, obj := range optional {
+		Eventually(func(ctx context.Context) error { return cluster.Get(ctx, client.ObjectKeyFromObject(echo), obj) }).
+			WithContext(ctx).Should(Succeed())
+	}
+	edit(func(spec *a2av1alpha1.AgentSpec) {
+		spec.Exposure, spec.Workload.Autoscaling = nil, nil
+		spec.NetworkPolicy.Management = a2av1alpha1.NetworkPolicyNone
+	})
+	for _, obj := range optional {
+		Eventually(func(ctx context.Context) bool {
+			return apierrors.IsNotFound(cluster.Get(ctx, client.ObjectKeyFromObject(echo), obj))
+		}).WithContext(ctx).Should(BeTrue())
+	}
+	Eventually(registryStatus(ctx)).Should(Equal(http.StatusOK))
+	Eventually(func() []string { return eventReasons(ctx, watched) }).Should(ContainElement(a2av1alpha1.ReasonReady))
+
+	stop()
+	stop = func() {}
+	used, forbidden := asked(namespacedUser)
+	Expect(forbidden).To(BeEmpty(), "what the manager may not do, and tried")
+	Expect(logged).NotTo(gbytes.Say("unknown namespace"), "what is not watched was asked of the cache")
+	Expect(used).To(HaveKey("patch a2a-operator.dev/agents/status"), "the audit log knows the manager")
 })

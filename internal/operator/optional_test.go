@@ -28,13 +28,36 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 )
 
+// gatewayCRDs are those of the Gateway API.
+func gatewayCRDs(ctx context.Context) envtest.CRDInstallOptions {
+	GinkgoHelper()
+	files, err := controlplane.GatewayAPI(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return envtest.CRDInstallOptions{Paths: files, MaxTime: time.Minute}
+}
+
+// uninstall takes those CRDs away, and waits for what the API server does in
+// its own time.
+func uninstall(ctx context.Context, crds envtest.CRDInstallOptions) {
+	GinkgoHelper()
+	Expect(envtest.UninstallCRDs(environment.Config, crds)).To(Succeed())
+	scheme := runtime.NewScheme()
+	Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
+	reader, err := client.New(environment.Config, client.Options{Scheme: scheme})
+	Expect(err).NotTo(HaveOccurred())
+	for _, kind := range []schema.GroupResource{gather.Gateways, gather.HTTPRoutes, gather.GRPCRoutes} {
+		Eventually(func(ctx context.Context) bool {
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			return apierrors.IsNotFound(reader.Get(ctx, client.ObjectKey{Name: kind.String()}, crd))
+		}).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
+	}
+}
+
 var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Serial, Ordered, func() {
 	var namespace string
 	var crds envtest.CRDInstallOptions
 	BeforeAll(func(ctx context.Context) {
-		gatewayAPI, err := controlplane.GatewayAPI(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		crds = envtest.CRDInstallOptions{Paths: gatewayAPI, MaxTime: time.Minute}
+		crds = gatewayCRDs(ctx)
 		created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "exposed-"}}
 		Expect(cluster.Create(ctx, created)).To(Succeed())
 		namespace = created.Name
@@ -49,22 +72,6 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 	route := func(ctx context.Context) (*gatewayv1.HTTPRoute, error) {
 		route := &gatewayv1.HTTPRoute{}
 		return route, cluster.Get(ctx, client.ObjectKeyFromObject(agent), route)
-	}
-
-	// uninstall waits for what the API server does in its own time.
-	uninstall := func(ctx context.Context) {
-		GinkgoHelper()
-		Expect(envtest.UninstallCRDs(environment.Config, crds)).To(Succeed())
-		scheme := runtime.NewScheme()
-		Expect(apiextensionsv1.AddToScheme(scheme)).To(Succeed())
-		reader, err := client.New(environment.Config, client.Options{Scheme: scheme})
-		Expect(err).NotTo(HaveOccurred())
-		for _, kind := range []schema.GroupResource{gather.Gateways, gather.HTTPRoutes, gather.GRPCRoutes} {
-			Eventually(func(ctx context.Context) bool {
-				crd := &apiextensionsv1.CustomResourceDefinition{}
-				return apierrors.IsNotFound(reader.Get(ctx, client.ObjectKey{Name: kind.String()}, crd))
-			}).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
-		}
 	}
 
 	It("names what is missing", func(ctx context.Context) {
@@ -163,7 +170,7 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 	})
 
 	It("says so when the API goes, and goes on when it comes back", func(ctx context.Context) {
-		uninstall(ctx)
+		uninstall(ctx, crds)
 		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonGatewayAPIMissing))
 		Expect(agent.Status.ExternalURL).To(BeEmpty())
 		_, err := envtest.InstallCRDs(environment.Config, crds)
@@ -172,6 +179,6 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 		_, err = route(ctx)
 		Expect(err).NotTo(HaveOccurred())
 
-		uninstall(ctx)
+		uninstall(ctx, crds)
 	})
 })

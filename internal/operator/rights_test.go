@@ -5,6 +5,7 @@ package operator
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"text/template"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -30,12 +32,12 @@ import (
 // auditLog holds what the manager has asked of the API server.
 var auditLog string
 
-// auditPolicy notes the requests of the manager and of nobody else.
+// auditPolicy notes the requests of managers and of nobody else.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
-- {level: Metadata, users: [manager]}
+- {level: Metadata, users: [` + managerUser + `, ` + namespacedUser + `]}
 - {level: None}
 `
 
@@ -74,7 +76,7 @@ var _ = ReportAfterSuite("the manager's rights", func(report Report) {
 	if !report.SuiteSucceeded || report.PreRunStats.SpecsThatWillRun < report.PreRunStats.TotalSpecs {
 		return
 	}
-	used, forbidden := asked()
+	used, forbidden := asked(managerUser)
 	forbidden = slices.DeleteFunc(forbidden, func(request string) bool { return strings.HasSuffix(request, "/secrets/"+withheldSecret) })
 	Expect(forbidden).To(BeEmpty(), "what the manager may not do, and tried")
 	granted := map[string]bool{}
@@ -109,8 +111,9 @@ func rights(rule rbacv1.PolicyRule) []string {
 	return all
 }
 
-// asked reads the audit log: the rights that were used, and what was forbidden.
-func asked() (used map[string]bool, forbidden []string) {
+// asked reads the audit log: the rights that a user has used, and what it was
+// forbidden.
+func asked(user string) (used map[string]bool, forbidden []string) {
 	GinkgoHelper()
 	file, err := os.Open(auditLog)
 	Expect(err).NotTo(HaveOccurred())
@@ -121,11 +124,15 @@ func asked() (used map[string]bool, forbidden []string) {
 	for lines.Scan() {
 		var event struct {
 			Verb, RequestURI string
+			User             struct{ Username string }
 			ObjectRef        *struct{ APIGroup, Resource, Subresource string }
 			ResponseStatus   struct{ Code int }
 			Annotations      map[string]string
 		}
 		Expect(json.Unmarshal(lines.Bytes(), &event)).To(Succeed())
+		if event.User.Username != user {
+			continue
+		}
 		if event.Annotations["authorization.k8s.io/decision"] == "forbid" {
 			forbidden = append(forbidden, event.Verb+" "+event.RequestURI)
 		}
@@ -168,12 +175,36 @@ func leaderRole() *rbacv1.Role {
 	return role
 }
 
-var _ = It("serves the registry to callers that the API server knows", func(ctx context.Context) {
+// chartRules are those of a part of the role that the chart installs. They are
+// plain YAML between the actions of a template.
+func chartRules(part string) []rbacv1.PolicyRule {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "charts", "a2a-operator", "templates", "rbac", "manager-role.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	parts := template.New("").Funcs(template.FuncMap{
+		"include": func(string, any) string { return "" },
+		"nindent": func(int, string) string { return "" },
+		"quote":   func(string) string { return "" },
+	})
+	parts, err = parts.Parse(string(text))
+	Expect(err).NotTo(HaveOccurred())
+	var list bytes.Buffer
+	Expect(parts.ExecuteTemplate(&list, part, nil)).To(Succeed())
+	var rules []rbacv1.PolicyRule
+	Expect(yaml.UnmarshalStrict(list.Bytes(), &rules)).To(Succeed())
+	Expect(rules).NotTo(BeEmpty())
+	return rules
+}
+
+// registryStatus is what the registry answers to a caller that the API server
+// knows.
+func registryStatus(ctx context.Context) func() int {
+	GinkgoHelper()
 	caller := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "caller-"}}
 	Expect(cluster.Create(ctx, caller)).To(Succeed())
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{a2av1alpha1.Audience}}}
 	Expect(cluster.SubResource("token").Create(ctx, caller, token)).To(Succeed())
-	status := func() int {
+	return func() int {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+registryAddress+"/v1/agents", http.NoBody)
 		Expect(err).NotTo(HaveOccurred())
 		request.Header.Set("Authorization", "Bearer "+token.Status.Token)
@@ -184,5 +215,8 @@ var _ = It("serves the registry to callers that the API server knows", func(ctx 
 		defer response.Body.Close()
 		return response.StatusCode
 	}
-	Eventually(status).Should(Equal(http.StatusOK))
+}
+
+var _ = It("serves the registry to callers that the API server knows", func(ctx context.Context) {
+	Eventually(registryStatus(ctx)).Should(Equal(http.StatusOK))
 })

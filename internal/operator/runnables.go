@@ -95,7 +95,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 	}); err != nil {
 		return err
 	}
-	return controllers.NewAgentSkillReconciler(mgr.GetClient(), clock.RealClock{}).SetupWithManager(mgr)
+	return controllers.NewAgentSkillReconciler(mgr.GetClient(), config.WatchNamespaces, clock.RealClock{}).SetupWithManager(mgr)
 }
 
 // addRegistry serves the registry, on every replica.

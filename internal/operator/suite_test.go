@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -37,8 +38,9 @@ var (
 	sent *writes
 	// start runs the manager, and stop stops the one that runs.
 	start func() (stop func())
-	// startNamespaced runs it for some namespaces only.
-	startNamespaced func(namespaces ...string) (stop func())
+	// startNamespaced runs it for one namespace, with the rights of an
+	// installation for that one.
+	startNamespaced func(namespace string, log logr.Logger) (stop func())
 	stop            func()
 )
 
@@ -63,8 +65,10 @@ var _ = BeforeSuite(func() {
 	registryAddress = freeAddress()
 	sent = &writes{}
 	manager := sent.watch(asManager())
-	start = func() func() { return startManager(manager) }
-	startNamespaced = func(namespaces ...string) func() { return startManager(manager, namespaces...) }
+	start = func() func() { return startManager(manager, GinkgoLogr) }
+	startNamespaced = func(namespace string, log logr.Logger) func() {
+		return startManager(asNamespacedManager(namespace), log, namespace)
+	}
 	stop = start()
 })
 
@@ -75,30 +79,59 @@ var _ = AfterSuite(func() {
 	Expect(environment.Stop()).To(Succeed())
 })
 
+// managerUser and namespacedUser are who the API server sees.
+const (
+	managerUser    = "manager"
+	namespacedUser = "namespaced-manager"
+)
+
 // asManager is a user with the rights of the installed manager and no other.
 func asManager() *rest.Config {
 	GinkgoHelper()
-	user, err := environment.AddUser(envtest.User{Name: "manager"}, nil)
+	user, err := environment.AddUser(envtest.User{Name: managerUser}, nil)
 	Expect(err).NotTo(HaveOccurred())
-	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "manager"}}
-
-	role := managerRole()
+	grant(managerUser, managerRole())
 	leader := leaderRole()
 	leader.Namespace = leaseNamespace
-	for _, obj := range []client.Object{
-		role, leader,
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: role.Name}, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		},
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: leaseNamespace, Name: leader.Name}, Subjects: subjects,
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: leader.Name},
-		},
-	} {
-		Expect(cluster.Create(context.Background(), obj)).To(Succeed())
-	}
+	grant(managerUser, leader)
 	return user.Config()
+}
+
+// asNamespacedManager is a user with the rights of a manager that was installed
+// for one namespace, and no other.
+func asNamespacedManager(namespace string) *rest.Config {
+	GinkgoHelper()
+	user, err := environment.AddUser(envtest.User{Name: namespacedUser}, nil)
+	Expect(err).NotTo(HaveOccurred())
+	everywhere := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: namespacedUser}, Rules: chartRules("a2a-operator.clusterRules")}
+	grant(namespacedUser, everywhere)
+	inNamespace := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespacedUser}, Rules: chartRules("a2a-operator.namespacedRules")}
+	grant(namespacedUser, inNamespace)
+	leader := leaderRole()
+	leader.Namespace, leader.Name = leaseNamespace, "leader-of-"+namespacedUser
+	grant(namespacedUser, leader)
+	return user.Config()
+}
+
+// grant creates a role and gives it to a user.
+func grant(user string, role client.Object) {
+	GinkgoHelper()
+	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
+	var binding client.Object
+	switch role.(type) {
+	case *rbacv1.ClusterRole:
+		binding = &rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: role.GetName()}, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.GetName()},
+		}
+	case *rbacv1.Role:
+		binding = &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: role.GetNamespace(), Name: role.GetName()}, Subjects: subjects,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.GetName()},
+		}
+	}
+	Expect(cluster.Create(context.Background(), role)).To(Succeed())
+	Expect(cluster.Create(context.Background(), binding)).To(Succeed())
 }
 
 // freeAddress is one that nobody listens at.
@@ -111,7 +144,7 @@ func freeAddress() string {
 }
 
 // startManager runs the manager as it runs in a cluster, but for its ports.
-func startManager(config *rest.Config, namespaces ...string) (stop func()) {
+func startManager(config *rest.Config, log logr.Logger, namespaces ...string) (stop func()) {
 	GinkgoHelper()
 	settings := Defaults()
 	settings.SidecarImage = "example/sidecar:1"
@@ -123,7 +156,7 @@ func startManager(config *rest.Config, namespaces ...string) (stop func()) {
 	settings.LeaderElectionNamespace = leaseNamespace
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, config, settings, GinkgoLogr) }()
+	go func() { done <- Run(ctx, config, settings, log) }()
 	return func() {
 		cancel()
 		Expect(<-done).To(Succeed())

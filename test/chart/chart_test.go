@@ -121,6 +121,19 @@ func TestValues(t *testing.T) {
 				hasArgs(t, d, "--remote-allow=10.0.0.0/8", "--remote-allow=fd00::/8")
 			},
 		},
+		"some namespaces": {
+			values: "watchNamespaces: [team-a, '123', a2a-system]\nremoteAgents: {readSecrets: true}",
+			want: slices.Concat(crds, metrics, []string{
+				"ClusterRole a2a-operator-remote-secrets",
+				"Role 123/a2a-operator-manager", "RoleBinding 123/a2a-operator-manager", "RoleBinding 123/a2a-operator-remote-secrets",
+				"Role a2a-operator-manager", "RoleBinding a2a-operator-manager", "RoleBinding a2a-operator-remote-secrets",
+				"Role team-a/a2a-operator-manager", "RoleBinding team-a/a2a-operator-manager", "RoleBinding team-a/a2a-operator-remote-secrets",
+			}),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--watch-namespaces=team-a,123,a2a-system")
+			},
+		},
 		"all about the pod": {
 			values: `
 podAnnotations: {a: b}
@@ -184,6 +197,8 @@ func TestValuesAreRefused(t *testing.T) {
 		"a tag in the name":  {"image: {repository: 'a b'}", "repository"},
 		"a host as a range":  {"remoteAgents: {allow: [agents.example]}", "allow"},
 		"a number as a text": {"podLabels: {a: 1}", "podLabels"},
+		"no such namespace":  {"watchNamespaces: [Team]", "watchNamespaces"},
+		"a namespace twice":  {"watchNamespaces: [a, a]", "watchNamespaces"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -265,6 +280,44 @@ func TestPodMonitor(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+
+	some := render(t, "watchNamespaces: [team-a, team-b]\nmetrics: {podMonitor: {enabled: true}}")["PodMonitor a2a-operator-agents"]
+	namespaces, _, err := unstructured.NestedMap(some.Object, "spec", "namespaceSelector")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"matchNames": []any{"team-a", "team-b"}}, namespaces); diff != "" {
+		t.Errorf("with some namespaces (-want +got):\n%s", diff)
+	}
+}
+
+// Of the rights in all namespaces, a manager that watches some has each of
+// them there, and outside of them those alone that are about no namespace.
+func TestRightsInSomeNamespaces(t *testing.T) {
+	const role = "ClusterRole a2a-operator-manager"
+	all := typed[*rbacv1.ClusterRole](t, render(t, "")[role]).Rules
+	got := render(t, "watchNamespaces: [team-a, team-b]")
+	cluster := typed[*rbacv1.ClusterRole](t, got[role]).Rules
+	for _, namespace := range []string{"team-a", "team-b"} {
+		rules := typed[*rbacv1.Role](t, got["Role "+namespace+"/a2a-operator-manager"]).Rules
+		if diff := cmp.Diff(all, slices.Concat(cluster, rules)); diff != "" {
+			t.Errorf("ClusterRole and Role in %s (-ClusterRole for all +got):\n%s", namespace, diff)
+		}
+		binding := typed[*rbacv1.RoleBinding](t, got["RoleBinding "+namespace+"/a2a-operator-manager"])
+		equal(t, "role", binding.RoleRef, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "a2a-operator-manager"})
+		if diff := cmp.Diff([]rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "a2a-system", Name: "a2a-operator-manager"}}, binding.Subjects); diff != "" {
+			t.Errorf("subjects in %s (-want +got):\n%s", namespace, diff)
+		}
+	}
+	var resources []string
+	for _, rule := range cluster {
+		resources = append(resources, rule.Resources...)
+	}
+	slices.Sort(resources)
+	want := []string{"customresourcedefinitions", "namespaces", "subjectaccessreviews", "tokenreviews"}
+	if diff := cmp.Diff(want, resources); diff != "" {
+		t.Errorf("resources of the ClusterRole (-want +got):\n%s", diff)
 	}
 }
 

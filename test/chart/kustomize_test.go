@@ -4,8 +4,10 @@
 package chart
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,7 +36,8 @@ func TestKustomizeIsTheSame(t *testing.T) {
 	}
 }
 
-// withoutHelm drops what only a chart has.
+// withoutHelm drops what only a chart has, and the order of rules, which the
+// chart has in two parts.
 func withoutHelm(object *unstructured.Unstructured) map[string]any {
 	labels := object.GetLabels()
 	for _, label := range []string{"helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version"} {
@@ -44,5 +47,8 @@ func withoutHelm(object *unstructured.Unstructured) map[string]any {
 	annotations := object.GetAnnotations()
 	delete(annotations, "helm.sh/resource-policy")
 	object.SetAnnotations(annotations)
+	if rules, ok := object.Object["rules"].([]any); ok {
+		slices.SortFunc(rules, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	}
 	return object.Object
 }

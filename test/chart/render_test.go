@@ -75,7 +75,8 @@ func helm(t *testing.T, values string, args ...string) ([]byte, error) {
 	}, args...)...)
 }
 
-// render is the chart with values, as objects by "Kind name".
+// render is the chart with values, as objects by "Kind name", or by "Kind
+// namespace/name" in another namespace than the release's.
 func render(t *testing.T, values string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	out, err := helm(t, values)
@@ -105,6 +106,9 @@ func objects(t *testing.T, manifests []byte) map[string]*unstructured.Unstructur
 			continue
 		}
 		key := object.GetKind() + " " + object.GetName()
+		if in := object.GetNamespace(); in != "" && in != namespace {
+			key = object.GetKind() + " " + in + "/" + object.GetName()
+		}
 		if found[key] != nil {
 			t.Fatalf("%s is rendered twice", key)
 		}
