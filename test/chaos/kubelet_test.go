@@ -12,7 +12,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,30 +21,31 @@ import (
 )
 
 // kubelet plays everybody else in the cluster: the Deployment controller, the
-// node and the garbage collector. It looks around many times a second, and its
-// own mistakes are put right the next time.
+// node and the garbage collector. It looks around whenever something changes,
+// and its own mistakes are put right the next time.
 type kubelet struct {
-	cluster   client.Client
 	namespace string
 }
 
 func (k *kubelet) run(ctx context.Context) {
-	ticker := time.NewTicker(20 * time.Millisecond)
+	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()
 	for {
+		changed := seen.next(k.namespace)
+		k.deployments(ctx)
+		k.collect(ctx)
 		select {
 		case <-ctx.Done():
 			return
+		case <-changed:
 		case <-ticker.C:
-			k.deployments(ctx)
-			k.collect(ctx)
 		}
 	}
 }
 
 func (k *kubelet) deployments(ctx context.Context) {
 	list := &appsv1.DeploymentList{}
-	if k.cluster.List(ctx, list, client.InNamespace(k.namespace)) != nil {
+	if seen.cache.List(ctx, list, client.InNamespace(k.namespace)) != nil {
 		return
 	}
 	for i := range list.Items {
@@ -66,7 +66,7 @@ func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment) {
 		wanted[fmt.Sprintf("%s-%x-%d", d.Name, h.Sum32(), i)] = true
 	}
 	pods := &corev1.PodList{}
-	if k.cluster.List(ctx, pods, client.InNamespace(k.namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)) != nil {
+	if seen.cache.List(ctx, pods, client.InNamespace(k.namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)) != nil {
 		return
 	}
 	ready := int32(0)
@@ -74,14 +74,14 @@ func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment) {
 		pod := &pods.Items[i]
 		switch {
 		case !wanted[pod.Name]:
-			_ = k.cluster.Delete(ctx, pod, client.GracePeriodSeconds(0))
+			_ = cluster.Delete(ctx, pod, client.GracePeriodSeconds(0))
 		case pod.Status.Phase == corev1.PodRunning:
 			ready++
 			delete(wanted, pod.Name)
 		default:
 			pod.Status.Phase = corev1.PodRunning
 			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-			_ = k.cluster.Status().Update(ctx, pod)
+			_ = cluster.Status().Update(ctx, pod)
 			delete(wanted, pod.Name)
 		}
 	}
@@ -90,36 +90,22 @@ func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment) {
 		pod.Namespace, pod.Name = k.namespace, name
 		pod.Spec.ServiceAccountName = ""
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
-		_ = k.cluster.Create(ctx, pod)
+		_ = cluster.Create(ctx, pod)
 	}
 	status := appsv1.DeploymentStatus{
 		ObservedGeneration: d.Generation, Replicas: ready, UpdatedReplicas: ready, ReadyReplicas: ready, AvailableReplicas: ready,
 	}
 	if fmt.Sprint(status) != fmt.Sprint(d.Status) {
 		d.Status = status
-		_ = k.cluster.Status().Update(ctx, d)
-	}
-}
-
-// owned are the kinds that the garbage collector looks at.
-func owned() []client.ObjectList {
-	return []client.ObjectList{
-		&appsv1.DeploymentList{}, &corev1.ServiceList{}, &corev1.ServiceAccountList{}, &corev1.ConfigMapList{},
-		&networkingv1.NetworkPolicyList{}, &corev1.PodList{},
-	}
-}
-
-// kinds are the same, one of each.
-func kinds() []client.Object {
-	return []client.Object{
-		&appsv1.Deployment{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}, &networkingv1.NetworkPolicy{}, &corev1.Pod{},
+		_ = cluster.Status().Update(ctx, d)
 	}
 }
 
 // collect deletes what has lost its owner.
 func (k *kubelet) collect(ctx context.Context) {
-	for _, list := range owned() {
-		if k.cluster.List(ctx, list, client.InNamespace(k.namespace)) != nil {
+	for _, kind := range owned() {
+		list := listOf(kind)
+		if seen.cache.List(ctx, list, client.InNamespace(k.namespace)) != nil {
 			return
 		}
 		for _, object := range objects(list) {
@@ -128,7 +114,7 @@ func (k *kubelet) collect(ctx context.Context) {
 				continue
 			}
 			uid := object.GetUID()
-			_ = k.cluster.Delete(ctx, object, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid})
+			_ = cluster.Delete(ctx, object, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid})
 		}
 	}
 }
@@ -143,6 +129,11 @@ func (k *kubelet) exists(ctx context.Context, owner *metav1.OwnerReference) bool
 	default:
 		return true
 	}
-	err := k.cluster.Get(ctx, types.NamespacedName{Namespace: k.namespace, Name: owner.Name}, object)
+	key := types.NamespacedName{Namespace: k.namespace, Name: owner.Name}
+	if seen.cache.Get(ctx, key, object) == nil && object.GetUID() == owner.UID {
+		return true
+	}
+	// Nothing is deleted because one watch is behind another.
+	err := cluster.Get(ctx, key, object)
 	return err != nil && !apierrors.IsNotFound(err) || err == nil && object.GetUID() == owner.UID
 }

@@ -7,8 +7,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,46 +24,112 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
+// written are the kinds that users write.
+func written() []client.Object {
+	return []client.Object{&a2av1alpha1.Agent{}, &a2av1alpha1.AgentSkill{}}
+}
+
+// owned are the kinds that come of it.
+func owned() []client.Object {
+	return []client.Object{
+		&appsv1.Deployment{}, &corev1.Service{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}, &networkingv1.NetworkPolicy{},
+		&autoscalingv2.HorizontalPodAutoscaler{}, &policyv1.PodDisruptionBudget{}, &corev1.Pod{},
+	}
+}
+
+// listOf is an empty list of a kind.
+func listOf(kind client.Object) client.ObjectList {
+	gvk, err := cluster.GroupVersionKindFor(kind)
+	if err != nil {
+		panic(err)
+	}
+	gvk.Kind += "List"
+	list, err := cluster.Scheme().New(gvk)
+	if err != nil {
+		panic(err)
+	}
+	return list.(client.ObjectList)
+}
+
+// ofNobody tells of what every namespace has.
+func ofNobody(object client.Object) bool {
+	return object.GetName() == "default" || object.GetName() == "kube-root-ca.crt"
+}
+
 // stateOf is everything in a namespace as text, without what differs between
-// two runs that come to the same end: identities, times and counters.
-func stateOf(ctx context.Context, cluster client.Client, namespace string) (string, error) {
+// two runs that come to the same end: identities, times and counters. It is an
+// error while something was not looked at as it is.
+func stateOf(ctx context.Context, namespace string) (string, error) {
+	return look(ctx, namespace, true)
+}
+
+// look is that, with or without what is said of it.
+func look(ctx context.Context, namespace string, statuses bool) (string, error) {
 	var out strings.Builder
-	lists := append([]client.ObjectList{&a2av1alpha1.AgentList{}, &a2av1alpha1.AgentSkillList{}}, owned()...)
-	for _, list := range lists {
-		if err := cluster.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	for _, kind := range append(written(), owned()...) {
+		list := listOf(kind)
+		if err := seen.cache.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return "", fmt.Errorf("list %T: %w", list, err)
 		}
-		for _, object := range objects(list) {
-			if object.GetName() == "default" || object.GetName() == "kube-root-ca.crt" {
+		all := objects(list)
+		slices.SortFunc(all, func(a, b client.Object) int { return strings.Compare(a.GetName(), b.GetName()) })
+		for _, object := range all {
+			if ofNobody(object) {
 				continue
 			}
-			text, err := json.Marshal(object)
+			rendered, err := render(object, statuses)
 			if err != nil {
-				return "", err
-			}
-			var fields map[string]any
-			if err := json.Unmarshal(text, &fields); err != nil {
-				return "", err
-			}
-			if err := settle(fields); err != nil {
 				return "", fmt.Errorf("%T %s: %w", object, object.GetName(), err)
 			}
-			rendered, err := yaml.Marshal(strip(fields))
-			if err != nil {
-				return "", err
-			}
-			fmt.Fprintf(&out, "--- %T\n%s", object, rendered)
+			fmt.Fprintf(&out, "--- %s\n%s", kindOf(object), rendered)
 		}
 	}
 	return out.String(), nil
 }
 
-// settle complains of a status that is about an older spec.
-func settle(fields map[string]any) error {
+func kindOf(object client.Object) string { return reflect.TypeOf(object).Elem().Name() }
+
+// render is an object as text.
+func render(object client.Object, statuses bool) ([]byte, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, err
+	}
+	if !statuses {
+		delete(fields, "status")
+	}
 	generation, _ := fields["metadata"].(map[string]any)["generation"].(float64)
-	status, _ := fields["status"].(map[string]any)
-	if observed, ok := status["observedGeneration"].(float64); ok && observed != generation {
-		return fmt.Errorf("status is of generation %v, spec of %v", observed, generation)
+	if generation > 0 {
+		if err := settled(fields["status"], generation); err != nil {
+			return nil, err
+		}
+	}
+	return yaml.Marshal(strip(fields))
+}
+
+// settled complains of a status, or a condition in it, that is about an older
+// spec.
+func settled(value any, generation float64) error {
+	switch v := value.(type) {
+	case map[string]any:
+		if observed, ok := v["observedGeneration"].(float64); ok && observed != generation {
+			return fmt.Errorf("status is of generation %v, spec of %v", observed, generation)
+		}
+		for _, member := range v {
+			if err := settled(member, generation); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for _, member := range v {
+			if err := settled(member, generation); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

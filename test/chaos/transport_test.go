@@ -56,16 +56,23 @@ type transport struct {
 	next http.RoundTripper
 	// crash ends the operator.
 	crash context.CancelFunc
+	// past is what the operator sees of the cluster, nil for what there is.
+	past *past
+	// tapped reads the watches, which are in JSON then.
+	tapped bool
+	// stream is what happens to one of them.
+	stream interruption
 
-	mu      sync.Mutex
-	plan    plan
-	armed   bool
-	count   int
-	hit     string
-	dead    bool
-	written []string
-	// last is when the operator last wrote.
-	last time.Time
+	mu       sync.Mutex
+	plan     plan
+	armed    bool
+	count    int
+	hit      string
+	dead     bool
+	written  []string
+	flying   int
+	last     time.Time
+	watching map[string]bool
 }
 
 var (
@@ -101,12 +108,51 @@ func (t *transport) writesSince(n int) []string {
 	return append([]string(nil), t.written[n:]...)
 }
 
+// die lets no further request through.
+func (t *transport) die() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dead = true
+}
+
+// gone tells whether the operator has died.
+func (t *transport) gone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.dead
+}
+
+// watched is how many kinds an operator watches before it does anything: those
+// of its cache (internal/operator/cache.go), Agents and AgentSkills.
+const watched = 11
+
+// idle is for how long the operator has sent nothing and waited for no answer;
+// zero for one that has just been started.
+func (t *transport) idle() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.flying > 0 || len(t.watching) < watched {
+		return 0
+	}
+	return time.Since(t.last)
+}
+
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	f, err := t.decide(r)
+	f, err := t.begin(r)
 	if err != nil {
 		return nil, err
 	}
+	defer t.end()
+	response, err := t.disturbed(f, r)
+	if err == nil && isWatch(r) && response.StatusCode == http.StatusOK {
+		t.opened(r, response)
+	}
+	return response, err
+}
+
+// disturbed sends a request, or does not.
+func (t *transport) disturbed(f fault, r *http.Request) (*http.Response, error) {
 	switch f {
 	case crashBefore:
 		t.crash()
@@ -121,6 +167,13 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return answer(r, http.StatusInternalServerError, "InternalError"), nil
 	default:
 	}
+	if t.past != nil {
+		asked := t.past.ask(r)
+		if asked == nil {
+			return answer(r, http.StatusUnprocessableEntity, "Invalid"), nil
+		}
+		r = asked
+	}
 	response, err := t.next.RoundTrip(r)
 	if f == none || err != nil {
 		return response, err
@@ -133,17 +186,20 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errDead
 }
 
-// decide counts a request and returns what is to happen to it.
-func (t *transport) decide(r *http.Request) (fault, error) {
+// begin counts a request and returns what is to happen to it.
+func (t *transport) begin(r *http.Request) (fault, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.dead {
 		return none, errDead
 	}
+	t.flying++
+	if !isWatch(r) && !aside(r) {
+		t.last = time.Now()
+	}
 	write := writes(r)
 	if write {
 		t.written = append(t.written, r.Method+" "+r.URL.Path)
-		t.last = time.Now()
 	}
 	counts := write || t.plan.reads && reads(r)
 	if !t.armed || !counts {
@@ -162,6 +218,30 @@ func (t *transport) decide(r *http.Request) (fault, error) {
 	return t.plan.fault, nil
 }
 
+func (t *transport) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.flying--
+}
+
+// opened is told of a watch that has begun.
+func (t *transport) opened(r *http.Request, response *http.Response) {
+	t.mu.Lock()
+	if t.watching == nil {
+		t.watching = map[string]bool{}
+	}
+	if !t.watching[r.URL.Path] {
+		t.watching[r.URL.Path], t.last = true, time.Now()
+	}
+	t.mu.Unlock()
+	if t.past != nil && t.past.about(r) {
+		response.Body = &held{ReadCloser: response.Body, until: t.past.over}
+	}
+	if t.tapped {
+		response.Body = t.stream.tap(response.Body)
+	}
+}
+
 // aside are requests that are about nobody's objects: events, leases and
 // questions about rights.
 func aside(r *http.Request) bool {
@@ -178,7 +258,12 @@ func writes(r *http.Request) bool {
 }
 
 func reads(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Query().Get("watch") == "" && !aside(r)
+	return r.Method == http.MethodGet && !isWatch(r) && !aside(r)
+}
+
+func isWatch(r *http.Request) bool {
+	watch := r.URL.Query().Get("watch")
+	return watch == "true" || watch == "1"
 }
 
 // answer is a Status of the API server.

@@ -6,6 +6,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,17 +21,48 @@ type workload struct {
 	// made is true when an agent runs before the user acts.
 	made bool
 	act  func(context.Context, *user) error
+	// shows and lacks are what the end is known by.
+	shows, lacks []string
+}
+
+// condition is how one stands in a state.
+func condition(name string, status metav1.ConditionStatus, reason string) string {
+	return fmt.Sprintf("reason: %s\n    status: %q\n    type: %s\n", reason, status, name)
+}
+
+var (
+	ready = condition(a2av1alpha1.ConditionReady, metav1.ConditionTrue, a2av1alpha1.ReasonReady)
+	// pods is how a number of pods stands in the status of an agent, which
+	// hears of it last.
+	pods = func(n int) string { return fmt.Sprintf("  replicas: %d\n  selector:", n) }
+	// made is what an agent that runs is known by.
+	made = []string{ready, "--- Pod\n", "  agents: 1\n", pods(1)}
+)
+
+// complaint says what of a workload's end is not there yet.
+func (w workload) complaint(state string) string {
+	for _, text := range w.shows {
+		if !strings.Contains(state, text) {
+			return fmt.Sprintf("there is no %q", text)
+		}
+	}
+	for _, text := range w.lacks {
+		if strings.Contains(state, text) {
+			return fmt.Sprintf("there still is %q", text)
+		}
+	}
+	return ""
 }
 
 var workloads = []workload{
-	{name: "create", act: func(ctx context.Context, u *user) error { return u.create(ctx) }},
-	{name: "scale", made: true, act: func(ctx context.Context, u *user) error {
+	{name: "create", shows: made, act: func(ctx context.Context, u *user) error { return u.create(ctx) }},
+	{name: "scale", made: true, lacks: []string{"--- Pod\n"}, shows: []string{a2av1alpha1.ReasonScaledToZero, pods(0)}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Replicas = new(int32(0)) })
 	}},
-	{name: "image", made: true, act: func(ctx context.Context, u *user) error {
+	{name: "image", made: true, shows: []string{"example/echo:2", ready, pods(1)}, lacks: []string{"example/echo:1"}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2" })
 	}},
-	{name: "skill", made: true, act: func(ctx context.Context, u *user) error {
+	{name: "skill", made: true, shows: []string{`"Sings an aria."`, ready}, lacks: []string{"Sings a song."}, act: func(ctx context.Context, u *user) error {
 		skill := u.skill()
 		if err := u.cluster.Get(ctx, client.ObjectKeyFromObject(skill), skill); err != nil {
 			return err
@@ -38,17 +70,17 @@ var workloads = []workload{
 		skill.Spec.Description = "Sings an aria."
 		return u.cluster.Update(ctx, skill)
 	}},
-	{name: "suspend", made: true, act: func(ctx context.Context, u *user) error {
+	{name: "suspend", made: true, lacks: []string{"--- Pod\n"}, shows: []string{a2av1alpha1.ReasonSuspended, pods(0)}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.Suspend = true })
 	}},
-	{name: "open the network", made: true, act: func(ctx context.Context, u *user) error {
+	{name: "open the network", made: true, lacks: []string{"--- NetworkPolicy\n"}, shows: []string{ready}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.NetworkPolicy.Management = a2av1alpha1.NetworkPolicyNone })
 	}},
-	{name: "mistake", made: true, act: func(ctx context.Context, u *user) error {
+	{name: "mistake", made: true, shows: []string{a2av1alpha1.ReasonSkillNotFound, "--- Pod\n"}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}} })
 	}},
-	{name: "delete", made: true, act: func(ctx context.Context, u *user) error { return u.cluster.Delete(ctx, u.agent()) }},
-	{name: "replace", made: true, act: func(ctx context.Context, u *user) error {
+	{name: "delete", made: true, shows: []string{"  agents: 0\n"}, lacks: []string{"--- Agent\n", "--- Deployment\n", "--- Pod\n", "--- Service\n", "--- ConfigMap\n"}, act: func(ctx context.Context, u *user) error { return u.cluster.Delete(ctx, u.agent()) }},
+	{name: "replace", made: true, shows: made, act: func(ctx context.Context, u *user) error {
 		if err := u.cluster.Delete(ctx, u.agent()); err != nil {
 			return err
 		}
