@@ -32,12 +32,12 @@ import (
 // +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents;agentskills,verbs=list;watch
 // +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents/status;agentskills/status,verbs=patch
 // +kubebuilder:rbac:groups=a2a-operator.dev,resources=agents/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups="",resources=services;serviceaccounts;configmaps,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=httproutes;grpcroutes,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=services;serviceaccounts;configmaps,verbs=list;watch;create;patch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=httproutes;grpcroutes,verbs=list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=gateway.networking.k8s.io,resources=gateways,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
@@ -70,8 +70,6 @@ var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
 type AgentConfig struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
-	// Live reads from the API server, past every cache.
-	Live client.Reader
 	// Issuer knows the keys of ServiceAccount tokens.
 	Issuer gather.IssuerSource
 	// Remote knows the cards of agents that run elsewhere.
@@ -98,9 +96,9 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 		}),
 		apply: apply.New(apply.Config{
 			Writer:           config.Client,
-			Live:             config.Live,
 			FieldOwner:       a2av1alpha1.FieldOwner,
 			DigestAnnotation: a2av1alpha1.AnnotationAppliedDigest,
+			Clock:            config.Clock,
 		}),
 		events:   config.Events,
 		platform: config.Platform,
@@ -180,5 +178,13 @@ func recheckAfter(next status.Result, outcome outcomes) time.Duration {
 	if outcome.forbidden() {
 		return forbiddenRetry
 	}
-	return next.RecheckAfter
+	return sooner(next.RecheckAfter, sooner(outcome.core.RecheckAfter, outcome.routes.RecheckAfter))
+}
+
+// sooner is the smaller of two times of which zero is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
 }

@@ -73,6 +73,22 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 	var b *bench
 	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
 
+	foreign := []TableEntry{
+		Entry("a ServiceAccount", func(ns string) client.Object {
+			return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}}
+		}, `ServiceAccount "echo"`),
+		Entry("a ConfigMap", func(ns string) client.Object {
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: names.ConfigMap("echo")}, Data: map[string]string{"mine": "yes"}}
+		}, `ConfigMap "echo-contract"`),
+		Entry("a Service", func(ns string) client.Object {
+			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
+		}, `Service "echo"`),
+		Entry("a NetworkPolicy", func(ns string) client.Object {
+			return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}}
+		}, `NetworkPolicy "echo"`),
+		Entry("a Deployment", foreignDeployment, `Deployment "echo"`),
+	}
+
 	DescribeTable("writes nothing and says so",
 		func(ctx context.Context, foreign func(namespace string) client.Object, kind string) {
 			obj := foreign(b.namespace)
@@ -91,19 +107,28 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 			b.expectReconciled(ctx, agent)
 			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		},
-		Entry("a ServiceAccount", func(ns string) client.Object {
-			return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}}
-		}, `ServiceAccount "echo"`),
-		Entry("a ConfigMap", func(ns string) client.Object {
-			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: names.ConfigMap("echo")}, Data: map[string]string{"mine": "yes"}}
-		}, `ConfigMap "echo-contract"`),
-		Entry("a Service", func(ns string) client.Object {
-			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
-		}, `Service "echo"`),
-		Entry("a NetworkPolicy", func(ns string) client.Object {
-			return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}}
-		}, `NetworkPolicy "echo"`),
-		Entry("a Deployment", foreignDeployment, `Deployment "echo"`),
+		foreign,
+	)
+
+	DescribeTable("takes over none that its cache does not show yet",
+		func(ctx context.Context, foreign func(namespace string) client.Object, _ string) {
+			obj := foreign(b.namespace)
+			expectApplied(ctx, obj)
+			before := specOf(obj)
+			agent := makeAgent(b.namespace, "echo")
+			expectApplied(ctx, agent)
+
+			b.unseen = obj
+			Expect(b.expectReconciled(ctx, agent).RequeueAfter).To(Equal(settleAfter))
+			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+			Expect(specOf(obj)).To(Equal(before))
+			Expect(b.requests).NotTo(ContainElement("apply Agent/status"))
+
+			b.unseen = nil
+			b.expectReconciled(ctx, agent)
+			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Conflict")
+		},
+		foreign,
 	)
 
 	It("waits for the objects of a former Agent of the same name", func(ctx context.Context) {

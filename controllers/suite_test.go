@@ -6,12 +6,14 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -99,6 +101,8 @@ type bench struct {
 	requests []string
 	// fail makes the reconciler's next writes of a kind fail.
 	fail map[string]error
+	// unseen is an object that the reconciler's cache does not show.
+	unseen client.Object
 }
 
 // newBench returns a bench in a new namespace.
@@ -120,7 +124,6 @@ func newBench(ctx context.Context) *bench {
 	}
 	b.reconciler = NewAgentReconciler(AgentConfig{
 		Client:   interceptor.NewClient(cluster, b.counting()),
-		Live:     cluster,
 		Issuer:   b.keys,
 		Remote:   b.cards,
 		Optional: b.offered,
@@ -138,6 +141,12 @@ func (b *bench) counting() interceptor.Funcs {
 		return b.fail[kind]
 	}
 	return interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+			if b.unseen != nil && reflect.TypeOf(obj) == reflect.TypeOf(b.unseen) && key == client.ObjectKeyFromObject(b.unseen) {
+				return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", obj)}, key.Name)
+			}
+			return c.Get(ctx, key, obj, o...)
+		},
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
 			_ = count("create", fmt.Sprintf("%T", obj))
 			return c.Create(ctx, obj, o...)

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -40,27 +42,29 @@ type Writer interface {
 type Config struct {
 	// Writer writes.
 	Writer Writer
-	// Live reads from the API server, past every cache.
-	Live client.Reader
 	// FieldOwner owns what is applied.
 	FieldOwner string
 	// DigestAnnotation is where the digest of what was applied stands.
 	DigestAnnotation string
+	// Clock tells the time.
+	Clock clock.PassiveClock
 }
 
 // Applier brings objects into the cluster.
 type Applier struct {
-	config Config
+	config  Config
+	written writes
 }
 
 // New returns an Applier.
 func New(config Config) *Applier {
-	return &Applier{config: config}
+	return &Applier{config: config, written: newWrites(config.Clock)}
 }
 
 // Outcome is what became of the objects.
 type Outcome struct {
-	// Changed are the kinds of which something was changed.
+	// Changed are the kinds of which the cache does not show yet what was
+	// written, now or a moment ago.
 	Changed []string
 	// Conflicts are objects that exist and belong to somebody else. With one
 	// of them, nothing was written.
@@ -68,6 +72,9 @@ type Outcome struct {
 	// Rejection is the object that the API server refused, the last one that
 	// was tried.
 	Rejection *Rejection
+	// RecheckAfter is when to look again if nothing happens before, zero for
+	// never.
+	RecheckAfter time.Duration
 }
 
 // Complete tells whether every object is as desired.
@@ -100,11 +107,8 @@ type Rejection struct {
 // trying again would not help; so is a conflict.
 func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (Outcome, error) {
 	var outcome Outcome
-	for i := range objects {
-		if err := a.look(ctx, &objects[i]); err != nil {
-			return outcome, err
-		}
-		if conflict := objects[i].conflict(owner); conflict != nil {
+	for _, object := range objects {
+		if conflict := object.conflict(owner); conflict != nil {
 			outcome.Conflicts = append(outcome.Conflicts, *conflict)
 		}
 	}
@@ -123,27 +127,19 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (Outc
 		if changed {
 			outcome.Changed = append(outcome.Changed, object.kind)
 		}
+		if changed && object.current == nil {
+			outcome.RecheckAfter = unseenFor
+		}
 	}
 	return outcome, nil
 }
 
-// look asks the API server for an object that the cache does not hold: an
-// apply would take over one that appeared in between.
-func (a *Applier) look(ctx context.Context, object *Object) error {
-	if object.current != nil {
-		return nil
-	}
-	live := object.empty()
-	err := a.config.Live.Get(ctx, client.ObjectKey{Namespace: object.namespace, Name: object.name}, live)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("get %s %s/%s: %w", object.kind, object.namespace, object.name, err)
-	}
-	object.current = live
-	return nil
-}
+// absent is the version of no object: etcd counts from 1, and the first write
+// makes it 2. An apply with it makes an object and changes none: of an object
+// that appeared while the cache did not show it, the API server says that it is
+// of another version. So a foreign one is never taken over, and nobody has to
+// ask first.
+const absent = "1"
 
 // set writes one object if it is not as desired.
 func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, error) {
@@ -153,7 +149,11 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, er
 		return false, fmt.Errorf("encode %s %s/%s: %w", object.kind, object.namespace, object.name, err)
 	}
 	object.annotate(map[string]string{a.config.DigestAnnotation: digest})
-	if object.current != nil {
+	last := a.written.of(object)
+	switch {
+	case last.digest == digest:
+		return true, nil
+	case object.current != nil:
 		same, err := converged(object.desired, object.current)
 		if err != nil {
 			return false, fmt.Errorf("compare %s %s/%s: %w", object.kind, object.namespace, object.name, err)
@@ -163,6 +163,10 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, er
 		}
 		// The API server then refuses to write another object of the name.
 		object.identify(object.current.GetUID())
+	case last.uid != "":
+		object.identify(last.uid)
+	default:
+		object.version(absent)
 	}
 	err = a.config.Writer.Apply(ctx, object.desired, client.FieldOwner(a.config.FieldOwner), client.ForceOwnership)
 	if err != nil {
@@ -170,11 +174,15 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, er
 	}
 	// What an admission webhook changes back each time differs for ever, and
 	// is as good as it gets: the object is not waited for.
-	version, err := resourceVersion(object.desired)
+	version, uid, err := identityOf(object.desired)
 	if err != nil {
 		return false, fmt.Errorf("read answer about %s %s/%s: %w", object.kind, object.namespace, object.name, err)
 	}
-	return object.current == nil || object.current.GetResourceVersion() != version, nil
+	if version == object.currentVersion() {
+		return false, nil
+	}
+	a.written.remember(object, digest, uid)
+	return true, nil
 }
 
 // ownerReference makes the garbage collector delete an object with its owner.
@@ -204,8 +212,8 @@ func rejectionOf(object Object, err error) *Rejection {
 }
 
 // Ephemeral tells whether an error is of a kind that the next event about the
-// object settles: somebody else wrote at the same moment, or the namespace is
-// going away.
+// object settles: somebody else wrote at the same moment, or has made an object
+// of the name, or the namespace is going away.
 func Ephemeral(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

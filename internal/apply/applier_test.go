@@ -9,8 +9,10 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,8 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 var (
@@ -29,17 +31,18 @@ var (
 	refs  = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Thing", Name: "thing", UID: "thing-uid", Controller: new(true), BlockOwnerDeletion: new(true)}}
 )
 
-// writes records what is written and answers with err.
-type writes struct {
+// writer records what is written and answers with err.
+type writer struct {
 	kinds []string
-	uids  []string
-	err   error
-	pods  []string
+	// uids and versions are those that were asked for.
+	uids, versions []string
+	err            error
+	pods           []string
 	// version is what the API server answers.
 	version string
 }
 
-func (w *writes) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+func (w *writer) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 	config, ok := obj.(*corev1ac.ConfigMapApplyConfiguration)
 	if !ok {
 		return errors.New("not a ConfigMap")
@@ -49,28 +52,31 @@ func (w *writes) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...c
 	if config.UID != nil {
 		uid = string(*config.UID)
 	}
-	w.uids = append(w.uids, uid)
-	config.WithResourceVersion(w.version)
+	version := ""
+	if config.ResourceVersion != nil {
+		version = *config.ResourceVersion
+	}
+	w.uids, w.versions = append(w.uids, uid), append(w.versions, version)
+	config.WithResourceVersion(w.version).WithUID("cm-uid")
 	return w.err
 }
 
-func (w *writes) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+func (w *writer) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	data, err := patch.Data(obj)
 	w.pods = append(w.pods, obj.GetName()+" "+string(data))
 	return errors.Join(w.err, err)
 }
 
-func (w *writes) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
+func (w *writer) Delete(_ context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	var options client.DeleteOptions
 	options.ApplyOptions(opts)
 	w.kinds = append(w.kinds, "delete "+obj.GetName()+" "+string(*options.Preconditions.UID))
 	return w.err
 }
 
-func newApplier(w *writes, live ...client.Object) *Applier {
+func newApplier(w *writer) *Applier {
 	return New(Config{
-		Writer: w, Live: fake.NewClientBuilder().WithObjects(live...).Build(),
-		FieldOwner: "tester", DigestAnnotation: "digest",
+		Writer: w, FieldOwner: "tester", DigestAnnotation: "digest", Clock: testingclock.NewFakePassiveClock(time.Now()),
 	})
 }
 
@@ -98,19 +104,18 @@ func applied(t *testing.T) *corev1.ConfigMap {
 func TestSet(t *testing.T) {
 	tests := map[string]struct {
 		cached func(*corev1.ConfigMap) *corev1.ConfigMap
-		live   func(*corev1.ConfigMap) *corev1.ConfigMap
 		want   Outcome
 		writes []string
 		uids   []string
+		// versions are empty but for what is to be made.
+		versions []string
 	}{
-		"creates": {
-			want: Outcome{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{""},
+		"creates, and takes nothing over": {
+			want:   Outcome{Changed: []string{"ConfigMap"}, RecheckAfter: unseenFor},
+			writes: []string{"ConfigMap cm"}, uids: []string{""}, versions: []string{absent},
 		},
 		"sends nothing that changes nothing": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { return cm },
-		},
-		"sends nothing when only the cache is behind": {
-			live: func(cm *corev1.ConfigMap) *corev1.ConfigMap { return cm },
 		},
 		"repairs a field": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data["a"] = "2"; return cm },
@@ -127,10 +132,6 @@ func TestSet(t *testing.T) {
 		"refuses a foreign object": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.OwnerReferences = nil; return cm },
 			want:   Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
-		},
-		"refuses a foreign object that the cache does not know": {
-			live: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.OwnerReferences = nil; return cm },
-			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
 		},
 		"refuses an object that is owned but not controlled": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
@@ -155,12 +156,8 @@ func TestSet(t *testing.T) {
 			if test.cached != nil {
 				cached = test.cached(applied(t))
 			}
-			var live []client.Object
-			if test.live != nil {
-				live = append(live, test.live(applied(t)))
-			}
-			w := &writes{}
-			got, err := newApplier(w, live...).Set(t.Context(), owner, Of(configMap(), cached))
+			w := &writer{version: "8"}
+			got, err := newApplier(w).Set(t.Context(), owner, Of(configMap(), cached))
 			if err != nil {
 				t.Fatalf("Set() error = %v", err)
 			}
@@ -173,6 +170,12 @@ func TestSet(t *testing.T) {
 			if diff := cmp.Diff(test.uids, w.uids); diff != "" {
 				t.Errorf("UIDs (-want +got):\n%s", diff)
 			}
+			if test.versions == nil {
+				test.versions = make([]string, len(w.versions))
+			}
+			if diff := cmp.Diff(test.versions, w.versions, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("versions (-want +got):\n%s", diff)
+			}
 		})
 	}
 }
@@ -183,7 +186,7 @@ func TestSetAgainstAWebhook(t *testing.T) {
 	for version, want := range map[string][]string{"7": nil, "8": {"ConfigMap"}} {
 		mutated := applied(t)
 		mutated.Data["a"] = "mutated"
-		w := &writes{version: version}
+		w := &writer{version: version}
 		got, err := newApplier(w).Set(t.Context(), owner, Of(configMap(), mutated))
 		if err != nil || len(w.kinds) != 1 {
 			t.Fatalf("Set() error = %v after %v, want one write", err, w.kinds)
@@ -194,10 +197,60 @@ func TestSetAgainstAWebhook(t *testing.T) {
 	}
 }
 
+// TestSetWhileTheCacheIsBehind is about what was written and is not seen yet.
+func TestSetWhileTheCacheIsBehind(t *testing.T) {
+	passive := testingclock.NewFakePassiveClock(time.Now())
+	w := &writer{version: "8"}
+	applier := New(Config{Writer: w, FieldOwner: "tester", DigestAnnotation: "digest", Clock: passive})
+	other := func() *corev1ac.ConfigMapApplyConfiguration { return configMap().WithData(map[string]string{"b": "2"}) }
+	tampered := func(version string) *corev1.ConfigMap {
+		cm := applied(t)
+		cm.ResourceVersion, cm.Data = version, nil
+		return cm
+	}
+	steps := []struct {
+		what    string
+		desired *corev1ac.ConfigMapApplyConfiguration
+		cached  *corev1.ConfigMap
+		after   time.Duration
+		// uids and versions are those of the writes.
+		uids, versions []string
+	}{
+		{what: "nothing there", desired: configMap(), uids: []string{""}, versions: []string{absent}},
+		{what: "made, not seen", desired: configMap()},
+		{what: "another one wanted before it is seen", desired: other(), uids: []string{"cm-uid"}, versions: []string{""}},
+		{what: "not seen for long", desired: other(), after: unseenFor, uids: []string{""}, versions: []string{absent}},
+		{what: "seen, tampered with", desired: configMap(), cached: tampered("9"), uids: []string{"cm-uid"}, versions: []string{""}},
+		{what: "mended, not seen", desired: configMap(), cached: tampered("9"), after: unseenFor},
+		{what: "tampered with again", desired: configMap(), cached: tampered("10"), uids: []string{"cm-uid"}, versions: []string{""}},
+		{what: "gone", desired: configMap(), uids: []string{""}, versions: []string{absent}},
+	}
+	for _, step := range steps {
+		passive.SetTime(passive.Now().Add(step.after))
+		w.uids, w.versions = nil, nil
+		got, err := applier.Set(t.Context(), owner, Of(step.desired, step.cached))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"ConfigMap"}, got.Changed); diff != "" {
+			t.Errorf("%s: Changed (-want +got):\n%s", step.what, diff)
+		}
+		if recheck := step.cached == nil; recheck != (got.RecheckAfter > 0) {
+			t.Errorf("%s: RecheckAfter = %s", step.what, got.RecheckAfter)
+		}
+		if diff := cmp.Diff(step.uids, w.uids); diff != "" {
+			t.Errorf("%s: UIDs (-want +got):\n%s", step.what, diff)
+		}
+		if diff := cmp.Diff(step.versions, w.versions); diff != "" {
+			t.Errorf("%s: versions (-want +got):\n%s", step.what, diff)
+		}
+	}
+}
+
 func TestSetWritesNothingWithAConflict(t *testing.T) {
 	foreign := applied(t)
 	foreign.OwnerReferences = nil
-	w := &writes{}
+	w := &writer{}
 	other := corev1ac.ConfigMap("other", "ns")
 	got, err := newApplier(w).Set(t.Context(), owner, Of(other, (*corev1.ConfigMap)(nil)), Of(configMap(), foreign))
 	if err != nil || len(got.Conflicts) != 1 || len(w.kinds) != 0 {
@@ -228,7 +281,7 @@ func TestSetErrors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := &writes{err: test.err}
+			w := &writer{err: test.err}
 			other := corev1ac.ConfigMap("other", "ns")
 			got, err := newApplier(w).Set(t.Context(), owner, Of(configMap(), (*corev1.ConfigMap)(nil)), Of(other, (*corev1.ConfigMap)(nil)))
 			if len(w.kinds) != 1 || got.Complete() && err == nil {
@@ -263,7 +316,7 @@ func TestAnnotate(t *testing.T) {
 		pod("leaving", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }),
 		pod("pending", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }),
 	}
-	w := &writes{}
+	w := &writer{}
 	if err := newApplier(w).Annotate(t.Context(), pods, "key", "new", "tester"); err != nil {
 		t.Fatalf("Annotate() error = %v", err)
 	}
@@ -274,11 +327,11 @@ func TestAnnotate(t *testing.T) {
 
 	resource := schema.GroupResource{Resource: "pods"}
 	for _, gone := range []error{apierrors.NewNotFound(resource, "stale"), apierrors.NewConflict(resource, "stale", errors.New("uid"))} {
-		if err := newApplier(&writes{err: gone}).Annotate(t.Context(), pods, "key", "newer", "tester"); err != nil {
+		if err := newApplier(&writer{err: gone}).Annotate(t.Context(), pods, "key", "newer", "tester"); err != nil {
 			t.Errorf("Annotate() error = %v, want a pod that is gone to be forgotten", err)
 		}
 	}
-	if err := newApplier(&writes{err: errors.New("boom")}).Annotate(t.Context(), pods, "key", "newest", "tester"); err == nil {
+	if err := newApplier(&writer{err: errors.New("boom")}).Annotate(t.Context(), pods, "key", "newest", "tester"); err == nil {
 		t.Error("Annotate() error = nil, want the API server's")
 	}
 }

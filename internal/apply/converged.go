@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -42,16 +43,21 @@ func converged(desired runtime.ApplyConfiguration, current client.Object) (bool,
 	return contains(have, want), nil
 }
 
-// resourceVersion is the version of the object that the API server has
+// identityOf are the version and the UID of the object that the API server has
 // answered an apply with.
-func resourceVersion(answer runtime.ApplyConfiguration) (string, error) {
-	object, err := fields(answer)
+func identityOf(answer runtime.ApplyConfiguration) (version string, uid types.UID, err error) {
+	encoded, err := json.Marshal(answer)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	metadata, _ := object["metadata"].(map[string]any)
-	version, _ := metadata["resourceVersion"].(string)
-	return version, nil
+	var object struct {
+		Metadata struct {
+			ResourceVersion string    `json:"resourceVersion"`
+			UID             types.UID `json:"uid"`
+		} `json:"metadata"`
+	}
+	err = json.Unmarshal(encoded, &object)
+	return object.Metadata.ResourceVersion, object.Metadata.UID, err
 }
 
 // fields is the JSON form of a value.

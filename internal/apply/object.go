@@ -4,6 +4,8 @@
 package apply
 
 import (
+	"reflect"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +30,7 @@ type Named interface {
 // Stamped is what the Applier adds to an apply configuration.
 type Stamped[T any] interface {
 	WithUID(uid types.UID) T
+	WithResourceVersion(version string) T
 	WithAnnotations(annotations map[string]string) T
 	WithOwnerReferences(references ...*metav1ac.OwnerReferenceApplyConfiguration) T
 }
@@ -36,14 +39,14 @@ type Stamped[T any] interface {
 type Object struct {
 	kind, namespace, name string
 
+	target  target
 	desired runtime.ApplyConfiguration
 	current client.Object
-	// empty makes an object to read into.
-	empty func() client.Object
 
 	own      func(*metav1ac.OwnerReferenceApplyConfiguration)
 	annotate func(map[string]string)
 	identify func(types.UID)
+	version  func(string)
 }
 
 // Of pairs an apply configuration with the object that the cache holds, nil
@@ -56,16 +59,25 @@ func Of[T Configuration[T], C any, O interface {
 		kind:      *desired.GetKind(),
 		namespace: *desired.GetNamespace(),
 		name:      *desired.GetName(),
+		target:    target{reflect.TypeFor[C](), *desired.GetNamespace(), *desired.GetName()},
 		desired:   desired,
-		empty:     func() client.Object { return O(new(C)) },
 		own:       func(r *metav1ac.OwnerReferenceApplyConfiguration) { desired.WithOwnerReferences(r) },
 		annotate:  func(annotations map[string]string) { desired.WithAnnotations(annotations) },
 		identify:  func(uid types.UID) { desired.WithUID(uid) },
+		version:   func(version string) { desired.WithResourceVersion(version) },
 	}
 	if current != nil {
 		object.current = current
 	}
 	return object
+}
+
+// currentVersion is that of what the cache holds, "" for nothing.
+func (o Object) currentVersion() string {
+	if o.current == nil {
+		return ""
+	}
+	return o.current.GetResourceVersion()
 }
 
 // conflict is nil when there is no object of the name or the owner controls it.

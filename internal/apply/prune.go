@@ -6,6 +6,7 @@ package apply
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +26,7 @@ func Prune[C any, O interface {
 	if controller == nil || controller.UID != owner.UID {
 		return nil
 	}
+	a.written.forget(target{reflect.TypeFor[C](), current.GetNamespace(), current.GetName()})
 	uid := current.GetUID()
 	err := a.config.Writer.Delete(ctx, current, client.Preconditions{UID: &uid})
 	if err := client.IgnoreNotFound(err); err != nil {

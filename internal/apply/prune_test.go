@@ -36,7 +36,7 @@ func TestPrune(t *testing.T) {
 				current = applied(t).DeepCopy()
 				test.change(current)
 			}
-			w := &writes{}
+			w := &writer{}
 			if err := Prune(t.Context(), newApplier(w), owner, current); err != nil {
 				t.Fatalf("Prune() error = %v", err)
 			}
@@ -46,7 +46,23 @@ func TestPrune(t *testing.T) {
 		})
 	}
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "cm")
-	if err := Prune(t.Context(), newApplier(&writes{err: gone}), owner, applied(t)); err != nil {
+	if err := Prune(t.Context(), newApplier(&writer{err: gone}), owner, applied(t)); err != nil {
 		t.Errorf("Prune() error = %v, want none for what is gone already", err)
+	}
+}
+
+func TestPruneForgets(t *testing.T) {
+	w := &writer{version: "8"}
+	applier := newApplier(w)
+	for range 2 {
+		if _, err := applier.Set(t.Context(), owner, Of(configMap(), (*corev1.ConfigMap)(nil))); err != nil {
+			t.Fatal(err)
+		}
+		if err := Prune(t.Context(), applier, owner, applied(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"ConfigMap cm", "delete cm cm-uid", "ConfigMap cm", "delete cm cm-uid"}, w.kinds); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
 	}
 }
