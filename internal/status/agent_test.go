@@ -292,6 +292,16 @@ func TestAgent(t *testing.T) {
 				in.Observed.Pods = append(in.Observed.Pods, old)
 			}),
 		},
+		"the pod is ready and not counted yet": {
+			in: healthy(func(in *Inputs) { in.Observed.Children.Deployment.Status.AvailableReplicas = 0 }),
+		},
+		"the pod is ready and not all of them are": {
+			in: healthy(func(in *Inputs) {
+				d := in.Observed.Children.Deployment
+				d.Spec.Replicas, d.Status.Replicas, d.Status.UpdatedReplicas = new(int32(2)), 2, 2
+			}),
+			want: map[string]string{"Ready": "False RolloutInProgress"},
+		},
 		"the pod is going away": {
 			in: healthy(func(in *Inputs) {
 				in.Observed.Pods[0].DeletionTimestamp = new(metav1.NewTime(now))

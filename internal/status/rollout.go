@@ -43,7 +43,7 @@ func observeRollout(in Inputs) rollout {
 	if d == nil || !metav1.IsControlledBy(d, in.Observed.Agent) {
 		return r
 	}
-	r.complete = !in.DeploymentChanged && rolledOut(d)
+	r.complete = !in.DeploymentChanged && rolledOut(d, r.ready)
 	if r.complete {
 		return r
 	}
@@ -61,15 +61,17 @@ func (r *rollout) apply(d diagnosis) {
 	r.reason, r.message, r.failing, r.recheckAfter = d.reason, d.message, d.failing, d.recheckAfter
 }
 
-// rolledOut tells whether the Deployment has reached what its spec says.
-func rolledOut(d *appsv1.Deployment) bool {
+// rolledOut tells whether the Deployment has reached what its spec says. It
+// counts pods a moment after they are ready; where all are of the current
+// template, those that take calls are as good.
+func rolledOut(d *appsv1.Deployment, ready int) bool {
 	wanted := int32(1)
 	if d.Spec.Replicas != nil {
 		wanted = *d.Spec.Replicas
 	}
 	s := d.Status
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == wanted &&
-		s.Replicas == wanted && s.AvailableReplicas == wanted
+		s.Replicas == wanted && (s.AvailableReplicas == wanted || ready == int(wanted))
 }
 
 // takesCalls tells whether the Service leads to a pod.
