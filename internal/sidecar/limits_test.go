@@ -5,8 +5,10 @@ package sidecar
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -141,6 +143,67 @@ func TestWrongCredentials(t *testing.T) {
 		t.Errorf("of a caller that is known = %d %s", response.StatusCode, body)
 	}
 	p.metric(`a2a_limited_total{limit="failed_authentications"} 2`)
+}
+
+// TestWrongCredentialsOfAllKinds: each kind is charged, also where nobody needs
+// to show one, and who shows a good one goes on behind the same address.
+func TestWrongCredentialsOfAllKinds(t *testing.T) {
+	const good, wrong = "good-01234567890123456789012345678", "wrong-0123456789012345678901234567"
+	servers, clients, strangers := newAuthority(t, "servers"), newAuthority(t, "clients"), newAuthority(t, "strangers")
+	dir, caDir, keys := t.TempDir(), t.TempDir(), t.TempDir()
+	servers.mountCertificate(dir, "agent")
+	mount(t, caDir, map[string][]byte{"ca.crt": clients.pem})
+	mount(t, keys, map[string][]byte{"alice": []byte(good)})
+	id := spiffe(t, "spiffe://example.org/ns/team/sa/caller")
+	known, unknown := clients.client(id), clients.client(id)
+	stranger := strangers.client(id)
+	for name, anonymous := range map[string]bool{"a credential is needed": false, "none is needed": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPodWith(t, says, func(c *contract.Config) {
+				c.Limits.FailedAuthentications = slow(3)
+				withMTLS()(c)
+				withAPIKeys(c)
+				if anonymous {
+					c.Access.Authentication = append(c.Access.Authentication, contract.Authentication{Type: contract.AuthenticationAnonymous})
+				}
+			}, func(o *Options) { o.TLS, o.ClientCA, o.APIKeys = dir, filepath.Join(caDir, "ca.crt"), keys })
+			token := "Bearer " + p.token("team")
+			calls := func(when string, want map[string]int) {
+				t.Helper()
+				for who, client := range map[string]struct {
+					certificates []tls.Certificate
+					headers      []string
+				}{
+					"nobody":                                {},
+					"a certificate":                         {[]tls.Certificate{known}, nil},
+					"another certificate":                   {[]tls.Certificate{unknown}, nil},
+					"a stranger's certificate":              {[]tls.Certificate{stranger}, nil},
+					"a stranger's certificate, and a token": {[]tls.Certificate{stranger}, []string{"Authorization", token}},
+					"a token":                               {nil, []string{"Authorization", token}},
+					"a wrong token":                         {nil, []string{"Authorization", "Bearer wrong"}},
+					"a key":                                 {nil, []string{"X-API-Key", good}},
+					"a wrong key":                           {nil, []string{"X-API-Key", wrong}},
+					"a wrong token, and a key":              {nil, []string{"Authorization", "Bearer wrong", "X-API-Key", good}},
+				} {
+					if status, asked := want[who]; asked {
+						if got := p.ask(caller(t, servers.pool(), true, client.certificates...), client.headers...); got.StatusCode != status {
+							t.Errorf("%s: %s = %d, want %d", when, who, got.StatusCode, status)
+						}
+					}
+				}
+			}
+			nobody := map[bool]int{false: 401, true: 200}[anonymous]
+			calls("before", map[string]int{"nobody": nobody, "a certificate": 200, "a token": 200, "a key": 200})
+			for range 3 {
+				calls("within the limit", map[string]int{"a wrong key": 401})
+			}
+			calls("beyond the limit", map[string]int{
+				"nobody": map[bool]int{false: 429, true: 200}[anonymous], "a certificate": 200, "another certificate": 429,
+				"a stranger's certificate": 429, "a stranger's certificate, and a token": 200,
+				"a token": 200, "a wrong token": 429, "a key": 200, "a wrong key": 429, "a wrong token, and a key": 429,
+			})
+		})
+	}
 }
 
 const helloStream = `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`

@@ -19,8 +19,10 @@ func (Anonymous) Authenticate(r *http.Request) (Caller, error) {
 	return Caller{Owner: AnonymousOwner, Anonymous: true, From: r.RemoteAddr}, nil
 }
 
-// Recognizes reports whether the request shows no token.
-func (Anonymous) Recognizes(r *http.Request) bool { return r.Header.Get("Authorization") == "" }
+// Recognizes knows who shows no token, which the others may not have looked for.
+func (Anonymous) Recognizes(r *http.Request) (Credential, bool) {
+	return CredentialNone, r.Header.Get("Authorization") == ""
+}
 
 // Challenge is empty: there is nothing to show.
 func (Anonymous) Challenge() string { return "" }

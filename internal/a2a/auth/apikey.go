@@ -6,6 +6,7 @@ package auth
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -85,9 +86,12 @@ func (a *APIKey) Authenticate(r *http.Request) (Caller, error) {
 
 // Recognizes reports whether the key is one of those in force. To find out costs
 // little, and nobody guesses a key.
-func (a *APIKey) Recognizes(r *http.Request) bool {
+func (a *APIKey) Recognizes(r *http.Request) (Credential, bool) {
 	_, err := a.Authenticate(r)
-	return err == nil
+	if errors.Is(err, ErrNoCredential) {
+		return CredentialNone, false
+	}
+	return CredentialAPIKey, err == nil
 }
 
 var errAPIKey = unauthenticated("API key is not accepted")

@@ -111,6 +111,15 @@ func (c *Certificate) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
+// Recognizes knows a certificate that was verified before.
+func (c *Certificate) Recognizes(r *http.Request) (Credential, bool) {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		return CredentialNone, false
+	}
+	pool := c.config.Authorities.pool.Load()
+	return CredentialCertificate, pool != nil && c.remembered(pool).has(string(r.TLS.PeerCertificates[0].Raw), c.config.Now())
+}
+
 func (c *Certificate) remembered(pool *x509.CertPool) *tokenCache {
 	if m := c.memory.Load(); m != nil && m.by == pool {
 		return m.known

@@ -24,10 +24,24 @@ type Authenticator interface {
 	// Authenticate returns the caller, ErrNoCredential, or an *a2a.Error that
 	// says what is wrong with the credential. It neither waits nor calls.
 	Authenticate(r *http.Request) (Caller, error)
+	// Recognizes returns what Authenticate would judge, and whether it is known to
+	// be good. It does no work but to look.
+	Recognizes(r *http.Request) (shown Credential, known bool)
 	// Challenge tells a client without a credential how to show one, in the form
 	// of a WWW-Authenticate header; "" for nothing.
 	Challenge() string
 }
+
+// Credential is a kind of what a request shows.
+type Credential uint8
+
+// The kinds.
+const (
+	CredentialNone Credential = iota
+	CredentialToken
+	CredentialAPIKey
+	CredentialCertificate
+)
 
 // concealer is an Authenticator whose credential stands where others look.
 type concealer interface {
@@ -153,18 +167,19 @@ func NewGate(p *Policy, deny func(http.ResponseWriter, *http.Request, *a2a.Error
 // Swap replaces the policy.
 func (g *Gate) Swap(p *Policy) { g.policy.Store(p) }
 
-// recognizer is an Authenticator that remembers credentials it has verified.
-type recognizer interface {
-	// Recognizes does no work but to look.
-	Recognizes(r *http.Request) bool
-}
-
 // Recognizes reports whether the credential of a request was found good before,
-// at no cost: for the time when many are shown that are not.
+// at no cost: for the time when many are shown that are not. As in Decide, a good
+// one makes good a certificate that is not known, or another issuer's authenticator
+// that does not know the same token, and nothing else.
 func (g *Gate) Recognizes(r *http.Request) bool {
+	doubt := CredentialNone
 	for _, a := range g.policy.Load().Authenticators {
-		if known, ok := a.(recognizer); ok && known.Recognizes(r) {
-			return true
+		shown, known := a.Recognizes(r)
+		if known {
+			return doubt == shown || shown != CredentialNone && (doubt == CredentialNone || doubt == CredentialCertificate)
+		}
+		if doubt == CredentialNone || doubt == CredentialCertificate && shown != CredentialNone {
+			doubt = shown
 		}
 	}
 	return false

@@ -105,16 +105,15 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
-// Recognizes reports whether the request's token was verified before.
-func (j *JWT) Recognizes(r *http.Request) bool {
+// Recognizes knows a token that was verified before.
+func (j *JWT) Recognizes(r *http.Request) (Credential, bool) {
 	text, ok := bearer(r)
+	if !ok {
+		return CredentialNone, false
+	}
 	now := j.config.Now()
 	keys := j.config.Keys.current(now)
-	if !ok || keys == nil || len(text) > maxToken {
-		return false
-	}
-	_, ok = j.remembered(keys).get(text, now)
-	return ok
+	return CredentialToken, keys != nil && len(text) <= maxToken && j.remembered(keys).has(text, now)
 }
 
 // remembered returns the tokens that the keys have verified. Other keys begin

@@ -90,14 +90,13 @@ func (k *Kubernetes) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
-// Recognizes reports whether the request's token was verified before.
-func (k *Kubernetes) Recognizes(r *http.Request) bool {
+// Recognizes knows a token that was verified before.
+func (k *Kubernetes) Recognizes(r *http.Request) (Credential, bool) {
 	token, ok := bearer(r)
-	if !ok || len(token) > maxToken {
-		return false
+	if !ok {
+		return CredentialNone, false
 	}
-	_, ok = k.verified.get(token, k.config.Now())
-	return ok
+	return CredentialToken, len(token) <= maxToken && k.verified.has(token, k.config.Now())
 }
 
 // private holds the claims of KEP-1205 that jwt.Claims does not.

@@ -30,7 +30,8 @@ type tokenCache struct {
 
 type verifiedToken struct {
 	caller Caller
-	until  time.Time
+	// until is when it is verified again, expiry when that would be in vain.
+	until, expiry time.Time
 	// kept is the length of a token whose claims are kept, 0 of others.
 	kept int
 }
@@ -50,6 +51,15 @@ func (c *tokenCache) get(token string, now time.Time) (Caller, bool) {
 	return entry.caller, true
 }
 
+// has reports whether a token was verified and is worth to be verified again.
+func (c *tokenCache) has(token string, now time.Time) bool {
+	key := sha256.Sum256([]byte(token))
+	c.mu.RLock()
+	entry, ok := c.entries[key]
+	c.mu.RUnlock()
+	return ok && now.Before(entry.expiry)
+}
+
 func (c *tokenCache) put(token string, caller Caller, expiry, now time.Time) {
 	until := now.Add(maxVerifyAge)
 	if expiry.Before(until) {
@@ -66,7 +76,7 @@ func (c *tokenCache) put(token string, caller Caller, expiry, now time.Time) {
 		c.shrink(now)
 	}
 	c.kept += kept - c.entries[key].kept
-	c.entries[key] = verifiedToken{caller: caller, until: until, kept: kept}
+	c.entries[key] = verifiedToken{caller: caller, until: until, expiry: expiry, kept: kept}
 }
 
 // shrink forgets what has expired, and when that is too little a quarter of
