@@ -62,6 +62,9 @@ const (
 	// ReasonNameClash: the template uses a container or volume name that is
 	// the operator's.
 	ReasonNameClash = "NameClash"
+	// ReasonSidecarExposed: the template would let the agent's container into
+	// the sidecar.
+	ReasonSidecarExposed = "SidecarExposed"
 	// ReasonInvalidPushTarget: a target of push notifications could never be
 	// reached.
 	ReasonInvalidPushTarget = "InvalidPushTarget"

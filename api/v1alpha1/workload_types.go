@@ -21,6 +21,7 @@ type AgentWorkload struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",message="spec.workload.template.spec.restartPolicy must be Always, or absent"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.hostNetwork) || !self.spec.hostNetwork",message="spec.workload.template.spec.hostNetwork must be absent: the ports of the sidecar belong to the pod"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.shareProcessNamespace) || !self.spec.shareProcessNamespace",message="spec.workload.template.spec.shareProcessNamespace must be absent: the agent could read the token of the sidecar"
+	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.hostPID) || !self.spec.hostPID",message="spec.workload.template.spec.hostPID must be absent: the agent could read the token of the sidecar"
 	// +required
 	Template corev1.PodTemplateSpec `json:"template"`
 

@@ -28,12 +28,43 @@ func clashes(agent *a2av1alpha1.Agent) []problem.Problem {
 		problems = append(problems, nameClash("spec.workload.template.metadata.labels must not set %q: "+
 			"the operator selects the pods by it; remove it", a2av1alpha1.LabelAgent))
 	}
+	if _, set := template.Annotations[appArmorAnnotation]; set {
+		problems = append(problems, nameClash("spec.workload.template.metadata.annotations must not set %q: "+
+			"the sidecar keeps its own profile; remove it", appArmorAnnotation))
+	}
+	problems = append(problems, exposures(&template.Spec)...)
 	problems = append(problems, containerClashes(templateField+".initContainers", template.Spec.InitContainers)...)
 	problems = append(problems, containerClashes(templateField+".containers", template.Spec.Containers)...)
 	for i, volume := range template.Spec.Volumes {
 		if sidecarVolume(volume.Name) {
 			problems = append(problems, nameClash("%s.volumes[%d].name must not be %q: the operator adds a volume of that name; rename it",
 				templateField, i, volume.Name))
+		}
+	}
+	return problems
+}
+
+// appArmorAnnotation is the older form of the sidecar's profile.
+const appArmorAnnotation = corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + a2av1alpha1.ContainerSidecar
+
+// exposures names what would let the agent's container into the sidecar. The API
+// server refuses them, too; an Agent may be older than its rules.
+func exposures(pod *corev1.PodSpec) []problem.Problem {
+	var problems []problem.Problem
+	for _, each := range []struct {
+		set        bool
+		field, why string
+	}{
+		{pod.HostPID, "hostPID", "the agent could read the token of the sidecar"},
+		{pod.HostNetwork, "hostNetwork", "the ports of the sidecar belong to the pod"},
+		{pod.ShareProcessNamespace != nil && *pod.ShareProcessNamespace, "shareProcessNamespace", "the agent could read the token of the sidecar"},
+	} {
+		if each.set {
+			problems = append(problems, problem.Problem{
+				Condition: a2av1alpha1.ConditionAccepted,
+				Reason:    a2av1alpha1.ReasonSidecarExposed,
+				Message:   fmt.Sprintf("%s.%s must be absent: %s; remove it", templateField, each.field, each.why),
+			})
 		}
 	}
 	return problems

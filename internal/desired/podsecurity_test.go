@@ -4,12 +4,14 @@
 package desired
 
 import (
+	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
@@ -107,8 +109,12 @@ func TestWhatATemplateGivesUpIsNamed(t *testing.T) {
 		"seccomp":              {mine + `{seccompProfile: {type: Unconfined}}}]`, a2av1alpha1.ReasonPodSecurityRelaxed, "seccompProfile"},
 		"/proc":                {mine + `{procMount: Unmasked}}]`, a2av1alpha1.ReasonPodSecurityRelaxed, "procMount"},
 		"an init container":    {`{initContainers: [{name: i, image: i, securityContext: {privileged: true}}], containers: [{name: agent, image: a}]}`, a2av1alpha1.ReasonPodSecurityRelaxed, `"i"`},
+		"AppArmor":             {mine + `{appArmorProfile: {type: Unconfined}}}]`, a2av1alpha1.ReasonPodSecurityRelaxed, "Unconfined"},
+		"AppArmor of the pod":  {`{securityContext: {appArmorProfile: {type: Unconfined}}, containers: [{name: agent, image: a}]}`, a2av1alpha1.ReasonPodSecurityRelaxed, "Unconfined"},
+		"seccomp of the pod":   {`{securityContext: {seccompProfile: {type: Unconfined}}, containers: [{name: agent, image: a}]}`, a2av1alpha1.ReasonPodSecurityRelaxed, "seccompProfile"},
+		"SELinux of the pod":   {`{securityContext: {seLinuxOptions: {type: spc_t, user: u, role: r, level: "s0:c1"}}, containers: [{name: agent, image: a}]}`, a2av1alpha1.ReasonPodSecurityRelaxed, "spc_t"},
+		"may be root, the pod": {`{securityContext: {runAsNonRoot: false}, containers: [{name: agent, image: a}]}`, a2av1alpha1.ReasonPodSecurityRelaxed, "runAsNonRoot"},
 		"root in the pod":      {`{securityContext: {runAsUser: 0}, containers: [{name: agent, image: a}]}`, a2av1alpha1.ReasonPodSecurityRelaxed, "runAsUser=0"},
-		"the host's processes": {`{hostPID: true, containers: [{name: agent, image: a}]}`, a2av1alpha1.ReasonPodSecurityRelaxed, "hostPID=true"},
 		"the host's memory":    {`{hostIPC: true, containers: [{name: agent, image: a}]}`, a2av1alpha1.ReasonPodSecurityRelaxed, "hostIPC=true"},
 		"the host's files":     {`{containers: [{name: agent, image: a}], volumes: [{name: host, hostPath: {path: /}}]}`, a2av1alpha1.ReasonPodSecurityRelaxed, "hostPath"},
 		"the host's port":      {`containers: [{name: agent, image: a, ports: [{containerPort: 80, hostPort: 80}]}]`, a2av1alpha1.ReasonPodSecurityRelaxed, "hostPort"},
@@ -126,14 +132,75 @@ func TestWhatATemplateGivesUpIsNamed(t *testing.T) {
 			if !found {
 				t.Errorf("no remark %s that names %q in %+v", test.reason, test.want, result.Remarks)
 			}
-			alone := podOf(t, result)
-			alone.Spec = corev1.PodSpec{InitContainers: alone.Spec.InitContainers[:1]}
-			if refused := judge(t, api.LatestVersion(), alone); refused != "" {
+			if refused := judge(t, api.LatestVersion(), sidecarAlone(podOf(t, result))); refused != "" {
 				t.Errorf("the sidecar gives up the level: %s", refused)
 			}
 		})
 	}
 	t.Logf("T-PSA: %d ways to give the level up, each named", len(tests))
+}
+
+// sidecarAlone is the pod without the containers of the user. What the pod's
+// securityContext says of a container that says nothing is in the container's.
+func sidecarAlone(pod *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
+	sidecar := *pod.Spec.InitContainers[0].DeepCopy()
+	own := sidecar.SecurityContext
+	if shared := pod.Spec.SecurityContext; shared != nil {
+		own.RunAsUser = cmp.Or(own.RunAsUser, shared.RunAsUser)
+		own.RunAsGroup = cmp.Or(own.RunAsGroup, shared.RunAsGroup)
+		own.RunAsNonRoot = cmp.Or(own.RunAsNonRoot, shared.RunAsNonRoot)
+		own.SELinuxOptions = cmp.Or(own.SELinuxOptions, shared.SELinuxOptions)
+		own.SeccompProfile = cmp.Or(own.SeccompProfile, shared.SeccompProfile)
+		own.AppArmorProfile = cmp.Or(own.AppArmorProfile, shared.AppArmorProfile)
+	}
+	return &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: corev1.PodSpec{InitContainers: []corev1.Container{sidecar}}}
+}
+
+// A profile of the pod's own is for its containers; the sidecar has the runtime's.
+// Where the template says nothing it says nothing either: nodes without AppArmor
+// or SELinux would refuse the pod, and OpenShift chooses the label.
+func TestTheSidecarIsConfinedAsTheNodeDoes(t *testing.T) {
+	runtimeDefault := &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
+	tests := map[string]struct {
+		pod      string
+		selinux  *corev1.SELinuxOptions
+		appArmor *corev1.AppArmorProfile
+	}{
+		"nothing":              {``, nil, nil},
+		"what the runtime has": {`appArmorProfile: {type: RuntimeDefault}`, nil, nil},
+		"no profile":           {`appArmorProfile: {type: Unconfined}`, nil, runtimeDefault},
+		"a profile":            {`appArmorProfile: {type: Localhost, localhostProfile: p}`, nil, runtimeDefault},
+		"a level":              {`seLinuxOptions: {level: "s0:c1"}`, nil, nil},
+		"a type":               {`seLinuxOptions: {type: spc_t, level: "s0:c1"}`, &corev1.SELinuxOptions{Type: "container_t", Level: "s0:c1"}, nil},
+		"a user":               {`seLinuxOptions: {user: u}`, &corev1.SELinuxOptions{Type: "container_t"}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := podOf(t, desire(t, withTemplate(t, `{securityContext: {`+test.pod+`}, containers: [{name: agent, image: a}]}`)))
+			own := pod.Spec.InitContainers[0].SecurityContext
+			if diff := gocmp.Diff(test.selinux, own.SELinuxOptions); diff != "" {
+				t.Errorf("SELinux (-want +got):\n%s", diff)
+			}
+			if diff := gocmp.Diff(test.appArmor, own.AppArmorProfile); diff != "" {
+				t.Errorf("AppArmor (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// What would show the agent the sidecar's files and environment is refused.
+func TestNobodySeesIntoTheSidecar(t *testing.T) {
+	for name, pod := range map[string]string{
+		"hostPID":               `{hostPID: true, containers: [{name: agent, image: a}]}`,
+		"hostNetwork":           `{hostNetwork: true, containers: [{name: agent, image: a}]}`,
+		"shareProcessNamespace": `{shareProcessNamespace: true, containers: [{name: agent, image: a}]}`,
+	} {
+		result := desire(t, withTemplate(t, pod))
+		if result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Condition != a2av1alpha1.ConditionAccepted ||
+			result.Problems[0].Reason != a2av1alpha1.ReasonSidecarExposed || !strings.Contains(result.Problems[0].Message, templateField+"."+name) {
+			t.Errorf("%s: problems %+v", name, result.Problems)
+		}
+	}
 }
 
 // withTemplate is the minimal Agent with a pod of its own.

@@ -9,9 +9,9 @@ import corev1 "k8s.io/api/core/v1"
 const sidecarUser = 65532
 
 // sidecarSecurity is the restricted Pod Security level, with a root file
-// system that cannot be written.
-func sidecarSecurity() *corev1.SecurityContext {
-	return &corev1.SecurityContext{
+// system that cannot be written, whatever a template says for its whole pod.
+func sidecarSecurity(pod *corev1.PodSecurityContext) *corev1.SecurityContext {
+	own := &corev1.SecurityContext{
 		RunAsNonRoot:             new(true),
 		RunAsUser:                new(int64(sidecarUser)),
 		RunAsGroup:               new(int64(sidecarUser)),
@@ -20,6 +20,15 @@ func sidecarSecurity() *corev1.SecurityContext {
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
+	// Nodes without AppArmor refuse a pod that names a profile, and OpenShift one
+	// that names a label, so these two are only set where the pod's are others.
+	if pod != nil && pod.AppArmorProfile != nil && pod.AppArmorProfile.Type != corev1.AppArmorProfileTypeRuntimeDefault {
+		own.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
+	}
+	if pod != nil && pod.SELinuxOptions != nil && *pod.SELinuxOptions != (corev1.SELinuxOptions{Level: pod.SELinuxOptions.Level}) {
+		own.SELinuxOptions = &corev1.SELinuxOptions{Type: "container_t", Level: pod.SELinuxOptions.Level}
+	}
+	return own
 }
 
 // secureContainers gives the user's containers the restricted Pod Security

@@ -64,7 +64,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 			{Name: a2av1alpha1.VolumeContract, MountPath: contractDir, ReadOnly: true},
 			{Name: a2av1alpha1.VolumeToken, MountPath: tokenDir, ReadOnly: true},
 		},
-		SecurityContext: sidecarSecurity(),
+		SecurityContext: sidecarSecurity(agent.Spec.Workload.Template.Spec.SecurityContext),
 	}
 	container.Args = append(container.Args, storeArgs(agent)...)
 	for _, each := range credentials(agent) {
