@@ -310,7 +310,7 @@ func TestExtendedCardOfACaller(t *testing.T) {
 			if got := strings.Join(shown, " "); response.StatusCode != http.StatusOK || got != want {
 				t.Errorf("%s for %s: %d, skills %q, want %q", what, namespace, response.StatusCode, got, want)
 			}
-			if cached := response.Header.Get("Cache-Control"); cached != "private" {
+			if cached := response.Header.Get("Cache-Control"); cached != "private, no-store" {
 				t.Errorf("%s: Cache-Control = %q", what, cached)
 			}
 		}

@@ -40,7 +40,7 @@ func TestWire18_ExtendedCardOf02(t *testing.T) {
 	if response.StatusCode != http.StatusOK || !strings.Contains(body, `"hidden"`) || strings.Contains(body, "supportedInterfaces") {
 		t.Errorf("extended card = %d %s", response.StatusCode, body)
 	}
-	want := map[string]string{"Cache-Control": "private", "Vary": "Authorization", "Content-Type": "application/json"}
+	want := map[string]string{"Cache-Control": "private, no-store", "Vary": "Authorization", "Content-Type": "application/json"}
 	got := map[string]string{}
 	for name := range want {
 		got[name] = response.Header.Get(name)
@@ -238,7 +238,7 @@ func TestWire18_ExtendedCardOfEveryBinding(t *testing.T) {
 			if response.StatusCode != http.StatusOK || !strings.Contains(body, `"hidden"`) {
 				t.Errorf("extended card = %d %s", response.StatusCode, body)
 			}
-			if test.method == "GET" && (response.Header.Get("Cache-Control") != "private" || response.Header.Get("Vary") != "Authorization") {
+			if test.method == "GET" && (response.Header.Get("Cache-Control") != "private, no-store" || response.Header.Get("Vary") != "Authorization") {
 				t.Errorf("headers are %v", response.Header)
 			}
 			if response, body := ask(offered); response.StatusCode != http.StatusUnauthorized || response.Header.Get("WWW-Authenticate") == "" {

@@ -245,6 +245,13 @@ func Challenge(h http.Header) {
 	}
 }
 
+// Private keeps an answer that is one caller's from all caches. What decides may
+// be a key in any header or in the query, or a certificate, which Vary cannot name.
+func Private(h http.Header) {
+	h.Set("Cache-Control", "private, no-store")
+	h.Add("Vary", "Authorization")
+}
+
 // Respond writes a whole answer.
 func (x *Exchange) Respond(status int, contentType string, body []byte) {
 	x.Answered = true

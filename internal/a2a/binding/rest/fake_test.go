@@ -20,6 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -190,6 +191,23 @@ func (x *fixture) do(t *testing.T, method, url, body string, headers ...string) 
 	}
 	r = r.WithContext(auth.WithCaller(t.Context(), auth.Caller{Owner: "alice"}))
 	w := httptest.NewRecorder()
-	x.ServeHTTP(w, r)
+	x.ServeHTTP(&freedWriter{w, t, x.Limits.Bodies}, r)
 	return w
 }
+
+// freedWriter has a client that may be slow to read: what it has sent must be
+// given back before.
+type freedWriter struct {
+	*httptest.ResponseRecorder
+	t      *testing.T
+	bodies *limit.Budget
+}
+
+func (w *freedWriter) WriteHeader(status int) {
+	if held := w.bodies.Used(); held > 0 && status == http.StatusOK {
+		w.t.Errorf("the answer waits for its client, and %d bytes of the request are held", held)
+	}
+	w.ResponseRecorder.WriteHeader(status)
+}
+
+func (w *freedWriter) Unwrap() http.ResponseWriter { return w.ResponseRecorder }

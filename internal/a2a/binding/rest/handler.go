@@ -142,8 +142,8 @@ func (h *Handler) serve(c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.R.Method == http.MethodPost {
-		c.body = body
+	if c.body = body; c.R.Method != http.MethodPost {
+		c.forget()
 	}
 	if err := h.checkVersion(c); err != nil {
 		return err

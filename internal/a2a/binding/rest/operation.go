@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 )
 
 func (h *Handler) send(c *call) error {
@@ -28,8 +29,7 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 	if c.legacy && speaksKind(c.body) {
 		c.dialect = dialectKind
 	}
-	req, err := c.dialect.decodeSend(c.body)
-	c.forget()
+	req, err := decode(c, c.dialect.decodeSend)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,22 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 	return req, nil
 }
 
-// forget lets go of the body.
+// decode reads the body, and lets go of it: the answer may be long in coming.
+func decode[T any](c *call, read func([]byte) (T, error)) (T, error) {
+	req, err := read(c.body)
+	c.forget()
+	return req, err
+}
+
+// decodeAny is decode for what may say nothing.
+func decodeAny[T any](c *call, read func([]byte) (*T, error)) (*T, error) {
+	if len(bytes.TrimSpace(c.body)) > 0 {
+		return decode(c, read)
+	}
+	c.forget()
+	return new(T), nil
+}
+
 func (c *call) forget() {
 	c.Forget()
 	c.body = nil
@@ -101,12 +116,9 @@ func (h *Handler) list(c *call) error {
 }
 
 func (h *Handler) cancel(c *call) error {
-	req := &a2a.CancelRequest{}
-	var err error
-	if !c.empty() {
-		if req, err = c.dialect.decodeCancel(c.body); err != nil {
-			return err
-		}
+	req, err := decodeAny(c, c.dialect.decodeCancel)
+	if err != nil {
+		return err
 	}
 	if err := c.names("id", req.TaskID); err != nil {
 		return err
@@ -118,9 +130,6 @@ func (h *Handler) cancel(c *call) error {
 	task, err := h.Handler.Cancel(c.R.Context(), req)
 	return c.answerTask(task, err)
 }
-
-// empty reports whether the body says nothing.
-func (c *call) empty() bool { return len(bytes.TrimSpace(c.body)) == 0 }
 
 func (c *call) answerTask(task *a2a.Task, err error) error {
 	if err != nil {
@@ -153,7 +162,6 @@ func (h *Handler) extendedCard(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.W.Header().Set("Cache-Control", "private")
-	c.W.Header().Add("Vary", "Authorization")
+	exchange.Private(c.W.Header())
 	return c.result(len(text), func(dst []byte) []byte { return append(dst, text...) })
 }

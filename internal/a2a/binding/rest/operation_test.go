@@ -438,7 +438,7 @@ func TestExtendedCard(t *testing.T) {
 		"/v1/card":           {a2a.ReasonUnsupportedOperation: 404, a2a.ReasonExtendedCardNotConfigured: 400, a2a.ReasonUnauthenticated: 401},
 	} {
 		x := newFixture(&fake{})
-		if w := x.do(t, "GET", path, ""); w.Header().Get("Cache-Control") != "private" || w.Header().Get("Vary") != "Authorization" {
+		if w := x.do(t, "GET", path, ""); w.Header().Get("Cache-Control") != "private, no-store" || w.Header().Get("Vary") != "Authorization" {
 			t.Errorf("%s may be kept by others: %v", path, w.Header())
 		}
 		for reason, status := range statuses {

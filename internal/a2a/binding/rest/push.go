@@ -9,7 +9,7 @@ func (h *Handler) setPush(c *call) error {
 	if err := h.pushes(); err != nil {
 		return err
 	}
-	req, err := c.dialect.decodeSetPush(c.body)
+	req, err := decode(c, c.dialect.decodeSetPush)
 	if err != nil {
 		return err
 	}

@@ -67,14 +67,10 @@ func (h *Handler) subscribe(c *call) error {
 }
 
 func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
-	req := &a2a.SubscribeRequest{}
-	var err error
-	if !c.empty() {
-		if req, err = c.dialect.decodeSubscribe(c.body); err != nil {
-			return nil, err
-		}
+	req, err := decodeAny(c, c.dialect.decodeSubscribe)
+	if err != nil {
+		return nil, err
 	}
-	c.forget()
 	if err := c.names("id", req.TaskID); err != nil {
 		return nil, err
 	}

@@ -65,8 +65,7 @@ func (h *Handler) ServeExtended(observe func(exchange.Outcome)) http.Handler {
 			Deny(w, r, problem)
 			return
 		}
-		w.Header().Set("Cache-Control", "private")
-		w.Header().Set("Vary", "Authorization")
+		exchange.Private(w.Header())
 		w.Header().Set("ETag", v.etag)
 		if matches(r.Header.Values("If-None-Match"), v.etag) {
 			w.WriteHeader(http.StatusNotModified)
