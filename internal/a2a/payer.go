@@ -5,11 +5,11 @@ package a2a
 
 import "net/netip"
 
-// Payer is who is charged for what a request uses: an owner, whatever the
-// tenant, or an address for callers that are nobody.
+// Payer is who is charged for what a request uses: a principal, whatever the
+// tenant and whoever shares its tasks, or an address for callers that are nobody.
 type Payer struct {
-	Owner   Owner
-	Address netip.Addr
+	Principal string
+	Address   netip.Addr
 }
 
 // PayerAt returns the payer at an address of a client, with a port or without.
@@ -28,3 +28,6 @@ func PayerAt(address string) Payer {
 	}
 	return Payer{Address: ip}
 }
+
+// Equal is ==, for those who compare by reflection.
+func (p Payer) Equal(other Payer) bool { return p == other }

@@ -42,9 +42,8 @@ func (o Owner) Tenant() string {
 // SendRequest is a message to the agent.
 type SendRequest struct {
 	Owner Owner
-	// From is the address of a caller that is nobody, who is charged by it for the
-	// turn; "" for others.
-	From    string
+	// Payer is who is charged for the turn, unless that is the owner.
+	Payer   Payer
 	Message *Message
 	// Dialect is the one of the request; a task that it creates remembers it.
 	Dialect Dialect

@@ -138,7 +138,7 @@ func (l *limits) caller(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := l.now()
 		caller, ok := auth.CallerFrom(r.Context())
-		table, payer := l.callers, a2a.Payer{Owner: caller.Owner}
+		table, payer := l.callers, caller.Payer()
 		if !ok || caller.Anonymous {
 			table, payer = l.addresses, a2a.PayerAt(r.RemoteAddr)
 		}
@@ -177,13 +177,13 @@ type metered struct {
 
 // Send implements a2a.Handler.
 func (m *metered) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
-	r.From = from(ctx)
+	r.Payer = payer(ctx)
 	return m.Handler.Send(ctx, r)
 }
 
 // Stream implements a2a.Handler.
 func (m *metered) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
-	r.From = from(ctx)
+	r.Payer = payer(ctx)
 	return m.limits.open(ctx, func() (a2a.Stream, error) { return m.Handler.Stream(ctx, r) })
 }
 
@@ -192,12 +192,10 @@ func (m *metered) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.S
 	return m.limits.open(ctx, func() (a2a.Stream, error) { return m.Handler.Subscribe(ctx, r) })
 }
 
-// from is the address of an anonymous caller.
-func from(ctx context.Context) string {
-	if caller, ok := auth.CallerFrom(ctx); ok && caller.Anonymous {
-		return caller.From
-	}
-	return ""
+// payer is who is charged for a turn.
+func payer(ctx context.Context) a2a.Payer {
+	caller, _ := auth.CallerFrom(ctx)
+	return caller.Payer()
 }
 
 // open opens a stream, if one more may be open.

@@ -5,9 +5,14 @@ package sidecar
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +20,8 @@ import (
 	"time"
 
 	v10 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -253,6 +260,61 @@ func TestOpenStreams(t *testing.T) {
 	if got := open("a"); got.StatusCode != http.StatusOK {
 		t.Errorf("stream in the place of one that ended = %d", got.StatusCode)
 	}
+}
+
+// TestCallersOfOneOwnerPayForThemselves: they share tasks, and no limit.
+func TestCallersOfOneOwnerPayForThemselves(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k"}}})
+	}))
+	defer keys.Close()
+	agent, end := holds()
+	defer end()
+	p := newPod(t, agent, func(c *contract.Config) {
+		c.Access.Authentication = []contract.Authentication{{Type: contract.AuthenticationJWT, JWT: &contract.JWTAuthentication{
+			Issuer: keys.URL, Audiences: []string{"echo"}, JWKSURL: keys.URL, OwnerClaim: "tenant_id",
+		}}}
+		c.Limits.Requests = slow(2)
+		c.Limits.Streams = contract.StreamLimits{Max: 4, MaxPerCaller: 1}
+		c.Limits.Turns = contract.TurnLimits{Max: 4, MaxPerCaller: 1, QueueTimeout: contract.Duration(time.Millisecond)}
+	})
+	as := func(who string) []string {
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := jwt.Signed(signer).Claims(map[string]any{
+			"iss": keys.URL, "aud": "echo", "sub": who, "tenant_id": "acme", "exp": time.Now().Add(time.Hour).Unix(),
+		}).Serialize()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{"Authorization", "Bearer " + token}
+	}
+	p.eventually("keys", func() bool {
+		response, _ := p.do("GET", p.agent()+"tasks/none", "", as("probe")...)
+		return response.StatusCode == http.StatusNotFound || response.StatusCode == http.StatusTooManyRequests
+	})
+	for _, who := range []string{"alice", "bob"} {
+		if got := p.open("POST", p.agent(), helloStream, as(who)...); got.StatusCode != http.StatusOK {
+			t.Errorf("stream of %s = %d", who, got.StatusCode)
+		}
+	}
+	for range 2 {
+		if got := p.open("POST", p.agent(), helloStream, as("alice")...); got.StatusCode != http.StatusTooManyRequests {
+			t.Errorf("one more stream of alice = %d", got.StatusCode)
+		}
+	}
+	p.metric(`a2a_limited_total{limit="streams"} 1`)
+	p.metric(`a2a_limited_total{limit="requests"} 1`)
+	if response, body := p.do("GET", p.agent()+"tasks/none", "", as("bob")...); response.StatusCode != http.StatusNotFound {
+		t.Errorf("bob, when alice has used up what she has = %d %s", response.StatusCode, body)
+	}
+	p.metric("a2a_turns_in_flight 2")
 }
 
 func TestTurnsWaitInAQueue(t *testing.T) {

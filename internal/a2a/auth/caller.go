@@ -46,7 +46,7 @@ func (c *Caller) Payer() a2a.Payer {
 	if c.Anonymous {
 		return a2a.PayerAt(c.From)
 	}
-	return a2a.Payer{Owner: c.Owner}
+	return a2a.Payer{Principal: c.Principal()}
 }
 
 // May returns nil for a call that the caller may make.

@@ -124,7 +124,7 @@ func (t *task) begun(ctx context.Context, events []a2a.Event) (uint64, error) {
 // number.
 func (tn *turn) briefAt(begin uint64) store.Brief {
 	return store.Brief{
-		Begin: begin, Attempt: 1, Redacted: tn.kept != tn.message, From: tn.request.From,
+		Begin: begin, Attempt: 1, Redacted: tn.kept != tn.message, Payer: tn.request.Payer,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes, Metadata: tn.request.Metadata,
 		Extensions: tn.request.Extensions, TraceParent: tn.request.TraceParent,
 	}

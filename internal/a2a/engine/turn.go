@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -73,13 +74,9 @@ func newTurn(r *a2a.SendRequest) *turn {
 	return &turn{request: r, payer: payerOf(r), decided: make(chan struct{}), settled: make(chan struct{})}
 }
 
-// payerOf returns who is charged for a turn: its owner, whatever the tenant, or
-// the address of a caller that is nobody.
+// payerOf returns who is charged for a turn.
 func payerOf(r *a2a.SendRequest) a2a.Payer {
-	if r.From != "" {
-		return a2a.PayerAt(r.From)
-	}
-	return a2a.Payer{Owner: a2a.Owner(r.Owner.Principal())}
+	return cmp.Or(r.Payer, a2a.Payer{Principal: r.Owner.Principal()})
 }
 
 // wait returns when the turn is decided.

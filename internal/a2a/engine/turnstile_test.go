@@ -201,7 +201,7 @@ func TestAddressesPayForAnonymousCallers(t *testing.T) {
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		from := func(id, address string) *a2a.SendRequest {
 			r := of("anonymous", id)
-			r.From = address
+			r.Payer = a2a.PayerAt(address)
 			return r
 		}
 		b.send(from("1", "192.0.2.1:1"))

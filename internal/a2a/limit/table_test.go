@@ -17,7 +17,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func owner(name string) a2a.Payer { return a2a.Payer{Owner: a2a.Owner(name)} }
+func owner(name string) a2a.Payer { return a2a.Payer{Principal: name} }
 
 // tokens takes all there are.
 func tokens(b limit.Bucket, now time.Time) (n int) {

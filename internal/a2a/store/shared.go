@@ -119,7 +119,7 @@ type Brief struct {
 	// told.
 	Redacted bool
 	// What follows is the request's.
-	From                string
+	Payer               a2a.Payer
 	AcceptedOutputModes []string
 	Metadata            a2a.Object
 	Extensions          []string
