@@ -16,6 +16,9 @@ func (t *task) accept(ctx context.Context, tn *turn) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.log == nil {
+		t.calm() // somebody else may be about to make it
+	}
+	if t.log == nil {
 		if made, err := t.name(ctx, tn); made || err != nil {
 			return err
 		}

@@ -71,6 +71,7 @@ func (t *task) letGo() {
 func (t *task) shutDown(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.calm()
 	r := t.run
 	if r == nil {
 		r = t.input

@@ -40,34 +40,79 @@ func (t *task) write(ctx context.Context, events []a2a.Event, open bool) (uint64
 	return t.heldLog().AppendHeld(ctx, t.seq, events, store.Keep, store.Brief{})
 }
 
-// create makes a task, and holds it.
-func (e *Engine) create(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event, b *store.Brief) (store.Log, error) {
-	if e.replica == nil {
-		return e.options.Store.Create(ctx, k, o, events) //nolint:wrapcheck // its caller does
+// make makes the log of the task, and holds it.
+func (t *task) make(ctx context.Context, o store.Origin, events []a2a.Event, b *store.Brief) (store.Log, error) {
+	r := t.engine.replica
+	if r == nil {
+		return t.engine.options.Store.Create(ctx, t.key, o, events) //nolint:wrapcheck // its caller does
 	}
-	if e.replica.fenced.Load() {
+	if r.fenced.Load() {
 		return nil, errStoreDown()
 	}
-	log, err := e.replica.CreateHeld(ctx, k, o, events, *b)
+	events = slices.Clone(events) // t.batch is anybody's
+	log, err := r.CreateHeld(ctx, t.key, o, events, *b)
+	if outage(err) {
+		err = t.holdOn(err, func() (err error) {
+			if log, err = r.CreateHeld(ctx, t.key, o, events, *b); errors.Is(err, store.ErrExists) {
+				log, err = t.made(ctx, events)
+			}
+			return err
+		})
+	}
 	if err != nil {
-		e.replica.reject(k, err)
-		return nil, err //nolint:wrapcheck // its caller does
+		r.reject(t.key, err)
+		return nil, err
 	}
 	return log, nil
 }
 
-// hold appends the beginning of a turn, and holds its task.
+// made returns the log of a task that was made with these events, though that
+// was not answered. The id of its message is this process's own, or the
+// client's whose message it is; then only who holds the task made it.
+func (t *task) made(ctx context.Context, events []a2a.Event) (store.HeldLog, error) {
+	opened, err := t.engine.replica.Open(ctx, t.key)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // its caller knows the outcomes
+	}
+	log := opened.(store.HeldLog) //nolint:forcetypeassert // a member opens no other
+	held, err := log.Holder(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // as above
+	}
+	records, err := log.Read(ctx, nil, 0)
+	switch {
+	case err != nil:
+		return nil, err //nolint:wrapcheck // as above
+	case held.Replica != t.engine.replica.Self() || !went(records, events):
+		return nil, store.ErrExists
+	}
+	return log, nil
+}
+
+// hold appends the beginning of a turn, and holds its task. When nobody can say
+// whether the log went on with the message, a run that waits for one is let go:
+// how it ends is no answer to what the log may hold by now.
 func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.Brief) (uint64, error) {
 	r := t.engine.replica
 	if r == nil {
 		return t.log.Append(ctx, t.seq, events)
 	}
+	events = slices.Clone(events) // t.batch is anybody's
 	seq, err := t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b)
-	if outage(err) && !t.working() {
-		seq, err = t.holdOn(ctx, events, b, err)
+	if !outage(err) {
+		return seq, err
 	}
-	if err != nil {
+	err = t.holdOn(err, func() (err error) {
+		if seq, err = t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b); errors.Is(err, store.ErrConflict) {
+			seq, err = t.begun(ctx, events)
+		}
+		return err
+	})
+	if outage(err) {
 		r.reject(t.key, err)
+		if t.working() && !t.forsaken {
+			t.forsake(errStore)
+		}
 	}
 	return seq, err
 }
@@ -77,10 +122,10 @@ func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.Brief) (ui
 // the task.
 const holdPatience = 5 * time.Second
 
-// holdOn is hold, again, for a task that nobody works at: its lock may be let go
-// of meanwhile.
-func (t *task) holdOn(ctx context.Context, events []a2a.Event, b *store.Brief, err error) (uint64, error) {
-	events = slices.Clone(events) // t.batch is anybody's
+// holdOn tries the beginning of a turn again that the store did not answer. Nobody
+// works at the task but a run that waits for its client, so the lock may be let
+// go of meanwhile: whoever has something to say waits.
+func (t *task) holdOn(err error, try func() error) error {
 	stalled := make(chan struct{})
 	t.batch, t.stalled = nil, stalled
 	defer func() {
@@ -89,22 +134,16 @@ func (t *task) holdOn(ctx context.Context, events []a2a.Event, b *store.Brief, e
 	}()
 	patience := time.NewTimer(holdPatience)
 	defer patience.Stop()
-	for pause := insistFirst; ; pause = min(2*pause, insistMost) {
+	for pause := insistFirst; outage(err); pause = min(2*pause, insistMost) {
 		t.mu.Unlock()
 		waited := t.engine.sleep(pause, patience.C, nil)
 		t.mu.Lock()
-		if !waited || t.engine.replica.fenced.Load() {
-			return 0, err
+		if !waited || t.forsaken || t.engine.replica.fenced.Load() {
+			break
 		}
-		var seq uint64
-		seq, err = t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b)
-		if errors.Is(err, store.ErrConflict) {
-			seq, err = t.begun(ctx, events)
-		}
-		if !outage(err) {
-			return seq, err
-		}
+		err = try()
 	}
+	return err
 }
 
 // begun returns where the log stands if it went on with these events, whose
@@ -114,7 +153,7 @@ func (t *task) begun(ctx context.Context, events []a2a.Event) (uint64, error) {
 	switch {
 	case err != nil:
 		return 0, err //nolint:wrapcheck // its caller knows the outcomes
-	case len(records) != len(events) || records[0].Message == nil || records[0].Message.ID != events[0].Message.ID:
+	case !went(records, events):
 		return 0, store.ErrConflict
 	}
 	return t.seq + uint64(len(events)), nil
@@ -208,15 +247,20 @@ func (t *task) overByOther() {
 // patient reports whether an append of a run is worth to be tried again.
 func (e *Engine) patient(err error) bool { return e.replica != nil && outage(err) }
 
-// unstalled waits for an append that is being tried again, since what a run says
-// is in order.
-func (t *task) unstalled() error {
+// calm waits for an append that is being tried again. Until then nobody knows
+// where the task stands.
+func (t *task) calm() {
 	for t.stalled != nil {
 		stalled := t.stalled
 		t.mu.Unlock()
 		<-stalled
 		t.mu.Lock()
 	}
+}
+
+// unstalled is calm for what a run says, which is in order.
+func (t *task) unstalled() error {
+	t.calm()
 	if t.forsaken || t.state().Terminal() {
 		return backend.ErrEnded
 	}
@@ -284,7 +328,7 @@ func (t *task) attempt(ctx context.Context, events []a2a.Event) error {
 			return err
 		}
 		if !ours {
-			if err := t.catchUp(ctx); err != nil {
+			if err := t.catchUp(ctx, false); err != nil {
 				return err
 			}
 			return t.attempt(ctx, events)
@@ -303,25 +347,29 @@ func (t *task) attempt(ctx context.Context, events []a2a.Event) error {
 	return nil
 }
 
-// wrote reports whether the log went on with our own events. All that others
-// can append to a task that is held here is its end.
+// wrote reports whether the log went on with our own events.
 func (t *task) wrote(ctx context.Context, events []a2a.Event) (bool, error) {
 	records, err := t.log.Read(ctx, nil, t.seq)
-	if err != nil || len(records) == 0 {
-		return false, storeErrorOrNil("read task", t.key.TaskID, err)
+	if err != nil {
+		return false, storeError("read task", t.key.TaskID, err)
 	}
-	first, ours := records[0].Status, events[0].Status
-	canceled := first != nil && first.Status.State == a2a.StateCanceled
-	return !canceled || ours != nil && ours.Status.State == a2a.StateCanceled, nil
+	return went(records, events), nil
 }
 
-// catchUp follows an append of somebody else: the log is the truth.
-func (t *task) catchUp(ctx context.Context) error {
+// catchUp follows an append of somebody else: the log is the truth. What is open
+// to all may be said of any task. A run that was not shown all messages of its
+// task has lost it.
+func (t *task) catchUp(ctx context.Context, open bool) error {
+	turns := t.turns
 	if err := t.reload(ctx); err != nil {
 		return err
 	}
-	if t.state().Terminal() {
+	switch {
+	case t.state().Terminal():
 		t.overByOther()
+		return backend.ErrEnded
+	case t.turns != turns && !open:
+		t.forsake(errLost)
 		return backend.ErrEnded
 	}
 	return nil

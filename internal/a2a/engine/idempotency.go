@@ -59,7 +59,10 @@ func (i *idempotency) join(r *a2a.SendRequest, now time.Time) (tn *turn, joined 
 	defer i.mu.Unlock()
 	i.expire(now)
 	if known := i.turns[key]; known != nil {
-		return known.turn, true
+		if !known.turn.isRefused() {
+			return known.turn, true
+		}
+		i.drop(known) // what was refused may be taken now
 	}
 	tn = newTurn(r)
 	tn.recent = &remembered{key: key, turn: tn, until: now.Add(i.window), bytes: r.Message.Size()}

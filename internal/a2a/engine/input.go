@@ -86,6 +86,7 @@ func (t *task) expectNothing() {
 func (t *task) giveUp(ctx context.Context, question uint64, patience time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.calm() // its answer may be on its way into the log
 	if t.questions != question {
 		return
 	}

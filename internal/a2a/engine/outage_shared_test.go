@@ -151,14 +151,28 @@ func TestOutageKillsNobody(t *testing.T) {
 	})
 }
 
+// sendInDoubt sends a message that the store takes, and is away before it says
+// so, for longer than a client waits.
+func (p *peer) sendInDoubt(r *a2a.SendRequest) *sent {
+	p.line.deaf.Store(true)
+	s := p.send(r)
+	p.line.down.Store(true)
+	p.line.deaf.Store(false)
+	time.Sleep(holdPatience + time.Second)
+	p.line.down.Store(false)
+	return s
+}
+
+// holdPatience is how long the beginning of a turn waits for the store.
+const holdPatience = 5 * time.Second
+
 // A message that was refused is not run by whoever finds its task.
 func TestRefusedMessageIsNotRun(t *testing.T) {
 	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
-		a.line.deaf.Store(true)
-		if got := a.send(now(say("m1", "hi"))).result(); got != string(a2a.ReasonUnavailable) {
+		s := a.sendInDoubt(now(say("m1", "hi")))
+		if got := s.result(); got != string(a2a.ReasonUnavailable) {
 			t.Fatalf("Send() = %s", got)
 		}
-		a.line.deaf.Store(false)
 		time.Sleep(10 * time.Second)
 		a.noCall()
 		b.noCall()
@@ -176,11 +190,10 @@ func TestInputThatWasRefusedAndStoredEndsTheTask(t *testing.T) {
 		a.send(say("m1", "hi"))
 		c := a.call()
 		c.must(paused(a2a.StateInputRequired, "what?"))
-		a.line.deaf.Store(true)
-		if got := a.send(to(say("m2", "that"), c.TaskID)).result(); got != string(a2a.ReasonUnavailable) {
+		s := a.sendInDoubt(to(say("m2", "that"), c.TaskID))
+		if got := s.result(); got != string(a2a.ReasonUnavailable) {
 			t.Fatalf("Send() = %s", got)
 		}
-		a.line.deaf.Store(false)
 		r := b.subscribe(c.TaskID, nil)
 		time.Sleep(5 * time.Second)
 		r.want(t, "task:working status:failed(The message was refused) EOF")

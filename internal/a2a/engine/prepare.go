@@ -58,7 +58,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 		Extensions:          tn.request.Extensions,
 		Tenant:              tn.request.Tenant,
 		TraceParent:         tn.request.TraceParent,
-		Input:               r.input,
+		Input:               t.asInput(r),
 	}, nil
 }
 

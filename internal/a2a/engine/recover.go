@@ -44,11 +44,8 @@ func (r *replica) recover(k store.Key) {
 func (t *task) recover(ctx context.Context) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.log == nil || t.stalled != nil {
+	if t.log == nil || t.stalled != nil || t.working() {
 		return nil
-	}
-	if t.working() {
-		return t.resolve(ctx)
 	}
 	held, err := t.heldLog().Holder(ctx)
 	if err != nil {
@@ -58,30 +55,6 @@ func (t *task) recover(ctx context.Context) error {
 		return nil
 	}
 	return unlessMissing(t.revive(ctx, held))
-}
-
-// resolve ends a task whose run waits for its client, and whose client was
-// refused though the store took the message: the run would wait for ever.
-func (t *task) resolve(ctx context.Context) error {
-	if t.forsaken || !t.engine.replica.rejected(t.key) {
-		return nil
-	}
-	before := t.seq
-	if err := t.reload(ctx); err != nil {
-		t.engine.replica.reject(t.key, err)
-		return err
-	}
-	if t.seq == before {
-		return nil
-	}
-	if !t.state().Terminal() {
-		if err := t.giveUpOn(ctx, reasonRefused); err != nil {
-			t.engine.replica.reject(t.key, err)
-			return err
-		}
-	}
-	t.overByOther()
-	return nil
 }
 
 // revive is what becomes of a task whose run is gone. One that waits for its

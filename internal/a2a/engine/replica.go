@@ -221,11 +221,7 @@ func (r *replica) reviewTask(t *task) {
 	if t.log == nil || !t.working() || t.forsaken || t.stalled != nil {
 		return
 	}
-	if err := t.reload(r.ctx); err != nil {
-		return
-	}
-	if t.state().Terminal() {
-		t.overByOther()
+	if err := t.catchUp(r.ctx, false); err != nil {
 		return
 	}
 	if held, err := t.heldLog().Holder(r.ctx); err == nil && held.Replica != r.Self() {

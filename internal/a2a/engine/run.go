@@ -25,8 +25,9 @@ type run struct {
 	left bool
 	// done closes when the call has returned.
 	done chan struct{}
-	// gone is true when nothing more is wanted of it.
-	gone bool
+	// gone is true when nothing more is wanted of it, and returned when the call
+	// has ended.
+	gone, returned bool
 	// input is true while it brings a message to another run.
 	input bool
 	// word is the message of the agent that is the current status message, when
@@ -106,12 +107,18 @@ func (t *task) bring(ctx context.Context, r, waits *run, said bool) {
 		}
 		grace.Stop()
 	}
+	t.drive(ctx, r)
+}
+
+// asInput reports whether the message of a run is for another that waits. What
+// has no such run any more is a turn like any other.
+func (t *task) asInput(r *run) bool {
 	t.mu.Lock()
-	if t.input == r && t.run == nil {
+	defer t.mu.Unlock()
+	if t.input == r && (t.run == nil || t.run.returned) {
 		t.input, t.run, r.input = nil, r, false
 	}
-	t.mu.Unlock()
-	t.drive(ctx, r)
+	return r.input
 }
 
 func (t *task) perform(base context.Context, r *run) error {
@@ -151,6 +158,7 @@ func (t *task) enter(r *run, stop context.CancelCauseFunc) bool {
 func (t *task) vouch(ctx context.Context, r *run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.calm()
 	if r.gone || t.state() > a2a.StateSubmitted {
 		return
 	}
@@ -176,6 +184,7 @@ func (t *task) ensure(ctx context.Context, r *run) error {
 func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.calm()
 	if r.gone {
 		t.engine.options.Observer.Dropped(len(events))
 		return backend.ErrEnded
@@ -277,6 +286,8 @@ func (t *task) ended(ctx context.Context, r *run, err error) *run {
 	defer t.mu.Unlock()
 	defer close(r.done)
 	defer r.turn.forget()
+	r.returned = true
+	t.calm() // a message may be on its way into the log
 	last := t.retire(ctx, r, err)
 	t.observe(r)
 	if !last {
@@ -308,7 +319,8 @@ func (t *task) retire(ctx context.Context, r *run, err error) (last bool) {
 			t.advance(ctx)
 			return false
 		}
-		// The run that took the input is over already.
+		// The run that took the input, as its agent says, was there when it was
+		// asked and is over by now. How it ended is how the turn did.
 		err = t.held
 	case t.input == r:
 		t.promote(r)

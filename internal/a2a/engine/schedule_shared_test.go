@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,12 +19,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// census knows which turns run.
+// census knows which turns run, and which messages the agent was shown.
 type census struct {
-	t    *testing.T
-	seed uint64
-	mu   sync.Mutex
-	runs map[string]bool
+	t     *testing.T
+	seed  uint64
+	mu    sync.Mutex
+	runs  map[string]bool
+	shown map[string]bool
 }
 
 // only is an agent that tells when a turn is run twice at once.
@@ -38,7 +40,7 @@ func (o only) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) er
 	if o.census.runs[name] {
 		o.census.t.Errorf("seed %d: turn %d is run twice at once", o.census.seed, turn.Number)
 	}
-	o.census.runs[name] = true
+	o.census.runs[name], o.census.shown[turn.Message.ID] = true, true
 	o.census.mu.Unlock()
 	defer func() {
 		o.census.mu.Lock()
@@ -74,7 +76,7 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 3))
 	s := memory.New(memory.Options{})
 	again := seed%2 == 0
-	c := &census{t: t, seed: seed, runs: map[string]bool{}}
+	c := &census{t: t, seed: seed, runs: map[string]bool{}, shown: map[string]bool{}}
 	open := func(name string, agent backend.Backend) (*engine.Engine, *line) {
 		l := &line{Member: s.Join(name)}
 		e, err := engine.New(engine.Options{
@@ -126,7 +128,7 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 		later(func(e *engine.Engine) { _, _ = e.Send(limit, more) })
 	}
 	outage := time.Duration(r.IntN(40)) * time.Millisecond
-	switch r.IntN(4) {
+	switch r.IntN(5) {
 	case 0:
 		later(func(*engine.Engine) { lineA.down.Store(true) })
 	case 1:
@@ -141,6 +143,17 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 			time.Sleep(time.Millisecond)
 			lineA.deaf.Store(false)
 		})
+	case 3:
+		// Appends are taken that nobody is told of; then none is, for longer than
+		// anybody waits.
+		later(func(*engine.Engine) {
+			lineA.deaf.Store(true)
+			time.Sleep(time.Millisecond)
+			lineA.mute.Store(true)
+			lineA.deaf.Store(false)
+			time.Sleep(holdPatience + outage)
+			lineA.mute.Store(false)
+		})
 	}
 	time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
 	for _, e := range both {
@@ -154,7 +167,7 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 	cancel()
 	wg.Wait()
 	// Whoever comes next finds what was left.
-	last, _ := open("c", obedient{})
+	last, _ := open("c", obedient{c})
 	var task *a2a.Task
 	for range 100 {
 		time.Sleep(30 * time.Millisecond)
@@ -176,10 +189,28 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 	if state := task.Status.State; !state.Terminal() && !state.Interrupted() {
 		t.Errorf("seed %d: task is left %s", seed, state)
 	}
+	if m := lastOf(task.History); task.Status.State == a2a.StateCompleted && !c.shown[m.ID] {
+		t.Errorf("seed %d: task completed, and the agent was not shown %s\n%q", seed, m.ID, whole)
+	}
 	_ = last.Drain(t.Context())
 }
 
-// obedient is an agent that does at once what it is told.
-type obedient struct{}
+// lastOf returns the last message of a client.
+func lastOf(history []*a2a.Message) *a2a.Message {
+	for _, m := range slices.Backward(history) {
+		if m.Role == a2a.RoleUser {
+			return m
+		}
+	}
+	return &a2a.Message{}
+}
 
-func (obedient) Run(context.Context, *backend.Turn, backend.Emit) error { return nil }
+// obedient is an agent that does at once what it is told.
+type obedient struct{ census *census }
+
+func (o obedient) Run(_ context.Context, turn *backend.Turn, _ backend.Emit) error {
+	o.census.mu.Lock()
+	defer o.census.mu.Unlock()
+	o.census.shown[turn.Message.ID] = true
+	return nil
+}

@@ -117,7 +117,7 @@ func (t *task) create(ctx context.Context, tn *turn) error {
 	events := append(t.batch[:0], a2a.Event{Message: tn.kept}, t.says(a2a.StateSubmitted, nil))
 	origin := store.Origin{ContextID: t.contextID, Dialect: tn.request.Dialect}
 	t.brief = tn.briefAt(1)
-	log, err := t.engine.create(ctx, t.key, origin, events, &t.brief)
+	log, err := t.make(ctx, origin, events, &t.brief)
 	if err != nil {
 		return storeError("create task", t.key.TaskID, err)
 	}
@@ -139,9 +139,15 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 		return errStoreDown()
 	}
 	for {
+		turns := t.turns
 		record, err := t.look(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case t.working() && t.turns != turns:
+			// The run that waits was not shown all that was said by now.
+			t.forsake(errLost)
+			return errNotNow()
 		}
 		if t.state().Terminal() && !tn.request.Restart {
 			t.over(nil, errOver)
@@ -221,7 +227,7 @@ func (t *task) commit(ctx context.Context, events []a2a.Event, open bool) error 
 	for {
 		seq, err := t.write(ctx, events, open)
 		if errors.Is(err, store.ErrConflict) {
-			if err = t.catchUp(ctx); err == nil {
+			if err = t.catchUp(ctx, open); err == nil {
 				continue
 			}
 		}

@@ -98,6 +98,8 @@ func (tn *turn) isDecided() bool {
 	}
 }
 
+func (tn *turn) isRefused() bool { return tn.isDecided() && tn.refusal != nil }
+
 // refuse, reply and open decide a turn, unless it is decided. The task's lock
 // is held, or nobody else has the turn yet.
 func (tn *turn) refuse(err error) {

@@ -1,0 +1,242 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+)
+
+// A task is completed by the end of a run that was shown all of its messages,
+// and by no other: whatever the store says or does not say, the end of a run
+// that asked is no answer to what came after its question.
+func TestRunCompletesNothingThatItWasNotShown(t *testing.T) {
+	tests := map[string]func(a, b *peer, c *call){
+		"a message that was stored and refused, and another that was not": func(a, _ *peer, c *call) {
+			a.sendInDoubt(to(say("m2", "that"), c.TaskID))
+			a.line.mute.Store(true)
+			a.send(to(say("m3", "or that"), c.TaskID))
+			time.Sleep(6 * time.Second)
+		},
+		"a message that was stored and refused, and a look at what is held": func(a, _ *peer, c *call) {
+			a.sendInDoubt(to(say("m2", "that"), c.TaskID))
+			a.line.mute.Store(true)
+			time.Sleep(time.Minute)
+		},
+		"a message that was stored and refused, and a run that goes on by itself": func(a, _ *peer, c *call) {
+			a.sendInDoubt(to(say("m2", "that"), c.TaskID))
+			_ = c.says(status(a2a.StateWorking), chunk("well"))
+		},
+		"a message at another replica, while the lease had lapsed": func(a, b *peer, c *call) {
+			a.line.down.Store(true)
+			time.Sleep(3 * time.Minute)
+			b.send(now(to(say("m2", "that"), c.TaskID)))
+			b.call().must(chunk("x"))
+			a.line.mute.Store(true)
+			a.line.down.Store(false)
+			a.send(to(say("m3", "or that"), c.TaskID))
+		},
+	}
+	for name, happens := range tests {
+		for _, holds := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", holds ", holds), func(t *testing.T) {
+				// Between two looks at what is held there is time for all of it.
+				share(t, engine.Options{Lease: time.Minute}, func(t *testing.T, a, b *peer) {
+					time.Sleep(61 * time.Second)
+					a.send(now(say("m1", "hi")))
+					c := a.call()
+					question := status(a2a.StateInputRequired, "what?")
+					question.Status.Paused = holds
+					c.must(question)
+					happens(a, b, c)
+					c.ends(nil)
+					a.line.deaf.Store(false)
+					a.line.mute.Store(false)
+					time.Sleep(2 * time.Minute)
+					if got := b.task(c.TaskID).Status.State; got == a2a.StateCompleted {
+						t.Error("the task completed, though nobody worked on the second message")
+					}
+				})
+			})
+		}
+	}
+}
+
+// The same for messages that wait while the run asks.
+func TestMessagesThatWaitAreNotPassedOver(t *testing.T) {
+	share(t, engine.Options{Lease: time.Minute}, func(t *testing.T, a, b *peer) {
+		time.Sleep(61 * time.Second)
+		a.send(now(say("m1", "hi")))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		second, third := a.send(to(say("m2", "that"), c.TaskID)), a.send(to(say("m3", "or that"), c.TaskID))
+		a.line.deaf.Store(true)
+		asked := c.emits(status(a2a.StateInputRequired, "what?"))
+		time.Sleep(time.Second)
+		a.line.deaf.Store(false)
+		if err := <-asked; err != nil {
+			t.Fatalf("emit() error = %v", err)
+		}
+		c.ends(nil)
+		next := a.call()
+		if got := text(next.Message.Parts); got != "that" {
+			t.Errorf("the agent is told %q", got)
+		}
+		next.must(status(a2a.StateInputRequired, "and?"))
+		next.ends(nil)
+		a.call().ends(nil)
+		if second.result() != "task:input-required" || third.result() != "task:completed" {
+			t.Errorf("Send() = %s, then %s", second.result(), third.result())
+		}
+		b.wantState(c.TaskID, a2a.StateCompleted)
+	})
+}
+
+// A run that is over takes no input, whatever its agent answers: the message is
+// a turn like any other.
+func TestInputForARunThatIsOver(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
+		time.Sleep(time.Minute)
+		a.send(now(say("m1", "hi")))
+		c := a.call()
+		c.must(paused(a2a.StateInputRequired, "what?"))
+		a.line.mute.Store(true)
+		s := a.send(to(say("m2", "that"), c.TaskID))
+		go c.ends(nil)
+		time.Sleep(time.Second)
+		a.line.mute.Store(false)
+		time.Sleep(2 * time.Second)
+		next := a.call()
+		if next.Input {
+			t.Error("the agent is asked to go on with a run that is over")
+		}
+		next.must(chunk("x"))
+		next.ends(nil)
+		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+// An outage that is over within the patience of a client costs neither its
+// message nor the run that waits for it.
+func TestShortOutageLeavesTheRunThatWaits(t *testing.T) {
+	for _, stored := range []bool{false, true} {
+		t.Run(fmt.Sprint("stored ", stored), func(t *testing.T) {
+			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+				time.Sleep(time.Minute)
+				a.send(now(say("m1", "hi")))
+				c := a.call()
+				c.must(paused(a2a.StateInputRequired, "what?"))
+				a.line.deaf.Store(stored)
+				a.line.mute.Store(!stored)
+				s := a.send(to(say("m2", "that"), c.TaskID))
+				time.Sleep(3 * time.Second)
+				if !stored {
+					a.noCall()
+				}
+				a.line.deaf.Store(false)
+				a.line.mute.Store(false)
+				time.Sleep(time.Second)
+				input := a.call()
+				if !input.Input {
+					t.Error("the message is not for the run that waits")
+				}
+				input.ends(backend.ErrTaken)
+				c.finishes(status(a2a.StateCompleted))
+				if got := s.result(); got != "task:completed" {
+					t.Errorf("Send() = %s", got)
+				}
+				if n := len(b.task(c.TaskID).History); n != 3 {
+					t.Errorf("history has %d messages, want 3", n)
+				}
+			})
+		})
+	}
+}
+
+// What the store took is not taken for what it was asked to take.
+func TestAppendIsFoundByWhatItSays(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		a.send(now(say("m1", "hi")))
+		c := a.call()
+		c.must(paused(a2a.StateInputRequired, "what?"))
+		// The lease lapses, the other replica takes the run off the task, and its
+		// word is in the log where that of the run is to be.
+		a.line.down.Store(true)
+		said := c.emits(chunk("lost?"))
+		time.Sleep(25 * time.Second)
+		a.line.down.Store(false)
+		if err := <-said; err == nil {
+			t.Error("emit() took what is not in the log")
+		}
+		synctest.Wait()
+		b.wantState(c.TaskID, a2a.StateInputRequired)
+	})
+}
+
+// A task whose creation was not answered in time is the task of its message.
+func TestShortOutageRefusesNoTask(t *testing.T) {
+	for _, atOnce := range []bool{false, true} {
+		t.Run(fmt.Sprint("at once ", atOnce), func(t *testing.T) {
+			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+				time.Sleep(time.Minute)
+				a.line.deaf.Store(true)
+				request := say("m1", "hi")
+				request.ReturnImmediately = atOnce
+				s := a.send(request)
+				var said chan error
+				if !atOnce {
+					said = a.call().emits(chunk("x"))
+				}
+				time.Sleep(3 * time.Second)
+				a.line.deaf.Store(false)
+				time.Sleep(time.Second)
+				if atOnce {
+					if got := s.result(); got != "task:submitted" {
+						t.Fatalf("Send() = %s, want one task", got)
+					}
+					said = a.call().emits(chunk("x"))
+				}
+				if err := <-said; err != nil {
+					t.Errorf("emit() error = %v", err)
+				}
+				page, err := b.List(t.Context(), &a2a.ListRequest{Owner: "owner"})
+				if err != nil || len(page.Tasks) != 1 || page.Tasks[0].Status.State != a2a.StateWorking {
+					t.Errorf("List() = %+v, %v", page, err)
+				}
+			})
+		})
+	}
+}
+
+// A message that was refused may be sent again, and is another then.
+func TestMessageWhoseTaskWasNotStoredMayBeSentAgain(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
+		time.Sleep(time.Minute)
+		s := a.send(say("m1", "hi"))
+		c := a.call()
+		a.line.mute.Store(true)
+		said := c.emits(chunk("x"))
+		time.Sleep(10 * time.Second)
+		c.ends(<-said)
+		if got := s.result(); got != string(a2a.ReasonUnavailable) {
+			t.Fatalf("Send() = %s", got)
+		}
+		a.line.mute.Store(false)
+		again := a.send(say("m1", "hi"))
+		next := a.call()
+		next.finishes(status(a2a.StateCompleted))
+		if got := again.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
