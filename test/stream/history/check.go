@@ -134,6 +134,16 @@ func (c *check) known() time.Duration {
 	return first
 }
 
+// begun is when the task was asked for first: from then on it may be there,
+// though who asked got no answer.
+func (c *check) begun() time.Duration {
+	first := time.Duration(1<<63 - 1)
+	for i := range c.Legs {
+		first = min(first, c.Legs[i].Begin)
+	}
+	return first
+}
+
 // final is the state in which the task ended, "" if nobody saw it end.
 func (c *check) final() string {
 	for i := range c.Legs {
@@ -166,7 +176,7 @@ func (c *check) ending() {
 			c.violationf(Lost, "the task completed with %d of %d chunks", said, len(c.Want))
 		}
 	case "failed":
-		if broken := slices.Concat(c.faults.Agents, c.faults.Kills, c.faults.Drains, c.faults.Outages); !within(broken, c.known(), last) {
+		if broken := slices.Concat(c.faults.Agents, c.faults.Kills, c.faults.Drains, c.faults.Outages); !within(broken, c.begun(), last) {
 			c.violationf(Failed, "the task failed, and nothing was broken")
 		}
 	default:

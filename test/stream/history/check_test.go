@@ -199,11 +199,15 @@ func TestCheckAccepts(t *testing.T) {
 		"what was promised":               {func(*Task) {}, Faults{}},
 		"a cut of a sidecar that died":    {func(t *Task) { t.Legs[driverSecond].Broken = false }, Faults{Kills: []Window{{2500 * time.Millisecond, 5 * sec}}}},
 		"a failure of an agent that died": {func(t *Task) { failed(t) }, Faults{Agents: []Window{{3 * sec, 4 * sec}}}},
-		"what memory forgot":              {func(t *Task) { gone(t) }, Faults{Kills: []Window{{2 * sec, 3 * sec}}, Forgets: true}},
-		"an end that may be resumed":      {func(t *Task) { l := &t.Legs[driver]; l.Events = l.Events[:3] }, Faults{Drains: always()}},
-		"a store that was away":           {func(t *Task) { t.Legs[driverSecond].Outcome = Unavailable }, Faults{Outages: always()}},
-		"two tasks around a kill":         {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 3 * sec}} }, Faults{Kills: []Window{{2 * sec, 2 * sec}}}},
-		"a task that was over already":    {func(t *Task) { t.Legs[driverSecond].Outcome = Over }, Faults{}},
+		"a failure before the first answer": {func(t *Task) {
+			failed(t)
+			t.Legs = append(t.Legs, Leg{Client: "driver", Dialect: "1.0", Opening: Sent, Begin: sec / 4, End: sec / 2, Outcome: Cut})
+		}, Faults{Kills: []Window{{sec / 2, sec * 3 / 4}}}},
+		"what memory forgot":           {func(t *Task) { gone(t) }, Faults{Kills: []Window{{2 * sec, 3 * sec}}, Forgets: true}},
+		"an end that may be resumed":   {func(t *Task) { l := &t.Legs[driver]; l.Events = l.Events[:3] }, Faults{Drains: always()}},
+		"a store that was away":        {func(t *Task) { t.Legs[driverSecond].Outcome = Unavailable }, Faults{Outages: always()}},
+		"two tasks around a kill":      {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 3 * sec}} }, Faults{Kills: []Window{{2 * sec, 2 * sec}}}},
+		"a task that was over already": {func(t *Task) { t.Legs[driverSecond].Outcome = Over }, Faults{}},
 		"a last event for old clients": {
 			func(t *Task) {
 				t.Legs[grpc] = Leg{Client: "late", Dialect: "0.3", Opening: Subscribed, Outcome: Ended, Events: []Event{
