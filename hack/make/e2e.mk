@@ -10,7 +10,7 @@ helm-binary: prerequisites # The suite calls helm often; a binary starts faster 
 	@go build -modfile=hack/tools/go.mod -o $(HELM_BINARY) helm.sh/helm/v4/cmd/helm
 
 .PHONY: test-e2e
-test-e2e: cluster-up images helm-binary ## Test the product on a real node, installed through the chart (root).
+test-e2e: cluster-up images helm-binary redis-server ## Test the product on a real node, installed through the chart (root).
 	$(call say,building the end-to-end suite)
 	@GOOS=linux GOARCH=$(IMAGE_ARCH) go build -o $(IMAGE_DIR)/test-agent ./test/e2e/agent
 	@$(cluster) image --load --name $(IMAGE_REPOSITORY)/test-agent:$(IMAGE_TAG) --binary $(IMAGE_DIR)/test-agent
