@@ -17,8 +17,11 @@ import (
 // Times of a drain.
 const (
 	// propagation is how long new requests are still taken after readiness is
-	// gone, because a Service's clients hear of it late.
-	propagation = time.Second
+	// gone, because a Service's clients hear of it late: through the API server,
+	// and the proxy of every node.
+	propagation = 5 * time.Second
+	// lull is how long no turn must have run.
+	lull = 500 * time.Millisecond
 	// margin is what the end of a grace period is kept for: to post the last
 	// notifications, and to close streams and servers.
 	margin = 3 * time.Second
@@ -35,9 +38,16 @@ const (
 // drainer runs the end of a sidecar once, whoever asks for it: the sidecar's
 // preStop hook, or a signal.
 //
-//	begin -> not ready -> propagation -> engine.Drain (turns end) -> drained
+//	begin -> not ready, each answer ends its connection -> settle -> engine.Drain (turns end) -> drained
+//
+// A client that keeps its connection has not heard of other pods when its stream
+// ends, and sends the next message here. So messages are taken while turns run
+// whose end will show it the way, for at most half of the time: the other half is
+// for what was taken last.
 type drainer struct {
 	log *slog.Logger
+	// running is the number of turns.
+	running func() int
 	// drain refuses new turns and waits for those that run, until ctx ends.
 	drain func(ctx context.Context) error
 
@@ -46,11 +56,12 @@ type drainer struct {
 	drained  chan struct{}
 }
 
-func newDrainer(log *slog.Logger, drain func(context.Context) error) *drainer {
-	return &drainer{log: log, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
+func newDrainer(log *slog.Logger, running func() int, drain func(context.Context) error) *drainer {
+	return &drainer{log: log, running: running, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
 }
 
-// begin starts the drain, unless it runs. It does not wait.
+// begin starts the drain, unless it runs. It does not wait. Without a delay,
+// which is the least time in which new turns are taken, none is.
 func (d *drainer) begin(grace, delay time.Duration) {
 	d.once.Do(func() {
 		close(d.draining)
@@ -63,15 +74,44 @@ func (d *drainer) run(limit, delay time.Duration) {
 	defer close(d.drained)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	select {
-	case <-time.After(delay):
-	case <-ctx.Done():
+	if delay > 0 {
+		d.settle(min(delay, limit), max(delay, limit/2))
 	}
 	if err := d.drain(ctx); err != nil {
 		d.log.Warn("turns were cut off", "error", err)
 		return
 	}
 	d.log.Info("drained")
+}
+
+// settle returns when no turn has run for a moment, but not before least nor
+// after most.
+func (d *drainer) settle(least, most time.Duration) {
+	began := time.Now()
+	busy := began
+	ticks := time.NewTicker(lull / 5)
+	defer ticks.Stop()
+	for now := range ticks.C {
+		if d.running() > 0 {
+			busy = now
+		}
+		if passed := now.Sub(began); passed >= most || passed >= least && now.Sub(busy) >= lull {
+			return
+		}
+	}
+}
+
+// sendAway has every answer of a sidecar that drains end its connection:
+// "Connection: close" in HTTP/1.1, GOAWAY in HTTP/2. Nobody sends a request on a
+// connection of which that was said; to close one without a word would lose the
+// request that is on its way.
+func (d *drainer) sendAway(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.active() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // AskDrain asks the sidecar whose health port is at address, in the same pod,

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func (p *pod) drain() {
 }
 
 func TestDrainIsForThePod(t *testing.T) {
-	p := &probes{metrics: newMetrics(), drain: newDrainer(slog.New(slog.DiscardHandler), func(context.Context) error { return nil })}
+	p := &probes{metrics: newMetrics(), drain: newDrainer(slog.New(slog.DiscardHandler), func() int { return 0 }, func(context.Context) error { return nil })}
 	for _, remote := range []string{"10.0.0.7:4711", "[fd00::7]:4711", ""} {
 		request := httptest.NewRequest(http.MethodPost, contract.DrainPath, nil)
 		request.RemoteAddr = remote
@@ -111,6 +112,74 @@ func TestDrainWaitsForTurns(t *testing.T) {
 		t.Errorf("the stream ended with %s, %v", rest, err)
 	}
 	<-drained
+}
+
+// TestDrainSendsClientsAway: a client that has read a stream to its end has not
+// heard that the pod is going. Its next message is taken, and no more of them.
+func TestDrainSendsClientsAway(t *testing.T) {
+	for name, transport := range map[string]*http.Transport{"HTTP/1.1": {}, "HTTP/2": {Protocols: unencryptedHTTP2()}} {
+		t.Run(name, func(t *testing.T) {
+			proceed := make(chan struct{})
+			p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/plain")
+				_, _ = io.WriteString(w, "one ")
+				_ = http.NewResponseController(w).Flush()
+				<-proceed
+			}, nil)
+			defer transport.CloseIdleConnections()
+			reused := false
+			trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }}
+			send := func(method, path, body string) *http.Response {
+				t.Helper()
+				request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), method, p.agent()+path, strings.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Header.Set("Content-Type", "application/json")
+				request.Header.Set("Authorization", "Bearer "+p.token("team"))
+				response, err := transport.RoundTrip(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return response
+			}
+			card := send(http.MethodGet, ".well-known/agent.json", "")
+			_, _ = io.Copy(io.Discard, card.Body)
+			stream := send(http.MethodPost, "", strings.Replace(hello, "message/send", "message/stream", 1))
+			if !reused {
+				t.Fatal("a connection is not kept while nothing is drained")
+			}
+			drained := make(chan struct{})
+			go func() {
+				defer close(drained)
+				p.drain()
+			}()
+			select {
+			case <-drained:
+				t.Fatal("the drain is over while a turn runs")
+			case <-time.After(propagation + lull):
+			}
+			close(proceed)
+			if text, err := io.ReadAll(stream.Body); err != nil || !strings.Contains(string(text), `"state":"completed"`) {
+				t.Errorf("the stream ended with %s, %v", text, err)
+			}
+			last := send(http.MethodPost, "", hello)
+			if text, err := io.ReadAll(last.Body); err != nil || !reused || last.StatusCode != http.StatusOK {
+				t.Errorf("the next message is answered with %s %s, %v", last.Status, text, err)
+			}
+			card = send(http.MethodGet, ".well-known/agent.json", "")
+			if _, _ = io.Copy(io.Discard, card.Body); reused {
+				t.Error("a client is never sent away")
+			}
+			<-drained
+		})
+	}
+}
+
+func unencryptedHTTP2() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetUnencryptedHTTP2(true)
+	return p
 }
 
 func TestDrainEndsWithTheGracePeriod(t *testing.T) {

@@ -43,7 +43,7 @@ func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Tim
 // Serve runs until ctx ends, and then drains. It owns every goroutine of the
 // sidecar, and returns when all have ended.
 //
-// The end, in this order: not ready; no new turns; the turns end, or the grace
+// The end, in this order: not ready, and each answer ends its connection; no new turns; the turns end, or the grace
 // period nearly does; streams end so that they can be resumed; servers close.
 // A pod's preStop hook has had most of it happen before the signal comes.
 func (s *Sidecar) Serve(ctx context.Context) error {

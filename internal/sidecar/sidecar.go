@@ -111,10 +111,10 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s.gate = auth.NewGate(policy, s.refuse)
 	s.refusals = &refusals{metrics: s.metrics, log: log, told: map[string]bool{}}
 	s.surfaces = s.newSurfaces()
-	s.agentHandler = s.heap.watch(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces))
+	s.drain = newDrainer(log, s.turns.Running, s.turns.Drain)
+	s.agentHandler = s.heap.watch(s.drain.sendAway(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces)))
 	s.gatewayTransport = newGatewayTransport(&s.trust)
 	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, log, now)
-	s.drain = newDrainer(log, s.turns.Drain)
 	s.probes = &probes{
 		agent:   &agentProbe{now: now, address: func() string { return backendAddress(s.current().Backend.URL) }},
 		drain:   s.drain,
