@@ -12,6 +12,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -200,7 +202,8 @@ func ownerReference(owner Owner) *metav1ac.OwnerReferenceApplyConfiguration {
 // rejectionOf turns the errors that trying again would not help into a value.
 func rejectionOf(object Object, err error) *Rejection {
 	forbidden := apierrors.IsForbidden(err)
-	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || !forbidden && !apierrors.IsInvalid(err) {
+	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) ||
+		!forbidden && !apierrors.IsInvalid(err) && !untyped(err) {
 		return nil
 	}
 	message := err.Error()
@@ -209,6 +212,15 @@ func rejectionOf(object Object, err error) *Rejection {
 		message = status.Status().Message
 	}
 	return &Rejection{Kind: object.kind, Name: object.name, Forbidden: forbidden, Message: message}
+}
+
+// untyped tells of an object with a field that the API server does not know,
+// such as one of a newer version, or with two elements of one name. Of that it
+// says no more than a text, under the status of a fault of its own.
+func untyped(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError &&
+		strings.Contains(status.Status().Message, "failed to create typed patch object")
 }
 
 // Ephemeral tells whether an error is of a kind that the next event about the

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -267,6 +268,13 @@ func TestSetErrors(t *testing.T) {
 		rejection *Rejection
 		ephemeral bool
 	}{
+		"a field that the API server does not know": {
+			err: &apierrors.StatusError{ErrStatus: metav1.Status{
+				Code:    http.StatusInternalServerError,
+				Message: "failed to create typed patch object (ns/d; apps/v1, Kind=Deployment): .spec.template.spec.x: field not declared in schema",
+			}},
+			rejection: &Rejection{Kind: "ConfigMap", Name: "cm"},
+		},
 		"invalid": {
 			err:       apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "cm", nil),
 			rejection: &Rejection{Kind: "ConfigMap", Name: "cm"},
