@@ -23,7 +23,7 @@ redis-server: ## Install the server that the tests of the Redis store run, where
 	@hack/redis-server.sh
 
 .PHONY: chaos
-chaos: prerequisites envtest-assets ## Crash the operator, fail its requests and watches, show it the past; the ordinary tests run a part of this.
+chaos: prerequisites envtest-assets ## Crash the operator, fail its requests, tamper with its objects, and more; the ordinary tests run a part of this.
 	$(call say,disturbing the operator)
 	@CHAOS=full KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 120m -v ./test/chaos | grep -v '=== '
 

@@ -186,7 +186,7 @@ func (b *bench) state() string {
 
 // settles waits until an operator at rest has left the namespace as it is for
 // a while, and has said something of everything in it. It returns the state.
-func (b *bench) settles(pause time.Duration, check func(state string) string) string {
+func (b *bench) settles(check func(state string) string) string {
 	b.t.Helper()
 	var state string
 	b.eventually("the cluster to be still", func() string {
@@ -198,7 +198,7 @@ func (b *bench) settles(pause time.Duration, check func(state string) string) st
 			return complaint + "\n" + state
 		}
 		quiet := min(time.Since(seen.lastChange(b.namespace)), b.transport.idle())
-		if quiet < pause {
+		if quiet < calm {
 			return "still moving:\n" + state
 		}
 		return ""

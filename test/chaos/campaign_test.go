@@ -82,10 +82,10 @@ func faulty(t *testing.T, faults []fault, reads bool, nth int) {
 
 // TestCrashAtEveryWrite: C1 of the reliability plan.
 func TestCrashAtEveryWrite(t *testing.T) {
-	faulty(t, []fault{crashBefore, crashAfter}, false, 9)
+	faulty(t, []fault{crashBefore, crashAfter}, false, 13)
 }
 
 // TestEveryRequestFails: C2 of the reliability plan.
 func TestEveryRequestFails(t *testing.T) {
-	faulty(t, []fault{conflict, throttled, broken, lost}, true, 31)
+	faulty(t, []fault{conflict, throttled, broken, lost}, true, 41)
 }

@@ -63,7 +63,7 @@ func (b *bench) prepare(w workload, want string) string {
 		check = workload{shows: made}.complaint
 	}
 	if want == "" {
-		return b.settles(calm, check)
+		return b.settles(check)
 	}
 	b.reaches(want)
 	b.rested()
@@ -81,7 +81,7 @@ func (b *bench) end(w workload) string {
 	// may not be.
 	const tries = 5
 	for try := 1; ; try++ {
-		state := b.settles(calm, w.complaint)
+		state := b.settles(w.complaint)
 		moved := b.moves(state, pause)
 		if moved == "" {
 			return state

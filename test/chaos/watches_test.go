@@ -12,7 +12,7 @@ import (
 // the reliability plan, and a part of C5.
 func TestWatchesFail(t *testing.T) {
 	mishaps := []mishap{dropped, delayed, brokenOff}
-	everywhere(t, 23, func(want reference) []string {
+	everywhere(t, 31, func(want reference) []string {
 		var names []string
 		for at := range want.events {
 			for _, m := range mishaps {

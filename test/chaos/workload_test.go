@@ -125,6 +125,24 @@ func (u *user) create(ctx context.Context) error {
 	return nil
 }
 
+// createShared makes an agent that owns one object of every kind.
+func (u *user) createShared(ctx context.Context) error {
+	agent := u.agent()
+	agent.Spec.Workload.Tasks.Store = a2av1alpha1.AgentTaskStore{
+		Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},
+	}
+	agent.Spec.Workload.Autoscaling = &a2av1alpha1.AgentAutoscaling{
+		MinReplicas: 2, MaxReplicas: 5,
+		Metrics: []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricInFlightTurns, Target: 10}},
+	}
+	for _, object := range []client.Object{u.skill(), agent} {
+		if err := u.cluster.Create(ctx, object); err != nil {
+			return fmt.Errorf("create %s: %w", object.GetName(), err)
+		}
+	}
+	return nil
+}
+
 // edit changes the agent as kubectl does: it knows nothing of versions.
 func (u *user) edit(ctx context.Context, change func(*a2av1alpha1.Agent)) error {
 	agent := u.agent()

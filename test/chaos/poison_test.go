@@ -1,0 +1,220 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator"
+)
+
+const (
+	// poisonLabel selects the skills that are too large together.
+	poisonLabel = "example.com/poison"
+	// poisonSkills and poisonSize are 10 MB of skills.
+	poisonSkills, poisonSize = 12, 900 << 10
+	// worse is how much later the others may be ready.
+	worse = 1.2
+	// waves are how often that is measured, with and without.
+	waves = 3
+)
+
+// crowd is how many Agents there are, beside those that are poison.
+func crowd() int {
+	if n, err := strconv.Atoi(os.Getenv("CHAOS_AGENTS")); err == nil {
+		return n
+	}
+	return 200
+}
+
+// TestPoisonAgents has Agents with 10 MB of skills, with a card that never ends
+// and with a container that crashes again and again among many others, which
+// must be ready as soon as without them: C10 of the reliability plan.
+func TestPoisonAgents(t *testing.T) {
+	if !full {
+		t.Skip("it takes minutes; make chaos runs it")
+	}
+	endless := httptest.NewServer(http.HandlerFunc(endlessCard))
+	defer endless.Close()
+	var pure, poisoned []time.Duration
+	// The waves alternate, so that a machine that is busy meanwhile is so for both.
+	for wave := range waves {
+		for _, poison := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d poison %v", wave, poison), func(t *testing.T) {
+				b := newBench(t, "chaos-poison", func(b *bench) {
+					b.settings = func(c *operator.Config) {
+						c.MaxConcurrentReconciles = operator.Defaults().MaxConcurrentReconciles
+						c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+					}
+				})
+				if poison {
+					b.poison(endless.URL)
+				}
+				p99 := b.arrive(crowd())
+				if poison {
+					poisoned = append(poisoned, p99)
+				} else {
+					pure = append(pure, p99)
+				}
+			})
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	slices.Sort(pure)
+	slices.Sort(poisoned)
+	ratio := float64(poisoned[waves/2]) / float64(pure[waves/2])
+	t.Logf("%d Agents, p99 until Ready: %s without, %s with poison, the medians of %d waves: %.2f times",
+		crowd(), pure[waves/2].Round(time.Millisecond), poisoned[waves/2].Round(time.Millisecond), waves, ratio)
+	if ratio > worse {
+		t.Errorf("the others are ready %.2f times as late, want at most %.2f", ratio, worse)
+	}
+}
+
+// endlessCard never comes to an end.
+func endlessCard(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(`{"name":"`))
+	piece := []byte(strings.Repeat("x", 16<<10))
+	for r.Context().Err() == nil {
+		if _, err := w.Write(piece); err != nil {
+			return
+		}
+	}
+}
+
+// poison makes what harms the operator, if it can be harmed.
+func (b *bench) poison(card string) {
+	b.t.Helper()
+	ctx := b.t.Context()
+	large := runtime.RawExtension{Raw: []byte(`{"type":"object","description":"` + strings.Repeat("x", poisonSize) + `"}`)}
+	for i := range poisonSkills {
+		skill := b.user.skill()
+		skill.Name = fmt.Sprintf("poison-%d", i)
+		skill.Labels = map[string]string{poisonLabel: "true"}
+		skill.Spec.InputSchema = &large
+		if err := cluster.Create(ctx, skill); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	heavy := b.user.agent()
+	heavy.Name = "poison-heavy"
+	heavy.Spec.SkillRefs, heavy.Spec.SkillSelector = nil, &metav1.LabelSelector{MatchLabels: map[string]string{poisonLabel: "true"}}
+	endless := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "poison-endless"}}
+	endless.Spec.Remote = &a2av1alpha1.AgentRemote{URL: card}
+	crashing := b.user.agent()
+	crashing.Name, crashing.Spec.SkillRefs = "poison-crashing", nil
+	for _, agent := range []*a2av1alpha1.Agent{heavy, endless, crashing} {
+		if err := cluster.Create(ctx, agent); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	done := make(chan struct{})
+	crashes, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(done)
+		b.crashes(crashes, crashing.Name)
+	}()
+	b.t.Cleanup(func() { cancel(); <-done })
+	b.eventually("the poison to be told of", func() string {
+		agent := heavy.DeepCopy()
+		if err := seen.cache.Get(ctx, client.ObjectKeyFromObject(heavy), agent); err != nil {
+			return err.Error()
+		}
+		if c := meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionSkillsResolved); c == nil || c.Status != metav1.ConditionFalse {
+			return fmt.Sprint(agent.Status.Conditions)
+		}
+		return ""
+	})
+}
+
+// crashes lets the container of an agent end and start, ten times a second.
+func (b *bench) crashes(ctx context.Context, agent string) {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for restarts := int32(1); ; restarts++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		pods := &corev1.PodList{}
+		if seen.cache.List(ctx, pods, client.InNamespace(b.namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent}) != nil {
+			continue
+		}
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			state := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}
+			if restarts%2 == 0 {
+				state = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+			}
+			pod.Status.Phase = corev1.PodRunning
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "agent", RestartCount: restarts, State: state,
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}},
+			}}
+			_ = cluster.Status().Update(ctx, pod)
+		}
+	}
+}
+
+// arrive makes many Agents, and returns how long 99 of 100 take to be ready.
+func (b *bench) arrive(n int) time.Duration {
+	b.t.Helper()
+	ctx := b.t.Context()
+	began, took := map[string]time.Time{}, map[string]time.Duration{}
+	for i := range n {
+		agent := b.user.agent()
+		agent.Name, agent.Spec.SkillRefs = fmt.Sprintf("echo-%d", i), nil
+		began[agent.Name] = time.Now()
+		if err := cluster.Create(ctx, agent); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	b.eventually("all to be ready", func() string {
+		list := &a2av1alpha1.AgentList{}
+		if err := seen.cache.List(ctx, list, client.InNamespace(b.namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return err.Error()
+		}
+		for i := range list.Items {
+			agent := &list.Items[i]
+			start, ours := began[agent.Name]
+			if !ours || took[agent.Name] > 0 || !meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionReady) {
+				continue
+			}
+			took[agent.Name] = time.Since(start)
+		}
+		if len(took) < n {
+			return fmt.Sprintf("%d of %d are", len(took), n)
+		}
+		return ""
+	})
+	var all []time.Duration
+	for _, d := range took {
+		all = append(all, d)
+	}
+	slices.Sort(all)
+	p99 := all[len(all)*99/100]
+	b.t.Logf("p50 %s, p99 %s", all[len(all)/2].Round(time.Millisecond), p99.Round(time.Millisecond))
+	return p99
+}
