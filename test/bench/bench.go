@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
 // plan is how long everything takes.
@@ -31,7 +32,7 @@ var (
 // row is one of the table: what it does is measured by run.
 type row struct {
 	id  string
-	run func(context.Context, *bench) ([]result, error)
+	run func(context.Context, *bench) ([]report.Result, error)
 }
 
 var rows = []row{

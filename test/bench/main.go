@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
 func main() {
@@ -67,11 +68,11 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 		return err
 	}
 	if o.published != "" {
-		if err := r.publish(o.published); err != nil {
+		if err := r.Publish(o.published, "bench"); err != nil {
 			return err
 		}
 	}
-	return r.write(stdout, o.form)
+	return r.Write(stdout, o.form)
 }
 
 // choose finds rows by their ids, in the order of the table.
@@ -88,7 +89,7 @@ func choose(ids string) ([]row, error) {
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(wanted, r.id) }), nil
 }
 
-func (o *options) measure(ctx context.Context, chosen []row, progress io.Writer) (*report, error) {
+func (o *options) measure(ctx context.Context, chosen []row, progress io.Writer) (*report.Report, error) {
 	dir, err := os.MkdirTemp("", "a2a-bench")
 	if err != nil {
 		return nil, err
@@ -115,7 +116,7 @@ func (o *options) measure(ctx context.Context, chosen []row, progress io.Writer)
 	if err != nil {
 		return nil, err
 	}
-	r := &report{Machine: describe(begin), Rounds: b.rounds, Window: b.window.String()}
+	r := &report.Report{Subject: "sidecar", Machine: report.Describe(begin), Rounds: b.rounds, Window: b.window.String()}
 	for _, each := range chosen {
 		b.row = each.id
 		results, err := each.run(ctx, b)
@@ -132,6 +133,6 @@ func (o *options) measure(ctx context.Context, chosen []row, progress io.Writer)
 		return nil, err
 	}
 	others := (after.Machine - before.Machine) - (after.Own - before.Own)
-	r.judge(max(0, others.Seconds()/(time.Since(begin).Seconds()*float64(r.Machine.Cores))))
+	r.Judge(max(0, others.Seconds()/(time.Since(begin).Seconds()*float64(r.Machine.Cores))))
 	return r, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
@@ -25,39 +26,39 @@ var message = script.Script{Message: true, Size: 600}
 const said = "xxxxxxxxxxxxxxxx"
 
 // S1: a message that is answered by a message.
-func unaryMessage(ctx context.Context, b *bench) ([]result, error) {
+func unaryMessage(ctx context.Context, b *bench) ([]report.Result, error) {
 	op := sends(message, said)
 	s, err := b.interleave(ctx, b.cpu(oursTokens, op), b.cpu(proxy, op), b.cpu(sdkAlone, op), b.cpu(sdk, op))
 	if err != nil {
 		return nil, err
 	}
-	r := result{What: "unary message of 1 KB, tokens and validation on", Unit: "us CPU"}
-	return s.against(r, oursTokens, map[kind]goal{proxy: ratioAtMost(1.2), sdkAlone: ratioAtMost(0.7), sdk: {}}), nil
+	r := report.Result{What: "unary message of 1 KB, tokens and validation on", Unit: "us CPU"}
+	return s.against(r, oursTokens, map[kind]report.Goal{proxy: report.RatioAtMost(1.2), sdkAlone: report.RatioAtMost(0.7), sdk: {}}), nil
 }
 
 // against makes a result of each peer, in the order of the kinds.
-func (s series) against(r result, us kind, goals map[kind]goal) []result {
-	var results []result
+func (s series) against(r report.Result, us kind, goals map[kind]report.Goal) []report.Result {
+	var results []report.Result
 	for _, peer := range []kind{proxy, fanout, sdkAlone, sdk} {
 		g, asked := goals[peer]
 		if !asked {
 			continue
 		}
 		r.Peer = string(peer)
-		results = append(results, compare(r, s.of(string(us), 0), s.of(string(peer), 0), g))
+		results = append(results, report.Compare(r, s.of(string(us), 0), s.of(string(peer), 0), g))
 	}
 	return results
 }
 
 // S2: a message that makes a task.
-func unaryTask(ctx context.Context, b *bench) ([]result, error) {
+func unaryTask(ctx context.Context, b *bench) ([]report.Result, error) {
 	op := sends(script.Script{Chunks: 2, Size: 20}, "TASK_STATE_COMPLETED")
 	s, err := b.interleave(ctx, b.cpu(ours, op), b.cpu(proxy, op), b.cpu(sdkAlone, op), b.cpu(sdk, op))
 	if err != nil {
 		return nil, err
 	}
-	r := result{What: "send that makes a task of 2 chunks", Unit: "us CPU"}
-	return s.against(r, ours, map[kind]goal{proxy: ratioAtMost(2), sdkAlone: {}, sdk: ratioAtMost(0.05)}), nil
+	r := report.Result{What: "send that makes a task of 2 chunks", Unit: "us CPU"}
+	return s.against(r, ours, map[kind]report.Goal{proxy: report.RatioAtMost(2), sdkAlone: {}, sdk: report.RatioAtMost(0.05)}), nil
 }
 
 // streams is a turn of so many chunks, counted in chunks.
@@ -74,9 +75,9 @@ func streams(chunks int) func(*running) operation {
 }
 
 // S2b: turns that are short and long.
-func turns(ctx context.Context, b *bench) ([]result, error) {
+func turns(ctx context.Context, b *bench) ([]report.Result, error) {
 	const least, most = 20, 1000
-	var results []result
+	var results []report.Result
 	figures := map[int][]float64{}
 	for _, chunks := range []int{least, 500, most} {
 		op := streams(chunks)
@@ -84,16 +85,16 @@ func turns(ctx context.Context, b *bench) ([]result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%d chunks: %w", chunks, err)
 		}
-		r := result{What: fmt.Sprintf("a turn of %d streamed chunks", chunks), Unit: "us CPU a chunk"}
-		results = append(results, s.against(r, ours, map[kind]goal{proxy: ratioAtMost(4), sdk: ratioAtMost(0.01)})...)
+		r := report.Result{What: fmt.Sprintf("a turn of %d streamed chunks", chunks), Unit: "us CPU a chunk"}
+		results = append(results, s.against(r, ours, map[kind]report.Goal{proxy: report.RatioAtMost(4), sdk: report.RatioAtMost(0.01)})...)
 		figures[chunks] = s.of(string(ours), 0)
 	}
-	flat := result{What: fmt.Sprintf("a chunk of %d against one of %d", most, least), Unit: "us CPU a chunk", Peer: "sidecar, 20 chunks"}
-	return append(results, compare(flat, figures[most], figures[least], ratioAtMost(1))), nil
+	flat := report.Result{What: fmt.Sprintf("a chunk of %d against one of %d", most, least), Unit: "us CPU a chunk", Peer: "sidecar, 20 chunks"}
+	return append(results, report.Compare(flat, figures[most], figures[least], report.RatioAtMost(1))), nil
 }
 
 // S3: what a server adds to the time of an answer, when it has little to do.
-func latency(ctx context.Context, b *bench) ([]result, error) {
+func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 	op := sends(message, said)
 	rate, err := b.saturation(ctx, op)
 	if err != nil {
@@ -117,7 +118,7 @@ func latency(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var results []result
+	var results []report.Result
 	for figure, name := range []string{"p50", "p99"} {
 		added := func(k kind) []float64 {
 			values := s.of(string(k), figure)
@@ -126,8 +127,8 @@ func latency(ctx context.Context, b *bench) ([]result, error) {
 			}
 			return values
 		}
-		r := result{What: fmt.Sprintf("added latency, %s, %.0f requests a second", name, rate), Unit: "us", Peer: string(proxy), Clock: true}
-		results = append(results, compare(r, added(ours), added(proxy), ratioAtMost([]float64{1.15, 1.25}[figure])))
+		r := report.Result{What: fmt.Sprintf("added latency, %s, %.0f requests a second", name, rate), Unit: "us", Peer: string(proxy), Clock: true}
+		results = append(results, report.Compare(r, added(ours), added(proxy), report.RatioAtMost([]float64{1.15, 1.25}[figure])))
 	}
 	return results, nil
 }
@@ -147,7 +148,7 @@ func (b *bench) saturation(ctx context.Context, op func(*running) operation) (pe
 }
 
 // S4: events that come one by one.
-func paced(ctx context.Context, b *bench) ([]result, error) {
+func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 	const count, every = 100, 10 * time.Millisecond
 	play := script.Script{Chunks: int(b.window / every), Size: 200, Every: every}
 	measured := func(k kind) contender {
@@ -171,11 +172,11 @@ func paced(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	cost := result{What: "relayed event, 100 streams x 100 a second", Unit: "us CPU", Peer: string(proxy)}
-	delay := result{What: "first event of these, p50", Unit: "us", Peer: string(proxy), Clock: true}
-	return []result{
-		compare(cost, s.of(string(ours), 0), s.of(string(proxy), 0), ratioAtMost(1.5)),
-		compare(delay, s.of(string(ours), 1), s.of(string(proxy), 1), ratioAtMost(1.1)),
+	cost := report.Result{What: "relayed event, 100 streams x 100 a second", Unit: "us CPU", Peer: string(proxy)}
+	delay := report.Result{What: "first event of these, p50", Unit: "us", Peer: string(proxy), Clock: true}
+	return []report.Result{
+		report.Compare(cost, s.of(string(ours), 0), s.of(string(proxy), 0), report.RatioAtMost(1.5)),
+		report.Compare(delay, s.of(string(ours), 1), s.of(string(proxy), 1), report.RatioAtMost(1.1)),
 	}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
@@ -79,7 +80,7 @@ func (r *running) begin(ctx context.Context, s script.Script) (task string, leav
 }
 
 // S6: one task that many look at.
-func subscribers(ctx context.Context, b *bench) ([]result, error) {
+func subscribers(ctx context.Context, b *bench) ([]report.Result, error) {
 	const readers = 1000
 	play := script.Script{Chunks: 20, Size: 200, Every: 50 * time.Millisecond, Gated: true}
 	measured := func(k kind) contender {
@@ -104,8 +105,8 @@ func subscribers(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := result{What: "an event to each of 1,000 subscribers of a task", Unit: "us CPU a delivery"}
-	return s.against(r, ours, map[kind]goal{fanout: ratioAtMost(1.2)}), nil
+	r := report.Result{What: "an event to each of 1,000 subscribers of a task", Unit: "us CPU a delivery"}
+	return s.against(r, ours, map[kind]report.Goal{fanout: report.RatioAtMost(1.2)}), nil
 }
 
 // deliveries is what a chunk costs for each of its readers.
@@ -141,7 +142,7 @@ func (b *bench) deliveries(ctx context.Context, r *running, play script.Script, 
 }
 
 // S7: one of two readers stops reading.
-func stalledReader(ctx context.Context, b *bench) ([]result, error) {
+func stalledReader(ctx context.Context, b *bench) ([]report.Result, error) {
 	play := script.Script{Chunks: 400, Size: 64 << 10, Every: 5 * time.Millisecond, Gated: true}
 	const quiet = ", both read"
 	measured := func(k kind, stalls bool) contender {
@@ -161,12 +162,12 @@ func stalledReader(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := goal{of: theFigure, limit: float64(play.Chunks), atLeast: true, text: "400"}
-	got := result{What: "events of 400 x 64 KB, beside a reader that stalls", Unit: "events", Peer: string(sdk)}
-	delay := result{What: "delay of these, p99", Unit: "us", Peer: string(ours) + quiet, Clock: true}
-	return []result{
-		compare(got, s.of(string(ours), 0), s.of(string(sdk), 0), all),
-		compare(delay, s.of(string(ours), 1), s.of(string(ours)+quiet, 1), ratioAtMost(1.2)),
+	all := report.FigureAtLeast(float64(play.Chunks), "400")
+	got := report.Result{What: "events of 400 x 64 KB, beside a reader that stalls", Unit: "events", Peer: string(sdk)}
+	delay := report.Result{What: "delay of these, p99", Unit: "us", Peer: string(ours) + quiet, Clock: true}
+	return []report.Result{
+		report.Compare(got, s.of(string(ours), 0), s.of(string(sdk), 0), all),
+		report.Compare(delay, s.of(string(ours), 1), s.of(string(ours)+quiet, 1), report.RatioAtMost(1.2)),
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
@@ -16,7 +17,7 @@ import (
 var held = script.Script{Gated: true}
 
 // S5: the memory of a stream on which nothing happens.
-func idleStreams(ctx context.Context, b *bench) ([]result, error) {
+func idleStreams(ctx context.Context, b *bench) ([]report.Result, error) {
 	// A sidecar runs 256 turns at a time; subscribers are not bounded so.
 	const turns, followers = 250, 2000
 	streams := func(k kind) contender {
@@ -46,14 +47,10 @@ func idleStreams(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	stream := result{What: fmt.Sprintf("an idle stream, of %d", turns), Unit: "KB"}
-	results := s.against(stream, ours, map[kind]goal{proxy: figureAtMost(40, "KB"), sdk: {}})
-	follower := result{What: fmt.Sprintf("a subscriber, of %d", followers), Unit: "KB", Peer: string(sdk)}
-	return append(results, compare(follower, s.of("sidecar, subscribers", 0), s.of(string(sdk)+", subscribers", 0), figureAtMost(20, "KB"))), nil
-}
-
-func figureAtMost(limit float64, unit string) goal {
-	return goal{of: theFigure, limit: limit, text: fmt.Sprintf("<= %.4g %s", limit, unit)}
+	stream := report.Result{What: fmt.Sprintf("an idle stream, of %d", turns), Unit: "KB"}
+	results := s.against(stream, ours, map[kind]report.Goal{proxy: report.FigureAtMost(40, "KB"), sdk: {}})
+	follower := report.Result{What: fmt.Sprintf("a subscriber, of %d", followers), Unit: "KB", Peer: string(sdk)}
+	return append(results, report.Compare(follower, s.of("sidecar, subscribers", 0), s.of(string(sdk)+", subscribers", 0), report.FigureAtMost(20, "KB"))), nil
 }
 
 // grown is the memory that each of so many streams takes, in KB, after its
@@ -78,7 +75,7 @@ func (b *bench) grown(ctx context.Context, r *running, count int, body func() []
 }
 
 // S8: a server that has nothing to do.
-func idle(ctx context.Context, b *bench) ([]result, error) {
+func idle(ctx context.Context, b *bench) ([]report.Result, error) {
 	measured := func(k kind) contender {
 		return contender{string(k), func(ctx context.Context) (s sample, err error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {
@@ -98,11 +95,11 @@ func idle(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory := result{What: "memory, idle", Unit: "MB", Peer: string(proxy)}
-	start := result{What: "start to first answer", Unit: "ms", Peer: string(proxy), Clock: true}
-	return []result{
-		compare(memory, s.of(string(ours), 0), s.of(string(proxy), 0), figureAtMost(15, "MB")),
-		compare(start, s.of(string(ours), 1), s.of(string(proxy), 1), figureAtMost(50, "ms")),
+	memory := report.Result{What: "memory, idle", Unit: "MB", Peer: string(proxy)}
+	start := report.Result{What: "start to first answer", Unit: "ms", Peer: string(proxy), Clock: true}
+	return []report.Result{
+		report.Compare(memory, s.of(string(ours), 0), s.of(string(proxy), 0), report.FigureAtMost(15, "MB")),
+		report.Compare(start, s.of(string(ours), 1), s.of(string(proxy), 1), report.FigureAtMost(50, "ms")),
 	}, nil
 }
 

@@ -12,11 +12,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
 // S9: what a push notification adds to the task that it tells of.
-func notifications(ctx context.Context, b *bench) ([]result, error) {
+func notifications(ctx context.Context, b *bench) ([]report.Result, error) {
 	s, err := b.interleave(ctx,
 		contender{string(oursPush), func(ctx context.Context) (s sample, err error) {
 			err = b.servers.with(ctx, b.row, oursPush, func(r *running) error { s, err = b.pushed(ctx, r); return err })
@@ -29,8 +30,8 @@ func notifications(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := result{What: "a push notification, beside its task", Unit: "us CPU", Peer: string(poster)}
-	return []result{compare(r, s.of(string(oursPush), 0), s.of(string(poster), 0), ratioAtMost(1.2))}, nil
+	r := report.Result{What: "a push notification, beside its task", Unit: "us CPU", Peer: string(poster)}
+	return []report.Result{report.Compare(r, s.of(string(oursPush), 0), s.of(string(poster), 0), report.RatioAtMost(1.2))}, nil
 }
 
 // pushed charges notifications with what tasks cost more than tasks of which

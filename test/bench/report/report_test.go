@@ -1,38 +1,39 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package report
 
 import (
 	"bytes"
 	"encoding/json"
-	"io"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func sampleReport() *report {
+func sampleReport() *Report {
 	met := false
-	return &report{
-		Machine: machine{CPU: "Fast", Cores: 2, Kernel: "6", Go: "go1", Commit: "abc", Date: time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC), Others: 0.5},
+	return &Report{
+		Subject: "sidecar",
+		Machine: Machine{CPU: "Fast", Cores: 2, Kernel: "6", Go: "go1", Commit: "abc", Date: time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC), Others: 0.5},
 		Rounds:  5, Window: "3s",
-		Results: []result{{
+		Results: []Result{{
 			Row: "S1", What: "a message", Unit: "us", Ours: 112.4, Peer: "peer", Theirs: 78.04, Ratio: 1.44, Least: 1.4, Most: 1.5, Goal: "<= 1.2 x", Met: &met,
 		}},
 	}
 }
 
 func TestPublish(t *testing.T) {
+	pageBegin := fmt.Sprintf(pageBegin, "bench")
 	page := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(page, []byte("before\n"+pageBegin+"old\n"+pageEnd+"\nafter\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := sampleReport().publish(page); err != nil {
+	if err := sampleReport().Publish(page, "bench"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(page)
@@ -46,13 +47,13 @@ func TestPublish(t *testing.T) {
 | S1 | a message | 112 us | peer | 78.0 | 1.44 (1.40 to 1.50) | <= 1.2 x | no |
 ` + pageEnd + "\nafter\n"
 	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("publish() (-want +got):\n%s", diff)
+		t.Errorf("Publish() (-want +got):\n%s", diff)
 	}
 	if err := os.WriteFile(page, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := sampleReport().publish(page); err == nil {
-		t.Error("publish() on a page without a place for figures has no error")
+	if err := sampleReport().Publish(page, "bench"); err == nil {
+		t.Error("Publish() on a page without a place for figures has no error")
 	}
 }
 
@@ -65,7 +66,7 @@ func TestJudge(t *testing.T) {
 	}{{true, 0.04, "no"}, {true, 0.06, "too busy to tell"}, {false, 0.9, "no"}} {
 		r := sampleReport()
 		r.Results[0].Clock = test.clock
-		r.judge(test.others)
+		r.Judge(test.others)
 		if got := r.Results[0].cells()[7]; got != test.want {
 			t.Errorf("clock %t, others %v: met is %q, want %q", test.clock, test.others, got, test.want)
 		}
@@ -74,39 +75,14 @@ func TestJudge(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	var out bytes.Buffer
-	if err := sampleReport().write(&out, "json"); err != nil {
+	if err := sampleReport().Write(&out, "json"); err != nil {
 		t.Fatal(err)
 	}
-	var got report
+	var got Report
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(sampleReport(), &got); diff != "" {
 		t.Errorf("what comes back (-want +got):\n%s", diff)
-	}
-}
-
-func TestFlags(t *testing.T) {
-	chosen, err := choose("S2b,S1")
-	if err != nil || len(chosen) != 2 || chosen[0].id != "S1" || chosen[1].id != "S2b" {
-		t.Errorf("choose() = %v, %v, want S1 and S2b", chosen, err)
-	}
-	for _, arguments := range [][]string{{"-row", "S99"}, {"-o", "xml"}, {"-fast"}} {
-		if err := run(t.Context(), arguments, io.Discard, io.Discard); err == nil {
-			t.Errorf("run(%s) has no error", strings.Join(arguments, " "))
-		}
-	}
-}
-
-// Every row of the program stands on the page, and says what it is.
-func TestRowsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/benchmarks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, each := range rows {
-		if !strings.Contains(string(page), "\n| "+each.id+" |") {
-			t.Errorf("docs/benchmarks.md does not say what %s is", each.id)
-		}
 	}
 }

@@ -1,7 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package report says what a benchmark has measured, where, and whether that is
+// what was promised.
+package report
 
 import (
 	"bufio"
@@ -17,16 +19,19 @@ import (
 	"time"
 )
 
-// report is a whole run.
-type report struct {
-	Machine machine  `json:"machine"`
-	Rounds  int      `json:"rounds"`
-	Window  string   `json:"window"`
-	Results []result `json:"results"`
+// Report is a whole run.
+type Report struct {
+	// Subject is what is measured.
+	Subject string  `json:"subject"`
+	Machine Machine `json:"machine"`
+	Rounds  int     `json:"rounds"`
+	// Window is how long one measurement takes, "" where its end tells.
+	Window  string   `json:"window,omitempty"`
+	Results []Result `json:"results"`
 }
 
-// machine is where and when it was.
-type machine struct {
+// Machine is where and when it was.
+type Machine struct {
 	CPU    string    `json:"cpu"`
 	Cores  int       `json:"cores"`
 	Kernel string    `json:"kernel"`
@@ -38,8 +43,9 @@ type machine struct {
 	Others float64 `json:"others"`
 }
 
-func describe(now time.Time) machine {
-	m := machine{CPU: "unknown", Cores: runtime.NumCPU(), Go: runtime.Version(), Date: now.UTC().Truncate(time.Second)}
+// Describe looks at this machine.
+func Describe(now time.Time) Machine {
+	m := Machine{CPU: "unknown", Cores: runtime.NumCPU(), Go: runtime.Version(), Date: now.UTC().Truncate(time.Second)}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		lines := bufio.NewScanner(bytes.NewReader(text))
 		for lines.Scan() {
@@ -61,8 +67,8 @@ func describe(now time.Time) machine {
 // quiet is how much of a machine others may use while a clock is believed.
 const quiet = 0.05
 
-// judge takes back what a clock told on a busy machine.
-func (r *report) judge(others float64) {
+// Judge takes back what a clock told on a busy machine.
+func (r *Report) Judge(others float64) {
 	r.Machine.Others = others
 	for i := range r.Results {
 		if r.Results[i].Clock && others > quiet {
@@ -71,7 +77,8 @@ func (r *report) judge(others float64) {
 	}
 }
 
-func (r *report) write(w io.Writer, form string) error {
+// Write writes a report as a table or as JSON.
+func (r *Report) Write(w io.Writer, form string) error {
 	switch form {
 	case "json":
 		encoder := json.NewEncoder(w)
@@ -83,9 +90,11 @@ func (r *report) write(w io.Writer, form string) error {
 	return fmt.Errorf("form is %q, must be table or json", form)
 }
 
-var header = []string{"", "what", "sidecar", "peer", "peer's", "ratio", "goal", "met"}
+func (r *Report) header() []string {
+	return []string{"", "what", r.Subject, "peer", "peer's", "ratio", "goal", "met"}
+}
 
-func (r result) cells() []string {
+func (r Result) cells() []string {
 	cells := []string{r.Row, r.What, number(r.Ours) + " " + r.Unit, r.Peer, number(r.Theirs), "", r.Goal, ""}
 	if r.Peer != "" {
 		cells[5] = fmt.Sprintf("%s (%s to %s)", number(r.Ratio), number(r.Least), number(r.Most))
@@ -112,9 +121,9 @@ func number(f float64) string {
 	return fmt.Sprintf("%.2g", f)
 }
 
-func (r *report) table(w io.Writer) error {
+func (r *Report) table(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, strings.Join(header, "\t"))
+	_, _ = fmt.Fprintln(t, strings.Join(r.header(), "\t"))
 	for _, each := range r.Results {
 		_, _ = fmt.Fprintln(t, strings.Join(each.cells(), "\t"))
 	}
@@ -125,24 +134,31 @@ func (r *report) table(w io.Writer) error {
 	return err
 }
 
-func (r *report) circumstances() string {
+func (r *Report) circumstances() string {
 	m := r.Machine
-	return fmt.Sprintf("%s, commit %s, %d rounds of %s. %s, %d cores, Linux %s, %s. Other programs used %.0f %% of the machine.",
-		m.Date.Format("2006-01-02 15:04 UTC"), m.Commit, r.Rounds, r.Window, m.CPU, m.Cores, m.Kernel, m.Go, m.Others*100)
+	rounds := fmt.Sprintf("%d rounds", r.Rounds)
+	if r.Window != "" {
+		rounds += " of " + r.Window
+	}
+	return fmt.Sprintf("%s, commit %s, %s. %s, %d cores, Linux %s, %s. Other programs used %.0f %% of the machine.",
+		m.Date.Format("2006-01-02 15:04 UTC"), m.Commit, rounds, m.CPU, m.Cores, m.Kernel, m.Go, m.Others*100)
 }
 
-// The figures of a page stand between these.
+// The figures of a page stand between these. The first one names the target of
+// make that writes them.
 const (
-	pageBegin = "<!-- figures: make bench -->\n"
+	pageBegin = "<!-- figures: make %s -->\n"
 	pageEnd   = "<!-- end of figures -->"
 )
 
-// publish puts the figures on a page, in place of those that it has.
-func (r *report) publish(file string) error {
+// Publish puts the figures on a page, in place of those that it has of the
+// target.
+func (r *Report) Publish(file, target string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
+	pageBegin := fmt.Sprintf(pageBegin, target)
 	before, rest, begins := strings.Cut(string(text), pageBegin)
 	_, after, ends := strings.Cut(rest, pageEnd)
 	if !begins || !ends {
@@ -150,7 +166,7 @@ func (r *report) publish(file string) error {
 	}
 	var page strings.Builder
 	page.WriteString(before + pageBegin + r.circumstances() + "\n\n")
-	page.WriteString("|" + strings.Join(header, " | ") + " |\n|" + strings.Repeat("---|", len(header)) + "\n")
+	page.WriteString("|" + strings.Join(r.header(), " | ") + " |\n|" + strings.Repeat("---|", len(r.header())) + "\n")
 	for _, each := range r.Results {
 		page.WriteString("| " + strings.Join(each.cells(), " | ") + " |\n")
 	}

@@ -1,0 +1,113 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Goal is what was promised before anything was measured.
+type Goal struct {
+	// of says what is held against limit.
+	of    target
+	limit float64
+	// atLeast turns the comparison.
+	atLeast bool
+	text    string
+}
+
+type target int
+
+const (
+	nothing target = iota
+	theRatio
+	theFigure
+)
+
+// RatioAtMost promises to cost no more than so many times what a peer does.
+func RatioAtMost(limit float64) Goal {
+	return Goal{of: theRatio, limit: limit, text: fmt.Sprintf("<= %.4g x", limit)}
+}
+
+// FigureAtMost promises a figure.
+func FigureAtMost(limit float64, unit string) Goal {
+	return Goal{of: theFigure, limit: limit, text: strings.TrimSpace(fmt.Sprintf("<= %.6g %s", limit, unit))}
+}
+
+// FigureAtLeast promises a figure that is the better the larger it is.
+func FigureAtLeast(limit float64, text string) Goal {
+	return Goal{of: theFigure, limit: limit, atLeast: true, text: text}
+}
+
+// Result is one line of the table.
+type Result struct {
+	Row  string  `json:"row"`
+	What string  `json:"what"`
+	Unit string  `json:"unit"`
+	Ours float64 `json:"ours"`
+	// Peer is empty where there is none.
+	Peer   string  `json:"peer,omitempty"`
+	Theirs float64 `json:"theirs,omitempty"`
+	// Ratio is the Median of the rounds', Least and Most are their ends.
+	Ratio float64 `json:"ratio,omitempty"`
+	Least float64 `json:"least,omitempty"`
+	Most  float64 `json:"most,omitempty"`
+	Goal  string  `json:"goal,omitempty"`
+	// Met is nil where nothing was promised, and where it cannot be told.
+	Met *bool `json:"met,omitempty"`
+	// Clock says that it was measured by the clock: a machine that is busy with
+	// other things makes noise of it, which CPU time is spared.
+	Clock bool `json:"clock,omitempty"`
+}
+
+// Compare holds figures against those of a peer in the same rounds.
+func Compare(r Result, ours, theirs []float64, g Goal) Result {
+	r.Ours = Median(ours)
+	if len(theirs) > 0 {
+		ratios := make([]float64, len(ours))
+		for i := range ours {
+			ratios[i] = ours[i] / nonzero(theirs[i])
+		}
+		r.Theirs, r.Ratio, r.Least, r.Most = Median(theirs), Median(ratios), slices.Min(ratios), slices.Max(ratios)
+	}
+	measured := r.Ratio
+	switch g.of {
+	case nothing:
+		return r
+	case theFigure:
+		measured = r.Ours
+	case theRatio:
+	}
+	met := measured <= g.limit
+	if g.atLeast {
+		met = measured >= g.limit
+	}
+	r.Goal, r.Met = g.text, &met
+	return r
+}
+
+// nonzero is a divisor: a peer that got nothing done is not infinitely bad,
+// since that cannot be written down.
+func nonzero(f float64) float64 {
+	if f == 0 {
+		return math.SmallestNonzeroFloat32
+	}
+	return f
+}
+
+// Median is the middle one, or that between the two.
+func Median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	if len(sorted) == 0 {
+		return 0
+	}
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}
