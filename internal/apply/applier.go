@@ -156,11 +156,7 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, er
 	case last.digest == digest:
 		return true, nil
 	case object.current != nil:
-		same, err := converged(object.desired, object.current)
-		if err != nil {
-			return false, fmt.Errorf("compare %s %s/%s: %w", object.kind, object.namespace, object.name, err)
-		}
-		if same {
+		if converged(object.desired, object.current) {
 			return false, nil
 		}
 		// The API server then refuses to write another object of the name.

@@ -5,7 +5,6 @@ package desired
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -149,21 +149,15 @@ func healthGet(path string) *corev1.HTTPGetAction {
 // that somebody wrote from one that nobody did, so the few that the encoder
 // always writes are dropped.
 func applyTemplate(template *corev1.PodTemplateSpec) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
-	encoded, err := json.Marshal(template)
+	converter := runtime.DefaultUnstructuredConverter
+	fields, err := converter.ToUnstructured(template)
 	if err != nil {
-		return nil, fmt.Errorf("encode pod template: %w", err)
-	}
-	var fields map[string]any
-	if err := json.Unmarshal(encoded, &fields); err != nil {
-		return nil, fmt.Errorf("decode pod template: %w", err)
+		return nil, fmt.Errorf("convert pod template: %w", err)
 	}
 	dropUnwritten(fields)
-	if encoded, err = json.Marshal(fields); err != nil {
-		return nil, fmt.Errorf("encode pod template: %w", err)
-	}
 	config := &corev1ac.PodTemplateSpecApplyConfiguration{}
-	if err := json.Unmarshal(encoded, config); err != nil {
-		return nil, fmt.Errorf("decode pod template: %w", err)
+	if err := converter.FromUnstructured(fields, config); err != nil {
+		return nil, fmt.Errorf("convert pod template: %w", err)
 	}
 	return config, nil
 }
