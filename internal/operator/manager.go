@@ -34,6 +34,12 @@ const (
 	// beside it, is a Role in the manager's namespace, which the installation
 	// knows.
 	leaderElectionID = "manager.a2a-operator.dev"
+	// A manager takes over at the latest this long, and once more what it takes
+	// to try, after the leader was last heard of. A leader that cannot say in
+	// time that it still is gives up before that.
+	leaseDuration = 10 * time.Second
+	renewDeadline = 7 * time.Second
+	retryPeriod   = time.Second
 	// syncCheckTimeout bounds what a readiness probe waits for the cache.
 	syncCheckTimeout = 100 * time.Millisecond
 	// shutdownTimeout is how long the parts have to stop.
@@ -79,7 +85,6 @@ func newManager(cluster *rest.Config, settings Config, log logr.Logger) (ctrl.Ma
 	if err != nil {
 		return nil, err
 	}
-	timeout := shutdownTimeout
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        log,
@@ -90,7 +95,10 @@ func newManager(cluster *rest.Config, settings Config, log logr.Logger) (ctrl.Ma
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       settings.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		GracefulShutdownTimeout:       &timeout,
+		LeaseDuration:                 new(leaseDuration),
+		RenewDeadline:                 new(renewDeadline),
+		RetryPeriod:                   new(retryPeriod),
+		GracefulShutdownTimeout:       new(shutdownTimeout),
 		// The check is for the process, which may run one manager after another.
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
