@@ -4,6 +4,8 @@
 package contract
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +51,19 @@ func TestSchemes(t *testing.T) {
 				t.Errorf("CheckSecurity() = %v", err)
 			}
 		})
+	}
+}
+
+func TestKeyName(t *testing.T) {
+	want := regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9_-]{0,60})?[Kk][Ee][Yy]$`)
+	names := []string{
+		"", "k", "ey", "key", "KEY", "Key", "X-API-Key", "x_key", "0key", "-key", "_key", "keys", "a key", "key\n", "\nkey", "a:key", "ä-key",
+		"api-\u212Aey", "\u212Aey", "key\x00", "authorization", strings.Repeat("a", 61) + "key", strings.Repeat("a", 62) + "key",
+	}
+	for _, name := range names {
+		if got := keyName(name); got != want.MatchString(name) {
+			t.Errorf("keyName(%q) = %v", name, got)
+		}
 	}
 }
 

@@ -218,11 +218,18 @@ func (l *limits) open(ctx context.Context, stream func() (a2a.Stream, error)) (a
 		return nil, a2a.Busy("Too many streams are open")
 	}
 	s := &openStream{limits: l, release: release}
+	opened := false
+	defer func() {
+		// Also when it panics: a place that is lost stays lost.
+		if !opened {
+			s.end()
+		}
+	}()
 	var err error
 	if s.Stream, err = stream(); err != nil {
-		s.end()
 		return nil, err
 	}
+	opened = true
 	return s, nil
 }
 
@@ -236,8 +243,8 @@ type openStream struct {
 
 // Close implements a2a.Stream.
 func (s *openStream) Close() {
+	defer s.end()
 	s.Stream.Close()
-	s.end()
 }
 
 func (s *openStream) end() {

@@ -27,6 +27,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
@@ -261,6 +263,36 @@ func TestOpenStreams(t *testing.T) {
 		t.Errorf("stream in the place of one that ended = %d", got.StatusCode)
 	}
 }
+
+// TestStreamsThatPanicHoldNoPlace: what fails in the middle of a request, or at
+// its end, must not lessen what others may open.
+func TestStreamsThatPanicHoldNoPlace(t *testing.T) {
+	l := newLimits(&contract.Limits{Streams: contract.StreamLimits{Max: 2, MaxPerCaller: 2}}, newMetrics(), time.Now)
+	ctx := auth.WithCaller(t.Context(), auth.Caller{Owner: "a"})
+	panics := func(f func()) {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		f()
+	}
+	for range 3 {
+		panics(func() { _, _ = l.open(ctx, func() (a2a.Stream, error) { panic("opening") }) })
+		s, err := l.open(ctx, func() (a2a.Stream, error) { return panickyStream{}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		panics(s.Close)
+	}
+	if open := l.streams.Load(); open != 0 {
+		t.Errorf("%d streams are open", open)
+	}
+}
+
+type panickyStream struct{ a2a.Stream }
+
+func (panickyStream) Close() { panic("closing") }
 
 // TestCallersOfOneOwnerPayForThemselves: they share tasks, and no limit.
 func TestCallersOfOneOwnerPayForThemselves(t *testing.T) {

@@ -30,31 +30,54 @@ func origins(access func() *contract.Access, deny func(http.ResponseWriter, *htt
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			rules := access()
 			allowed := rules.CORS.Origins()
-			all := slices.Contains(allowed, "*")
-			if len(allowed) > 0 && !all {
+			if len(allowed) > 0 && !slices.Contains(allowed, "*") {
 				w.Header().Add("Vary", "Origin")
 			}
-			shown := r.Header.Values("Origin")
-			if len(shown) == 0 || len(shown) == 1 && sameOrigin(shown[0], r.Host) {
+			switch shown := r.Header.Values("Origin"); {
+			case ownPage(shown, r.Host):
 				next.ServeHTTP(w, r)
-				return
+			case allowedOrigin(shown, allowed) == "":
+				deny(w, r, errOrigin)
+			default:
+				w.Header().Set("Access-Control-Allow-Origin", allowedOrigin(shown, allowed))
+				crossOrigin(w, r, rules, next)
 			}
-			if len(shown) > 1 || !all && !slices.Contains(allowed, shown[0]) {
-				deny(w, r, &a2a.Error{
-					Reason:  a2a.ReasonPermissionDenied,
-					Message: "Web pages of this origin may not call this agent; spec.access.cors.allowedOrigins lists those that may",
-				})
-				return
-			}
-			w.Header().Set("Access-Control-Allow-Origin", map[bool]string{true: "*", false: shown[0]}[all])
-			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-				preflight(w, rules)
-				return
-			}
-			w.Header().Set("Access-Control-Expose-Headers", corsExposed)
-			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+var errOrigin = &a2a.Error{
+	Reason:  a2a.ReasonPermissionDenied,
+	Message: "Web pages of this origin may not call this agent; spec.access.cors.allowedOrigins lists those that may",
+}
+
+// ownPage reports whether a request is of no page, or of one of this host.
+func ownPage(shown []string, host string) bool {
+	return len(shown) == 0 || len(shown) == 1 && sameOrigin(shown[0], host)
+}
+
+// allowedOrigin is what to answer a page that may call; "" for one that may not.
+func allowedOrigin(shown, allowed []string) string {
+	switch {
+	case len(shown) != 1:
+		return ""
+	case slices.Contains(allowed, "*"):
+		return "*"
+	case slices.Contains(allowed, shown[0]):
+		return shown[0]
+	default:
+		return ""
+	}
+}
+
+// crossOrigin serves a page that may call.
+func crossOrigin(w http.ResponseWriter, r *http.Request, rules *contract.Access, next http.Handler) {
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+		preflight(w, rules)
+		return
+	}
+	w.Header().Set("Access-Control-Expose-Headers", corsExposed)
+	next.ServeHTTP(w, r)
 }
 
 // preflight says what a page that is allowed may send.

@@ -229,6 +229,7 @@ func (s *Sidecar) apply(next *loaded) error {
 	}
 	s.gateway.Swap(gatewayConfig(next.Gateway))
 	s.limits.swap(&next.Limits)
+	s.turns.Refit()
 	if former.Tasks != next.Tasks {
 		s.log.Warn("bounds of the task store change with the next start", "tasks", next.Tasks)
 	}

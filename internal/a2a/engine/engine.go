@@ -93,6 +93,9 @@ func (e *Engine) Queued() int {
 	return queued
 }
 
+// Refit has other limits of turns take effect for those who wait already.
+func (e *Engine) Refit() { e.turns.refit() }
+
 // Get implements a2a.Handler.
 func (e *Engine) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
 	log, err := e.open(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})

@@ -129,6 +129,13 @@ func (s *turnstile) wait(ctx context.Context, who a2a.Payer) error {
 	return errNoPlace
 }
 
+// refit lets in who has a place since the limits are others.
+func (s *turnstile) refit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dispatch()
+}
+
 // close refuses all who wait, and will.
 func (s *turnstile) close() {
 	s.mu.Lock()
@@ -173,7 +180,7 @@ func (s *turnstile) join(who a2a.Payer) (*place, TurnLimits, error) {
 	}
 	p.queue = append(p.queue, w)
 	s.queued++
-	// A place may have come free since it was asked for, or the limits be higher.
+	// A place may have come free since it was asked for.
 	s.dispatch()
 	return w, limits, nil
 }

@@ -62,6 +62,28 @@ func TestQueueIsFair(t *testing.T) {
 	})
 }
 
+// TestHigherLimitsLetInWhoWaits, though nobody comes or leaves.
+func TestHigherLimitsLetInWhoWaits(t *testing.T) {
+	limits := engine.TurnLimits{Max: 1, MaxPerPayer: 1, MaxQueued: 10, QueueTimeout: time.Minute}
+	o := engine.Options{Turns: func() engine.TurnLimits { return limits }}
+	play(t, o, func(t *testing.T, b *bench) {
+		b.send(of("a", "a1"))
+		b.call()
+		for _, id := range []string{"b1", "c1", "d1"} {
+			b.send(of(a2a.Owner(id[:1]), id))
+		}
+		b.noCall()
+		limits.Max = 3
+		b.Refit()
+		b.call()
+		b.call()
+		b.noCall()
+		if got := b.Queued(); got != 1 {
+			t.Errorf("Queued() = %d, want 1", got)
+		}
+	})
+}
+
 func TestOnePayerLeavesPlacesToOthers(t *testing.T) {
 	limits := engine.TurnLimits{Max: 3, MaxPerPayer: 2, MaxQueued: 10, QueueTimeout: time.Second}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {

@@ -15,7 +15,8 @@ import (
 // Small is what a request may hold of a budget without being asked who it is.
 const Small = 64 << 10
 
-// maxPatient bounds those who wait for a budget; further ones are refused.
+// maxPatient bounds those who wait for a budget; further ones are refused. One
+// key has at most twice the places that it leaves to others.
 const maxPatient = 64
 
 // Budget is a number of bytes that all requests share.
@@ -34,8 +35,10 @@ type Budget struct {
 	patience time.Duration
 	waiting  atomic.Int64
 
-	mu    sync.Mutex
-	large int64
+	mu sync.Mutex
+	// patient is how often each key waits.
+	patient map[a2a.Payer]int64
+	large   int64
 	// keys and small are what each key holds of the large, and of the small.
 	keys, small map[a2a.Payer]int64
 	// freed is closed when somebody gives back while others wait.
@@ -44,7 +47,7 @@ type Budget struct {
 
 // NewBudget returns a budget of so many bytes.
 func NewBudget(bytes int64, patience time.Duration) *Budget {
-	b := &Budget{patience: patience, keys: map[a2a.Payer]int64{}, small: map[a2a.Payer]int64{}, freed: make(chan struct{})}
+	b := &Budget{patience: patience, keys: map[a2a.Payer]int64{}, small: map[a2a.Payer]int64{}, patient: map[a2a.Payer]int64{}, freed: make(chan struct{})}
 	b.limit.Store(bytes)
 	return b
 }
@@ -186,12 +189,31 @@ func (b *Budget) add(s *Share, to int64) bool {
 	return true
 }
 
-func (b *Budget) wait(ctx context.Context, s *Share, to int64) bool {
-	if b.waiting.Add(1) > maxPatient {
-		b.waiting.Add(-1)
+// queue takes a place in which a key may wait.
+func (b *Budget) queue(key a2a.Payer) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	mine, left := b.patient[key], maxPatient-b.waiting.Load()-1
+	if left < 0 || mine > 0 && mine+1 > 2*left {
 		return false
 	}
-	defer b.waiting.Add(-1)
+	b.waiting.Add(1)
+	b.patient[key]++
+	return true
+}
+
+func (b *Budget) unqueue(key a2a.Payer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting.Add(-1)
+	lessen(b.patient, key, 1)
+}
+
+func (b *Budget) wait(ctx context.Context, s *Share, to int64) bool {
+	if !b.queue(s.key) {
+		return false
+	}
+	defer b.unqueue(s.key)
 	over := time.NewTimer(b.patience)
 	defer over.Stop()
 	for {

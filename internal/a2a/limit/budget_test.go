@@ -5,6 +5,7 @@ package limit_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -94,6 +95,48 @@ func TestBudgetIsWaitedFor(t *testing.T) {
 		}
 		if _, ok := grow(t, b, "c", 64*kib); ok || time.Since(from) != time.Second {
 			t.Errorf("Grow() without room = %t after %s", ok, time.Since(from))
+		}
+	})
+}
+
+// TestNobodyTakesAllThatWait: one key that waits as often as it can leaves places
+// in which others wait, and get what is given back.
+func TestNobodyTakesAllThatWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := limit.NewBudget(1024*kib, time.Minute)
+		held, _ := grow(t, b, "a", 700*kib)
+		ctx, cancel := context.WithCancel(t.Context())
+		var greedy sync.WaitGroup
+		for range 200 {
+			greedy.Go(func() { b.Grow(ctx, &limit.Share{}, owner("a"), 100*kib) })
+		}
+		synctest.Wait()
+		got := make(chan bool)
+		for _, key := range []string{"b", "c"} {
+			go func() {
+				_, ok := grow(t, b, key, 100*kib)
+				got <- ok
+			}()
+		}
+		synctest.Wait()
+		cancel()
+		greedy.Wait()
+		held.Release()
+		for range 2 {
+			if !<-got {
+				t.Error("no place is left in which others could wait")
+			}
+		}
+		// Those that went left their places.
+		held, _ = grow(t, b, "d", 500*kib)
+		go func() {
+			_, ok := grow(t, b, "a", 100*kib)
+			got <- ok
+		}()
+		synctest.Wait()
+		held.Release()
+		if !<-got {
+			t.Error("places that were left are still counted")
 		}
 	})
 }
