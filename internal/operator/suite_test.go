@@ -38,6 +38,8 @@ var (
 	sent *writes
 	// start runs the manager, and stop stops the one that runs.
 	start func() (stop func())
+	// startLogging runs it with a log of its own.
+	startLogging func(log logr.Logger) (stop func())
 	// startNamespaced runs it for one namespace, with the rights of an
 	// installation for that one.
 	startNamespaced func(namespace string, log logr.Logger) (stop func())
@@ -65,7 +67,8 @@ var _ = BeforeSuite(func() {
 	registryAddress = freeAddress()
 	sent = &writes{}
 	manager := sent.watch(asManager())
-	start = func() func() { return startManager(manager, GinkgoLogr) }
+	startLogging = func(log logr.Logger) func() { return startManager(manager, log) }
+	start = func() func() { return startLogging(GinkgoLogr) }
 	startNamespaced = func(namespace string, log logr.Logger) func() {
 		return startManager(asNamespacedManager(namespace), log, namespace)
 	}

@@ -85,7 +85,8 @@ func TestFailures(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "access"}, Data: map[string][]byte{"token": []byte(test.secret)},
 			})
 			e.answers(test.answer)
-			a := remoteAgent()
+			// Whatever goes wrong, with a Secret at hand.
+			a := remoteAgent(withToken)
 			if test.change != nil {
 				test.change(a)
 			}
@@ -170,7 +171,8 @@ func TestPlaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newElsewhere(t)
 			e.answers(status(404, ""))
-			a := remoteAgent()
+			// Whatever goes wrong, with a Secret at hand.
+			a := remoteAgent(withToken)
 			if test.change != nil {
 				test.change(a)
 			}

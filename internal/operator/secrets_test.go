@@ -1,0 +1,163 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/yaml"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// everySecret is an Agent that names a Secret wherever one can be named.
+const everySecret = `
+description: Keeps secrets.
+cardSigning: {secretRef: {name: card-key}}
+trustBundle: {kind: Secret, name: authorities}
+access:
+  tls: {secretRef: {name: server}}
+  authentication:
+  - {type: MTLS, mtls: {caBundle: {kind: Secret, name: authorities}}}
+  - {type: APIKey, apiKey: {secretRef: {name: callers}}}
+workload:
+  tasks: {store: {type: Redis, redis: {addresses: ["redis:6379"], username: u, passwordSecretRef: {name: redis}, tls: {secretRef: {name: redis-tls}}}}}
+  template:
+    spec:
+      imagePullSecrets: [{name: pull}]
+      containers:
+      - name: agent
+        image: example/echo:1
+        env: [{name: MODEL_KEY, valueFrom: {secretKeyRef: {name: own, key: key}}}]
+        envFrom: [{secretRef: {name: own}}]
+`
+
+var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or a metric", Serial, func(ctx context.Context) {
+	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "secrets-"}}
+	Expect(cluster.Create(ctx, created)).To(Succeed())
+	namespace := created.Name
+	canaries, unusable := map[string]string{}, map[string]string{"crooked": "\x01"}
+	// A canary is planted as it is, and found in base64, too.
+	secret := func(name string, keys ...string) {
+		GinkgoHelper()
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StringData: map[string]string{}}
+		for _, key := range keys {
+			value := "canary" + strings.ToLower(rand.Text()) + strings.ToLower(rand.Text())
+			canaries[name+"/"+key] = value
+			s.StringData[key] = value + unusable[name]
+		}
+		Expect(cluster.Create(ctx, s)).To(Succeed())
+	}
+	secret("card-key", "tls.key", "previous.key")
+	secret("authorities", "ca.crt")
+	secret("server", "tls.crt", "tls.key", "ca.crt")
+	secret("callers", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+	secret("redis", "password")
+	secret("redis-tls", "tls.crt", "tls.key", "ca.crt")
+	secret("pull", "token", "another")
+	secret("own", "key", "a", "b", "c", "d", "e")
+	// What becomes of credentials on their way is tested in internal/remote.
+	secret("forbidden", "token")
+	secret("crooked", "token")
+	grant(managerUser, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials-of-remotes"}, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"forbidden", "crooked"}},
+	}})
+	stop()
+	logged := gbytes.NewBuffer()
+	stop = startLogging(funcr.New(func(prefix, args string) {
+		_, _ = fmt.Fprintln(logged, prefix, args)
+	}, funcr.Options{Verbosity: 10}))
+	defer func() {
+		stop()
+		stop = start()
+	}()
+
+	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keeper"}}
+	Expect(yaml.UnmarshalStrict([]byte(everySecret), &agent.Spec)).To(Succeed())
+	Expect(cluster.Create(ctx, agent)).To(Succeed())
+	reason := func(name, condition string) func(context.Context) string {
+		return func(ctx context.Context) string {
+			a := &a2av1alpha1.Agent{}
+			if err := cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, a); err != nil {
+				return err.Error()
+			}
+			c := meta.FindStatusCondition(a.Status.Conditions, condition)
+			if c == nil {
+				return "none yet"
+			}
+			return c.Reason
+		}
+	}
+	for _, name := range []string{"forbidden", "crooked"} {
+		a := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{
+			URL: "https://127.0.0.1:1", Credentials: &a2av1alpha1.RemoteCredentials{SecretRef: a2av1alpha1.RemoteSecretRef{Name: name}},
+		}}}
+		Expect(cluster.Create(ctx, a)).To(Succeed())
+	}
+	Eventually(reason("keeper", a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(HavePrefix(a2av1alpha1.ReasonProgrammed))
+	for name, want := range map[string]string{
+		"forbidden": a2av1alpha1.ReasonRemoteForbidden, "crooked": a2av1alpha1.ReasonRemoteCredentialsUnusable,
+	} {
+		Eventually(reason(name, a2av1alpha1.ConditionAvailable)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(want), name)
+	}
+
+	told := map[string]string{"the log": string(logged.Contents())}
+	for kind, list := range map[string]client.ObjectList{
+		"Agents with their status": &a2av1alpha1.AgentList{}, "Deployments with arguments and environment": &appsv1.DeploymentList{},
+		"ConfigMaps with contract and card": &corev1.ConfigMapList{}, "Services": &corev1.ServiceList{}, "ServiceAccounts": &corev1.ServiceAccountList{},
+		"NetworkPolicies": &networkingv1.NetworkPolicyList{}, "events": &eventsv1.EventList{},
+	} {
+		Eventually(func(ctx context.Context) (string, error) {
+			err := cluster.List(ctx, list, client.InNamespace(namespace))
+			text, _ := json.Marshal(list)
+			told[kind] = string(text)
+			return told[kind], err
+		}).WithContext(ctx).Should(ContainSubstring(map[bool]string{true: "crooked", false: "keeper"}[kind == "events"]), kind)
+	}
+	families, err := metrics.Registry.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	var text strings.Builder
+	for _, family := range families {
+		text.WriteString(family.String())
+	}
+	told["metrics"] = text.String()
+	for where, what := range map[string]string{
+		"the log": "keeper", "ConfigMaps with contract and card": "Keeps secrets.",
+		"Deployments with arguments and environment": "--api-keys", "metrics": "controller_runtime_reconcile_total",
+	} {
+		Expect(told[where]).To(ContainSubstring(what), "%s was looked at", where)
+	}
+	found, size := 0, 0
+	for where, text := range told {
+		size += len(text)
+		for name, canary := range canaries {
+			encoded, err := json.Marshal([]byte(canary))
+			Expect(err).NotTo(HaveOccurred())
+			if strings.Contains(text, canary) || strings.Contains(text, strings.Trim(string(encoded), `"=`)) {
+				found++
+				Fail(fmt.Sprintf("%s: the value of %s", where, name))
+			}
+		}
+	}
+	Expect(len(canaries)).To(BeNumerically(">=", 30))
+	_, _ = fmt.Fprintf(GinkgoWriter, "T-SECRET: %d canaries in %d outputs of %d bytes, %d found\n", len(canaries), len(told), size, found)
+})
