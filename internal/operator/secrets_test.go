@@ -146,18 +146,19 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 	} {
 		Expect(told[where]).To(ContainSubstring(what), "%s was looked at", where)
 	}
-	found, size := 0, 0
+	var found []string
+	size := 0
 	for where, text := range told {
 		size += len(text)
 		for name, canary := range canaries {
 			encoded, err := json.Marshal([]byte(canary))
 			Expect(err).NotTo(HaveOccurred())
 			if strings.Contains(text, canary) || strings.Contains(text, strings.Trim(string(encoded), `"=`)) {
-				found++
-				Fail(fmt.Sprintf("%s: the value of %s", where, name))
+				found = append(found, where+" has "+name)
 			}
 		}
 	}
+	Expect(found).To(BeEmpty())
 	Expect(len(canaries)).To(BeNumerically(">=", 30))
-	_, _ = fmt.Fprintf(GinkgoWriter, "T-SECRET: %d canaries in %d outputs of %d bytes, %d found\n", len(canaries), len(told), size, found)
+	_, _ = fmt.Fprintf(GinkgoWriter, "T-SECRET: %d canaries in %d outputs of %d bytes, 0 found\n", len(canaries), len(told), size)
 })

@@ -5,10 +5,14 @@ package security
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -101,26 +105,28 @@ func served(t *testing.T, r *rig.Rig) {
 	}
 }
 
+// floods write their next frames.
+var floods = map[string]func(a *attacker, i int) error{
+	"rapid reset": func(a *attacker, i int) error {
+		id := uint32(2*i + 1)
+		if err := a.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: a.headers, EndHeaders: true}); err != nil {
+			return err
+		}
+		return a.WriteRSTStream(id, http2.ErrCodeCancel)
+	},
+	"continuations": func(a *attacker, i int) error {
+		if i == 0 {
+			return a.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: a.headers})
+		}
+		// A header that is new, and good: a: b.
+		return a.WriteContinuation(1, false, []byte{0, 1, 0x61, 1, 0x62})
+	},
+	"pings":    func(a *attacker, _ int) error { return a.WritePing(false, [8]byte{}) },
+	"settings": func(a *attacker, _ int) error { return a.WriteSettings() },
+}
+
 func TestHTTP2Floods(t *testing.T) {
 	const most = 100_000
-	floods := map[string]func(a *attacker, i int) error{
-		"rapid reset": func(a *attacker, i int) error {
-			id := uint32(2*i + 1)
-			if err := a.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: a.headers, EndHeaders: true}); err != nil {
-				return err
-			}
-			return a.WriteRSTStream(id, http2.ErrCodeCancel)
-		},
-		"continuations": func(a *attacker, i int) error {
-			if i == 0 {
-				return a.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: a.headers})
-			}
-			// A header that is new, and good: a: b.
-			return a.WriteContinuation(1, false, []byte{0, 1, 0x61, 1, 0x62})
-		},
-		"pings":    func(a *attacker, _ int) error { return a.WritePing(false, [8]byte{}) },
-		"settings": func(a *attacker, _ int) error { return a.WriteSettings() },
-	}
 	for name, flood := range floods {
 		t.Run(name, func(t *testing.T) {
 			r := rig.Start(t, rig.Says)
@@ -141,6 +147,67 @@ func TestHTTP2Floods(t *testing.T) {
 			t.Logf("T-H2 %s: closed within %d of %d, after %v", name, sent, most, time.Since(began).Round(time.Millisecond))
 		})
 	}
+}
+
+// TestHTTP2FloodsCostLittle: what an attacker has the sidecar do until his
+// connection is closed is as much as a normal client may ask for in a second, in
+// CPU time of the sidecar as it is shipped.
+func TestHTTP2FloodsCostLittle(t *testing.T) {
+	const requests, connections, atMost = 400, 10, 500
+	p := start(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "Hi") })
+	ask := func() {
+		status, answer, err := p.post(strings.NewReader(fmt.Sprintf(hello, rand.Text(), "Hello")))
+		if err != nil || status != http.StatusOK {
+			t.Fatalf("normal client: %d %s, %v", status, answer, err)
+		}
+	}
+	p.client.Transport = &http.Transport{}
+	defer p.client.CloseIdleConnections()
+	for range requests / 4 {
+		ask() // and now it is warm
+	}
+	before := p.cpu(t)
+	for range requests {
+		ask()
+	}
+	normal := (p.cpu(t) - before) / requests
+	for name, flood := range floods {
+		t.Run(name, func(t *testing.T) {
+			before, frames := p.cpu(t), 0
+			for range connections {
+				a := attack(t, p.address)
+				for i := 0; flood(a, i) == nil; i++ {
+					frames++
+				}
+				if !a.closed() {
+					t.Fatal("the connection is open")
+				}
+			}
+			each := (p.cpu(t) - before) / connections
+			if each > atMost*normal {
+				t.Errorf("a connection costs %v, %d requests of a normal client cost %v", each, atMost, atMost*normal)
+			}
+			t.Logf("T-H2 %s: a connection of %d frames costs %v of CPU, as much as %d requests of a normal client (%v each)",
+				name, frames/connections, each.Round(time.Microsecond), (each+normal-1)/normal, normal.Round(time.Microsecond))
+		})
+	}
+}
+
+// cpu is what the process has used, by its threads.
+func (p *process) cpu(t *testing.T) (used time.Duration) {
+	t.Helper()
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.pid))
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		var ran int64
+		if _, scanned := fmt.Sscan(string(text), &ran); err == nil && scanned == nil {
+			used += time.Duration(ran)
+		}
+	}
+	if used == 0 {
+		t.Skip("no /proc/PID/task/*/schedstat here")
+	}
+	return used
 }
 
 func TestHTTP2Streams(t *testing.T) {
