@@ -1,6 +1,6 @@
 ##@ Test
 
-# Narrow it down: make test-e2e E2E_FLAGS='-ginkgo.focus=registry'
+# Narrow it down: make test-e2e E2E_FLAGS='-ginkgo.focus=registry'. With A2A_E2E_AGENTS=50 a skill is edited under as many agents.
 E2E_FLAGS ?=
 HELM_BINARY := bin/helm
 

@@ -7,6 +7,11 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,6 +81,47 @@ var _ = Describe("The life of an agent", func() {
 		for _, status := range append(after[0].Status.ContainerStatuses, after[0].Status.InitContainerStatuses...) {
 			Expect(status.RestartCount).To(BeZero(), status.Name)
 		}
+	})
+
+	It("takes an edited skill to the cards of many agents, and says how long that takes", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		skill := &a2av1alpha1.AgentSkill{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "sing"}, Spec: skillSpec("Sing", "Sings a song.")}
+		Expect(cluster.Create(ctx, skill)).To(Succeed())
+		many := 5
+		if text := os.Getenv("A2A_E2E_AGENTS"); text != "" {
+			var err error
+			many, err = strconv.Atoi(text)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		var agents []*a2av1alpha1.Agent
+		for i := range many {
+			agents = append(agents, create(ctx, newAgent(ns, fmt.Sprintf("singer-%d", i), func(a *a2av1alpha1.Agent) {
+				a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "sing"}}
+			})))
+		}
+		for _, agent := range agents {
+			expectReady(ctx, agent)
+		}
+
+		start := time.Now()
+		Expect(cluster.Patch(ctx, skill, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"description":"Sings an aria."}}`)))).To(Succeed())
+		readers := caller("")
+		waits := map[string]time.Duration{}
+		Eventually(ctx, func(g Gomega) {
+			for _, agent := range agents {
+				if waits[agent.Name] > 0 {
+					continue
+				}
+				if _, body := get(ctx, readers, serviceURL(agent)+"/.well-known/agent-card.json"); strings.Contains(body, "Sings an aria.") {
+					waits[agent.Name] = time.Since(start)
+				}
+			}
+			g.Expect(waits).To(HaveLen(many))
+		}).Should(Succeed())
+		sorted := slices.Sorted(maps.Values(waits))
+		took := fmt.Sprintf("%d agents: p50 %s, last %s", many, sorted[many/2].Round(10*time.Millisecond), sorted[many-1].Round(10*time.Millisecond))
+		AddReportEntry("skill edit to served cards", took)
+		GinkgoWriter.Println("skill edit to served cards,", took)
 	})
 
 	DescribeTable("recovers when a container is killed", func(ctx SpecContext, container string) {
