@@ -84,6 +84,9 @@ func (t *task) take(ctx context.Context, tn *turn) error {
 	}
 	switch {
 	case t.state().Terminal() && !tn.request.Restart:
+		if followed, err := t.retold(ctx, tn); followed || err != nil {
+			return err
+		}
 		return errTerminal(tn)
 	case t.run == nil && t.input == nil,
 		t.state().Interrupted() && t.input == nil && len(t.waiting) == 0:
@@ -130,6 +133,9 @@ func (t *task) proceed(ctx context.Context, tn *turn) error {
 	}
 	if err != nil {
 		t.engine.unhire(t, tn)
+		if errors.Is(err, errFollowed) {
+			err = nil
+		}
 		return err
 	}
 	if t.run != nil {

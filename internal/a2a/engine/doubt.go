@@ -3,20 +3,165 @@
 
 package engine
 
-import "github.com/a2a-operator/a2a-operator/internal/a2a"
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// make makes the log of the task, and holds it.
+func (t *task) make(ctx context.Context, o store.Origin, events []a2a.Event, b *store.Brief) (store.Log, error) {
+	r := t.engine.replica
+	if r == nil {
+		return t.engine.options.Store.Create(ctx, t.key, o, events) //nolint:wrapcheck // its caller does
+	}
+	if r.fenced.Load() {
+		return nil, errStoreDown()
+	}
+	events = slices.Clone(events) // t.batch is anybody's
+	log, err := r.CreateHeld(ctx, t.key, o, events, *b)
+	if outage(err) {
+		err = t.holdOn(err, func() (err error) {
+			if log, err = r.CreateHeld(ctx, t.key, o, events, *b); errors.Is(err, store.ErrExists) {
+				log, err = t.made(ctx, events)
+			}
+			return err
+		})
+	}
+	if err != nil {
+		r.reject(t.key, err)
+		return nil, err
+	}
+	return log, nil
+}
+
+// made returns the log of a task that was made with these events, though that
+// was not answered. The id of its message is this process's own, or the
+// client's whose message it is; then only who holds the task made it.
+func (t *task) made(ctx context.Context, events []a2a.Event) (store.HeldLog, error) {
+	opened, err := t.engine.replica.Open(ctx, t.key)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // its caller knows the outcomes
+	}
+	log := opened.(store.HeldLog) //nolint:forcetypeassert // a member opens no other
+	held, err := log.Holder(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // as above
+	}
+	records, err := log.Read(ctx, nil, 0)
+	switch {
+	case err != nil:
+		return nil, err //nolint:wrapcheck // as above
+	case held.Replica != t.engine.replica.Self() || !went(records, events):
+		return nil, store.ErrExists
+	}
+	return log, nil
+}
+
+// hold appends the beginning of a turn, and holds its task. When nobody can say
+// whether the log went on with the message, a run that waits for one is let go:
+// how it ends is no answer to what the log may hold by now.
+func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.Brief) (uint64, error) {
+	r := t.engine.replica
+	if r == nil {
+		return t.log.Append(ctx, t.seq, events)
+	}
+	events = slices.Clone(events) // t.batch is anybody's
+	seq, err := t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b)
+	if !outage(err) {
+		return seq, err
+	}
+	err = t.holdOn(err, func() (err error) {
+		if seq, err = t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b); errors.Is(err, store.ErrConflict) {
+			seq, err = t.begun(ctx, events)
+		}
+		return err
+	})
+	if outage(err) {
+		r.reject(t.key, err)
+		if t.working() && !t.forsaken {
+			t.forsake(errStore)
+		}
+	}
+	return seq, err
+}
+
+// holdPatience is how long the beginning of a turn waits for the store. Its
+// client waits as long, and a message that was refused and yet was stored costs
+// the task.
+const holdPatience = 5 * time.Second
+
+// holdOn tries the beginning of a turn again that the store did not answer. Nobody
+// works at the task but a run that waits for its client, so the lock may be let
+// go of meanwhile: whoever has something to say waits.
+func (t *task) holdOn(err error, try func() error) error {
+	stalled := make(chan struct{})
+	t.batch, t.stalled = nil, stalled
+	defer func() {
+		t.stalled = nil
+		close(stalled)
+	}()
+	patience := time.NewTimer(holdPatience)
+	defer patience.Stop()
+	for pause := insistFirst; outage(err); pause = min(2*pause, insistMost) {
+		t.mu.Unlock()
+		waited := t.engine.sleep(pause, patience.C, nil)
+		t.mu.Lock()
+		if !waited || t.forsaken || t.engine.replica.fenced.Load() {
+			break
+		}
+		err = try()
+	}
+	return err
+}
+
+// begun returns where the log stands if it went on with these events, whose
+// append was not answered.
+func (t *task) begun(ctx context.Context, events []a2a.Event) (uint64, error) {
+	records, err := t.since(ctx)
+	switch {
+	case err != nil:
+		return 0, err
+	case !went(records, events):
+		return 0, store.ErrConflict
+	}
+	return t.seq + uint64(len(events)), nil
+}
+
+// wrote reports whether the log went on with our own events.
+func (t *task) wrote(ctx context.Context, events []a2a.Event) (bool, error) {
+	records, err := t.since(ctx)
+	if err != nil {
+		return false, storeError("read task", t.key.TaskID, err)
+	}
+	return went(records, events), nil
+}
+
+// since returns how the log went on behind the last event that is known. A store
+// may remember less of it than it was asked to append, until it is asked where
+// the log stands.
+func (t *task) since(ctx context.Context) ([]*a2a.Record, error) {
+	_, err := t.log.Snapshot(ctx)
+	var records []*a2a.Record
+	if err == nil {
+		records, err = t.log.Read(ctx, nil, t.seq)
+	}
+	return records, err //nolint:wrapcheck // its callers know the outcomes
+}
 
 // went reports whether a log went on with these events, whose append was not
-// answered. Whatever follows them is somebody else's.
+// answered. All of them are there or none, though not all may have been read.
 func went(records []*a2a.Record, events []a2a.Event) bool {
-	if len(records) < len(events) {
-		return false
-	}
-	for i := range events {
+	for i := range min(len(records), len(events)) {
 		if !same(&records[i].Event, &events[i]) {
 			return false
 		}
 	}
-	return true
+	return len(records) > 0
 }
 
 // same reports whether an event that was read is one that was written here. Two

@@ -183,6 +183,27 @@ func TestAppendIsFoundByWhatItSays(t *testing.T) {
 	})
 }
 
+// What a store remembers of a log is older than what it was asked to append.
+func TestAppendIsLookedUpWhereTheLogStands(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		a.send(now(say("m1", "hi")))
+		c := a.call()
+		c.must(chunk("one"))
+		r := b.subscribe(c.TaskID, nil)
+		a.line.lags.Store(true)
+		a.line.deaf.Store(true)
+		two := c.emits(chunk("two"), chunk("three"))
+		time.Sleep(time.Second)
+		a.line.deaf.Store(false)
+		if err := <-two; err != nil {
+			t.Fatalf("emit() error = %v", err)
+		}
+		c.finishes(status(a2a.StateCompleted))
+		r.want(t, "task:working artifact:turn-1+two artifact:turn-1+three status:completed EOF")
+	})
+}
+
 // A task whose creation was not answered in time is the task of its message.
 func TestShortOutageRefusesNoTask(t *testing.T) {
 	for _, atOnce := range []bool{false, true} {

@@ -15,6 +15,9 @@ var (
 	errOver    = errors.New("task has ended")
 )
 
+// errFollowed says that a turn is not to begin, since it has.
+var errFollowed = errors.New("message was taken before")
+
 func errUnavailable() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down"}
 }

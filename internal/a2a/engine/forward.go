@@ -6,6 +6,8 @@ package engine
 import (
 	"context"
 	"errors"
+	"reflect"
+	"slices"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -58,8 +60,8 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest) er
 	}
 	patience := time.NewTimer(forwardPatience)
 	defer patience.Stop()
-	alive := time.NewTicker(r.engine.options.Lease)
-	defer alive.Stop()
+	look := time.NewTicker(r.engine.options.Lease / 5)
+	defer look.Stop()
 	for {
 		select {
 		case m := <-answers:
@@ -72,9 +74,15 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest) er
 			if back, err := r.Withdraw(r.ctx, to, place); back || err != nil {
 				return errNotNow()
 			}
-		case <-alive.C:
-			if lives, err := r.Alive(r.ctx, to); err == nil && !lives {
-				return r.inherit(tn, request)
+		case <-look.C:
+			// An answer may be lost, and who would give it.
+			lives, err := r.Alive(r.ctx, to)
+			if err != nil {
+				continue
+			}
+			joined, err := r.inherit(tn, request)
+			if joined || !lives {
+				return err
 			}
 		case <-r.ctx.Done():
 			return errUnavailable()
@@ -84,12 +92,12 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest) er
 
 // inherit is what becomes of a message whose replica is gone: it is in the log
 // of its task, or was lost.
-func (r *replica) inherit(tn *turn, request *a2a.SendRequest) error {
-	joined, err := r.join(r.ctx, tn, store.Key{Owner: request.Owner, TaskID: request.Message.TaskID}, request.Message.ID)
+func (r *replica) inherit(tn *turn, request *a2a.SendRequest) (joined bool, err error) {
+	joined, err = r.join(r.ctx, tn, store.Key{Owner: request.Owner, TaskID: request.Message.TaskID}, request.Message.ID)
 	if joined || err != nil {
-		return err
+		return joined, err
 	}
-	return errNotNow()
+	return false, errNotNow()
 }
 
 func (r *replica) decided(tn *turn, m *store.Mail) error {
@@ -115,9 +123,52 @@ func (r *replica) followFrom(ctx context.Context, tn *turn, k store.Key, seq uin
 	if err != nil {
 		return err
 	}
+	tn.follow(log, k, opening)
+	return nil
+}
+
+// follow decides a turn that is run elsewhere, or was.
+func (tn *turn) follow(log store.Log, k store.Key, opening *a2a.Record) {
 	tn.taskID, tn.moved = k.TaskID, true
 	tn.open(log, opening)
 	tn.settle()
+}
+
+// retold has a turn follow the same message, when that is the last that its task
+// was told, and not long ago. Its sender was refused by somebody who could not
+// know that another took it.
+func (t *task) retold(ctx context.Context, tn *turn) (followed bool, err error) {
+	if t.engine.replica == nil || tn.recent == nil {
+		return false, nil
+	}
+	now, err := t.log.Snapshot(ctx)
+	if err != nil {
+		return false, storeError("read task", t.key.TaskID, err)
+	}
+	m, last := tn.message, lastOf(now.Task.History)
+	if last == nil || last.ID != m.ID ||
+		!reflect.DeepEqual(last.Parts, m.Parts) && !reflect.DeepEqual(last.Parts, m.Redacted().Parts) {
+		return false, nil
+	}
+	seq, err := find(ctx, t.log, m.ID)
+	if err != nil || seq == 0 {
+		return false, storeErrorOrNil("read task", t.key.TaskID, err)
+	}
+	opening, err := openingAt(ctx, t.log, t.key, seq+1)
+	if err != nil || t.engine.options.Now().Sub(opening.Task.Status.Time) > t.engine.options.IdempotencyWindow {
+		return false, err
+	}
+	tn.follow(t.log, t.key, opening)
+	return true, nil
+}
+
+// lastOf returns the last message of a client.
+func lastOf(history []*a2a.Message) *a2a.Message {
+	for _, m := range slices.Backward(history) {
+		if m.Role == a2a.RoleUser {
+			return m
+		}
+	}
 	return nil
 }
 
@@ -162,6 +213,13 @@ func (r *replica) join(ctx context.Context, tn *turn, k store.Key, message strin
 	if err != nil {
 		return false, unlessMissing(err)
 	}
+	now, err := log.Snapshot(ctx)
+	if err != nil {
+		return false, unlessMissing(storeError("read task", k.TaskID, err))
+	}
+	if !slices.ContainsFunc(now.Task.History, func(m *a2a.Message) bool { return m.ID == message }) {
+		return false, nil
+	}
 	seq, err := find(ctx, log, message)
 	if err != nil || seq == 0 {
 		return false, unlessMissing(storeErrorOrNil("read task", k.TaskID, err))
@@ -170,22 +228,21 @@ func (r *replica) join(ctx context.Context, tn *turn, k store.Key, message strin
 	return true, r.followFrom(ctx, tn, k, seq+1)
 }
 
-// find returns the number of the event with a message; 0 when it is not there,
-// or no longer.
-func find(ctx context.Context, log store.Log, message string) (uint64, error) {
+// find returns the number of the last event with a message; 0 when it is not
+// there, or no longer.
+func find(ctx context.Context, log store.Log, message string) (seq uint64, err error) {
 	var batch []*a2a.Record
 	for at := uint64(0); ; {
-		var err error
 		batch, err = log.Read(ctx, batch[:0], at)
 		if errors.Is(err, store.ErrTrimmed) {
 			return 0, nil
 		}
 		if err != nil || len(batch) == 0 {
-			return 0, err //nolint:wrapcheck // its caller does
+			return seq, err //nolint:wrapcheck // its caller does
 		}
 		for _, record := range batch {
 			if at = record.Seq; record.Message != nil && record.Message.ID == message {
-				return at, nil
+				seq = at
 			}
 		}
 	}

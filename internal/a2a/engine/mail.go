@@ -65,7 +65,7 @@ func (r *replica) accept(m *store.Mail) {
 	}
 	tn := r.engine.submitHere(r.ctx, m.Request)
 	if !tn.isDecided() {
-		r.reply(m, &store.Mail{Kind: store.MailTaken})
+		_ = r.reply(m, &store.Mail{Kind: store.MailTaken}) // it matters to nobody for long
 	}
 	r.decide(m, tn.wait(r.ctx), tn)
 }
@@ -86,17 +86,19 @@ func (r *replica) decide(m *store.Mail, err error, turns ...*turn) {
 		answer.Task = store.Key{Owner: m.Request.Owner, TaskID: tn.taskID}
 		answer.Seq = tn.opening.Seq
 	}
-	r.reply(m, answer)
+	_ = r.engine.insist(r.ctx, func() error { return r.reply(m, answer) })
 }
 
-func (r *replica) reply(to, answer *store.Mail) {
+func (r *replica) reply(to, answer *store.Mail) error {
 	answer.From, answer.Number = r.Self(), to.Number
 	// The last answers are given while the engine ends.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), lastCall)
 	defer cancel()
-	if _, err := r.Post(ctx, to.From, answer); err != nil && !errors.Is(err, store.ErrNotFound) {
+	_, err := r.Post(ctx, to.From, answer)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		r.engine.options.Log.ErrorContext(ctx, "answer a message of another replica", "error", err)
 	}
+	return err //nolint:wrapcheck // its caller knows the outcomes
 }
 
 // ask registers a question, and ends it.
@@ -105,7 +107,7 @@ func (r *replica) ask() (number uint64, answers chan *store.Mail, end func()) {
 	defer r.mu.Unlock()
 	r.number++
 	number = r.number
-	answers = make(chan *store.Mail, 2)
+	answers = make(chan *store.Mail, 4)
 	r.questions[number] = answers
 	return number, answers, func() {
 		r.mu.Lock()

@@ -29,8 +29,11 @@ type line struct {
 	down, deaf atomic.Bool
 	// mute is true when no append gets through, and all else does.
 	mute atomic.Bool
-	// forgetful is true when no conversation can be read.
-	forgetful atomic.Bool
+	// forgetful is true when no conversation can be read, and dumb when no mail
+	// gets through.
+	forgetful, dumb atomic.Bool
+	// lags is true when reading a log tells nothing that was not told before.
+	lags atomic.Bool
 }
 
 func (l *line) err() error {
@@ -61,7 +64,7 @@ func (l *line) CreateHeld(ctx context.Context, k store.Key, o store.Origin, even
 		if err == nil && l.deaf.Load() {
 			err = errOutage
 		}
-		return &lineLog{log, l}, err
+		return &lineLog{HeldLog: log, line: l}, err
 	})
 }
 
@@ -71,7 +74,7 @@ func (l *line) Open(ctx context.Context, k store.Key) (store.Log, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &lineLog{log.(store.HeldLog), l}, nil
+		return &lineLog{HeldLog: log.(store.HeldLog), line: l}, nil
 	})
 }
 
@@ -87,7 +90,16 @@ func (l *line) Leave(ctx context.Context) error {
 }
 
 func (l *line) Post(ctx context.Context, to store.Replica, m *store.Mail) (string, error) {
-	return over(l, func() (string, error) { return l.Member.Post(ctx, to, m) })
+	return over(l, func() (string, error) {
+		if l.dumb.Load() {
+			return "", errOutage
+		}
+		place, err := l.Member.Post(ctx, to, m)
+		if err == nil && l.deaf.Load() {
+			err = errOutage
+		}
+		return place, err
+	})
 }
 
 func (l *line) Claim(ctx context.Context, message string, c store.MessageClaim, window time.Duration) (store.MessageClaim, error) {
@@ -106,6 +118,10 @@ func (l *line) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message
 type lineLog struct {
 	store.HeldLog
 	line *line
+	// seen is the last event that the line told of, by an answer or a snapshot:
+	// it remembers what it read, and looks again when it is asked where the log
+	// stands.
+	seen atomic.Uint64
 }
 
 func (l *lineLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.Claim, b store.Brief) (uint64, error) {
@@ -117,6 +133,9 @@ func (l *lineLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Eve
 		if err == nil && l.line.deaf.Load() {
 			err = errOutage
 		}
+		if err == nil {
+			l.seen.Store(seq)
+		}
 		return seq, err
 	})
 }
@@ -126,11 +145,22 @@ func (l *lineLog) Append(ctx context.Context, after uint64, events []a2a.Event) 
 }
 
 func (l *lineLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
-	return over(l.line, func() (*a2a.Record, error) { return l.HeldLog.Snapshot(ctx) })
+	return over(l.line, func() (*a2a.Record, error) {
+		record, err := l.HeldLog.Snapshot(ctx)
+		if err == nil {
+			l.seen.Store(record.Seq)
+		}
+		return record, err
+	})
 }
 
 func (l *lineLog) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
-	return over(l.line, func() ([]*a2a.Record, error) { return l.HeldLog.Read(ctx, dst, after) })
+	return over(l.line, func() ([]*a2a.Record, error) {
+		if l.line.lags.Load() && after >= l.seen.Load() {
+			return dst, nil
+		}
+		return l.HeldLog.Read(ctx, dst, after)
+	})
 }
 
 func (l *lineLog) Holder(ctx context.Context) (store.Hold, error) {

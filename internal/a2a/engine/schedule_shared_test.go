@@ -189,14 +189,14 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 	if state := task.Status.State; !state.Terminal() && !state.Interrupted() {
 		t.Errorf("seed %d: task is left %s", seed, state)
 	}
-	if m := lastOf(task.History); task.Status.State == a2a.StateCompleted && !c.shown[m.ID] {
+	if m := lastWord(task.History); task.Status.State == a2a.StateCompleted && !c.shown[m.ID] {
 		t.Errorf("seed %d: task completed, and the agent was not shown %s\n%q", seed, m.ID, whole)
 	}
 	_ = last.Drain(t.Context())
 }
 
-// lastOf returns the last message of a client.
-func lastOf(history []*a2a.Message) *a2a.Message {
+// lastWord returns the last message of a client.
+func lastWord(history []*a2a.Message) *a2a.Message {
 	for _, m := range slices.Backward(history) {
 		if m.Role == a2a.RoleUser {
 			return m

@@ -149,6 +149,12 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 			t.forsake(errLost)
 			return errNotNow()
 		}
+		if followed, err := t.retold(ctx, tn); followed || err != nil {
+			if followed {
+				err = errFollowed
+			}
+			return err
+		}
 		if t.state().Terminal() && !tn.request.Restart {
 			t.over(nil, errOver)
 			return errTerminal(tn)

@@ -5,6 +5,7 @@
 package redistest
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -24,17 +25,14 @@ type Server struct {
 	process *exec.Cmd
 }
 
-// program returns where redis-server is. Without it nothing here is tested, so
-// that is a failure.
-func program(tb testing.TB) string {
-	tb.Helper()
+// Program returns where redis-server is.
+func Program() (string, error) {
 	for _, name := range []string{"redis-server", "valkey-server", filepath.Join(root(), "bin", "redis-server")} {
 		if path, err := exec.LookPath(name); err == nil {
-			return path
+			return path, nil
 		}
 	}
-	tb.Fatal("redis-server is not in PATH: make redis-server installs it")
-	return ""
+	return "", errors.New("redis-server is not in PATH: make redis-server installs it")
 }
 
 // root is the repository, whichever package runs the test.
@@ -72,7 +70,11 @@ func (s *Server) Run() {
 	args := append([]string{
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--logfile", filepath.Join(s.dir, "log"),
 	}, s.args...)
-	s.process = exec.Command(program(s.t), args...)
+	program, err := Program()
+	if err != nil {
+		s.t.Fatal(err) // without it nothing here is tested
+	}
+	s.process = exec.Command(program, args...)
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
 	}
