@@ -5,34 +5,24 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// redisPrograms are those of the store, the first that there is.
-var redisPrograms = []string{"redis-server", "valkey-server", "bin/redis-server", "../../bin/redis-server"}
-
 // shared starts a store for several sidecars, which writes down what it takes
 // before it says so.
 func (f *fleet) shared(ctx context.Context, dir string) error {
-	program := ""
-	for _, name := range redisPrograms {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		return errors.New("redis-server is not in PATH: make redis-server installs it")
+	program, err := redistest.Program()
+	if err != nil {
+		return err
 	}
 	data, err := os.MkdirTemp(dir, "redis")
 	if err != nil {
@@ -45,8 +35,9 @@ func (f *fleet) shared(ctx context.Context, dir string) error {
 	_, port, _ := net.SplitHostPort(address)
 	f.redis = &server{address: address}
 	f.redis.again = func(ctx context.Context) (*process.Process, error) {
-		p, err := process.Run(ctx, address, program, "--port", port, "--bind", "127.0.0.1", "--dir", data,
-			"--save", "", "--appendonly", "yes", "--appendfsync", "always", "--logfile", data+"/log")
+		p, err := process.Run(ctx, address, program, append([]string{
+			"--port", port, "--bind", "127.0.0.1", "--dir", data, "--save", "", "--logfile", data + "/log",
+		}, redistest.Durable...)...)
 		if err != nil {
 			return nil, err
 		}

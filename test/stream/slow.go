@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,7 +86,7 @@ func (c *crowd) run(ctx context.Context, s *settings, n *counts, r *report) erro
 			continue
 		}
 		healthy = append(healthy, each)
-		reading.Go(func() { each.leg = each.attend(ctx, i == 0, func() {}) })
+		reading.Go(func() { each.leg = each.attend(ctx, i == 0, each.heard) })
 	}
 	reading.Wait()
 	ended := time.Now()
@@ -117,6 +118,47 @@ func (c *crowd) run(ctx context.Context, s *settings, n *counts, r *report) erro
 type listener struct {
 	*reader
 	leg history.Leg
+	// chunks are when it had so many.
+	chunks []time.Duration
+}
+
+// heard notes when the chunks came that it has by now.
+func (r *listener) heard() {
+	for now := r.now(); len(r.chunks) < r.said; {
+		r.chunks = append(r.chunks, now)
+	}
+}
+
+// silence is how long it had heard nothing when its stream ended.
+func (r *listener) silence() time.Duration {
+	if n := len(r.chunks); n > 0 {
+		return r.leg.End - r.chunks[n-1]
+	}
+	return r.leg.End - r.leg.Begin
+}
+
+// behind is how much later than the first reader of a chunk the others had it,
+// but for one in a hundred.
+func behind(healthy []*listener) time.Duration {
+	first := map[int]time.Duration{}
+	for _, each := range healthy {
+		for i, at := range each.chunks {
+			if was, known := first[i]; !known || at < was {
+				first[i] = at
+			}
+		}
+	}
+	var all []time.Duration
+	for _, each := range healthy {
+		for i, at := range each.chunks {
+			all = append(all, at-first[i])
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)*99/100]
 }
 
 // stall reads where a stream begins and no more, until it is released; then it
@@ -180,7 +222,15 @@ func (c *crowd) judge(r *report, a *subject, healthy, slow []*listener) {
 	for _, each := range healthy {
 		if each.leg.Outcome == history.Ended && each.over {
 			whole++
+			continue
 		}
+		l := &each.leg
+		r.Refused = append(r.Refused, refused{
+			Task: &history.Task{ID: a.id(), Legs: []history.Leg{*l}}, Violations: []history.Violation{{
+				Rule: history.Unexcused,
+				Text: fmt.Sprintf("%v: %s %s after %d events in %v, the last %v before", l, l.Outcome, l.Reason, len(l.Events), l.End-l.Begin, each.silence()),
+			}},
+		})
 	}
 	for _, each := range slow {
 		if each.leg.Outcome != history.Ended {
@@ -197,6 +247,7 @@ func (c *crowd) judge(r *report, a *subject, healthy, slow []*listener) {
 	}
 	name := fmt.Sprintf("%d of %d stalled: ", c.stalled, c.readers)
 	r.find(name+"healthy readers that got all", whole == len(healthy), fmt.Sprint(len(healthy)), fmt.Sprint(whole))
+	r.find(name+"99 of 100 chunks were with a healthy reader after the first one within", true, "any time", behind(healthy).Round(100*time.Microsecond).String())
 	r.find(name+"stalled ones that were cut off", cut == len(slow), fmt.Sprint(len(slow)), fmt.Sprint(cut))
 	r.find(name+"stalled ones that got the rest later", resumed == len(slow), fmt.Sprint(len(slow)), fmt.Sprint(resumed))
 }

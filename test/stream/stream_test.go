@@ -27,17 +27,14 @@ func test(m *testing.M) int {
 	return m.Run()
 }
 
-// TestScenarios runs a look at each: the same as `make stream-check` and
-// `make soak`, of seconds.
+// TestScenarios runs a look at each with every store: the same as `make
+// stream-check` and `make soak`, of seconds.
 func TestScenarios(t *testing.T) {
 	if err := build(t.Context(), programs); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range scenarios {
 		for _, store := range s.stores {
-			if store == redis {
-				continue // make stream-check STORE=redis: it asks for more of a machine
-			}
 			t.Run(s.name+" "+string(store), func(t *testing.T) {
 				t.Parallel()
 				r := newReport(s.name, string(store), 1, time.Now())
