@@ -34,7 +34,7 @@ func origins(access func() *contract.Access, deny func(http.ResponseWriter, *htt
 				w.Header().Add("Vary", "Origin")
 			}
 			switch shown := r.Header.Values("Origin"); {
-			case ownPage(shown, r.Host):
+			case ownPage(shown, r):
 				next.ServeHTTP(w, r)
 			case allowedOrigin(shown, allowed) == "":
 				deny(w, r, errOrigin)
@@ -52,8 +52,8 @@ var errOrigin = &a2a.Error{
 }
 
 // ownPage reports whether a request is of no page, or of one of this host.
-func ownPage(shown []string, host string) bool {
-	return len(shown) == 0 || len(shown) == 1 && sameOrigin(shown[0], host)
+func ownPage(shown []string, r *http.Request) bool {
+	return len(shown) == 0 || len(shown) == 1 && sameOrigin(shown[0], r.Host, r.TLS != nil)
 }
 
 // allowedOrigin is what to answer a page that may call; "" for one that may not.
@@ -101,10 +101,11 @@ func keyHeader(a *contract.Access) string {
 }
 
 // sameOrigin reports whether a page is of the host that it calls. Whether by
-// http or https is not known behind a proxy that ends TLS.
-func sameOrigin(origin, host string) bool {
+// http or https is not known behind a proxy that ends TLS; where TLS ends here, a
+// page that came in the clear may be of anybody on the network.
+func sameOrigin(origin, host string, secure bool) bool {
 	u, err := url.Parse(origin)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" || u.User != nil {
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || secure) || u.Host == "" || u.Path != "" || u.User != nil {
 		return false
 	}
 	port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]

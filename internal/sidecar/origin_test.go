@@ -66,3 +66,20 @@ func TestOrigins(t *testing.T) {
 		})
 	}
 }
+
+// TestOriginsOfTLS: where the sidecar has TLS, a page that came in the clear is of
+// whoever is on the network, and its browser may show the user's certificate.
+func TestOriginsOfTLS(t *testing.T) {
+	for origin, want := range map[string]int{
+		"https://agent.example": 200, "https://agent.example:443": 200,
+		"http://agent.example": 403, "http://agent.example:80": 403, "http://agent.example:443": 403,
+	} {
+		h := origins(func() *contract.Access { return &contract.Access{} }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		r := httptest.NewRequest("POST", "https://agent.example/", nil)
+		r.Header.Set("Origin", origin)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s = %d, want %d", origin, w.Code, want)
+		}
+	}
+}
