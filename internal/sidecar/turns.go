@@ -95,9 +95,9 @@ func (a *agent) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) err
 }
 
 // Canceled implements backend.Canceler.
-func (a *agent) Canceled(t *a2a.Task) {
+func (a *agent) Canceled(ctx context.Context, t *a2a.Task) {
 	if c, ok := a.current.Load().speaker.(backend.Canceler); ok {
-		c.Canceled(t)
+		c.Canceled(ctx, t)
 	}
 }
 

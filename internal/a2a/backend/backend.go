@@ -37,8 +37,9 @@ type Backend interface {
 // Canceler is a Backend whose agent keeps tasks of its own.
 type Canceler interface {
 	// Canceled is told of a task that was canceled while no run was at work on
-	// it. It does not block.
-	Canceled(t *a2a.Task)
+	// it. It does not block, and may take values of ctx, which is that of the
+	// request, but not its end.
+	Canceled(ctx context.Context, t *a2a.Task)
 }
 
 // Emit takes events in order, as many as there are at once. It owns what they

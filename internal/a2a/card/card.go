@@ -54,6 +54,8 @@ type Interface struct {
 	Binding Binding `json:"binding"`
 	// ProtocolVersion is Major.Minor, such as "1.0" or "0.3".
 	ProtocolVersion string `json:"protocolVersion"`
+	// Tenant is what calls to it name, "" for none. It came with 1.0.
+	Tenant string `json:"tenant,omitempty"`
 }
 
 // Capabilities are derived from what is served, never typed in by a user.

@@ -65,15 +65,24 @@ func (d *document) interfaces() []Interface {
 	}
 	if d.SupportedInterfaces != nil {
 		for _, i := range *d.SupportedInterfaces {
-			add(Interface{URL: i.URL, Binding: i.Binding, ProtocolVersion: minor(cmp.Or(i.ProtocolVersion, "1.0"))})
+			add(Interface{URL: i.URL, Binding: i.Binding, ProtocolVersion: minor(cmp.Or(i.ProtocolVersion, "1.0")), Tenant: i.Tenant})
 		}
 	}
-	version := minor(cmp.Or(d.ProtocolVersion, "0.2"))
+	version := minor(cmp.Or(d.ProtocolVersion, d.unsaid()))
 	add(Interface{URL: d.URL, Binding: cmp.Or(d.PreferredTransport, JSONRPC), ProtocolVersion: version})
 	for _, i := range d.AdditionalInterfaces {
 		add(Interface{URL: i.URL, Binding: i.Transport, ProtocolVersion: version})
 	}
 	return all
+}
+
+// unsaid is the version of a card that need not say it: 0.1 had a member of its
+// own for security.
+func (d *document) unsaid() string {
+	if d.Authentication != nil && d.SecuritySchemes == nil && d.Security == nil {
+		return "0.1"
+	}
+	return "0.2"
 }
 
 // minor cuts a version off after Major.Minor.

@@ -74,9 +74,13 @@ func TestParse(t *testing.T) {
 			text: `{"name":"A","url":"https://a.example/","version":"1","capabilities":{"streaming":true},"authentication":{"schemes":["Bearer"]},
 				"skills":[{"id":"s"}],"other":{"x":[1]}}`,
 			want: &card.Card{
-				Name: "A", Version: "1", Interfaces: []card.Interface{{URL: "https://a.example/", Binding: card.JSONRPC, ProtocolVersion: "0.2"}},
+				Name: "A", Version: "1", Interfaces: []card.Interface{{URL: "https://a.example/", Binding: card.JSONRPC, ProtocolVersion: "0.1"}},
 				Capabilities: card.Capabilities{Streaming: true}, Skills: []card.Skill{{ID: "s", Name: "s"}},
 			},
+		},
+		"0.1 or 0.2": {
+			text: `{"name":"A","url":"https://a.example/"}`,
+			want: &card.Card{Name: "A", Interfaces: []card.Interface{{URL: "https://a.example/", Binding: card.JSONRPC, ProtocolVersion: "0.2"}}},
 		},
 		"0.3": {
 			text: `{"name":"A","url":"https://a.example/","protocolVersion":"0.3.0","preferredTransport":"HTTP+JSON",
@@ -103,7 +107,7 @@ func TestParse(t *testing.T) {
 				"securitySchemes":{"m":{"mtlsSecurityScheme":{}},"d":{"openIdConnectSecurityScheme":{"openIdConnectUrl":"https://o.example"}}},
 				"securityRequirements":[{"schemes":{"d":{"list":["a"]}}}],"signatures":[{"protected":"e30","signature":"x"}]}`,
 			want: &card.Card{
-				Name: "A", Interfaces: []card.Interface{{URL: "https://a.example/x", Binding: card.GRPC, ProtocolVersion: "1.0"}},
+				Name: "A", Interfaces: []card.Interface{{URL: "https://a.example/x", Binding: card.GRPC, ProtocolVersion: "1.0", Tenant: "t"}},
 				SecuritySchemes: []card.SecurityScheme{
 					{Name: "d", Type: card.SchemeOpenIDConnect, OpenIDConnectURL: "https://o.example", Scopes: []string{"a"}},
 					{Name: "m", Type: card.SchemeMutualTLS},

@@ -113,6 +113,7 @@ type supportedInterface struct {
 	URL             string  `json:"url"`
 	Binding         Binding `json:"protocolBinding"`
 	ProtocolVersion string  `json:"protocolVersion"`
+	Tenant          string  `json:"tenant,omitempty"`
 }
 
 type capabilities struct {

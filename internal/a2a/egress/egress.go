@@ -43,8 +43,9 @@ type Options struct {
 	ConnectTimeout time.Duration
 	// Resolver is that of Go by default, with the files of the system.
 	Resolver Resolver
-	// Roots verify servers; nil for those of the system.
-	Roots *x509.CertPool
+	// Roots returns what verifies servers, for each connection; nil, and a nil
+	// pool, is for those of the system.
+	Roots func() *x509.CertPool
 }
 
 // Guard judges URLs, and is the http.RoundTripper to reach them by. It sends
@@ -137,14 +138,43 @@ func (g *Guard) transport(p *Policy, plain bool) *http.Transport {
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return g.dial(ctx, network, address, p, plain)
 		},
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: g.options.Roots},
-		TLSHandshakeTimeout:    g.options.ConnectTimeout,
+		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := g.dial(ctx, network, address, p, plain)
+			if err != nil {
+				return nil, err
+			}
+			return g.secure(ctx, conn, address)
+		},
 		MaxIdleConns:           maxIdle,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true,
 	}
+}
+
+// secure begins TLS on a connection.
+func (g *Guard) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.options.ConnectTimeout)
+	defer cancel()
+	secure := tls.Client(conn, g.tlsConfig(host))
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("begin TLS with target: %w", err)
+	}
+	return secure, nil
+}
+
+func (g *Guard) tlsConfig(host string) *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
+	if g.options.Roots != nil {
+		c.RootCAs = g.options.Roots()
+	}
+	return c
 }
 
 // dial resolves a name and connects to one of its addresses. One address that

@@ -186,7 +186,7 @@ func TestWire17_SSRFNoProxyFromTheEnvironment(t *testing.T) {
 	if exit.plain.Proxy != nil || exit.secure.Proxy != nil {
 		t.Error("a transport uses a proxy")
 	}
-	if v := exit.secure.TLSClientConfig.MinVersion; v < 0x0303 {
+	if v := w.tlsConfig("x").MinVersion; v < 0x0303 {
 		t.Errorf("least TLS version = %x, want 1.2", v)
 	}
 }

@@ -36,7 +36,7 @@ func (e *Engine) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, e
 	}
 	canceled, err := snapshot(ctx, t.log, r.TaskID, nil)
 	if c, ok := e.options.Backend.(backend.Canceler); ok && err == nil && atRest && !late {
-		c.Canceled(canceled)
+		c.Canceled(ctx, canceled)
 	}
 	return canceled, err
 }

@@ -87,7 +87,7 @@ func (b *bench) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) 
 }
 
 // Canceled implements backend.Canceler.
-func (b *bench) Canceled(t *a2a.Task) { b.canceled = append(b.canceled, t.Note) }
+func (b *bench) Canceled(_ context.Context, t *a2a.Task) { b.canceled = append(b.canceled, t.Note) }
 
 // call returns the next turn that the agent is asked to do.
 func (b *bench) call() *call {

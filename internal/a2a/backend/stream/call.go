@@ -61,6 +61,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 		since := c.now().Sub(begin)
 		var pause time.Duration
 		switch {
+		case explained(err):
+			return nil, err
 		case err != nil && !notConnected(err):
 			return nil, backend.Interrupted("The connection to the agent broke", err)
 		case err != nil:
@@ -87,10 +89,16 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 
 // send sends a request once.
 func (c *Client) send(ctx context.Context, r *Request) (*http.Response, error) {
-	if http1.Speaks(r.URL) {
+	if c.direct != nil && http1.Speaks(r.URL) {
 		return c.direct.Do(ctx, &http1.Request{Method: r.Method, URL: r.URL, Header: r.Header, Body: r.Body})
 	}
 	return c.transport.RoundTrip(r.http(ctx))
+}
+
+// explained reports that a transport has said what its failure means.
+func explained(err error) bool {
+	_, ok := errors.AsType[*backend.TurnError](err)
+	return ok
 }
 
 // notConnected reports that there was no connection to send anything on.

@@ -3,12 +3,15 @@
 
 package stream
 
-import "testing"
+import (
+	"net/http"
+	"testing"
+)
 
 // A proxy of the environment is never asked for loopback, so that only the
 // transport itself can tell.
 func TestProxyOfTheEnvironmentIsNotAsked(t *testing.T) {
-	if New(Limits{}, nil).transport.Proxy != nil {
+	if transport, ok := New(Limits{}, nil).transport.(*http.Transport); !ok || transport.Proxy != nil {
 		t.Error("the transport asks for a proxy")
 	}
 }

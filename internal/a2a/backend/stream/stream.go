@@ -69,17 +69,31 @@ const (
 type Client struct {
 	limits Limits
 	now    func() time.Time
-	// direct calls what is reached in the clear, and transport all else.
+	// direct calls what is reached in the clear, nil for nothing, and transport
+	// all else.
 	direct    *http1.Client
-	transport *http.Transport
+	transport http.RoundTripper
+}
+
+// Over returns a client of an agent that is not beside the sidecar: all calls go
+// by a transport, whose connections are not the client's to close. It may return
+// a *backend.TurnError to say why it did not call.
+func Over(transport http.RoundTripper, limits Limits, now func() time.Time) *Client {
+	limits.setDefaults()
+	return &Client{limits: limits, now: clock(now), transport: transport}
+}
+
+func clock(now func() time.Time) func() time.Time {
+	if now == nil {
+		now = time.Now //nolint:forbidigo // the default of an injected clock
+	}
+	return now
 }
 
 // New returns a client. Nil for now is the clock.
 func New(limits Limits, now func() time.Time) *Client {
 	limits.setDefaults()
-	if now == nil {
-		now = time.Now //nolint:forbidigo // the default of an injected clock
-	}
+	now = clock(now)
 	dialer := &net.Dialer{Timeout: limits.Connect}
 	return &Client{
 		limits: limits,
@@ -106,8 +120,13 @@ func (c *Client) Limits() *Limits { return &c.limits }
 
 // Close releases the idle connections.
 func (c *Client) Close() {
+	if c.direct == nil {
+		return
+	}
 	c.direct.CloseIdleConnections()
-	c.transport.CloseIdleConnections()
+	if own, ok := c.transport.(*http.Transport); ok {
+		own.CloseIdleConnections()
+	}
 }
 
 // Turn calls run with a context that ends when the turn takes too long. It

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +35,9 @@ var errNoCard = errors.New("no card here")
 
 // readCard finds the card and chooses from what it offers.
 func (b *Backend) readCard(ctx context.Context, t *backend.Turn) (*peer, error) {
+	if b.elsewhere != nil {
+		return b.choose(b.elsewhere.Card)
+	}
 	limited, stop := context.WithTimeout(ctx, cardTimeout)
 	defer stop()
 	text, err := b.fetchCard(limited, t)
@@ -43,11 +47,32 @@ func (b *Backend) readCard(ctx context.Context, t *backend.Turn) (*peer, error) 
 	if err != nil {
 		return nil, err
 	}
+	return b.choose(text)
+}
+
+// choose takes the best that a card offers.
+func (b *Backend) choose(text []byte) (*peer, error) {
 	offer, err := decodeCard(text)
 	if err != nil {
 		return nil, backend.Failed("The agent's card "+stream.Fault(err, "one"), err)
 	}
+	if b.elsewhere != nil {
+		offer.interfaces = slices.DeleteFunc(offer.interfaces, func(i offered) bool { return !i.within(b.url) })
+	}
 	return offer.choose(b.url)
+}
+
+// within reports whether an interface is at an origin.
+func (i *offered) within(origin *url.URL) bool {
+	u, err := url.Parse(i.url)
+	return err == nil && u.User == nil && u.Scheme == origin.Scheme && strings.EqualFold(u.Hostname(), origin.Hostname()) && port(u) == port(origin)
+}
+
+func port(u *url.URL) string {
+	if u.Port() == "" {
+		return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Port()
 }
 
 // fetchCard looks below the path of the agent, if it has one, and at the root.
@@ -193,10 +218,11 @@ func (o *offer) choose(at *url.URL) (*peer, error) {
 				continue
 			}
 			p, err := each.peer(d, at, o.streaming)
-			if err != nil || each.version != "" {
+			if v, _ := version.Parse(each.version); err != nil || each.version != "" && v != version.V02 && v != version01 {
 				return p, err
 			}
-			// The card does not say whether it is one of 0.1 or 0.2.
+			// Cards of 0.1 and 0.2 need not say which they are, and who passes on
+			// such a card can but guess.
 			other := rpcV01
 			if d == rpcV01 {
 				other = rpcV03

@@ -61,12 +61,12 @@ func (p *peer) tenantOf(t *backend.Turn) string {
 	}
 }
 
-func (p *peer) request(op operation, t *backend.Turn, c *call) *stream.Request {
+func (b *Backend) request(p *peer, op operation, t *backend.Turn, c *call) *stream.Request {
 	accept := "application/json"
 	if op == opStream || op == opSubscribe {
 		accept = "text/event-stream, application/json"
 	}
-	header := stream.Header(t, accept)
+	header := b.header(t, accept)
 	if p.version == version.V10 || p.version == version.V03 {
 		header[version.Name] = []string{p.version.String()}
 	}
@@ -78,6 +78,18 @@ func (p *peer) request(op operation, t *backend.Turn, c *call) *stream.Request {
 		delete(header, "Content-Type")
 	}
 	return &stream.Request{Method: method, URL: u, Header: header, Body: body}
+}
+
+// header is what every call tells the agent.
+func (b *Backend) header(t *backend.Turn, accept string) http.Header {
+	if b.elsewhere == nil {
+		return stream.Header(t, accept)
+	}
+	h := http.Header{"Content-Type": {"application/json"}, "Accept": {accept}}
+	if b.elsewhere.Authorization != "" {
+		h["Authorization"] = []string{b.elsewhere.Authorization}
+	}
+	return h
 }
 
 // printable drops what no header can hold.

@@ -103,13 +103,13 @@ func (r *run) perform(ctx context.Context) error {
 			}
 			return err
 		case !problem.unknown() || r.answered:
-			return problem.failure(p)
-		case p.next != nil && r.turn.Task == nil:
+			return r.failure(problem, p)
+		case p.next != nil && (r.turn.Task == nil || fresh):
 			p, err = p.next, nil
 			r.backend.known.Store(p)
 		case fresh:
 			r.backend.forget(p)
-			return problem.failure(p)
+			return r.failure(problem, p)
 		default:
 			r.backend.forget(p)
 			p, fresh, err = r.backend.peer(ctx, r.turn)
@@ -207,7 +207,7 @@ func (r *run) follow(ctx context.Context) error {
 // call sends a call and takes what the agent answers.
 func (r *run) call(ctx context.Context, op operation, c *call) error {
 	client := r.backend.client
-	resp, err := client.Do(ctx, r.peer.request(op, r.turn, c))
+	resp, err := client.Do(ctx, r.backend.request(r.peer, op, r.turn, c))
 	if err != nil {
 		return err //nolint:wrapcheck // it is a failure with its reason
 	}
@@ -242,10 +242,22 @@ func (r *run) refused(status int, body *stream.Body) error {
 			return problem
 		}
 	}
+	if r.backend.elsewhere != nil && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
+		return &fault{reason: a2a.ReasonUnauthenticated, code: status}
+	}
 	if status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
 		r.backend.forget(r.peer)
 	}
 	return stream.Refusal(status)
+}
+
+// failure is what a fault means for our task.
+func (r *run) failure(f *fault, p *peer) *backend.TurnError {
+	asked := f.reason == a2a.ReasonUnauthenticated || f.reason == a2a.ReasonPermissionDenied
+	if r.backend.elsewhere != nil && asked {
+		return backend.Failed("The agent asks for other credentials; what it is shown is the Authorization header of the request, and no other", f)
+	}
+	return f.failure(p)
 }
 
 // abandons reports whether the agent is left with a task that nobody wants any

@@ -261,8 +261,8 @@ func TestCancelOfAPausedTask(t *testing.T) {
 			s.streams(s.named(a.task, status(a2a.StateInputRequired))...)
 		})
 		h, _ := run(t, b, turn())
-		b.Canceled(&a2a.Task{ID: "our-task", Note: h.note})
-		b.Canceled(&a2a.Task{ID: "of another backend"})
+		b.Canceled(t.Context(), &a2a.Task{ID: "our-task", Note: h.note})
+		b.Canceled(t.Context(), &a2a.Task{ID: "of another backend"})
 		b.Close()
 		if calls.ops() != "stream cancel" || calls.calls[1].task != calls.calls[0].task && calls.calls[1].task != theirTask {
 			t.Errorf("the agent was asked %+v", calls.calls)

@@ -12,11 +12,15 @@
 //
 // What the agent speaks is told by its card. Of the card's addresses only the
 // paths count: the agent is where it was configured to be, whatever it says.
+//
+// An agent that runs elsewhere is told nothing but the message and what its
+// caller shows to it: no principal, no id and no trace of ours.
 package upstream
 
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -32,10 +36,23 @@ type Options struct {
 	// URL is where the agent listens. With a path it is the address of the
 	// endpoint, and without one the path is that of the card. It is required.
 	URL string
+	// Elsewhere is for an agent that does not run beside the sidecar.
+	Elsewhere *Elsewhere
 	// Limits bound a turn; an event may have 4 MiB by default.
 	Limits stream.Limits
 	// Now is the clock.
 	Now func() time.Time
+}
+
+// Elsewhere is how an agent is reached that belongs to others.
+type Elsewhere struct {
+	// Transport makes the calls. It follows no redirect.
+	Transport http.RoundTripper
+	// Card is what the agent was found to serve, for it may not be open to all.
+	// Interfaces of other origins than the URL's do not count.
+	Card []byte
+	// Authorization is shown to the agent, and to nobody else; "" is nothing.
+	Authorization string
 }
 
 // maxEvent is the default bound on an event: what clients read.
@@ -52,6 +69,8 @@ const (
 type Backend struct {
 	client *stream.Client
 	url    *url.URL
+	// elsewhere is nil for an agent beside the sidecar.
+	elsewhere *Elsewhere
 	// known is what the card said; nil until it was read.
 	known atomic.Pointer[peer]
 	// reading is held by the one that reads the card.
@@ -68,7 +87,8 @@ var (
 	_ backend.Canceler = (*Backend)(nil)
 )
 
-// New returns a backend. It does not call the agent.
+// New returns a backend. It does not call the agent. The error of a card that
+// offers nothing that can be spoken is a *backend.TurnError.
 func New(options Options) (*Backend, error) {
 	u, err := stream.ParseURL(options.URL)
 	if err != nil {
@@ -77,10 +97,19 @@ func New(options Options) (*Backend, error) {
 	if options.Limits.MaxEvent <= 0 {
 		options.Limits.MaxEvent = maxEvent
 	}
-	return &Backend{
-		client: stream.New(options.Limits, options.Now), url: u,
+	b := &Backend{
+		url: u, elsewhere: options.Elsewhere,
 		reading: make(chan struct{}, 1), contexts: newContexts(), canceling: make(chan struct{}, maxCanceling),
-	}, nil
+	}
+	if b.elsewhere == nil {
+		b.client = stream.New(options.Limits, options.Now)
+		return b, nil
+	}
+	b.client = stream.Over(b.elsewhere.Transport, options.Limits, options.Now)
+	if _, err := b.choose(b.elsewhere.Card); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // Close waits for the tasks that are being canceled, cancels no more, and
@@ -112,9 +141,9 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 
 // Canceled implements backend.Canceler: the agent's task waits for its client,
 // which will not come back.
-func (b *Backend) Canceled(t *a2a.Task) {
+func (b *Backend) Canceled(_ context.Context, t *a2a.Task) {
 	if l := readLink(t.Note); l.task != "" {
-		b.cancel(nil, &backend.Turn{TaskID: t.ID, ContextID: t.ContextID}, l)
+		b.cancel(nil, &backend.Turn{TaskID: t.ID, ContextID: t.ContextID}, l) //nolint:contextcheck // it outlives the request
 	}
 }
 
@@ -136,7 +165,7 @@ func (b *Backend) cancel(p *peer, t *backend.Turn, l link) {
 				return
 			}
 		}
-		resp, err := b.client.Do(ctx, p.request(opCancel, t, &call{taskID: l.task, tenant: p.tenantOf(t)}))
+		resp, err := b.client.Do(ctx, b.request(p, opCancel, t, &call{taskID: l.task, tenant: p.tenantOf(t)}))
 		if err != nil {
 			return
 		}
