@@ -31,6 +31,18 @@ var _ = Describe("an Agent that runs elsewhere", func() {
 		return c
 	}
 
+	It("may be where the installation allows, which sidecars of others are told", func(ctx context.Context) {
+		caller := makeAgent(b.namespace, "caller")
+		expectApplied(ctx, caller)
+		b.expectReconciled(ctx, caller)
+		Expect(contractOf(ctx, caller).Gateway.RemoteAllow).To(Equal([]string{"10.20.0.0/16"}))
+
+		By("another operator, which allows nothing")
+		b.reconciler.platform.RemoteAllow = nil
+		b.expectReconciled(ctx, caller)
+		Expect(contractOf(ctx, caller).Gateway.RemoteAllow).To(BeEmpty())
+	})
+
 	It("has its card published, and nothing else", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "far", func(a *a2av1alpha1.Agent) {
 			a.Spec = a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}}

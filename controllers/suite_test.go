@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"testing"
 	"time"
@@ -85,6 +86,7 @@ var testPlatform = desired.Platform{
 	SidecarImage:  "example/sidecar:1",
 	ClusterDomain: "cluster.local",
 	RegistryURL:   "http://registry.a2a.svc.cluster.local",
+	RemoteAllow:   []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")},
 }
 
 // bench is a reconciler that a test drives by hand, in a namespace of its own.

@@ -324,6 +324,9 @@ type Gateway struct {
 	// a2a-operator.dev. It is read again for every use and never handed on to
 	// the agent.
 	TokenFile string `json:"tokenFile"`
+	// RemoteAllow lists the ranges of addresses in which agents that run
+	// elsewhere may be, beside public ones over https.
+	RemoteAllow []string `json:"remoteAllow,omitempty"`
 }
 
 // Drain is how long a shutdown may take.

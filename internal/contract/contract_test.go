@@ -181,6 +181,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		"access.authentication[1].jwt.issuer":  func(c *Config) { c.Access.Authentication[1].JWT.Issuer = "http://login.example" },
 		"access.authentication[1].jwt.jwksUrl": func(c *Config) { c.Access.Authentication[1].JWT.JWKSURL = "file:///keys" },
 		"gateway":                              func(c *Config) { c.Gateway.RegistryURL = "" },
+		"gateway.remoteAllow[1]":               func(c *Config) { c.Gateway.RemoteAllow = []string{"10.0.0.0/8", "10.0.0.1"} },
 	} {
 		t.Run(field, func(t *testing.T) {
 			c := full()

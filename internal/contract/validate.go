@@ -6,6 +6,7 @@ package contract
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 
@@ -39,13 +40,24 @@ func (c *Config) Validate() error {
 	}
 	c.Access.validate(refuse)
 	c.Limits.validate(refuse)
-	if g := c.Gateway; g != nil && (g.RegistryURL == "" || g.AgentURL == "") {
-		refuse("gateway", "needs registryUrl and agentUrl")
+	if c.Gateway != nil {
+		c.Gateway.validate(refuse)
 	}
 	if p := c.PushNotifications; p != nil {
 		p.validate(refuse)
 	}
 	return errors.Join(errs...)
+}
+
+func (g *Gateway) validate(refuse func(field, format string, args ...any)) {
+	if g.RegistryURL == "" || g.AgentURL == "" {
+		refuse("gateway", "needs registryUrl and agentUrl")
+	}
+	for i, text := range g.RemoteAllow {
+		if _, err := netip.ParsePrefix(text); err != nil {
+			refuse(fmt.Sprintf("gateway.remoteAllow[%d]", i), "is %q, must be a range such as 203.0.113.0/24", text)
+		}
+	}
 }
 
 // validateOptions is Validate for what has a default.

@@ -5,6 +5,7 @@ package desired
 
 import (
 	"bytes"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,6 +202,22 @@ func TestAgentWithoutARegistry(t *testing.T) {
 		if *e.Name == a2av1alpha1.EnvGatewayURL {
 			t.Error("the agent is given a gateway")
 		}
+	}
+}
+
+func TestRemoteAgentsMayBeInRanges(t *testing.T) {
+	platform := testPlatform
+	platform.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16"), netip.MustParsePrefix("fd00::/8")}
+	result, err := Agent(readCase(t, filepath.Join("testdata", "minimal", "input.yaml")), platform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := contract.Decode([]byte(result.Objects.ConfigMap.Data[contract.FileName]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"10.20.0.0/16", "fd00::/8"}, config.Gateway.RemoteAllow); diff != "" {
+		t.Errorf("gateway.remoteAllow (-want +got):\n%s", diff)
 	}
 }
 

@@ -200,11 +200,15 @@ func contractGateway(platform Platform) *contract.Gateway {
 	if platform.RegistryURL == "" {
 		return nil
 	}
-	return &contract.Gateway{
+	gateway := &contract.Gateway{
 		RegistryURL: platform.RegistryURL,
 		AgentURL:    "http://" + names.Host("{name}", "{namespace}", platform.ClusterDomain),
 		TokenFile:   tokenFile,
 	}
+	for _, allowed := range platform.RemoteAllow {
+		gateway.RemoteAllow = append(gateway.RemoteAllow, allowed.String())
+	}
+	return gateway
 }
 
 func contractTimeouts(t a2av1alpha1.BackendTimeouts) (contract.Timeouts, error) {

@@ -83,6 +83,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 			ClusterDomain:     config.ClusterDomain,
 			RegistryURL:       config.RegistryURL,
 			RegistryNamespace: config.registryNamespace(),
+			RemoteAllow:       config.RemoteAllow,
 		},
 		Clock: clock.RealClock{},
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
@@ -64,6 +65,7 @@ type Sidecar struct {
 	refusals *refusals
 	card     *wellknown.Handler
 	gateway  *gateway.Handler
+	remotes  *translator.Translator
 	metrics  *metrics
 	drain    *drainer
 	probes   *probes
@@ -111,10 +113,13 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s.gate = auth.NewGate(policy, s.refuse)
 	s.refusals = &refusals{metrics: s.metrics, log: log, told: map[string]bool{}}
 	s.surfaces = s.newSurfaces()
-	s.drain = newDrainer(log, s.turns.Running, s.turns.Drain)
+	s.drain = newDrainer(log, s.turns.Running, s.drainTurns)
 	s.agentHandler = s.heap.watch(s.drain.sendAway(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces)))
 	s.gatewayTransport = newGatewayTransport(&s.trust)
-	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, log, now)
+	if s.remotes, err = s.newRemotes(config.Gateway); err != nil {
+		return nil, err
+	}
+	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, s.remotes, log, now)
 	s.probes = &probes{
 		agent:   &agentProbe{now: now, address: func() string { return backendAddress(s.current().Backend.URL) }},
 		drain:   s.drain,
@@ -169,6 +174,7 @@ func (s *Sidecar) close() {
 	_ = s.tasks.close() // nothing is on its way
 	s.heap.stop()
 	s.turns.backend.Close()
+	s.remotes.Close()
 	s.turns.pushes.guard.CloseIdleConnections()
 	s.gatewayTransport.CloseIdleConnections()
 	s.issuer.transport.CloseIdleConnections()
@@ -210,6 +216,10 @@ func (s *Sidecar) apply(next *loaded) error {
 	if err != nil {
 		return err
 	}
+	elsewhere, err := remotePolicy(next.Gateway)
+	if err != nil {
+		return err
+	}
 	// Of the two that may fail and change something, the one that cannot fail for
 	// a contract that was validated comes last.
 	if err := s.swapCard(next); err != nil {
@@ -226,6 +236,9 @@ func (s *Sidecar) apply(next *loaded) error {
 	}
 	if !reflect.DeepEqual(former.PushNotifications, next.PushNotifications) {
 		s.turns.pushes.guard.Swap(targets)
+	}
+	if !reflect.DeepEqual(former.Gateway, next.Gateway) {
+		s.remotes.Swap(elsewhere)
 	}
 	s.gateway.Swap(gatewayConfig(next.Gateway))
 	s.limits.swap(&next.Limits)

@@ -11,12 +11,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
@@ -264,5 +269,57 @@ func TestContractThatIsGone(t *testing.T) {
 	}
 	if response, _ := p.do("GET", p.agent()+".well-known/agent-card.json", ""); response.StatusCode != http.StatusOK {
 		t.Errorf("card = %d", response.StatusCode)
+	}
+}
+
+// TestGatewayLeadsElsewhere has a registry that knows of an agent in this very
+// pod, where no contract lets the sidecar go.
+func TestGatewayLeadsElsewhere(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int64
+	agent := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
+	t.Cleanup(agent.Close)
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/agents/team/weather":
+			_, _ = io.WriteString(w, `{"url":"`+agent.URL+`","remote":true,"cardDigest":"1"}`)
+		case "/v1/agents/team/weather/card":
+			_, _ = io.WriteString(w, `{"name":"W","supportedInterfaces":[{"url":"`+agent.URL+`","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(registry.Close)
+	p := newPod(t, says, func(c *contract.Config) {
+		c.Gateway = &contract.Gateway{
+			RegistryURL: registry.URL, TokenFile: token, RemoteAllow: []string{"127.0.0.0/8"},
+			// No name service has to be asked for a label of that length.
+			AgentURL: "http://{name}.{namespace}." + strings.Repeat("x", 64),
+		}
+	})
+	base := "http://" + p.sidecar.Addresses().Gateway + "/agents/team/"
+	response, body := p.do("POST", base+"weather/", "", "Content-Type", "application/json")
+	if response.StatusCode != http.StatusForbidden || !strings.Contains(body, "remoteAgents.allow") || !strings.Contains(body, `"jsonrpc"`) {
+		t.Errorf("POST = %d %s", response.StatusCode, body)
+	}
+	if response, body := p.do("GET", base+"nobody/.well-known/agent-card.json", ""); response.StatusCode != http.StatusBadGateway {
+		t.Errorf("an agent that nobody knows = %d %s", response.StatusCode, body)
+	}
+	if calls.Load() != 0 {
+		t.Errorf("the agent was called %d times", calls.Load())
+	}
+}
+
+func TestRemotePolicy(t *testing.T) {
+	p, err := remotePolicy(&contract.Gateway{AgentURL: "http://{name}.{namespace}.svc.corp.example", RemoteAllow: []string{"10.20.0.0/16"}})
+	want := &egress.Policy{Hosts: []string{"*"}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")}, ClusterDomain: "corp.example"}
+	if diff := cmp.Diff(want, p, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" || err != nil {
+		t.Errorf("policy (-want +got), %v:\n%s", err, diff)
+	}
+	if p, err := remotePolicy(nil); p != nil || err != nil {
+		t.Errorf("without a gateway: %v, %v", p, err)
 	}
 }

@@ -35,7 +35,7 @@ func TestThroughTheGateway(t *testing.T) {
 			t.Cleanup(transport.CloseIdleConnections)
 			// The pattern has no name in it: all names lead to this one sidecar.
 			passing := 0
-			handler := gateway.New(&gateway.Config{AgentURL: rig.Start(t, rig.Says).URL, TokenFile: token}, transport, slog.New(slog.DiscardHandler), time.Now)
+			handler := gateway.New(&gateway.Config{AgentURL: rig.Start(t, rig.Says).URL, TokenFile: token}, transport, nil, slog.New(slog.DiscardHandler), time.Now)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				passing++
 				handler.ServeHTTP(w, r)

@@ -3,7 +3,8 @@
 
 // Package gateway is the agent's way out: from its own container, over
 // loopback, to the registry and to other agents. It adds the sidecar's
-// identity, which the agent itself never holds.
+// identity, which the agent itself never holds. Agents that run elsewhere see
+// nothing of that identity: others speak with them (Remotes).
 //
 // It goes nowhere else: an address is made of two names that must be DNS
 // labels and a pattern that the agent cannot influence, redirects are not
@@ -44,18 +45,26 @@ type Config struct {
 
 // Handler serves /registry/... and /agents/{namespace}/{name}/...
 type Handler struct {
-	config atomic.Pointer[Config]
-	proxy  *httputil.ReverseProxy
-	log    *slog.Logger
+	config    atomic.Pointer[Config]
+	proxy     *httputil.ReverseProxy
+	schemes   *schemes
+	directory *directory
+	// remotes is nil when agents that run elsewhere are not served.
+	remotes Remotes
+	log     *slog.Logger
 }
 
 // New returns a handler. The transport must follow no proxy from the
 // environment. A nil configuration answers that there is no gateway.
-func New(c *Config, transport http.RoundTripper, log *slog.Logger, now func() time.Time) *Handler {
-	h := &Handler{log: log}
+func New(c *Config, transport http.RoundTripper, remotes Remotes, log *slog.Logger, now func() time.Time) *Handler {
+	h := &Handler{
+		schemes:   &schemes{RoundTripper: transport, now: now, known: map[string]scheme{}},
+		directory: &directory{transport: transport, now: now},
+		remotes:   remotes, log: log,
+	}
 	h.config.Store(c)
 	h.proxy = &httputil.ReverseProxy{
-		Transport:      &schemes{RoundTripper: transport, now: now, known: map[string]scheme{}},
+		Transport:      h.schemes,
 		Rewrite:        rewrite,
 		ModifyResponse: modify,
 		// Streams are passed on event by event.
@@ -97,6 +106,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	way.token = strings.TrimSpace(string(token))
+	agent, err := h.elsewhere(r.Context(), config, way)
+	switch {
+	case err != nil:
+		h.failed(w, r.WithContext(way.in(r.Context())), err)
+		return
+	case agent != nil:
+		h.serveRemote(w, r, agent, way)
+		return
+	}
 	if err := link(r); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -112,6 +130,24 @@ type way struct {
 	// cards; "" for the registry.
 	base     string
 	readOnly bool
+	// namespace and name are those of an agent, and rest the path behind them as
+	// it was escaped.
+	namespace, name, rest string
+}
+
+// agent names the agent among others.
+func (w *way) agent() string { return w.namespace + "/" + w.name }
+
+// path is what the agent would see, and how it was escaped.
+func (w *way) path() (plain, escaped string) {
+	if w.rest == "" {
+		return "/", ""
+	}
+	plain, err := url.PathUnescape(w.rest)
+	if err != nil {
+		return w.rest, ""
+	}
+	return plain, w.rest
 }
 
 var errNoSuchPath = errors.New("the gateway serves /registry/<path> and /agents/<namespace>/<name>/<path>")
@@ -137,7 +173,10 @@ func route(c *Config, r *http.Request) (*way, error) {
 	}
 	base := strings.NewReplacer("{name}", name, "{namespace}", namespace).Replace(c.AgentURL)
 	target, err := join(base, rest)
-	return &way{target: target, base: "http://" + r.Host + agentsPrefix + namespace + "/" + name}, err
+	return &way{
+		target: target, base: "http://" + r.Host + agentsPrefix + namespace + "/" + name,
+		namespace: namespace, name: name, rest: rest,
+	}, err
 }
 
 // unclean refuses what a server behind might read as another path.

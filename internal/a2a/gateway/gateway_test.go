@@ -63,7 +63,7 @@ func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 		RegistryURL: "http://registry.system.svc:8444",
 		AgentURL:    "http://{name}.{namespace}.svc.cluster.local",
 		TokenFile:   c.token,
-	}, transport, slog.New(slog.DiscardHandler), time.Now))
+	}, transport, nil, slog.New(slog.DiscardHandler), time.Now))
 	t.Cleanup(c.gateway.Close)
 	c.client = c.gateway.Client()
 	c.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -243,7 +243,7 @@ func TestRedirectsAreNotPassedOn(t *testing.T) {
 func TestNoGateway(t *testing.T) {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/registry/v1/agents", nil)
-	New(nil, nil, slog.New(slog.DiscardHandler), time.Now).ServeHTTP(w, r)
+	New(nil, nil, nil, slog.New(slog.DiscardHandler), time.Now).ServeHTTP(w, r)
 	if w.Code != http.StatusNotFound {
 		t.Errorf("status = %d", w.Code)
 	}

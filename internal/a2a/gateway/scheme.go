@@ -43,10 +43,9 @@ type scheme struct {
 // errTLSWanted is of an agent that has TLS since it was last asked.
 var errTLSWanted = errors.New("agent is served with TLS now; try again")
 
-// RoundTrip implements http.RoundTripper. A request without a port in its host
-// is one for an agent.
+// RoundTrip implements http.RoundTripper.
 func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
-	if way, ok := r.Context().Value(wayKey{}).(*way); !ok || way.base == "" || r.URL.Scheme != "http" || r.URL.Port() != "" {
+	if way, ok := r.Context().Value(wayKey{}).(*way); !ok || way.base == "" || !named(r.URL) {
 		return s.RoundTripper.RoundTrip(r)
 	}
 	host := r.URL.Host
@@ -71,6 +70,9 @@ func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return response, err
 }
+
+// named reports whether an address is that of an agent by its name alone.
+func named(u *url.URL) bool { return u.Scheme == "http" && u.Port() == "" }
 
 // of reports whether a host is served with TLS.
 func (s *schemes) of(ctx context.Context, host string) (bool, error) {

@@ -50,7 +50,7 @@ func TestSchemes(t *testing.T) {
 	const host = "echo.team.svc"
 	agents, now := &town{secure: map[string]bool{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	h := New(&Config{RegistryURL: "http://registry:8444", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token},
-		agents, slog.New(slog.DiscardHandler), func() time.Time { return now })
+		agents, nil, slog.New(slog.DiscardHandler), func() time.Time { return now })
 	for _, step := range []struct {
 		name   string
 		secure bool

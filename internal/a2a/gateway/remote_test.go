@@ -1,0 +1,261 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// region is a cluster whose only agent is team/echo, and a registry that knows
+// of more. It writes down all that it is asked.
+type region struct {
+	t   *testing.T
+	h   *Handler
+	now time.Time
+
+	mu    sync.Mutex
+	asked []string
+	// registry answers by path; a path that is missing is 404, and a nil map a
+	// registry that is down.
+	registry map[string]string
+	// status is that of all its answers, if it is set.
+	status int
+	// served is what Remotes were handed.
+	served []string
+}
+
+func newRegion(t *testing.T) *region {
+	t.Helper()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := &region{t: t, now: time.Now(), registry: map[string]string{
+		"/v1/agents/team/weather":      `{"url":"https://w.example/a","remote":true,"cardDigest":"1","unknown":{}}`,
+		"/v1/agents/team/weather/card": `{"name":"W"}`,
+		"/v1/agents/team/stopped":      `{"url":"http://stopped.team.svc","cardDigest":"2"}`,
+		"/v1/agents/team/new":          `{"url":"https://n.example","remote":true,"cardDigest":""}`,
+	}}
+	r.h = New(&Config{RegistryURL: "http://registry:8444/", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token},
+		r, r, slog.New(slog.DiscardHandler), func() time.Time { return r.now })
+	return r
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *region) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := httptest.NewRecorder()
+	switch req.URL.Host {
+	case "echo.team.svc":
+		_, _ = w.WriteString("echo")
+		response := w.Result()
+		response.Request = req
+		return response, nil
+	case "busy.team.svc":
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	case "registry:8444":
+	default:
+		return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: req.URL.Host, IsNotFound: true}}
+	}
+	r.asked = append(r.asked, req.URL.Path)
+	if req.Header.Get("Authorization") != "Bearer secret" {
+		r.t.Errorf("the registry was shown %q", req.Header.Get("Authorization"))
+	}
+	if r.registry == nil {
+		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	}
+	text, ok := r.registry[req.URL.Path]
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+	} else if r.status != 0 {
+		w.WriteHeader(r.status)
+	}
+	_, _ = w.WriteString(text)
+	return w.Result(), nil
+}
+
+// ServeRemote implements Remotes.
+func (r *region) ServeRemote(w http.ResponseWriter, req *http.Request, agent *Remote, base string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.served = append(r.served, fmt.Sprintf("%s %s at %s, card %s %s, by %s, shows %s%s", req.Method, req.URL.EscapedPath(), agent.URL,
+		agent.Digest, agent.Card, base, req.Header.Get("Authorization"), req.Header.Get(headerTask)))
+	_, _ = w.Write([]byte("far"))
+}
+
+// get returns the status and the text of an answer, and what the registry was
+// asked for it.
+func (r *region) get(path string) (status int, text string, asked []string) {
+	r.t.Helper()
+	w := httptest.NewRecorder()
+	req := httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, "http://127.0.0.1:8643"+path, nil)
+	req.Header.Set("Authorization", "mine")
+	req.Header.Set(headerTask, "t-1")
+	r.asked = nil
+	r.h.ServeHTTP(w, req)
+	return w.Code, strings.TrimSpace(w.Body.String()), r.asked
+}
+
+var weatherPaths = []string{"/v1/agents/team/weather", "/v1/agents/team/weather/card"}
+
+func TestRemoteIsFound(t *testing.T) {
+	r := newRegion(t)
+	status, text, asked := r.get("/agents/team/weather/v1/tasks/a%2Fb")
+	if status != http.StatusOK || text != "far" || !cmp.Equal(asked, weatherPaths) {
+		t.Fatalf("%d %s, registry was asked %q", status, text, asked)
+	}
+	_, _, _ = r.get("/agents/team/weather")
+	want := []string{
+		`GET /v1/tasks/a%2Fb at https://w.example/a, card 1 {"name":"W"}, by http://127.0.0.1:8643/agents/team/weather, shows mine`,
+		`GET / at https://w.example/a, card 1 {"name":"W"}, by http://127.0.0.1:8643/agents/team/weather, shows mine`,
+	}
+	if diff := cmp.Diff(want, r.served); diff != "" {
+		t.Errorf("served (-want +got):\n%s", diff)
+	}
+}
+
+// An agent of the cluster costs no question, whether it answers or not.
+func TestRegistryIsNotAskedAboutAgentsOfTheCluster(t *testing.T) {
+	r := newRegion(t)
+	for path, want := range map[string]int{"/agents/team/echo/": http.StatusOK, "/agents/team/busy/": http.StatusBadGateway} {
+		if status, text, asked := r.get(path); status != want || len(asked) > 0 {
+			t.Errorf("%s: %d %s, registry was asked %q", path, status, text, asked)
+		}
+	}
+}
+
+func TestRemoteIsNotFound(t *testing.T) {
+	tests := map[string]struct {
+		agent  string
+		change func(*region)
+		status int
+		says   string
+	}{
+		"unknown":               {agent: "nobody", status: 502, says: "nobody.team.svc does not answer as it should"},
+		"of the cluster":        {agent: "stopped", status: 502, says: "stopped.team.svc does not answer as it should"},
+		"no card yet":           {agent: "new", status: 503, says: "the card of agent team/new, which runs elsewhere, was not read yet; the conditions of the Agent say why"},
+		"registry is down":      {agent: "weather", change: func(r *region) { r.registry = nil }, status: 503, says: "agent team/weather is not in this cluster, or not ready, and the registry"},
+		"registry is starting":  {agent: "weather", change: func(r *region) { r.status = 503 }, status: 503, says: "the registry"},
+		"registry redirects":    {agent: "weather", change: func(r *region) { r.status = 302 }, status: 503, says: "the registry"},
+		"registry says no JSON": {agent: "weather", change: func(r *region) { r.registry["/v1/agents/team/weather"] = "<html>" }, status: 503, says: "the registry"},
+		"registry never ends": {
+			agent: "weather", change: func(r *region) { r.registry["/v1/agents/team/weather/card"] = strings.Repeat(" ", maxEntry+1) },
+			status: 503, says: "the registry",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRegion(t)
+			if test.change != nil {
+				test.change(r)
+			}
+			status, text, _ := r.get("/agents/team/" + test.agent + "/")
+			if status != test.status || !strings.Contains(text, test.says) || len(r.served) > 0 {
+				t.Errorf("%d %s, served %q, want %d %s", status, text, r.served, test.status, test.says)
+			}
+		})
+	}
+}
+
+// TestRemoteIsRemembered tells a story of the registry, and what the gateway
+// makes of it.
+func TestRemoteIsRemembered(t *testing.T) {
+	r := newRegion(t)
+	path := "/v1/agents/team/weather"
+	steps := []struct {
+		name   string
+		later  time.Duration
+		change func()
+		status int
+		asked  []string
+	}{
+		{name: "it is asked", status: 200, asked: weatherPaths},
+		{name: "for a while it is not asked again", later: remoteAge - time.Second, status: 200},
+		{name: "the same card is not read again", later: 2 * time.Second, status: 200, asked: weatherPaths[:1]},
+		{
+			name: "another card is", later: remoteAge, status: 200, asked: weatherPaths,
+			change: func() { r.registry[path] = `{"url":"https://w.example/a","remote":true,"cardDigest":"9"}` },
+		},
+		{name: "a registry that fails changes nothing", later: remoteAge, change: func() { r.status = 500 }, status: 200, asked: weatherPaths[:1]},
+		{name: "nor for some time", later: remoteAgeLost - 2*remoteAge, status: 200, asked: weatherPaths[:1]},
+		{name: "but not for ever", later: 2 * remoteAge, status: 503, asked: weatherPaths[:1]},
+		{name: "it is back", change: func() { r.status = 0 }, status: 200, asked: weatherPaths[:1]},
+		{name: "who may not see it any more has none", later: remoteAge, change: func() { delete(r.registry, path) }, status: 502, asked: weatherPaths[:1]},
+		{name: "which is remembered, too", status: 502},
+	}
+	for _, s := range steps {
+		r.now = r.now.Add(s.later)
+		if s.change != nil {
+			s.change()
+		}
+		status, text, asked := r.get("/agents/team/weather/")
+		if status != s.status || !cmp.Equal(asked, s.asked) {
+			t.Errorf("%s: %d %s, registry was asked %q, want %d and %q", s.name, status, text, asked, s.status, s.asked)
+		}
+	}
+	if last := r.served[len(r.served)-1]; !strings.Contains(last, "card 9") {
+		t.Errorf("served last %s", last)
+	}
+}
+
+func TestRemembersInBounds(t *testing.T) {
+	r := newRegion(t)
+	for i := range maxKnown + 10 {
+		_, _, _ = r.get(fmt.Sprintf("/agents/team/n-%d/", i))
+	}
+	if n := len(r.h.directory.known); n > maxKnown {
+		t.Errorf("%d agents are remembered, want at most %d", n, maxKnown)
+	}
+	for i := range 20 {
+		name := fmt.Sprintf("/v1/agents/team/large-%d", i)
+		r.registry[name], r.registry[name+"/card"] = `{"remote":true,"cardDigest":"1"}`, strings.Repeat("x", 1<<20)
+		_, _, _ = r.get(fmt.Sprintf("/agents/team/large-%d/", i))
+		held := 0
+		for _, e := range r.h.directory.known {
+			held += e.size()
+		}
+		if held > maxCards || held != r.h.directory.cards {
+			t.Fatalf("cards of %d bytes are held, counted as %d", held, r.h.directory.cards)
+		}
+	}
+}
+
+// All who ask at once ask once.
+func TestRegistryIsAskedOnce(t *testing.T) {
+	r := newRegion(t)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			w := httptest.NewRecorder()
+			r.h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/agents/team/weather/", nil))
+			if w.Code != http.StatusOK {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		})
+	}
+	all.Wait()
+	cards := 0
+	for _, path := range r.asked {
+		if strings.HasSuffix(path, "/card") {
+			cards++
+		}
+	}
+	if cards != 1 {
+		t.Errorf("registry was asked %q", r.asked)
+	}
+}

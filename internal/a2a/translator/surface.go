@@ -1,0 +1,107 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package translator
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/rest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// bindings are those that the gateway carries.
+var bindings = []card.Binding{card.JSONRPC, card.HTTPJSON}
+
+// served is a card as the translator keeps its promises. It streams whatever
+// the agent does, and passes on no credential but an Authorization.
+func served(c *card.Card) *card.Card {
+	out := *c
+	out.Interfaces = nil
+	out.Capabilities.Streaming = true
+	out.Capabilities.PushNotifications = false
+	out.Capabilities.ExtendedCard = false
+	out.SecuritySchemes = slices.DeleteFunc(slices.Clone(c.SecuritySchemes), func(s card.SecurityScheme) bool {
+		return s.Type == card.SchemeAPIKey || s.Type == card.SchemeMutualTLS
+	})
+	return &out
+}
+
+// bound are the ways in to one link.
+type bound struct {
+	rpc  *jsonrpc.Handler
+	rest *rest.Handler
+}
+
+func (t *Translator) bind(l *link) bound {
+	current := func() *card.Card { return l.card }
+	admitted := &admission.Handler{Handler: t.core.engine, Card: current}
+	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: t.options.Limits.WriteTimeout, Now: t.options.Now}
+	noExtended := func(context.Context, string, card.Form) ([]byte, error) {
+		return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
+	}
+	ignore := func(exchange.Outcome) {}
+	return bound{
+		rpc: jsonrpc.New(jsonrpc.Config{
+			Handler: admitted, Push: admitted, Card: current, ExtendedCard: noExtended,
+			Streams: streams, Limits: t.options.Limits, Observe: ignore, Log: t.options.Log,
+		}),
+		rest: rest.New(rest.Config{
+			Handler: admitted, Push: admitted, Card: current, ExtendedCard: noExtended,
+			Streams: streams, Limits: t.options.Limits, Observe: ignore, Log: t.options.Log,
+		}),
+	}
+}
+
+func (b *bound) serve(w http.ResponseWriter, r *http.Request, c *card.Card, base string) {
+	switch {
+	case isCard(r):
+		serveCard(w, r, c, base)
+	case r.URL.Path == "/":
+		b.rpc.ServeHTTP(w, r)
+	case rest.Owns(r):
+		b.rest.ServeHTTP(w, r)
+	default:
+		http.Error(w, "nothing here: JSON-RPC is at POST /, REST at /message:send, /tasks and, for 0.3, below /v1, the card at GET "+
+			wellknown.Path+", each below "+base, http.StatusNotFound)
+	}
+}
+
+func isCard(r *http.Request) bool {
+	return r.URL.Path == wellknown.Path || r.URL.Path == wellknown.LegacyPath
+}
+
+// serveCard renders the card for the address by which it is asked for.
+func serveCard(w http.ResponseWriter, r *http.Request, c *card.Card, base string) {
+	at := *c
+	at.Interfaces = card.InterfacesAt(card.Base{URL: base, Bindings: bindings})
+	h := &wellknown.Handler{}
+	if err := h.Swap(wellknown.Content{Card: &at}); err != nil {
+		deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The card of the remote agent cannot be served"})
+		return
+	}
+	h.ServeHTTP(w, r)
+}
+
+// deny answers a request that reaches no link, in the form that its client
+// reads.
+func deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+	switch {
+	case isCard(r):
+		f := fault.Of(problem, fault.Profile101)
+		http.Error(w, f.Says(problem), f.HTTP)
+	case rest.Owns(r):
+		rest.Deny(w, r, problem)
+	default:
+		jsonrpc.Deny(w, r, problem)
+	}
+}

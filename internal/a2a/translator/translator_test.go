@@ -1,0 +1,344 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package translator
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+)
+
+func TestNothingIsMadeBeforeTheFirstUse(t *testing.T) {
+	b := newBench(t, here, task("completed"))
+	if b.core != nil || b.links != nil || b.sweeper != nil {
+		t.Error("something is made")
+	}
+	b.Swap(nil)
+}
+
+func TestCard(t *testing.T) {
+	b := newBench(t, here, task("completed"))
+	for _, path := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json"} {
+		status, text := b.call(b.remote("weather"), http.MethodGet, path, "")
+		var card struct {
+			URL                 string
+			SupportedInterfaces []struct{ URL, ProtocolBinding, ProtocolVersion string }
+			Capabilities        map[string]bool
+			SecuritySchemes     map[string]any
+		}
+		if err := json.Unmarshal([]byte(text), &card); err != nil || status != http.StatusOK {
+			t.Fatalf("%d %s: %v", status, text, err)
+		}
+		got := []string{card.URL}
+		for _, i := range card.SupportedInterfaces {
+			got = append(got, i.ProtocolVersion+" "+i.ProtocolBinding+" "+i.URL)
+		}
+		want := []string{
+			base + "/", "1.0 JSONRPC " + base + "/", "1.0 HTTP+JSON " + base, "0.3 JSONRPC " + base + "/", "0.3 HTTP+JSON " + base,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("addresses (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]bool{"streaming": true}, card.Capabilities); diff != "" {
+			t.Errorf("capabilities (-want +got):\n%s", diff)
+		}
+		if len(card.SecuritySchemes) != 1 || card.SecuritySchemes["b"] == nil {
+			t.Errorf("security schemes = %v, want those that an Authorization is for", card.SecuritySchemes)
+		}
+		if strings.Contains(text, b.agent.URL) {
+			t.Errorf("the card leads past the gateway: %s", text)
+		}
+	}
+	if b.connections.Load() != 0 {
+		t.Error("the card was read at the agent")
+	}
+}
+
+// TestRefused has agents that are not called at all, or not spoken to, and what
+// is said of them in three dialects.
+func TestRefused(t *testing.T) {
+	const elsewhere = `{"name":"W","supportedInterfaces":[{"url":"https://other.example/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"skills":[]}`
+	tests := map[string]struct {
+		policy    *egress.Policy
+		card, url string
+		says      string
+	}{
+		"this machine":        {policy: &egress.Policy{Hosts: []string{"*"}, CIDRs: here.CIDRs}, says: "remoteAgents.allow"},
+		"a range not allowed": {policy: &egress.Policy{Hosts: []string{"*"}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Local: true}, says: "remoteAgents.allow"},
+		"no policy":           {says: "remoteAgents.allow"},
+		"metadata":            {policy: &egress.Policy{Hosts: []string{"*"}}, url: "http://169.254.169.254", says: "remoteAgents.allow"},
+		"in the clear":        {policy: &egress.Policy{Hosts: []string{"*"}}, url: "http://w.example", says: "remoteAgents.allow"},
+		"gRPC only":           {policy: here, card: `{"name":"W","supportedInterfaces":[{"url":"%s","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`, says: "offers gRPC only"},
+		"a version to come":   {policy: here, card: `{"name":"W","supportedInterfaces":[{"url":"%s","protocolBinding":"JSONRPC","protocolVersion":"7.0"}]}`, says: "no version of A2A that the sidecar speaks"},
+		"of another origin":   {policy: here, card: elsewhere, says: "names no interface"},
+		"no card":             {policy: here, card: `<html>`, says: "cannot be read"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, test.policy, task("completed"))
+			b.url, b.card = test.url, strings.ReplaceAll(test.card, "%s", b.agent.URL)
+			_, rpc := b.call(b.remote("weather"), http.MethodPost, "/", hello)
+			web, v03 := b.call(b.remote("weather"), http.MethodPost, "/v1/message:send", "{}")
+			card, text := b.call(b.remote("weather"), http.MethodGet, "/.well-known/agent-card.json", "")
+			for _, told := range []string{rpc, v03, text} {
+				if !strings.Contains(told, test.says) || !strings.Contains(told, "team/weather") {
+					t.Errorf("told %s, want %q and the agent's name", told, test.says)
+				}
+			}
+			if !strings.Contains(rpc, `"jsonrpc":"2.0"`) || web < 400 || card < 400 {
+				t.Errorf("statuses = %d and %d; %s", web, card, rpc)
+			}
+			if n := b.connections.Load(); n != 0 {
+				t.Errorf("%d connections were made", n)
+			}
+		})
+	}
+}
+
+func TestNameThatLeadsToAForbiddenAddress(t *testing.T) {
+	// The name itself may lead anywhere; that this one leads to loopback is seen
+	// when it is dialled.
+	b := newBench(t, &egress.Policy{Hosts: []string{"*"}}, task("completed"))
+	b.url = strings.Replace(b.agent.URL, "127.0.0.1", "localhost", 1)
+	_, state, says := b.send(b.remote("weather"), hello)
+	if state != "failed" || !strings.Contains(says, "remoteAgents.allow") || !strings.Contains(says, "(remote agent team/weather at "+b.url+")") {
+		t.Errorf("%s %s", state, says)
+	}
+	if n := b.connections.Load(); n != 0 {
+		t.Errorf("%d connections were made", n)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	tests := map[string]struct {
+		answer http.HandlerFunc
+		state  string
+		says   string
+	}{
+		"redirect": {
+			answer: func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, "/there", http.StatusTemporaryRedirect)
+			},
+			state: "failed", says: "redirect, which is not followed; spec.remote.url",
+		},
+		"no credential": {
+			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+			state:  "failed", says: "asks for other credentials; what it is shown is the Authorization header",
+		},
+		"no credential, in JSON-RPC": {
+			answer: func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","error":{"code":-31401,"message":"secret"}}`)
+			},
+			state: "failed", says: "asks for other credentials",
+		},
+		"broken": {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, state: "failed", says: "connection to the agent broke"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			b := newBench(t, here, func(w http.ResponseWriter, r *http.Request) {
+				calls++
+				if r.URL.Path != "/rpc" {
+					t.Errorf("request to %s", r.URL)
+				}
+				test.answer(w, r)
+			})
+			_, state, says := b.send(b.remote("weather"), hello)
+			if state != test.state || !strings.Contains(says, test.says) || !strings.Contains(says, "team/weather") {
+				t.Errorf("%s %s", state, says)
+			}
+			if calls != 1 {
+				t.Errorf("%d calls, want 1", calls)
+			}
+		})
+	}
+}
+
+func TestCertificateIsVerified(t *testing.T) {
+	b := newBench(t, here, task("completed"))
+	b.options.Roots = nil
+	_, state, says := b.send(b.remote("weather"), hello)
+	if state != "failed" || !strings.Contains(says, "certificate is not trusted; spec.trustBundle") {
+		t.Errorf("%s %s", state, says)
+	}
+	if len(b.keys) > 0 {
+		t.Error("a request was sent")
+	}
+}
+
+// A credential is shown in its own caller's turns, and what was done with it
+// does not exist for another one.
+func TestCredentials(t *testing.T) {
+	b := newBench(t, here, task("input-required"))
+	agent := b.remote("weather")
+	id, state, _ := b.send(agent, hello, "Authorization", "Bearer canary-one")
+	if state != "input-required" {
+		t.Fatalf("state = %s", state)
+	}
+	get := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":%q}}`, id)
+	goOn := strings.Replace(hello, `"messageId":"m"`, fmt.Sprintf(`"messageId":"n","taskId":%q`, id), 1)
+	for _, other := range [][]string{{"Authorization", "Bearer canary-two"}, nil} {
+		for _, body := range []string{get, goOn} {
+			if _, _, says := b.send(agent, body, other...); !strings.Contains(says, "not found") {
+				t.Errorf("another caller is told %q", says)
+			}
+		}
+	}
+	if got, _, _ := b.send(agent, get, "Authorization", "Bearer canary-one"); got != id {
+		t.Errorf("task = %q, want %q", got, id)
+	}
+	_, _, _ = b.send(agent, goOn, "Authorization", "Bearer canary-one")
+	_, _, _ = b.send(agent, hello)
+	if diff := cmp.Diff([]string{"Bearer canary-one", "Bearer canary-one", ""}, b.keys); diff != "" {
+		t.Errorf("the agent was shown (-want +got):\n%s", diff)
+	}
+	if _, text := b.call(agent, http.MethodPost, "/", hello, "Authorization", "a", "Authorization", "b"); !strings.Contains(text, "one Authorization") {
+		t.Errorf("two headers: %s", text)
+	}
+	for _, l := range b.links {
+		if strings.Contains(string(l.owner), "canary") {
+			t.Errorf("owner %q tells the credential", l.owner)
+		}
+	}
+	if strings.Contains(b.log.String(), "canary") {
+		t.Errorf("the log tells the credential: %s", b.log.String())
+	}
+}
+
+// Links are few, and those that nobody uses are closed; their tasks stay.
+func TestLinksAreBounded(t *testing.T) {
+	b := newBench(t, here, task("input-required"))
+	id, _, _ := b.send(b.remote("agent-0"), hello)
+	for i := range maxLinks + 5 {
+		b.clock.Add(int64(time.Second))
+		_, _, _ = b.send(b.remote("agent-"+fmt.Sprint(i)), hello)
+	}
+	if n := len(b.links); n != maxLinks {
+		t.Errorf("%d links, want %d", n, maxLinks)
+	}
+	get := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":%q}}`, id)
+	if got, state, says := b.send(b.remote("agent-0"), get); got != id || state != "input-required" {
+		t.Errorf("task of a link that was closed = %q %s %s", got, state, says)
+	}
+	b.rest()
+	b.clock.Add(int64(idleAfter))
+	b.sweep()
+	if len(b.links) != 0 || b.cards != 0 || b.sweeper != nil {
+		t.Errorf("%d links with cards of %d bytes are left", len(b.links), b.cards)
+	}
+	if got, _, says := b.send(b.remote("agent-0"), get); got != id {
+		t.Errorf("task after a rest = %q %s", got, says)
+	}
+}
+
+func TestLinksInUseAreKept(t *testing.T) {
+	b := newBench(t, here, task("completed"))
+	for i := range maxLinks {
+		if _, err := b.open(b.remote("agent-"+fmt.Sprint(i)), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, says := b.send(b.remote("weather"), hello); !strings.Contains(says, "in use") {
+		t.Errorf("told %q", says)
+	}
+	b.clock.Add(int64(time.Hour))
+	b.sweep()
+	if n := len(b.links); n != maxLinks {
+		t.Errorf("%d links, want %d", n, maxLinks)
+	}
+	for _, l := range b.links {
+		b.release(l)
+	}
+}
+
+// An agent that serves another card goes on with its tasks.
+func TestAnotherCard(t *testing.T) {
+	b := newBench(t, here, task("input-required"))
+	id, _, _ := b.send(b.remote("weather"), hello)
+	b.card = `{"name":"W2","supportedInterfaces":[{"url":"` + b.agent.URL + `/rpc","protocolBinding":"JSONRPC","protocolVersion":"0.3"}],"capabilities":{}}`
+	if _, text := b.call(b.remote("weather"), http.MethodGet, "/.well-known/agent-card.json", ""); !strings.Contains(text, `"W2"`) {
+		t.Errorf("card = %s", text)
+	}
+	get := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":%q}}`, id)
+	if got, _, says := b.send(b.remote("weather"), get); got != id || len(b.links) != 1 {
+		t.Errorf("task = %q %s, %d links", got, says, len(b.links))
+	}
+	// At another address it is another agent.
+	b.url = strings.Replace(b.agent.URL, "127.0.0.1", "localhost", 1)
+	b.card = ""
+	if _, _, says := b.send(b.remote("weather"), get); !strings.Contains(says, "not found") {
+		t.Errorf("told %q", says)
+	}
+}
+
+func TestRequestsAreBounded(t *testing.T) {
+	b := newBench(t, here, task("completed"))
+	b.requests.Store(maxRequests)
+	if _, _, says := b.send(b.remote("weather"), hello); !strings.Contains(says, "Too many requests") {
+		t.Errorf("told %q", says)
+	}
+	b.requests.Store(0)
+	if _, state, says := b.send(b.remote("weather"), hello); state != "completed" {
+		t.Errorf("%s %s", state, says)
+	}
+}
+
+// A drain fails what does not end in time, and lets nothing begin.
+func TestDrain(t *testing.T) {
+	working := make(chan struct{})
+	b := newBench(t, here, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "tasks/cancel") {
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = fmt.Fprint(w, `data: {"jsonrpc":"2.0","id":"1","result":{"kind":"task","id":"far","contextId":"c","status":{"state":"working"}}}`+"\n\n")
+		_ = http.NewResponseController(w).Flush()
+		close(working)
+		<-r.Context().Done()
+	})
+	b.card = `{"name":"W","supportedInterfaces":[{"url":"` + b.agent.URL + `/rpc","protocolBinding":"JSONRPC","protocolVersion":"0.3"}],"capabilities":{"streaming":true}}`
+	ended := make(chan string)
+	go func() {
+		_, state, says := b.send(b.remote("weather"), hello)
+		ended <- state + " " + says
+	}()
+	<-working
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.Drain(late); err == nil {
+		t.Error("Drain() = nil, though a turn was cut off")
+	}
+	if got := <-ended; !strings.HasPrefix(got, "failed ") {
+		t.Errorf("the turn ended as %q", got)
+	}
+	if _, _, says := b.send(b.remote("weather"), hello); !strings.Contains(says, "shutting down") {
+		t.Errorf("told %q", says)
+	}
+}
+
+// What the policy allows no more is not called any more.
+func TestPolicyChanges(t *testing.T) {
+	b := newBench(t, here, task("input-required"))
+	agent := b.remote("weather")
+	id, _, _ := b.send(agent, hello)
+	b.Swap(&egress.Policy{Hosts: []string{"*"}})
+	goOn := strings.Replace(hello, `"messageId":"m"`, fmt.Sprintf(`"messageId":"n","taskId":%q`, id), 1)
+	if _, state, says := b.send(agent, goOn); state != "failed" || !strings.Contains(says, "remoteAgents.allow") {
+		t.Errorf("%s %s", state, says)
+	}
+	if n := len(b.keys); n != 1 {
+		t.Errorf("%d calls, want 1", n)
+	}
+}
