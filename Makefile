@@ -18,7 +18,7 @@ MODULES := . hack/cluster
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 
 # The order is that of `make help`.
-fragments := $(addprefix hack/make/,demo.mk test.mk e2e.mk bench.mk verify.mk generate.mk build.mk cluster.mk)
+fragments := $(addprefix hack/make/,demo.mk test.mk e2e.mk bench.mk verify.mk generate.mk build.mk supply.mk cluster.mk)
 include $(fragments) $(filter-out $(fragments),$(sort $(wildcard hack/make/*.mk)))
 
 ##@ Help

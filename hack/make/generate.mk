@@ -1,7 +1,7 @@
 ##@ Change
 
 .PHONY: generate
-generate: prerequisites generate-api generate-chart generate-docs generate-descriptors ## Write all generated files: deepcopy, CRDs, RBAC, chart, API reference, descriptors.
+generate: prerequisites generate-api generate-chart generate-docs generate-descriptors generate-licenses ## Write all generated files: deepcopy, CRDs, RBAC, chart, API reference, descriptors, licenses.
 
 .PHONY: generate-api
 generate-api:
@@ -29,6 +29,11 @@ generate-docs: generate-api
 generate-descriptors:
 	$(call say,compiling the protos of gRPC)
 	cd internal/a2a/binding/grpc/proto && go run ../../../../../hack/descriptors descriptors.binpb a2a.proto a2a_v0_3.proto
+
+.PHONY: generate-licenses
+generate-licenses:
+	$(call say,listing the licenses of what is linked)
+	go run ./hack/supply licenses
 
 .PHONY: tidy
 tidy: prerequisites ## Tidy go.mod of every module.

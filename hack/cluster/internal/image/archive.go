@@ -54,6 +54,9 @@ type blob struct {
 
 // Build makes the image of a program. Close removes its temporary file.
 func Build(program Program) (*Image, error) {
+	if err := static(program.Binary); err != nil {
+		return nil, err
+	}
 	entrypoint := "/" + filepath.Base(program.Binary)
 	files := []file{{path: entrypoint, source: program.Binary, mode: 0o755}}
 	if program.Certificates != "" {

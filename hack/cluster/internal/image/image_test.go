@@ -5,6 +5,8 @@ package image
 
 import (
 	"bytes"
+	"debug/elf"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +17,9 @@ import (
 func testProgram(t *testing.T, name string) Program {
 	t.Helper()
 	directory := t.TempDir()
-	binary := filepath.Join(directory, "manager")
+	executable := filepath.Join(directory, "manager")
 	certificates := filepath.Join(directory, "bundle.crt")
-	for path, content := range map[string]string{binary: "program", certificates: "authorities"} {
+	for path, content := range map[string]string{executable: elfFile(t, "program"), certificates: "authorities"} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +28,50 @@ func testProgram(t *testing.T, name string) Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Program{Name: parsed, Binary: binary, Certificates: certificates}
+	return Program{Name: parsed, Binary: executable, Certificates: certificates}
+}
+
+// elfFile is the least that Linux takes for a program, with segments of the given types and some text after them.
+func elfFile(t *testing.T, text string, segments ...elf.ProgType) string {
+	t.Helper()
+	header := elf.Header64{
+		Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS64), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+		Type:  uint16(elf.ET_EXEC), Machine: uint16(elf.EM_X86_64), Version: uint32(elf.EV_CURRENT),
+		Phoff: 64, Ehsize: 64, Phentsize: 56, Phnum: uint16(len(segments)),
+	}
+	var file bytes.Buffer
+	if err := binary.Write(&file, binary.LittleEndian, header); err != nil {
+		t.Fatal(err)
+	}
+	for _, segment := range segments {
+		if err := binary.Write(&file, binary.LittleEndian, elf.Prog64{Type: uint32(segment)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file.String() + text
+}
+
+func TestOnlyStaticProgramsBecomeImages(t *testing.T) {
+	tests := map[string]struct{ program, want string }{
+		"static":   {elfFile(t, "", elf.PT_LOAD), ""},
+		"dynamic":  {elfFile(t, "", elf.PT_INTERP, elf.PT_LOAD), "CGO_ENABLED=0"},
+		"a script": {"#!/bin/sh\n", "no Linux program"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			program := testProgram(t, "manager:dev")
+			if err := os.WriteFile(program.Binary, []byte(test.program), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			built, err := Build(program)
+			if err == nil {
+				_ = built.Close()
+			}
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("Build() error = %v, want %q", err, test.want)
+			}
+		})
+	}
 }
 
 func archive(t *testing.T, program Program) (content []byte, digest string) {
@@ -60,7 +105,7 @@ func TestSameProgramSameBytes(t *testing.T) {
 	if !bytes.Equal(first, second) || firstDigest != secondDigest {
 		t.Errorf("two builds of one program differ: %s and %s", firstDigest, secondDigest)
 	}
-	if err := os.WriteFile(program.Binary, []byte("another"), 0o600); err != nil {
+	if err := os.WriteFile(program.Binary, []byte(elfFile(t, "another")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, third := archive(t, program); third == firstDigest {

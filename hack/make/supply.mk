@@ -1,0 +1,26 @@
+##@ Release
+
+# What is shipped. Each is in an image of its name.
+SHIPPED := ./cmd/manager ./cmd/sidecar
+
+.PHONY: licenses
+licenses: prerequisites ## Write dist/licenses.txt: the texts that have to be passed on with the programs.
+	$(call say,collecting licenses)
+	@go run ./hack/supply licenses --texts dist/licenses.txt
+
+.PHONY: sbom
+sbom: image-binaries ## Write dist/*.cdx.json: what each program is linked from, in CycloneDX.
+	$(call say,listing what the programs are linked from)
+	@go run ./hack/supply sbom --version '$(VERSION)' --output dist $(addprefix $(IMAGE_DIR)/,$(notdir $(SHIPPED)))
+
+.PHONY: reproducible
+reproducible: prerequisites ## Build each program twice, in different places, and compare (minutes; SHIPPED=./cmd/sidecar for one).
+	$(call say,building $(SHIPPED) twice)
+	@GOOS=linux hack/reproducible.sh '$(LDFLAGS)' $(SHIPPED)
+
+.PHONY: vulncheck
+vulncheck: prerequisites ## Look for known vulnerabilities in what is called; asks vuln.go.dev, or GOVULNDB.
+	$(call say,looking for known vulnerabilities)
+	@failed=0; for module in $(MODULES); do \
+		go tool -modfile='$(CURDIR)/hack/tools/go.mod' govulncheck -C "$$module" $(if $(GOVULNDB),-db '$(GOVULNDB)') ./... || failed=1; \
+	done; exit $$failed

@@ -1,0 +1,95 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command supply says what the shipped programs are made of: `licenses` writes
+// docs/licenses.md, and fails if a license is not among those that are allowed;
+// `sbom` writes a bill of materials for each program that was built.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// page is the list of licenses.
+const page = "docs/licenses.md"
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "supply:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return errors.New("want licenses or sbom")
+	}
+	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
+	switch args[0] {
+	case "licenses":
+		texts := flags.String("texts", "", "also write the whole texts, as they have to be passed on, to this `file`")
+		_ = flags.Parse(args[1:])
+		return writeLicenses(*texts)
+	case "sbom":
+		version := flags.String("version", "", "the `version` of the programs")
+		output := flags.String("output", "dist", "the `directory` to write to")
+		_ = flags.Parse(args[1:])
+		return writeSBOMs(*version, *output, flags.Args())
+	default:
+		return fmt.Errorf("unknown command %q: want licenses or sbom", args[0])
+	}
+}
+
+func writeLicenses(texts string) error {
+	modules, err := shipped()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(page, []byte(licensesPage(modules)), 0o644); err != nil {
+		return err
+	}
+	if texts == "" {
+		return nil
+	}
+	whole, err := licenseTexts(modules)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(texts), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(texts, whole, 0o644)
+}
+
+func writeSBOMs(version, output string, programs []string) error {
+	if version == "" || len(programs) == 0 {
+		return errors.New("sbom: want --version and the programs")
+	}
+	modules, err := shipped()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(output, 0o755); err != nil {
+		return err
+	}
+	for _, path := range programs {
+		built, err := readProgram(path)
+		if err != nil {
+			return err
+		}
+		sbom, err := built.sbom(version, modules)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		target := filepath.Join(output, filepath.Base(path)+".cdx.json")
+		if err := os.WriteFile(target, sbom, 0o644); err != nil {
+			return err
+		}
+		fmt.Println(target)
+	}
+	return nil
+}

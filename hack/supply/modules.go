@@ -1,0 +1,167 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// programs are what is shipped: an image is made of each.
+const programs = "./cmd/..."
+
+// architectures are those that images are made for. A package may be linked on
+// one of them only.
+var architectures = []string{"amd64", "arm64"}
+
+// module is one of which packages are linked into a program.
+type module struct {
+	path, version string
+	// files are its licenses, those of packages that are linked among them.
+	files []string
+	// licenses are what the files say, as SPDX identifiers.
+	licenses []string
+	// programs have it.
+	programs []string
+}
+
+// standardLibrary stands among the modules for what comes with Go.
+const standardLibrary = "std"
+
+// listed is a package as `go list` knows it.
+type listed struct {
+	ImportPath string        `json:"ImportPath"`
+	Name       string        `json:"Name"`
+	Dir        string        `json:"Dir"`
+	Standard   bool          `json:"Standard"`
+	Deps       []string      `json:"Deps"`
+	Module     *listedModule `json:"Module"`
+}
+
+type listedModule struct {
+	Path    string        `json:"Path"`
+	Version string        `json:"Version"`
+	Dir     string        `json:"Dir"`
+	Main    bool          `json:"Main"`
+	Replace *listedModule `json:"Replace"`
+}
+
+// shipped lists the modules of all programs, by path.
+func shipped() ([]module, error) {
+	found := map[string]*module{}
+	root, err := goroot()
+	if err != nil {
+		return nil, err
+	}
+	for _, architecture := range architectures {
+		packages, err := list(architecture)
+		if err != nil {
+			return nil, err
+		}
+		if err := collect(packages, root, found); err != nil {
+			return nil, err
+		}
+	}
+	modules := make([]module, 0, len(found))
+	var errs []error
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		m := *found[path]
+		slices.Sort(m.files)
+		slices.Sort(m.programs)
+		m.files, m.programs = slices.Compact(m.files), slices.Compact(m.programs)
+		licenses, err := licensesOf(m)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		m.licenses = licenses
+		modules = append(modules, m)
+	}
+	return modules, errors.Join(errs...)
+}
+
+func list(architecture string) ([]listed, error) {
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Name,Dir,Standard,Deps,Module", programs)
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+architecture, "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list %s: %w", programs, err)
+	}
+	var packages []listed
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read go list: %w", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// goroot is where the standard library is. A program that was built with
+// -trimpath does not know it by itself.
+func goroot() (string, error) {
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOROOT: %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// collect adds the modules of the programs among packages to those that were
+// found.
+func collect(packages []listed, goroot string, found map[string]*module) error {
+	byPath := map[string]listed{}
+	for _, p := range packages {
+		byPath[p.ImportPath] = p
+	}
+	for _, program := range packages {
+		if program.Name != "main" || program.Module == nil || !program.Module.Main {
+			continue
+		}
+		for _, path := range program.Deps {
+			p := byPath[path]
+			if p.Module != nil && p.Module.Main {
+				continue
+			}
+			m, files, err := moduleOf(p, goroot)
+			if err != nil {
+				return err
+			}
+			if found[m.path] == nil {
+				found[m.path] = &m
+			}
+			found[m.path].files = append(found[m.path].files, files...)
+			found[m.path].programs = append(found[m.path].programs, filepath.Base(program.ImportPath))
+		}
+	}
+	return nil
+}
+
+// moduleOf is the module of a package, and the licenses of the package.
+func moduleOf(p listed, goroot string) (module, []string, error) {
+	if p.Standard {
+		files, err := licenseFiles(goroot, goroot)
+		return module{path: standardLibrary}, files, err
+	}
+	if p.Module == nil {
+		return module{}, nil, fmt.Errorf("package %s is in no module", p.ImportPath)
+	}
+	m := module{path: p.Module.Path, version: p.Module.Version}
+	if p.Module.Replace != nil {
+		m.version = strings.TrimSpace(p.Module.Replace.Path + " " + p.Module.Replace.Version)
+	}
+	files, err := licenseFiles(p.Module.Dir, p.Dir)
+	return m, files, err
+}
