@@ -252,5 +252,6 @@ func (b *bench) rests(want string, pause time.Duration) {
 		if late {
 			b.t.Fatalf("after the end: %s", moved)
 		}
+		b.t.Logf("once more after the end: %s", moved)
 	}
 }

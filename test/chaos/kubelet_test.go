@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -48,10 +49,20 @@ func (k *kubelet) deployments(ctx context.Context) {
 	if seen.cache.List(ctx, list, client.InNamespace(k.namespace)) != nil {
 		return
 	}
+	var all sync.WaitGroup
+	defer all.Wait()
+	slots := make(chan struct{}, nodes)
 	for i := range list.Items {
-		k.deployment(ctx, &list.Items[i])
+		slots <- struct{}{}
+		all.Go(func() {
+			k.deployment(ctx, &list.Items[i])
+			<-slots
+		})
 	}
 }
+
+// nodes are how many Deployments are seen to at the same time.
+const nodes = 16
 
 // deployment runs the pods of one template, and no others.
 func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment) {

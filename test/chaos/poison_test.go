@@ -34,7 +34,7 @@ const (
 	// worse is how much later the others may be ready.
 	worse = 1.2
 	// waves are how often that is measured, with and without.
-	waves = 3
+	waves = 5
 )
 
 // crowd is how many Agents there are, beside those that are poison.

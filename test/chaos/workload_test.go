@@ -76,6 +76,11 @@ var workloads = []workload{
 	{name: "open the network", made: true, lacks: []string{"--- NetworkPolicy\n"}, shows: []string{ready}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.NetworkPolicy.Management = a2av1alpha1.NetworkPolicyNone })
 	}},
+	{
+		name: "autoscale", made: true,
+		shows: []string{ready, "--- HorizontalPodAutoscaler\n", "--- PodDisruptionBudget\n", pods(2)},
+		act:   func(ctx context.Context, u *user) error { return u.edit(ctx, share) },
+	},
 	{name: "mistake", made: true, shows: []string{a2av1alpha1.ReasonSkillNotFound, "--- Pod\n"}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}} })
 	}},
@@ -128,6 +133,15 @@ func (u *user) create(ctx context.Context) error {
 // createShared makes an agent that owns one object of every kind.
 func (u *user) createShared(ctx context.Context) error {
 	agent := u.agent()
+	share(agent)
+	if err := u.cluster.Create(ctx, u.skill()); err != nil {
+		return fmt.Errorf("create skill: %w", err)
+	}
+	return u.cluster.Create(ctx, agent)
+}
+
+// share gives an agent several pods, and what that takes.
+func share(agent *a2av1alpha1.Agent) {
 	agent.Spec.Workload.Tasks.Store = a2av1alpha1.AgentTaskStore{
 		Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},
 	}
@@ -135,12 +149,6 @@ func (u *user) createShared(ctx context.Context) error {
 		MinReplicas: 2, MaxReplicas: 5,
 		Metrics: []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricInFlightTurns, Target: 10}},
 	}
-	for _, object := range []client.Object{u.skill(), agent} {
-		if err := u.cluster.Create(ctx, object); err != nil {
-			return fmt.Errorf("create %s: %w", object.GetName(), err)
-		}
-	}
-	return nil
 }
 
 // edit changes the agent as kubectl does: it knows nothing of versions.
