@@ -8,3 +8,8 @@ FLAGS ?=
 .PHONY: bench
 bench: prerequisites ## Measure the sidecar against its peers; a run of all rows is written to docs/benchmarks.md (20 min).
 	@go run ./test/bench $(if $(ROW),-row $(ROW)) $(if $(ROW)$(FLAGS),,-write docs/benchmarks.md) $(FLAGS)
+
+.PHONY: bench-operator
+bench-operator: prerequisites envtest-assets ## Measure what the manager asks of the API server, and costs; all rows are written to docs/benchmarks.md.
+	@KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' go run ./test/bench/operator $(if $(ROW),-row $(ROW)) \
+		$(if $(ROW)$(FLAGS),,-write docs/benchmarks.md) $(FLAGS)

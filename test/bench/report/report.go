@@ -95,8 +95,9 @@ func (r *Report) header() []string {
 }
 
 func (r Result) cells() []string {
-	cells := []string{r.Row, r.What, number(r.Ours) + " " + r.Unit, r.Peer, number(r.Theirs), "", r.Goal, ""}
+	cells := []string{r.Row, r.What, number(r.Ours) + " " + r.Unit, r.Peer, "", "", r.Goal, ""}
 	if r.Peer != "" {
+		cells[4] = number(r.Theirs)
 		cells[5] = fmt.Sprintf("%s (%s to %s)", number(r.Ratio), number(r.Least), number(r.Most))
 	}
 	switch {

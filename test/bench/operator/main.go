@@ -1,0 +1,151 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command operator measures the manager: what it asks of the API server, what a
+// look at an Agent costs, and how long things take beside a client that does
+// the same without thinking. The control plane, the manager and the client run
+// on one machine. Requests are counted from the audit log, so these figures are
+// exact, and TestRequests holds them.
+//
+// docs/benchmarks.md says what the rows are.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/bench/report"
+)
+
+func main() {
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bench-operator: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+type row struct {
+	id  string
+	run func(context.Context, *bench) ([]report.Result, error)
+}
+
+var rows = []row{
+	{"O1", newAgents}, {"O2", resyncs}, {"O3", edits}, {"O4", floods}, {"O5", looks}, {"O6", memory}, {"O7", restarts}, {"O8", takeovers},
+}
+
+// bench measures rows against one control plane.
+type bench struct {
+	*plane
+	// agents is how many there are in the rows that are about many; many is
+	// how many of the largest flood.
+	agents, many int
+	rounds       int
+	progress     io.Writer
+}
+
+func (b *bench) say(what string, arguments ...any) {
+	_, _ = fmt.Fprintf(b.progress, what+"\n", arguments...)
+}
+
+func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) error {
+	b := &bench{progress: stderr}
+	var ids, form, published string
+	var limit time.Duration
+	flags := flag.NewFlagSet("bench-operator", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&b.agents, "agents", 1000, "how many `agents` there are")
+	flags.IntVar(&b.many, "many", 10_000, "how many `agents` come at once at most")
+	flags.IntVar(&b.rounds, "rounds", 3, "how many `rounds` there are of what takes time")
+	flags.StringVar(&ids, "row", "", "the `rows` to measure, such as O1,O5 (default all)")
+	flags.StringVar(&form, "o", "table", "`form` of the output: table or json")
+	flags.StringVar(&published, "write", "", "`page` that the figures are written to")
+	flags.DurationVar(&limit, "limit", time.Hour, "the `time` after which it gives up")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
+	if form != "table" && form != "json" {
+		return fmt.Errorf("-o is %q, must be table or json", form)
+	}
+	if b.agents < 1 || b.many < b.agents || b.rounds < 1 {
+		return errors.New("-agents and -rounds must be at least 1, and -many at least -agents")
+	}
+	chosen, err := choose(ids)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	r, err := b.measure(ctx, chosen)
+	if err != nil {
+		return err
+	}
+	if published != "" {
+		if err := r.Publish(published, "bench-operator"); err != nil {
+			return err
+		}
+	}
+	return r.Write(stdout, form)
+}
+
+// choose finds rows by their ids, in the order of the table.
+func choose(ids string) ([]row, error) {
+	if ids == "" {
+		return rows, nil
+	}
+	wanted := strings.Split(ids, ",")
+	for _, id := range wanted {
+		if !slices.ContainsFunc(rows, func(r row) bool { return r.id == id }) {
+			return nil, fmt.Errorf("-row is %q: there is no row %q", ids, id)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(wanted, r.id) }), nil
+}
+
+func (b *bench) measure(ctx context.Context, chosen []row) (r *report.Report, err error) {
+	if b.plane, err = startPlane(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.stop()) }()
+	begin := time.Now()
+	before, err := process.MachineUsage()
+	if err != nil {
+		return nil, err
+	}
+	r = &report.Report{Subject: "operator", Machine: report.Describe(begin), Rounds: b.rounds}
+	for _, each := range chosen {
+		b.say("%s", each.id)
+		results, err := each.run(ctx, b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", each.id, err)
+		}
+		for i := range results {
+			results[i].Row = each.id
+		}
+		r.Results = append(r.Results, results...)
+	}
+	after, err := process.MachineUsage()
+	if err != nil {
+		return nil, err
+	}
+	// The API server and etcd are children that still run: they count as others.
+	others := (after.Machine - before.Machine) - (after.Own - before.Own)
+	r.Judge(max(0, others.Seconds()/(time.Since(begin).Seconds()*float64(r.Machine.Cores))))
+	return r, nil
+}

@@ -1,0 +1,131 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+	"github.com/a2a-operator/a2a-operator/internal/operator"
+)
+
+const managerProgram = "github.com/a2a-operator/a2a-operator/cmd/manager"
+
+// The API server writes down what the user audited asks, and not what timed
+// does.
+const (
+	audited = "audited"
+	timed   = "timed"
+)
+
+// auditPolicy leaves out what informers are told, what is about nobody's
+// objects, and the status of skills, which is written once a second whatever
+// happens to how many Agents.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: None, verbs: [watch]}
+- {level: None, nonResourceURLs: ["*"]}
+- {level: None, resources: [{group: events.k8s.io}, {group: coordination.k8s.io}, {group: authentication.k8s.io}]}
+- {level: None, resources: [{group: a2a-operator.dev, resources: [agentskills/status]}]}
+- {level: Metadata, users: [` + audited + `]}
+- {level: None}
+`
+
+// plane is a control plane, and the manager's program.
+type plane struct {
+	environment *envtest.Environment
+	// cluster is the bench's own way to the API server.
+	cluster client.WithWatch
+	// users are the ways of others.
+	users map[string]*rest.Config
+	dir   string
+}
+
+// startPlane starts etcd and an API server, and builds the manager.
+func startPlane(ctx context.Context) (*plane, error) {
+	dir, err := os.MkdirTemp("", "a2a-bench-operator")
+	if err != nil {
+		return nil, err
+	}
+	p := &plane{environment: controlplane.New(), users: map[string]*rest.Config{}, dir: dir}
+	if err := p.start(ctx); err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	return p, nil
+}
+
+func (p *plane) start(ctx context.Context) error {
+	build := exec.CommandContext(ctx, "go", "build", "-o", p.program(), managerProgram)
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return fmt.Errorf("build the manager: %w", err)
+	}
+	policy := filepath.Join(p.dir, "policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return err
+	}
+	p.environment.ControlPlane.GetAPIServer().Configure().
+		Set("audit-policy-file", policy).
+		Set("audit-log-path", p.auditLog()).
+		Set("audit-log-maxsize", "4096").
+		// Each Agent has a Service, and envtest has addresses for 254.
+		Set("service-cluster-ip-range", "10.0.0.0/12")
+	config, err := p.environment.Start()
+	if err != nil {
+		return fmt.Errorf("start control plane: %w", err)
+	}
+	config.QPS = -1
+	scheme, err := operator.NewScheme()
+	if err != nil {
+		return err
+	}
+	if p.cluster, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	return errors.Join(p.admit(audited), p.admit(timed))
+}
+
+// admit makes a user who may do everything.
+func (p *plane) admit(name string) error {
+	user, err := p.environment.AddUser(envtest.User{Name: name, Groups: []string{"system:masters"}}, nil)
+	if err != nil {
+		return fmt.Errorf("add user %s: %w", name, err)
+	}
+	text, err := user.KubeConfig()
+	if err != nil {
+		return fmt.Errorf("add user %s: %w", name, err)
+	}
+	p.users[name] = rest.CopyConfig(user.Config())
+	p.users[name].QPS = -1
+	return os.WriteFile(p.kubeconfig(name), text, 0o600)
+}
+
+// stop ends everything, and leaves nothing.
+func (p *plane) stop() error {
+	return errors.Join(p.environment.Stop(), os.RemoveAll(p.dir))
+}
+
+func (p *plane) program() string               { return filepath.Join(p.dir, "manager") }
+func (p *plane) auditLog() string              { return filepath.Join(p.dir, "audit.log") }
+func (p *plane) kubeconfig(user string) string { return filepath.Join(p.dir, user+".kubeconfig") }
+
+// namespace makes a new one.
+func (p *plane) namespace(ctx context.Context) (string, error) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}
+	err := p.cluster.Create(ctx, namespace)
+	return namespace.Name, err
+}

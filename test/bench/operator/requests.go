@@ -1,0 +1,102 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+)
+
+// requests are those of a part of the audit log, each with its answer if that
+// was none of success, such as "patch deployments" or "get pods 404".
+type requests []string
+
+// requested runs f, and returns what the manager asked the API server for
+// until it was at rest again, having looked at something at least once. The log
+// is written before a request is answered.
+func (p *plane) requested(ctx context.Context, m *manager, f func() error) (requests, error) {
+	looked, err := m.rest(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	before, err := os.Stat(p.auditLog())
+	if err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	if err := f(); err != nil {
+		return nil, err
+	}
+	if _, err := m.rest(ctx, looked+1); err != nil {
+		return nil, err
+	}
+	return readAudit(p.auditLog(), before.Size())
+}
+
+func readAudit(path string, offset int64) (requests, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	all := requests{}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			Verb      string `json:"verb"`
+			ObjectRef struct {
+				Resource    string `json:"resource"`
+				Subresource string `json:"subresource"`
+			} `json:"objectRef"`
+			ResponseStatus struct {
+				Code int `json:"code"`
+			} `json:"responseStatus"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			return nil, fmt.Errorf("read audit log: %w", err)
+		}
+		request := event.Verb + " " + event.ObjectRef.Resource
+		if event.ObjectRef.Subresource != "" {
+			request += "/" + event.ObjectRef.Subresource
+		}
+		if event.ResponseStatus.Code >= http.StatusBadRequest {
+			request = fmt.Sprintf("%s %d", request, event.ResponseStatus.Code)
+		}
+		all = append(all, request)
+	}
+	slices.Sort(all)
+	return all, lines.Err()
+}
+
+// reads are those that only read.
+func (r requests) reads() int {
+	return r.count(func(request string) bool {
+		return !strings.HasPrefix(request, "patch ") && !strings.HasPrefix(request, "delete ")
+	})
+}
+
+// refused are those that the API server refused, such as conflicts.
+func (r requests) refused() int {
+	return r.count(func(request string) bool { return strings.Count(request, " ") > 1 })
+}
+
+func (r requests) count(of func(string) bool) int {
+	n := 0
+	for _, request := range r {
+		if of(request) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,85 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// patience bounds a test.
+const patience = 5 * time.Minute
+
+// TestRequests is O1, O2 and O3: what the manager asks the API server for is
+// counted, so it is the same on every machine.
+func TestRequests(t *testing.T) {
+	ctrl.SetLogger(logr.Discard())
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	p, err := startPlane(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	m, err := p.run(ctx, audited)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.End)
+
+	all, err := p.requestsOf(ctx, m, everyChange())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range everyChange() {
+		if diff := cmp.Diff(c.want, all[i]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.what, diff)
+		}
+	}
+	const agents = 50
+	namespace, err := p.create(ctx, agents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.programmed(ctx, namespace, agents); err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.resync(ctx, m, namespace)
+	if err != nil || len(got) > 0 {
+		t.Errorf("a look at %d Agents that are as they should be asks for %q, %v; want nothing", agents, got, err)
+	}
+}
+
+// Every row of the program stands on the page, and says what it is.
+func TestRowsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range rows {
+		if !strings.Contains(string(page), "\n| "+each.id+" | ") {
+			t.Errorf("docs/benchmarks.md does not say what %s is", each.id)
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for _, arguments := range [][]string{{"-row", "O99"}, {"-o", "xml"}, {"-fast"}, {"-agents", "0"}, {"-many", "1"}} {
+		if err := run(t.Context(), arguments, io.Discard, io.Discard); err == nil {
+			t.Errorf("run(%s) has no error", strings.Join(arguments, " "))
+		}
+	}
+}

@@ -1,0 +1,200 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/test/bench/report"
+)
+
+// with runs f beside a manager that has found everything as it should be.
+func (b *bench) with(ctx context.Context, user string, f func(*manager) error) error {
+	m, err := b.run(ctx, user)
+	if err != nil {
+		return err
+	}
+	defer m.End()
+	if _, err := m.rest(ctx, 0); err != nil {
+		return err
+	}
+	return f(m)
+}
+
+// crowd is a namespace of Agents whose objects are written.
+func (b *bench) crowd(ctx context.Context, n int) (namespace string, err error) {
+	if namespace, err = b.create(ctx, n); err != nil {
+		return "", err
+	}
+	return namespace, b.programmed(ctx, namespace, n)
+}
+
+// O1: what a new Agent asks for. The patch of each of its pods is told apart.
+func newAgents(ctx context.Context, b *bench) ([]report.Result, error) {
+	return b.counted(ctx, creation, "from a new Agent with 5 objects to Ready", ownedObjects+2)
+}
+
+// O3: what an edit asks for.
+func edits(ctx context.Context, b *bench) ([]report.Result, error) {
+	return b.counted(ctx, everyChange(), "", 2)
+}
+
+// counted measures changes, together under a name or, without one, each by
+// itself that has a goal.
+func (b *bench) counted(ctx context.Context, changes []change, together string, limit float64) (results []report.Result, err error) {
+	var all []requests
+	err = b.with(ctx, audited, func(m *manager) (err error) {
+		all, err = b.requestsOf(ctx, m, changes)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	count := func(what string, r requests) {
+		pods := r.count(func(request string) bool { return request == "patch pods" })
+		results = append(results,
+			figure(what+", beside the patch of each pod", "requests", float64(len(r)-pods), report.FigureAtMost(limit, "")),
+			figure("reads and refusals of these", "requests", float64(r.reads()+r.refused()), report.FigureAtMost(0, "")))
+	}
+	if together != "" {
+		var sum requests
+		for _, each := range all {
+			sum = append(sum, each...)
+		}
+		count(together, sum)
+		return results, nil
+	}
+	for i, c := range changes {
+		if c.edit {
+			count(c.what, all[i])
+		}
+	}
+	return results, nil
+}
+
+func figure(what, unit string, value float64, goal report.Goal) report.Result {
+	return report.Compare(report.Result{What: what, Unit: unit}, []float64{value}, nil, goal)
+}
+
+// O2: what Agents ask for that are as they should be.
+func resyncs(ctx context.Context, b *bench) (results []report.Result, err error) {
+	err = b.with(ctx, audited, func(m *manager) error {
+		namespace, err := b.crowd(ctx, b.agents)
+		if err != nil {
+			return err
+		}
+		got, err := b.resync(ctx, m, namespace)
+		results = append(results, figure(fmt.Sprintf("another look at %d Agents", b.agents), "requests", float64(len(got)), report.FigureAtMost(0, "")))
+		return err
+	})
+	return results, err
+}
+
+// O5: the CPU time of a look at an Agent that is as it should be. A label of
+// their namespace has all Agents looked at whose skills could ask for it.
+func looks(ctx context.Context, b *bench) ([]report.Result, error) {
+	var each []float64
+	err := b.with(ctx, timed, func(m *manager) error {
+		namespace, err := b.strangers(ctx, b.agents)
+		if err != nil {
+			return err
+		}
+		for round := range b.rounds {
+			before, err := m.rest(ctx, 0)
+			if err != nil {
+				return err
+			}
+			used, err := m.CPU()
+			if err != nil {
+				return err
+			}
+			if err := edit(ctx, b.plane, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, func(n *corev1.Namespace) {
+				n.Labels = map[string]string{"round": fmt.Sprint(round)}
+			}); err != nil {
+				return err
+			}
+			after, err := m.rest(ctx, before+b.agents)
+			if err != nil {
+				return err
+			}
+			now, err := m.CPU()
+			if err != nil {
+				return err
+			}
+			each = append(each, float64(after-before)/(now-used).Seconds())
+		}
+		return nil
+	})
+	r := report.Result{What: fmt.Sprintf("looks at %d Agents that are as they should be", b.agents), Unit: "a second of a core"}
+	return []report.Result{report.Compare(r, each, nil, report.FigureAtLeast(10_000, ">= 10000"))}, err
+}
+
+// strangers are Agents that use a skill of another namespace.
+func (b *bench) strangers(ctx context.Context, n int) (string, error) {
+	home, err := b.namespace(ctx)
+	if err != nil {
+		return "", err
+	}
+	skill := newSkill(home)
+	skill.Spec.AllowedAgents.Namespaces.From = a2av1alpha1.FromAll
+	if err := b.cluster.Create(ctx, skill); err != nil {
+		return "", err
+	}
+	namespace, err := b.namespace(ctx)
+	if err != nil {
+		return "", err
+	}
+	err = b.forEach(ctx, n, func(i int) error {
+		agent := newAgent(namespace, agentName(i))
+		agent.Spec.SkillRefs[0].Namespace = home
+		return b.cluster.Create(ctx, agent)
+	})
+	if err != nil {
+		return "", err
+	}
+	return namespace, b.programmed(ctx, namespace, n)
+}
+
+// O6: the memory of a manager that has started beside Agents, less that of one
+// that has none.
+func memory(ctx context.Context, b *bench) ([]report.Result, error) {
+	before, err := b.held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.with(ctx, timed, func(*manager) error {
+		_, err := b.crowd(ctx, b.agents)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	after, err := b.held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []report.Result{figure(fmt.Sprintf("resident memory of an Agent with 5 objects, of %d", b.agents), "KB",
+		float64(after-before)/1024/float64(b.agents), report.FigureAtMost(15, "KB"))}, nil
+}
+
+// settle is how long memory may take to be what it will be.
+const settle = 5 * time.Second
+
+func (b *bench) held(ctx context.Context) (bytes int64, err error) {
+	err = b.with(ctx, timed, func(m *manager) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(settle):
+		}
+		bytes, err = m.RSS()
+		return err
+	})
+	return bytes, err
+}
