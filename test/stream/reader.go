@@ -106,6 +106,8 @@ type reader struct {
 	dialect *client.Dialect
 	rng     *rand.Rand
 	counts  *counts
+	// patience bounds a stream, if not as its client does.
+	patience time.Duration
 
 	// last is the number of the last event that it saw, 0 for none; state is the
 	// one that it knows of, and said how many chunks it knows of.
@@ -155,6 +157,7 @@ func (r *reader) read(ctx context.Context, a *client.Ask, m *mishap, enough func
 	if m != nil && m.breaks == "" {
 		a.Buffer = 4 << 10
 	}
+	a.Patience = r.patience
 	stream, err := r.dialect.Open(ctx, r.any(r.rng), a)
 	if err == nil {
 		err = r.events(ctx, stream, &leg, m, enough)

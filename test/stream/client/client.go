@@ -7,9 +7,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
@@ -29,7 +31,14 @@ type Ask struct {
 	After *uint64
 	// Buffer bounds what the kernel takes in for a reader; 0 leaves it alone.
 	Buffer int
+	// Patience bounds the whole stream, a minute by default.
+	Patience time.Duration
 }
+
+// patience is longer than all that a server may take.
+const patience = time.Minute
+
+func (a *Ask) deadline() time.Time { return time.Now().Add(cmp.Or(a.Patience, patience)) }
 
 // Item is an event of a stream, with the task that it is about.
 type Item struct {

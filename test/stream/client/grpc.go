@@ -40,7 +40,7 @@ type receiver interface {
 }
 
 func (d *overGRPC) open(ctx context.Context, address string, a *Ask) (Stream, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithDeadline(ctx, a.deadline())
 	s := &grpcStream{cancel: cancel}
 	var err error
 	if s.client, err = s.connect(address, a.Buffer); err != nil {

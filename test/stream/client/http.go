@@ -14,14 +14,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
-
-// patience bounds everything that a client waits for: it is longer than all
-// that a server may take.
-const patience = time.Minute
 
 // overHTTP is a dialect with server-sent events. A stream has a connection of
 // its own, so that it can be broken alone.
@@ -93,7 +88,7 @@ func (d *overHTTP) ask(conn *net.TCPConn, address string, a *Ask, write func(*As
 			return nil, err
 		}
 	}
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(a.deadline()); err != nil {
 		return nil, err
 	}
 	method, path, body := write(a)
