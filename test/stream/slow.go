@@ -130,8 +130,13 @@ const tooSlow = 10 * time.Second
 // process, and share a machine with what they read from: it may be too slow for
 // some of them.
 func (r *listener) cutOff(first map[int]time.Duration) bool {
-	n := len(r.chunks)
-	return r.leg.Outcome == history.Cut && n > 0 && r.chunks[n-1]-first[n-1] > tooSlow
+	if r.leg.Outcome != history.Cut {
+		return false
+	}
+	if n := len(r.chunks); n > 0 {
+		return r.chunks[n-1]-first[n-1] > tooSlow
+	}
+	return r.silence() > tooSlow
 }
 
 // heard notes when the chunks came that it has by now.
