@@ -5,6 +5,7 @@ package card
 
 import (
 	"cmp"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,6 +27,20 @@ func Parse(text []byte) (*Card, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("read card: %w", err)
 	}
+	return d.card()
+}
+
+// ParseRendered is Parse for what Render made, which needs no strict reader:
+// that would cost each sidecar memory.
+func ParseRendered(text []byte) (*Card, error) {
+	var d document
+	if err := stdjson.Unmarshal(text, &d); err != nil {
+		return nil, fmt.Errorf("read card: %w", err)
+	}
+	return d.card()
+}
+
+func (d *document) card() (*Card, error) {
 	if d.Name == "" {
 		return nil, errors.New("read card: it has no name")
 	}

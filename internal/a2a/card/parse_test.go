@@ -23,6 +23,10 @@ func TestParseReadsWhatIsRendered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			leniently, err := card.ParseRendered(render(t, want, form))
+			if diff := cmp.Diff(got, leniently); diff != "" || err != nil {
+				t.Errorf("ParseRendered() error = %v (-Parse +got):\n%s", err, diff)
+			}
 			versions := []string{}
 			for _, i := range got.Interfaces {
 				versions = append(versions, i.ProtocolVersion)

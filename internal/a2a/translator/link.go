@@ -95,7 +95,7 @@ func (t *Translator) newLink(where address, agent *gateway.Remote) (*link, error
 	}
 	// Of its path the card's is meant.
 	origin = &url.URL{Scheme: origin.Scheme, Host: origin.Host}
-	parsed, err := card.Parse(agent.Card)
+	parsed, err := card.ParseRendered(agent.Card)
 	if err != nil {
 		return nil, says(a2a.ReasonInvalidAgentResponse, "its card in the registry cannot be read")
 	}
