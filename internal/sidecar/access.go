@@ -86,7 +86,7 @@ func newIssuerKeys(m *metrics, log *slog.Logger, now func() time.Time, t *trust)
 	return &issuerKeys{
 		metrics: m, log: log, now: now, changed: make(chan struct{}),
 		transport: &http.Transport{
-			DialContext:       dialer.DialContext,
+			DialContext:       dial,
 			DialTLSContext:    t.dialTLS("h2", "http/1.1"),
 			ForceAttemptHTTP2: true,
 			// Minutes pass until the next request.

@@ -46,6 +46,7 @@ const (
 // for what was taken last.
 type drainer struct {
 	log *slog.Logger
+	now func() time.Time
 	// running is the number of turns.
 	running func() int
 	// drain refuses new turns and waits for those that run, until ctx ends.
@@ -56,8 +57,8 @@ type drainer struct {
 	drained  chan struct{}
 }
 
-func newDrainer(log *slog.Logger, running func() int, drain func(context.Context) error) *drainer {
-	return &drainer{log: log, running: running, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
+func newDrainer(log *slog.Logger, now func() time.Time, running func() int, drain func(context.Context) error) *drainer {
+	return &drainer{log: log, now: now, running: running, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
 }
 
 // begin starts the drain, unless it runs. It does not wait. Without a delay,
@@ -87,11 +88,12 @@ func (d *drainer) run(limit, delay time.Duration) {
 // settle returns when no turn has run for a moment, but not before least nor
 // after most.
 func (d *drainer) settle(least, most time.Duration) {
-	began := time.Now()
+	began := d.now()
 	busy := began
 	ticks := time.NewTicker(lull / 5)
 	defer ticks.Stop()
-	for now := range ticks.C {
+	for range ticks.C {
+		now := d.now()
 		if d.running() > 0 {
 			busy = now
 		}

@@ -28,7 +28,7 @@ func (p *pod) drain() {
 }
 
 func TestDrainIsForThePod(t *testing.T) {
-	p := &probes{metrics: newMetrics(), drain: newDrainer(slog.New(slog.DiscardHandler), func() int { return 0 }, func(context.Context) error { return nil })}
+	p := &probes{metrics: newMetrics(), drain: newDrainer(slog.New(slog.DiscardHandler), time.Now, func() int { return 0 }, func(context.Context) error { return nil })}
 	for _, remote := range []string{"10.0.0.7:4711", "[fd00::7]:4711", ""} {
 		request := httptest.NewRequest(http.MethodPost, contract.DrainPath, nil)
 		request.RemoteAddr = remote

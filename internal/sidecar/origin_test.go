@@ -75,7 +75,7 @@ func TestOriginsOfTLS(t *testing.T) {
 		"http://agent.example": 403, "http://agent.example:80": 403, "http://agent.example:443": 403,
 	} {
 		h := origins(func() *contract.Access { return &contract.Access{} }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-		r := httptest.NewRequest("POST", "https://agent.example/", nil)
+		r := httptest.NewRequest(http.MethodPost, "https://agent.example/", nil)
 		r.Header.Set("Origin", origin)
 		w := httptest.NewRecorder()
 		if h.ServeHTTP(w, r); w.Code != want {

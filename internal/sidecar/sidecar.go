@@ -113,7 +113,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s.gate = auth.NewGate(policy, s.refuse)
 	s.refusals = &refusals{metrics: s.metrics, log: log, told: map[string]bool{}}
 	s.surfaces = s.newSurfaces()
-	s.drain = newDrainer(log, s.turns.Running, s.drainTurns)
+	s.drain = newDrainer(log, now, s.turns.Running, s.drainTurns)
 	s.agentHandler = s.heap.watch(s.drain.sendAway(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces)))
 	s.gatewayTransport = newGatewayTransport(&s.trust)
 	if s.remotes, err = s.newRemotes(config.Gateway); err != nil {
@@ -269,7 +269,7 @@ func gatewayConfig(g *contract.Gateway) *gateway.Config {
 // newGatewayTransport uses no proxy from the environment.
 func newGatewayTransport(t *trust) *http.Transport {
 	return &http.Transport{
-		DialContext:           dialer.DialContext,
+		DialContext:           dial,
 		DialTLSContext:        t.dialTLS("http/1.1"),
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       30 * time.Second,

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,10 +72,27 @@ const dialTimeout = 5 * time.Second
 
 var dialer = &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
 
+// dial connects to where the operator's configuration leads. The resolver of a
+// pod tries names below its search domains first, and a domain there that
+// answers for every name would be shown what is meant for an agent. So a name
+// is taken as whole, unless it is one that needs such a domain.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return dialer.DialContext(ctx, network, absolute(address))
+}
+
+func absolute(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	switch {
+	case err != nil, net.ParseIP(host) != nil, !strings.Contains(host, "."), strings.HasSuffix(host, "."), strings.HasSuffix(host, ".svc"):
+		return address
+	}
+	return net.JoinHostPort(host+".", port)
+}
+
 // dialTLS is for transports, whose own configuration cannot be changed.
 func (t *trust) dialTLS(protocols ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		raw, err := dialer.DialContext(ctx, network, address)
+		raw, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
