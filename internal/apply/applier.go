@@ -140,7 +140,7 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (Outc
 // makes it 2. An apply with it makes an object and changes none: of an object
 // that appeared while the cache did not show it, the API server says that it is
 // of another version. So a foreign one is never taken over, and nobody has to
-// ask first.
+// ask first (docs/adr/0022-created-without-a-read.md).
 const absent = "1"
 
 // set writes one object if it is not as desired.
