@@ -171,8 +171,7 @@ func TestPlaces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newElsewhere(t)
 			e.answers(status(404, ""))
-			// Whatever goes wrong, with a Secret at hand.
-			a := remoteAgent(withToken)
+			a := remoteAgent()
 			if test.change != nil {
 				test.change(a)
 			}
