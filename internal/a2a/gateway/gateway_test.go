@@ -251,12 +251,15 @@ func TestNoGateway(t *testing.T) {
 
 func TestStreamsArePassedOnAtOnce(t *testing.T) {
 	proceed := make(chan struct{})
-	c := newCluster(t, func(w http.ResponseWriter, _ *http.Request) {
+	c := newCluster(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for range 3 {
 			_, _ = io.WriteString(w, "data: x\n\n")
 			_ = http.NewResponseController(w).Flush()
-			<-proceed
+			select {
+			case <-proceed:
+			case <-r.Context().Done():
+			}
 		}
 	})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.gateway.URL+"/agents/team/echo/", strings.NewReader("{}"))
