@@ -76,7 +76,7 @@ func (d *drainer) run(limit, delay time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if delay > 0 {
-		d.settle(min(delay, limit), max(delay, limit/2))
+		d.settle(min(delay, limit/2), limit/2)
 	}
 	if err := d.drain(ctx); err != nil {
 		d.log.Warn("turns were cut off", "error", err)

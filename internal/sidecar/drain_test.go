@@ -13,6 +13,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/contract"
@@ -61,6 +62,36 @@ func TestDrainWhenIdle(t *testing.T) {
 	}
 	if response, _ := p.do("GET", p.agent()+".well-known/agent.json", ""); response.StatusCode != http.StatusOK {
 		t.Error("a drained sidecar does not serve its card")
+	}
+}
+
+// TestDrainSettlesInHalfOfItsTime leaves the other half to a turn that goes on.
+func TestDrainSettlesInHalfOfItsTime(t *testing.T) {
+	for name, test := range map[string]struct {
+		grace   time.Duration
+		running int
+		want    time.Duration
+	}{
+		"at rest":                  {grace: time.Minute, want: propagation},
+		"a turn goes on":           {grace: time.Minute, running: 1, want: (time.Minute - margin) / 2},
+		"a turn and a short grace": {grace: 7 * time.Second, running: 1, want: 2 * time.Second},
+		"a short grace":            {grace: 7 * time.Second, want: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				var settled time.Duration
+				d := newDrainer(slog.New(slog.DiscardHandler), time.Now, func() int { return test.running }, func(ctx context.Context) error {
+					settled = time.Since(began)
+					return ctx.Err()
+				})
+				d.begin(test.grace, propagation)
+				d.wait(t.Context())
+				if settled.Round(lull) != test.want.Round(lull) {
+					t.Errorf("settled after %s, want %s", settled, test.want)
+				}
+			})
+		})
 	}
 }
 
