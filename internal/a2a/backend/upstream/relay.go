@@ -97,10 +97,15 @@ func (r *run) take(e *a2a.Event) error {
 		if err := r.belongs(e.Task.ID, e.Task.ContextID); err != nil {
 			return err
 		}
+		r.resumed = false
 		r.snapshot(e.Task)
 	case e.Status != nil:
 		if err := r.belongs(e.Status.TaskID, e.Status.ContextID); err != nil {
 			return err
+		}
+		if state := e.Status.Status.State; r.resumed && (state.Terminal() || state.Interrupted()) {
+			r.ending = e.Status
+			return nil
 		}
 		r.status(e.Status)
 	case e.Artifact != nil:

@@ -47,6 +47,10 @@ type run struct {
 	// last is the status behind it.
 	state a2a.State
 	last  a2a.Status
+	// resumed is true while a subscription may have missed something: it did not
+	// begin with the task. ending is the status with which it ended.
+	resumed bool
+	ending  *a2a.StatusUpdate
 	// spoke is true when the agent said something without a task.
 	spoke bool
 	// artifacts are those of the task as far as they are known to be as they
@@ -182,11 +186,14 @@ func (r *run) references() []string {
 
 // follow stays with a task whose events ended too early: it subscribes again,
 // once, and then asks for the task until it has ended, waits, or was silent too
-// long.
+// long. A subscription need not tell what was said before it, so that the end
+// that it tells of is not passed on before the whole task is.
 func (r *run) follow(ctx context.Context) error {
 	c := &call{taskID: r.link.task, tenant: r.peer.tenantOf(r.turn)}
 	if r.peer.streaming.Load() {
+		r.resumed = true
 		err := r.call(ctx, opSubscribe, c)
+		r.resumed = false
 		if errors.Is(err, backend.ErrEnded) || ctx.Err() != nil {
 			return err
 		}
@@ -195,7 +202,14 @@ func (r *run) follow(ctx context.Context) error {
 		}
 	}
 	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
-		if err := r.call(ctx, opGet, c); err != nil || r.settled() {
+		err := r.call(ctx, opGet, c)
+		if u := r.ending; u != nil && !r.settled() && ctx.Err() == nil {
+			// Who cannot be asked is believed.
+			r.ending = nil
+			r.status(u)
+			return r.send()
+		}
+		if err != nil || r.settled() {
 			return err
 		}
 		if err := stream.Sleep(ctx, pause); err != nil {
