@@ -175,9 +175,8 @@ var _ = Describe("The life of an agent", func() {
 		manager := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: release + "-manager"}}
 		scale := func(ctx context.Context, replicas int32) {
 			GinkgoHelper()
-			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(manager), manager)).To(Succeed())
-			manager.Spec.Replicas = &replicas
-			Expect(cluster.Update(ctx, manager)).To(Succeed())
+			wanted := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+			Expect(cluster.Patch(ctx, manager, client.RawPatch(types.MergePatchType, wanted))).To(Succeed())
 			Eventually(ctx, func(g Gomega) {
 				g.Expect(cluster.Get(ctx, client.ObjectKeyFromObject(manager), manager)).To(Succeed())
 				g.Expect(manager.Status.ReadyReplicas).To(Equal(replicas))
