@@ -12,6 +12,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -20,9 +21,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
-	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
@@ -30,7 +29,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	if err != nil {
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)
 	}
@@ -111,28 +110,14 @@ func (o *options) measure(ctx context.Context, chosen []row, progress io.Writer)
 	if o.rounds > 0 {
 		b.rounds = o.rounds
 	}
-	begin := time.Now()
-	before, err := process.MachineUsage()
-	if err != nil {
-		return nil, err
+	ids := make([]string, len(chosen))
+	for i := range chosen {
+		ids[i] = chosen[i].id
 	}
-	r := &report.Report{Subject: "sidecar", Machine: report.Describe(begin), Rounds: b.rounds, Window: b.window.String()}
-	for _, each := range chosen {
-		b.row = each.id
-		results, err := each.run(ctx, b)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", each.id, err)
-		}
-		for i := range results {
-			results[i].Row = each.id
-		}
-		r.Results = append(r.Results, results...)
-	}
-	after, err := process.MachineUsage()
-	if err != nil {
-		return nil, err
-	}
-	others := (after.Machine - before.Machine) - (after.Own - before.Own)
-	r.Judge(max(0, others.Seconds()/(time.Since(begin).Seconds()*float64(r.Machine.Cores))))
-	return r, nil
+	r := &report.Report{Subject: "sidecar", Rounds: b.rounds, Window: b.window.String()}
+	err = r.Measure(ids, func(i int) ([]report.Result, error) {
+		b.row = ids[i]
+		return chosen[i].run(ctx, b)
+	})
+	return r, err
 }

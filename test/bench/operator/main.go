@@ -26,7 +26,6 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
@@ -35,7 +34,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	if err != nil {
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "bench-operator: %v\n", err)
 		os.Exit(1)
 	}
@@ -123,29 +122,14 @@ func (b *bench) measure(ctx context.Context, chosen []row) (r *report.Report, er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.stop()) }()
-	begin := time.Now()
-	before, err := process.MachineUsage()
-	if err != nil {
-		return nil, err
+	ids := make([]string, len(chosen))
+	for i := range chosen {
+		ids[i] = chosen[i].id
 	}
-	r = &report.Report{Subject: "operator", Machine: report.Describe(begin), Rounds: b.rounds}
-	for _, each := range chosen {
-		b.say("%s", each.id)
-		results, err := each.run(ctx, b)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", each.id, err)
-		}
-		for i := range results {
-			results[i].Row = each.id
-		}
-		r.Results = append(r.Results, results...)
-	}
-	after, err := process.MachineUsage()
-	if err != nil {
-		return nil, err
-	}
-	// The API server and etcd are children that still run: they count as others.
-	others := (after.Machine - before.Machine) - (after.Own - before.Own)
-	r.Judge(max(0, others.Seconds()/(time.Since(begin).Seconds()*float64(r.Machine.Cores))))
-	return r, nil
+	r = &report.Report{Subject: "operator", Rounds: b.rounds}
+	err = r.Measure(ids, func(i int) ([]report.Result, error) {
+		b.say("%s", ids[i])
+		return chosen[i].run(ctx, b)
+	})
+	return r, err
 }

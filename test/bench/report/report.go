@@ -17,6 +17,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
 )
 
 // Report is a whole run.
@@ -66,6 +68,35 @@ func Describe(now time.Time) Machine {
 
 // quiet is how much of a machine others may use while a clock is believed.
 const quiet = 0.05
+
+// Measure runs rows, in their order, and judges what they find by how much of
+// the machine others used meanwhile. Programs of a row that still run at the end
+// count as others.
+func (r *Report) Measure(rows []string, run func(i int) ([]Result, error)) error {
+	begin := time.Now()
+	before, err := process.MachineUsage()
+	if err != nil {
+		return err
+	}
+	r.Machine = Describe(begin)
+	for i, row := range rows {
+		results, err := run(i)
+		if err != nil {
+			return fmt.Errorf("%s: %w", row, err)
+		}
+		for j := range results {
+			results[j].Row = row
+		}
+		r.Results = append(r.Results, results...)
+	}
+	after, err := process.MachineUsage()
+	if err != nil {
+		return err
+	}
+	others := (after.Machine - before.Machine) - (after.Own - before.Own)
+	r.Judge(max(0, others.Seconds()/(time.Since(begin).Seconds()*float64(r.Machine.Cores))))
+	return nil
+}
 
 // Judge takes back what a clock told on a busy machine.
 func (r *Report) Judge(others float64) {
