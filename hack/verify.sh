@@ -78,6 +78,7 @@ check "vet" vet
 check "go.mod and go.sum are tidy" tidy
 check "docs/conformance.md lists the tests that there are" go run ./hack/conformance --check
 check "CRDs follow the API conventions" go test ./hack/crdlint
+check "CRDs are compatible with those of the last release" go run ./hack/crdcompat
 check "chart: lint" go tool -modfile=hack/tools/go.mod helm lint --strict --quiet charts/a2a-operator
 check "chart: renders, is typed, equals config/" make test-chart
 check "shell scripts parse" shell
