@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/stream/client"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
@@ -36,7 +37,7 @@ func (r *reader) drive(ctx context.Context, chance float64) {
 		case r.id() == "":
 			r.rest(ctx) // nobody knows whether it was taken: the same message again
 			continue
-		case r.state == inputRequired && r.said >= turn*r.script.Chunks:
+		case r.asks(turn):
 			turn, send = turn+1, true
 			continue
 		}
@@ -44,32 +45,60 @@ func (r *reader) drive(ctx context.Context, chance float64) {
 			r.rest(ctx)
 		}
 		send = r.again(ctx, turn, send, len(leg.Events) > 0)
+		if !send && r.asks(turn) {
+			turn, send = turn+1, true
+		}
 	}
+}
+
+// asks reports whether a turn was said to its end, and ended with a question.
+func (r *reader) asks(turn int) bool {
+	return r.state == inputRequired && r.said >= turn*r.script.Chunks
 }
 
 // again reports whether a message must be sent once more: nobody knows whether
 // it was taken, or it is told that it was not.
 func (r *reader) again(ctx context.Context, turn int, sent, answered bool) bool {
-	if answered {
-		// A client that lost its stream may also send its message again, which is
-		// the same message.
-		if sent && turn == 1 && !r.dialect.NamesTasks && r.rng.IntN(4) == 0 {
-			return true
+	unanswered := r.state == inputRequired && turn > 1 // and the question is an earlier turn's
+	switch {
+	case r.dialect.NamesTasks:
+		return (answered && unanswered || !answered && sent) && r.untaken(ctx, turn)
+	case !answered:
+		return sent
+	// A client that lost its stream may also send its message again, which is the
+	// same message.
+	case sent && turn == 1 && r.rng.IntN(4) == 0:
+		return true
+	}
+	return unanswered
+}
+
+// onItsWay is how long a message may be on its way to a task after the sidecar
+// that got it is gone.
+const onItsWay = 500 * time.Millisecond
+
+// untaken reports whether a message that has no id was not taken. Sent again, it
+// would be another one, so its client looks what came of it. Streams do not tell:
+// they begin with the state, and with one piece for each turn, of which nobody
+// knows which is the last.
+func (r *reader) untaken(ctx context.Context, turn int) bool {
+	wait := onItsWay
+	for {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return false
 		}
-		return r.state == inputRequired && r.said < turn*r.script.Chunks && turn > 1
+		e, err := r.dialect.Get(ctx, r.any(r.rng), r.id())
+		if err == nil {
+			r.state, r.said = e.State, r.chunksIn(e.Text)
+			return turn > 1 && r.state == inputRequired && !r.asks(turn)
+		}
+		if outcome, _ := client.OutcomeOf(err); outcome == history.NotFound {
+			return !r.acknowledged
+		}
+		wait = 20 * time.Millisecond
 	}
-	if !sent {
-		return false
-	}
-	if !r.dialect.NamesTasks {
-		return true
-	}
-	if !r.acknowledged {
-		return true
-	}
-	// Its messages have no ids: it has to look.
-	e, err := r.dialect.Get(ctx, r.any(r.rng), r.id())
-	return err == nil && e.State == inputRequired && turn > 1
 }
 
 // asked reports whether the task waits for its driver.

@@ -248,13 +248,18 @@ func (r *reader) saw(e *history.Event) {
 	}
 	chunk := len(r.script.Chunk(0))
 	if e.Kind == history.Snapshot {
-		r.said = 0
-		for length := 0; r.said < r.script.Total() && length < len(e.Text); r.said++ {
-			length += len(r.script.Chunk(r.said))
-		}
+		r.said = r.chunksIn(e.Text)
 	} else if n, ok := script.Number(e.Text); ok {
 		r.said = n + max(1, len(e.Text)/chunk)
 	}
+}
+
+// chunksIn counts the chunks of all that a task has said.
+func (r *reader) chunksIn(text string) (n int) {
+	for length := 0; n < r.script.Total() && length < len(text); n++ {
+		length += len(r.script.Chunk(n))
+	}
+	return n
 }
 
 // after is from where the reader goes on: nil for a snapshot.
