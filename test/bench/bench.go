@@ -46,6 +46,7 @@ var rows = []row{
 	{"S7", stalledReader},
 	{"S8", idle},
 	{"S9", notifications},
+	{"S10", stores},
 }
 
 // bench measures rows.
@@ -68,12 +69,12 @@ func (b *bench) interleave(ctx context.Context, contenders ...contender) (series
 func (b *bench) cpu(k kind, op func(*running) operation) contender {
 	return contender{string(k), func(ctx context.Context) (s sample, err error) {
 		err = b.servers.with(ctx, b.row, k, func(r *running) error {
-			if _, err := closed(ctx, b.window/4, op(r)); err != nil {
+			if _, err := closed(ctx, few, b.window/4, op(r)); err != nil {
 				return fmt.Errorf("warm up: %w", err)
 			}
 			var units int
 			used, err := costs(r.server, func() (err error) {
-				units, err = closed(ctx, b.window, op(r))
+				units, err = closed(ctx, few, b.window, op(r))
 				return err
 			})
 			s = sample{micros(used) / float64(max(units, 1))}

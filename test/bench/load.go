@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// connections of a closed loop.
-	connections = 8
+	// few connections are enough where CPU time counts.
+	few = 8
 	// patience is how long operations may take that have begun in time; they
 	// are cut off then.
 	patience = 2 * time.Second
@@ -27,9 +27,9 @@ const (
 // is measured, also with an error.
 type operation func(ctx context.Context) (units int, err error)
 
-// closed repeats an operation on some connections, each as soon as its last
-// one is answered, and returns what they have got in all.
-func closed(ctx context.Context, window time.Duration, op operation) (int, error) {
+// closed repeats an operation on so many connections, on each as soon as its
+// last one is answered, and returns what they have got in all.
+func closed(ctx context.Context, connections int, window time.Duration, op operation) (int, error) {
 	limited, cancel := context.WithTimeout(ctx, window+patience)
 	defer cancel()
 	var units atomic.Int64

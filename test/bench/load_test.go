@@ -20,27 +20,27 @@ import (
 
 func TestClosed(t *testing.T) {
 	var asked atomic.Int64
-	units, err := closed(t.Context(), 50*time.Millisecond, func(context.Context) (int, error) {
+	units, err := closed(t.Context(), few, 50*time.Millisecond, func(context.Context) (int, error) {
 		asked.Add(1)
 		time.Sleep(time.Millisecond)
 		return 3, nil
 	})
-	if n := asked.Load(); err != nil || int64(units) != 3*n || n < connections {
+	if n := asked.Load(); err != nil || int64(units) != 3*n || n < few {
 		t.Errorf("closed() = %d, %v after %d operations of 3", units, err, n)
 	}
 	failed := errors.New("no")
-	if _, err := closed(t.Context(), time.Minute, func(context.Context) (int, error) { return 0, failed }); !errors.Is(err, failed) {
+	if _, err := closed(t.Context(), few, time.Minute, func(context.Context) (int, error) { return 0, failed }); !errors.Is(err, failed) {
 		t.Errorf("closed() error = %v, want that of the operation", err)
 	}
 }
 
 // What is too slow counts with what it has got.
 func TestClosedCutsOff(t *testing.T) {
-	units, err := closed(t.Context(), time.Millisecond, func(ctx context.Context) (int, error) {
+	units, err := closed(t.Context(), few, time.Millisecond, func(ctx context.Context) (int, error) {
 		<-ctx.Done()
 		return 2, ctx.Err()
 	})
-	if err != nil || units != 2*connections {
+	if err != nil || units != 2*few {
 		t.Errorf("closed() = %d, %v, want what each connection had", units, err)
 	}
 }
@@ -108,7 +108,7 @@ func TestServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, k := range []kind{ours, oursTokens, proxy, sdk, sdkAlone, direct} {
+	for _, k := range []kind{ours, oursTokens, oursAlways, oursSecond, proxy, sdk, sdkAlone, direct} {
 		t.Run(string(k), func(t *testing.T) {
 			if err := servers.with(t.Context(), "test", k, exercise(t.Context())); err != nil {
 				t.Error(err)

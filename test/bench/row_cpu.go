@@ -136,11 +136,11 @@ func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 // saturation is how many operations a second the sidecar answers.
 func (b *bench) saturation(ctx context.Context, op func(*running) operation) (perSecond float64, err error) {
 	err = b.servers.with(ctx, b.row, ours, func(r *running) error {
-		if _, err := closed(ctx, b.window/4, op(r)); err != nil {
+		if _, err := closed(ctx, few, b.window/4, op(r)); err != nil {
 			return err
 		}
 		begin := time.Now()
-		units, err := closed(ctx, b.window, op(r))
+		units, err := closed(ctx, few, b.window, op(r))
 		perSecond = float64(units) / time.Since(begin).Seconds()
 		return err
 	})

@@ -43,7 +43,7 @@ func (b *bench) pushed(ctx context.Context, r *running) (sample, error) {
 		// The time that messages are known to have been sent is longer than this.
 		before, after, _ := strings.Cut(body, `"messageId":"`)
 		used, err = costs(r.server, func() error {
-			if count, err = closed(ctx, b.window, func(ctx context.Context) (int, error) {
+			if count, err = closed(ctx, few, b.window, func(ctx context.Context) (int, error) {
 				id := strconv.FormatInt(r.last.Add(1), 10)
 				return 1, r.answered(ctx, []byte(before+`"messageId":"p`+id+after), []byte("TASK_STATE_COMPLETED"))
 			}); err != nil {

@@ -37,6 +37,8 @@ const (
 	ours       kind = "sidecar"
 	oursTokens kind = "sidecar, tokens"
 	oursPush   kind = "sidecar, push"
+	oursAlways kind = "sidecar, Redis, appendfsync always"
+	oursSecond kind = "sidecar, Redis, appendfsync everysec"
 	proxy      kind = "ReverseProxy"
 	sdk        kind = "a2a-go, agent behind"
 	sdkAlone   kind = "a2a-go, no hop"
@@ -44,6 +46,16 @@ const (
 	poster     kind = "http.Client loop"
 	direct     kind = "no server between"
 )
+
+// sidecar reports whether it is one of ours.
+func (k kind) sidecar() bool {
+	switch k {
+	case ours, oursTokens, oursPush, oursAlways, oursSecond:
+		return true
+	default:
+		return false
+	}
+}
 
 // servers starts them, and the agent behind each.
 type servers struct {
@@ -76,6 +88,8 @@ func build(ctx context.Context, dir string) (*servers, error) {
 type running struct {
 	*client
 	server *process.Process
+	// redis has the tasks; nil when they are in the server's memory.
+	redis *process.Process
 	// agent is its agent's address.
 	agent string
 	// gates are the addresses that open what a script waits at.
@@ -101,7 +115,13 @@ func (s *servers) with(ctx context.Context, row string, k kind, f func(*running)
 	if k == direct {
 		url += "ready"
 	} else {
-		if r.server, err = s.start(ctx, row, k, url); err != nil {
+		if r.redis, err = s.redis(ctx, k); err != nil {
+			return err
+		}
+		if r.redis != nil {
+			defer r.redis.Stop()
+		}
+		if r.server, err = s.start(ctx, row, k, url, r.redis); err != nil {
 			return err
 		}
 		url = "http://" + r.server.Address + "/"
@@ -112,7 +132,7 @@ func (s *servers) with(ctx context.Context, row string, k kind, f func(*running)
 	r.client = newClient(url, token)
 	err = f(r)
 	r.close()
-	if s.profiles != "" && (k == ours || k == oursTokens || k == oursPush) {
+	if s.profiles != "" && k.sidecar() {
 		r.server.End() // it writes its profile
 	} else {
 		r.server.Stop()
@@ -123,10 +143,11 @@ func (s *servers) with(ctx context.Context, row string, k kind, f func(*running)
 	return nil
 }
 
-func (s *servers) start(ctx context.Context, row string, k kind, agent string) (*process.Process, error) {
+func (s *servers) start(ctx context.Context, row string, k kind, agent string, redis *process.Process) (*process.Process, error) {
+	if k.sidecar() {
+		return s.sidecar(ctx, row, agent, k, redis)
+	}
 	switch k {
-	case ours, oursTokens, oursPush:
-		return s.sidecar(ctx, row, agent, k)
 	case poster:
 		return process.Start(ctx, filepath.Join(s.dir, "poster"), "--sink", agent+"sink")
 	case proxy:
@@ -137,17 +158,20 @@ func (s *servers) start(ctx context.Context, row string, k kind, agent string) (
 		return process.Start(ctx, filepath.Join(s.dir, "sdk"))
 	case fanout:
 		return process.Start(ctx, filepath.Join(s.dir, "fanout"))
-	case direct:
+	default:
+		return nil, fmt.Errorf("start %s: there is no such server", k)
 	}
-	return nil, fmt.Errorf("start %s: there is no such server", k)
 }
 
-func (s *servers) sidecar(ctx context.Context, row, agent string, k kind) (*process.Process, error) {
+func (s *servers) sidecar(ctx context.Context, row, agent string, k kind, redis *process.Process) (*process.Process, error) {
 	arguments, err := s.arguments(agent, k)
 	if err != nil {
 		return nil, err
 	}
 	arguments = append(arguments, "--log-level", "WARN")
+	if redis != nil {
+		arguments = append(arguments, "--store", "redis://"+redis.Address)
+	}
 	if s.profiles == "" {
 		return process.Start(ctx, filepath.Join(s.dir, "sidecar"), arguments...)
 	}

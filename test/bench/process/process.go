@@ -36,7 +36,7 @@ type Process struct {
 
 // Start runs a program with --listen and the other arguments, until Stop.
 func Start(ctx context.Context, program string, arguments ...string) (*Process, error) {
-	address, err := free(ctx)
+	address, err := Free(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,8 @@ func (p *Process) End() {
 	}
 }
 
-func free(ctx context.Context) (string, error) {
+// Free finds an address of loopback that nobody listens at.
+func Free(ctx context.Context) (string, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -33,6 +33,11 @@ func RatioAtMost(limit float64) Goal {
 	return Goal{of: theRatio, limit: limit, text: fmt.Sprintf("<= %.4g x", limit)}
 }
 
+// RatioAtLeast promises to get done no less than that part of what a peer does.
+func RatioAtLeast(limit float64, text string) Goal {
+	return Goal{of: theRatio, limit: limit, atLeast: true, text: ">= " + text}
+}
+
 // FigureAtMost promises a figure.
 func FigureAtMost(limit float64, unit string) Goal {
 	return Goal{of: theFigure, limit: limit, text: strings.TrimSpace(fmt.Sprintf("<= %.6g %s", limit, unit))}

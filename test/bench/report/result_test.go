@@ -25,6 +25,8 @@ func TestCompare(t *testing.T) {
 	}{
 		"a ratio above":     {ours: 2.1, goal: RatioAtMost(1)},
 		"a ratio at":        {ours: 2, goal: RatioAtMost(1), want: true},
+		"a part below":      {ours: 0.6, goal: RatioAtLeast(1.0/3, "1/3 x")},
+		"a part at":         {ours: 0.7, goal: RatioAtLeast(1.0/3, "1/3 x"), want: true},
 		"a figure above":    {ours: 41, goal: FigureAtMost(40, "KB")},
 		"a figure at":       {ours: 40, goal: FigureAtMost(40, "KB"), want: true},
 		"too few":           {ours: 399, goal: Goal{of: theFigure, limit: 400, atLeast: true}},

@@ -1,0 +1,122 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/bench/report"
+	"github.com/a2a-operator/a2a-operator/test/bench/script"
+)
+
+// many connections keep a sidecar busy although each waits for a store.
+const many = 128
+
+// What one measurement of a store tells.
+const (
+	perSecond = iota
+	ofSidecar
+	ofRedis
+)
+
+// S10: what is done while tasks are in memory, and while each is in Redis
+// before anybody is told of it.
+func stores(ctx context.Context, b *bench) ([]report.Result, error) {
+	var results []report.Result
+	for _, load := range []struct {
+		what, unit string
+		op         func(*running) operation
+	}{
+		{"sends that make a task of 2 chunks", "task", sends(script.Script{Chunks: 2, Size: 20}, "TASK_STATE_COMPLETED")},
+		{"turns of 500 streamed chunks", "chunk", streams(500)},
+	} {
+		s, err := b.interleave(ctx, b.rate(ours, load.op), b.rate(oursAlways, load.op), b.rate(oursSecond, load.op))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", load.what, err)
+		}
+		for _, k := range []kind{oursAlways, oursSecond} {
+			name := load.what + string(k)[len(ours):]
+			goal := report.Goal{}
+			if k == oursAlways {
+				goal = report.RatioAtLeast(1.0/3, "1/3 x")
+			}
+			done := report.Result{What: name, Unit: load.unit + "s a second", Peer: "sidecar, memory", Clock: true}
+			cost := report.Result{What: "the sidecar's part in it", Unit: "us CPU a " + load.unit, Peer: "sidecar, memory"}
+			rest := report.Result{What: "that of Redis", Unit: "us CPU a " + load.unit}
+			results = append(results,
+				report.Compare(done, s.of(string(k), perSecond), s.of(string(ours), perSecond), goal),
+				report.Compare(cost, s.of(string(k), ofSidecar), s.of(string(ours), ofSidecar), report.Goal{}),
+				report.Compare(rest, s.of(string(k), ofRedis), nil, report.Goal{}))
+		}
+	}
+	return results, nil
+}
+
+// rate measures how much a server gets done, and at what price.
+func (b *bench) rate(k kind, op func(*running) operation) contender {
+	return contender{string(k), func(ctx context.Context) (s sample, err error) {
+		err = b.servers.with(ctx, b.row, k, func(r *running) error {
+			if _, err := closed(ctx, many, b.window/4, op(r)); err != nil {
+				return fmt.Errorf("warm up: %w", err)
+			}
+			var units int
+			var used, usedByRedis time.Duration
+			load := func() (err error) {
+				units, err = closed(ctx, many, b.window, op(r))
+				return err
+			}
+			if r.redis != nil {
+				inner := load
+				load = func() (err error) {
+					usedByRedis, err = costs(r.redis, inner)
+					return err
+				}
+			}
+			begin := time.Now()
+			used, err := costs(r.server, load)
+			each := float64(max(units, 1))
+			s = sample{float64(units) / time.Since(begin).Seconds(), micros(used) / each, micros(usedByRedis) / each}
+			return err
+		})
+		return s, err
+	}}
+}
+
+// redis starts a store for a sidecar that has its tasks there; nil for others.
+func (s *servers) redis(ctx context.Context, k kind) (*process.Process, error) {
+	settings := redistest.Durable
+	switch k {
+	case oursAlways:
+	case oursSecond:
+		settings = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
+	default:
+		return nil, nil //nolint:nilnil // it has none
+	}
+	program, err := redistest.Program()
+	if err != nil {
+		return nil, err
+	}
+	address, err := process.Free(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.MkdirTemp(s.dir, "redis")
+	if err != nil {
+		return nil, err
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	return process.Run(ctx, address, program, append([]string{
+		"--port", port, "--bind", "127.0.0.1", "--dir", data, "--save", "", "--logfile", filepath.Join(data, "log"),
+	}, settings...)...)
+}
