@@ -28,10 +28,8 @@ const (
 // wellKnown are the places of a card, that of 0.3 and later first.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// look reads the card of an agent. With an error what is seen has a Failure.
+// look reads the card of an agent within the time of ctx. With an error what is seen has a Failure.
 func (s *Source) look(ctx context.Context, a *a2av1alpha1.Agent) (*observed.Remote, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
 	seen, err := s.read(ctx, a)
 	if err != nil {
 		return &observed.Remote{Failure: failureOf(a, err)}, err

@@ -5,6 +5,7 @@ package remote
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -208,6 +209,89 @@ func TestOneThatHangs(t *testing.T) {
 		}
 		cancel()
 		all.Wait()
+	})
+}
+
+// However many agents hang, others are looked at in time: one that is known, and
+// one that comes after all of them.
+func TestManyThatHang(t *testing.T) {
+	const hanging = 1000
+	synctest.Test(t, func(t *testing.T) {
+		host := func(name string) *a2av1alpha1.Agent {
+			return remoteAgent(func(a *a2av1alpha1.Agent) { a.Name, a.Spec.Remote.URL = name, "https://"+name+".example" })
+		}
+		known, late := host("known"), host("late")
+		all := []*a2av1alpha1.Agent{known, late}
+		for i := range hanging {
+			all = append(all, host(fmt.Sprintf("hangs-%d", i)))
+		}
+		e := newElsewhere(t)
+		for _, a := range all {
+			if err := e.Create(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var mu sync.Mutex
+		asked, open, most := map[string][]time.Time{}, 0, 0
+		guard := roundTripper(func(r *http.Request) (*http.Response, error) {
+			name, _, _ := strings.Cut(r.URL.Host, ".")
+			mu.Lock()
+			asked[name] = append(asked[name], time.Now())
+			open++
+			most = max(most, open)
+			mu.Unlock()
+			defer func() { mu.Lock(); open--; mu.Unlock() }()
+			if strings.HasPrefix(name, "hangs") {
+				<-r.Context().Done()
+				return nil, context.Cause(r.Context())
+			}
+			return status(200, strings.ReplaceAll(echoCard, "echo.example", name+".example"))(r)
+		})
+		s := New(Options{Agents: e, Secrets: e, Guard: guard})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = s.Start(ctx) })
+		running.Go(func() {
+			for {
+				select {
+				case <-s.Changes():
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		s.Of(known)
+		synctest.Wait()
+		for _, a := range all[2:] {
+			s.Of(a)
+		}
+		began := time.Now()
+		s.Of(late)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if waited := asked["late"][0].Sub(began); waited > 90*time.Second {
+			t.Errorf("one that comes behind %d that hang is first looked at after %s", hanging, waited)
+		}
+		worst := time.Duration(0)
+		for i, at := range asked["known"][1:] {
+			worst = max(worst, at.Sub(asked["known"][i]))
+		}
+		// Every minute, and once behind those that are not known yet.
+		if len(asked["known"]) < 50 || worst > 2*time.Minute {
+			t.Errorf("a known one is looked at %d times in an hour, once after %s", len(asked["known"]), worst)
+		}
+		for _, a := range all[2:] {
+			if n := len(asked[a.Name]); n < 5 || n > 30 || s.agents[client.ObjectKeyFromObject(a)].known == nil {
+				t.Fatalf("%s is looked at %d times in an hour", a.Name, n)
+			}
+		}
+		t.Logf("%d agents hang: another waits %s at first and %s between two looks; %d connections at once", hanging, asked["late"][0].Sub(began), worst, most)
+		cancel()
+		mu.Unlock()
+		running.Wait()
+		mu.Lock()
 	})
 }
 
