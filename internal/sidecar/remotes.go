@@ -48,6 +48,10 @@ func remotePolicy(g *contract.Gateway) (*egress.Policy, error) {
 	return p, nil
 }
 
+// running is the number of the agent's turns, and of those that it has begun
+// with agents that run elsewhere.
+func (s *Sidecar) running() int { return s.turns.Running() + s.remotes.Running() }
+
 // drainTurns ends the agent's turns, and after them what these have begun with
 // agents that run elsewhere.
 func (s *Sidecar) drainTurns(ctx context.Context) error {

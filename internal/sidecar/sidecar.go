@@ -113,7 +113,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s.gate = auth.NewGate(policy, s.refuse)
 	s.refusals = &refusals{metrics: s.metrics, log: log, told: map[string]bool{}}
 	s.surfaces = s.newSurfaces()
-	s.drain = newDrainer(log, now, s.turns.Running, s.drainTurns)
+	s.drain = newDrainer(log, now, s.running, s.drainTurns)
 	s.agentHandler = s.heap.watch(s.drain.sendAway(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces)))
 	s.gatewayTransport = newGatewayTransport(&s.trust)
 	if s.remotes, err = s.newRemotes(config.Gateway); err != nil {

@@ -280,7 +280,13 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	var calls atomic.Int64
-	agent := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls.Add(1) }))
+	working := make(chan struct{}, 1)
+	agent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		working <- struct{}{}
+		<-r.Context().Done()
+	}))
 	t.Cleanup(agent.Close)
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -311,6 +317,23 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 	if calls.Load() != 0 {
 		t.Errorf("the agent was called %d times", calls.Load())
 	}
+
+	// What runs there is what the drain waits for, too.
+	if n := p.sidecar.drain.running(); n != 0 {
+		t.Errorf("%d turns run", n)
+	}
+	p.sidecar.remotes.Swap(&egress.Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Local: true})
+	called := make(chan struct{})
+	go func() {
+		defer close(called)
+		p.do("POST", base+"weather/", hello, "Content-Type", "application/json")
+	}()
+	<-working
+	if n := p.sidecar.drain.running(); n != 1 {
+		t.Errorf("%d turns run, want that of the agent elsewhere", n)
+	}
+	agent.CloseClientConnections()
+	<-called
 }
 
 func TestRemotePolicy(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
 
 // trust is whom the sidecar believes when it calls others: the public
@@ -70,7 +71,9 @@ func (s *Sidecar) newTrust(file string) *mounted {
 // dialTimeout bounds a connect, and again a handshake.
 const dialTimeout = 5 * time.Second
 
-var dialer = &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}
+// dialer connects to no link-local and no metadata address. Where an issuer has
+// its keys is for the issuer to say, and no configuration leads there.
+var dialer = &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Control: egress.OffLink}
 
 // dial connects to where the operator's configuration leads. The resolver of a
 // pod tries names below its search domains first, and a domain there that

@@ -4,8 +4,10 @@
 package egress
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
+	"syscall"
 )
 
 // special are the ranges that are not the Internet (the special-purpose
@@ -76,6 +78,20 @@ func forbidden(a netip.Addr) bool {
 	}
 	return local(a) || a.IsUnspecified() || a.IsMulticast() || a.Is4() && a.As4() == [4]byte{255, 255, 255, 255} ||
 		a.Is4() && a.As4()[0] == 0 || within(metadata, a)
+}
+
+// OffLink is the control of a net.Dialer for what a configuration names, and not
+// a client. Private addresses will do, and so will those of this machine; none
+// at which a machine is told its credentials, and none that is nobody's, does.
+func OffLink(_, address string, _ syscall.RawConn) error {
+	final, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: its address cannot be read", ErrDenied)
+	}
+	if a := final.Addr().Unmap(); forbidden(a) && !a.IsLoopback() {
+		return fmt.Errorf("%w: link-local, metadata and unspecified addresses are connected to by nobody", ErrDenied)
+	}
+	return nil
 }
 
 // carriers are the IPv6 ranges that carry an IPv4 address, and where.

@@ -163,6 +163,17 @@ func (t *Translator) start() error {
 	return nil
 }
 
+// Running is the number of turns that run.
+func (t *Translator) Running() int {
+	t.mu.Lock()
+	c := t.core
+	t.mu.Unlock()
+	if c == nil {
+		return 0
+	}
+	return c.engine.Running()
+}
+
 // Drain refuses new requests, waits for the tasks that run, and ends the
 // streams; when ctx ends first, what still runs is failed.
 func (t *Translator) Drain(ctx context.Context) error {

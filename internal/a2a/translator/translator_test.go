@@ -21,7 +21,7 @@ import (
 
 func TestNothingIsMadeBeforeTheFirstUse(t *testing.T) {
 	b := newBench(t, here, task("completed"))
-	if b.core != nil || b.links != nil || b.sweeper != nil {
+	if b.Running() != 0 || b.core != nil || b.links != nil || b.sweeper != nil {
 		t.Error("something is made")
 	}
 	b.Swap(nil)
@@ -315,6 +315,9 @@ func TestDrain(t *testing.T) {
 		ended <- state + " " + says
 	}()
 	<-working
+	if n := b.Running(); n != 1 {
+		t.Errorf("Running() = %d", n)
+	}
 	late, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := b.Drain(late); err == nil {
