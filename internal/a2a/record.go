@@ -39,10 +39,20 @@ type Record struct {
 	Event
 
 	room Room
-	// dropped is true once the log has let go of the record.
-	dropped atomic.Bool
-	encoded [dialects]atomic.Pointer[[]byte]
+	// encodings are those that are kept, the newest first.
+	encodings atomic.Pointer[encoding]
 }
+
+// encoding is the event in one dialect. It never changes; others come before it.
+type encoding struct {
+	next    *encoding
+	dialect Dialect
+	bytes   []byte
+}
+
+// dropped stands for the encodings of a record that its log has let go of:
+// none is kept any more, in no dialect.
+var dropped = encoding{dialect: dialects}
 
 // Room is where encodings are kept. Its methods do not block.
 type Room interface {
@@ -55,7 +65,7 @@ type Room interface {
 }
 
 // encodingOverhead is what an encoding costs beside its bytes.
-const encodingOverhead = 32
+const encodingOverhead = 48
 
 // NewRecord returns a record that keeps its encodings in a room. A record that
 // was made otherwise has none, and keeps nothing.
@@ -67,7 +77,7 @@ func NewRecord(seq uint64, e Event, room Room) *Record {
 // lie side by side in memory, some at a time: most events are small, and come
 // by the dozen.
 func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Record {
-	const together = 32
+	const together = 31 // 2 KiB, with what the allocator puts before them
 	for len(events) > 0 {
 		some := make([]Record, min(len(events), together))
 		for i := range some {
@@ -83,52 +93,61 @@ func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Re
 // Shared reports whether the event's encoding in a dialect is one for several
 // readers. The only reader of a log need not have it kept.
 func (r *Record) Shared(d Dialect) bool {
-	return r.room != nil && r.room.Shared() || r.encoded[d].Load() != nil
+	return r.room != nil && r.room.Shared() || r.encodings.Load().in(d) != nil
 }
 
 // Encoded returns the event in a dialect. encode appends to its argument, and
 // runs at most once per dialect in all but a race of first readers, as long as
 // there is room.
 func (r *Record) Encoded(d Dialect, encode func(dst []byte, e *Event) []byte) []byte {
-	if bytes := r.encoded[d].Load(); bytes != nil {
-		return *bytes
+	kept := r.encodings.Load()
+	if e := kept.in(d); e != nil {
+		return e.bytes
 	}
 	bytes := encode(nil, &r.Event)
-	if r.room == nil || r.dropped.Load() || !r.room.Take(cost(bytes)) {
+	if r.room == nil || kept == &dropped || !r.room.Take(cost(bytes)) {
 		return bytes
 	}
-	if !r.encoded[d].CompareAndSwap(nil, &bytes) {
-		r.room.Give(cost(bytes))
-		return bytes
+	for e := (&encoding{dialect: d, bytes: bytes}); ; kept = r.encodings.Load() {
+		if kept == &dropped || kept.in(d) != nil {
+			r.room.Give(cost(bytes))
+			return bytes
+		}
+		if e.next = kept; r.encodings.CompareAndSwap(kept, e) {
+			return bytes
+		}
 	}
-	// Whoever takes an encoding out of its place gives back what it takes. Drop
-	// may have passed this place a moment ago.
-	if r.dropped.Load() {
-		r.forget(d)
+}
+
+// in finds the encoding in a dialect.
+func (e *encoding) in(d Dialect) *encoding {
+	for ; e != nil; e = e.next {
+		if e.dialect == d {
+			return e
+		}
 	}
-	return bytes
+	return nil
 }
 
 // Forget drops the encodings, for a while in which nobody asks for them.
-func (r *Record) Forget() {
-	for d := range dialects {
-		r.forget(d)
-	}
-}
+func (r *Record) Forget() { r.forget(nil) }
 
 // Drop is what a log does to a record that it lets go of. Those who still read
 // it find its event, and encode it for themselves.
-func (r *Record) Drop() {
-	r.dropped.Store(true)
-	r.Forget()
-}
+func (r *Record) Drop() { r.forget(&dropped) }
 
-func (r *Record) forget(d Dialect) {
-	if r.encoded[d].Load() == nil {
+// forget gives back the room of all encodings, which nobody finds any more.
+func (r *Record) forget(instead *encoding) {
+	kept := r.encodings.Load()
+	for kept != instead && kept != &dropped {
+		if !r.encodings.CompareAndSwap(kept, instead) {
+			kept = r.encodings.Load()
+			continue
+		}
+		for ; kept != nil; kept = kept.next {
+			r.room.Give(cost(kept.bytes))
+		}
 		return
-	}
-	if bytes := r.encoded[d].Swap(nil); bytes != nil {
-		r.room.Give(cost(*bytes))
 	}
 }
 

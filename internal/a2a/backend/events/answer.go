@@ -109,18 +109,29 @@ func (a *answer) keep(text []byte) string {
 // add adds a part to the artifact of the turn. Text joins text: an answer that
 // arrives in a thousand chunks reads as one.
 func (a *answer) add(part a2a.Part, last bool) {
+	p := a.room()
+	p.parts[0] = part
+	a.put(p, last)
+}
+
+// chunk is add for text, which is what most parts are.
+func (a *answer) chunk(text []byte) {
+	p := a.room()
+	p.parts[0].Content, p.parts[0].Text = a2a.ContentText, a.keep(text)
+	a.put(p, false)
+}
+
+func (a *answer) put(p *piece, last bool) {
 	if !a.begun {
 		a.artifact = backend.ArtifactID(a.turn.Number)
 	}
-	p := a.room()
-	p.parts[0] = part
-	p.update = a2a.ArtifactUpdate{
-		TaskID: a.turn.TaskID, ContextID: a.turn.ContextID,
-		Artifact: a2a.Artifact{ID: a.artifact, Parts: p.parts[:]},
-		Append:   a.begun, JoinText: true, LastChunk: last,
-	}
+	// Most of the room stays as it was made.
+	u := &p.update
+	u.TaskID, u.ContextID = a.turn.TaskID, a.turn.ContextID
+	u.Artifact.ID, u.Artifact.Parts = a.artifact, p.parts[:]
+	u.Append, u.JoinText, u.LastChunk = a.begun, true, last
 	a.begun = true
-	a.batch = append(a.batch, a2a.Event{Artifact: &p.update})
+	a.batch = append(a.batch, a2a.Event{Artifact: u})
 }
 
 // json reads one value: an event, or data.

@@ -35,7 +35,7 @@ const (
 // only if it can be nothing else.
 func (a *answer) event(text []byte, exact bool) (form, error) {
 	if chunk, ok := plainChunk(text); ok {
-		a.add(a2a.TextPart(a.keep(chunk)), false)
+		a.chunk(chunk)
 		return barePart, nil
 	}
 	shape, kind, err := classify(text, exact)
