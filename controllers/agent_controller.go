@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,6 +63,7 @@ type AgentReconciler struct {
 	watched  watchedNamespaces
 	clock    clock.PassiveClock
 	written  writtenStatuses[a2av1alpha1.AgentStatus]
+	settled  *settledAgents
 }
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
@@ -105,11 +107,26 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 		watched:  config.Namespaces,
 		clock:    config.Clock,
 		written:  newWrittenStatuses[a2av1alpha1.AgentStatus](),
+		settled:  newSettledAgents(),
 	}
 }
 
+// look reconciles an Agent by its name. The object is the cache's own.
+func (r *AgentReconciler) look(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	agent := &a2av1alpha1.Agent{}
+	err := r.client.Get(ctx, request.NamespacedName, agent, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		r.settled.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("get Agent %s: %w", request.NamespacedName, err)
+	}
+	return r.Reconcile(ctx, agent)
+}
+
 // Reconcile brings the cluster to what the Agent says, and the Agent's status
-// to what the cluster is.
+// to what the cluster is. The Agent is not changed.
 func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agent) (ctrl.Result, error) {
 	if !agent.DeletionTimestamp.IsZero() {
 		// The garbage collector deletes what the Agent owns.
@@ -120,15 +137,24 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	want, err := desired.Agent(in, r.platform)
-	if err != nil {
-		return ctrl.Result{}, reconcile.TerminalError(err)
+	basis := gather.BasisOf(in)
+	want, settled := r.settled.of(agent, basis)
+	var outcome outcomes
+	var applyErr error
+	if !settled {
+		in = copied(in)
+		if want, err = desired.Agent(in, r.platform); err != nil {
+			return ctrl.Result{}, reconcile.TerminalError(err)
+		}
+		outcome, applyErr = r.applyObjects(ctx, in, want)
 	}
-	outcome, applyErr := r.applyObjects(ctx, in, want)
 	if apply.Ephemeral(applyErr) {
 		return ctrl.Result{RequeueAfter: settleAfter}, nil
 	}
 	applied := want.Objects != nil && outcome.core.Complete() && applyErr == nil
+	if applied && outcome.settled() {
+		r.settled.remember(agent, basis, want)
+	}
 	var publishErr error
 	if applied {
 		publishErr = r.publish(ctx, in, want.Card)

@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/sharing"
 )
@@ -24,14 +26,17 @@ const (
 	anySkill = "*"
 )
 
-// indexAgents makes the cache find the Agents of a skill or of a Gateway
-// without looking at all of them.
+// indexAgents makes the cache find the Agents of a skill or of a Gateway, and
+// the pods of an Agent, without looking at all of them.
 func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsBySkill, skillKeys); err != nil {
 		return fmt.Errorf("index Agents by skill: %w", err)
 	}
 	if err := indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys); err != nil {
 		return fmt.Errorf("index Agents by Gateway: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &corev1.Pod{}, gather.PodsByAgent, gather.PodKeys); err != nil {
+		return fmt.Errorf("index Pods by Agent: %w", err)
 	}
 	return nil
 }

@@ -117,3 +117,14 @@ func (o outcomes) forbidden() bool {
 		return r != nil && r.Forbidden
 	})
 }
+
+// settled tells that every object was found to be as desired, and that nothing
+// is waited for.
+func (o outcomes) settled() bool {
+	for _, each := range []apply.Outcome{o.core, o.routes} {
+		if !each.Complete() || len(each.Changed) > 0 || each.RecheckAfter > 0 {
+			return false
+		}
+	}
+	return true
+}

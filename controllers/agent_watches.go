@@ -67,7 +67,10 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		Watches(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(names.AgentOfConfigMap))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(agentOfPod)).
-		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfSkill)).
+		// The status of a skill, which is written whenever an Agent comes or goes,
+		// is none of the others' business.
+		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfSkill),
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
 		WatchesRawSource(issuerSource{
@@ -90,7 +93,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			MaxConcurrentReconciles: watches.MaxConcurrentReconciles,
 			EnableWarmup:            new(true),
 		}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		Complete(reconcile.Func(r.look))
 	if err != nil {
 		return fmt.Errorf("build controller of Agents: %w", err)
 	}
@@ -129,7 +132,7 @@ func (r *AgentReconciler) agentOf(agentName func(string) string) handler.MapFunc
 			return nil
 		}
 		agent := &a2av1alpha1.Agent{}
-		if err := r.client.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, agent); err != nil {
+		if err := r.client.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, agent, client.UnsafeDisableDeepCopy); err != nil {
 			return nil
 		}
 		return request(obj.GetNamespace(), name)

@@ -138,6 +138,16 @@ func newBench(ctx context.Context) *bench {
 
 // counting records the requests that write.
 func (b *bench) counting() interceptor.Funcs {
+	// The API server has no index of pods by Agent, as a cache has.
+	list := func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+		var options client.ListOptions
+		options.ApplyOptions(o)
+		if options.FieldSelector == nil {
+			return c.List(ctx, list, o...)
+		}
+		agent, _ := options.FieldSelector.RequiresExactMatch(gather.PodsByAgent)
+		return c.List(ctx, list, client.InNamespace(options.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent})
+	}
 	count := func(verb, kind string) error {
 		b.requests = append(b.requests, verb+" "+kind)
 		return b.fail[kind]
@@ -149,6 +159,7 @@ func (b *bench) counting() interceptor.Funcs {
 			}
 			return c.Get(ctx, key, obj, o...)
 		},
+		List: list,
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
 			_ = count("create", fmt.Sprintf("%T", obj))
 			return c.Create(ctx, obj, o...)

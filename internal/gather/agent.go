@@ -4,7 +4,8 @@
 // Package gather reads everything around an Agent that one reconcile needs.
 //
 // It is the only package that reads the cluster for a reconcile. It decides
-// nothing and writes nothing.
+// nothing and writes nothing. What it returns is the cache's own, and is not to
+// be changed: to copy all of it was most of what reading it cost.
 package gather
 
 import (
@@ -56,9 +57,21 @@ var (
 	GRPCRoutes = schema.GroupResource{Group: gatewayv1.GroupName, Resource: "grpcroutes"}
 )
 
+// PodsByAgent indexes pods by the Agent that they are of. Without it every look
+// would pass by all pods of the namespace.
+const PodsByAgent = "metadata.labels.agent"
+
+// PodKeys are those of a pod in that index.
+func PodKeys(obj client.Object) []string {
+	if agent := obj.GetLabels()[a2av1alpha1.LabelAgent]; agent != "" {
+		return []string{agent}
+	}
+	return nil
+}
+
 // Config is what a Gatherer reads from.
 type Config struct {
-	// Reader is a cache but in tests.
+	// Reader is a cache with the index PodsByAgent.
 	Reader client.Reader
 	// Issuer knows who signs ServiceAccount tokens.
 	Issuer IssuerSource
@@ -138,7 +151,7 @@ func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent
 	}
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := g.reader.Get(ctx, client.ObjectKey{Name: agent.Namespace}, namespace); err != nil {
+	if err := g.reader.Get(ctx, client.ObjectKey{Name: agent.Namespace}, namespace, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
@@ -171,7 +184,8 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (observ
 		return skills, nil //nolint:nilerr // a mistake of the user's is a value
 	}
 	list := &a2av1alpha1.AgentSkillList{}
-	if err := g.reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	err = g.reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return observed.Skills{}, fmt.Errorf("list AgentSkills in %s: %w", agent.Namespace, err)
 	}
 	for i := range list.Items {
@@ -210,7 +224,8 @@ func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (obse
 
 func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	if err := g.reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabels(names.Selector(agent.Name))); err != nil {
+	err := g.reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
 		return nil, fmt.Errorf("list Pods of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -223,7 +238,7 @@ func read[T any, O interface {
 	client.Object
 }](ctx context.Context, reader client.Reader, namespace, name string) (O, error) {
 	obj := O(new(T))
-	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj); err != nil {
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}

@@ -126,9 +126,11 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if last := s.current.Swap(next); last != nil && equal(last, next) {
+	// Who reads it knows by the pointer that nothing has changed.
+	if last := s.current.Load(); last != nil && equal(last, next) {
 		return nil
 	}
+	s.current.Store(next)
 	select {
 	case s.changes <- Change{Object: next}:
 	default:

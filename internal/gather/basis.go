@@ -1,0 +1,139 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/sharing"
+)
+
+// Basis names all that the objects of an Agent are made from and are compared
+// with. Where it is what it was when every object was found to be as desired,
+// every object still is. The pods and the statuses of the Agent and of its
+// Deployment are not in it: they change often, and nothing is made from them.
+type Basis struct {
+	sum [sha256.Size]byte
+	// These are replaced, and never changed.
+	issuer *observed.Issuer
+	remote *observed.Remote
+}
+
+// BasisOf returns that of what was read.
+func BasisOf(in observed.Agent) Basis {
+	b := basis{sha256.New()}
+	b.text(string(in.Agent.UID))
+	b.number(in.Agent.Generation)
+	b.skills(in)
+	children := &in.Children
+	b.deployment(children.Deployment)
+	version(b, children.ServiceAccount)
+	version(b, children.ConfigMap)
+	version(b, children.Service)
+	version(b, children.NetworkPolicy)
+	version(b, children.Autoscaler)
+	version(b, children.Budget)
+	version(b, children.HTTPRoute)
+	version(b, children.GRPCRoute)
+	b.flag(in.GatewayAPI.HTTPRoutes)
+	b.flag(in.GatewayAPI.GRPCRoutes)
+	if in.Agent.Spec.Exposure != nil {
+		for _, ref := range in.Agent.Spec.Exposure.ParentRefs {
+			version(b, in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)])
+		}
+	}
+	whole := Basis{issuer: in.Issuer, remote: in.Remote}
+	b.sum.Sum(whole.sum[:0])
+	return whole
+}
+
+// basis writes down what a Basis is made of, each piece so that it cannot be
+// taken for another.
+type basis struct{ sum hash.Hash }
+
+func (b basis) text(s string) {
+	b.number(int64(len(s)))
+	_, _ = io.WriteString(b.sum, s)
+}
+
+func (b basis) number(n int64) {
+	var bytes [8]byte
+	binary.BigEndian.PutUint64(bytes[:], uint64(n)) //nolint:gosec // any number is as good as another
+	_, _ = b.sum.Write(bytes[:])
+}
+
+func (b basis) flag(f bool) { b.text(strconv.FormatBool(f)) }
+
+func (b basis) entries(m map[string]string) {
+	b.number(int64(len(m)))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		b.text(key)
+		b.text(m[key])
+	}
+}
+
+// version is that of an object, which is another one with each change.
+func version[T any, O interface {
+	*T
+	metav1.Object
+}](b basis, object O) {
+	b.flag(object != nil)
+	if object != nil {
+		b.text(string(object.GetUID()))
+		b.text(object.GetResourceVersion())
+	}
+}
+
+// deployment is all of it but its status, which changes with each of its pods.
+func (b basis) deployment(d *appsv1.Deployment) {
+	b.flag(d != nil)
+	if d == nil {
+		return
+	}
+	b.text(string(d.UID))
+	b.number(d.Generation)
+	b.entries(d.Labels)
+	b.entries(d.Annotations)
+	b.flag(d.DeletionTimestamp != nil)
+	b.number(int64(len(d.OwnerReferences)))
+	for i := range d.OwnerReferences {
+		owner := &d.OwnerReferences[i]
+		b.text(owner.APIVersion)
+		b.text(owner.Kind)
+		b.text(owner.Name)
+		b.text(string(owner.UID))
+		b.flag(owner.Controller != nil && *owner.Controller)
+		b.flag(owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion)
+	}
+}
+
+// skills are those that were found, and of those of other namespaces whether
+// the Agent may have them: the labels of its namespace decide nothing else.
+func (b basis) skills(in observed.Agent) {
+	for _, ref := range in.Agent.Spec.SkillRefs {
+		skill := in.Skills.Referenced[sharing.Target(in.Agent, ref)]
+		b.flag(skill != nil)
+		if skill != nil {
+			b.text(string(skill.UID))
+			b.number(skill.Generation)
+			b.flag(sharing.Admits(skill, in.Agent.Namespace, in.NamespaceLabels))
+		}
+	}
+	b.number(int64(len(in.Skills.Selected)))
+	for _, skill := range in.Skills.Selected {
+		b.text(string(skill.UID))
+		b.number(skill.Generation)
+	}
+}

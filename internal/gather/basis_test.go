@@ -1,0 +1,333 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/desired"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+// around is an Agent that depends on all that an Agent can depend on.
+func around(t *testing.T) observed.Agent {
+	t.Helper()
+	agent := &a2av1alpha1.Agent{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team", Name: "echo", UID: "agent", Generation: 1, ResourceVersion: "1", Labels: map[string]string{"team": "music"},
+		},
+		Spec: a2av1alpha1.AgentSpec{
+			Description:   "Says it again.",
+			SkillRefs:     []a2av1alpha1.AgentSkillRef{{Name: "sing", Namespace: "choir"}},
+			SkillSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"music": "yes"}},
+			Workload: &a2av1alpha1.AgentWorkload{
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}}}},
+				Autoscaling: &a2av1alpha1.AgentAutoscaling{
+					MinReplicas: 1, MaxReplicas: 3,
+					Metrics: []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricInFlightTurns, Target: 5}},
+				},
+			},
+			Exposure: &a2av1alpha1.AgentExposure{
+				ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public", Namespace: "edge"}}, Hostnames: []a2av1alpha1.Hostname{"echo.example"},
+			},
+		},
+		Status: a2av1alpha1.AgentStatus{Replicas: 1, Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue}}},
+	}
+	skill := func(namespace, name string, from a2av1alpha1.FromNamespaces) *a2av1alpha1.AgentSkill {
+		return &a2av1alpha1.AgentSkill{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: name, UID: types.UID(name), Generation: 1, ResourceVersion: "1", Labels: map[string]string{"music": "yes"},
+			},
+			Spec: a2av1alpha1.AgentSkillSpec{
+				SkillDetails: a2av1alpha1.SkillDetails{Name: name, Description: "Does " + name + ".", Tags: []string{"music"}},
+				AllowedAgents: a2av1alpha1.AllowedAgents{Namespaces: a2av1alpha1.AllowedNamespaces{
+					From: from, Selector: &a2av1alpha1.NamespaceSelector{MatchLabels: map[string]a2av1alpha1.LabelValue{"choir": "admitted"}},
+				}},
+			},
+		}
+	}
+	in := observed.Agent{
+		Agent:           agent,
+		NamespaceLabels: map[string]string{"choir": "admitted", "floor": "2"},
+		Skills: observed.Skills{
+			Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{
+				{Namespace: "choir", Name: "sing"}: skill("choir", "sing", a2av1alpha1.FromSelector),
+			},
+			Selected: []*a2av1alpha1.AgentSkill{skill("team", "hum", a2av1alpha1.FromSame)},
+		},
+		Issuer: &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[]}`)},
+		Remote: &observed.Remote{Card: &card.Card{Name: "elsewhere"}},
+		Pods:   []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "echo-1", ResourceVersion: "1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}},
+		GatewayAPI: observed.GatewayAPI{HTTPRoutes: true, GRPCRoutes: true, Gateways: map[types.NamespacedName]*gatewayv1.Gateway{
+			{Namespace: "edge", Name: "public"}: {
+				ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "public", UID: "gateway", ResourceVersion: "1"},
+				Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{{
+					Name: "web", Port: 443, Protocol: gatewayv1.HTTPSProtocolType,
+				}}},
+			},
+		}},
+	}
+	want, err := desired.Agent(in, desired.Platform{ClusterDomain: "cluster.local", SidecarImage: "example/sidecar:1"})
+	if err != nil || want.Objects == nil {
+		t.Fatalf("Agent() = %+v, %v", want.Problems, err)
+	}
+	children := &in.Children
+	children.ServiceAccount = there[corev1.ServiceAccount](t, want.Objects.ServiceAccount)
+	children.ConfigMap = there[corev1.ConfigMap](t, want.Objects.ConfigMap)
+	children.Service = there[corev1.Service](t, want.Objects.Service)
+	children.Deployment = there[appsv1.Deployment](t, want.Objects.Deployment)
+	children.Deployment.Status = appsv1.DeploymentStatus{Replicas: 1, ObservedGeneration: 1}
+	children.NetworkPolicy = there[networkingv1.NetworkPolicy](t, want.Objects.NetworkPolicy)
+	children.Autoscaler = there[autoscalingv2.HorizontalPodAutoscaler](t, want.Objects.Autoscaler)
+	children.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
+		{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound"},
+	}
+	children.Budget = there[policyv1.PodDisruptionBudget](t, want.Objects.Budget)
+	children.HTTPRoute = there[gatewayv1.HTTPRoute](t, want.Objects.HTTPRoute)
+	children.HTTPRoute.Status.Parents = []gatewayv1.RouteParentStatus{{
+		ParentRef:  gatewayv1.ParentReference{Name: "public", Namespace: new(gatewayv1.Namespace("edge"))},
+		Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}, {Type: "ResolvedRefs", Status: metav1.ConditionTrue}},
+	}}
+	children.GRPCRoute = &gatewayv1.GRPCRoute{ObjectMeta: *children.HTTPRoute.ObjectMeta.DeepCopy()}
+	return in
+}
+
+// there is an object as the API server has it after it was applied.
+func there[T any, O interface {
+	*T
+	client.Object
+}](t *testing.T, applied any) O {
+	t.Helper()
+	object := O(new(T))
+	text, err := json.Marshal(applied)
+	if err == nil {
+		err = json.Unmarshal(text, object)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.SetUID("child")
+	object.SetGeneration(1)
+	object.SetResourceVersion("1")
+	object.SetOwnerReferences([]metav1.OwnerReference{{Kind: a2av1alpha1.AgentKind, Name: "echo", UID: "agent", Controller: new(true)}})
+	return object
+}
+
+// edits changes every leaf of an object, one at a time, as the API server does:
+// each change is another version, and one of the spec another generation.
+func edits[T any](t *testing.T, object *T, see func(where string, edited *T)) {
+	t.Helper()
+	text, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		t.Fatal(err)
+	}
+	metadata := tree["metadata"].(map[string]any)
+	var walk func(at string, value any, set func(any))
+	walk = func(at string, value any, set func(any)) {
+		switch v := value.(type) {
+		case map[string]any:
+			for key, member := range v {
+				walk(at+"."+key, member, func(x any) { v[key] = x })
+			}
+			return
+		case []any:
+			for i, element := range v {
+				walk(fmt.Sprintf("%s[%d]", at, i), element, func(x any) { v[i] = x })
+			}
+			return
+		}
+		if slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.resourceVersion"}, at) {
+			return // an object of another name is another one
+		}
+		before := []any{metadata["resourceVersion"], metadata["generation"]}
+		set(changed(value))
+		metadata["resourceVersion"] = "2"
+		if !strings.HasPrefix(at, ".metadata") && !strings.HasPrefix(at, ".status") {
+			metadata["generation"] = 2
+		}
+		edited := new(T)
+		text, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if json.Unmarshal(text, edited) == nil { // else it is no such object any more
+			see(at, edited)
+		}
+		set(value)
+		metadata["resourceVersion"], metadata["generation"] = before[0], before[1]
+	}
+	for name, part := range tree {
+		walk("."+name, part, func(x any) { tree[name] = x })
+	}
+}
+
+func changed(value any) any {
+	switch v := value.(type) {
+	case string:
+		return v + "x"
+	case bool:
+		return !v
+	case float64:
+		return v + 1
+	default:
+		return "x"
+	}
+}
+
+// what is desired, in words that can be compared.
+func wanted(t *testing.T, in observed.Agent) string {
+	t.Helper()
+	in.Remote = nil
+	want, err := desired.Agent(in, desired.Platform{ClusterDomain: "cluster.local", SidecarImage: "example/sidecar:1"})
+	if err != nil {
+		return err.Error()
+	}
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Whatever changes of what was read, and what the objects are made from, is in
+// the basis; what changes often, and decides nothing, is not.
+func TestBasis(t *testing.T) {
+	in := around(t)
+	basis, want := BasisOf(in), wanted(t, in)
+	// look tells whether a change is seen where it has to be.
+	look := func(t *testing.T, where string, now observed.Agent) (seen bool) {
+		t.Helper()
+		seen = BasisOf(now) != basis
+		if diff := cmp.Diff(want, wanted(t, now)); diff != "" && !seen {
+			t.Errorf("a change of %s is not in the basis, and changes what is desired (-before +after):\n%s", where, diff)
+		}
+		return seen
+	}
+	t.Run("Agent", func(t *testing.T) {
+		edits(t, in.Agent, func(where string, edited *a2av1alpha1.Agent) {
+			now := in
+			now.Agent = edited
+			if seen := look(t, where, now); seen == (strings.HasPrefix(where, ".status") || strings.HasPrefix(where, ".metadata.labels")) {
+				t.Errorf("a change of %s is in the basis: %t", where, seen)
+			}
+		})
+	})
+	t.Run("referenced skill", func(t *testing.T) {
+		for key, skill := range in.Skills.Referenced {
+			edits(t, skill, func(where string, edited *a2av1alpha1.AgentSkill) {
+				now := in
+				now.Skills.Referenced = map[types.NamespacedName]*a2av1alpha1.AgentSkill{key: edited}
+				look(t, where, now)
+			})
+		}
+	})
+	t.Run("selected skill", func(t *testing.T) {
+		edits(t, in.Skills.Selected[0], func(where string, edited *a2av1alpha1.AgentSkill) {
+			now := in
+			now.Skills.Selected = []*a2av1alpha1.AgentSkill{edited}
+			look(t, where, now)
+		})
+	})
+	t.Run("Gateway", func(t *testing.T) {
+		for key, gateway := range in.GatewayAPI.Gateways {
+			edits(t, gateway, func(where string, edited *gatewayv1.Gateway) {
+				now := in
+				now.GatewayAPI.Gateways = map[types.NamespacedName]*gatewayv1.Gateway{key: edited}
+				look(t, where, now)
+			})
+		}
+	})
+	for name, change := range map[string]func(*observed.Agent){
+		"another label of the namespace that admits": func(now *observed.Agent) { now.NamespaceLabels = map[string]string{"choir": "banned"} },
+		"no skill by reference":                      func(now *observed.Agent) { now.Skills.Referenced = nil },
+		"no selected skill":                          func(now *observed.Agent) { now.Skills.Selected = nil },
+		"other keys of the issuer":                   func(now *observed.Agent) { now.Issuer = &observed.Issuer{URL: "https://issuer.example"} },
+		"no issuer":                                  func(now *observed.Agent) { now.Issuer = nil },
+		"another card of a remote agent":             func(now *observed.Agent) { now.Remote = &observed.Remote{} },
+		"no HTTPRoutes":                              func(now *observed.Agent) { now.GatewayAPI.HTTPRoutes = false },
+		"no GRPCRoutes":                              func(now *observed.Agent) { now.GatewayAPI.GRPCRoutes = false },
+		"no Gateway":                                 func(now *observed.Agent) { now.GatewayAPI.Gateways = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := in
+			if change(&now); !look(t, name, now) {
+				t.Errorf("%s is not in the basis", name)
+			}
+		})
+	}
+	for name, change := range map[string]func(*observed.Agent){
+		"a pod":                               func(now *observed.Agent) { now.Pods = nil },
+		"a label of the namespace of no rule": func(now *observed.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := in
+			if change(&now); look(t, name, now) {
+				t.Errorf("%s is in the basis", name)
+			}
+		})
+	}
+}
+
+// Every change of an object of the Agent is in the basis, but for the status of
+// the Deployment; so is that there is none of a kind.
+func TestBasisOfChildren(t *testing.T) {
+	in := around(t)
+	basis := BasisOf(in)
+	see := func(t *testing.T, where string, children observed.Children, seen bool) {
+		t.Helper()
+		now := in
+		now.Children = children
+		if got := BasisOf(now) != basis; got != seen {
+			t.Errorf("a change of %s is in the basis: %t", where, got)
+		}
+	}
+	kinds := reflect.TypeFor[observed.Children]()
+	for i := range kinds.NumField() {
+		without := in.Children
+		reflect.ValueOf(&without).Elem().Field(i).SetZero()
+		see(t, "whether there is a "+kinds.Field(i).Name, without, true)
+		again := in.Children
+		field := reflect.ValueOf(&again).Elem().Field(i)
+		object := field.Interface().(client.Object).DeepCopyObject().(client.Object)
+		object.SetUID("another")
+		field.Set(reflect.ValueOf(object))
+		see(t, "which "+kinds.Field(i).Name+" there is", again, true)
+		if kinds.Field(i).Name == "Deployment" {
+			continue
+		}
+		later := in.Children
+		field = reflect.ValueOf(&later).Elem().Field(i)
+		object = field.Interface().(client.Object).DeepCopyObject().(client.Object)
+		object.SetResourceVersion("2")
+		field.Set(reflect.ValueOf(object))
+		see(t, "the version of the "+kinds.Field(i).Name, later, true)
+	}
+	edits(t, in.Children.Deployment, func(where string, edited *appsv1.Deployment) {
+		now := in.Children
+		now.Deployment = edited
+		see(t, "the Deployment's "+where, now, !strings.HasPrefix(where, ".status"))
+	})
+}
