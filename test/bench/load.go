@@ -67,7 +67,7 @@ func steady(ctx context.Context, window time.Duration, perSecond float64, op ope
 	count := int(window.Seconds() * perSecond)
 	for i := range count {
 		due := begin.Add(time.Duration(float64(i) / perSecond * float64(time.Second)))
-		time.Sleep(time.Until(due))
+		sleepUntil(due)
 		group.Go(func() error {
 			if _, err := op(failing); err != nil {
 				return err

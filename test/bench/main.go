@@ -71,7 +71,7 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 			return err
 		}
 	}
-	return r.Write(stdout, o.form)
+	return errors.Join(r.Write(stdout, o.form), r.Failed())
 }
 
 // choose finds rows by their ids, in the order of the table.
@@ -115,9 +115,13 @@ func (o *options) measure(ctx context.Context, chosen []row, progress io.Writer)
 		ids[i] = chosen[i].id
 	}
 	r := &report.Report{Subject: "sidecar", Rounds: b.rounds, Window: b.window.String()}
-	err = r.Measure(ids, func(i int) ([]report.Result, error) {
+	err = r.Measure(ctx, ids, func(i int) ([]report.Result, error) {
 		b.row = ids[i]
-		return chosen[i].run(ctx, b)
+		results, err := chosen[i].run(ctx, b)
+		if err != nil {
+			_, _ = fmt.Fprintf(progress, "%s: %v\n", b.row, err)
+		}
+		return results, err
 	})
 	return r, err
 }

@@ -107,7 +107,8 @@ func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 				if _, err := steady(ctx, b.window/4, rate, op(r)); err != nil {
 					return err
 				}
-				took, err := steady(ctx, b.window, rate, op(r))
+				// What is added is the small difference of two figures.
+				took, err := steady(ctx, 3*b.window, rate, op(r))
 				s = sample{percentile(took, 50), percentile(took, 99)}
 				return err
 			})
@@ -156,8 +157,11 @@ func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {
 				first := make([]time.Duration, count)
 				used, err := costs(r.server, func() error {
+					// One after the other: what a stream waits for is not the begin of others.
+					begin := time.Now()
 					var group errgroup.Group
 					for i := range count {
+						sleepUntil(begin.Add(time.Duration(i) * b.window / (2 * count)))
 						group.Go(func() error { return r.readPaced(ctx, play, &first[i]) })
 					}
 					return group.Wait()

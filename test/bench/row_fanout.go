@@ -81,32 +81,39 @@ func (r *running) begin(ctx context.Context, s script.Script) (task string, leav
 
 // S6: one task that many look at.
 func subscribers(ctx context.Context, b *bench) ([]report.Result, error) {
-	const readers = 1000
-	play := script.Script{Chunks: 20, Size: 200, Every: 50 * time.Millisecond, Gated: true}
-	measured := func(k kind) contender {
-		return contender{string(k), func(ctx context.Context) (s sample, err error) {
-			err = b.servers.with(ctx, b.row, k, func(r *running) error {
-				body := func() []byte { return nil }
-				if k == ours {
-					task, leave, err := r.begin(ctx, play)
-					if err != nil {
-						return err
-					}
-					defer leave()
-					body = func() []byte { return subscribe(task) }
+	var results []report.Result
+	for _, readers := range []int{100, 1000, 5000} {
+		s, err := b.interleave(ctx, b.fanout(ours, readers), b.fanout(fanout, readers))
+		if err != nil {
+			return nil, fmt.Errorf("%d subscribers: %w", readers, err)
+		}
+		r := report.Result{What: fmt.Sprintf("an event to each of %d subscribers of a task", readers), Unit: "us CPU a delivery"}
+		results = append(results, s.against(r, ours, map[kind]report.Goal{fanout: report.RatioAtMost(1.2)})...)
+	}
+	return results, nil
+}
+
+// fanout measures deliveries, as many a second however many readers there are.
+func (b *bench) fanout(k kind, readers int) contender {
+	const perSecond = 20_000
+	every := time.Duration(readers) * time.Second / perSecond
+	play := script.Script{Chunks: max(1, int(b.window/every)), Size: 200, Every: every, Gated: true}
+	return contender{string(k), func(ctx context.Context) (s sample, err error) {
+		err = b.servers.with(ctx, b.row, k, func(r *running) error {
+			body := func() []byte { return nil }
+			if k == ours {
+				task, leave, err := r.begin(ctx, play)
+				if err != nil {
+					return err
 				}
-				s, err = b.deliveries(ctx, r, play, readers, body)
-				return err
-			})
-			return s, err
-		}}
-	}
-	s, err := b.interleave(ctx, measured(ours), measured(fanout))
-	if err != nil {
-		return nil, err
-	}
-	r := report.Result{What: "an event to each of 1,000 subscribers of a task", Unit: "us CPU a delivery"}
-	return s.against(r, ours, map[kind]report.Goal{fanout: report.RatioAtMost(1.2)}), nil
+				defer leave()
+				body = func() []byte { return subscribe(task) }
+			}
+			s, err = b.deliveries(ctx, r, play, readers, body)
+			return err
+		})
+		return s, err
+	}}
 }
 
 // deliveries is what a chunk costs for each of its readers.

@@ -18,8 +18,7 @@ var held = script.Script{Gated: true}
 
 // S5: the memory of a stream on which nothing happens.
 func idleStreams(ctx context.Context, b *bench) ([]report.Result, error) {
-	// A sidecar runs 256 turns at a time; subscribers are not bounded so.
-	const turns, followers = 250, 2000
+	const turns, followers = 4000, 4000
 	streams := func(k kind) contender {
 		return contender{string(k), func(ctx context.Context) (s sample, err error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {

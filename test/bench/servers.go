@@ -223,7 +223,7 @@ func (s *servers) contract(agent string, tokens bool) ([]byte, error) {
 		// The load is one caller, and meant to be more than one may send.
 		Limits: contract.Limits{
 			Requests: contract.Rate{PerSecond: 1_000_000}, TotalRequests: contract.Rate{PerSecond: 1_000_000},
-			Turns:   contract.TurnLimits{MaxPerCaller: 256},
+			Turns:   contract.TurnLimits{Max: 8192, MaxPerCaller: 8192},
 			Streams: contract.StreamLimits{Max: 8192, MaxPerCaller: 8192},
 		},
 	}

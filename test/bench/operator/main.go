@@ -100,7 +100,7 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 			return err
 		}
 	}
-	return r.Write(stdout, form)
+	return errors.Join(r.Write(stdout, form), r.Failed())
 }
 
 // choose finds rows by their ids, in the order of the table.
@@ -127,9 +127,13 @@ func (b *bench) measure(ctx context.Context, chosen []row) (r *report.Report, er
 		ids[i] = chosen[i].id
 	}
 	r = &report.Report{Subject: "operator", Rounds: b.rounds}
-	err = r.Measure(ids, func(i int) ([]report.Result, error) {
+	err = r.Measure(ctx, ids, func(i int) ([]report.Result, error) {
 		b.say("%s", ids[i])
-		return chosen[i].run(ctx, b)
+		results, err := chosen[i].run(ctx, b)
+		if err != nil {
+			b.say("%s: %v", ids[i], err)
+		}
+		return results, err
 	})
 	return r, err
 }

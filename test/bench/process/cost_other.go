@@ -18,8 +18,5 @@ func (p *Process) CPU() (time.Duration, error) { return 0, errLinux }
 // RSS is measured on Linux only.
 func (p *Process) RSS() (int64, error) { return 0, errLinux }
 
-// Usage is measured on Linux only.
-type Usage struct{ Machine, Own time.Duration }
-
 // MachineUsage is measured on Linux only.
 func MachineUsage() (Usage, error) { return Usage{}, errLinux }

@@ -34,6 +34,20 @@ type Process struct {
 	stderr  tail
 }
 
+// Usage is CPU time of the whole machine, and of this process with those that
+// it has started and stopped.
+type Usage struct {
+	Machine, Own time.Duration
+	// Stolen is what the machine did not get from the one that it runs on.
+	Stolen time.Duration
+}
+
+// Others is what was used since then by what is no part of this program.
+func (u Usage) Others(then Usage) time.Duration {
+	// Time that is stolen from a program counts as its own, on some kernels.
+	return max(0, u.Machine-then.Machine-(u.Own-then.Own), u.Stolen-then.Stolen)
+}
+
 // Start runs a program with --listen and the other arguments, until Stop.
 func Start(ctx context.Context, program string, arguments ...string) (*Process, error) {
 	address, err := Free(ctx)

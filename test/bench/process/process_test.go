@@ -141,6 +141,9 @@ func TestMachineUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	own, machine := after.Own-before.Own, after.Machine-before.Machine
+	if others := after.Others(before); others < 0 || others > machine {
+		t.Errorf("others had %v of %v", others, machine)
+	}
 	if own < 200*time.Millisecond || machine < own-40*time.Millisecond {
 		t.Errorf("own %v, machine %v, after a child burned 200 ms", own, machine)
 	}

@@ -8,7 +8,9 @@ package report
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -69,43 +71,67 @@ func Describe(now time.Time) Machine {
 // quiet is how much of a machine others may use while a clock is believed.
 const quiet = 0.05
 
-// Measure runs rows, in their order, and judges what they find by how much of
-// the machine others used meanwhile. Programs of a row that still run at the end
-// count as others.
-func (r *Report) Measure(rows []string, run func(i int) ([]Result, error)) error {
+// Measure runs rows, in their order, and judges what each finds by how much of
+// the machine others used meanwhile. Programs of a row that still run at its end
+// count as others. A row that fails is a line of the table, and the next one is
+// measured.
+func (r *Report) Measure(ctx context.Context, rows []string, run func(i int) ([]Result, error)) error {
 	begin := time.Now()
 	before, err := process.MachineUsage()
 	if err != nil {
 		return err
 	}
 	r.Machine = Describe(begin)
+	last, then := before, begin
 	for i, row := range rows {
 		results, err := run(i)
-		if err != nil {
-			return fmt.Errorf("%s: %w", row, err)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s: %w", row, errors.Join(context.Cause(ctx), err))
 		}
+		if err != nil {
+			results = []Result{{Failure: err.Error()}}
+		}
+		usage, err := process.MachineUsage()
+		if err != nil {
+			return err
+		}
+		now := time.Now()
 		for j := range results {
 			results[j].Row = row
+			judge(&results[j], r.share(usage.Others(last), now.Sub(then)))
 		}
+		last, then = usage, now
 		r.Results = append(r.Results, results...)
 	}
-	after, err := process.MachineUsage()
-	if err != nil {
-		return err
-	}
-	others := (after.Machine - before.Machine) - (after.Own - before.Own)
-	r.Judge(max(0, others.Seconds()/(time.Since(begin).Seconds()*float64(r.Machine.Cores))))
+	r.Machine.Others = r.share(last.Others(before), then.Sub(begin))
 	return nil
 }
 
-// Judge takes back what a clock told on a busy machine.
-func (r *Report) Judge(others float64) {
-	r.Machine.Others = others
-	for i := range r.Results {
-		if r.Results[i].Clock && others > quiet {
-			r.Results[i].Met = nil
+// share is how much of the machine a CPU time is.
+func (r *Report) share(used, of time.Duration) float64 {
+	return used.Seconds() / (max(of, time.Nanosecond).Seconds() * float64(r.Machine.Cores))
+}
+
+// judge takes back what a clock told on a busy machine.
+func judge(r *Result, others float64) {
+	r.Others = others
+	if r.Clock && others > quiet {
+		r.Met = nil
+	}
+}
+
+// Failed returns an error that names the rows that were not measured.
+func (r *Report) Failed() error {
+	var rows []string
+	for _, each := range r.Results {
+		if each.Failure != "" {
+			rows = append(rows, each.Row)
 		}
 	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return fmt.Errorf("not measured: %s", strings.Join(rows, ", "))
 }
 
 // Write writes a report as a table or as JSON.
@@ -126,6 +152,9 @@ func (r *Report) header() []string {
 }
 
 func (r Result) cells() []string {
+	if r.Failure != "" {
+		return []string{r.Row, "not measured: " + inCell(r.Failure), "", "", "", "", "", ""}
+	}
 	cells := []string{r.Row, r.What, number(r.Ours) + " " + r.Unit, r.Peer, "", "", r.Goal, ""}
 	if r.Peer != "" {
 		cells[4] = number(r.Theirs)
@@ -138,6 +167,16 @@ func (r Result) cells() []string {
 		cells[7] = "too busy to tell"
 	}
 	return cells
+}
+
+// inCell is a text as a cell of a table can hold it.
+func inCell(text string) string {
+	const most = 200
+	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", "/")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
 }
 
 // number has three digits that mean something.

@@ -5,10 +5,13 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,12 +67,40 @@ func TestJudge(t *testing.T) {
 		others float64
 		want   string
 	}{{true, 0.04, "no"}, {true, 0.06, "too busy to tell"}, {false, 0.9, "no"}} {
-		r := sampleReport()
-		r.Results[0].Clock = test.clock
-		r.Judge(test.others)
-		if got := r.Results[0].cells()[7]; got != test.want {
+		r := sampleReport().Results[0]
+		r.Clock = test.clock
+		judge(&r, test.others)
+		if got := r.cells()[7]; got != test.want {
 			t.Errorf("clock %t, others %v: met is %q, want %q", test.clock, test.others, got, test.want)
 		}
+	}
+}
+
+// A row that fails costs its own figures only.
+func TestMeasure(t *testing.T) {
+	r := &Report{}
+	err := r.Measure(t.Context(), []string{"A", "B"}, func(i int) ([]Result, error) {
+		if i == 0 {
+			return nil, errors.New("no | \n" + strings.Repeat("luck ", 100))
+		}
+		return []Result{{What: "a message", Unit: "us", Ours: 1}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := r.Failed(); failed == nil || failed.Error() != "not measured: A" {
+		t.Errorf("Failed() = %v, want A", failed)
+	}
+	if len(r.Results) != 2 || r.Results[1].Row != "B" || r.Results[1].Ours != 1 {
+		t.Errorf("results are %+v, want one of each row", r.Results)
+	}
+	if what := r.Results[0].cells()[1]; !strings.HasPrefix(what, "not measured: no / luck luck") || len(what) > 230 {
+		t.Errorf("the line of a row that failed says %q", what)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err = r.Measure(ctx, []string{"A", "B"}, func(int) ([]Result, error) { cancel(); return nil, errors.New("killed") })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Measure() that is stopped = %v, want why", err)
 	}
 }
 

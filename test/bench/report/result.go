@@ -67,6 +67,11 @@ type Result struct {
 	// Clock says that it was measured by the clock: a machine that is busy with
 	// other things makes noise of it, which CPU time is spared.
 	Clock bool `json:"clock,omitempty"`
+	// Others is how much of the machine, from 0 to 1, others used while the row was
+	// measured.
+	Others float64 `json:"others"`
+	// Failure says why the row was not measured; then it has no figures.
+	Failure string `json:"failure,omitempty"`
 }
 
 // Compare holds figures against those of a peer in the same rounds.
