@@ -46,9 +46,18 @@ func (r *replica) claim(ctx context.Context, tn *turn) (followed bool, err error
 // same has a turn follow the one of the same message at another replica. It is
 // false when nothing is left of that.
 func (r *replica) same(ctx context.Context, tn *turn, stands store.MessageClaim) (bool, error) {
-	joined, err := r.join(ctx, tn, store.Key{Owner: tn.request.Owner, TaskID: stands.TaskID}, tn.request.Message.ID)
-	if joined || err != nil || stands.Replica == r.Self() {
-		return joined, err
+	homes := []string{stands.TaskID}
+	if m := tn.message; m.TaskID == "" && len(m.ReferenceTasks) == 1 && m.HasResult() {
+		homes = append(homes, m.ReferenceTasks[0]) // it may have been the answer to a question
+	}
+	for _, home := range homes {
+		joined, err := r.join(ctx, tn, store.Key{Owner: tn.request.Owner, TaskID: home}, tn.request.Message.ID)
+		if joined || err != nil {
+			return joined, err
+		}
+	}
+	if stands.Replica == r.Self() {
+		return false, nil
 	}
 	alive, err := r.Alive(ctx, stands.Replica)
 	switch {
@@ -57,22 +66,17 @@ func (r *replica) same(ctx context.Context, tn *turn, stands store.MessageClaim)
 	case !alive:
 		return false, nil
 	}
-	return true, r.forward(tn, stands.Replica)
+	return true, r.forward(tn, stands.Replica, stands.TaskID)
 }
 
 // home is the task to which a message is claimed: one that exists, or that the
-// message would make.
+// message makes if it makes one.
 func (tn *turn) home() string {
-	m := tn.message
-	switch {
-	case m.TaskID != "":
-		return m.TaskID
-	case len(m.ReferenceTasks) == 1 && m.HasResult():
-		return m.ReferenceTasks[0]
-	default:
-		tn.taskID = newID()
-		return tn.taskID
+	if id := tn.message.TaskID; id != "" {
+		return id
 	}
+	tn.taskID = newID()
+	return tn.taskID
 }
 
 // digest names a message to all replicas: who said what where.

@@ -185,6 +185,13 @@ func (e *Engine) acquire(ctx context.Context, k store.Key, named bool) (*task, e
 	return t, nil
 }
 
+// isBusyWith reports whether somebody here has a task, or is about to make it.
+func (e *Engine) isBusyWith(k store.Key) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tasks[k] != nil
+}
+
 func (e *Engine) release(t *task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -23,8 +24,10 @@ const (
 
 // forward brings a message to the replica that runs its task, where it is
 // queued, answered or refused like those of that replica's own clients. What
-// becomes of it is told by the turn. The task's lock is not held.
-func (r *replica) forward(tn *turn, to store.Replica) error {
+// becomes of it is told by the turn. The task's lock is not held. claimed is the
+// task that the message makes if it makes one; "" for a message that is not
+// forwarded for the sake of a claim.
+func (r *replica) forward(tn *turn, to store.Replica, claimed string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -38,7 +41,7 @@ func (r *replica) forward(tn *turn, to store.Replica) error {
 	message.ID = tn.message.ID
 	request.Message = &message
 	r.group.Go(func() {
-		if err := r.relay(tn, to, &request); err != nil {
+		if err := r.relay(tn, to, &request, claimed); err != nil {
 			r.engine.drop(tn, err)
 		}
 	})
@@ -46,10 +49,15 @@ func (r *replica) forward(tn *turn, to store.Replica) error {
 }
 
 // relay is the whole way of one message. An error refuses it.
-func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest) error {
+func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest, claimed string) error {
 	number, answers, end := r.ask()
 	defer end()
-	place, err := r.Post(r.ctx, to, &store.Mail{From: r.Self(), Kind: store.MailMessage, Number: number, Request: request})
+	mail := &store.Mail{From: r.Self(), Kind: store.MailMessage, Number: number, Request: request}
+	home := store.Key{Owner: request.Owner, TaskID: cmp.Or(claimed, tn.taskID)}
+	if claimed != "" {
+		mail.Task = home
+	}
+	place, err := r.Post(r.ctx, to, mail)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return errNotNow()
@@ -62,7 +70,7 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest) er
 	defer patience.Stop()
 	look := time.NewTicker(r.engine.options.Lease / 5)
 	defer look.Stop()
-	for {
+	for received := false; ; {
 		select {
 		case m := <-answers:
 			patience.Stop()
@@ -70,17 +78,20 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest) er
 				return r.decided(tn, m)
 			}
 		case <-patience.C:
-			// It is taken back, or it was received: then there will be an answer.
-			if back, err := r.Withdraw(r.ctx, to, place); back || err != nil {
+			// It is taken back, or it was received: then there will be an answer. Who
+			// says nothing for so long has lost it, or cannot say.
+			if received || r.takenBack(to, place) {
 				return errNotNow()
 			}
+			received = true
+			patience.Reset(r.engine.options.OutagePatience)
 		case <-look.C:
 			// An answer may be lost, and who would give it.
 			lives, err := r.Alive(r.ctx, to)
 			if err != nil {
 				continue
 			}
-			joined, err := r.inherit(tn, request)
+			joined, err := r.inherit(tn, home, request.Message.ID)
 			if joined || !lives {
 				return err
 			}
@@ -90,10 +101,16 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest) er
 	}
 }
 
+// takenBack reports whether a mail was not received, or nobody knows.
+func (r *replica) takenBack(to store.Replica, place string) bool {
+	back, err := r.Withdraw(r.ctx, to, place)
+	return back || err != nil
+}
+
 // inherit is what becomes of a message whose replica is gone: it is in the log
 // of its task, or was lost.
-func (r *replica) inherit(tn *turn, request *a2a.SendRequest) (joined bool, err error) {
-	joined, err = r.join(r.ctx, tn, store.Key{Owner: request.Owner, TaskID: request.Message.TaskID}, request.Message.ID)
+func (r *replica) inherit(tn *turn, k store.Key, message string) (joined bool, err error) {
+	joined, err = r.join(r.ctx, tn, k, message)
 	if joined || err != nil {
 		return joined, err
 	}

@@ -5,10 +5,12 @@ package engine_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
 // A message that was refused, since nobody could say whether the other replica
@@ -76,6 +78,81 @@ func TestLostAnswerOfAnotherReplica(t *testing.T) {
 		a.call().finishes(status(a2a.StateCompleted))
 		time.Sleep(5 * time.Second)
 		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+// Who received a message and never says so does not keep its sender for ever.
+func TestMessageThatNobodySpeaksOf(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		a.send(now(say("m1", "hi")))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		a.line.eats.Store(true)
+		lost := b.send(to(say("m2", "that"), c.TaskID))
+		time.Sleep(36 * time.Second)
+		if got := lost.result(); got != string(a2a.ReasonUnavailable) {
+			t.Errorf("Send() = %s", got)
+		}
+		// One that waits for its turn is spoken of, and waits for as long as that takes.
+		a.line.eats.Store(false)
+		waits := b.send(to(say("m2", "that"), c.TaskID))
+		time.Sleep(10 * time.Minute)
+		c.must(status(a2a.StateInputRequired, "what?"))
+		c.ends(nil)
+		a.call().finishes(status(a2a.StateCompleted))
+		if got := waits.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+// A claim that was not answered stands, and is kept: whatever becomes of the
+// message, those who send it again find it, also when its replica is gone.
+func TestClaimInDoubtNamesTheTaskThatIsMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memory.New(memory.Options{})
+		a, b, third := newPeer(t, s, "a", engine.Options{}), newPeer(t, s, "b", engine.Options{}), newPeer(t, s, "c", engine.Options{})
+		defer third.leaves()
+		defer b.leaves()
+		defer a.leaves()
+		time.Sleep(time.Minute)
+		a.line.vague.Store(true)
+		if got := a.send(say("m1", "hi")).result(); got != string(a2a.ReasonUnavailable) {
+			t.Fatalf("Send() = %s", got)
+		}
+		b.send(now(say("m1", "hi")))
+		c := a.call()
+		c.must(chunk("x"))
+		a.dies()
+		time.Sleep(30 * time.Second)
+		b.wantState(c.TaskID, a2a.StateFailed)
+		again := third.send(say("m1", "hi"))
+		third.noCall()
+		if got := again.result(); got != "task:failed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+// The same for a message that might have been an answer, and was none.
+func TestClaimOfAMessageThatRefersToATask(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		a.send(say("m1", "hi"))
+		first := a.call()
+		first.finishes(status(a2a.StateCompleted))
+		refers := func() *a2a.SendRequest { return result("m2", first.TaskID, "r1", "more") }
+		a.send(now(refers()))
+		c := a.call()
+		c.must(chunk("x"))
+		a.dies()
+		time.Sleep(30 * time.Second)
+		again := b.send(refers())
+		b.noCall()
+		if got := again.result(); got != "task:failed" {
 			t.Errorf("Send() = %s", got)
 		}
 	})

@@ -38,8 +38,12 @@ func (e *Engine) answer(ctx context.Context, tn *turn) (taken bool, err error) {
 	if c := tn.message.ContextID; !ok || !tn.message.Answers(asked.ID) || c != "" && c != t.contextID {
 		return false, nil
 	}
+	claimed := tn.taskID
 	tn.message.TaskID, tn.taskID = t.key.TaskID, t.key.TaskID
-	return true, t.take(ctx, tn)
+	if err = t.take(ctx, tn); err == error(errNoPlace) { //nolint:errorlint // it is this very error
+		tn.taskID = claimed // when there is a place, it may be no answer any more
+	}
+	return true, err
 }
 
 // asks returns what the task waits for.

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -63,9 +64,14 @@ func (r *replica) accept(m *store.Mail) {
 	if m.Request == nil || m.Request.Message == nil {
 		return
 	}
-	tn := r.engine.submitHere(r.ctx, m.Request)
+	// All that ask what became of the message look for the task that was claimed.
+	claimed := m.Task.TaskID
+	if slices.Contains(m.Request.Message.ReferenceTasks, claimed) {
+		claimed = ""
+	}
+	tn := r.engine.submitHere(r.ctx, m.Request, claimed)
 	if !tn.isDecided() {
-		_ = r.reply(m, &store.Mail{Kind: store.MailTaken}) // it matters to nobody for long
+		_ = r.engine.insist(r.ctx, func() error { return r.reply(m, &store.Mail{Kind: store.MailTaken}) })
 	}
 	r.decide(m, tn.wait(r.ctx), tn)
 }

@@ -32,6 +32,9 @@ type line struct {
 	// forgetful is true when no conversation can be read, and dumb when no mail
 	// gets through.
 	forgetful, dumb atomic.Bool
+	// vague is true when claims get through and their answers do not, and eats when
+	// mail that is received gets lost.
+	vague, eats atomic.Bool
 	// lags is true when reading a log tells nothing that was not told before.
 	lags atomic.Bool
 }
@@ -103,7 +106,21 @@ func (l *line) Post(ctx context.Context, to store.Replica, m *store.Mail) (strin
 }
 
 func (l *line) Claim(ctx context.Context, message string, c store.MessageClaim, window time.Duration) (store.MessageClaim, error) {
-	return over(l, func() (store.MessageClaim, error) { return l.Member.Claim(ctx, message, c, window) })
+	return over(l, func() (store.MessageClaim, error) {
+		stands, err := l.Member.Claim(ctx, message, c, window)
+		if err == nil && l.vague.Load() {
+			err = errOutage
+		}
+		return stands, err
+	})
+}
+
+func (l *line) Receive(ctx context.Context) ([]*store.Mail, error) {
+	mail, err := l.Member.Receive(ctx)
+	if l.eats.Load() {
+		mail = nil
+	}
+	return mail, err
 }
 
 func (l *line) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {

@@ -107,7 +107,7 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	}
 	err := e.admit(ctx, tn)
 	if away, ok := errors.AsType[*elsewhere](err); ok {
-		err = e.replica.forward(tn, away.replica)
+		err = e.replica.forward(tn, away.replica, "")
 	}
 	if err != nil {
 		e.drop(tn, err)
@@ -145,13 +145,14 @@ func (e *Engine) queue(ctx context.Context, tn *turn) error {
 	return e.turns.wait(ctx, tn.payer)
 }
 
-// submitHere is submit for a message that another replica claimed. It goes no
-// further.
-func (e *Engine) submitHere(ctx context.Context, r *a2a.SendRequest) *turn {
+// submitHere is submit for a message that another replica brought. It goes no
+// further. claimed is the task that it makes if it makes one, "" for any.
+func (e *Engine) submitHere(ctx context.Context, r *a2a.SendRequest, claimed string) *turn {
 	tn, joined := e.recent.join(r, e.options.Now())
 	if joined {
 		return tn
 	}
+	tn.taskID = claimed
 	err := e.admit(ctx, tn)
 	if _, away := errors.AsType[*elsewhere](err); away {
 		err = errNotNow()
@@ -222,11 +223,12 @@ func (e *Engine) checkPush(ctx context.Context, p *a2a.PushConfig) error {
 // start gives a turn to a task that does not exist yet, and will not if the
 // agent answers without one.
 func (e *Engine) start(ctx context.Context, tn *turn) error {
-	if tn.taskID == "" {
+	t := &task{engine: e, key: store.Key{Owner: tn.request.Owner, TaskID: tn.taskID}}
+	if tn.taskID == "" || e.isBusyWith(t.key) {
 		tn.taskID = newID()
+		t.key.TaskID = tn.taskID
 	}
 	tn.message.TaskID = tn.taskID
-	t := &task{engine: e, key: store.Key{Owner: tn.request.Owner, TaskID: tn.taskID}}
 	// From the moment it is hired, Drain must find a run.
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -52,7 +52,7 @@ func (m *member) Post(ctx context.Context, to store.Replica, mail *store.Mail) (
 
 // Withdraw implements store.Mailbox.
 func (m *member) Withdraw(ctx context.Context, to store.Replica, place string) (bool, error) {
-	reply, err := m.calls.command(ctx, "XDEL", m.box(to), place)
+	reply, err := m.calls.run(ctx, m.scripts.withdraw, string(to), place)
 	if err != nil {
 		return false, err
 	}
@@ -79,21 +79,30 @@ func (m *member) Receive(ctx context.Context) ([]*store.Mail, error) {
 	}
 }
 
+// collect asks for mail, and tells by the way what came of the answer before: so
+// none is lost with an answer.
 func (m *member) collect(ctx context.Context) ([]*store.Mail, error) {
-	reply, err := m.calls.run(ctx, m.scripts.receive, string(m.self), mailCount, mailBytes)
+	reply, err := m.calls.run(ctx, m.scripts.receive, string(m.self), mailCount, mailBytes, m.had, millis(keepMail))
 	if err != nil {
 		return nil, err
 	}
 	var mail []*store.Mail
 	a := answerOf(reply)
+	had := a.text()
 	for a.more() {
 		one := &store.Mail{}
 		if err := json.Unmarshal([]byte(a.text()), one); err != nil { //nolint:musttag // as in Post
-			return mail, fmt.Errorf("read mail: %w", err)
+			// It would come again for ever, and before all others.
+			m.options.Log.ErrorContext(ctx, "mail cannot be read", "error", err)
+			continue
 		}
 		mail = append(mail, one)
 	}
-	return mail, a.err
+	if a.err != nil {
+		return nil, a.err
+	}
+	m.had = had
+	return mail, nil
 }
 
 func (m *member) box(of store.Replica) string { return m.options.Prefix + "b:" + string(of) }

@@ -28,6 +28,8 @@ type member struct {
 	self store.Replica
 	// known is true once the others know of this life.
 	known atomic.Bool
+	// had is the place of the last mail that came, which Receive knows.
+	had string
 }
 
 var _ store.Member = (*member)(nil)

@@ -24,7 +24,8 @@ type scripts struct {
 	put, advance, remove, open               *script
 	pageKey                                  *script
 	renew, leave, dead, holder               *script
-	post, receive, claim, unclaim            *script
+	post, receive, withdraw                  *script
+	claim, unclaim                           *script
 }
 
 func newScripts() *scripts {
@@ -44,14 +45,15 @@ func newScripts() *scripts {
 		open:     newScript(always, "open"),
 		pageKey:  newScript(always, "pagekey"),
 		// Who lives must be known in a server that is full.
-		renew:   newScript(always, "renew"),
-		leave:   newScript(always, "leave"),
-		dead:    newScript(always, "dead"),
-		holder:  newScript(always, "holder"),
-		post:    newScript(roomy, "post"),
-		receive: newScript(always, "receive"),
-		claim:   newScript(roomy, "claim"),
-		unclaim: newScript(always, "unclaim"),
+		renew:    newScript(always, "renew"),
+		leave:    newScript(always, "leave"),
+		dead:     newScript(always, "dead"),
+		holder:   newScript(always, "holder"),
+		post:     newScript(roomy, "post"),
+		receive:  newScript(always, "receive"),
+		withdraw: newScript(always, "withdraw"),
+		claim:    newScript(roomy, "claim"),
+		unclaim:  newScript(always, "unclaim"),
 	}
 }
 

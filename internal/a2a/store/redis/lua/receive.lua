@@ -1,10 +1,20 @@
--- Takes mail out of a box. What is large comes alone.
-local box, mail, bytes = P .. 'b:' .. ARGV[1], {}, 0
-for _ = 1, tonumber(ARGV[2]) do
-  local entry = redis.call('XRANGE', box, '-', '+', 'COUNT', 1)[1]
-  if not entry or bytes > 0 and bytes + #entry[2][2] > tonumber(ARGV[3]) then break end
-  bytes = bytes + #entry[2][2]
-  mail[#mail + 1] = entry[2][2]
-  redis.call('XDEL', box, entry[1])
+-- Gives mail out, behind the place of the last of it. It stays in the box until the next call shows that place: an answer
+-- that was lost is given once more. What is large comes alone.
+local me, had = ARGV[1], ARGV[4]
+local box, mark, answer, bytes = P .. 'b:' .. me, P .. 'g:' .. me, {''}, 0
+local given = redis.call('GET', mark)
+if given and given == had then
+  redis.call('XTRIM', box, 'MINID', given)
+  redis.call('XDEL', box, given)
+  redis.call('UNLINK', mark)
+  given = nil
 end
-return mail
+local from = '-'
+for _ = 1, tonumber(ARGV[2]) do
+  local entry = redis.call('XRANGE', box, from, given or '+', 'COUNT', 1)[1]
+  if not entry or bytes > 0 and bytes + #entry[2][2] > tonumber(ARGV[3]) then break end
+  bytes, from = bytes + #entry[2][2], '(' .. entry[1]
+  answer[1], answer[#answer + 1] = entry[1], entry[2][2]
+end
+if #answer > 1 and not given then redis.call('SET', mark, answer[1], 'PX', ARGV[5]) end
+return answer

@@ -1,0 +1,72 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+)
+
+// Mail whose answer is lost on its way comes with the next one, once and in
+// order, and is not taken back meanwhile.
+func TestMailIsNotLostWithAnAnswer(t *testing.T) {
+	server := start(t, redistest.Durable...)
+	p := newProxy(t, server.Address())
+	o := server.options()
+	far := o
+	far.Server.Addresses = []string{p.address}
+	far.Timeout = 300 * time.Millisecond
+	a, b := open(t, o).Join("a"), open(t, far).Join("b")
+	if _, err := b.Renew(t.Context(), time.Minute); err != nil {
+		t.Fatalf("Renew() error = %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	next := uint64(1)
+	receive := func(last uint64) {
+		t.Helper()
+		for next <= last {
+			mail, err := b.Receive(ctx)
+			if ctx.Err() != nil {
+				t.Fatalf("mail number %d does not come: %v", next, err)
+			}
+			for _, m := range mail {
+				if m.Number != next {
+					t.Fatalf("received number %d, want %d", m.Number, next)
+				}
+				next++
+			}
+		}
+	}
+	post := func(n uint64) (place string) {
+		t.Helper()
+		place, err := a.Post(ctx, b.Self(), &store.Mail{Number: n})
+		if err != nil {
+			t.Fatalf("Post() error = %v", err)
+		}
+		return place
+	}
+	post(1)
+	receive(1)
+	for last := uint64(4); last <= 16; last += 3 {
+		_, _ = post(last-2), post(last-1)
+		place := post(last)
+		p.swallow.Store(true)
+		if mail, err := b.Receive(ctx); err == nil {
+			t.Errorf("Receive() = %v without an answer", mail)
+		}
+		p.swallow.Store(false)
+		if back, err := a.Withdraw(ctx, b.Self(), place); back || err != nil {
+			t.Errorf("Withdraw() = %t, %v of mail that was given out", back, err)
+		}
+		receive(last)
+	}
+	if back, err := a.Withdraw(ctx, b.Self(), post(99)); !back || err != nil {
+		t.Errorf("Withdraw() = %t, %v of mail that waits", back, err)
+	}
+}
