@@ -119,6 +119,8 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	if s.remotes, err = s.newRemotes(config.Gateway); err != nil {
 		return nil, err
 	}
+	s.metrics.gauge("a2a_remote_turns_in_flight", "Turns of agents that run elsewhere, begun by the agent through the gateway.",
+		func() float64 { return float64(s.remotes.Running()) })
 	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, s.remotes, log, now)
 	s.probes = &probes{
 		agent:   &agentProbe{now: now, address: func() string { return backendAddress(s.current().Backend.URL) }},

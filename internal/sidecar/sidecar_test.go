@@ -332,6 +332,7 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 	if n := p.sidecar.drain.running(); n != 1 {
 		t.Errorf("%d turns run, want that of the agent elsewhere", n)
 	}
+	p.metric("a2a_remote_turns_in_flight 1")
 	agent.CloseClientConnections()
 	<-called
 }
