@@ -72,6 +72,8 @@ var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
 type AgentConfig struct {
 	// Client reads from the cache and writes to the API server.
 	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
 	// Issuer knows the keys of ServiceAccount tokens.
 	Issuer gather.IssuerSource
 	// Remote knows the cards of agents that run elsewhere.
@@ -100,6 +102,8 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 			Writer:           config.Client,
 			FieldOwner:       a2av1alpha1.FieldOwner,
 			DigestAnnotation: a2av1alpha1.AnnotationAppliedDigest,
+			OwnerLabel:       a2av1alpha1.LabelAgent,
+			Lives:            agentLives(config.Live),
 			Clock:            config.Clock,
 		}),
 		events:   config.Events,

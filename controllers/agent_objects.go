@@ -5,8 +5,10 @@ package controllers
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -127,4 +129,19 @@ func (o outcomes) settled() bool {
 		}
 	}
 	return true
+}
+
+// agentLives asks whether an Agent is there and is not being deleted. It lists:
+// the operator has no right to get one.
+func agentLives(live client.Reader) func(context.Context, string, apply.Owner) (bool, error) {
+	return func(ctx context.Context, namespace string, owner apply.Owner) (bool, error) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(owner.Kind)
+		if err := live.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{"metadata.name": owner.Name}); err != nil {
+			return false, fmt.Errorf("list Agent %s/%s: %w", namespace, owner.Name, err)
+		}
+		return slices.ContainsFunc(list.Items, func(m metav1.PartialObjectMetadata) bool {
+			return m.UID == owner.UID && m.DeletionTimestamp.IsZero()
+		}), nil
+	}
 }

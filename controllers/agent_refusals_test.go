@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -130,6 +131,62 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 		},
 		foreign,
 	)
+
+	orphans := []TableEntry{
+		Entry("a ServiceAccount", &corev1.ServiceAccount{}, "echo"),
+		Entry("a ConfigMap", &corev1.ConfigMap{}, names.ConfigMap("echo")),
+		Entry("a Service", &corev1.Service{}, "echo"),
+		Entry("a NetworkPolicy", &networkingv1.NetworkPolicy{}, "echo"),
+		Entry("a Deployment", &appsv1.Deployment{}, "echo"),
+	}
+
+	DescribeTable("takes back what it has made and nobody owns any more",
+		func(ctx context.Context, kind client.Object, name string) {
+			agent := makeAgent(b.namespace, "echo")
+			b.expectReady(ctx, agent)
+			obj := kind.DeepCopyObject().(client.Object)
+			Expect(cluster.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, obj)).To(Succeed())
+			before := specOf(obj)
+			expectEdited(ctx, obj, func(o client.Object) { o.SetOwnerReferences(nil) })
+			b.expectReconciled(ctx, agent)
+			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
+			Expect(specOf(obj)).To(Equal(before))
+			b.expectReconciled(ctx, agent)
+			expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
+			b.expectConverged(ctx, agent)
+		},
+		orphans,
+	)
+
+	It("goes on with what a former Agent of its name has left behind on purpose", func(ctx context.Context) {
+		former := makeAgent(b.namespace, "echo")
+		pod := b.expectReady(ctx, former)
+		deployment := deploymentOf(ctx, former)
+		// As the garbage collector does for --cascade=orphan.
+		for _, kind := range []client.Object{&corev1.ServiceAccount{}, &corev1.ConfigMap{}, &corev1.Service{}, &networkingv1.NetworkPolicy{}, &appsv1.Deployment{}} {
+			name := "echo"
+			if _, contract := kind.(*corev1.ConfigMap); contract {
+				name = names.ConfigMap("echo")
+			}
+			Expect(cluster.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, kind)).To(Succeed())
+			expectEdited(ctx, kind, func(o client.Object) { o.SetOwnerReferences(nil) })
+		}
+		stale := former.DeepCopy()
+		Expect(cluster.Delete(ctx, former)).To(Succeed())
+		b.requests = nil
+		_, err := b.reconciler.Reconcile(ctx, stale)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(b.requests).NotTo(ContainElement(HavePrefix("apply Deployment")), "the former Agent takes nothing back")
+
+		agent := makeAgent(b.namespace, "echo")
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		now := deploymentOf(ctx, agent)
+		Expect(metav1.IsControlledBy(now, agent)).To(BeTrue())
+		Expect(now.UID).To(Equal(deployment.UID))
+		Expect(now.Spec).To(Equal(deployment.Spec), "no pod restarts")
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+	})
 
 	It("waits for the objects of a former Agent of the same name", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo")

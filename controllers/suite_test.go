@@ -126,6 +126,7 @@ func newBench(ctx context.Context) *bench {
 	}
 	b.reconciler = NewAgentReconciler(AgentConfig{
 		Client:   interceptor.NewClient(cluster, b.counting()),
+		Live:     cluster,
 		Issuer:   b.keys,
 		Remote:   b.cards,
 		Optional: b.offered,

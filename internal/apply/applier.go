@@ -18,6 +18,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,6 +49,10 @@ type Config struct {
 	FieldOwner string
 	// DigestAnnotation is where the digest of what was applied stands.
 	DigestAnnotation string
+	// OwnerLabel is where the name of the owner stands.
+	OwnerLabel string
+	// Lives asks the API server itself whether an owner is there and stays.
+	Lives func(ctx context.Context, namespace string, owner Owner) (bool, error)
 	// Clock tells the time.
 	Clock clock.PassiveClock
 }
@@ -109,13 +114,9 @@ type Rejection struct {
 // trying again would not help; so is a conflict.
 func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (Outcome, error) {
 	var outcome Outcome
-	for _, object := range objects {
-		if conflict := object.conflict(owner); conflict != nil {
-			outcome.Conflicts = append(outcome.Conflicts, *conflict)
-		}
-	}
-	if len(outcome.Conflicts) > 0 {
-		return outcome, nil
+	var err error
+	if outcome.Conflicts, err = a.conflicts(ctx, owner, objects); err != nil || len(outcome.Conflicts) > 0 {
+		return outcome, err
 	}
 	for _, object := range objects {
 		changed, err := a.set(ctx, owner, object)
@@ -161,6 +162,10 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, er
 		}
 		// The API server then refuses to write another object of the name.
 		object.identify(object.current.GetUID())
+		if metav1.GetControllerOfNoCopy(object.current) == nil {
+			// Nobody else may have become its owner meanwhile.
+			object.version(object.currentVersion())
+		}
 	case last.uid != "":
 		object.identify(last.uid)
 	default:

@@ -39,8 +39,9 @@ type writer struct {
 	uids, versions []string
 	err            error
 	pods           []string
-	// version is what the API server answers.
+	// version is what the API server answers, and dead that the owner goes.
 	version string
+	dead    bool
 }
 
 func (w *writer) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
@@ -77,8 +78,17 @@ func (w *writer) Delete(_ context.Context, obj client.Object, opts ...client.Del
 
 func newApplier(w *writer) *Applier {
 	return New(Config{
-		Writer: w, FieldOwner: "tester", DigestAnnotation: "digest", Clock: testingclock.NewFakePassiveClock(time.Now()),
+		Writer: w, FieldOwner: "tester", DigestAnnotation: "digest", OwnerLabel: "owner",
+		Lives: func(context.Context, string, Owner) (bool, error) { return !w.dead, nil },
+		Clock: testingclock.NewFakePassiveClock(time.Now()),
 	})
+}
+
+// orphaned is an object that was made for the owner and is nobody's.
+func orphaned(cm *corev1.ConfigMap) *corev1.ConfigMap {
+	cm.OwnerReferences, cm.Labels = nil, map[string]string{"owner": owner.Name}
+	cm.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "tester", Operation: metav1.ManagedFieldsOperationApply}}
+	return cm
 }
 
 func configMap() *corev1ac.ConfigMapApplyConfiguration {
@@ -108,8 +118,10 @@ func TestSet(t *testing.T) {
 		want   Outcome
 		writes []string
 		uids   []string
-		// versions are empty but for what is to be made.
+		// versions are empty but for what is to be made or taken back.
 		versions []string
+		// dead has the API server say that the owner goes.
+		dead bool
 	}{
 		"creates, and takes nothing over": {
 			want:   Outcome{Changed: []string{"ConfigMap"}, RecheckAfter: unseenFor},
@@ -142,6 +154,42 @@ func TestSet(t *testing.T) {
 			},
 			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
 		},
+		"takes back an orphan that it has made": {
+			cached: orphaned,
+			want:   Outcome{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"}, versions: []string{"7"},
+		},
+		"leaves an orphan to an owner that goes": {
+			cached: orphaned, dead: true,
+			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+		},
+		"refuses an orphan of another name's": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+				orphaned(cm).Labels["owner"] = "other"
+				return cm
+			},
+			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+		},
+		"refuses what somebody else has made with the label": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+				orphaned(cm).ManagedFields[0].Manager = "kubectl"
+				return cm
+			},
+			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+		},
+		"refuses an orphan that is going": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+				orphaned(cm).DeletionTimestamp = new(metav1.Now())
+				return cm
+			},
+			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+		},
+		"refuses what another controller has taken": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+				orphaned(cm).OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Other", Name: "o", UID: "o", Controller: new(true)}}
+				return cm
+			},
+			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+		},
 		"waits for the object of a former owner": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
 				cm.OwnerReferences = slices.Clone(refs)
@@ -157,7 +205,7 @@ func TestSet(t *testing.T) {
 			if test.cached != nil {
 				cached = test.cached(applied(t))
 			}
-			w := &writer{version: "8"}
+			w := &writer{version: "8", dead: test.dead}
 			got, err := newApplier(w).Set(t.Context(), owner, Of(configMap(), cached))
 			if err != nil {
 				t.Fatalf("Set() error = %v", err)

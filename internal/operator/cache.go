@@ -62,7 +62,7 @@ func watchedNamespaces(settings Config) map[string]cache.Config {
 }
 
 // stripForeign keeps of an object that no Agent controls its name and its
-// owners.
+// owners, and of one that the operator has made that it has.
 func stripForeign(obj any) (any, error) {
 	object, ok := obj.(client.Object)
 	if !ok {
@@ -74,23 +74,23 @@ func stripForeign(obj any) (any, error) {
 	}
 	switch o := obj.(type) {
 	case *appsv1.Deployment:
-		return &appsv1.Deployment{ObjectMeta: identity(o.ObjectMeta)}, nil
+		return &appsv1.Deployment{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
 	case *corev1.Service:
-		return &corev1.Service{ObjectMeta: identity(o.ObjectMeta)}, nil
+		return &corev1.Service{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
 	case *corev1.ServiceAccount:
-		return &corev1.ServiceAccount{ObjectMeta: identity(o.ObjectMeta)}, nil
+		return &corev1.ServiceAccount{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
 	case *corev1.ConfigMap:
-		return &corev1.ConfigMap{ObjectMeta: identity(o.ObjectMeta)}, nil
+		return &corev1.ConfigMap{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
 	case *networkingv1.NetworkPolicy:
-		return &networkingv1.NetworkPolicy{ObjectMeta: identity(o.ObjectMeta)}, nil
+		return &networkingv1.NetworkPolicy{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
 	case *autoscalingv2.HorizontalPodAutoscaler:
-		return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: identity(o.ObjectMeta)}, nil
+		return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
 	case *policyv1.PodDisruptionBudget:
-		return &policyv1.PodDisruptionBudget{ObjectMeta: identity(o.ObjectMeta)}, nil
+		return &policyv1.PodDisruptionBudget{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
 	case *gatewayv1.HTTPRoute:
-		return &gatewayv1.HTTPRoute{ObjectMeta: identity(o.ObjectMeta)}, nil
+		return &gatewayv1.HTTPRoute{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
 	case *gatewayv1.GRPCRoute:
-		return &gatewayv1.GRPCRoute{ObjectMeta: identity(o.ObjectMeta)}, nil
+		return &gatewayv1.GRPCRoute{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
 	default:
 		return obj, nil
 	}
@@ -109,6 +109,24 @@ func identity(m metav1.ObjectMeta) metav1.ObjectMeta {
 		ResourceVersion: m.ResourceVersion,
 		OwnerReferences: m.OwnerReferences,
 	}
+}
+
+// foreignIdentity is identity, and for what the operator has made, for an Agent
+// of which name.
+func foreignIdentity(m metav1.ObjectMeta) metav1.ObjectMeta {
+	kept := identity(m)
+	agent, labelled := m.Labels[a2av1alpha1.LabelAgent]
+	if !labelled {
+		return kept
+	}
+	for _, e := range m.ManagedFields {
+		if e.Manager == a2av1alpha1.FieldOwner && e.Operation == metav1.ManagedFieldsOperationApply {
+			kept.Labels = map[string]string{a2av1alpha1.LabelAgent: agent}
+			kept.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: e.Operation}}
+			kept.DeletionTimestamp = m.DeletionTimestamp
+		}
+	}
+	return kept
 }
 
 // stripPod keeps of a pod what tells whether it takes calls, and why not.

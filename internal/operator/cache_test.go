@@ -47,6 +47,20 @@ var _ = Describe("the cache", func() {
 		Entry("a ConfigMap", &corev1.ConfigMap{ObjectMeta: full(byOther), Data: map[string]string{"large": "text"}}),
 	)
 
+	It("keeps of what the operator has made, and nobody controls, that it has", func() {
+		orphan := full()
+		orphan.Labels[a2av1alpha1.LabelAgent] = "echo"
+		orphan.ManagedFields = append(orphan.ManagedFields,
+			metav1.ManagedFieldsEntry{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{}})
+		kept, err := stripForeign(&corev1.ConfigMap{ObjectMeta: orphan, Data: map[string]string{"large": "text"}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(kept).To(Equal(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "name", UID: "uid", ResourceVersion: "1",
+			Labels:        map[string]string{a2av1alpha1.LabelAgent: "echo"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}},
+		}}))
+	})
+
 	It("keeps an Agent's object, but for who wrote it", func() {
 		kept, err := stripForeign(&corev1.ConfigMap{ObjectMeta: full(byAgent), Data: map[string]string{"a": "b"}})
 		Expect(err).NotTo(HaveOccurred())

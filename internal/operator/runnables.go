@@ -71,6 +71,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 	kinds := optionalKinds(mgr, config)
 	agents := controllers.NewAgentReconciler(controllers.AgentConfig{
 		Client: mgr.GetClient(),
+		Live:   mgr.GetAPIReader(),
 		Issuer: keys,
 		Remote: cards,
 

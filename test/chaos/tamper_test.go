@@ -12,8 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,15 +29,14 @@ const (
 
 // repairs are what was tampered with, and how long the repairs took.
 type repairs struct {
-	refused, disowned int
-	took              []time.Duration
+	refused int
+	took    []time.Duration
 }
 
 // TestTampering deletes every object that an Agent owns, and changes and
 // removes every field of theirs that the operator has set: C8 of the
-// reliability plan. All is repaired, and what somebody else has added stays. An
-// object that does not say any more whose it is, is nobody's to repair: it is
-// told of instead.
+// reliability plan. All is repaired, whose they are included, and what somebody
+// else has added stays.
 func TestTampering(t *testing.T) {
 	b := newBench(t, "chaos-tampering")
 	if err := b.user.createShared(t.Context()); err != nil {
@@ -67,8 +64,8 @@ func TestTampering(t *testing.T) {
 	if len(got.took) == 0 {
 		t.Fatal("nothing was tampered with")
 	}
-	t.Logf("%d times tampered with, and %d more that the API server refused; %d were told of, the others repaired, within %s, half of them within %s",
-		len(got.took), got.refused, got.disowned, got.took[len(got.took)-1].Round(time.Millisecond), got.took[len(got.took)/2].Round(time.Millisecond))
+	t.Logf("%d times tampered with, and %d more that the API server refused; all repaired within %s, half of them within %s",
+		len(got.took), got.refused, got.took[len(got.took)-1].Round(time.Millisecond), got.took[len(got.took)/2].Round(time.Millisecond))
 }
 
 // owned are the objects of the agent.
@@ -202,13 +199,6 @@ func (b *bench) tampered(object *unstructured.Unstructured, field fieldPath, got
 			if now == nil {
 				return "it is gone"
 			}
-			if metav1.GetControllerOf(now) == nil && b.conflict(object) {
-				got.disowned++
-				if err := b.write(object, func(o *unstructured.Unstructured) { o.SetOwnerReferences(object.GetOwnerReferences()) }); err != nil {
-					b.t.Error(err)
-				}
-				return ""
-			}
 			value, _ := field.of(now.Object)
 			if diff := cmp.Diff(was, value); diff != "" {
 				return diff
@@ -219,16 +209,6 @@ func (b *bench) tampered(object *unstructured.Unstructured, field fieldPath, got
 			return ""
 		})
 	}
-}
-
-// conflict tells whether the Agent says that an object is not its own.
-func (b *bench) conflict(object *unstructured.Unstructured) bool {
-	agent := b.user.agent()
-	if err := cluster.Get(b.t.Context(), client.ObjectKeyFromObject(agent), agent); err != nil {
-		return false
-	}
-	c := meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionProgrammed)
-	return c != nil && c.Reason == a2av1alpha1.ReasonConflict && strings.Contains(c.Message, object.GetKind())
 }
 
 // other is another value of the same type, if there is one.
