@@ -98,6 +98,55 @@ func TestRetention(t *testing.T) {
 	}
 }
 
+// Every key has an end, which each change of a task or a conversation puts off.
+func TestKeysLiveOn(t *testing.T) {
+	server := start(t)
+	o := server.options()
+	s := open(t, o)
+	replica := s.Join("a")
+	if _, err := replica.Renew(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	log, err := replica.CreateHeld(t.Context(), key, origin, storetest.Begin(), store.Brief{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk := store.Conversation{Owner: key.Owner, ContextID: origin.ContextID}
+	if err := s.Remember(t.Context(), talk, storetest.Message("m", "hi")); err != nil {
+		t.Fatal(err)
+	}
+	c := client.NewClient(&client.Options{Addr: server.Address()})
+	defer func() { _ = c.Close() }()
+	const day = 24 * time.Hour
+	wantEnds := func(when string, least, most time.Duration, kinds ...string) {
+		t.Helper()
+		for _, kind := range kinds {
+			keys := c.Keys(t.Context(), o.Prefix+kind+"*").Val()
+			if len(keys) == 0 {
+				t.Errorf("%s: no key is like %s", when, kind)
+			}
+			for _, k := range keys {
+				if left := c.PTTL(t.Context(), k).Val(); left < least || left > most {
+					t.Errorf("%s: %s has %v left, want %v to %v", when, k, left, least, most)
+				}
+			}
+		}
+	}
+	wantEnds("at first", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "q:", "v:", "h:")
+	for _, k := range c.Keys(t.Context(), o.Prefix+"*").Val() {
+		if err := c.PExpire(t.Context(), k, 28*day).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := log.AppendHeld(t.Context(), 2, []a2a.Event{storetest.Status(a2a.StateInputRequired, nil)}, store.Take, store.Brief{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Recall(t.Context(), talk); err != nil {
+		t.Fatal(err)
+	}
+	wantEnds("after a change", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "q:", "v:", "h:")
+}
+
 // Tasks that ended give way, then those that wait; none that is worked on does.
 func TestTasksAreBounded(t *testing.T) {
 	o := start(t).options()

@@ -2,7 +2,7 @@
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local after, last, token, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local state, place, fold = ARGV[6], ARGV[7], ARGV[8]
-local maxevents, maxbytes, keep = tonumber(ARGV[9]), tonumber(ARGV[10]), ARGV[11]
+local maxevents, maxbytes, keep = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local claim, me, brief = ARGV[12], ARGV[13], ARGV[14]
 local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder')
 if not task[1] then return 1 end
@@ -30,11 +30,12 @@ if last ~= after then
     bytes, low = bytes - #entry[2][2], to + 1
     redis.call('XDEL', l, entry[1])
   end
-  redis.call('HSET', t, 'seq', last, 'low', low, 'bytes', bytes, 'at', at)
-  if state ~= '' then
-    redis.call('HSET', t, 'state', state)
-    file(task[6], task[5], state, place, keep)
+  if state == '' or state == task[5] then
+    redis.call('HSET', t, 'seq', last, 'low', low, 'bytes', bytes, 'at', at)
+  else
+    redis.call('HSET', t, 'seq', last, 'low', low, 'bytes', bytes, 'at', at, 'state', state, 'ended', endedat(state))
   end
+  if state ~= '' then file(task[6], task[5], state, place, keep) end
   redis.call('PUBLISH', P .. 'e:' .. ARGV[1], last)
 end
 if state == '' then state = task[5] end

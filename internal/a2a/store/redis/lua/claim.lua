@@ -1,6 +1,3 @@
 -- Answers the claim that stands.
 local key = P .. 'k:' .. ARGV[1]
-local former = redis.call('GET', key)
-if former then return former end
-redis.call('SET', key, ARGV[2], 'PX', ARGV[3])
-return ARGV[2]
+return redis.call('SET', key, ARGV[2], 'NX', 'GET', 'PX', ARGV[3]) or ARGV[2]

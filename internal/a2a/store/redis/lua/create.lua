@@ -1,7 +1,7 @@
 -- Answers 0: made, 1: the key is taken, 2: no room.
 local owner, context, id = ARGV[1], ARGV[2], ARGV[3]
 local seq, token, events, state, place = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local retention, max, keep, me, brief = tonumber(ARGV[12]), tonumber(ARGV[13]), ARGV[14], ARGV[15], ARGV[16]
+local retention, max, keep, me, brief = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15], ARGV[16]
 local t, l, member = P .. 't:' .. owner .. id, P .. 'l:' .. owner .. id, owner .. context .. id
 expire(retention)
 if redis.call('EXISTS', t) == 1 then
@@ -18,7 +18,7 @@ end
 redis.call('UNLINK', l)
 redis.call('XADD', l, seq .. '-0', 'e', events, 'w', token)
 redis.call('HSET', t, 'seq', seq, 'low', 1, 'bytes', #events, 'at', 0, 'state', state, 'member', member,
-  'owner', ARGV[9], 'context', ARGV[10], 'dialect', ARGV[11])
+  'owner', ARGV[9], 'context', ARGV[10], 'dialect', ARGV[11], 'ended', endedat(state))
 file(member, nil, state, place, keep)
 if tonumber(state) < 5 then hold(owner .. id, '', me, brief, keep) end
 return 0

@@ -3,9 +3,14 @@
 local P = KEYS[1]
 local HASH = 32
 
+-- One moment, however often it is asked for.
+local moment
 local function now()
-  local t = redis.call('TIME')
-  return t[1] * 1000 + math.floor(t[2] / 1000)
+  if not moment then
+    local t = redis.call('TIME')
+    moment = t[1] * 1000 + math.floor(t[2] / 1000)
+  end
+  return moment
 end
 
 -- Numbers above 1e14 would be written in another way.
@@ -18,6 +23,14 @@ local function queue(state)
   return P .. 'q:busy'
 end
 
+-- live has a key live on for so long. That it lives a day less costs no write, and nobody sees it.
+local function live(key, keep)
+  if redis.call('PTTL', key) < keep - 86400000 then redis.call('PEXPIRE', key, keep) end
+end
+
+-- endedat is what a task says of its end, '' before.
+local function endedat(state) return tonumber(state) >= 5 and int(now()) or '' end
+
 -- hold makes a replica the one that runs a task; '' is none.
 local function hold(name, former, replica, brief, keep)
   if former ~= replica and former ~= '' then redis.call('HDEL', P .. 'h:' .. former, name) end
@@ -27,7 +40,7 @@ local function hold(name, former, replica, brief, keep)
   end
   redis.call('HSET', P .. 't:' .. name, 'holder', replica, 'brief', brief)
   redis.call('HSET', P .. 'h:' .. replica, name, redis.call('HGET', P .. 't:' .. name, 'owner'))
-  redis.call('PEXPIRE', P .. 'h:' .. replica, keep)
+  live(P .. 'h:' .. replica, keep)
 end
 
 -- remove takes a task out of everything that names it, and tells those who follow it.
@@ -55,7 +68,7 @@ local function expire(retention)
   return #old
 end
 
--- file puts a task where lists and queues look for it. Every key it touches lives on for so long.
+-- file puts a task where lists and queues look for it. Every key that is the task's or names it lives on for so long.
 local function file(member, before, state, place, keep)
   local owner, context, id = member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1)
   local keys = {P .. 'o:' .. owner, P .. 'c:' .. owner .. context, P .. 's:' .. owner .. state}
@@ -67,7 +80,6 @@ local function file(member, before, state, place, keep)
   end
   local name, at, to = owner .. id, int(now()), queue(state)
   if not before or queue(before) ~= to then redis.call('ZADD', to, at, member) end
-  redis.call('HSET', P .. 't:' .. name, 'ended', tonumber(state) >= 5 and at or '')
-  for _, key in ipairs(keys) do redis.call('PEXPIRE', key, keep) end
-  for _, key in ipairs({to, P .. 't:' .. name, P .. 'l:' .. name}) do redis.call('PEXPIRE', key, keep) end
+  for _, key in ipairs(keys) do live(key, keep) end
+  for _, key in ipairs({to, P .. 't:' .. name, P .. 'l:' .. name}) do live(key, keep) end
 end
