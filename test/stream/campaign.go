@@ -169,6 +169,8 @@ func (c *campaign) schedule() map[int][]func(context.Context) error {
 // task runs one task to its end, and judges it.
 func (c *campaign) task(ctx context.Context, n int) {
 	r := rand.New(rand.NewPCG(c.Seed, uint64(n)+1))
+	begin := c.now()
+	defer func() { c.counts.took(c.now() - begin) }()
 	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
 	defer cancel()
 	turns, driver := 1+max(0, r.IntN(6)-3), client.Dialects[r.IntN(len(client.Dialects))]
@@ -220,6 +222,9 @@ func (c *campaign) afterwards(ctx context.Context, r *reader) {
 		e, err := r.dialect.Get(ctx, r.any(r.rng), r.id())
 		if err == nil {
 			r.history.Read = &e
+			if e.State == "failed" {
+				r.history.Word, _ = client.Auditor.Word(ctx, r.any(r.rng), r.id()) // it only helps
+			}
 			c.keep(kept{r.id(), e, begin})
 			break
 		}

@@ -6,6 +6,7 @@ package main
 import (
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/stream/client"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
@@ -40,6 +41,8 @@ type tally struct {
 	// SidecarKills and AgentKills were SIGKILL.
 	SidecarKills int `json:"sidecarKills"`
 	AgentKills   int `json:"agentKills"`
+	// Slowest is how long the slowest task took, with all who read it.
+	Slowest time.Duration `json:"slowest"`
 	// Kept are tasks that were read once more at the end of the run.
 	Kept int `json:"kept"`
 }
@@ -85,6 +88,12 @@ func (c *counts) task(t *history.Task) {
 	c.Tasks++
 	c.Ends[end]++
 	c.Events += events
+}
+
+func (c *counts) took(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Slowest = max(c.Slowest, d)
 }
 
 func (c *counts) add(to *int) {

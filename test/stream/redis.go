@@ -96,3 +96,29 @@ func (f *fleet) lose(ctx context.Context, d time.Duration) error {
 		return err
 	})
 }
+
+// cut breaks all connections to the store, time and again: some break when it has
+// done what it was asked, and has not said so.
+func (f *fleet) cut(ctx context.Context, d time.Duration) error {
+	return f.during(outages, func() error {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(ctx, "tcp", f.redis.address)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		answer := make([]byte, 64)
+		for begin := time.Now(); time.Since(begin) < d; time.Sleep(20 * time.Millisecond) {
+			for _, kind := range []string{"normal", "pubsub"} {
+				if _, err := conn.Write([]byte("CLIENT KILL TYPE " + kind + " SKIPME yes\r\n")); err != nil {
+					return err
+				}
+				if n, err := conn.Read(answer); err != nil || answer[0] != ':' {
+					return fmt.Errorf("cut the connections to the store: %q: %w", answer[:n], err)
+				}
+			}
+		}
+		time.Sleep(recovery)
+		return nil
+	})
+}

@@ -66,7 +66,7 @@ func (r *report) write(w io.Writer, form string) error {
 	row("run", fmt.Sprintf("%s, store %s, seed %d, %s, %d cores, %.0f s", r.Scenario, r.Store, r.Seed, r.Date.Format(time.DateOnly), r.Cores, r.Took))
 	n := &r.Tally
 	if n.Tasks > 0 {
-		row("tasks", fmt.Sprintf("%d: %s", n.Tasks, many(n.Ends)))
+		row("tasks", fmt.Sprintf("%d: %s; the slowest took %v", n.Tasks, many(n.Ends), n.Slowest.Round(100*time.Millisecond)))
 		row("events in logs", fmt.Sprintf("%d, counted where the log was read after the end", n.Events))
 	}
 	row("events that readers saw", fmt.Sprint(n.Seen))

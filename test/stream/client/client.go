@@ -44,6 +44,8 @@ func (a *Ask) deadline() time.Time { return time.Now().Add(cmp.Or(a.Patience, pa
 type Item struct {
 	history.Event
 	TaskID string
+	// Word is the message of a snapshot's status.
+	Word string
 }
 
 // Stream is one that is open.
@@ -117,6 +119,12 @@ func (d *Dialect) Open(ctx context.Context, address string, a *Ask) (Stream, err
 func (d *Dialect) Get(ctx context.Context, address, task string) (history.Event, error) {
 	item, err := d.get(ctx, address, task)
 	return item.Event, err
+}
+
+// Word reads what is said of the state of a task.
+func (d *Dialect) Word(ctx context.Context, address, task string) (string, error) {
+	item, err := d.get(ctx, address, task)
+	return item.Word, err
 }
 
 // Dialects are all that stream.

@@ -31,9 +31,11 @@ type document struct {
 }
 
 type statusOf struct {
-	State string `json:"state"`
+	State   string   `json:"state"`
+	Message artifact `json:"message"`
 }
 
+// artifact is one, or what else has parts.
 type artifact struct {
 	Parts []struct {
 		Text string `json:"text"`
@@ -81,6 +83,7 @@ func (d *document) item() (Item, bool) {
 		item.Kind, item.State = history.Status, stateOf(d.Status.State)
 	default:
 		item.Kind, item.State, item.Text = history.Snapshot, stateOf(d.Status.State), text(d.Artifacts...)
+		item.Word = text(d.Status.Message)
 	}
 	return item, true
 }

@@ -51,15 +51,15 @@ func (s streamV10) receive() (Item, error) {
 	case *pb.StreamResponse_Task:
 		return taskV10(p.Task), nil
 	case *pb.StreamResponse_StatusUpdate:
-		return Item{history.Event{Kind: history.Status, State: stateOf(p.StatusUpdate.GetStatus().GetState().String())}, p.StatusUpdate.GetTaskId()}, nil
+		return Item{Event: history.Event{Kind: history.Status, State: stateOf(p.StatusUpdate.GetStatus().GetState().String())}, TaskID: p.StatusUpdate.GetTaskId()}, nil
 	case *pb.StreamResponse_ArtifactUpdate:
-		return Item{history.Event{Kind: history.Chunk, Text: textV10(p.ArtifactUpdate.GetArtifact())}, p.ArtifactUpdate.GetTaskId()}, nil
+		return Item{Event: history.Event{Kind: history.Chunk, Text: textV10(p.ArtifactUpdate.GetArtifact())}, TaskID: p.ArtifactUpdate.GetTaskId()}, nil
 	}
 	return Item{}, status.Error(codes.Internal, "no event")
 }
 
 func taskV10(t *pb.Task) Item {
-	return Item{history.Event{Kind: history.Snapshot, State: stateOf(t.GetStatus().GetState().String()), Text: textV10(t.GetArtifacts()...)}, t.GetId()}
+	return Item{Event: history.Event{Kind: history.Snapshot, State: stateOf(t.GetStatus().GetState().String()), Text: textV10(t.GetArtifacts()...)}, TaskID: t.GetId()}
 }
 
 func textV10(artifacts ...*pb.Artifact) string {
@@ -107,15 +107,15 @@ func (s streamV03) receive() (Item, error) {
 	case *oldpb.StreamResponse_Task:
 		return taskV03(p.Task), nil
 	case *oldpb.StreamResponse_StatusUpdate:
-		return Item{history.Event{Kind: history.Status, State: stateOf(p.StatusUpdate.GetStatus().GetState().String())}, p.StatusUpdate.GetTaskId()}, nil
+		return Item{Event: history.Event{Kind: history.Status, State: stateOf(p.StatusUpdate.GetStatus().GetState().String())}, TaskID: p.StatusUpdate.GetTaskId()}, nil
 	case *oldpb.StreamResponse_ArtifactUpdate:
-		return Item{history.Event{Kind: history.Chunk, Text: textV03(p.ArtifactUpdate.GetArtifact())}, p.ArtifactUpdate.GetTaskId()}, nil
+		return Item{Event: history.Event{Kind: history.Chunk, Text: textV03(p.ArtifactUpdate.GetArtifact())}, TaskID: p.ArtifactUpdate.GetTaskId()}, nil
 	}
 	return Item{}, status.Error(codes.Internal, "no event")
 }
 
 func taskV03(t *oldpb.Task) Item {
-	return Item{history.Event{Kind: history.Snapshot, State: stateOf(t.GetStatus().GetState().String()), Text: textV03(t.GetArtifacts()...)}, t.GetId()}
+	return Item{Event: history.Event{Kind: history.Snapshot, State: stateOf(t.GetStatus().GetState().String()), Text: textV03(t.GetArtifacts()...)}, TaskID: t.GetId()}
 }
 
 func textV03(artifacts ...*oldpb.Artifact) string {

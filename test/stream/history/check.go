@@ -177,7 +177,7 @@ func (c *check) ending() {
 		}
 	case "failed":
 		if broken := slices.Concat(c.faults.Agents, c.faults.Kills, c.faults.Drains, c.faults.Outages); !within(broken, c.begun(), last) {
-			c.violationf(Failed, "the task failed, and nothing was broken")
+			c.violationf(Failed, "the task failed, and nothing was broken: %q", c.Word)
 		}
 	default:
 		c.violationf(Failed, "the task is %s", final)

@@ -20,6 +20,8 @@ type Task struct {
 	Legs []Leg `json:"legs"`
 	// Read is the task as it was read after its end; nil when it could not be.
 	Read *Event `json:"read,omitempty"`
+	// Word is what is said of a task that failed.
+	Word string `json:"word,omitempty"`
 	// GaveUp are the clients whose patience ended before the task did.
 	GaveUp []string `json:"gaveUp,omitempty"`
 	// Others are further tasks that came of the same message.
