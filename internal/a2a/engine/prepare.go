@@ -47,7 +47,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 		attempt = tn.again.brief.Attempt
 		history = t.before(history, tn.message.ID)
 	} else {
-		t.remember(ctx, tn.kept)
+		_ = t.note(ctx, tn.kept) // the agent need not wait for it
 	}
 	return &backend.Turn{
 		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number, Attempt: attempt,

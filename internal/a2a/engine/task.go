@@ -337,8 +337,13 @@ func (t *task) refuseWaiting(why func(*turn) error) {
 // remember adds to the conversation. What is lost there is advice to the agent
 // and no part of the task.
 func (t *task) remember(ctx context.Context, m *a2a.Message) {
-	c := store.Conversation{Owner: t.key.Owner, ContextID: t.contextID}
-	if err := t.engine.options.Store.Remember(ctx, c, m); err != nil {
+	if err := t.note(ctx, m)(); err != nil {
 		t.engine.options.Log.ErrorContext(ctx, "remember message", "task", t.key.TaskID, "error", err)
 	}
+}
+
+// note is remember for those who append to the task before anybody is told of
+// the message: then it is there.
+func (t *task) note(ctx context.Context, m *a2a.Message) (stored func() error) {
+	return t.engine.options.Store.Remember(ctx, store.Conversation{Owner: t.key.Owner, ContextID: t.contextID}, m)
 }

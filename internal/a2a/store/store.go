@@ -68,8 +68,10 @@ type Store interface {
 	// moment of the call; one that moves on while pages are read may be missed
 	// or met again.
 	List(ctx context.Context, q *Query) (*Page, error)
-	// Remember adds a message to a conversation.
-	Remember(ctx context.Context, c Conversation, m *a2a.Message) error
+	// Remember adds a message to a conversation, behind those of earlier calls and
+	// before whatever the caller appends next. It need not be there yet: stored
+	// waits for that, and may be left alone.
+	Remember(ctx context.Context, c Conversation, m *a2a.Message) (stored func() error)
 	// Recall returns a conversation, the oldest message first; nothing for one
 	// that is not known.
 	Recall(ctx context.Context, c Conversation) ([]*a2a.Message, error)

@@ -159,12 +159,15 @@ func (s *Store) open(k store.Key) (*log, error) {
 }
 
 // Remember implements store.Store.
-func (s *Store) Remember(_ context.Context, c store.Conversation, m *a2a.Message) error {
+func (s *Store) Remember(_ context.Context, c store.Conversation, m *a2a.Message) (stored func() error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conversations.add(c, m)
-	return nil
+	return there
 }
+
+// there is what has been stored.
+func there() error { return nil }
 
 // Recall implements store.Store.
 func (s *Store) Recall(_ context.Context, c store.Conversation) ([]*a2a.Message, error) {

@@ -197,7 +197,7 @@ func TestEvictedTaskTellsItsWatchers(t *testing.T) {
 func TestConversationsAreForgotten(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxTasks: 2})
 	say := func(c string) {
-		if err := f.Remember(t.Context(), store.Conversation{ContextID: c}, storetest.Message("m", "x")); err != nil {
+		if err := f.Remember(t.Context(), store.Conversation{ContextID: c}, storetest.Message("m", "x"))(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -112,7 +112,7 @@ func TestKeysLiveOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	talk := store.Conversation{Owner: key.Owner, ContextID: origin.ContextID}
-	if err := s.Remember(t.Context(), talk, storetest.Message("m", "hi")); err != nil {
+	if err := s.Remember(t.Context(), talk, storetest.Message("m", "hi"))(); err != nil {
 		t.Fatal(err)
 	}
 	c := client.NewClient(&client.Options{Addr: server.Address()})

@@ -31,6 +31,8 @@ type caller struct {
 	// pending wait for the pipeline, which one goroutine at most sends.
 	pending []*call
 	sending bool
+	// work is that goroutine.
+	work sync.WaitGroup
 }
 
 // call is one script in a pipeline.
@@ -76,23 +78,39 @@ func (c *caller) command(ctx context.Context, args ...any) (any, error) {
 }
 
 // pipe runs a script in one pipeline with those of others: while one is on its
-// way, the next is filled. When ctx ends first it is not known what becomes of
-// the script.
+// way, the next is filled.
 func (c *caller) pipe(ctx context.Context, s *script, size int, args ...any) (any, error) {
+	return c.push(ctx, s, size, args...).wait(ctx)
+}
+
+// push has a script sent behind all that were pushed before.
+func (c *caller) push(ctx context.Context, s *script, size int, args ...any) *call {
 	one := &call{script: s, args: args, size: size, done: make(chan struct{})}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.pending = append(c.pending, one)
 	if !c.sending {
 		c.sending = true
-		go c.send(context.WithoutCancel(ctx)) // it is not only for this caller
+		c.work.Go(func() { c.send(context.WithoutCancel(ctx)) }) // it is not only for this caller
 	}
-	c.mu.Unlock()
+	return one
+}
+
+// wait returns the answer. When ctx ends first it is not known what becomes of the
+// script.
+func (c *call) wait(ctx context.Context) (any, error) {
 	select {
-	case <-one.done:
-		return one.reply, one.err
+	case <-c.done:
+		return c.reply, c.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", errOutage, context.Cause(ctx))
 	}
+}
+
+// close sends what is pending, and ends the connections.
+func (c *caller) close() error {
+	c.work.Wait()
+	return c.client.Close()
 }
 
 // send sends what is pending until nothing is.

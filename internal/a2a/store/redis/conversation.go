@@ -14,13 +14,16 @@ func talkOf(c store.Conversation) string { return digest(string(c.Owner)) + dige
 
 // Remember implements store.Store. It is not tried again: a message may then
 // be remembered twice, or not, and the caller knows that it is advice.
-func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Message) error {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
-	defer cancel()
+func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Message) (stored func() error) {
 	encoded := writeMessage(m)
-	_, err := s.calls.pipe(ctx, s.scripts.remember, len(encoded),
+	one := s.calls.push(ctx, s.scripts.remember, len(encoded),
 		talkOf(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(keep), s.options.MaxTasks)
-	return err
+	return func() error {
+		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+		defer cancel()
+		_, err := one.wait(ctx)
+		return err
+	}
 }
 
 // Recall implements store.Store.

@@ -121,7 +121,7 @@ func Open(o Options) (*Store, error) {
 // Close ends the connections. No other method may run then.
 func (s *Store) Close() error {
 	s.follower.close()
-	return s.calls.client.Close()
+	return s.calls.close()
 }
 
 // Bytes returns the estimate that CacheBytes bounds, and EncodedBytes what the

@@ -368,7 +368,7 @@ func rememberAndRecall(t *testing.T, s store.Store) {
 	}
 	want := []*a2a.Message{Message("m1", "a"), Message("m2", "b")}
 	for _, m := range want {
-		if err := s.Remember(t.Context(), c, m); err != nil {
+		if err := s.Remember(t.Context(), c, m)(); err != nil {
 			t.Fatalf("Remember() error = %v", err)
 		}
 	}
@@ -386,7 +386,7 @@ func rememberAndRecall(t *testing.T, s store.Store) {
 func rememberIsBounded(t *testing.T, s store.Store) {
 	c := store.Conversation{Owner: "alice", ContextID: "c1"}
 	for i := range 100 {
-		if err := s.Remember(t.Context(), c, Message(strconv.Itoa(i), "x")); err != nil {
+		if err := s.Remember(t.Context(), c, Message(strconv.Itoa(i), "x"))(); err != nil {
 			t.Fatalf("Remember() error = %v", err)
 		}
 	}
@@ -396,7 +396,7 @@ func rememberIsBounded(t *testing.T, s store.Store) {
 	}
 	big := string(make([]byte, store.MaxRememberedBytes/4))
 	for i := range 8 {
-		if err := s.Remember(t.Context(), c, Message("big"+strconv.Itoa(i), big)); err != nil {
+		if err := s.Remember(t.Context(), c, Message("big"+strconv.Itoa(i), big))(); err != nil {
 			t.Fatalf("Remember() error = %v", err)
 		}
 	}
