@@ -164,7 +164,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		publishErr = r.publish(ctx, in, want.Card)
 	}
 
-	next := status.Agent(statusInputs(in, want, outcome, applied, r.clock.Now()))
+	next := status.Agent(statusInputs(in, r.platform, want, outcome, applied, r.clock.Now()))
 	writeErr := r.writeStatus(ctx, agent, next.Status)
 	if writeErr == nil {
 		r.events.Publish(agent, events.Transitions(agent.Status, next.Status)...)

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -55,6 +56,29 @@ var _ = Describe("an Agent with a spec that cannot be carried out", func() {
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected", "spec.workload.template", `Not found: "nowhere"`)
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked")
 		Expect([]string{specOf(deploymentOf(ctx, agent)), specOf(configMapOf(ctx, agent))}).To(Equal(before))
+	})
+
+	It("names what the author wrote where the API server names what was made of it", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "NOT=A_NAME"}}
+		})
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected", "spec.workload.template.spec.containers[0].env[0].name: Invalid value")
+	})
+
+	It("names a rule of egress that no NetworkPolicy can have, and leaves what runs alone", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
+			a.Spec.NetworkPolicy.Egress = &[]networkingv1.NetworkPolicyEgressRule{{}, {To: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.1/99"}}}}}
+		})
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False NetworkPolicyRejected",
+			"correct it", `spec.networkPolicy.egress[1].to[0].ipBlock.cidr: Invalid value: "10.0.0.1/99"`)
+		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
+		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Image).To(Equal("example/echo:1"))
 	})
 
 	It("keeps the template's own preStop hook and says so", func(ctx context.Context) {
@@ -211,6 +235,43 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 		b.fail["Service"] = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "echo", errors.New("exceeded quota: small"))
 		result := b.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Service "echo"`, "exceeded quota: small")
+		Expect(result.RequeueAfter).To(Equal(time.Minute))
+	})
+
+	It("tells of what a policy of the cluster denies, and tries again later", func(ctx context.Context) {
+		const reason = "only images of ours"
+		policy := &admissionv1.ValidatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: b.namespace},
+			Spec: admissionv1.ValidatingAdmissionPolicySpec{
+				MatchConstraints: &admissionv1.MatchResources{
+					NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: b.namespace}},
+					ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+						Operations: []admissionv1.OperationType{admissionv1.OperationAll},
+						Rule:       admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+					}}},
+				},
+				Validations: []admissionv1.Validation{{Expression: "false", Message: reason}},
+			},
+		}
+		binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: b.namespace},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			},
+		}
+		expectApplied(ctx, policy, binding)
+		DeferCleanup(func(ctx context.Context) {
+			Expect(cluster.Delete(ctx, binding)).To(Succeed())
+			Expect(cluster.Delete(ctx, policy)).To(Succeed())
+		})
+		Eventually(func() error {
+			return cluster.Create(ctx, foreignDeployment(b.namespace), client.DryRunAll)
+		}).WithTimeout(30 * time.Second).Should(MatchError(ContainSubstring(reason)))
+
+		agent := makeAgent(b.namespace, "echo")
+		expectApplied(ctx, agent)
+		result := b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Deployment "echo"`, reason)
 		Expect(result.RequeueAfter).To(Equal(time.Minute))
 	})
 

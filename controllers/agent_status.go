@@ -20,14 +20,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/status"
 )
 
-// kindDeployment is the one kind that holds what a user wrote as it is.
-const kindDeployment = "Deployment"
+// The kinds that hold what a user wrote as it is.
+const (
+	kindDeployment    = "Deployment"
+	kindNetworkPolicy = "NetworkPolicy"
+)
 
 // statusInputs puts together what the status is made from.
-func statusInputs(in observed.Agent, want desired.Result, outcome outcomes, applied bool, now time.Time) status.Inputs {
+func statusInputs(in observed.Agent, platform desired.Platform, want desired.Result, outcome outcomes, applied bool, now time.Time) status.Inputs {
 	inputs := status.Inputs{
 		Observed:          in,
-		Problems:          slices.Concat(want.Problems, outcomeProblems(outcome.core), routeProblems(outcome.routes), want.Exposure),
+		Problems:          slices.Concat(want.Problems, outcomeProblems(userFields(in.Agent, platform, outcome.core)), routeProblems(outcome.routes), want.Exposure),
 		Remarks:           want.Remarks,
 		Applied:           applied,
 		DeploymentChanged: slices.Contains(outcome.core.Changed, kindDeployment),
@@ -43,6 +46,22 @@ func statusInputs(in observed.Agent, want desired.Result, outcome outcomes, appl
 		}
 	}
 	return inputs
+}
+
+// userFields is an outcome in which a rejection names the fields of the Agent.
+func userFields(agent *a2av1alpha1.Agent, platform desired.Platform, outcome apply.Outcome) apply.Outcome {
+	if outcome.Rejection == nil {
+		return outcome
+	}
+	rejection := *outcome.Rejection
+	switch rejection.Kind {
+	case kindDeployment:
+		rejection.Message = desired.TemplateFields(agent, platform, rejection.Message)
+	case kindNetworkPolicy:
+		rejection.Message = desired.EgressFields(rejection.Message)
+	}
+	outcome.Rejection = &rejection
+	return outcome
 }
 
 // outcomeProblems are what is to be told about objects that could not be
@@ -92,6 +111,12 @@ func rejectionProblem(r apply.Rejection) problem.Problem {
 			Condition: a2av1alpha1.ConditionAccepted,
 			Reason:    a2av1alpha1.ReasonTemplateRejected,
 			Message:   "spec.workload.template makes a Deployment that the API server refuses; correct it: " + r.Message,
+		}
+	case r.Kind == kindNetworkPolicy:
+		return problem.Problem{
+			Condition: a2av1alpha1.ConditionAccepted,
+			Reason:    a2av1alpha1.ReasonNetworkPolicyRejected,
+			Message:   "spec.networkPolicy.egress makes a NetworkPolicy that the API server refuses; correct it: " + r.Message,
 		}
 	default:
 		return problem.Problem{

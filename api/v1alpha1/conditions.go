@@ -73,6 +73,9 @@ const (
 	// ReasonUnknownSkillInRule: a rule of authorization names a skill that is
 	// not on the card.
 	ReasonUnknownSkillInRule = "UnknownSkillInRule"
+	// ReasonNetworkPolicyRejected: the API server refuses a NetworkPolicy made
+	// from the rules.
+	ReasonNetworkPolicyRejected = "NetworkPolicyRejected"
 	// ReasonTemplateRejected: the API server refuses a Deployment made from
 	// the template.
 	ReasonTemplateRejected = "TemplateRejected"

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
@@ -102,8 +103,8 @@ type Conflict struct {
 type Rejection struct {
 	Kind string
 	Name string
-	// Forbidden tells that the operator may not write it; else its content is
-	// invalid.
+	// Forbidden tells that the operator may not write it, which others decide and
+	// may decide otherwise; else its content is invalid.
 	Forbidden bool
 	// Message is the API server's.
 	Message string
@@ -202,9 +203,7 @@ func ownerReference(owner Owner) *metav1ac.OwnerReferenceApplyConfiguration {
 
 // rejectionOf turns the errors that trying again would not help into a value.
 func rejectionOf(object Object, err error) *Rejection {
-	forbidden := apierrors.IsForbidden(err)
-	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) ||
-		!forbidden && !apierrors.IsInvalid(err) && !untyped(err) {
+	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
 	}
 	message := err.Error()
@@ -212,8 +211,17 @@ func rejectionOf(object Object, err error) *Rejection {
 	if errors.As(err, &status) {
 		message = status.Status().Message
 	}
+	forbidden := apierrors.IsForbidden(err) || denied.MatchString(message)
+	if !forbidden && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsRequestEntityTooLargeError(err) && !untyped(err) {
+		return nil
+	}
 	return &Rejection{Kind: object.kind, Name: object.name, Forbidden: forbidden, Message: message}
 }
+
+// denied is what the API server says of an object that an admission webhook or a
+// ValidatingAdmissionPolicy refuses. Of which kind the error is, is for these to
+// choose: it may be any.
+var denied = regexp.MustCompile(`(?:^admission webhook .*|ValidatingAdmissionPolicy .*) denied (?:the )?request`)
 
 // untyped tells of an object with a field that the API server does not know,
 // such as one of a newer version, or with two elements of one name. Of that it

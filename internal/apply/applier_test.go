@@ -331,6 +331,29 @@ func TestSetErrors(t *testing.T) {
 			err:       apierrors.NewForbidden(resource, "cm", errors.New("quota")),
 			rejection: &Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
 		},
+		"denied by a webhook that gives no code": {
+			err:       &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusBadRequest, Message: `admission webhook "a.b" denied the request: no`}},
+			rejection: &Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
+		},
+		"denied by a webhook as a fault of its own": {
+			err:       &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: `admission webhook "a.b" denied the request: no`}},
+			rejection: &Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
+		},
+		"denied by a policy": {
+			err: &apierrors.StatusError{ErrStatus: metav1.Status{
+				Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+				Message: `configmaps "cm" is forbidden: ValidatingAdmissionPolicy 'a' with binding 'b' denied request: no`,
+			}},
+			rejection: &Rejection{Kind: "ConfigMap", Name: "cm", Forbidden: true},
+		},
+		"a webhook that does not answer": {
+			err: apierrors.NewInternalError(errors.New(`failed calling webhook "a.b": connection refused`)),
+		},
+		"not a good request": {err: apierrors.NewBadRequest("what is that"), rejection: &Rejection{Kind: "ConfigMap", Name: "cm"}},
+		"too large": {
+			err:       apierrors.NewRequestEntityTooLargeError("limit is 3145728"),
+			rejection: &Rejection{Kind: "ConfigMap", Name: "cm"},
+		},
 		"conflict":              {err: apierrors.NewConflict(resource, "cm", errors.New("uid")), ephemeral: true},
 		"namespace terminating": {err: terminating, ephemeral: true},
 		"anything else":         {err: apierrors.NewInternalError(errors.New("boom"))},

@@ -40,12 +40,15 @@ func networkPolicy(agent *a2av1alpha1.Agent, platform Platform) *networkingv1ac.
 		WithSpec(spec)
 }
 
-// egress is what the user lists, behind what every agent needs.
+// egress is what the user lists, and behind it what every agent needs: what the
+// API server says of one by its number is of the user's.
 func egress(rules []networkingv1.NetworkPolicyEgressRule, platform Platform) []*networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration {
-	all := []*networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration{
-		networkingv1ac.NetworkPolicyEgressRule().WithPorts(
-			tcp(dnsPort), networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolUDP).WithPort(intstr.FromInt32(dnsPort))),
+	var all []*networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration
+	for i := range rules {
+		all = append(all, egressRule(&rules[i]))
 	}
+	all = append(all, networkingv1ac.NetworkPolicyEgressRule().WithPorts(
+		tcp(dnsPort), networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolUDP).WithPort(intstr.FromInt32(dnsPort))))
 	if platform.RegistryNamespace != "" {
 		all = append(all, networkingv1ac.NetworkPolicyEgressRule().WithTo(networkingv1ac.NetworkPolicyPeer().
 			WithNamespaceSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{
@@ -54,9 +57,6 @@ func egress(rules []networkingv1.NetworkPolicyEgressRule, platform Platform) []*
 			WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{
 				a2av1alpha1.LabelName: a2av1alpha1.ManagedBy,
 			}))))
-	}
-	for i := range rules {
-		all = append(all, egressRule(&rules[i]))
 	}
 	return all
 }

@@ -260,6 +260,16 @@ func TestAgent(t *testing.T) {
 			want:    map[string]string{"Available": "False PodsRefused", "CardPublished": "False NoPodReady", "Ready": "False PodsRefused"},
 			message: "violates PodSecurity",
 		},
+		"a quota asks for limits": {
+			in: healthy(func(in *Inputs) {
+				in.Observed.Pods = nil
+				in.Observed.Children.Deployment.Status = appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+					{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "failed quota: q: must specify limits.cpu for: a2a-sidecar"},
+				}}
+			}),
+			want:    map[string]string{"Available": "False PodsRefused", "CardPublished": "False NoPodReady", "Ready": "False PodsRefused"},
+			message: "the namespace a LimitRange with defaults for container a2a-sidecar",
+		},
 		"nothing says why": {
 			in: healthy(func(in *Inputs) {
 				in.Observed.Pods = nil

@@ -5,6 +5,7 @@ package status
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -122,7 +123,7 @@ func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			return diagnosis{
 				reason:  a2av1alpha1.ReasonPodsRefused,
-				message: "The API server refuses to create the pod: " + c.Message,
+				message: "The API server refuses to create the pod: " + c.Message + refusalCure(c.Message),
 				failing: true,
 			}, true
 		}
@@ -138,4 +139,14 @@ func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
 		}
 	}
 	return diagnosis{}, false
+}
+
+// refusalCure is for what a quota asks of every container. The sidecar has no
+// limits, and a template cannot give it any.
+func refusalCure(message string) string {
+	if !strings.Contains(message, "must specify limits") {
+		return ""
+	}
+	return "; give the containers of " + template + " resources.limits, and the namespace a LimitRange with defaults for container " +
+		a2av1alpha1.ContainerSidecar
 }

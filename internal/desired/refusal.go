@@ -1,0 +1,51 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+var (
+	initContainerField = regexp.MustCompile(`\bspec\.template\.spec\.initContainers\[(\d+)\]`)
+	envField           = regexp.MustCompile(`\bspec\.template\.spec\.containers\[0\]\.env\[(\d+)\]`)
+	metadataField      = regexp.MustCompile(`\bspec\.template\.(?:metadata\.)?(labels|annotations)\b`)
+	podField           = regexp.MustCompile(`\bspec\.template\.spec\.`)
+	egressField        = regexp.MustCompile(`\bspec\.egress\[`)
+)
+
+// TemplateFields turns the fields of a Deployment, in what the API server says
+// of it, into those of the Agent that it was made from. What is the operator's
+// own keeps its name.
+func TemplateFields(agent *a2av1alpha1.Agent, platform Platform, message string) string {
+	if agent.Spec.Workload == nil || len(agent.Spec.Workload.Template.Spec.Containers) == 0 {
+		return message
+	}
+	const own = "the operator's "
+	behind := func(first int, list string) func(string) string {
+		return func(field string) string {
+			n, err := strconv.Atoi(field[strings.LastIndex(field, "[")+1 : len(field)-1])
+			if err != nil || n < first {
+				return own + strings.TrimPrefix(field, "spec.template.")
+			}
+			return "spec.workload.template.spec." + list + "[" + strconv.Itoa(n-first) + "]"
+		}
+	}
+	// The sidecar is the first of the init containers, and some variables of the
+	// agent's container come before its own.
+	message = initContainerField.ReplaceAllStringFunc(message, behind(1, "initContainers"))
+	variables := len(agentEnv(agent, platform, agent.Spec.Workload.Template.Spec.Containers[0].Env))
+	message = envField.ReplaceAllStringFunc(message, behind(variables, "containers[0].env"))
+	message = metadataField.ReplaceAllString(message, "spec.workload.template.metadata.$1")
+	return podField.ReplaceAllString(message, templateField+".")
+}
+
+// EgressFields is TemplateFields for a NetworkPolicy.
+func EgressFields(message string) string {
+	return egressField.ReplaceAllString(message, "spec.networkPolicy.egress[")
+}
