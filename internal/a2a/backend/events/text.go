@@ -16,9 +16,10 @@ import (
 // text reads an answer that is the text of one artifact, chunk by chunk.
 func (a *answer) text() error {
 	buffer := stream.Borrow()
-	defer stream.GiveBack(buffer)
-	room, held := *buffer, 0
+	defer buffer.GiveBack()
+	held := 0
 	for {
+		room := buffer.Bytes
 		n, err := a.Read(room[held:])
 		chunk := room[:held+n]
 		end := errors.Is(err, io.EOF)
@@ -40,6 +41,7 @@ func (a *answer) text() error {
 			return nil
 		}
 		held = copy(room, chunk[ready:])
+		buffer.Suit(len(chunk), held)
 	}
 }
 

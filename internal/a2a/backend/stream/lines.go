@@ -8,21 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
-
-// bufferSize is what a stream holds while it is idle. Longer lines grow it.
-const bufferSize = 8 << 10
-
-var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
-
-// Borrow returns a buffer of a few KiB; GiveBack takes it back.
-func Borrow() *[]byte { return buffers.Get().(*[]byte) }
-
-// GiveBack takes a borrowed buffer, of which nothing is kept.
-func GiveBack(b *[]byte) { buffers.Put(b) }
 
 // Taker takes a line or an event: its text, which is valid until it returns,
 // and the line in which it stands, counted from 1.
@@ -33,15 +21,16 @@ type Taker func(line int, text []byte) error
 // when the body is whole.
 func (b *Body) Lines(take Taker, flush func() error) error {
 	buffer := Borrow()
-	defer GiveBack(buffer)
-	room, held, number := *buffer, 0, 0
+	defer buffer.GiveBack()
+	held, number := 0, 0
 	for {
-		if held == len(room) {
+		if held == len(buffer.Bytes) {
 			if held > b.limits.MaxEvent {
 				return b.TooLong(number + 1)
 			}
-			room = append(room, make([]byte, len(room))...)
+			buffer.Double()
 		}
+		room := buffer.Bytes
 		n, err := b.Read(room[held:])
 		end := errors.Is(err, io.EOF)
 		if err != nil && !end {
@@ -57,7 +46,9 @@ func (b *Body) Lines(take Taker, flush func() error) error {
 		if err := flush(); err != nil || end {
 			return err
 		}
+		filled := held + n
 		held = copy(room, rest)
+		buffer.Suit(filled, held)
 	}
 }
 
