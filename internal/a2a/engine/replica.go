@@ -92,9 +92,12 @@ func (r *replica) live() {
 	for {
 		asked := r.engine.options.Now()
 		if r.renew(&h) {
+			beat.Reset(lease / 3)
 			fence.Reset(lease*2/3 - r.engine.options.Now().Sub(asked))
 			r.fenced.Store(false)
 			r.tend(&h)
+		} else {
+			beat.Reset(lease / 15) // a store that was late now and then must not cost the lease
 		}
 		for beating := false; !beating; {
 			select {

@@ -397,6 +397,29 @@ func TestTasksOfADeadReplicaFail(t *testing.T) {
 	})
 }
 
+// A store that fails whenever a lease is to be renewed, and serves in between,
+// costs nobody a lease.
+func TestLeaseIsRenewedBetweenTwoOutages(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		a.send(now(say("m1", "hi")))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		for range 5 {
+			time.Sleep(3 * time.Second)
+			a.line.down.Store(true)
+			time.Sleep(time.Second)
+			a.line.down.Store(false)
+			time.Sleep(2 * time.Second)
+			a.line.down.Store(true)
+			time.Sleep(6 * time.Second)
+			b.wantState(c.TaskID, a2a.StateWorking)
+			a.line.down.Store(false)
+			time.Sleep(time.Second)
+		}
+		c.finishes(status(a2a.StateCompleted))
+	})
+}
+
 // The receiver of a message does not wait for somebody to look.
 func TestMessageToATaskOfADeadReplica(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
