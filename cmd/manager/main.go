@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"go.uber.org/zap/zapcore"
@@ -26,6 +27,11 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// garbagePercent is how much garbage there may be beside what is in use. Nearly
+// all of that are the caches, which live as long as the process: room for as
+// much again would be most of what ten thousand Agents take.
+const garbagePercent = 50
 
 func run() error {
 	config := operator.Defaults()
@@ -45,6 +51,9 @@ func run() error {
 		return err
 	}
 
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbagePercent)
+	}
 	log := zap.New(zap.Level(level))
 	ctrl.SetLogger(log)
 	log.Info("starting", "version", version.Get().String())

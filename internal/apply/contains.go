@@ -44,9 +44,9 @@ func contains(have, want reflect.Value) bool {
 }
 
 func containsFields(have, want reflect.Value) bool {
-	there := fieldsOf(have.Type())
-	for _, name := range fieldsOf(want.Type()).names {
-		value := fieldsOf(want.Type()).of(want, name)
+	there, wanted := fieldsOf(have.Type()), fieldsOf(want.Type())
+	for _, name := range wanted.names {
+		value := wanted.of(want, name)
 		if !isSet(value) {
 			continue
 		}
@@ -160,8 +160,18 @@ func isSet(v reflect.Value) bool {
 
 // isText tells of types that write themselves down, such as quantities.
 func isText(t reflect.Type) bool {
-	return t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
+	if t.PkgPath() == "" || t.Kind() == reflect.Interface {
+		return false // a type without a name has no methods
+	}
+	if known, ok := knownTexts.Load(t); ok {
+		return known.(bool)
+	}
+	text := reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
+	knownTexts.Store(t, text)
+	return text
 }
+
+var knownTexts sync.Map // of reflect.Type to bool
 
 func sameText(have, want reflect.Value) bool {
 	return have.Type() == want.Type() && equality.Semantic.DeepEqual(have.Interface(), want.Interface())
@@ -175,6 +185,9 @@ type fields struct {
 
 // of is a field, not valid behind an embedded pointer that is nil.
 func (f *fields) of(v reflect.Value, name string) reflect.Value {
+	if at := f.index[name]; len(at) == 1 {
+		return v.Field(at[0])
+	}
 	value, err := v.FieldByIndexErr(f.index[name])
 	if err != nil {
 		return reflect.Value{}

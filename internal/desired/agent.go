@@ -122,16 +122,12 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 		return Result{}, err
 	}
 	publication.URL, publication.ExternalURL = agentURL(in.Agent, platform), exposed.url
-	deployment, err := deployment(in.Agent, platform)
-	if err != nil {
-		return Result{}, err
-	}
 	return Result{
 		Objects: &Objects{
 			ServiceAccount: serviceAccount(in.Agent),
 			ConfigMap:      configMap(in.Agent, encoded, publication.ContractDigest),
 			Service:        service(in.Agent),
-			Deployment:     deployment,
+			Deployment:     deployment(in.Agent, platform),
 			NetworkPolicy:  networkPolicy(in.Agent, platform),
 			Autoscaler:     autoscaler(in.Agent),
 			Budget:         disruptionBudget(in.Agent),

@@ -26,11 +26,7 @@ const (
 
 // deployment runs the pods of an Agent. A new pod must be ready before an old
 // one goes, so that a spec that does not work takes nothing down.
-func deployment(agent *a2av1alpha1.Agent, platform Platform) (*appsv1ac.DeploymentApplyConfiguration, error) {
-	template, err := podTemplate(agent, platform)
-	if err != nil {
-		return nil, err
-	}
+func deployment(agent *a2av1alpha1.Agent, platform Platform) *appsv1ac.DeploymentApplyConfiguration {
 	return appsv1ac.Deployment(names.Deployment(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
 		WithSpec(appsv1ac.DeploymentSpec().
@@ -43,7 +39,7 @@ func deployment(agent *a2av1alpha1.Agent, platform Platform) (*appsv1ac.Deployme
 					WithMaxUnavailable(intstr.FromInt32(0)).
 					WithMaxSurge(intstr.FromInt32(1)))).
 			WithSelector(metav1ac.LabelSelector().WithMatchLabels(names.Selector(agent.Name))).
-			WithTemplate(template)), nil
+			WithTemplate(podTemplate(agent, platform)))
 }
 
 // replicas is the number of pods. The autoscaler writes it into the Agent, and

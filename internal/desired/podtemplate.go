@@ -14,7 +14,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
@@ -31,7 +30,7 @@ const defaultGracePeriodSeconds = 60
 var gatewayURL = "http://127.0.0.1:" + strconv.Itoa(contract.GatewayPort)
 
 // podTemplate is the user's template with what is ours over it.
-func podTemplate(agent *a2av1alpha1.Agent, platform Platform) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTemplateSpecApplyConfiguration {
 	template := agent.Spec.Workload.Template.DeepCopy()
 
 	template.Labels = podLabels(agent.Name, template.Labels)
@@ -142,44 +141,4 @@ func gracePeriod(agent *a2av1alpha1.Agent) time.Duration {
 // healthGet asks the sidecar's health port.
 func healthGet(path string) *corev1.HTTPGetAction {
 	return &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(contract.HealthPort)}
-}
-
-// applyTemplate turns the typed template into an apply configuration. It is
-// the one place where that happens: a typed object cannot tell a zero value
-// that somebody wrote from one that nobody did, so the few that the encoder
-// always writes are dropped.
-func applyTemplate(template *corev1.PodTemplateSpec) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
-	converter := runtime.DefaultUnstructuredConverter
-	fields, err := converter.ToUnstructured(template)
-	if err != nil {
-		return nil, fmt.Errorf("convert pod template: %w", err)
-	}
-	dropUnwritten(fields)
-	config := &corev1ac.PodTemplateSpecApplyConfiguration{}
-	if err := converter.FromUnstructured(fields, config); err != nil {
-		return nil, fmt.Errorf("convert pod template: %w", err)
-	}
-	return config, nil
-}
-
-// alwaysWritten are the struct fields that the encoder writes even when empty.
-// An empty one says nothing.
-var alwaysWritten = []string{"metadata", "resources"}
-
-// dropUnwritten removes null members and empty ones of alwaysWritten.
-func dropUnwritten(value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, member := range v {
-			dropUnwritten(member)
-			object, isObject := member.(map[string]any)
-			if member == nil || isObject && len(object) == 0 && slices.Contains(alwaysWritten, key) {
-				delete(v, key)
-			}
-		}
-	case []any:
-		for _, element := range v {
-			dropUnwritten(element)
-		}
-	}
 }

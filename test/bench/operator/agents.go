@@ -51,7 +51,7 @@ func newSkill(namespace string) *a2av1alpha1.AgentSkill {
 
 // becomes waits until a condition of an Agent is true for what its spec is now.
 func (p *plane) becomes(ctx context.Context, agent *a2av1alpha1.Agent, condition string) error {
-	err := await(ctx, func(time.Time) (bool, error) {
+	err := await(ctx, glance, func(time.Time) (bool, error) {
 		if err := p.cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
 			return false, err
 		}
@@ -109,19 +109,34 @@ func (p *plane) create(ctx context.Context, n int) (namespace string, err error)
 	})
 }
 
-// programmed waits until the objects of n Agents of a namespace are written.
-func (p *plane) programmed(ctx context.Context, namespace string, n int) error {
-	return await(ctx, func(time.Time) (bool, error) {
-		list := &a2av1alpha1.AgentList{}
-		if err := p.cluster.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return false, err
+// tellEvery is how often it is told how far a crowd is.
+const tellEvery = 10 * time.Second
+
+// programmed waits until the objects of n Agents of a namespace are written. It
+// is told of them: to list them again and again would keep the API server from
+// what is measured.
+func (p *plane) programmed(ctx context.Context, namespace string, n int, tell func(done int)) error {
+	done := map[string]bool{}
+	last := time.Now()
+	for len(done) < n {
+		agents, err := p.cluster.Watch(ctx, &a2av1alpha1.AgentList{}, client.InNamespace(namespace))
+		if err != nil {
+			return fmt.Errorf("wait for Agents, of which %d of %d are programmed: %w", len(done), n, err)
 		}
-		done := 0
-		for i := range list.Items {
-			if holds(&list.Items[i], a2av1alpha1.ConditionProgrammed) {
-				done++
+		// The API server ends a watch of one who cannot follow.
+		for event := range agents.ResultChan() {
+			if agent, ok := event.Object.(*a2av1alpha1.Agent); ok && holds(agent, a2av1alpha1.ConditionProgrammed) {
+				done[agent.Name] = true
+			}
+			if len(done) == n {
+				break
+			}
+			if time.Since(last) >= tellEvery {
+				tell(len(done))
+				last = time.Now()
 			}
 		}
-		return done == n, nil
-	})
+		agents.Stop()
+	}
+	return nil
 }

@@ -84,6 +84,10 @@ func (p *plane) start(ctx context.Context) error {
 		Set("audit-log-maxsize", "4096").
 		// Each Agent has a Service, and envtest has addresses for 254.
 		Set("service-cluster-ip-range", "10.0.0.0/12")
+	// Ten thousand Agents with their objects, each written several times, are
+	// some hundred megabytes.
+	p.environment.ControlPlane.Etcd = &envtest.Etcd{}
+	p.environment.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", "8589934592")
 	config, err := p.environment.Start()
 	if err != nil {
 		return fmt.Errorf("start control plane: %w", err)

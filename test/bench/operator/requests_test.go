@@ -54,7 +54,7 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.programmed(ctx, namespace, agents); err != nil {
+	if err := p.programmed(ctx, namespace, agents, func(int) {}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := p.resync(ctx, m, namespace)

@@ -5,9 +5,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"syscall"
 	"time"
@@ -15,206 +13,94 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
-const bareClient = "bare client"
-
-// O4: many Agents at once, until all their objects and statuses are written,
-// beside a client that writes as much without reading anything.
-func floods(ctx context.Context, b *bench) ([]report.Result, error) {
-	var results []report.Result
-	took := map[int]float64{}
-	sizes := []int{b.agents}
-	if b.many > b.agents {
-		sizes = append(sizes, b.many)
-	}
-	for _, n := range sizes {
-		var ours, theirs []float64
-		rounds := b.rounds
-		if n > b.agents {
-			rounds = 1
-		}
-		for range rounds {
-			begin := time.Now()
-			var namespace string
-			err := b.with(ctx, timed, func(*manager) (err error) {
-				begin = time.Now()
-				namespace, err = b.crowd(ctx, n)
-				ours = append(ours, time.Since(begin).Seconds())
-				return err
-			})
-			if err != nil {
-				return nil, err
-			}
-			seconds, err := b.bare(ctx, namespace, n)
-			if err != nil {
-				return nil, err
-			}
-			theirs = append(theirs, seconds)
-			b.say("O4 %d Agents: %.1f s, bare client %.1f s", n, ours[len(ours)-1], seconds)
-		}
-		took[n] = report.Median(ours)
-		r := report.Result{What: fmt.Sprintf("%d Agents at once", n), Unit: "s", Peer: bareClient, Clock: true}
-		results = append(results, report.Compare(r, ours, theirs, report.RatioAtMost(1.25)))
-	}
-	if len(sizes) > 1 {
-		r := report.Result{What: fmt.Sprintf("%d Agents against %d", b.many, b.agents), Unit: "s", Peer: "operator", Clock: true}
-		limit := 1.2 * float64(b.many) / float64(b.agents)
-		results = append(results, report.Compare(r, []float64{took[b.many]}, []float64{took[b.agents]}, report.RatioAtMost(limit)))
-	}
-	return results, nil
-}
-
-// written are the kinds that an Agent owns here, and the Agent last, for its
-// status.
-func written() []client.Object {
-	return []client.Object{
-		&networkingv1.NetworkPolicy{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.ConfigMap{}, &appsv1.Deployment{}, &a2av1alpha1.Agent{},
-	}
-}
-
-// bare writes what the manager has written in a namespace, once more in another
-// one, and says how many seconds that took.
-func (b *bench) bare(ctx context.Context, model string, n int) (float64, error) {
-	bare, err := client.New(b.users[timed], client.Options{Scheme: b.cluster.Scheme()})
-	if err != nil {
-		return 0, err
-	}
-	var bodies []map[string]any
-	for _, object := range written() {
-		name := agentName(0)
-		if _, ok := object.(*corev1.ConfigMap); ok {
-			name += "-contract"
-		}
-		body, err := b.body(ctx, client.ObjectKey{Namespace: model, Name: name}, object)
-		if err != nil {
-			return 0, err
-		}
-		bodies = append(bodies, body)
-	}
-	namespace, err := b.newTeam(ctx)
-	if err != nil {
-		return 0, err
-	}
-	begin := time.Now()
-	err = b.forEach(ctx, n, func(i int) error {
-		agent := newAgent(namespace, agentName(i))
-		if err := bare.Create(ctx, agent); err != nil {
-			return err
-		}
-		for at, object := range written() {
-			if err := copyOf(ctx, bare, bodies[at], object, agent); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return time.Since(begin).Seconds(), err
-}
-
-// body is an object as it would be applied.
-func (b *bench) body(ctx context.Context, key client.ObjectKey, object client.Object) (map[string]any, error) {
-	if err := b.cluster.Get(ctx, key, object); err != nil {
-		return nil, err
-	}
-	kind, err := apiutil.GVKForObject(object, b.cluster.Scheme())
-	if err != nil {
-		return nil, err
-	}
-	text, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
-	var body map[string]any
-	if err := json.Unmarshal(text, &body); err != nil {
-		return nil, err
-	}
-	body["apiVersion"], body["kind"] = kind.ToAPIVersionAndKind()
-	if kind.Kind == a2av1alpha1.AgentKind {
-		delete(body, "spec")
-	} else {
-		delete(body, "status")
-	}
-	if spec, ok := body["spec"].(map[string]any); ok {
-		delete(spec, "clusterIP")
-		delete(spec, "clusterIPs")
-	}
-	return body, nil
-}
-
-// copyOf applies the body of one Agent's object for another one.
-func copyOf(ctx context.Context, bare client.Client, body map[string]any, object client.Object, agent *a2av1alpha1.Agent) error {
-	name := agent.Name
-	if body["kind"] == "ConfigMap" {
-		name += "-contract"
-	}
-	metadata := map[string]any{"name": name, "namespace": agent.Namespace}
-	if old, ok := body["metadata"].(map[string]any); ok {
-		metadata["labels"], metadata["annotations"] = old["labels"], old["annotations"]
-	}
-	copied := maps.Clone(body)
-	copied["metadata"] = metadata
-	text, err := json.Marshal(copied)
-	if err != nil {
-		return err
-	}
-	object.SetName(name)
-	object.SetNamespace(agent.Namespace)
-	patch := client.RawPatch(types.ApplyPatchType, text)
-	if body["kind"] == a2av1alpha1.AgentKind {
-		return bare.Status().Patch(ctx, object, patch, client.FieldOwner("bare"), client.ForceOwnership)
-	}
-	return bare.Patch(ctx, object, patch, client.FieldOwner("bare"), client.ForceOwnership)
-}
-
 // O7: a manager that starts beside Agents that are as they should be, until it
 // has looked at all of them, beside a client that lists and decodes as much.
+// What both do however many there are is told apart.
 func restarts(ctx context.Context, b *bench) ([]report.Result, error) {
-	if err := b.with(ctx, timed, func(*manager) error {
+	var ours, theirs [][]float64
+	agents := 0
+	for range 2 {
+		n, err := b.another(ctx)
+		if err != nil {
+			return nil, err
+		}
+		agents = n
+		own, bare, err := b.starts(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		ours, theirs = append(ours, own), append(theirs, bare)
+	}
+	wrote, err := b.restartWrites(ctx, agents)
+	if err != nil {
+		return nil, err
+	}
+	each := report.Result{
+		What: fmt.Sprintf("restart, for each of %d Agents more beside %d", b.agents, agents-b.agents), Unit: "ms CPU", Peer: "bare list and decode",
+	}
+	whole := report.Result{What: fmt.Sprintf("restart beside %d Agents", agents), Unit: "s CPU", Peer: "bare list and decode"}
+	return []report.Result{
+		report.Compare(each, increase(ours, b.agents), increase(theirs, b.agents), report.RatioAtMost(1.5)),
+		report.Compare(whole, ours[1], theirs[1], report.Goal{}),
+		figure("writes of a restart", "requests", float64(wrote), report.FigureAtMost(0, "")),
+	}, nil
+}
+
+// another is a crowd more. It says how many Agents there are then.
+func (b *bench) another(ctx context.Context) (int, error) {
+	err := b.with(ctx, timed, func(*manager) error {
 		_, err := b.crowd(ctx, b.agents)
 		return err
-	}); err != nil {
-		return nil, err
+	})
+	if err != nil {
+		return 0, err
 	}
-	all := &a2av1alpha1.AgentList{}
-	if err := b.cluster.List(ctx, all); err != nil {
-		return nil, err
-	}
-	var ours, theirs []float64
+	all := &metav1.PartialObjectMetadataList{}
+	all.SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind + "List"))
+	err = b.cluster.List(ctx, all)
+	return len(all.Items), err
+}
+
+// starts is the CPU time of managers that start beside so many Agents, and of a
+// client.
+func (b *bench) starts(ctx context.Context, agents int) (ours, theirs []float64, err error) {
 	for range b.rounds {
 		m, err := b.run(ctx, timed)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		_, err = m.rest(ctx, len(all.Items))
+		err = m.reaches(ctx, agents)
 		used, cpuErr := m.CPU()
 		m.End()
 		if err := firstOf(err, cpuErr); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		ours = append(ours, used.Seconds())
 		seconds, err := b.list(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		theirs = append(theirs, seconds)
 	}
-	wrote, err := b.restartWrites(ctx, len(all.Items))
-	if err != nil {
-		return nil, err
+	return ours, theirs, nil
+}
+
+// increase is what the second figures are more than the first ones, in
+// thousandths for each Agent.
+func increase(figures [][]float64, agents int) []float64 {
+	var each []float64
+	for i := range figures[0] {
+		each = append(each, (figures[1][i]-figures[0][i])*1000/float64(agents))
 	}
-	r := report.Result{What: fmt.Sprintf("restart beside %d Agents, CPU time", len(all.Items)), Unit: "s CPU", Peer: "bare list and decode"}
-	return []report.Result{
-		report.Compare(r, ours, theirs, report.RatioAtMost(1.5)),
-		figure("writes of a restart", "requests", float64(wrote), report.FigureAtMost(0, "")),
-	}, nil
+	return each
 }
 
 func firstOf(errs ...error) error {

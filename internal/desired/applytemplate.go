@@ -1,0 +1,136 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+)
+
+// applyTemplate turns the typed template into an apply configuration, whose
+// fields have the same names in JSON. It is the one place where that happens: a
+// typed object cannot tell a zero value that somebody wrote from one that nobody
+// did, so the few that the encoder always writes are dropped. To encode and
+// decode the template, which says the same, was a third of what a look at an
+// Agent cost. Parts of the template stand in what is returned.
+func applyTemplate(template *corev1.PodTemplateSpec) *corev1ac.PodTemplateSpecApplyConfiguration {
+	config := &corev1ac.PodTemplateSpecApplyConfiguration{}
+	configure(reflect.ValueOf(config).Elem(), reflect.ValueOf(template).Elem())
+	return config
+}
+
+// alwaysWritten are the struct fields that the encoder writes even when empty.
+// An empty one says nothing.
+var alwaysWritten = []string{"metadata", "resources"}
+
+// configure sets in an apply configuration what an object says.
+func configure(config, object reflect.Value) {
+	if object.Kind() == reflect.Pointer && config.Type() != object.Type() {
+		object = object.Elem()
+	}
+	switch {
+	case config.Type() == object.Type():
+		config.Set(object)
+	case config.Kind() == reflect.Pointer:
+		config.Set(reflect.New(config.Type().Elem()))
+		configure(config.Elem(), object)
+	case config.Kind() == reflect.Struct:
+		configureFields(config, object)
+	case config.Kind() == reflect.Slice:
+		config.Set(reflect.MakeSlice(config.Type(), object.Len(), object.Len()))
+		for i := range object.Len() {
+			configure(config.Index(i), object.Index(i))
+		}
+	case config.Kind() == reflect.Map:
+		config.Set(reflect.MakeMapWithSize(config.Type(), object.Len()))
+		for entries := object.MapRange(); entries.Next(); {
+			value := reflect.New(config.Type().Elem()).Elem()
+			configure(value, entries.Value())
+			config.SetMapIndex(entries.Key().Convert(config.Type().Key()), value)
+		}
+	default:
+		config.Set(object.Convert(config.Type()))
+	}
+}
+
+func configureFields(config, object reflect.Value) {
+	written := jsonFieldsOf(object.Type())
+	for i := range config.NumField() {
+		name, inline := jsonName(config.Type().Field(i))
+		if inline {
+			configureFields(config.Field(i), object)
+			continue
+		}
+		field, known := written[name]
+		if !known {
+			continue
+		}
+		value := object.FieldByIndex(field.index)
+		if field.omitEmpty && isEmpty(value) || isNull(value) {
+			continue
+		}
+		configure(config.Field(i), value)
+		if slices.Contains(alwaysWritten, name) && config.Field(i).Elem().IsZero() {
+			config.Field(i).SetZero()
+		}
+	}
+}
+
+// jsonField is a field of an object, be it of one that stands in it inline.
+type jsonField struct {
+	index     []int
+	omitEmpty bool
+}
+
+var knownJSONFields sync.Map // of reflect.Type to map[string]jsonField
+
+func jsonFieldsOf(t reflect.Type) map[string]jsonField {
+	if known, ok := knownJSONFields.Load(t); ok {
+		return known.(map[string]jsonField)
+	}
+	all := map[string]jsonField{}
+	for _, field := range reflect.VisibleFields(t) {
+		if name, inline := jsonName(field); name != "" && !inline {
+			all[name] = jsonField{field.Index, strings.Contains(field.Tag.Get("json"), ",omitempty")}
+		}
+	}
+	knownJSONFields.Store(t, all)
+	return all
+}
+
+// jsonName is the name of a field in JSON, or tells that it has none because
+// its own fields stand in its place.
+func jsonName(field reflect.StructField) (name string, inline bool) {
+	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name, name == "" && (field.Anonymous || strings.Contains(options, "inline"))
+}
+
+// isEmpty is what the encoder leaves out.
+func isEmpty(value reflect.Value) bool {
+	switch value.Kind() {
+	case reflect.Slice, reflect.Map:
+		return value.Len() == 0
+	case reflect.Struct:
+		return false
+	default:
+		return value.IsZero()
+	}
+}
+
+// isNull is what the encoder writes as null.
+func isNull(value reflect.Value) bool {
+	switch value.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Pointer:
+		return value.IsNil()
+	default:
+		time, ok := reflect.TypeAssert[metav1.Time](value)
+		return ok && time.IsZero()
+	}
+}
