@@ -99,6 +99,43 @@ func TestMessagesThatWaitAreNotPassedOver(t *testing.T) {
 	})
 }
 
+// A question may be read before the run that asks knows that it is stored. Its
+// answer waits for that, for as long as a client waits for the store.
+func TestAnswerToAQuestionInDoubt(t *testing.T) {
+	for _, stored := range []bool{true, false} {
+		t.Run(fmt.Sprint("stored ", stored), func(t *testing.T) {
+			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+				time.Sleep(time.Minute)
+				a.send(now(say("m1", "hi")))
+				c := a.call()
+				c.must(status(a2a.StateWorking))
+				a.line.deaf.Store(stored)
+				a.line.mute.Store(!stored)
+				c.emits(paused(a2a.StateInputRequired, "what?"))
+				s := a.send(to(say("m2", "that"), c.TaskID))
+				time.Sleep(6 * time.Second)
+				if !stored {
+					if got := s.result(); got != string(a2a.ReasonUnavailable) {
+						t.Errorf("Send() = %s", got)
+					}
+					return
+				}
+				b.wantState(c.TaskID, a2a.StateWorking)
+				a.line.deaf.Store(false)
+				input := a.call()
+				if !input.Input {
+					t.Error("the message is not for the run that waits")
+				}
+				input.ends(backend.ErrTaken)
+				c.finishes(status(a2a.StateCompleted))
+				if got := s.result(); got != "task:completed" {
+					t.Errorf("Send() = %s", got)
+				}
+			})
+		})
+	}
+}
+
 // A run that is over takes no input, whatever its agent answers: the message is
 // a turn like any other.
 func TestInputForARunThatIsOver(t *testing.T) {

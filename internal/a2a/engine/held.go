@@ -57,7 +57,7 @@ func (t *task) find(ctx context.Context) error {
 	if r == nil {
 		return nil
 	}
-	if t.stalled != nil {
+	if !t.calmSoon() {
 		return errStoreDown()
 	}
 	if t.working() {
@@ -137,6 +137,27 @@ func (t *task) calm() {
 		<-stalled
 		t.mu.Lock()
 	}
+}
+
+// calmSoon is calm for a client, who waits as long for the store as for any of
+// its answers, and reports whether it is.
+func (t *task) calmSoon() bool {
+	if t.stalled == nil {
+		return true
+	}
+	patience := time.NewTimer(holdPatience)
+	defer patience.Stop()
+	for stalled := t.stalled; stalled != nil; stalled = t.stalled {
+		t.mu.Unlock()
+		select {
+		case <-stalled:
+			t.mu.Lock()
+		case <-patience.C:
+			t.mu.Lock()
+			return false
+		}
+	}
+	return true
 }
 
 // unstalled is calm for what a run says, which is in order.
