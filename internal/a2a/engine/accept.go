@@ -60,7 +60,7 @@ func (t *task) found(ctx context.Context, tn *turn, atOnce bool) error {
 	}
 	t.contextID, t.turns, tn.number = m.ContextID, 1, 1
 	if atOnce {
-		if err := t.create(ctx, tn); err != nil {
+		if err := t.create(ctx, tn, t.beginning(tn)); err != nil {
 			t.engine.unhire(t, tn)
 			m.ContextID = contextID
 			return err

@@ -41,7 +41,8 @@ func (t *task) make(ctx context.Context, o store.Origin, events []a2a.Event, b *
 
 // made returns the log of a task that was made with these events, though that
 // was not answered. The id of its message is this process's own, or the
-// client's whose message it is; then only who holds the task made it.
+// client's whose message it is; then only who holds the task made it. One that
+// ended as it began is held by nobody, and its id is never the client's.
 func (t *task) made(ctx context.Context, events []a2a.Event) (store.HeldLog, error) {
 	opened, err := t.engine.replica.Open(ctx, t.key)
 	if err != nil {
@@ -56,7 +57,7 @@ func (t *task) made(ctx context.Context, events []a2a.Event) (store.HeldLog, err
 	switch {
 	case err != nil:
 		return nil, err //nolint:wrapcheck // as above
-	case held.Replica != t.engine.replica.Self() || !went(records, events):
+	case !ended(events) && held.Replica != t.engine.replica.Self(), !went(records, events):
 		return nil, store.ErrExists
 	}
 	return log, nil

@@ -4,7 +4,9 @@
 package engine_test
 
 import (
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -297,4 +299,41 @@ func TestMessageWhoseTaskWasNotStoredMayBeSentAgain(t *testing.T) {
 			t.Errorf("Send() = %s", got)
 		}
 	})
+}
+
+// What an agent says at once is stored with its task, in one step: also when the
+// answer of the store is lost, or late.
+func TestTaskIsMadeOfWhatIsKnown(t *testing.T) {
+	for name, happens := range map[string]func(*line) *atomic.Bool{
+		"in peace":           nil,
+		"stored in doubt":    func(l *line) *atomic.Bool { return &l.deaf },
+		"not stored at once": func(l *line) *atomic.Bool { return &l.mute },
+	} {
+		t.Run(name, func(t *testing.T) {
+			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+				time.Sleep(time.Minute)
+				s := a.send(say("m1", "hi"))
+				c := a.call()
+				if happens != nil {
+					disturbed := happens(a.line)
+					disturbed.Store(true)
+					time.AfterFunc(time.Second, func() { disturbed.Store(false) })
+				}
+				before := a.line.appends.Load()
+				if err := c.says(chunk("x"), status(a2a.StateCompleted)); !errors.Is(err, backend.ErrEnded) {
+					t.Errorf("emit() error = %v, want ErrEnded", err)
+				}
+				c.ends(nil)
+				if got := s.result(); got != "task:completed" {
+					t.Errorf("Send() = %s", got)
+				}
+				if got := b.task(c.TaskID); got.Status.State != a2a.StateCompleted || len(got.Artifacts) != 1 || text(got.Artifacts[0].Parts) != "x" {
+					t.Errorf("the task is %+v", got)
+				}
+				if n := a.line.appends.Load() - before; n != 0 {
+					t.Errorf("%d appends behind the beginning, want none", n)
+				}
+			})
+		})
+	}
 }

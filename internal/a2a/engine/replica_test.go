@@ -37,6 +37,8 @@ type line struct {
 	vague, eats atomic.Bool
 	// lags is true when reading a log tells nothing that was not told before.
 	lags atomic.Bool
+	// appends counts those that were tried.
+	appends atomic.Int64
 }
 
 func (l *line) err() error {
@@ -142,6 +144,7 @@ type lineLog struct {
 }
 
 func (l *lineLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.Claim, b store.Brief) (uint64, error) {
+	l.line.appends.Add(1)
 	return over(l.line, func() (uint64, error) {
 		if l.line.mute.Load() {
 			return 0, errOutage

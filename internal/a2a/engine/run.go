@@ -177,7 +177,7 @@ func (t *task) ensure(ctx context.Context, r *run) error {
 	if t.log != nil {
 		return nil
 	}
-	return t.create(ctx, r.turn)
+	return t.create(ctx, r.turn, t.beginning(r.turn))
 }
 
 // emit takes what the agent says. An agent is told to stop by ErrEnded.
@@ -200,14 +200,7 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 			return backend.ErrEnded
 		}
 	}
-	if err := t.ensure(ctx, r); err != nil {
-		return err
-	}
-	shaped := t.shape(r, events)
-	if n := len(shaped); n > 0 && shaped[n-1].Status != nil && shaped[n-1].Status.Status.State.Terminal() {
-		t.engine.leave(r)
-	}
-	if err := t.append(ctx, shaped); err != nil {
+	if err := t.say(ctx, r, events); err != nil {
 		return err
 	}
 	if r.gone {
@@ -223,6 +216,27 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 		return t.pause(ctx, r)
 	}
 	return nil
+}
+
+// say puts what the agent says into the log, which begins with it if there is
+// none.
+func (t *task) say(ctx context.Context, r *run, events []a2a.Event) error {
+	state, said, put := t.state(), t.batch[:0], t.append
+	if t.log == nil {
+		state, said = a2a.StateSubmitted, t.beginning(r.turn)
+		put = func(ctx context.Context, events []a2a.Event) error { return t.create(ctx, r.turn, events) }
+	}
+	said = t.shape(r, state, said, events)
+	if ended(said) {
+		t.engine.leave(r)
+	}
+	return put(ctx, said)
+}
+
+// ended reports whether the last of some events ends the task.
+func ended(events []a2a.Event) bool {
+	n := len(events)
+	return n > 0 && events[n-1].Status != nil && events[n-1].Status.Status.State.Terminal()
 }
 
 // pause is what follows an interruption: a message that waits is the answer. A

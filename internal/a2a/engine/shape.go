@@ -9,11 +9,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// shape turns what an agent says into events that may be appended, in a slice
-// that is valid until the next append: complete, allowed by transition, up to
-// the first terminal state.
-func (t *task) shape(r *run, events []a2a.Event) []a2a.Event {
-	s := shaper{task: t, run: r, state: t.state(), out: t.batch[:0]}
+// shape turns what an agent says in a state into events that may be appended,
+// and adds them to out: complete, allowed by transition, up to the first terminal
+// state.
+func (t *task) shape(r *run, state a2a.State, out, events []a2a.Event) []a2a.Event {
+	s := shaper{task: t, run: r, state: state, out: out}
 	for i := range events {
 		if s.state.Terminal() {
 			t.engine.options.Observer.Dropped(len(events) - i)

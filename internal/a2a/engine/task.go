@@ -111,10 +111,18 @@ func (t *task) look(ctx context.Context) (*a2a.Record, error) {
 	return record, nil
 }
 
-// create makes the task of a turn that began without one. Once it is there,
-// nothing can fail but what the client asked for beside.
-func (t *task) create(ctx context.Context, tn *turn) error {
-	events := append(t.batch[:0], a2a.Event{Message: tn.kept}, t.says(a2a.StateSubmitted, nil))
+// beginning is how many events say that there is a task.
+const beginning = 2
+
+// beginning returns these events, in a slice that is valid until the next append.
+func (t *task) beginning(tn *turn) []a2a.Event {
+	return append(t.batch[:0], a2a.Event{Message: tn.kept}, t.says(a2a.StateSubmitted, nil))
+}
+
+// create makes the task of a turn that began without one, of its beginning and
+// what the agent has said by now. Once it is there, nothing can fail but what the
+// client asked for beside.
+func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	origin := store.Origin{ContextID: t.contextID, Dialect: tn.request.Dialect}
 	t.brief = tn.briefAt(1)
 	log, err := t.make(ctx, origin, events, &t.brief)
@@ -123,12 +131,15 @@ func (t *task) create(ctx context.Context, tn *turn) error {
 	}
 	t.log, t.seq = log, uint64(len(events))
 	fold := store.NewFold(t.key.TaskID, origin)
-	t.began(ctx, fold, events)
+	t.began(ctx, fold, events[:beginning])
+	// A message with a configuration has its task made before the agent is asked.
 	if err := t.attach(ctx, tn); err != nil {
 		t.finish(ctx, a2a.StateRejected, t.word(reasonPush))
 		return err
 	}
-	t.show(tn, fold)
+	t.show(tn, fold, beginning)
+	t.batch = events
+	t.logged(ctx, events[beginning:])
 	return nil
 }
 
@@ -183,7 +194,7 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 		tn.number = t.turns
 		fold := store.Resume(record.Task)
 		t.began(ctx, fold, events)
-		t.show(tn, fold)
+		t.show(tn, fold, seq)
 		return nil
 	}
 }
@@ -198,9 +209,10 @@ func (t *task) began(ctx context.Context, fold *store.Fold, events []a2a.Event) 
 	t.logged(ctx, events)
 }
 
-// show decides a turn: its task exists.
-func (t *task) show(tn *turn, fold *store.Fold) {
-	tn.open(t.log, &a2a.Record{Seq: t.seq, Event: a2a.Event{Task: fold.Task()}})
+// show decides a turn: its task exists, and begins with what is folded up to an
+// event.
+func (t *task) show(tn *turn, fold *store.Fold, seq uint64) {
+	tn.open(t.log, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
 	t.open = append(t.open, tn)
 }
 

@@ -46,7 +46,7 @@ type Member interface {
 	Lease
 	Mailbox
 	Claims
-	// CreateHeld is Create of a task that the caller holds.
+	// CreateHeld is Create of a task that the caller holds, unless it has ended.
 	CreateHeld(ctx context.Context, k Key, o Origin, events []a2a.Event, b Brief) (HeldLog, error)
 }
 

@@ -127,7 +127,9 @@ func (s *Store) create(k store.Key, o store.Origin, events []a2a.Event, h *hold)
 	s.logs[k] = l
 	s.enlist(l)
 	s.file(l)
-	l.setHold(h)
+	if !l.fold.State().Terminal() {
+		l.setHold(h)
+	}
 	return l, nil
 }
 

@@ -45,6 +45,7 @@ func RunShared(t *testing.T, open func(t *testing.T) Shared) {
 		"number is compared before holder": numberBeforeHolder,
 		"hold has one winner":              holdHasOneWinner,
 		"brief":                            briefComesBack,
+		"a task that ends as it begins":    endedIsNotHeld,
 		"mail":                             mailComesInOrder,
 		"mail is bounded":                  mailIsBounded,
 		"mail is withdrawn or received":    mailIsWithdrawnOrReceived,
@@ -338,6 +339,22 @@ func briefComesBack(t *testing.T, s Shared) {
 		t.Errorf("AppendHeld() error = %v", err)
 	}
 	check(store.Brief{Begin: 3})
+}
+
+func endedIsNotHeld(t *testing.T, s Shared) {
+	a := join(t, s, "a")
+	log, err := a.CreateHeld(t.Context(), key, origin, append(Begin(), Chunk("x", "hi"), Status(a2a.StateCompleted, nil)), store.Brief{Begin: 1})
+	if err != nil {
+		t.Fatalf("CreateHeld() error = %v", err)
+	}
+	wantHolder(t, log, "", false)
+	if held, err := a.Holding(t.Context(), a.Self()); err != nil || len(held) > 0 {
+		t.Errorf("Holding() = %v, %v, want nothing", held, err)
+	}
+	records, err := log.Read(t.Context(), nil, 2)
+	if err != nil || len(records) != 2 || records[1].Seq != 4 || records[1].Status == nil {
+		t.Errorf("Read() = %d records, %v, want the two behind the beginning", len(records), err)
+	}
 }
 
 func receive(t *testing.T, m store.Member) []*store.Mail {
