@@ -3,11 +3,12 @@
 # What is shipped. Each is in an image of its name.
 SHIPPED := ./cmd/manager ./cmd/sidecar
 
-.PHONY: crd-released
-crd-released: prerequisites ## Keep the CRDs as those of a release, which later ones are compared with.
-	$(call say,keeping the CRDs as released)
+.PHONY: released
+released: prerequisites ## Keep CRDs, pod templates and contracts as those of a release, which later ones are compared with.
+	$(call say,keeping what is promised as released)
 	@rm -f config/crd/released/accepted.yaml
 	cp config/crd/bases/*.yaml config/crd/released/
+	@UPDATE_RELEASED=1 $(go_test) -count=1 -run TestNextReleaseRestartsNoAgent ./internal/desired
 
 .PHONY: licenses
 licenses: prerequisites ## Write dist/licenses.txt: the texts that have to be passed on with the programs.

@@ -27,6 +27,12 @@ chaos: prerequisites envtest-assets ## Crash the operator, fail its requests, ta
 	$(call say,disturbing the operator)
 	@CHAOS=full KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 120m -v ./test/chaos | grep -v '=== '
 
+# FROM=v0.1.0 names the other end; without it, the last tag, or else the commit that last kept CRDs as released.
+.PHONY: chaos-upgrade
+chaos-upgrade: prerequisites envtest-assets ## Upgrade and downgrade the manager over 100 random Agents, from FROM (a git ref) and back.
+	$(call say,upgrading and downgrading the operator)
+	@CHAOS=full FROM='$(FROM)' KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 60m -v -run '^TestUpgrade$$' ./test/chaos
+
 .PHONY: test-chart
 test-chart: prerequisites ## Render the chart in many ways, and compare it with config/.
 	$(call say,testing the chart)

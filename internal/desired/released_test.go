@@ -1,0 +1,194 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+const (
+	// releasedDir is what the last release has made of Agents of that time:
+	// <case>/input.yaml, template.yaml and contract.json. UPDATE_RELEASED=1
+	// writes it, at a release and never else (`make released`).
+	releasedDir = "testdata/released"
+	// restartsFile says why the next release restarts agents, or has them run
+	// under a contract that their sidecars do not know. Without such a line it
+	// must not.
+	restartsFile = releasedDir + "/restarts.txt"
+)
+
+// TestNextReleaseRestartsNoAgent holds pod templates to those of the last
+// release: one that differs restarts every such agent of every user when the
+// operator is upgraded.
+func TestNextReleaseRestartsNoAgent(t *testing.T) {
+	if os.Getenv("UPDATE_RELEASED") != "" {
+		keepAsReleased(t)
+	}
+	reasons := restarts(t)
+	differ := 0
+	for _, dir := range releasedCases(t) {
+		got := renderYAML(t, releasedAgent(t, dir).Deployment.Spec.Template)
+		want := readFile(t, filepath.Join(dir, "template.yaml"))
+		if got == want {
+			continue
+		}
+		differ++
+		if len(reasons) == 0 {
+			t.Errorf("%s restarts; if it must, say why in %s (-released +now):\n%s", filepath.Base(dir), restartsFile, cmp.Diff(want, got))
+		}
+	}
+	strange := strangeMembers(t)
+	if len(strange) > 0 && len(reasons) == 0 {
+		t.Errorf("released sidecars refuse contracts with %q, and keep the last one until their pods are replaced; "+
+			"leave a member out where it has no effect, or say why in %s", strange, restartsFile)
+	}
+	if len(reasons) > 0 && differ == 0 && len(strange) == 0 {
+		t.Errorf("%s says %q, and nothing restarts: empty it", restartsFile, reasons)
+	}
+}
+
+// TestReleasedContractsAreRead: what the last release has written is in force
+// while this one rolls out, and after it was taken back.
+func TestReleasedContractsAreRead(t *testing.T) {
+	for _, dir := range releasedCases(t) {
+		if _, err := contract.Decode([]byte(readFile(t, filepath.Join(dir, "contract.json")))); err != nil {
+			t.Errorf("%s: Decode() error = %v", filepath.Base(dir), err)
+		}
+	}
+}
+
+// strangeMembers are those of contracts for Agents of the last release that no
+// contract of that release had: its sidecars refuse what they do not know.
+func strangeMembers(t *testing.T) []string {
+	t.Helper()
+	known, now := map[string]bool{}, map[string]bool{}
+	for _, dir := range releasedCases(t) {
+		members(t, readFile(t, filepath.Join(dir, "contract.json")), known)
+		members(t, releasedAgent(t, dir).ConfigMap.Data[contract.FileName], now)
+	}
+	maps.DeleteFunc(now, func(path string, _ bool) bool { return known[path] })
+	return slices.Sorted(maps.Keys(now))
+}
+
+// members adds the paths of a JSON text.
+func members(t *testing.T, text string, to map[string]bool) {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(path string, value any)
+	walk = func(path string, value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for name, member := range v {
+				to[path+"."+name] = true
+				walk(path+"."+name, member)
+			}
+		case []any:
+			for _, member := range v {
+				walk(path+"[]", member)
+			}
+		}
+	}
+	walk("", value)
+}
+
+// keepAsReleased makes a release of what there is.
+func keepAsReleased(t *testing.T) {
+	t.Helper()
+	inputs, err := filepath.Glob("testdata/*/input.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(releasedDir); err != nil {
+		t.Fatal(err)
+	}
+	for _, input := range inputs {
+		result, err := Agent(readCase(t, input), testPlatform)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Objects == nil || result.Objects.Deployment == nil {
+			continue
+		}
+		dir := filepath.Join(releasedDir, filepath.Base(filepath.Dir(input)))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{
+			"input.yaml":    readFile(t, input),
+			"template.yaml": renderYAML(t, result.Objects.Deployment.Spec.Template),
+			"contract.json": result.Objects.ConfigMap.Data[contract.FileName],
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func releasedCases(t *testing.T) []string {
+	t.Helper()
+	inputs, err := filepath.Glob(releasedDir + "/*/input.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("Glob() = %v, %v", inputs, err)
+	}
+	for i := range inputs {
+		inputs[i] = filepath.Dir(inputs[i])
+	}
+	return inputs
+}
+
+// releasedAgent is what is desired now for an Agent of the last release.
+func releasedAgent(t *testing.T, dir string) *Objects {
+	t.Helper()
+	result, err := Agent(readCase(t, filepath.Join(dir, "input.yaml")), testPlatform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Objects == nil || result.Objects.Deployment == nil {
+		t.Fatalf("%s: what the last release ran is a mistake now: %+v", filepath.Base(dir), result.Problems)
+	}
+	return result.Objects
+}
+
+// restarts are the lines of restartsFile.
+func restarts(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(restartsFile)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
+}
+
+func renderYAML(t *testing.T, value any) string {
+	t.Helper()
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
