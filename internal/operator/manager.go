@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -36,7 +37,8 @@ const (
 	leaderElectionID = "manager.a2a-operator.dev"
 	// A manager takes over at the latest this long, and once more what it takes
 	// to try, after the leader was last heard of. A leader that cannot say in
-	// time that it still is gives up before that.
+	// time that it still is gives up before that, and in any case writes
+	// nothing more (fence).
 	leaseDuration = 10 * time.Second
 	renewDeadline = 7 * time.Second
 	retryPeriod   = time.Second
@@ -84,6 +86,10 @@ func newManager(cluster *rest.Config, settings Config, log logr.Logger) (ctrl.Ma
 	cacheOptions, err := cacheOptions(settings)
 	if err != nil {
 		return nil, err
+	}
+	if settings.LeaderElect {
+		cluster = rest.CopyConfig(cluster)
+		cluster.Wrap((&fence{clock: clock.RealClock{}}).around)
 	}
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
 		Scheme:                        scheme,

@@ -1,0 +1,90 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// fenceAfter is how long after the beginning of its last renewal a manager
+// writes. Others wait for the whole lease, and from a later moment: what is on
+// its way at the end has a second to arrive.
+const fenceAfter = leaseDuration - time.Second
+
+// fence keeps a manager from writing that may not lead any more. The elector
+// alone does not: one that was paused goes on for the renew deadline, although
+// it sees that another manager leads, and one that cannot reach its Lease asks
+// once more to give it up before it says that it is lost.
+type fence struct {
+	clock clock.PassiveClock
+	// renewed is when the last renewal that was answered began, nil before the
+	// first.
+	renewed atomic.Pointer[time.Time]
+}
+
+// unfenced are what every replica writes: its claim to lead, events, and
+// questions about those who call the registry.
+var unfenced = []string{"leases", "events", "tokenreviews", "subjectaccessreviews"}
+
+// around puts the fence around a transport. The elector has one of its own.
+func (f *fence) around(next http.RoundTripper) http.RoundTripper {
+	return &fenced{fence: f, next: next}
+}
+
+type fenced struct {
+	*fence
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return f.next.RoundTrip(r)
+	}
+	began := f.clock.Now()
+	switch resource := resourceOf(r.URL.Path); {
+	case resource == "leases":
+		response, err := f.next.RoundTrip(r)
+		if err == nil && response.StatusCode < http.StatusMultipleChoices {
+			f.renewed.Store(&began)
+		}
+		return response, err
+	case !f.leads(began) && !slices.Contains(unfenced, resource):
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, fmt.Errorf("this manager may not lead any more: its Lease was not renewed for %s", fenceAfter)
+	default:
+		return f.next.RoundTrip(r)
+	}
+}
+
+func (f *fence) leads(now time.Time) bool {
+	renewed := f.renewed.Load()
+	return renewed != nil && now.Sub(*renewed) <= fenceAfter
+}
+
+// resourceOf is the resource in a path such as
+// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE.
+func resourceOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	at := 2
+	if parts[0] == "apis" {
+		at = 3
+	}
+	if len(parts) > at+2 && parts[at] == "namespaces" {
+		at += 2
+	}
+	if len(parts) <= at {
+		return ""
+	}
+	return parts[at]
+}
