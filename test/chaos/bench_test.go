@@ -62,19 +62,25 @@ func newBench(t *testing.T, namespace string, options ...func(*bench)) *bench {
 	}
 	ensureNamespace(t, namespace)
 	b.clean()
+	runKubelet(t, namespace)
+	b.start(nil)
+	t.Cleanup(b.kill)
+	return b
+}
+
+// runKubelet plays the rest of the cluster until the test is over.
+func runKubelet(t *testing.T, namespace string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		(&kubelet{namespace: namespace}).run(ctx)
 	}()
-	b.start(nil)
 	t.Cleanup(func() {
-		b.kill()
 		cancel()
 		<-done
 	})
-	return b
 }
 
 // speaksJSON lets the transport read what the operator is told.

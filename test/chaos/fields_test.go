@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -83,21 +84,24 @@ func TestFieldsChange(t *testing.T) {
 // than its schema says: what is deep in it is left out.
 func allChanges(t *testing.T) []change {
 	t.Helper()
-	agent := subject{kind: "agent", schema: specSchema(t, "a2a-operator.dev_agents.yaml"), object: func(u *user) client.Object { return u.agent() }}
-	skill := subject{kind: "skill", schema: specSchema(t, "a2a-operator.dev_agentskills.yaml"), object: func(u *user) client.Object { return u.skill() }}
+	agent := subject{kind: "agent", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", agentsCRD)), object: func(u *user) client.Object { return u.agent() }}
+	skill := subject{kind: "skill", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", skillsCRD)), object: func(u *user) client.Object { return u.skill() }}
 	var all []change
 	for _, s := range []subject{agent, skill} {
-		for _, m := range mutations(s.schema, nil, func(path []any) bool {
-			name := fmt.Sprint(path...)
-			deep := strings.HasPrefix(name, "workloadtemplatespec") && len(path) > 5
-			return strings.HasPrefix(name, "remote") || deep
-		}) {
+		for _, m := range mutations(s.schema, nil, skipped) {
 			if len(m.path) > 0 {
 				all = append(all, change{mutation: m, of: s})
 			}
 		}
 	}
 	return all
+}
+
+// skipped are fields that are given no values.
+func skipped(path []any) bool {
+	name := fmt.Sprint(path...)
+	deep := strings.HasPrefix(name, "workloadtemplatespec") && len(path) > 5
+	return strings.HasPrefix(name, "remote") || deep
 }
 
 // changes makes a sequence of changes, and compares its end with what comes of

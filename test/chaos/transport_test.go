@@ -137,6 +137,28 @@ func (t *transport) idle() time.Duration {
 	return time.Since(t.last)
 }
 
+// rest is for how long the operator has sent nothing and waited for no answer.
+func (t *transport) rest() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.flying > 0 {
+		return 0
+	}
+	return time.Since(t.last)
+}
+
+// watches tells whether the operator watches a resource.
+func (t *transport) watches(suffix string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for path := range t.watching {
+		if strings.HasSuffix(path, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	f, err := t.begin(r)

@@ -59,7 +59,10 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "start control plane:", err)
 		return 1
 	}
-	defer func() { _ = environment.Stop() }()
+	defer func() {
+		endRestarted()
+		_ = environment.Stop()
+	}()
 	config.QPS = -1
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
