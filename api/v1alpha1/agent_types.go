@@ -286,7 +286,8 @@ type AgentStatus struct {
 	// +optional
 	Skills *int32 `json:"skills,omitempty"`
 
-	// replicas is the number of pods that run for this agent.
+	// replicas is the number of pods that run for this agent. One that starts
+	// is counted when there is more to tell of it, or after ten seconds.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Replicas int32 `json:"replicas"`

@@ -66,7 +66,7 @@ func Agent(in Inputs) Result {
 		ExternalURL:        agent.Status.ExternalURL,
 		CardDigest:         agent.Status.CardDigest,
 		Skills:             agent.Status.Skills,
-		Replicas:           replicas(in),
+		Replicas:           countedPods(in),
 		Selector:           names.Selector(agent.Name).String(),
 		ObservedGeneration: agent.Generation,
 		Conditions:         slices.Clone(agent.Status.Conditions),
@@ -97,16 +97,9 @@ func Agent(in Inputs) Result {
 			LastTransitionTime: metav1.NewTime(in.Now),
 		})
 	}
-	return Result{Status: next, RecheckAfter: facts.rollout.recheckAfter}
-}
-
-// replicas is the number of pods that the Deployment counts.
-func replicas(in Inputs) int32 {
-	d := in.Observed.Children.Deployment
-	if d == nil || !metav1.IsControlledBy(d, in.Observed.Agent) {
-		return 0
-	}
-	return d.Status.Replicas
+	result := Result{Status: next, RecheckAfter: facts.rollout.recheckAfter}
+	result.holdCount(in)
+	return result
 }
 
 // maxMessage keeps a status readable, in bytes. It is far below the API's limit.

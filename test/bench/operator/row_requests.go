@@ -38,7 +38,7 @@ var creation = []change{
 			"patch agents/status", "patch configmaps", "patch deployments", "patch networkpolicies", "patch serviceaccounts", "patch services",
 		},
 	},
-	{what: "its pod is scheduled", do: schedule, want: requests{"patch agents/status"}},
+	{what: "its pod is scheduled", do: schedule, want: requests{}},
 	{what: "its pod is ready", do: serve, want: requests{"patch agents/status", "patch pods"}},
 	{what: "its pod is counted as available", do: retire, want: requests{}},
 }
@@ -51,7 +51,7 @@ var changes = []change{
 		do:   editing(func(a *a2av1alpha1.Agent) { a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2" }),
 		want: requests{"patch agents/status", "patch deployments"},
 	},
-	{what: "a pod of the new image is scheduled", do: schedule, want: requests{"patch agents/status"}},
+	{what: "a pod of the new image is scheduled", do: schedule, want: requests{}},
 	{what: "that pod is ready", do: serve, want: requests{"patch pods"}},
 	{what: "the earlier pod is gone", do: retire, want: requests{"patch agents/status"}},
 	{

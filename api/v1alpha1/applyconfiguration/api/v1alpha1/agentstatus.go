@@ -27,7 +27,8 @@ type AgentStatusApplyConfiguration struct {
 	CardDigest *string `json:"cardDigest,omitempty"`
 	// skills is the number of skills on the card.
 	Skills *int32 `json:"skills,omitempty"`
-	// replicas is the number of pods that run for this agent.
+	// replicas is the number of pods that run for this agent. One that starts
+	// is counted when there is more to tell of it, or after ten seconds.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// selector selects the agent's pods, in the string form that the scale
 	// subresource reads.
