@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"go.uber.org/zap/zapcore"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
@@ -51,11 +52,16 @@ func run() error {
 		return err
 	}
 
+	log := zap.New(zap.Level(level))
+	ctrl.SetLogger(log)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
-	log := zap.New(zap.Level(level))
-	ctrl.SetLogger(log)
+	// Garbage takes no more than nine tenths of what the container may, before it
+	// is collected more often. Who sets GOMEMLIMIT is obeyed.
+	if _, err := memlimit.SetGoMemLimitWithOpts(); err != nil {
+		log.Info("the limit of the container's memory is not known; GOMEMLIMIT sets one", "reason", err.Error())
+	}
 	log.Info("starting", "version", version.Get().String())
 	cluster, err := ctrl.GetConfig()
 	if err != nil {

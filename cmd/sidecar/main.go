@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
@@ -60,6 +61,11 @@ func run(args []string) int {
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: options.LogLevel}))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// Garbage takes no more than nine tenths of what the container may, before it
+	// is collected more often. Who sets GOMEMLIMIT is obeyed.
+	if _, err := memlimit.SetGoMemLimitWithOpts(); err != nil {
+		log.Info("the limit of the container's memory is not known; GOMEMLIMIT sets one", "reason", err)
+	}
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 	s, err := sidecar.Open(ctx, &options, log, time.Now)
