@@ -101,7 +101,7 @@ func (l *log) prepare(ctx context.Context, after uint64, events []a2a.Event, c c
 	o := &l.store.options
 	next.args = []any{
 		l.name, after, next.last, token(), next.encoded, state, place, next.fold,
-		o.MaxLogEvents, o.MaxLogBytes, millis(keep), c.what, c.replica, c.brief,
+		o.MaxLogEvents, o.MaxLogBytes, millis(o.keep()), c.what, c.replica, c.brief,
 	}
 	return next, nil
 }

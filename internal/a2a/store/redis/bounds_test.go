@@ -147,6 +147,35 @@ func TestKeysLiveOn(t *testing.T) {
 	wantEnds("after a change", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "q:", "v:", "h:")
 }
 
+// No key of a task that ended has an end before the task can be read no more,
+// even if it was not written anew with that end.
+func TestKeysOutliveRetention(t *testing.T) {
+	const day = 24 * time.Hour
+	server := start(t)
+	o := server.options()
+	o.Retention = 90 * day
+	log := create(t, open(t, o))
+	c := client.NewClient(&client.Options{Addr: server.Address()})
+	defer func() { _ = c.Close() }()
+	keys := func() []string { return c.Keys(t.Context(), o.Prefix+"[tlocsq]:*").Val() }
+	for _, k := range keys() {
+		if err := c.PExpire(t.Context(), k, c.PTTL(t.Context(), k).Val()-day+time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := log.Append(t.Context(), 2, []a2a.Event{storetest.Status(a2a.StateCompleted, nil)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range keys() {
+		if left := c.PTTL(t.Context(), k).Val(); left < o.Retention {
+			t.Errorf("%s has %v left, and the task %v", k, left, o.Retention)
+		}
+	}
+	if n := len(keys()); n < 6 {
+		t.Errorf("%d keys", n)
+	}
+}
+
 // Tasks that ended give way, then those that wait; none that is worked on does.
 func TestTasksAreBounded(t *testing.T) {
 	o := start(t).options()

@@ -120,6 +120,7 @@ func (c *caller) send(ctx context.Context) {
 		for _, one := range batch {
 			close(one.done)
 		}
+		clear(batch) // what is pending behind it may be so for long
 	}
 }
 

@@ -17,7 +17,7 @@ func talkOf(c store.Conversation) string { return digest(string(c.Owner)) + dige
 func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Message) (stored func() error) {
 	encoded := writeMessage(m)
 	one := s.calls.push(ctx, s.scripts.remember, len(encoded),
-		talkOf(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(keep), s.options.MaxTasks)
+		talkOf(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keep()), s.options.MaxTasks)
 	return func() error {
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()
@@ -28,7 +28,7 @@ func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Messa
 
 // Recall implements store.Store.
 func (s *Store) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {
-	reply, err := s.calls.run(ctx, s.scripts.recall, talkOf(c), millis(keep))
+	reply, err := s.calls.run(ctx, s.scripts.recall, talkOf(c), millis(s.options.keep()))
 	if err != nil {
 		return nil, err
 	}

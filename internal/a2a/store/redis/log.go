@@ -148,11 +148,15 @@ func (l *log) between(ctx context.Context, dst []*a2a.Record, after uint64) ([]*
 	return dst, a.err
 }
 
-// begin is the state of a log that this process has created.
+// begin is the state of a log that this process has created, unless somebody has
+// read it already.
 func (l *log) begin(fold *store.Fold, contextID string, events []a2a.Event, encoded int) (victims []*log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.fold, l.contextID, l.own = fold, contextID, true
+	if l.fold != nil {
+		return nil
+	}
+	l.fold, l.seq, l.contextID, l.own = fold, 0, contextID, true
 	l.add(events)
 	l.unfolded = encoded
 	return l.charge()

@@ -72,7 +72,7 @@ func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, e
 	if m.known.Load() {
 		first = ""
 	}
-	reply, err := m.calls.run(ctx, m.scripts.renew, string(m.self), millis(lease), first, millis(keep))
+	reply, err := m.calls.run(ctx, m.scripts.renew, string(m.self), millis(lease), first, millis(m.options.keep()))
 	if err != nil {
 		return nil, err
 	}

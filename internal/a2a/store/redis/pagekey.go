@@ -16,7 +16,7 @@ import (
 func (s *Store) PageKey(ctx context.Context) ([]byte, error) {
 	made := make([]byte, sha256.Size)
 	_, _ = rand.Read(made) // never fails
-	reply, err := s.calls.run(ctx, s.scripts.pageKey, base64.RawStdEncoding.EncodeToString(made), millis(keep))
+	reply, err := s.calls.run(ctx, s.scripts.pageKey, base64.RawStdEncoding.EncodeToString(made), millis(s.options.keep()))
 	if err != nil {
 		return nil, err
 	}

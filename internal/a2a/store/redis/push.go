@@ -38,7 +38,7 @@ var _ store.SharedPushStore = (*Pushes)(nil)
 func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
 	config := writePush(&c)
 	generation, err := p.store.tried(ctx, p.store.options.Timeout, p.store.scripts.put, len(config), []any{
-		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(&c), string(c.Replica), millis(keep), maxPerTask, maxPushes,
+		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(&c), string(c.Replica), millis(p.store.options.keep()), maxPerTask, maxPushes,
 	})
 	switch {
 	case err != nil:
@@ -118,7 +118,7 @@ func (p *Pushes) Adopt(ctx context.Context, c store.Push, by store.Replica) erro
 
 func (p *Pushes) move(ctx context.Context, c *store.Push, acked, expires, by string) error {
 	answer, err := p.store.tried(ctx, p.store.options.Timeout, p.store.scripts.advance, 0, []any{
-		nameOf(c.Task), c.Config.ID, c.Generation, string(c.Replica), acked, expires, millis(keep), by,
+		nameOf(c.Task), c.Config.ID, c.Generation, string(c.Replica), acked, expires, millis(p.store.options.keep()), by,
 	})
 	if err == nil && answer == 1 {
 		return store.ErrNotFound

@@ -86,10 +86,16 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 	}
 }
 
-// keep is how long what has no end is kept behind its last change: tasks that
-// wait, conversations, and the lists that name them. It is for agents that were
-// deleted; nothing else is as quiet.
-const keep = 30 * 24 * time.Hour
+// Every key lives on for this long behind the last change, for agents that were
+// deleted: nothing else is as quiet. A spare less is left alone (live in
+// prelude.lua).
+const (
+	quiet = 30 * 24 * time.Hour
+	spare = 24 * time.Hour
+)
+
+// keep is how long keys live on: what ended is there for as long as it can be read.
+func (o *Options) keep() time.Duration { return max(quiet, o.Retention+spare) }
 
 // Store implements store.Store.
 type Store struct {
@@ -148,7 +154,7 @@ func (s *Store) create(ctx context.Context, k store.Key, o store.Origin, events 
 		digest(string(k.Owner)), digest(o.ContextID), k.TaskID,
 		len(events), token(), encoded, state, place,
 		string(k.Owner), o.ContextID, number(o.Dialect),
-		millis(s.options.Retention), s.options.MaxTasks, millis(keep), c.replica, c.brief,
+		millis(s.options.Retention), s.options.MaxTasks, millis(s.options.keep()), c.replica, c.brief,
 	}
 	// A client whose task is refused may ask again: there is nothing to wait for.
 	answer, err := s.tried(ctx, s.options.Timeout, s.scripts.create, len(encoded), args)
