@@ -47,6 +47,8 @@ func (b *Buffer) Suit(filled, held int) {
 		b.move(muches, held)
 	case filled <= little/2 && size > little:
 		b.move(littles, held)
+	case filled <= much/2 && size > much:
+		b.move(muches, held)
 	}
 }
 

@@ -22,6 +22,7 @@ func TestBufferFitsWhatArrives(t *testing.T) {
 		"a line of many":              {4 * much, 4 * much, 4 * much, 4 * much},
 		"the end of a line of many":   {4 * much, 3 * much, 0, 4 * much},
 		"a rest after a line of many": {4 * much, 1, 1, little},
+		"little after a line of many": {4 * much, much / 2, little, much},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

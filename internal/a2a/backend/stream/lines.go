@@ -84,7 +84,9 @@ func (b *Body) SSE(take Taker, flush func() error) error {
 			return nil
 		}
 		err := take(at, data)
-		data, at = data[:0], 0
+		if data, at = data[:0], 0; cap(data) > much {
+			data = nil // one large event is no reason to hold as much while all rests
+		}
 		return err
 	}
 	err := b.Lines(func(number int, text []byte) error {
