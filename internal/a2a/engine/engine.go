@@ -143,7 +143,7 @@ func storeError(doing, id string, err error) error {
 	case errors.Is(err, store.ErrNotFound):
 		return a2a.TaskNotFound(id)
 	case errors.Is(err, store.ErrFull):
-		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many unfinished tasks"}
+		return fmt.Errorf("%s: %w: %w", doing, err, &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many unfinished tasks"})
 	case errors.Is(err, store.ErrHeld):
 		return errNotNow()
 	}

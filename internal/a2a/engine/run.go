@@ -224,7 +224,7 @@ func (t *task) say(ctx context.Context, r *run, events []a2a.Event) error {
 	state, said, put := t.state(), t.batch[:0], t.append
 	if t.log == nil {
 		state, said = a2a.StateSubmitted, t.beginning(r.turn)
-		put = func(ctx context.Context, events []a2a.Event) error { return t.create(ctx, r.turn, events) }
+		put = func(ctx context.Context, events []a2a.Event) error { return t.createWith(ctx, r.turn, events) }
 	}
 	said = t.shape(r, state, said, events)
 	if ended(said) {

@@ -73,6 +73,35 @@ func TestTaskThatOutgrowsTheStoreFails(t *testing.T) {
 	})
 }
 
+// So does one whose first words are too much, though its task could be made.
+func TestTaskThatBeginsTooLargeFails(t *testing.T) {
+	options := engine.Options{Store: memory.New(memory.Options{MaxBytes: 64 << 10})}
+	play(t, options, func(t *testing.T, b *bench) {
+		s := b.send(say("m1", "hi"))
+		c := b.call()
+		err := c.says(chunk(strings.Repeat("x", 128<<10)))
+		if !errors.Is(err, store.ErrFull) {
+			t.Errorf("emit() error = %v, want ErrFull", err)
+		}
+		c.ends(err)
+		if got := s.result(); got != "task:failed" || text(s.event.Task.Status.Message.Parts) != "The task holds more than can be kept" {
+			t.Errorf("Send() = %s, %v", got, s.event.Task.Status.Message)
+		}
+	})
+}
+
+// A task may end in a store that is full, by its first words, too.
+func TestTaskEndsInAFullStore(t *testing.T) {
+	options := engine.Options{Store: memory.New(memory.Options{MaxBytes: 64 << 10})}
+	play(t, options, func(t *testing.T, b *bench) {
+		s := b.send(say("m1", "hi"))
+		b.call().finishes(status(a2a.StateCompleted, strings.Repeat("x", 128<<10)))
+		if got := s.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
 // Another replica may append too.
 func TestLogOfSomebodyElseIsTheTruth(t *testing.T) {
 	s := memory.New(memory.Options{})

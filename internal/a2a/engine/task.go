@@ -143,6 +143,20 @@ func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	return nil
 }
 
+// createWith is create with what the agent has said. When there is no room for
+// all of it there may be some for the task: it fails as one that outgrew the
+// store, or ends, which a task may do in a store that is full.
+func (t *task) createWith(ctx context.Context, tn *turn, events []a2a.Event) error {
+	err := t.create(ctx, tn, events)
+	if len(events) == beginning || !errors.Is(err, store.ErrFull) {
+		return err
+	}
+	if err := t.create(ctx, tn, events[:beginning]); err != nil {
+		return err
+	}
+	return t.append(ctx, events[beginning:])
+}
+
 // begin puts a message into the log of its task, which works again. The agent
 // is shown the task as it was before.
 func (t *task) begin(ctx context.Context, tn *turn) error {
