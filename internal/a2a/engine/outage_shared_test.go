@@ -183,6 +183,28 @@ func TestRefusedMessageIsNotRun(t *testing.T) {
 	})
 }
 
+// However many were refused before that the store did not take.
+func TestRefusedMessagesAreForgotten(t *testing.T) {
+	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		for round := range 4 {
+			a.line.mute.Store(true)
+			for i := range 64 {
+				a.send(now(say(fmt.Sprint("m", round, "-", i), "hi")))
+			}
+			time.Sleep(holdPatience + time.Second)
+			a.line.mute.Store(false)
+			time.Sleep(time.Minute)
+		}
+		if got := a.sendInDoubt(now(say("m1", "hi"))).result(); got != string(a2a.ReasonUnavailable) {
+			t.Fatalf("Send() = %s", got)
+		}
+		time.Sleep(10 * time.Second)
+		a.noCall()
+		b.noCall()
+	})
+}
+
 // Nor does the run wait for ever that it was meant for.
 func TestInputThatWasRefusedAndStoredEndsTheTask(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {

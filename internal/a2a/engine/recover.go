@@ -69,7 +69,9 @@ func (t *task) revive(ctx context.Context, held store.Hold) error {
 	case t.state().Interrupted():
 		return t.reclaim(ctx, []a2a.Event{t.says(t.state(), t.status.Message)}, store.Rest, store.Brief{})
 	case t.engine.replica.rejected(t.key):
-		return t.giveUpOn(ctx, reasonRefused)
+		err := t.giveUpOn(ctx, reasonRefused)
+		t.engine.replica.reject(t.key, err) // it is not run at the next look either
+		return err
 	case !t.engine.options.Retry() && held.Replica == t.engine.replica.Self():
 		return t.giveUpOn(ctx, reasonStore)
 	case !t.engine.options.Retry():

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,8 +39,8 @@ type replica struct {
 	questions map[uint64]chan *store.Mail
 	number    uint64
 	// refused are tasks whose message was refused since the store did not say
-	// whether it took it.
-	refused map[store.Key]bool
+	// whether it took it, and when that was.
+	refused map[store.Key]time.Time
 	// closed is true when nothing more is relayed.
 	closed bool
 }
@@ -50,7 +51,7 @@ func newReplica(e *Engine, m store.Member) *replica {
 		places:    make(chan struct{}, store.MaxMail),
 		looks:     make(chan store.Key, store.MaxMail),
 		questions: map[uint64]chan *store.Mail{},
-		refused:   map[store.Key]bool{},
+		refused:   map[store.Key]time.Time{},
 	}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
 	return r
@@ -168,7 +169,11 @@ func (r *replica) tend(h *health) {
 	for _, k := range h.held {
 		r.recover(k)
 	}
-	trusted := h.trusted(r.engine.options.Now())
+	now := r.engine.options.Now()
+	trusted := h.trusted(now)
+	if trusted {
+		r.excuse(now.Add(-h.lease))
+	}
 	dead, err := r.Dead(r.ctx)
 	for _, other := range dead {
 		if !trusted && other.Name() != r.Self().Name() {
@@ -241,16 +246,24 @@ func (r *replica) reject(k store.Key, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.refused) < store.MaxMail {
-		r.refused[k] = true
+		r.refused[k] = r.engine.options.Now()
 	}
 }
 
 func (r *replica) rejected(k store.Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	refused := r.refused[k]
+	_, refused := r.refused[k]
 	delete(r.refused, k)
 	return refused
+}
+
+// excuse forgets messages that were refused before a time, which the store has
+// not taken: this replica has seen all that it holds since.
+func (r *replica) excuse(before time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.refused, func(_ store.Key, at time.Time) bool { return at.Before(before) })
 }
 
 var errLost = errors.New("another replica runs the task")
