@@ -70,9 +70,11 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest, cl
 	defer patience.Stop()
 	look := time.NewTicker(r.engine.options.Lease / 5)
 	defer look.Stop()
-	for received := false; ; {
+	about := &inquiry{to: to, home: home, message: request.Message.ID}
+	for received, taken := false, false; ; {
 		select {
 		case m := <-answers:
+			taken = true
 			patience.Stop()
 			if m.Kind == store.MailDecided {
 				return r.decided(tn, m)
@@ -86,19 +88,58 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest, cl
 			received = true
 			patience.Reset(r.engine.options.OutagePatience)
 		case <-look.C:
-			// An answer may be lost, and who would give it.
-			lives, err := r.Alive(r.ctx, to)
-			if err != nil {
-				continue
-			}
-			joined, err := r.inherit(tn, home, request.Message.ID)
-			if joined || !lives {
+			if done, err := r.look(tn, about, taken); done {
 				return err
 			}
 		case <-r.ctx.Done():
 			return errUnavailable()
 		}
 	}
+}
+
+// inquiry is about a message that is with another replica.
+type inquiry struct {
+	to      store.Replica
+	home    store.Key
+	message string
+	// vain is since when it is said to wait, and waits for nothing.
+	vain time.Time
+}
+
+// look is for answers that are lost, and for who would give them. It is done
+// when there will be none.
+func (r *replica) look(tn *turn, about *inquiry, taken bool) (done bool, err error) {
+	lives, err := r.Alive(r.ctx, about.to)
+	if err != nil {
+		return false, nil //nolint:nilerr // it is asked again
+	}
+	joined, err := r.inherit(tn, about.home, about.message)
+	if joined || !lives {
+		return true, err
+	}
+	switch now := r.engine.options.Now(); {
+	case !taken || !r.isOver(about.home):
+		about.vain = time.Time{}
+	case about.vain.IsZero():
+		about.vain = now
+	case now.Sub(about.vain) > r.engine.options.OutagePatience:
+		return true, errNotNow()
+	}
+	return false, nil
+}
+
+// isOver reports whether a message that waits for its turn in a task waits in
+// vain: the task has ended, or there is none.
+func (r *replica) isOver(k store.Key) bool {
+	log, err := r.engine.open(r.ctx, k)
+	if err != nil {
+		return unlessMissing(err) == nil
+	}
+	now, err := log.Snapshot(r.ctx)
+	if err != nil {
+		return errors.Is(err, store.ErrNotFound)
+	}
+	return now.Task.Status.State.Terminal()
 }
 
 // takenBack reports whether a mail was not received, or nobody knows.

@@ -109,6 +109,26 @@ func TestMessageThatNobodySpeaksOf(t *testing.T) {
 	})
 }
 
+// Nor does who said that it waits, and cannot say that its task has ended.
+func TestRefusalOfAnotherReplicaIsLost(t *testing.T) {
+	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		a.send(now(say("m1", "hi")))
+		c := a.call()
+		c.must(status(a2a.StateWorking))
+		s := b.send(to(say("m2", "that"), c.TaskID))
+		time.Sleep(10 * time.Second)
+		a.line.dumb.Store(true)
+		if _, err := a.cancel(c.TaskID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if got := s.result(); got != string(a2a.ReasonUnavailable) {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
 // A claim that was not answered stands, and is kept: whatever becomes of the
 // message, those who send it again find it, also when its replica is gone.
 func TestClaimInDoubtNamesTheTaskThatIsMade(t *testing.T) {
