@@ -51,6 +51,7 @@ var _ = Describe("an Agent that runs elsewhere", func() {
 		b.expectReconciled(ctx, agent)
 		Expect(b.requests).To(Equal([]string{"apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "Unknown Pending", "Waiting for the agent's card")
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "True ClusterOnly")
 		b.expectConverged(ctx, agent)
 
 		By("a card that was read")

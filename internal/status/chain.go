@@ -138,6 +138,9 @@ var remoteChains = []conditionChain{
 		notProgrammed,
 		always(a2av1alpha1.ReasonPublished, "The registry lists the card"),
 	}},
+	{a2av1alpha1.ConditionExposed, chain{
+		always(a2av1alpha1.ReasonClusterOnly, "The agent is where spec.remote says: no Gateway leads to it"),
+	}},
 	{a2av1alpha1.ConditionReady, chain{
 		firstThatIsNotTrue,
 		always(a2av1alpha1.ReasonReady, "The agent can be found, and answers"),

@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/operator"
 )
 
 // sequence is how many changes come one after another before all is made anew.
@@ -61,6 +65,10 @@ func TestFieldsChange(t *testing.T) {
 	}
 	var got outcome
 	t.Run("lanes", func(t *testing.T) {
+		t.Run("elsewhere", func(t *testing.T) {
+			t.Parallel()
+			elsewhere(t, &got)
+		})
 		for lane := range 5 {
 			t.Run(fmt.Sprint(lane), func(t *testing.T) {
 				t.Parallel()
@@ -76,12 +84,10 @@ func TestFieldsChange(t *testing.T) {
 		}
 	})
 	t.Logf("%d changes: %d refused by the API server, %d shown and put right, %d taken; %d sequences compared with what was made anew",
-		len(changes), got.refused.Load(), got.shown.Load(), got.taken.Load(), got.compared.Load())
+		got.refused.Load()+got.shown.Load()+got.taken.Load(), got.refused.Load(), got.shown.Load(), got.taken.Load(), got.compared.Load())
 }
 
-// allChanges are those of the Agent and of its skill. An Agent that runs
-// elsewhere is another thing, and of the template the API server knows more
-// than its schema says: what is deep in it is left out.
+// allChanges are those of an Agent that runs here, and of its skill.
 func allChanges(t *testing.T) []change {
 	t.Helper()
 	agent := subject{kind: "agent", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", agentsCRD)), object: func(u *user) client.Object { return u.agent() }}
@@ -97,11 +103,70 @@ func allChanges(t *testing.T) []change {
 	return all
 }
 
-// skipped are fields that are given no values.
+// skipped are fields that are given no values: those of an Agent that runs
+// elsewhere, and what is deep in the template, of which the API server knows
+// more than the schema says. The agent's container is looked at as deep as its
+// ports, variables, probes and rights, volumes as deep as their kinds.
 func skipped(path []any) bool {
-	name := fmt.Sprint(path...)
-	deep := strings.HasPrefix(name, "workloadtemplatespec") && len(path) > 5
-	return strings.HasPrefix(name, "remote") || deep
+	if len(path) > 0 && path[0] == "remote" {
+		return true
+	}
+	const pod = 3 // workload, template, spec
+	if len(path) <= pod || path[1] != "template" {
+		return false
+	}
+	deepest := pod + 2
+	switch path[pod] {
+	case "containers":
+		deepest = pod + 5
+	case "volumes":
+		deepest = pod + 3
+	}
+	return len(path) > deepest
+}
+
+// elsewhere changes what is particular to an Agent that runs elsewhere.
+func elsewhere(t *testing.T, got *outcome) {
+	server := httptest.NewServer(http.HandlerFunc(remoteCard))
+	t.Cleanup(server.Close)
+	b := newBench(t, "chaos-fields-elsewhere", func(b *bench) {
+		b.user.remote = server.URL
+		b.settings = func(c *operator.Config) { c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }
+	})
+	s := subject{
+		kind: "agent", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", agentsCRD)),
+		object: func(u *user) client.Object { return u.agent() },
+	}
+	remote := s.schema.Properties["remote"]
+	var changes []change
+	for _, m := range mutations(&remote, []any{"remote"}, func([]any) bool { return false }) {
+		// Nobody beyond this machine is asked.
+		if text, ok := m.value.(string); ok && strings.Contains(text, "example") && fmt.Sprint(m.path...) == "remoteurl" {
+			continue
+		}
+		if object, ok := m.value.(map[string]any); ok && object["url"] != nil {
+			continue
+		}
+		changes = append(changes, change{mutation: m, of: s})
+	}
+	for _, url := range []string{server.URL + "/", server.URL + "/elsewhere", "http://127.0.0.1:1", "ftp://127.0.0.1", "nonsense"} {
+		changes = append(changes, change{mutation: mutation{path: []any{"remote", "url"}, value: url}, of: s})
+	}
+	rand.New(rand.NewPCG(3, 4)).Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+	if !full {
+		changes = changes[:sequence]
+	}
+	for group := range slices.Chunk(changes, sequence) {
+		b.changes(group, got)
+	}
+}
+
+// remoteCard is what the agent that runs elsewhere says of itself, at any path.
+func remoteCard(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"name":"Far","description":"Far away.","version":"1","protocolVersion":"0.3.0","url":"http://%s/",
+"capabilities":{},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],
+"skills":[{"id":"walk","name":"Walk","description":"Walks.","tags":["legs"]}]}`, r.Host)
 }
 
 // changes makes a sequence of changes, and compares its end with what comes of

@@ -97,6 +97,8 @@ var workloads = []workload{
 type user struct {
 	cluster   client.Client
 	namespace string
+	// remote is where the agent is, empty for one that runs here.
+	remote string
 }
 
 func (u *user) skill() *a2av1alpha1.AgentSkill {
@@ -109,6 +111,12 @@ func (u *user) skill() *a2av1alpha1.AgentSkill {
 }
 
 func (u *user) agent() *a2av1alpha1.Agent {
+	if u.remote != "" {
+		return &a2av1alpha1.Agent{
+			ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "echo"},
+			Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: u.remote}},
+		}
+	}
 	return &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: u.namespace, Name: "echo"},
 		Spec: a2av1alpha1.AgentSpec{
