@@ -7,9 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/operator"
 )
 
 // sequence is how many changes come one after another before all is made anew.
@@ -125,50 +121,6 @@ func skipped(path []any) bool {
 	return len(path) > deepest
 }
 
-// elsewhere changes what is particular to an Agent that runs elsewhere.
-func elsewhere(t *testing.T, got *outcome) {
-	server := httptest.NewServer(http.HandlerFunc(remoteCard))
-	t.Cleanup(server.Close)
-	b := newBench(t, "chaos-fields-elsewhere", func(b *bench) {
-		b.user.remote = server.URL
-		b.settings = func(c *operator.Config) { c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }
-	})
-	s := subject{
-		kind: "agent", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", agentsCRD)),
-		object: func(u *user) client.Object { return u.agent() },
-	}
-	remote := s.schema.Properties["remote"]
-	var changes []change
-	for _, m := range mutations(&remote, []any{"remote"}, func([]any) bool { return false }) {
-		// Nobody beyond this machine is asked.
-		if text, ok := m.value.(string); ok && strings.Contains(text, "example") && fmt.Sprint(m.path...) == "remoteurl" {
-			continue
-		}
-		if object, ok := m.value.(map[string]any); ok && object["url"] != nil {
-			continue
-		}
-		changes = append(changes, change{mutation: m, of: s})
-	}
-	for _, url := range []string{server.URL + "/", server.URL + "/elsewhere", "http://127.0.0.1:1", "ftp://127.0.0.1", "nonsense"} {
-		changes = append(changes, change{mutation: mutation{path: []any{"remote", "url"}, value: url}, of: s})
-	}
-	rand.New(rand.NewPCG(3, 4)).Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
-	if !full {
-		changes = changes[:sequence]
-	}
-	for group := range slices.Chunk(changes, sequence) {
-		b.changes(group, got)
-	}
-}
-
-// remoteCard is what the agent that runs elsewhere says of itself, at any path.
-func remoteCard(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"name":"Far","description":"Far away.","version":"1","protocolVersion":"0.3.0","url":"http://%s/",
-"capabilities":{},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],
-"skills":[{"id":"walk","name":"Walk","description":"Walks.","tags":["legs"]}]}`, r.Host)
-}
-
 // changes makes a sequence of changes, and compares its end with what comes of
 // the same resources made anew.
 func (b *bench) changes(group []change, got *outcome) {
@@ -178,6 +130,9 @@ func (b *bench) changes(group []change, got *outcome) {
 		b.t.Fatal(err)
 	}
 	b.looked()
+	if mistake := b.mistake(); mistake != "" {
+		b.t.Fatalf("it does not work before it is changed: %s", mistake)
+	}
 	var taken []string
 	for _, c := range group {
 		if b.change(c, got) {
@@ -322,6 +277,9 @@ func (b *bench) looked() {
 		if agent.Status.ObservedGeneration != agent.Generation {
 			return "not looked at yet"
 		}
+		if c := meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionAvailable); b.user.remote != "" && c.Status == metav1.ConditionUnknown {
+			return "its card was not looked at yet"
+		}
 		if min(time.Since(seen.lastChange(b.namespace)), b.transport.idle()) < breath {
 			return "still moving"
 		}
@@ -329,15 +287,20 @@ func (b *bench) looked() {
 	})
 }
 
-// mistake is the condition that tells of one, with what it says.
+// mistake is the condition that tells of one, with what it says. Of an agent
+// that runs elsewhere, that nobody answers is one.
 func (b *bench) mistake() string {
 	agent := b.user.agent()
 	if err := cluster.Get(b.t.Context(), client.ObjectKeyFromObject(agent), agent); err != nil {
 		return err.Error()
 	}
-	for _, name := range []string{
+	names := []string{
 		a2av1alpha1.ConditionAccepted, a2av1alpha1.ConditionSkillsResolved, a2av1alpha1.ConditionProgrammed, a2av1alpha1.ConditionExposed,
-	} {
+	}
+	if b.user.remote != "" {
+		names = append(names, a2av1alpha1.ConditionAvailable)
+	}
+	for _, name := range names {
 		c := meta.FindStatusCondition(agent.Status.Conditions, name)
 		if c != nil && c.Status != metav1.ConditionTrue {
 			return name + ": " + c.Reason + ": " + c.Message

@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"os"
 	"slices"
 	"strconv"
@@ -52,8 +50,7 @@ func TestPoisonAgents(t *testing.T) {
 	if !full {
 		t.Skip("it takes minutes; make chaos runs it")
 	}
-	endless := httptest.NewServer(http.HandlerFunc(endlessCard))
-	defer endless.Close()
+	endless, allowed := serveElsewhere(t, endlessCard)
 	var pure, poisoned []time.Duration
 	// The waves alternate, so that a machine that is busy meanwhile is so for both.
 	for wave := range waves {
@@ -62,11 +59,11 @@ func TestPoisonAgents(t *testing.T) {
 				b := newBench(t, "chaos-poison", func(b *bench) {
 					b.settings = func(c *operator.Config) {
 						c.MaxConcurrentReconciles = operator.Defaults().MaxConcurrentReconciles
-						c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+						c.RemoteAllow = allowed
 					}
 				})
 				if poison {
-					b.poison(endless.URL)
+					b.poison(endless)
 				}
 				p99 := b.arrive(crowd())
 				if poison {
@@ -137,15 +134,22 @@ func (b *bench) poison(card string) {
 	}()
 	b.t.Cleanup(func() { cancel(); <-done })
 	b.eventually("the poison to be told of", func() string {
-		agent := heavy.DeepCopy()
-		if err := seen.cache.Get(ctx, client.ObjectKeyFromObject(heavy), agent); err != nil {
-			return err.Error()
-		}
-		if c := meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionSkillsResolved); c == nil || c.Status != metav1.ConditionFalse {
-			return fmt.Sprint(agent.Status.Conditions)
-		}
-		return ""
+		return b.lacks(heavy, a2av1alpha1.ConditionSkillsResolved, "") + b.lacks(endless, a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonRemoteCardInvalid)
 	})
+}
+
+// lacks says what an agent's conditions are as long as one is not false, for a
+// reason if one is named.
+func (b *bench) lacks(of *a2av1alpha1.Agent, condition, reason string) string {
+	agent := of.DeepCopy()
+	if err := seen.cache.Get(b.t.Context(), client.ObjectKeyFromObject(of), agent); err != nil {
+		return err.Error()
+	}
+	c := meta.FindStatusCondition(agent.Status.Conditions, condition)
+	if c == nil || c.Status != metav1.ConditionFalse || reason != "" && c.Reason != reason {
+		return fmt.Sprint(agent.Status.Conditions)
+	}
+	return ""
 }
 
 // crashes lets the container of an agent end and start, ten times a second.
