@@ -46,12 +46,8 @@ func (r *replica) claim(ctx context.Context, tn *turn) (followed bool, err error
 // same has a turn follow the one of the same message at another replica. It is
 // false when nothing is left of that.
 func (r *replica) same(ctx context.Context, tn *turn, stands store.MessageClaim) (bool, error) {
-	homes := []string{stands.TaskID}
-	if m := tn.message; m.TaskID == "" && len(m.ReferenceTasks) == 1 && m.HasResult() {
-		homes = append(homes, m.ReferenceTasks[0]) // it may have been the answer to a question
-	}
-	for _, home := range homes {
-		joined, err := r.join(ctx, tn, store.Key{Owner: tn.request.Owner, TaskID: home}, tn.request.Message.ID)
+	for _, home := range homes(tn.request, stands.TaskID) {
+		joined, err := r.join(ctx, tn, home, tn.request.Message.ID)
 		if joined || err != nil {
 			return joined, err
 		}
@@ -67,6 +63,15 @@ func (r *replica) same(ctx context.Context, tn *turn, stands store.MessageClaim)
 		return false, nil
 	}
 	return true, r.forward(tn, stands.Replica, stands.TaskID)
+}
+
+// homes are the tasks in which a message may be that was claimed for one.
+func homes(r *a2a.SendRequest, claimed string) []store.Key {
+	all := []store.Key{{Owner: r.Owner, TaskID: claimed}}
+	if m := r.Message; m.TaskID == "" && len(m.ReferenceTasks) == 1 && m.HasResult() {
+		all = append(all, store.Key{Owner: r.Owner, TaskID: m.ReferenceTasks[0]}) // it may have been the answer to a question
+	}
+	return all
 }
 
 // home is the task to which a message is claimed: one that exists, or that the

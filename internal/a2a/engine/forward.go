@@ -53,9 +53,9 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest, cl
 	number, answers, end := r.ask()
 	defer end()
 	mail := &store.Mail{From: r.Self(), Kind: store.MailMessage, Number: number, Request: request}
-	home := store.Key{Owner: request.Owner, TaskID: cmp.Or(claimed, tn.taskID)}
+	about := &inquiry{to: to, homes: homes(request, cmp.Or(claimed, tn.taskID)), message: request.Message.ID}
 	if claimed != "" {
-		mail.Task = home
+		mail.Task = about.homes[0]
 	}
 	place, err := r.Post(r.ctx, to, mail)
 	switch {
@@ -70,7 +70,6 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest, cl
 	defer patience.Stop()
 	look := time.NewTicker(r.engine.options.Lease / 5)
 	defer look.Stop()
-	about := &inquiry{to: to, home: home, message: request.Message.ID}
 	for received, taken := false, false; ; {
 		select {
 		case m := <-answers:
@@ -99,8 +98,9 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest, cl
 
 // inquiry is about a message that is with another replica.
 type inquiry struct {
-	to      store.Replica
-	home    store.Key
+	to store.Replica
+	// homes are the tasks in which it may be.
+	homes   []store.Key
 	message string
 	// vain is since when it is said to wait, and waits for nothing.
 	vain time.Time
@@ -113,12 +113,12 @@ func (r *replica) look(tn *turn, about *inquiry, taken bool) (done bool, err err
 	if err != nil {
 		return false, nil //nolint:nilerr // it is asked again
 	}
-	joined, err := r.inherit(tn, about.home, about.message)
+	joined, err := r.inherit(tn, about)
 	if joined || !lives {
 		return true, err
 	}
 	switch now := r.engine.options.Now(); {
-	case !taken || !r.isOver(about.home):
+	case !taken || slices.ContainsFunc(about.homes, r.goesOn):
 		about.vain = time.Time{}
 	case about.vain.IsZero():
 		about.vain = now
@@ -128,18 +128,18 @@ func (r *replica) look(tn *turn, about *inquiry, taken bool) (done bool, err err
 	return false, nil
 }
 
-// isOver reports whether a message that waits for its turn in a task waits in
-// vain: the task has ended, or there is none.
-func (r *replica) isOver(k store.Key) bool {
+// goesOn reports whether a message may wait for its turn in a task, unless that
+// is known to have ended, or not to exist.
+func (r *replica) goesOn(k store.Key) bool {
 	log, err := r.engine.open(r.ctx, k)
 	if err != nil {
-		return unlessMissing(err) == nil
+		return unlessMissing(err) != nil
 	}
 	now, err := log.Snapshot(r.ctx)
 	if err != nil {
-		return errors.Is(err, store.ErrNotFound)
+		return !errors.Is(err, store.ErrNotFound)
 	}
-	return now.Task.Status.State.Terminal()
+	return !now.Task.Status.State.Terminal()
 }
 
 // takenBack reports whether a mail was not received, or nobody knows.
@@ -150,10 +150,12 @@ func (r *replica) takenBack(to store.Replica, place string) bool {
 
 // inherit is what becomes of a message whose replica is gone: it is in the log
 // of its task, or was lost.
-func (r *replica) inherit(tn *turn, k store.Key, message string) (joined bool, err error) {
-	joined, err = r.join(r.ctx, tn, k, message)
-	if joined || err != nil {
-		return joined, err
+func (r *replica) inherit(tn *turn, about *inquiry) (joined bool, err error) {
+	for _, home := range about.homes {
+		joined, err = r.join(r.ctx, tn, home, about.message)
+		if joined || err != nil {
+			return joined, err
+		}
 	}
 	return false, errNotNow()
 }
