@@ -16,6 +16,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
@@ -173,6 +174,35 @@ func TestKeysOutliveRetention(t *testing.T) {
 	}
 	if n := len(keys()); n < 6 {
 		t.Errorf("%d keys", n)
+	}
+}
+
+// What was stored in one step may be read from its middle on, from memory and from Redis.
+func TestStepIsReadFromItsMiddle(t *testing.T) {
+	o := start(t).options()
+	events := append(storetest.Begin(), storetest.Chunk("a", "1"), storetest.Chunk("a", "2"), storetest.Status(a2a.StateCompleted, nil))
+	here := open(t, o)
+	if _, err := here.Create(t.Context(), key, origin, events); err != nil {
+		t.Fatal(err)
+	}
+	small := o
+	small.CacheBytes = 1
+	for what, s := range map[string]*redis.Store{"memory": here, "redis": open(t, o), "redis alone": open(t, small)} {
+		log, err := s.Open(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			for after := range uint64(len(events) + 1) {
+				records, err := log.Read(t.Context(), nil, after)
+				if err != nil || len(records) != len(events)-int(after) || len(records) > 0 && records[0].Seq != after+1 {
+					t.Errorf("%s: Read() after %d = %d records, %v", what, after, len(records), err)
+				}
+			}
+			if record, err := log.Snapshot(t.Context()); err != nil || record.Seq != 5 || len(record.Task.Artifacts) != 1 {
+				t.Errorf("%s: Snapshot() = %+v, %v", what, record, err)
+			}
+		}
 	}
 }
 

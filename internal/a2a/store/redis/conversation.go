@@ -16,6 +16,9 @@ func talkOf(c store.Conversation) string { return digest(string(c.Owner)) + dige
 // be remembered twice, or not, and the caller knows that it is advice.
 func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Message) (stored func() error) {
 	encoded := writeMessage(m)
+	if n := store.MaxRememberedBytes + 1; len(encoded) > n {
+		encoded = encoded[:n] // it has no room, nor leaves any: the rest need not be sent
+	}
 	one := s.calls.push(ctx, s.scripts.remember, len(encoded),
 		talkOf(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keep()), s.options.MaxTasks)
 	return func() error {

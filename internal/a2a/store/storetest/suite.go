@@ -8,6 +8,7 @@ package storetest
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -403,6 +404,16 @@ func rememberIsBounded(t *testing.T, s store.Store) {
 	got, err = s.Recall(t.Context(), c)
 	if err != nil || len(got) != 3 || got[2].ID != "big7" {
 		t.Errorf("Recall() = %d messages, %v, want the 3 that fit", len(got), err)
+	}
+	// One that has no room is forgotten, with all that was said before.
+	for _, text := range []string{strings.Repeat(big, 5), "x"} {
+		if err := s.Remember(t.Context(), c, Message("last", text))(); err != nil {
+			t.Fatalf("Remember() error = %v", err)
+		}
+	}
+	got, err = s.Recall(t.Context(), c)
+	if err != nil || len(got) != 1 || got[0].Parts[0].Text != "x" {
+		t.Errorf("Recall() = %d messages, %v, want the last", len(got), err)
 	}
 }
 
