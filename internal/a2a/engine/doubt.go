@@ -24,16 +24,18 @@ func (t *task) make(ctx context.Context, o store.Origin, events []a2a.Event, b *
 	}
 	events = slices.Clone(events) // t.batch is anybody's
 	log, err := r.CreateHeld(ctx, t.key, o, events, *b)
-	if outage(err) {
-		err = t.holdOn(err, func() (err error) {
+	if doubt := err; outage(doubt) {
+		err = t.holdOn(doubt, func() (err error) {
 			if log, err = r.CreateHeld(ctx, t.key, o, events, *b); errors.Is(err, store.ErrExists) {
 				log, err = t.made(ctx, events)
 			}
 			return err
 		})
+		if unsettled(err) {
+			r.reject(t.key, doubt)
+		}
 	}
 	if err != nil {
-		r.reject(t.key, err)
 		return nil, err
 	}
 	return log, nil
@@ -73,23 +75,28 @@ func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.Brief) (ui
 	}
 	events = slices.Clone(events) // t.batch is anybody's
 	seq, err := t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b)
-	if !outage(err) {
+	doubt := err
+	if !outage(doubt) {
 		return seq, err
 	}
-	err = t.holdOn(err, func() (err error) {
+	err = t.holdOn(doubt, func() (err error) {
 		if seq, err = t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b); errors.Is(err, store.ErrConflict) {
 			seq, err = t.begun(ctx, events)
 		}
 		return err
 	})
-	if outage(err) {
-		r.reject(t.key, err)
+	if unsettled(err) {
+		r.reject(t.key, doubt)
 		if t.working() && !t.forsaken {
 			t.forsake(errStore)
 		}
 	}
 	return seq, err
 }
+
+// unsettled reports whether the last attempt at the beginning of a turn leaves in
+// doubt what became of the first: a server that is full looks at none.
+func unsettled(err error) bool { return outage(err) || errors.Is(err, store.ErrFull) }
 
 // holdPatience is how long the beginning of a turn waits for the store. Its
 // client waits as long, and a message that was refused and yet was stored costs

@@ -183,6 +183,38 @@ func TestRefusedMessageIsNotRun(t *testing.T) {
 	})
 }
 
+// Nor one that was stored, though it was refused for want of room: a server that
+// is full does not tell what it had taken before.
+func TestMessageThatWasRefusedByAFullStoreIsNotRun(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		t.Run(fmt.Sprint("first ", first), func(t *testing.T) {
+			share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
+				time.Sleep(time.Minute)
+				message := now(say("m2", "hi"))
+				if !first {
+					a.send(now(say("m1", "hi")))
+					c := a.call()
+					c.must(status(a2a.StateInputRequired, "what?"))
+					c.ends(nil)
+					message = to(message, c.TaskID)
+				}
+				a.line.deaf.Store(true)
+				s := a.send(message)
+				a.line.full.Store(true)
+				a.line.deaf.Store(false)
+				time.Sleep(time.Second)
+				if got := s.result(); got != string(a2a.ReasonResourceExhausted) {
+					t.Errorf("Send() = %s", got)
+				}
+				a.line.full.Store(false)
+				time.Sleep(10 * time.Second)
+				a.noCall()
+				b.noCall()
+			})
+		})
+	}
+}
+
 // However many were refused before that the store did not take.
 func TestRefusedMessagesAreForgotten(t *testing.T) {
 	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {

@@ -27,8 +27,9 @@ type line struct {
 	// down is true when nothing gets through, deaf when appends get through and
 	// their answers do not.
 	down, deaf atomic.Bool
-	// mute is true when no append gets through, and all else does.
-	mute atomic.Bool
+	// mute is true when no append gets through, and all else does; full when the
+	// store has no room for any.
+	mute, full atomic.Bool
 	// forgetful is true when no conversation can be read, and dumb when no mail
 	// gets through.
 	forgetful, dumb atomic.Bool
@@ -64,6 +65,9 @@ func (l *line) CreateHeld(ctx context.Context, k store.Key, o store.Origin, even
 	return over(l, func() (store.HeldLog, error) {
 		if l.mute.Load() {
 			return nil, errOutage
+		}
+		if l.full.Load() {
+			return nil, store.ErrFull
 		}
 		log, err := l.Member.CreateHeld(ctx, k, o, events, b)
 		if err == nil && l.deaf.Load() {
@@ -148,6 +152,9 @@ func (l *lineLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Eve
 	return over(l.line, func() (uint64, error) {
 		if l.line.mute.Load() {
 			return 0, errOutage
+		}
+		if l.line.full.Load() {
+			return 0, store.ErrFull
 		}
 		seq, err := l.HeldLog.AppendHeld(ctx, after, events, c, b)
 		if err == nil && l.line.deaf.Load() {
