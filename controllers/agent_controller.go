@@ -44,14 +44,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-const (
-	// settleAfter is when to look again after somebody else wrote at the same
-	// moment. An event about it usually comes first.
-	settleAfter = time.Second
-	// forbiddenRetry is when to try a forbidden write again: a quota or a
-	// policy can change without an event.
-	forbiddenRetry = time.Minute
-)
+// settleAfter is when to look again after somebody else wrote at the same
+// moment. An event about it usually comes first.
+const settleAfter = time.Second
 
 // AgentReconciler brings the cluster to what an Agent says.
 type AgentReconciler struct {
@@ -205,9 +200,6 @@ func (r *AgentReconciler) asWritten(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent
 
 // recheckAfter is when to look again if nothing happens before.
 func recheckAfter(next status.Result, outcome outcomes) time.Duration {
-	if outcome.forbidden() {
-		return forbiddenRetry
-	}
 	return sooner(next.RecheckAfter, sooner(outcome.core.RecheckAfter, outcome.routes.RecheckAfter))
 }
 

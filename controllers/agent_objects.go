@@ -113,13 +113,6 @@ func routePlan(current observed.Children, want *desired.Objects) plan {
 	return p
 }
 
-// forbidden tells whether a write was, which no event may ever change.
-func (o outcomes) forbidden() bool {
-	return slices.ContainsFunc([]*apply.Rejection{o.core.Rejection, o.routes.Rejection}, func(r *apply.Rejection) bool {
-		return r != nil && r.Forbidden
-	})
-}
-
 // settled tells that every object was found to be as desired, and that nothing
 // is waited for.
 func (o outcomes) settled() bool {

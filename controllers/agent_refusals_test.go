@@ -236,6 +236,44 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 		result := b.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Service "echo"`, "exceeded quota: small")
 		Expect(result.RequeueAfter).To(Equal(time.Minute))
+
+		By("events about it, meanwhile")
+		for range 3 {
+			b.clock.SetTime(b.clock.Now().Add(10 * time.Second))
+			result = b.expectReconciled(ctx, agent)
+			Expect(b.requests).To(BeEmpty())
+		}
+		Expect(result.RequeueAfter).To(Equal(30 * time.Second))
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", "exceeded quota: small")
+
+		By("a quota that was raised")
+		delete(b.fail, "Service")
+		b.clock.SetTime(b.clock.Now().Add(result.RequeueAfter))
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(ContainElement("apply Service"))
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
+	})
+
+	It("does not send what was refused again at each event, and sends what is put right at once", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "nowhere", MountPath: "/x"}}
+		})
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(Equal([]string{"apply Deployment", "apply Agent/status"}))
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected")
+		for range 3 {
+			b.expectReconciled(ctx, agent)
+			Expect(b.requests).To(BeEmpty())
+		}
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].VolumeMounts = nil
+			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
+		})
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(ContainElement("apply Deployment"))
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "True Accepted")
 	})
 
 	It("tells of what a policy of the cluster denies, and tries again later", func(ctx context.Context) {

@@ -62,11 +62,12 @@ type Config struct {
 type Applier struct {
 	config  Config
 	written writes
+	refused refusals
 }
 
 // New returns an Applier.
 func New(config Config) *Applier {
-	return &Applier{config: config, written: newWrites(config.Clock)}
+	return &Applier{config: config, written: newWrites(config.Clock), refused: newRefusals(config.Clock)}
 }
 
 // Outcome is what became of the objects.
@@ -78,7 +79,7 @@ type Outcome struct {
 	// of them, nothing was written.
 	Conflicts []Conflict
 	// Rejection is the object that the API server refused, the last one that
-	// was tried.
+	// was tried, now or a moment ago.
 	Rejection *Rejection
 	// RecheckAfter is when to look again if nothing happens before, zero for
 	// never.
@@ -112,7 +113,8 @@ type Rejection struct {
 
 // Set writes those objects that are not as desired, in their order. It stops
 // at the first one that cannot be written. A rejection is a value, since
-// trying again would not help; so is a conflict.
+// trying again would not help; so is a conflict. What was refused is not sent
+// again for a while, whatever else happens to the owner.
 func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (Outcome, error) {
 	var outcome Outcome
 	var err error
@@ -121,8 +123,8 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (Outc
 	}
 	for _, object := range objects {
 		changed, err := a.set(ctx, owner, object)
-		if rejection := rejectionOf(object, err); rejection != nil {
-			outcome.Rejection = rejection
+		if refused, ok := errors.AsType[*refusal](err); ok {
+			outcome.Rejection, outcome.RecheckAfter = &refused.rejection, a.refused.recheckAfter(refused)
 			return outcome, nil
 		}
 		if err != nil {
@@ -172,7 +174,13 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, er
 	default:
 		object.version(absent)
 	}
+	if refused := a.refused.of(object, digest); refused != nil {
+		return false, refused
+	}
 	err = a.config.Writer.Apply(ctx, object.desired, client.FieldOwner(a.config.FieldOwner), client.ForceOwnership)
+	if rejection := rejectionOf(object, err); rejection != nil {
+		return false, a.refused.remember(object, digest, *rejection)
+	}
 	if err != nil {
 		return false, fmt.Errorf("apply %s %s/%s: %w", object.kind, object.namespace, object.name, err)
 	}

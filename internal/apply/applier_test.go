@@ -382,6 +382,73 @@ func TestSetErrors(t *testing.T) {
 	}
 }
 
+// What was refused is not sent again within a minute, unless it would be
+// judged anew: then it is another thing, or to be done to another one.
+func TestSetAfterARefusal(t *testing.T) {
+	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "cm", nil)
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "cm", errors.New("quota"))
+	other := func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data["a"] = "2"; return cm }
+	tests := map[string]struct {
+		err     error
+		desired func(*corev1ac.ConfigMapApplyConfiguration)
+		current func(*corev1.ConfigMap)
+		after   time.Duration
+		// sent is how many of the second and third attempt are sent.
+		sent int
+		// first and then are when to look again after the first and the last attempt.
+		first, then time.Duration
+	}{
+		"invalid":                     {err: invalid, after: 10 * time.Second, then: refusedFor - 20*time.Second},
+		"forbidden":                   {err: forbidden, after: 10 * time.Second, first: refusedFor, then: refusedFor - 20*time.Second},
+		"a minute later":              {err: forbidden, after: refusedFor, sent: 2, first: refusedFor, then: refusedFor},
+		"invalid, a minute later":     {err: invalid, after: refusedFor, sent: 2},
+		"another desire":              {err: invalid, desired: func(c *corev1ac.ConfigMapApplyConfiguration) { c.WithData(map[string]string{"a": "3"}) }, sent: 1, then: refusedFor},
+		"another status":              {err: invalid, current: func(cm *corev1.ConfigMap) { cm.ResourceVersion = "9" }, then: refusedFor},
+		"another spec in the cluster": {err: invalid, current: func(cm *corev1.ConfigMap) { cm.Generation++ }, sent: 1, then: refusedFor},
+		"another object of the name":  {err: invalid, current: func(cm *corev1.ConfigMap) { cm.UID = "another" }, sent: 1, then: refusedFor},
+		"a failure is no refusal":     {err: apierrors.NewInternalError(errors.New("boom")), sent: 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := &writer{err: test.err}
+			passive := testingclock.NewFakePassiveClock(time.Now())
+			a := New(Config{Writer: w, FieldOwner: "tester", DigestAnnotation: "digest", OwnerLabel: "owner", Clock: passive})
+			current := other(applied(t))
+			first, failure := a.Set(t.Context(), owner, Of(configMap(), current))
+			if first.RecheckAfter != test.first || len(w.kinds) != 1 {
+				t.Errorf("first: look again after %s, want %s; wrote %v", first.RecheckAfter, test.first, w.kinds)
+			}
+			var last Outcome
+			for range 2 {
+				passive.SetTime(passive.Now().Add(test.after))
+				desired := configMap()
+				if test.desired != nil {
+					test.desired(desired)
+				}
+				now := current.DeepCopy()
+				if test.current != nil {
+					test.current(now)
+				}
+				var err error
+				if last, err = a.Set(t.Context(), owner, Of(desired, now)); (err == nil) != (failure == nil) {
+					t.Errorf("error = %v, the first was %v", err, failure)
+				}
+			}
+			if got := len(w.kinds) - 1; got != test.sent || last.RecheckAfter != test.then {
+				t.Errorf("sent %d times again, then to look after %s; want %d and %s", got, last.RecheckAfter, test.sent, test.then)
+			}
+			if diff := cmp.Diff(first.Rejection, last.Rejection); diff != "" {
+				t.Errorf("Rejection (-first +last):\n%s", diff)
+			}
+			w.err = nil
+			passive.SetTime(passive.Now().Add(refusedFor))
+			if got, err := a.Set(t.Context(), owner, Of(configMap(), current)); err != nil || !got.Complete() {
+				t.Errorf("when it is allowed: %+v, %v", got, err)
+			}
+		})
+	}
+}
+
 func TestAnnotate(t *testing.T) {
 	pod := func(name string, change func(*corev1.Pod)) corev1.Pod {
 		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
