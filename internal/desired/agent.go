@@ -10,6 +10,8 @@
 package desired
 
 import (
+	"slices"
+
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -77,7 +79,7 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 		return remoteAgent(in)
 	}
 	skills, problems := resolveSkills(in)
-	problems = append(append(clashes(in.Agent), pushProblems(in.Agent)...), problems...)
+	problems = slices.Concat(clashes(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), problems)
 	authorization, invalid, err := contractAuthorization(in.Agent)
 	if err != nil {
 		return Result{}, err

@@ -5,7 +5,6 @@ package desired
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,7 +19,6 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
 )
 
 // defaultGracePeriodSeconds lets turns of a minute end when a pod stops.
@@ -94,37 +92,6 @@ func agentEnv(agent *a2av1alpha1.Agent, platform Platform, user []corev1.EnvVar)
 	return slices.DeleteFunc(ours, func(e corev1.EnvVar) bool {
 		return slices.ContainsFunc(user, func(u corev1.EnvVar) bool { return u.Name == e.Name })
 	})
-}
-
-// waitForTurns keeps the agent's container until its turns have ended, unless
-// it has a preStop hook of its own.
-func waitForTurns(main *corev1.Container) {
-	if hasPreStop(main) {
-		return
-	}
-	if main.Lifecycle == nil {
-		main.Lifecycle = &corev1.Lifecycle{}
-	}
-	main.Lifecycle.PreStop = &corev1.LifecycleHandler{HTTPGet: healthGet(contract.DrainedPath)}
-}
-
-func hasPreStop(c *corev1.Container) bool {
-	return c.Lifecycle != nil && c.Lifecycle.PreStop != nil
-}
-
-// preStopRemarks says what a preStop hook of the template's costs.
-func preStopRemarks(agent *a2av1alpha1.Agent) []problem.Problem {
-	containers := agent.Spec.Workload.Template.Spec.Containers
-	if len(containers) == 0 || !hasPreStop(&containers[0]) {
-		return nil
-	}
-	return []problem.Problem{{
-		Condition: a2av1alpha1.ConditionProgrammed,
-		Reason:    a2av1alpha1.ReasonPreStopKept,
-		Message: fmt.Sprintf("spec.workload.template.spec.containers[0].lifecycle.preStop is kept: "+
-			"turns that run when a pod stops are cut off unless it waits for an answer of port %d%s; "+
-			"remove it to have the operator's", contract.HealthPort, contract.DrainedPath),
-	}}
 }
 
 // gracePeriod is how long a pod has to stop. A day is as good as any longer
