@@ -95,6 +95,11 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("--registry-url is %q, must be an absolute http or https URL", c.RegistryURL))
 		}
 	}
+	for _, allowed := range c.RemoteAllow {
+		if a := allowed.Addr(); a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() {
+			errs = append(errs, fmt.Errorf("--remote-allow names %s, but remote agents are never asked for at loopback, link-local and multicast addresses; leave it out", allowed))
+		}
+	}
 	for _, namespace := range c.WatchNamespaces {
 		if reasons := validation.IsDNS1123Label(namespace); len(reasons) > 0 {
 			errs = append(errs, fmt.Errorf("--watch-namespaces names %q, must be names of namespaces, separated by commas and nothing else: %s",

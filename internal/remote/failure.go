@@ -78,7 +78,7 @@ func failureOf(a *a2av1alpha1.Agent, err error) *problem.Problem {
 		return told(a2av1alpha1.ReasonRemoteCredentialsUnusable, "spec.remote.credentials.secretRef: %s", credentialFault(a, err))
 	case errors.Is(err, egress.ErrDenied):
 		return told(a2av1alpha1.ReasonRemoteForbidden, "spec.remote.url: the operator connects to public addresses over https only, "+
-			"and %s is none; whoever installed it can allow more with --remote-allow", at)
+			"and %s is none; whoever installed it can allow more with --remote-allow, but for loopback and link-local addresses", at)
 	case errors.As(err, &r):
 		return told(a2av1alpha1.ReasonRemoteCardNotServed, "%s serves no card at %s: it answers %s", at, r.path, r.told())
 	case errors.Is(err, errInvalid):
