@@ -120,6 +120,17 @@ func (c *client) stream(ctx context.Context, body []byte, each func(event []byte
 	}
 }
 
+// inSnapshot is how many chunks of a size the task has that a stream begins
+// with.
+func inSnapshot(event []byte, size int) int {
+	head := event[:min(len(event), 200)]
+	if !bytes.Contains(head, []byte(`"task":`)) {
+		return 0
+	}
+	_, artifacts, _ := bytes.Cut(event, []byte(`"artifacts":`))
+	return bytes.Count(artifacts, bytes.Repeat([]byte("x"), size))
+}
+
 // taskOf reads the id of the task that an event is about.
 func taskOf(event []byte) string {
 	var e struct {

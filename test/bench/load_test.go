@@ -89,6 +89,19 @@ func TestStreamCountsChunks(t *testing.T) {
 	}
 }
 
+func TestChunksOfASnapshotAreCounted(t *testing.T) {
+	for event, want := range map[string]int{
+		`{"result":{"task":{"id":"t","artifacts":[{"parts":[{"text":"xxxx"},{"text":"xxxx"}]}]}}}`: 2,
+		`{"result":{"task":{"id":"t","artifacts":[{"parts":[{"text":"xxxxxxxx"}]}]}}}`:             2,
+		`{"result":{"task":{"id":"t","history":[{"parts":[{"text":"xxxx"}]}]}}}`:                   0,
+		`{"result":{"artifactUpdate":{"artifact":{"parts":[{"text":"xxxx"}]}}}}`:                   0,
+	} {
+		if got := inSnapshot([]byte(event), 4); got != want {
+			t.Errorf("inSnapshot(%s) = %d, want %d", event, got, want)
+		}
+	}
+}
+
 func TestWrongAnswersAreErrors(t *testing.T) {
 	c := stub(t, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32603}}`)
 	if err := c.send(t.Context(), message, []byte(said)); err == nil {
