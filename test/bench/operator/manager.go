@@ -135,6 +135,19 @@ func (m *manager) rest(ctx context.Context, reconciles int) (int, error) {
 	return last.reconciles, err
 }
 
+// waits waits until a manager that does not lead is told of nothing more.
+func (m *manager) waits(ctx context.Context) error {
+	var last work
+	since := time.Now()
+	return await(ctx, seldom, func(now time.Time) (bool, error) {
+		w, err := m.work(ctx)
+		if w != last {
+			last, since = w, now
+		}
+		return now.Sub(since) >= stillness, err
+	})
+}
+
 // reaches waits until so many reconciles were done, and no more are to be done.
 func (m *manager) reaches(ctx context.Context, reconciles int) error {
 	return await(ctx, seldom, func(time.Time) (bool, error) {

@@ -199,8 +199,8 @@ func (b *bench) takeover(ctx context.Context, end syscall.Signal) (float64, erro
 		return 0, err
 	}
 	defer second.End()
-	// Its caches are filled while it waits.
-	if _, err := second.rest(ctx, 0); err != nil {
+	// Its caches are filled while it waits, and its queue with all Agents.
+	if err := second.waits(ctx); err != nil {
 		return 0, err
 	}
 	begin := time.Now()
