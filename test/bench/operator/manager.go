@@ -135,8 +135,8 @@ func (m *manager) rest(ctx context.Context, reconciles int) (int, error) {
 	return last.reconciles, err
 }
 
-// waits waits until a manager that does not lead is told of nothing more.
-func (m *manager) waits(ctx context.Context) error {
+// idles waits until a manager that does not lead is told of nothing more.
+func (m *manager) idles(ctx context.Context) error {
 	var last work
 	since := time.Now()
 	return await(ctx, seldom, func(now time.Time) (bool, error) {

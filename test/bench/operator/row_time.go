@@ -200,7 +200,7 @@ func (b *bench) takeover(ctx context.Context, end syscall.Signal) (float64, erro
 	}
 	defer second.End()
 	// Its caches are filled while it waits, and its queue with all Agents.
-	if err := second.waits(ctx); err != nil {
+	if err := second.idles(ctx); err != nil {
 		return 0, err
 	}
 	begin := time.Now()
