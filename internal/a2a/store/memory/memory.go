@@ -6,9 +6,9 @@
 //
 // It starts no goroutine. What is too old is found out when somebody looks, and
 // what is too much is evicted when room is needed, from the owner that holds
-// most: finished tasks first, then those that wait for their client, the oldest
-// first. A task that is being
-// worked on is never evicted.
+// most: finished tasks first, then those that wait for their client; of either
+// what nobody reads, then the oldest. A task that is being worked on is never
+// evicted.
 package memory
 
 import (

@@ -98,6 +98,33 @@ func TestFinishedTasksAreEvictedFirstOldestFirst(t *testing.T) {
 	f.want("1 4 5 6 7")
 }
 
+// A turn may be over before its own stream has read of it, and many more before
+// it goes on.
+func TestWhatIsReadIsEvictedLast(t *testing.T) {
+	f := newFixture(t, memory.Options{MaxTasks: 3})
+	watched := f.task("0", a2a.StateCompleted)
+	stop := watched.Watch(func() {})
+	last := f.task("1", a2a.StateCompleted).Watch(func() {})
+	defer last()
+	for i := 2; i < 9; i++ {
+		f.task(strconv.Itoa(i), a2a.StateCompleted)
+	}
+	f.want("0 1 8")
+	if records, err := watched.Read(t.Context(), nil, 0); len(records) != 3 || err != nil {
+		t.Errorf("Read() = %d records, %v, want the whole task", len(records), err)
+	}
+	stop()
+	f.task("9", a2a.StateCompleted)
+	f.want("1 8 9")
+
+	// Readers do not fill the store for ever.
+	for i := 10; i < 13; i++ {
+		stop := f.task(strconv.Itoa(i), a2a.StateCompleted).Watch(func() {})
+		defer stop()
+	}
+	f.want("10 11 12")
+}
+
 func TestTaskThatGoesOnIsNotEvicted(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxTasks: 2})
 	log := f.task("0", a2a.StateInputRequired)

@@ -102,16 +102,32 @@ func (s *Store) evictFor(a *account, spare *log) bool {
 	return true
 }
 
+// spared bounds the logs that are passed over because somebody reads them.
+const spared = 1024
+
 // oldest returns what an account can do without: the task that has been finished
-// for the longest, or has waited for its client; nil for none. Store.mu is held.
+// for the longest, or has waited for its client; nil for none. Of either, what
+// nobody reads goes first: on a busy machine a turn may be over, and hundreds
+// after it, before its own stream is told of its first event. Store.mu is held.
 func (s *Store) oldest(a *account, spare *log) *log {
 	for _, queue := range []*list.List{&a.finished, &a.idle} {
-		for at := queue.Front(); at != nil; at = at.Next() {
+		var read *log
+		passed := 0
+		for at := queue.Front(); at != nil && passed < spared; at = at.Next() {
 			l := at.Value.(*log)
 			// A log is filed after it was appended to: look again.
-			if state, _ := l.state(); l != spare && s.queueOf(state) != nil {
+			if state, _ := l.state(); l == spare || s.queueOf(state) == nil {
+				continue
+			}
+			if l.room.readers.Load() == 0 {
 				return l
 			}
+			if passed++; read == nil {
+				read = l
+			}
+		}
+		if read != nil {
+			return read
 		}
 	}
 	return nil
