@@ -163,8 +163,10 @@ func (r Result) cells() []string {
 	switch {
 	case r.Met != nil:
 		cells[7] = map[bool]string{true: "yes", false: "no"}[*r.Met]
-	case r.Goal != "":
+	case r.Goal != "" && r.Clock && r.Others > quiet:
 		cells[7] = "too busy to tell"
+	case r.Goal != "":
+		cells[7] = "cannot tell"
 	}
 	return cells
 }

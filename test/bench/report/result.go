@@ -84,21 +84,29 @@ func Compare(r Result, ours, theirs []float64, g Goal) Result {
 		}
 		r.Theirs, r.Ratio, r.Least, r.Most = Median(theirs), Median(ratios), slices.Min(ratios), slices.Max(ratios)
 	}
-	measured := r.Ratio
+	measured, held := r.Ratio, slices.Concat(ours, theirs)
 	switch g.of {
 	case nothing:
 		return r
 	case theFigure:
-		measured = r.Ours
+		measured, held = r.Ours, ours
 	case theRatio:
+	}
+	r.Goal = g.text
+	if slices.ContainsFunc(held, belowNothing) {
+		return r
 	}
 	met := measured <= g.limit
 	if g.atLeast {
 		met = measured >= g.limit
 	}
-	r.Goal, r.Met = g.text, &met
+	r.Met = &met
 	return r
 }
+
+// belowNothing tells of noise: what is left when one figure is taken off another
+// that differs more from round to round.
+func belowNothing(f float64) bool { return f < 0 }
 
 // nonzero is a divisor: a peer that got nothing done is not infinitely bad,
 // since that cannot be written down.

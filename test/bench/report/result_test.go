@@ -41,6 +41,31 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// What is left of a figure when another one is taken off it may be less than
+// nothing: then it is noise, and no promise is kept or broken by it.
+func TestCompareWithLessThanNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		ours, theirs []float64
+		goal         Goal
+	}{
+		"the peer's":                         {ours: []float64{1, 1, 1}, theirs: []float64{-0.1, -0.2, 1}, goal: RatioAtMost(1.5)},
+		"the peer's, in a round":             {ours: []float64{1, 1, 1}, theirs: []float64{-0.1, 1, 1}, goal: RatioAtMost(1.5)},
+		"both, which makes a ratio of it":    {ours: []float64{-1}, theirs: []float64{-1}, goal: RatioAtMost(1.5)},
+		"ours":                               {ours: []float64{-1}, theirs: []float64{1}, goal: RatioAtMost(1.5)},
+		"ours, of which more is better":      {ours: []float64{-1}, theirs: []float64{1}, goal: RatioAtLeast(0.5, "half")},
+		"ours, which is held against a size": {ours: []float64{-1, 3}, goal: FigureAtMost(15, "KB")},
+	} {
+		r := Compare(Result{}, test.ours, test.theirs, test.goal)
+		if r.Met != nil || r.cells()[7] != "cannot tell" {
+			t.Errorf("%s: Compare() = %+v, of which the table says %q", name, r, r.cells()[7])
+		}
+	}
+	// Nobody is held against a figure of the peer's.
+	if r := Compare(Result{}, []float64{1}, []float64{-1}, FigureAtMost(15, "KB")); r.Met == nil || !*r.Met {
+		t.Errorf("Compare() of a figure with a peer of less than nothing = %+v, want it met", r)
+	}
+}
+
 func TestMedian(t *testing.T) {
 	for _, test := range []struct {
 		values []float64
