@@ -1,0 +1,143 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	a2aevents "github.com/a2a-operator/a2a-operator/internal/events"
+	"github.com/a2a-operator/a2a-operator/internal/issuer"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/optional"
+	"github.com/a2a-operator/a2a-operator/internal/remote"
+)
+
+var _ = Describe("what is watched", func() {
+	It("is the spec of a skill, and not its status", func(ctx context.Context) {
+		namespace := newBench(ctx).namespace
+		looks := runAgents(ctx, namespace)
+		sing, fence := makeSkill(namespace, "sing", nil), makeSkill(namespace, "fence", nil)
+		expectApplied(ctx, sing, fence,
+			makeAgent(namespace, "singer", func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "sing"}} }),
+			makeAgent(namespace, "witness", func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "fence"}} }))
+		edits := 0
+		edited := func(skill *a2av1alpha1.AgentSkill, agent string) {
+			GinkgoHelper()
+			edits++
+			description := fmt.Sprintf("Edited %d times.", edits)
+			expectEdited(ctx, skill, func(s *a2av1alpha1.AgentSkill) { s.Spec.Description = description })
+			Eventually(func() string { return published(ctx, namespace, agent) }).WithTimeout(20 * time.Second).Should(ContainSubstring(description))
+		}
+		// One worker takes Agents in the order in which a single watch wakes them:
+		// once the witness has been looked at, so have all that were woken before.
+		counted := func(agents int32) {
+			GinkgoHelper()
+			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(sing), sing)).To(Succeed())
+			sing.Status.Agents = &agents
+			Expect(cluster.Status().Update(ctx, sing)).To(Succeed())
+			edited(fence, "witness")
+		}
+		edited(sing, "singer")
+		// What the singer's own objects still wake it with is over after these.
+		for n := range int32(3) {
+			counted(n)
+		}
+		before := looks.at("singer")
+		for n := range int32(5) {
+			counted(10 + n)
+		}
+		Expect(looks.at("singer")).To(Equal(before), "its skill's status changed five times")
+		edited(sing, "singer")
+		Expect(looks.at("singer")).To(BeNumerically(">", before), "its skill's spec changed")
+	})
+})
+
+// published is the contract of an Agent, empty while there is none.
+func published(ctx context.Context, namespace, agent string) string {
+	configMap := &corev1.ConfigMap{}
+	if err := cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.ConfigMap(agent)}, configMap); err != nil {
+		return ""
+	}
+	return configMap.Data[contract.FileName]
+}
+
+// looks counts how often a controller looks at each Agent.
+type looks struct {
+	client.Client
+
+	mu  sync.Mutex
+	all map[string]int
+}
+
+// Get is how every look begins.
+func (l *looks) Get(ctx context.Context, key types.NamespacedName, obj client.Object, options ...client.GetOption) error {
+	if _, ok := obj.(*a2av1alpha1.Agent); ok {
+		l.mu.Lock()
+		l.all[key.Name]++
+		l.mu.Unlock()
+	}
+	return l.Client.Get(ctx, key, obj, options...)
+}
+
+func (l *looks) at(agent string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all[agent]
+}
+
+// runAgents runs the controller of Agents as a manager does, with one worker and
+// for one namespace, until the spec is over.
+func runAgents(ctx context.Context, namespace string) *looks {
+	GinkgoHelper()
+	counting := &looks{all: map[string]int{}}
+	mgr, err := ctrl.NewManager(environment.Config, ctrl.Options{
+		Scheme:     scheme,
+		Logger:     GinkgoLogr,
+		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
+		NewClient: func(cluster *rest.Config, options client.Options) (client.Client, error) {
+			var err error
+			counting.Client, err = client.New(cluster, options)
+			return counting, err
+		},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	apiServer, err := issuer.APIServer(mgr.GetConfig(), mgr.GetHTTPClient())
+	Expect(err).NotTo(HaveOccurred())
+	keys := issuer.New(apiServer)
+	Expect(mgr.Add(keys)).To(Succeed())
+	cards, kinds := remote.New(remote.Options{}), optional.New(optional.Config{})
+	agents := NewAgentReconciler(AgentConfig{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Issuer: keys, Remote: cards, Optional: kinds, Namespaces: []string{namespace},
+		Events: a2aevents.NewRecorder(events.NewFakeRecorder(100)), Platform: testPlatform, Clock: clock.RealClock{},
+	})
+	Expect(agents.SetupWithManager(ctx, mgr, AgentWatches{Issuer: keys, Remote: cards, Optional: kinds, MaxConcurrentReconciles: 1})).To(Succeed())
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(running) }()
+	DeferCleanup(func() {
+		stop()
+		Expect(<-stopped).To(Succeed())
+	})
+	return counting
+}
