@@ -29,7 +29,7 @@ type Config struct {
 	// that cannot read comments.
 	KeepAlive time.Duration
 	// WriteTimeout bounds each write, so that a client which does not read is
-	// cut off.
+	// cut off. It is not 0.
 	WriteTimeout time.Duration
 	Now          func() time.Time
 }
@@ -40,9 +40,10 @@ type Stream struct {
 	config  Config
 	control *http.ResponseController
 	w       http.ResponseWriter
+	watch   watch
 
+	// mu is held while something is written.
 	mu     sync.Mutex
-	timer  *time.Timer
 	err    error
 	closed bool
 	failed context.CancelCauseFunc
@@ -61,11 +62,11 @@ func (c Config) Open(ctx context.Context, w http.ResponseWriter) (context.Contex
 	w.WriteHeader(http.StatusOK)
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Stream{config: c, control: http.NewResponseController(w), w: w, failed: cancel}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.KeepAlive > 0 {
-		s.timer = time.AfterFunc(c.KeepAlive, s.keepAlive)
+	// The server's own deadline is for answers that do not wait.
+	if err := s.control.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		s.fail(err)
 	}
+	s.startWatch()
 	return ctx, s
 }
 
@@ -74,9 +75,7 @@ func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	if s.timer != nil {
-		s.timer.Stop()
-	}
+	s.watch.stop()
 	s.failed(context.Canceled)
 }
 
@@ -153,31 +152,17 @@ func (s *Stream) endEvent(f *Frame) {
 	}
 }
 
-func (s *Stream) keepAlive() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.begin() != nil {
-		return
-	}
-	s.batch = append(s.batch, ": keep-alive\n\n"...)
-	_ = s.end()
-}
-
 // begin allows the next write some time.
 func (s *Stream) begin() error {
-	if s.err != nil {
-		return s.err
-	}
-	s.deadline(s.config.Now().Add(s.config.WriteTimeout))
 	if s.err == nil {
+		s.watch.begin(s.config.Now())
 		s.scratch = scratches.Get().(*[]byte)
 		s.batch = (*s.scratch)[:0]
 	}
 	return s.err
 }
 
-// end flushes, gives the buffer back and waits for the next silence. The
-// deadline is taken back, since HTTP/2 resets a stream that only waits.
+// end flushes, and gives the buffer back.
 func (s *Stream) end() error {
 	s.drain()
 	if s.err == nil {
@@ -190,20 +175,8 @@ func (s *Stream) end() error {
 		scratches.Put(s.scratch)
 	}
 	s.batch, s.scratch = nil, nil
-	s.deadline(time.Time{})
-	if s.timer != nil {
-		s.timer.Reset(s.config.KeepAlive)
-	}
+	s.watch.end()
 	return s.err
-}
-
-func (s *Stream) deadline(t time.Time) {
-	if s.err != nil {
-		return
-	}
-	if err := s.control.SetWriteDeadline(t); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		s.fail(err)
-	}
 }
 
 func (s *Stream) drain() {

@@ -1,0 +1,133 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sse
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// socket is a response whose client may not take what is written.
+type socket struct {
+	began time.Time
+	// writes are what was written, by the second.
+	writes map[int]string
+	// cleared counts the times that the server's deadline was lifted.
+	cleared int
+	// stuck holds up the writes of an event or a comment.
+	stuck string
+	past  chan struct{}
+}
+
+func newSocket() *socket {
+	return &socket{began: time.Now(), writes: map[int]string{}, past: make(chan struct{})}
+}
+
+func (s *socket) Header() http.Header { return http.Header{} }
+func (s *socket) WriteHeader(int)     {}
+func (s *socket) Flush()              {}
+
+func (s *socket) Write(p []byte) (int, error) {
+	if s.stuck == string(p) {
+		<-s.past
+		return 0, os.ErrDeadlineExceeded
+	}
+	s.writes[int(time.Since(s.began).Seconds())] += string(p)
+	return len(p), nil
+}
+
+func (s *socket) SetWriteDeadline(t time.Time) error {
+	switch {
+	case t.IsZero():
+		s.cleared++
+	case t.Before(time.Now()):
+		close(s.past)
+	default:
+		return errors.New("a deadline of a write")
+	}
+	return nil
+}
+
+const comment = ": keep-alive\n\n"
+
+func TestCommentsAreForSilences(t *testing.T) {
+	tests := map[string]struct {
+		keepAlive, writeTimeout time.Duration
+		want                    map[int]string
+	}{
+		"as long as a write may take": {15 * time.Second, 15 * time.Second, map[int]string{
+			10: "data: <a>\n\n", 12: "data: <b>\n\n", 27: comment, 42: comment,
+		}},
+		"longer":  {15 * time.Second, 4 * time.Second, map[int]string{10: "data: <a>\n\n", 12: "data: <b>\n\n", 27: comment, 42: comment}},
+		"shorter": {15 * time.Second, time.Hour, map[int]string{10: "data: <a>\n\n", 12: "data: <b>\n\n", 27: comment, 42: comment}},
+		"none":    {0, 15 * time.Second, map[int]string{10: "data: <a>\n\n", 12: "data: <b>\n\n"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newSocket()
+				_, s := Config{KeepAlive: test.keepAlive, WriteTimeout: test.writeTimeout, Now: time.Now}.Open(t.Context(), w)
+				frame := reply(nil).Frame
+				for pause, event := range map[time.Duration]string{10 * time.Second: "a", 12 * time.Second: "b"} {
+					time.AfterFunc(pause, func() { _ = s.WriteData(&frame, []byte(event)) })
+				}
+				time.Sleep(50 * time.Second)
+				s.Close()
+				time.Sleep(time.Hour)
+				if diff := cmp.Diff(test.want, w.writes); diff != "" {
+					t.Errorf("writes by second (-want +got):\n%s", diff)
+				}
+				if w.cleared != 1 {
+					t.Errorf("the server's deadline was lifted %d times, want once", w.cleared)
+				}
+			})
+		})
+	}
+}
+
+// TestAStuckWriteIsCutOff exactly when its time is over, whenever it began and
+// whatever it is.
+func TestAStuckWriteIsCutOff(t *testing.T) {
+	for name, test := range map[string]struct {
+		stuck string
+		// began is when the write that gets stuck begins.
+		began time.Duration
+	}{
+		"first":         {"data: <a>\n\n", 0},
+		"later":         {"data: <a>\n\n", 7 * time.Second},
+		"after comment": {"data: <a>\n\n", 34 * time.Second},
+		"comment":       {comment, 15 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newSocket()
+				w.stuck = test.stuck
+				ctx, s := Config{KeepAlive: 15 * time.Second, WriteTimeout: 10 * time.Second, Now: time.Now}.Open(t.Context(), w)
+				defer s.Close()
+				frame := reply(nil).Frame
+				if test.stuck != comment {
+					time.Sleep(test.began)
+					if _, err := s.Write(&frame, []*a2a.Record{{Event: a2a.Event{Message: &a2a.Message{ID: "a"}}}}, func(*a2a.Event) bool { return false }); !errors.Is(err, ErrStalled) {
+						t.Errorf("Write() error = %v, want ErrStalled", err)
+					}
+				}
+				<-ctx.Done()
+				if got, want := time.Since(w.began), test.began+10*time.Second; got != want {
+					t.Errorf("cut off after %v, want %v", got, want)
+				}
+				if err := s.Flush(); !errors.Is(err, ErrStalled) {
+					t.Errorf("Flush() error = %v afterwards, want ErrStalled", err)
+				}
+			})
+		})
+	}
+}
