@@ -146,6 +146,17 @@ func TestKeysLiveOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantEnds("after a change", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "q:", "v:", "h:")
+
+	// Lists and tasks live on at other times: a list may end before its task.
+	for _, kind := range []string{"o:", "c:", "s:"} {
+		if err := c.Del(t.Context(), c.Keys(t.Context(), o.Prefix+kind+"*").Val()...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := log.Append(t.Context(), 3, []a2a.Event{storetest.Status(a2a.StateInputRequired, nil)}); err != nil {
+		t.Fatal(err)
+	}
+	wantEnds("with new lists", 30*day-time.Minute, 30*day, "o:", "c:", "s:")
 }
 
 // No key of a task that ended has an end before the task can be read no more,

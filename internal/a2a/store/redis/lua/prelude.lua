@@ -72,7 +72,10 @@ end
 local function file(member, before, state, place, keep)
   local owner, context, id = member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1)
   local keys = {P .. 'o:' .. owner, P .. 'c:' .. owner .. context, P .. 's:' .. owner .. state}
-  for _, key in ipairs(keys) do redis.call('ZADD', key, place, id) end
+  for _, key in ipairs(keys) do
+    -- A list may have come to its end before the task.
+    if redis.call('ZADD', key, place, id) == 1 then live(key, keep) end
+  end
   if before == state then return end
   if before then
     redis.call('ZREM', P .. 's:' .. owner .. before, id)
