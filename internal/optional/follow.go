@@ -198,6 +198,11 @@ func (f *follower) fill(ctx context.Context, running *sync.WaitGroup) error {
 	if err := src.WaitForSync(ctx); err != nil {
 		return err
 	}
+	// It also stops waiting, without an error, when the kind goes meanwhile.
+	// Whoever read from what was not filled by then would wait for ever.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	f.reader.Store(&objects)
 	f.said.Do(func() { close(f.known) })
 	f.changed()
