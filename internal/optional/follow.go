@@ -129,6 +129,10 @@ func (f *follower) follow(ctx context.Context, crds cache.Cache) {
 		logger.Error(err, "cannot watch a CustomResourceDefinition")
 		return
 	}
+	// Before that, a CRD that is there looks like one that is not.
+	if !crds.WaitForCacheSync(ctx) {
+		return // the context has ended
+	}
 	note()
 	for {
 		select {

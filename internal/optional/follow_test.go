@@ -7,13 +7,17 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"testing/synctest"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -65,4 +69,72 @@ func TestKindThatGoesWhileItsObjectsAreReadIsNeverOffered(t *testing.T) {
 		t.Error("it counts as known what the cluster has, by a cache that was never filled")
 	default:
 	}
+}
+
+// emptyCache knows of no CustomResourceDefinition once it is filled, and of
+// nothing at all before.
+type emptyCache struct {
+	cache.Cache
+	filled chan struct{}
+}
+
+func (c emptyCache) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (c emptyCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return &controllertest.FakeInformer{}, nil
+}
+
+func (c emptyCache) WaitForCacheSync(ctx context.Context) bool {
+	select {
+	case <-c.filled:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (c emptyCache) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
+	select {
+	case <-c.filled:
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, "widgets.example.com")
+	default:
+		return &cache.ErrCacheNotStarted{}
+	}
+}
+
+// Else a manager that starts would take every address outside from the cards,
+// and put it back a moment later.
+func TestKindIsNotMissingBeforeItsDefinitionWasLookedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		f := &follower{watched: &watched{known: make(chan struct{})}}
+		definitions := emptyCache{filled: make(chan struct{})}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			f.follow(ctx, definitions)
+		}()
+		known := func() bool {
+			synctest.Wait()
+			select {
+			case <-f.known:
+				return true
+			default:
+				return false
+			}
+		}
+
+		if known() {
+			t.Error("it counts as known what the cluster has, before anything was read")
+		}
+		close(definitions.filled)
+		if !known() {
+			t.Error("it is not known that the cluster does not have the kind")
+		}
+		stop()
+		<-ended
+	})
 }
