@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,14 +151,28 @@ func TestDrainWaitsForTurns(t *testing.T) {
 func TestDrainSendsClientsAway(t *testing.T) {
 	for name, transport := range map[string]*http.Transport{"HTTP/1.1": {}, "HTTP/2": {Protocols: unencryptedHTTP2()}} {
 		t.Run(name, func(t *testing.T) {
-			proceed := make(chan struct{})
-			p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
+			proceed, others := make(chan struct{}), make(chan struct{})
+			var asked atomic.Bool
+			p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
+				until := proceed
+				if !asked.Swap(true) {
+					until = others
+				}
 				w.Header().Set("Content-Type", "text/plain")
 				_, _ = io.WriteString(w, "one ")
 				_ = http.NewResponseController(w).Flush()
-				<-proceed
+				select {
+				case <-until:
+				case <-r.Context().Done():
+				}
 			}, nil)
 			defer transport.CloseIdleConnections()
+			// Another client's turn keeps the sidecar from its rest, however long this one takes for its next message.
+			busy := p.open("POST", p.agent(), helloStream, "Authorization", "Bearer "+p.token("team"))
+			defer busy.Body.Close()
+			if _, err := bufio.NewReader(busy.Body).ReadString('\n'); err != nil || !asked.Load() {
+				t.Fatalf("the turn of another client: %v, the agent was asked: %t", err, asked.Load())
+			}
 			reused := false
 			trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }}
 			send := func(method, path, body string) *http.Response {
@@ -202,6 +217,7 @@ func TestDrainSendsClientsAway(t *testing.T) {
 			if _, _ = io.Copy(io.Discard, card.Body); reused {
 				t.Error("a client is never sent away")
 			}
+			close(others)
 			<-drained
 		})
 	}

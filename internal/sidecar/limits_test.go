@@ -56,7 +56,7 @@ func TestRequestsOfACaller(t *testing.T) {
 			t.Fatalf("within the limit = %d %s", response.StatusCode, body)
 		}
 	}
-	before := time.Now()
+	before := p.stood
 	refused := map[string]struct{ method, url, body, want string }{
 		"JSON-RPC": {"POST", p.agent(), hello, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Too many requests of this caller"}}`},
 		"REST":     {"GET", p.agent() + "tasks/x", "", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"Too many requests of this caller","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RESOURCE_EXHAUSTED","domain":"a2a-protocol.org"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1s"}]}}`},

@@ -74,7 +74,7 @@ func TestPushNotifications(t *testing.T) {
 					if strings.Contains(strings.ToLower(post.body), "completed") {
 						return
 					}
-				case <-time.After(10 * time.Second):
+				case <-time.After(30 * time.Second):
 					t.Fatalf("the end of the task was not told; the answer was %s", answer)
 				}
 			}

@@ -136,8 +136,8 @@ func TestAnswers(t *testing.T) {
 				answer(sse, delta("x"))(w, r)
 				<-r.Context().Done()
 			},
-			options: chat.Options{Limits: stream.Limits{Idle: 50 * time.Millisecond}},
-			said:    "turn-1=x", outcome: "failed: The agent was silent for 50ms",
+			options: chat.Options{Limits: stream.Limits{Idle: 500 * time.Millisecond}},
+			said:    "turn-1=x", outcome: "failed: The agent was silent for 500ms",
 		},
 	}
 	for name, tt := range tests {

@@ -291,6 +291,10 @@ func TestDeny(t *testing.T) {
 	}
 }
 
+// readTimeout is how long a request may take to come: long enough for the
+// handler to put it off on a machine that is busy.
+const readTimeout = 500 * time.Millisecond
+
 // late waits before it yields its record.
 type late struct {
 	fake
@@ -303,7 +307,7 @@ func (f *late) Subscribe(context.Context, *a2a.SubscribeRequest) (a2a.Stream, er
 
 func (f *late) Next(ctx context.Context) ([]*a2a.Record, error) {
 	select {
-	case <-time.After(200 * time.Millisecond):
+	case <-time.After(3 * readTimeout / 2):
 		return []*a2a.Record{f.record}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -318,7 +322,7 @@ func TestAStreamOutlivesTheRequest(t *testing.T) {
 	x := newFixture(&fake{})
 	x.Handler.Handler = &late{record: status(1, a2a.StateCompleted)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
 		x.ServeHTTP(w, r.WithContext(auth.WithCaller(r.Context(), auth.Caller{Owner: "alice"})))
 	}))
 	defer server.Close()

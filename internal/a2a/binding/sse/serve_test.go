@@ -171,7 +171,7 @@ func TestKeepAlive(t *testing.T) {
 	both(t, func(t *testing.T, http2 bool) {
 		t.Helper()
 		c := config()
-		c.KeepAlive, c.WriteTimeout = time.Millisecond, time.Second
+		c.KeepAlive = time.Millisecond
 		stream := make(endless)
 		response, result := serve(t, c, stream, http2)
 		lines := bufio.NewReader(response.Body)
@@ -194,19 +194,21 @@ func TestIdleStreamOutlivesTheWriteTimeout(t *testing.T) {
 	both(t, func(t *testing.T, http2 bool) {
 		t.Helper()
 		c := config()
-		c.WriteTimeout = 50 * time.Millisecond
+		c.WriteTimeout = 500 * time.Millisecond
 		stream := make(endless)
 		response, _ := serve(t, c, stream, http2)
 		lines := bufio.NewReader(response.Body)
-		for range 2 {
+		for i := range 2 {
+			if i > 0 {
+				idle := time.NewTimer(3 * c.WriteTimeout / 2)
+				<-idle.C
+			}
 			stream <- []*a2a.Record{text(1, "a")}
 			for range 3 {
 				if _, err := lines.ReadString('\n'); err != nil {
 					t.Fatalf("read: %v", err)
 				}
 			}
-			idle := time.NewTimer(3 * c.WriteTimeout)
-			<-idle.C
 		}
 		close(stream)
 	})

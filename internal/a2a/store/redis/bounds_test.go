@@ -74,7 +74,7 @@ func TestLogIsTrimmed(t *testing.T) {
 func TestRetention(t *testing.T) {
 	server := start(t)
 	o := server.options()
-	o.Retention = 300 * time.Millisecond
+	o.Retention = 2 * time.Second // in which a machine that is busy has looked
 	s := open(t, o)
 	log := create(t, s)
 	if _, err := log.Append(t.Context(), 2, []a2a.Event{storetest.Status(a2a.StateCompleted, nil)}); err != nil {

@@ -20,7 +20,6 @@ func TestMailIsNotLostWithAnAnswer(t *testing.T) {
 	o := server.options()
 	far := o
 	far.Server.Addresses = []string{p.address}
-	far.Timeout = 300 * time.Millisecond
 	a, b := open(t, o).Join("a"), open(t, far).Join("b")
 	if _, err := b.Renew(t.Context(), time.Minute); err != nil {
 		t.Fatalf("Renew() error = %v", err)

@@ -163,7 +163,7 @@ func TestFollowersOfAnotherReplica(t *testing.T) {
 func TestOutage(t *testing.T) {
 	server := start(t, redistest.Durable...)
 	o := server.options()
-	o.Timeout, o.Patience = 200*time.Millisecond, 10*time.Second
+	o.Timeout, o.Patience = time.Second, 10*time.Second
 	s := open(t, o)
 	log := create(t, s)
 	for after := uint64(2); after < 50; after++ {
@@ -196,7 +196,7 @@ func TestOutage(t *testing.T) {
 func TestAppendGivesUpInTime(t *testing.T) {
 	server := start(t, redistest.Durable...)
 	o := server.options()
-	o.Timeout, o.Patience = 500*time.Millisecond, 700*time.Millisecond
+	o.Timeout, o.Patience = time.Second, 2*time.Second
 	log := create(t, open(t, o))
 	server.Kill()
 	began := time.Now()
@@ -215,7 +215,7 @@ func TestAnswerIsLost(t *testing.T) {
 	p := newProxy(t, server.Address())
 	o := server.options()
 	o.Server.Addresses = []string{p.address}
-	o.Timeout, o.Patience = 300*time.Millisecond, 10*time.Second
+	o.Patience = 10 * time.Second
 	s := open(t, o)
 	p.swallow.Store(true)
 	made := make(chan store.Log, 1)

@@ -38,7 +38,6 @@ func TestPasswordIsRotated(t *testing.T) {
 	write("wrong")
 	o := server.options()
 	o.Server.PasswordFile = file
-	o.Timeout = 500 * time.Millisecond
 	s := open(t, o)
 	if _, err := s.Create(t.Context(), key, origin, storetest.Begin()); err == nil {
 		t.Fatal("Create() with a wrong password: no error")
