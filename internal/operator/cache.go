@@ -12,11 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/intern"
 )
 
 // cacheOptions keep the memory of the cache in proportion to the number of
@@ -28,9 +30,10 @@ func cacheOptions(settings Config) (cache.Options, error) {
 	if err != nil {
 		return cache.Options{}, err
 	}
-	foreign := cache.ByObject{Transform: stripForeign}
+	pool := intern.New(knownParts)
+	foreign := cache.ByObject{Transform: shared(pool, stripForeign)}
 	return cache.Options{
-		DefaultTransform:  cache.TransformStripManagedFields(),
+		DefaultTransform:  shared(pool, cache.TransformStripManagedFields()),
 		DefaultNamespaces: watchedNamespaces(settings),
 		ByObject: map[client.Object]cache.ByObject{
 			&appsv1.Deployment{}:                     foreign,
@@ -40,13 +43,32 @@ func cacheOptions(settings Config) (cache.Options, error) {
 			&networkingv1.NetworkPolicy{}:            foreign,
 			&autoscalingv2.HorizontalPodAutoscaler{}: foreign,
 			&policyv1.PodDisruptionBudget{}:          foreign,
-			&corev1.Namespace{}:                      {Transform: stripNamespace},
+			&corev1.Namespace{}:                      {Transform: shared(pool, stripNamespace)},
 			&corev1.Pod{}: {
 				Label:     labels.NewSelector().Add(*ofAgents),
-				Transform: stripPod,
+				Transform: shared(pool, stripPod),
 			},
 		},
 	}, nil
+}
+
+// knownParts is how many parts of objects are known that others may have, too:
+// of each kind of Agent that is unlike the others there are some dozens.
+const knownParts = 4 << 10
+
+// shared is a transform after which equal parts of objects are one. An informer
+// that fills its cache transforms each object twice; the second time nobody has
+// written it any more.
+func shared(pool *intern.Pool, strip toolscache.TransformFunc) toolscache.TransformFunc {
+	return func(obj any) (any, error) {
+		object, ok := obj.(client.Object)
+		fresh := ok && len(object.GetManagedFields()) > 0
+		kept, err := strip(obj)
+		if err == nil && fresh {
+			pool.Share(kept)
+		}
+		return kept, err
+	}
 }
 
 // watchedNamespaces is nil for all.
