@@ -31,7 +31,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 	if e.replica != nil {
 		e.replica.leave(context.WithoutCancel(ctx))
 	}
-	e.drainedOnce.Do(func() { close(e.drained) })
+	e.audience.dismiss()
 	return cause
 }
 

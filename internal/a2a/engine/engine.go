@@ -32,10 +32,10 @@ type Engine struct {
 	// turns counts what Options.Turns bounds. A turn is over when its outcome is
 	// known; its goroutine, which runs counts, may take a moment longer.
 	turns *turnstile
-	// idle closes when the engine drains and no turn runs; drained when it is
-	// done with it.
-	idle, drained chan struct{}
-	drainedOnce   sync.Once
+	// idle closes when the engine drains and no turn runs. The audience is
+	// dismissed when it is done with it.
+	idle     chan struct{}
+	audience audience
 	// cutOff closes when turns are not waited for any more.
 	cutOff     chan struct{}
 	cutOffOnce sync.Once
@@ -70,7 +70,6 @@ func New(options Options) (*Engine, error) {
 		recent:  newIdempotency(options.IdempotencyWindow, options.MaxIdempotent),
 		turns:   newTurnstile(options.Turns),
 		idle:    make(chan struct{}),
-		drained: make(chan struct{}),
 		cutOff:  make(chan struct{}),
 		tasks:   map[store.Key]*task{},
 	}

@@ -59,7 +59,7 @@ func withHistory(r *a2a.Record, n *int) *a2a.Record {
 }
 
 func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes func(*a2a.StatusUpdate) bool) *subscription {
-	s := &subscription{log: log, after: after, closes: closes, drained: e.drained, wake: make(chan struct{}, 1)}
+	s := &subscription{log: log, after: after, closes: closes, audience: &e.audience, wake: make(chan struct{}, 1)}
 	if first != nil {
 		s.batch = append(s.batch, first)
 		s.ended = first.Task.Status.State.Terminal()
@@ -67,18 +67,19 @@ func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes f
 	if e.replica != nil {
 		s.patience = int(e.options.OutagePatience / insistMost)
 	}
+	e.audience.join(s)
 	s.stop = log.Watch(s.told)
 	return s
 }
 
 // subscription is a cursor into a log. It owns no events.
 type subscription struct {
-	log     store.Log
-	after   uint64
-	closes  func(*a2a.StatusUpdate) bool
-	drained <-chan struct{}
-	wake    chan struct{}
-	stop    func()
+	log      store.Log
+	after    uint64
+	closes   func(*a2a.StatusUpdate) bool
+	audience *audience
+	wake     chan struct{}
+	stop     func()
 	// batch is what Next returns; before the first call it may hold the
 	// snapshot.
 	batch []*a2a.Record
@@ -163,24 +164,21 @@ func (s *subscription) read(ctx context.Context) error {
 // wait returns when there may be more. A server that shuts down has nothing
 // more once all is read.
 func (s *subscription) wait(ctx context.Context) error {
+	over := s.audience.over.Load()
 	select {
 	case <-s.wake:
+		// Appended before the end, perhaps, and seen after it.
 		return nil
 	default:
+	}
+	if over {
+		return a2a.ErrDraining
 	}
 	select {
 	case <-s.wake:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-s.drained:
-	}
-	select {
-	case <-s.wake:
-		// Appended before the end, seen after it.
-		return nil
-	default:
-		return a2a.ErrDraining
 	}
 }
 
@@ -193,7 +191,10 @@ func (s *subscription) told() {
 }
 
 // Close implements a2a.Stream.
-func (s *subscription) Close() { s.stop() }
+func (s *subscription) Close() {
+	s.stop()
+	s.audience.leave(s)
+}
 
 // answer is the stream of a message without a task.
 type answer struct{ record *a2a.Record }

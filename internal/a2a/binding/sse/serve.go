@@ -54,7 +54,9 @@ func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) erro
 		if err != nil {
 			return r.end(out, last, err)
 		}
-		records, err = r.Stream.Next(ctx)
+		if records, err = r.Stream.Next(ctx); err == nil {
+			continue
+		}
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
