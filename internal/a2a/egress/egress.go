@@ -23,6 +23,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/http1"
 )
 
 // ErrDenied is in the error of a request whose target is not allowed. No byte
@@ -61,7 +63,9 @@ type Guard struct {
 // exit is a policy with the connections that it allowed. No other policy uses
 // them.
 type exit struct {
-	policy        *Policy
+	policy *Policy
+	// direct is for what is short and in the clear.
+	direct        *http1.Client
 	plain, secure *http.Transport
 }
 
@@ -93,7 +97,7 @@ func New(o Options) *Guard {
 }
 
 func (g *Guard) newExit(p *Policy) *exit {
-	return &exit{policy: p, plain: g.transport(p, true), secure: g.transport(p, false)}
+	return &exit{policy: p, direct: g.direct(p), plain: g.transport(p, true), secure: g.transport(p, false)}
 }
 
 // Swap replaces the policy. Connections that the former one allowed are not
@@ -106,6 +110,7 @@ func (g *Guard) Swap(p *Policy) {
 func (g *Guard) CloseIdleConnections() { g.exit.Load().close() }
 
 func (e *exit) close() {
+	e.direct.CloseIdleConnections()
 	e.plain.CloseIdleConnections()
 	e.secure.CloseIdleConnections()
 }
@@ -118,6 +123,11 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if reason != "" {
 		closeBody(r)
 		return nil, fmt.Errorf("%w: the URL %s", ErrDenied, reason)
+	}
+	to := *r.URL
+	to.Host = target.hostport
+	if target.plain && short(r) && http1.Speaks(&to) {
+		return exit.call(r, &to)
 	}
 	r = r.Clone(r.Context())
 	r.URL.Host, r.Host = target.hostport, ""

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package http1 calls the agent beside the sidecar: HTTP/1.1 in the clear, on
-// the goroutine of its caller.
+// Package http1 calls the agent beside the sidecar, and receivers of push
+// notifications: HTTP/1.1 in the clear, on the goroutine of its caller.
 //
 // The transport of net/http hands each request to two goroutines of its
 // connection, which costs more than all the rest of a call on loopback. Here a
@@ -24,10 +24,13 @@ import (
 	"time"
 )
 
-// Options bound a client. All fields are required.
+// Options bound a client. All fields are required but Dial.
 type Options struct {
 	// Connect bounds the time until a connection is made.
 	Connect time.Duration
+	// Dial makes a connection in the place of a net.Dialer. It is a
+	// *net.TCPConn.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// MaxIdle is how many connections are kept for later, and Idle for how long.
 	MaxIdle int
 	Idle    time.Duration
@@ -49,7 +52,6 @@ type Request struct {
 // Client calls servers. It keeps connections that can be used again.
 type Client struct {
 	options Options
-	dialer  net.Dialer
 
 	mu sync.Mutex
 	// idle are the connections that nobody uses, the last one used at the end.
@@ -61,7 +63,10 @@ type Client struct {
 
 // New returns a client.
 func New(o Options) *Client {
-	return &Client{options: o, dialer: net.Dialer{Timeout: o.Connect}}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{Timeout: o.Connect}).DialContext
+	}
+	return &Client{options: o}
 }
 
 // Speaks reports whether a client can call an address.
@@ -132,7 +137,7 @@ func (c *Client) CloseIdleConnections() {
 }
 
 func (c *Client) dial(ctx context.Context, address string) (*conn, error) {
-	socket, err := c.dialer.DialContext(ctx, "tcp", address)
+	socket, err := c.options.Dial(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
@@ -166,13 +171,13 @@ func (c *Client) pop(address string) *conn {
 	return nil
 }
 
-// keep takes a connection back, unless there are enough.
+// keep takes a connection back, in the place of an older one when there are
+// enough.
 func (c *Client) keep(used *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.idle) >= c.options.MaxIdle {
-		_ = used.socket.Close()
-		return
+		c.drop(1)
 	}
 	used.since = c.options.Now()
 	c.idle = append(c.idle, used)

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -331,6 +332,37 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 		_ = resp.Body.Close()
 	}
 	<-left
+}
+
+// TestTheLastUsedAreKept: an old connection does not keep a new one out.
+func TestTheLastUsedAreKept(t *testing.T) {
+	c := client(t, time.Minute)
+	var calls atomic.Int64
+	urls := make([]*url.URL, 3)
+	for i := range urls {
+		urls[i] = server(t, func(_ int, in *bufio.Reader, conn net.Conn) {
+			calls.Add(1)
+			for {
+				if _, _, err := take(in); err != nil {
+					return
+				}
+				if _, err := io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n"); err != nil {
+					return
+				}
+			}
+		})
+	}
+	for _, each := range []struct {
+		server      int
+		connections int64
+	}{{0, 1}, {1, 2}, {2, 3}, {2, 3}, {1, 3}, {0, 4}} {
+		if _, err := do(t.Context(), c, urls[each.server], "x"); err != nil {
+			t.Fatal(err)
+		}
+		if got := calls.Load(); got != each.connections {
+			t.Errorf("after a call of server %d: %d connections, want %d", each.server, got, each.connections)
+		}
+	}
 }
 
 func TestSpeaks(t *testing.T) {
