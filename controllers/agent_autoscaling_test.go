@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,6 +129,63 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 		b.expectReconciled(ctx, agent)
 		expectReplicas(ctx, agent, 4, 4)
 		Expect(gone(ctx, agent, &autoscalingv2.HorizontalPodAutoscaler{})).To(BeFalse())
+	})
+
+	It("is followed while a mistake keeps all else as it is", func(ctx context.Context) {
+		agent := applied(ctx, autoscaled(1, 5))
+		expectReplicas(ctx, agent, 1, 1)
+		before := deploymentOf(ctx, agent)
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}}
+			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
+		})
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked")
+
+		scale(ctx, agent, 4)
+		Expect(b.requests).To(Equal([]string{"apply Deployment", "apply Agent/status"}))
+		expectReplicas(ctx, agent, 4, 4)
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Suspend = true })
+		b.expectReconciled(ctx, agent)
+		expectReplicas(ctx, agent, 4, 0)
+		Expect(deploymentOf(ctx, agent).Spec.Template).To(Equal(before.Spec.Template))
+		Expect(deploymentOf(ctx, agent).Labels).To(Equal(before.Labels))
+
+		By("the mistake is corrected")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs, a.Spec.Suspend = nil, false })
+		b.expectReconciled(ctx, agent)
+		expectReplicas(ctx, agent, 4, 4)
+		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Image).To(Equal("example/echo:2"))
+		scale(ctx, agent, 2)
+		expectReplicas(ctx, agent, 2, 2)
+	})
+
+	It("is followed while the API server refuses the template", func(ctx context.Context) {
+		agent := applied(ctx, autoscaled(1, 5))
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "nowhere", MountPath: "/x"}}
+			a.Spec.Suspend = true
+		})
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected")
+		// The Deployment is another one by now, over which it is judged anew, once.
+		b.expectReconciled(ctx, agent)
+		expectReplicas(ctx, agent, 1, 0)
+	})
+
+	It("stays one, while a mistake keeps pods from sharing their tasks", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}}
+			a.Spec.Workload.Replicas = new(int32(3))
+			a.Spec.Workload.Tasks.Store = a2av1alpha1.AgentTaskStore{
+				Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},
+			}
+		})
+		b.expectReconciled(ctx, agent)
+		expectReplicas(ctx, agent, 3, 1)
 	})
 
 	It("has a budget only when there may be more than one", func(ctx context.Context) {

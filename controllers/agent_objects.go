@@ -63,8 +63,20 @@ func (p *plan) run(ctx context.Context, a *apply.Applier, owner apply.Owner) (ap
 	return outcome, nil
 }
 
-// applyObjects writes the objects of an Agent.
+// applyObjects writes the objects of an Agent, or, where they cannot be, the
+// number of its pods.
 func (r *AgentReconciler) applyObjects(ctx context.Context, in observed.Agent, want desired.Result) (outcomes, error) {
+	outcome, err := r.applyWhole(ctx, in, want)
+	if err != nil || want.Objects != nil && outcome.core.Complete() {
+		return outcome, err
+	}
+	if number := desired.Scale(in); number != nil {
+		err = r.apply.Scale(ctx, number, a2av1alpha1.FieldOwnerScaler)
+	}
+	return outcome, err
+}
+
+func (r *AgentReconciler) applyWhole(ctx context.Context, in observed.Agent, want desired.Result) (outcomes, error) {
 	if want.Objects == nil {
 		return outcomes{}, nil
 	}

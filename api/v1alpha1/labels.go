@@ -39,6 +39,9 @@ const (
 	FieldOwner = "a2a-operator"
 	// FieldOwnerPublisher owns AnnotationContractDigest on pods.
 	FieldOwnerPublisher = "a2a-operator-publisher"
+	// FieldOwnerScaler owns the number of pods of a Deployment that is otherwise
+	// left as it is.
+	FieldOwnerScaler = "a2a-operator-scaler"
 )
 
 // Names that the operator adds to the pod of an Agent. A template must not

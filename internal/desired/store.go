@@ -15,6 +15,9 @@ import (
 // podNameVariable holds the name of the pod, which tells replicas apart.
 const podNameVariable = "POD_NAME"
 
+// storeFlag says where tasks are kept that several pods share.
+const storeFlag = "--store"
+
 // redisOf is where an Agent keeps its tasks; nil for the memory of the pod.
 func redisOf(agent *a2av1alpha1.Agent) *a2av1alpha1.AgentRedis {
 	return agent.Spec.Workload.Tasks.Store.Redis
@@ -27,7 +30,7 @@ func storeArgs(agent *a2av1alpha1.Agent) []string {
 	if redis == nil {
 		return nil
 	}
-	args := []string{"--store", literal(storeURL(redis)), "--replica", "$(" + podNameVariable + ")"}
+	args := []string{storeFlag, literal(storeURL(redis)), "--replica", "$(" + podNameVariable + ")"}
 	if redis.TLS != nil && redis.TLS.ServerName != "" {
 		args = append(args, "--store-tls-server-name", literal(redis.TLS.ServerName))
 	}

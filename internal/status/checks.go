@@ -10,12 +10,16 @@ import (
 )
 
 // blocked leaves the objects as they are when the spec cannot be carried out.
-func blocked(_ Inputs, f *facts) (verdict, bool) {
+func blocked(in Inputs, f *facts) (verdict, bool) {
 	if f.isTrue(a2av1alpha1.ConditionAccepted) && f.isTrue(a2av1alpha1.ConditionSkillsResolved) {
 		return verdict{}, false
 	}
-	return isFalse(a2av1alpha1.ReasonBlocked,
-		"What runs is left as it is until Accepted and SkillsResolved are true; see their messages"), true
+	what := "What runs is left as it is, but for the number of pods,"
+	if in.Observed.Agent.Spec.Remote != nil {
+		what = "What is there is left as it is"
+	}
+	return isFalse(a2av1alpha1.ReasonBlocked, what+
+		" until Accepted and SkillsResolved are true; see their messages"), true
 }
 
 // writeFailed is a failure of the system: it is tried again.

@@ -1,0 +1,47 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+// Scale is the number of pods for a Deployment that is otherwise left as it is,
+// nil when it has that number. What keeps a spec from being carried out must
+// neither keep an agent from being stopped, nor the autoscaler from its work.
+func Scale(in observed.Agent) *appsv1ac.DeploymentApplyConfiguration {
+	current := in.Children.Deployment
+	if in.Agent.Spec.Workload == nil || current == nil || !metav1.IsControlledBy(current, in.Agent) {
+		return nil
+	}
+	wanted, has := replicas(in.Agent), int32(defaultReplicas)
+	if current.Spec.Replicas != nil {
+		has = *current.Spec.Replicas
+	}
+	// A number above one may be meant for pods of the spec that is not carried out.
+	if wanted == has || wanted > 1 && !sharesTasks(current) {
+		return nil
+	}
+	return appsv1ac.Deployment(names.Deployment(in.Agent.Name), in.Agent.Namespace).
+		WithUID(current.UID).
+		WithSpec(appsv1ac.DeploymentSpec().WithReplicas(wanted))
+}
+
+// sharesTasks tells whether the pods of a Deployment find each other's tasks.
+func sharesTasks(d *appsv1.Deployment) bool {
+	for i := range d.Spec.Template.Spec.InitContainers {
+		if c := &d.Spec.Template.Spec.InitContainers[i]; c.Name == a2av1alpha1.ContainerSidecar {
+			return slices.Contains(c.Args, storeFlag)
+		}
+	}
+	return false
+}
