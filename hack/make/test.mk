@@ -25,7 +25,7 @@ redis-server: ## Install the server that the tests of the Redis store run, where
 .PHONY: chaos
 chaos: prerequisites envtest-assets ## Crash the operator, fail its requests, tamper with its objects, and more; the ordinary tests run a part of this.
 	$(call say,disturbing the operator)
-	@CHAOS=full KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 120m -v ./test/chaos | grep -v '=== '
+	@CHAOS=full KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 180m -v ./test/chaos | grep -v '=== '
 
 # FROM=v0.1.0 names the other end; without it, the last tag, or else the commit that last kept CRDs as released.
 .PHONY: chaos-upgrade

@@ -46,6 +46,9 @@ type bench struct {
 	json bool
 	// settings changes those of the operators.
 	settings func(*operator.Config)
+	// patience is how long something may take where that is longer than it is
+	// for others.
+	patience time.Duration
 
 	// transport is that of the operator that runs now.
 	transport *transport
@@ -161,6 +164,7 @@ func (b *bench) revive() {
 // eventually waits until check has nothing to complain of.
 func (b *bench) eventually(what string, check func() string) {
 	b.t.Helper()
+	patience := max(patience, b.patience)
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	ticker := time.NewTicker(poll)

@@ -23,9 +23,13 @@ import (
 
 // kubelet plays everybody else in the cluster: the Deployment controller, the
 // node and the garbage collector. It looks around whenever something changes,
-// and its own mistakes are put right the next time.
+// and its own mistakes are put right the next time. What it lists is the
+// cache's own, and changed in copies only: else a thousand Agents would be about
+// its work and not about the operator's.
 type kubelet struct {
 	namespace string
+	// templates are the digests of those that were seen.
+	templates sync.Map
 }
 
 func (k *kubelet) run(ctx context.Context) {
@@ -45,17 +49,24 @@ func (k *kubelet) run(ctx context.Context) {
 }
 
 func (k *kubelet) deployments(ctx context.Context) {
-	list := &appsv1.DeploymentList{}
-	if seen.cache.List(ctx, list, client.InNamespace(k.namespace)) != nil {
+	list, pods := &appsv1.DeploymentList{}, &corev1.PodList{}
+	if seen.cache.List(ctx, list, client.InNamespace(k.namespace), client.UnsafeDisableDeepCopy) != nil ||
+		seen.cache.List(ctx, pods, client.InNamespace(k.namespace), client.UnsafeDisableDeepCopy) != nil {
 		return
+	}
+	of := map[string][]*corev1.Pod{}
+	for i := range pods.Items {
+		agent := pods.Items[i].Labels[a2av1alpha1.LabelAgent]
+		of[agent] = append(of[agent], &pods.Items[i])
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
 	slots := make(chan struct{}, nodes)
 	for i := range list.Items {
+		d := &list.Items[i]
 		slots <- struct{}{}
 		all.Go(func() {
-			k.deployment(ctx, &list.Items[i])
+			k.deployment(ctx, d, of[d.Spec.Selector.MatchLabels[a2av1alpha1.LabelAgent]])
 			<-slots
 		})
 	}
@@ -65,39 +76,31 @@ func (k *kubelet) deployments(ctx context.Context) {
 const nodes = 16
 
 // deployment runs the pods of one template, and no others.
-func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment) {
-	text, err := json.Marshal(d.Spec.Template)
-	if err != nil {
-		return
-	}
-	h := fnv.New32a()
-	_, _ = h.Write(text)
+func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment, pods []*corev1.Pod) {
+	digest := k.digest(d)
 	wanted := map[string]bool{}
 	for i := range *d.Spec.Replicas {
-		wanted[fmt.Sprintf("%s-%x-%d", d.Name, h.Sum32(), i)] = true
-	}
-	pods := &corev1.PodList{}
-	if seen.cache.List(ctx, pods, client.InNamespace(k.namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)) != nil {
-		return
+		wanted[fmt.Sprintf("%s-%x-%d", d.Name, digest, i)] = true
 	}
 	ready := int32(0)
-	for i := range pods.Items {
-		pod := &pods.Items[i]
+	for _, pod := range pods {
 		switch {
 		case !wanted[pod.Name]:
-			_ = cluster.Delete(ctx, pod, client.GracePeriodSeconds(0))
+			_ = cluster.Delete(ctx, pod.DeepCopy(), client.GracePeriodSeconds(0))
 		case pod.Status.Phase == corev1.PodRunning:
 			ready++
 			delete(wanted, pod.Name)
 		default:
-			pod.Status.Phase = corev1.PodRunning
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-			_ = cluster.Status().Update(ctx, pod)
+			started := pod.DeepCopy()
+			started.Status.Phase = corev1.PodRunning
+			started.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			_ = cluster.Status().Update(ctx, started)
 			delete(wanted, pod.Name)
 		}
 	}
 	for name := range wanted {
-		pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}
+		template := d.Spec.Template.DeepCopy()
+		pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 		pod.Namespace, pod.Name = k.namespace, name
 		pod.Spec.ServiceAccountName = ""
 		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
@@ -107,16 +110,31 @@ func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment) {
 		ObservedGeneration: d.Generation, Replicas: ready, UpdatedReplicas: ready, ReadyReplicas: ready, AvailableReplicas: ready,
 	}
 	if fmt.Sprint(status) != fmt.Sprint(d.Status) {
+		d = d.DeepCopy()
 		d.Status = status
 		_ = cluster.Status().Update(ctx, d)
 	}
+}
+
+// digest is that of a Deployment's template.
+func (k *kubelet) digest(d *appsv1.Deployment) uint32 {
+	key := fmt.Sprint(d.UID, d.Generation)
+	if digest, ok := k.templates.Load(key); ok {
+		return digest.(uint32)
+	}
+	h := fnv.New32a()
+	if err := json.NewEncoder(h).Encode(d.Spec.Template); err != nil {
+		panic(err)
+	}
+	k.templates.Store(key, h.Sum32())
+	return h.Sum32()
 }
 
 // collect deletes what has lost its owner.
 func (k *kubelet) collect(ctx context.Context) {
 	for _, kind := range owned() {
 		list := listOf(kind)
-		if seen.cache.List(ctx, list, client.InNamespace(k.namespace)) != nil {
+		if seen.cache.List(ctx, list, client.InNamespace(k.namespace), client.UnsafeDisableDeepCopy) != nil {
 			return
 		}
 		for _, object := range objects(list) {
@@ -125,7 +143,7 @@ func (k *kubelet) collect(ctx context.Context) {
 				continue
 			}
 			uid := object.GetUID()
-			_ = cluster.Delete(ctx, object, client.GracePeriodSeconds(0), client.Preconditions{UID: &uid})
+			_ = cluster.Delete(ctx, object.DeepCopyObject().(client.Object), client.GracePeriodSeconds(0), client.Preconditions{UID: &uid})
 		}
 	}
 }
@@ -141,10 +159,11 @@ func (k *kubelet) exists(ctx context.Context, owner *metav1.OwnerReference) bool
 		return true
 	}
 	key := types.NamespacedName{Namespace: k.namespace, Name: owner.Name}
-	if seen.cache.Get(ctx, key, object) == nil && object.GetUID() == owner.UID {
+	if seen.cache.Get(ctx, key, object, client.UnsafeDisableDeepCopy) == nil && object.GetUID() == owner.UID {
 		return true
 	}
 	// Nothing is deleted because one watch is behind another.
-	err := cluster.Get(ctx, key, object)
-	return err != nil && !apierrors.IsNotFound(err) || err == nil && object.GetUID() == owner.UID
+	now := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: owner.APIVersion, Kind: owner.Kind}}
+	err := cluster.Get(ctx, key, now)
+	return err != nil && !apierrors.IsNotFound(err) || err == nil && now.UID == owner.UID
 }

@@ -215,6 +215,10 @@ func sample(s *schema) any {
 			child := s.Properties[name]
 			object[name] = sample(&child)
 		}
+		// A container must have an image, which its schema does not say.
+		if _, ok := s.Properties["imagePullPolicy"]; ok {
+			object["image"] = "example/tool:1"
+		}
 		return object
 	}
 	for _, candidate := range candidates {

@@ -25,7 +25,7 @@ const mostChanges = 4
 func makeVariety(t *testing.T, u *user, v version, prefix string, count int) {
 	t.Helper()
 	s := specSchema(t, filepath.Join(v.crds, agentsCRD))
-	all := mutations(s, nil, skipped)
+	all := mutations(s, nil, deep)
 	chance := rand.New(rand.NewPCG(uint64(count), uint64(len(prefix))))
 	for n := range count {
 		made := false

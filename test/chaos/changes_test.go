@@ -1,0 +1,158 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// subject is a kind that is changed.
+type subject struct {
+	kind   string
+	schema *schema
+	object func(*user) client.Object
+}
+
+// change is a mutation of one of them.
+type change struct {
+	mutation
+	of subject
+}
+
+// seed says in which order fields are changed.
+func seed() uint64 {
+	if n, err := strconv.ParseUint(os.Getenv("CHAOS_SEED"), 10, 64); err == nil {
+		return n
+	}
+	return 1
+}
+
+// allChanges are those of an Agent that runs here, and of its skill.
+func allChanges(t *testing.T) []change {
+	t.Helper()
+	agent := subject{kind: "agent", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", agentsCRD)), object: func(u *user) client.Object { return u.agent() }}
+	skill := subject{kind: "skill", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", skillsCRD)), object: func(u *user) client.Object { return u.skill() }}
+	var all []change
+	for _, s := range []subject{agent, skill} {
+		last := ""
+		for _, m := range mutations(s.schema, nil, skipped) {
+			if len(m.path) == 0 {
+				continue
+			}
+			if path := fmt.Sprint(m.path...); path != last {
+				last = path
+				all = append(all, ofPods(s, m.path)...)
+			}
+			if !untagged(m) {
+				all = append(all, change{mutation: m, of: s})
+			}
+		}
+	}
+	return all
+}
+
+// ofPods are the values that a field of the template may have by rules of the API
+// server's that no schema tells.
+func ofPods(s subject, path []any) []change {
+	if len(path) < inPod || path[1] != "template" {
+		return nil
+	}
+	name, _ := path[len(path)-1].(string)
+	var all []change
+	for _, value := range map[string][]any{
+		"image":                         {"example/echo:2", "registry.example.com:5000/echo:1", "example/echo@sha256:" + strings.Repeat("0a", 32)},
+		"imagePullPolicy":               {"Always", "Never"},
+		"terminationMessagePolicy":      {"File", "FallbackToLogsOnError"},
+		"restartPolicy":                 {"Always", "OnFailure", "Never"},
+		"protocol":                      {"TCP", "UDP"},
+		"ports":                         {ports("UDP", 9000), ports("TCP", 9000, 9001), ports("TCP", 8080)},
+		"scheme":                        {"HTTP", "HTTPS"},
+		"operator":                      {"Exists", "In"},
+		"effect":                        {"NoSchedule", "NoExecute"},
+		"whenUnsatisfiable":             {"DoNotSchedule", "ScheduleAnyway"},
+		"dnsPolicy":                     {"Default", "None", "ClusterFirst"},
+		"preemptionPolicy":              {"Never"},
+		"type":                          {"RuntimeDefault", "Unconfined", "Directory"},
+		"mountPropagation":              {"None", "HostToContainer"},
+		"fsGroupChangePolicy":           {"OnRootMismatch"},
+		"serviceAccountName":            {"echo", "other"},
+		"defaultMode":                   {int64(256), int64(420)},
+		"terminationGracePeriodSeconds": {int64(0), int64(30), int64(31), int64(3600)},
+	}[name] {
+		all = append(all, change{mutation: mutation{path: path, value: value}, of: s})
+	}
+	return all
+}
+
+func ports(protocol string, numbers ...int64) []any {
+	var all []any
+	for _, n := range numbers {
+		all = append(all, map[string]any{"containerPort": n, "protocol": protocol})
+	}
+	return all
+}
+
+// untagged tells of an image without a tag. By the tag of the first image that
+// is applied the API server chooses a pull policy, which stays whatever is
+// applied after it, in any Deployment: what comes of other tags is not what is
+// made anew.
+func untagged(m mutation) bool {
+	last := m.path[len(m.path)-1]
+	image, ok := m.value.(string)
+	return ok && !m.invalid && (last == "image" || last == "reference") && (!strings.Contains(image, ":") || strings.HasSuffix(image, ":latest"))
+}
+
+// skipped are fields that are given no values: those of an Agent that runs
+// elsewhere, and of ephemeral containers, which no template may have.
+func skipped(path []any) bool {
+	return len(path) > 0 && path[0] == "remote" || len(path) > inPod && path[inPod-1] == "ephemeralContainers"
+}
+
+// inPod is how many steps lead to a field of the template's pod: workload,
+// template, spec and its name.
+const inPod = 4
+
+// deep are those, and what is deep in the template, of which the API server
+// knows more than the schema says. The agent's container is looked at as deep as
+// its ports, variables, probes and rights, volumes as deep as their kinds.
+func deep(path []any) bool {
+	if skipped(path) {
+		return true
+	}
+	if len(path) < inPod || path[1] != "template" {
+		return false
+	}
+	deepest := inPod + 1
+	switch path[inPod-1] {
+	case "containers":
+		deepest = inPod + 4
+	case "volumes":
+		deepest = inPod + 2
+	}
+	return len(path) > deepest
+}
+
+// TestMutationsCoverTheSchema counts what the generator makes of the CRDs.
+func TestMutationsCoverTheSchema(t *testing.T) {
+	fields, invalid := map[string]bool{}, 0
+	changes := allChanges(t)
+	for _, c := range changes {
+		fields[c.of.kind+fmt.Sprint(c.path...)] = true
+		if c.invalid {
+			invalid++
+		}
+	}
+	t.Logf("%d fields, %d values, of which %d are against the schema", len(fields), len(changes), invalid)
+	const wanted = 300
+	if len(changes) < wanted {
+		t.Errorf("%d values, want at least %d", len(changes), wanted)
+	}
+}
