@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
@@ -21,12 +22,19 @@ import (
 // assetsVariable is where envtest looks for its binaries first.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
+// patience is what each step of a start has.
+const patience = 2 * time.Minute
+
 // New returns a control plane that is not started yet. Its binaries are those
 // of KUBEBUILDER_ASSETS, or else those that make builds into bin/k8s.
 func New() *envtest.Environment {
 	env := &envtest.Environment{
 		CRDDirectoryPaths:     []string{filepath.Join(root(), "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
+		// Machines that run many tests at once take longer than envtest expects.
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: patience},
+		ControlPlaneStartTimeout: patience,
+		ControlPlaneStopTimeout:  patience,
 	}
 	if os.Getenv(assetsVariable) == "" {
 		env.BinaryAssetsDirectory = filepath.Join(root(), "bin", "k8s")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/rig"
 )
@@ -103,6 +104,9 @@ func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
 		}
 		return c
 	}, id)
+	for r.Calls() == 0 { // the answer does not wait for the agent to be asked
+		time.Sleep(time.Millisecond)
+	}
 	calls, pushes := r.Calls(), offersPush(t, r)
 	for _, o := range everyOperation(t, r) {
 		t.Run(o.name, func(t *testing.T) {

@@ -19,8 +19,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Lease is how long the members of the suite live. Windows are as long.
-const Lease = 500 * time.Millisecond
+// Lease is how long the members of the suite live, also on a machine that is
+// busy. Windows are as long.
+const Lease = 2 * time.Second
 
 // Shared is a store of several replicas, and its clock.
 type Shared struct {
