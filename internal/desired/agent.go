@@ -95,7 +95,7 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 		problems, remarks = append(problems, unknown...), append(remarks, harmless...)
 	}
 	if spec := &in.Agent.Spec; len(spec.Skills) == 0 && len(spec.SkillRefs) == 0 && len(in.Skills.Selected) == 0 {
-		remarks = append(remarks, defaultSkillRemark())
+		remarks = append(remarks, defaultSkillRemark(in))
 	}
 	remarks = append(remarks, hiddenSkillRemarks(in.Agent, skills)...)
 	if needsIssuer(in.Agent) && in.Issuer == nil {

@@ -155,13 +155,17 @@ func defaultSkill(agent *a2av1alpha1.Agent) card.Skill {
 	}
 }
 
-func defaultSkillRemark() problem.Problem {
-	return problem.Problem{
-		Condition: a2av1alpha1.ConditionSkillsResolved,
-		Reason:    a2av1alpha1.ReasonDefaultSkill,
-		Message: "The card lists one skill, made from the agent's name and description; " +
-			"set spec.skills, spec.skillRefs or spec.skillSelector to say more",
+// defaultSkillRemark says why it is on the card. Whoever has written a selector
+// meant others.
+func defaultSkillRemark(in observed.Agent) problem.Problem {
+	const listed = "The card lists one skill, made from the agent's name and description"
+	if in.Agent.Spec.SkillSelector != nil && in.Skills.SelectorError == "" {
+		return skillProblem(a2av1alpha1.ReasonDefaultSkill,
+			listed+", since spec.skillSelector selects no AgentSkill of namespace %q; "+
+				"correct it, or the labels of the AgentSkills", in.Agent.Namespace)
 	}
+	return skillProblem(a2av1alpha1.ReasonDefaultSkill,
+		listed+"; set spec.skills, spec.skillRefs or spec.skillSelector to say more")
 }
 
 // hiddenSkillRemarks names skills that nobody is shown: without a credential

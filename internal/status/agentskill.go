@@ -58,5 +58,5 @@ func skillInUse(agents int32) verdict {
 			"No Agent that is admitted names the skill in spec.skillRefs or selects it by spec.skillSelector",
 		}
 	}
-	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonInUse, "At least one Agent has the skill on its card"}
+	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonInUse, "At least one Agent that is admitted names or selects the skill"}
 }
