@@ -5,68 +5,104 @@ package stream
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
 // Watchdog cancels a turn that takes too long, with the failure as the cause.
-// It belongs to the goroutine that reads the answer.
+// One timer looks after all limits. It is not touched by what the agent says:
+// it finds out when it was heard last, and comes again when it may have been
+// silent for too long since.
 type Watchdog struct {
-	first, idle, turn *time.Timer
-	silence           time.Duration
-	cancel            context.CancelCauseFunc
-	paused            bool
+	limits *Limits
+	cancel context.CancelCauseFunc
+
+	mu sync.Mutex
+	// timer is nil when the turn is over.
+	timer *time.Timer
+	// heard is when the last sign of life came; zero before the first.
+	began, heard time.Time
+	paused       bool
 }
 
 func watch(l *Limits, cancel context.CancelCauseFunc) *Watchdog {
-	after := func(d time.Duration, reason string) *time.Timer {
-		return time.AfterFunc(d, func() { cancel(backend.Failed(reason+d.String(), nil)) })
-	}
-	return &Watchdog{
-		first:   after(l.FirstEvent, "The agent did not answer within "),
-		turn:    after(l.Turn, "The agent did not finish within "),
-		silence: l.Idle,
-		cancel:  cancel,
-	}
+	w := &Watchdog{limits: l, cancel: cancel, began: instant()}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(min(l.FirstEvent, l.Turn, l.Idle), w.look)
+	return w
 }
+
+func instant() time.Time { return time.Now() } //nolint:forbidigo // of the machine, as timers are
 
 // Heard is called for every sign of life in an answer. A nil watchdog watches
 // nothing.
 func (w *Watchdog) Heard() {
-	switch {
-	case w == nil || w.paused:
-	case w.idle != nil:
-		w.idle.Reset(w.silence)
-	default:
-		w.first.Stop()
-		w.idle = time.AfterFunc(w.silence, func() {
-			w.cancel(backend.Failed("The agent was silent for "+w.silence.String(), nil))
-		})
+	if w == nil {
+		return
 	}
+	now := instant()
+	w.mu.Lock()
+	w.heard = now
+	w.mu.Unlock()
 }
 
 // Pause lets an agent wait for its client as long as the turn may last, or
 // takes that back.
 func (w *Watchdog) Pause(paused bool) {
-	waited := w.paused
-	w.paused = paused
-	switch {
-	case paused:
-		w.rest()
-	case waited:
-		w.Heard()
+	if w.paused == paused {
+		return // who reads the answer is the only one to change it
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !paused {
+		w.heard = instant()
+	}
+	w.paused = paused
 }
 
-func (w *Watchdog) rest() {
-	if w.idle != nil {
-		w.idle.Stop()
+// look is the timer's.
+func (w *Watchdog) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer == nil {
+		return
 	}
+	now := instant()
+	left, reason := w.left(now)
+	if left > 0 {
+		// What comes now is followed by a silence that is over no sooner.
+		w.timer.Reset(min(left, w.limits.Idle))
+		return
+	}
+	w.timer = nil
+	w.cancel(backend.Failed(reason, nil))
+}
+
+// left is how long the turn has at least, and why it has no longer.
+func (w *Watchdog) left(now time.Time) (left time.Duration, reason string) {
+	left, reason = w.limits.Turn-now.Sub(w.began), "The agent did not finish within "+w.limits.Turn.String()
+	switch {
+	case w.paused:
+	case w.heard.IsZero():
+		if first := w.limits.FirstEvent - now.Sub(w.began); first < left {
+			return first, "The agent did not answer within " + w.limits.FirstEvent.String()
+		}
+	default:
+		if silence := w.limits.Idle - now.Sub(w.heard); silence < left {
+			return silence, "The agent was silent for " + w.limits.Idle.String()
+		}
+	}
+	return left, reason
 }
 
 func (w *Watchdog) stop() {
-	w.first.Stop()
-	w.turn.Stop()
-	w.rest()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.timer != nil {
+		w.timer.Stop()
+		w.timer = nil
+	}
 }
