@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -28,11 +27,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// garbagePercent is how much garbage there may be beside what is in use. Nearly
-// all of that are the caches, which live as long as the process: room for as
-// much again would be most of what ten thousand Agents take.
-const garbagePercent = 50
 
 func run() error {
 	config := operator.Defaults()
@@ -54,9 +48,8 @@ func run() error {
 
 	log := zap.New(zap.Level(level))
 	ctrl.SetLogger(log)
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbagePercent)
-	}
+	// Who sets GOGC is obeyed.
+	config.OwnHeap = os.Getenv("GOGC") == ""
 	// Garbage takes no more than nine tenths of what the container may, before it
 	// is collected more often. Who sets GOMEMLIMIT is obeyed.
 	if _, err := memlimit.SetGoMemLimitWithOpts(); err != nil {

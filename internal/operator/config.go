@@ -50,6 +50,9 @@ type Config struct {
 	// MaxConcurrentReconciles is the number of Agents that are worked on at
 	// the same time.
 	MaxConcurrentReconciles int
+	// OwnHeap has the manager set the pace of the garbage collector, which is
+	// the process's: a program that is a manager and nothing else says so.
+	OwnHeap bool
 }
 
 // off is the bind address of a server that is not wanted.

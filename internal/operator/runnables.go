@@ -24,6 +24,11 @@ import (
 
 // addRunnables gives the manager everything that runs in it.
 func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error {
+	if config.OwnHeap {
+		if err := mgr.Add(newHeap()); err != nil {
+			return fmt.Errorf("add heap: %w", err)
+		}
+	}
 	keys, err := addIssuer(mgr)
 	if err != nil {
 		return err
