@@ -12,10 +12,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -174,7 +176,7 @@ func (r *AgentReconciler) publish(ctx context.Context, in observed.Agent, card d
 
 // writeStatus writes a status, but for one that is there already.
 func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Agent, next a2av1alpha1.AgentStatus) error {
-	if equality.Semantic.DeepEqual(agent.Status, next) {
+	if sameStatus(agent.Status, next) {
 		return nil
 	}
 	err := r.client.Status().Apply(ctx, statusApplyConfiguration(agent, next),
@@ -184,6 +186,22 @@ func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Ag
 	}
 	r.written.remember(agent, next)
 	return nil
+}
+
+// sameStatus compares the conditions, which are most of a status, by themselves:
+// to do so by reflection was a seventh of a look.
+func sameStatus(a, b a2av1alpha1.AgentStatus) bool {
+	if !slices.EqualFunc(a.Conditions, b.Conditions, sameCondition) {
+		return false
+	}
+	a.Conditions, b.Conditions = nil, nil
+	return equality.Semantic.DeepEqual(a, b)
+}
+
+func sameCondition(a, b metav1.Condition) bool {
+	since := a.LastTransitionTime.Equal(&b.LastTransitionTime)
+	a.LastTransitionTime, b.LastTransitionTime = metav1.Time{}, metav1.Time{}
+	return since && a == b
 }
 
 // asWritten returns the Agent with the status that was written last. The

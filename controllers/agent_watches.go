@@ -92,6 +92,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: watches.MaxConcurrentReconciles,
 			EnableWarmup:            new(true),
+			LogConstructor:          lateLog(mgr.GetLogger(), "agent", a2av1alpha1.AgentKind),
 		}).
 		Complete(reconcile.Func(r.look))
 	if err != nil {

@@ -7,11 +7,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"strings"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // contains tells whether all that is set in want stands in have. The two are of
@@ -27,11 +26,11 @@ func contains(have, want reflect.Value) bool {
 	if !have.IsValid() {
 		return false
 	}
-	if isText(want.Type()) {
-		return sameText(have, want)
-	}
 	switch want.Kind() {
 	case reflect.Struct:
+		if isText(want.Type()) {
+			return sameText(have, want)
+		}
 		return have.Kind() == reflect.Struct && containsFields(have, want)
 	case reflect.Map:
 		return have.Kind() == reflect.Map && containsKeys(have, want)
@@ -44,13 +43,9 @@ func contains(have, want reflect.Value) bool {
 }
 
 func containsFields(have, want reflect.Value) bool {
-	there, wanted := fieldsOf(have.Type()), fieldsOf(want.Type())
-	for _, name := range wanted.names {
-		value := wanted.of(want, name)
-		if !isSet(value) {
-			continue
-		}
-		if _, known := there.index[name]; !known || !contains(there.of(have, name), value) {
+	for _, pair := range pairsOf(have.Type(), want.Type()) {
+		value := fieldAt(want, pair.want)
+		if isSet(value) && (pair.have == nil || !contains(fieldAt(have, pair.have), value)) {
 			return false
 		}
 	}
@@ -86,9 +81,10 @@ func containsList(have, want reflect.Value) bool {
 		return true
 	}
 	for i := range want.Len() {
-		// Some lists have a name in their elements and may repeat it, such as
-		// httpHeaders, so the first of that name is not the only one to ask.
-		found := false
+		// Most stand where they are wanted. Some lists have a name in their
+		// elements and may repeat it, such as httpHeaders, so the first of that
+		// name is not the only one to ask.
+		found := i < have.Len() && contains(have.Index(i), want.Index(i))
 		for j := 0; j < have.Len() && !found; j++ {
 			found = contains(have.Index(j), want.Index(i))
 		}
@@ -113,25 +109,21 @@ var mergeKeys = [][]string{
 }
 
 func associative(list reflect.Value) bool {
-	for _, keys := range mergeKeys {
-		if list.Len() > 0 && allHave(list, keys) {
-			return true
-		}
+	element := list.Type().Elem()
+	if element.Kind() == reflect.Pointer {
+		element = element.Elem()
 	}
-	return false
+	if list.Len() == 0 || element.Kind() != reflect.Struct {
+		return false
+	}
+	return slices.ContainsFunc(fieldsOf(element).keys, func(keys [][]int) bool { return allHave(list, keys) })
 }
 
-func allHave(list reflect.Value, keys []string) bool {
+func allHave(list reflect.Value, keys [][]int) bool {
 	for i := range list.Len() {
 		element := pointed(list.Index(i))
-		if !element.IsValid() || element.Kind() != reflect.Struct {
+		if !element.IsValid() || slices.ContainsFunc(keys, func(at []int) bool { return !isSet(fieldAt(element, at)) }) {
 			return false
-		}
-		known := fieldsOf(element.Type())
-		for _, key := range keys {
-			if _, ok := known.index[key]; !ok || !isSet(known.of(element, key)) {
-				return false
-			}
 		}
 	}
 	return true
@@ -158,15 +150,12 @@ func isSet(v reflect.Value) bool {
 	}
 }
 
-// isText tells of types that write themselves down, such as quantities.
+// isText tells of structs that write themselves down, such as quantities.
 func isText(t reflect.Type) bool {
-	if t.PkgPath() == "" || t.Kind() == reflect.Interface {
-		return false // a type without a name has no methods
-	}
 	if known, ok := knownTexts.Load(t); ok {
 		return known.(bool)
 	}
-	text := reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
+	text := t.PkgPath() != "" && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
 	knownTexts.Store(t, text)
 	return text
 }
@@ -175,57 +164,4 @@ var knownTexts sync.Map // of reflect.Type to bool
 
 func sameText(have, want reflect.Value) bool {
 	return have.Type() == want.Type() && equality.Semantic.DeepEqual(have.Interface(), want.Interface())
-}
-
-// fields are those of a struct by their names in JSON.
-type fields struct {
-	names []string
-	index map[string][]int
-}
-
-// of is a field, not valid behind an embedded pointer that is nil.
-func (f *fields) of(v reflect.Value, name string) reflect.Value {
-	if at := f.index[name]; len(at) == 1 {
-		return v.Field(at[0])
-	}
-	value, err := v.FieldByIndexErr(f.index[name])
-	if err != nil {
-		return reflect.Value{}
-	}
-	return value
-}
-
-var knownFields sync.Map // of reflect.Type to *fields
-
-func fieldsOf(t reflect.Type) *fields {
-	if known, ok := knownFields.Load(t); ok {
-		return known.(*fields)
-	}
-	f := &fields{index: map[string][]int{}}
-	f.add(t, nil)
-	known, _ := knownFields.LoadOrStore(t, f)
-	return known.(*fields)
-}
-
-func (f *fields) add(t reflect.Type, at []int) {
-	for i := range t.NumField() {
-		field := t.Field(i)
-		// A typed object from a client does not say what it is.
-		if field.Type == reflect.TypeFor[metav1ac.TypeMetaApplyConfiguration]() {
-			continue
-		}
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		index := append(append([]int(nil), at...), i)
-		inline := field.Type
-		if inline.Kind() == reflect.Pointer {
-			inline = inline.Elem()
-		}
-		switch {
-		case name == "-" || !field.IsExported():
-		case name == "" && (field.Anonymous || strings.Contains(options, "inline")) && inline.Kind() == reflect.Struct:
-			f.add(inline, index)
-		case name != "":
-			f.names, f.index[name] = append(f.names, name), index
-		}
-	}
 }

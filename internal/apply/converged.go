@@ -4,9 +4,11 @@
 package apply
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"hash"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,12 +19,20 @@ import (
 // digest names the content of an apply configuration. It changes when a field
 // is no longer desired, which a comparison with the object cannot see.
 func digest(desired runtime.ApplyConfiguration) (string, error) {
-	encoded, err := json.Marshal(desired)
-	if err != nil {
+	line := digestOfLine{sha256.New()}
+	if err := json.NewEncoder(line).Encode(desired); err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(encoded)
-	return hex.EncodeToString(sum[:8]), nil
+	return hex.EncodeToString(line.sum.Sum(nil)[:8]), nil
+}
+
+// digestOfLine sums up what an encoder writes, which does so once, but for the
+// end of the line. So nobody makes a copy of it.
+type digestOfLine struct{ sum hash.Hash }
+
+func (d digestOfLine) Write(line []byte) (int, error) {
+	_, _ = d.sum.Write(bytes.TrimSuffix(line, []byte("\n")))
+	return len(line), nil
 }
 
 // converged tells whether every desired field stands in the current object.

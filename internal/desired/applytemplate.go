@@ -61,48 +61,63 @@ func configure(config, object reflect.Value) {
 }
 
 func configureFields(config, object reflect.Value) {
-	written := jsonFieldsOf(object.Type())
-	for i := range config.NumField() {
-		name, inline := jsonName(config.Type().Field(i))
-		if inline {
-			configureFields(config.Field(i), object)
+	for _, pair := range pairsOf(config.Type(), object.Type()) {
+		value := object.FieldByIndex(pair.from)
+		if pair.omitEmpty && isEmpty(value) || isNull(value) {
 			continue
 		}
-		field, known := written[name]
-		if !known {
-			continue
-		}
-		value := object.FieldByIndex(field.index)
-		if field.omitEmpty && isEmpty(value) || isNull(value) {
-			continue
-		}
-		configure(config.Field(i), value)
-		if slices.Contains(alwaysWritten, name) && config.Field(i).Elem().IsZero() {
-			config.Field(i).SetZero()
+		field := config.FieldByIndex(pair.to)
+		configure(field, value)
+		if pair.alwaysWritten && field.Elem().IsZero() {
+			field.SetZero()
 		}
 	}
 }
 
-// jsonField is a field of an object, be it of one that stands in it inline.
-type jsonField struct {
-	index     []int
-	omitEmpty bool
+// pair is a field of an apply configuration, and that of an object of the same
+// name, be they of structs that stand in these inline.
+type pair struct {
+	to, from                 []int
+	omitEmpty, alwaysWritten bool
 }
 
-var knownJSONFields sync.Map // of reflect.Type to map[string]jsonField
+var knownPairs sync.Map // of [2]reflect.Type to []pair
 
-func jsonFieldsOf(t reflect.Type) map[string]jsonField {
-	if known, ok := knownJSONFields.Load(t); ok {
-		return known.(map[string]jsonField)
+func pairsOf(config, object reflect.Type) []pair {
+	types := [2]reflect.Type{config, object}
+	if known, ok := knownPairs.Load(types); ok {
+		return known.([]pair)
 	}
-	all := map[string]jsonField{}
-	for _, field := range reflect.VisibleFields(t) {
+	written := map[string]reflect.StructField{}
+	for _, field := range reflect.VisibleFields(object) {
 		if name, inline := jsonName(field); name != "" && !inline {
-			all[name] = jsonField{field.Index, strings.Contains(field.Tag.Get("json"), ",omitempty")}
+			written[name] = field
 		}
 	}
-	knownJSONFields.Store(t, all)
-	return all
+	pairs := pairsWith(written, config, nil)
+	knownPairs.Store(types, pairs)
+	return pairs
+}
+
+// pairsWith are those of the fields of a struct that stands at an index.
+func pairsWith(written map[string]reflect.StructField, config reflect.Type, at []int) []pair {
+	var pairs []pair
+	for i := range config.NumField() {
+		field, to := config.Field(i), append(slices.Clone(at), i)
+		name, inline := jsonName(field)
+		if inline {
+			pairs = append(pairs, pairsWith(written, field.Type, to)...)
+			continue
+		}
+		if from, known := written[name]; known {
+			pairs = append(pairs, pair{
+				to: to, from: from.Index,
+				omitEmpty:     strings.Contains(from.Tag.Get("json"), ",omitempty"),
+				alwaysWritten: slices.Contains(alwaysWritten, name),
+			})
+		}
+	}
+	return pairs
 }
 
 // jsonName is the name of a field in JSON, or tells that it has none because

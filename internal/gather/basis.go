@@ -6,11 +6,9 @@ package gather
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"hash"
-	"io"
 	"maps"
 	"slices"
-	"strconv"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +31,9 @@ type Basis struct {
 
 // BasisOf returns that of what was read.
 func BasisOf(in observed.Agent) Basis {
-	b := basis{sha256.New()}
+	b, _ := bases.Get().(*basis)
+	defer bases.Put(b)
+	b.bytes = b.bytes[:0]
 	b.text(string(in.Agent.UID))
 	b.number(in.Agent.Generation)
 	b.skills(in)
@@ -54,29 +54,33 @@ func BasisOf(in observed.Agent) Basis {
 			version(b, in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)])
 		}
 	}
-	whole := Basis{issuer: in.Issuer, remote: in.Remote}
-	b.sum.Sum(whole.sum[:0])
-	return whole
+	return Basis{sum: sha256.Sum256(b.bytes), issuer: in.Issuer, remote: in.Remote}
 }
+
+var bases = sync.Pool{New: func() any { return &basis{} }}
 
 // basis writes down what a Basis is made of, each piece so that it cannot be
 // taken for another.
-type basis struct{ sum hash.Hash }
+type basis struct{ bytes []byte }
 
-func (b basis) text(s string) {
+func (b *basis) text(s string) {
 	b.number(int64(len(s)))
-	_, _ = io.WriteString(b.sum, s)
+	b.bytes = append(b.bytes, s...)
 }
 
-func (b basis) number(n int64) {
-	var bytes [8]byte
-	binary.BigEndian.PutUint64(bytes[:], uint64(n)) //nolint:gosec // any number is as good as another
-	_, _ = b.sum.Write(bytes[:])
+func (b *basis) number(n int64) {
+	b.bytes = binary.BigEndian.AppendUint64(b.bytes, uint64(n)) //nolint:gosec // any number is as good as another
 }
 
-func (b basis) flag(f bool) { b.text(strconv.FormatBool(f)) }
+func (b *basis) flag(f bool) {
+	if f {
+		b.number(1)
+	} else {
+		b.number(0)
+	}
+}
 
-func (b basis) entries(m map[string]string) {
+func (b *basis) entries(m map[string]string) {
 	b.number(int64(len(m)))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		b.text(key)
@@ -88,7 +92,7 @@ func (b basis) entries(m map[string]string) {
 func version[T any, O interface {
 	*T
 	metav1.Object
-}](b basis, object O) {
+}](b *basis, object O) {
 	b.flag(object != nil)
 	if object != nil {
 		b.text(string(object.GetUID()))
@@ -97,7 +101,7 @@ func version[T any, O interface {
 }
 
 // deployment is all of it but its status, which changes with each of its pods.
-func (b basis) deployment(d *appsv1.Deployment) {
+func (b *basis) deployment(d *appsv1.Deployment) {
 	b.flag(d != nil)
 	if d == nil {
 		return
@@ -121,7 +125,7 @@ func (b basis) deployment(d *appsv1.Deployment) {
 
 // skills are those that were found, and of those of other namespaces whether
 // the Agent may have them: the labels of its namespace decide nothing else.
-func (b basis) skills(in observed.Agent) {
+func (b *basis) skills(in observed.Agent) {
 	for _, ref := range in.Agent.Spec.SkillRefs {
 		skill := in.Skills.Referenced[sharing.Target(in.Agent, ref)]
 		b.flag(skill != nil)
