@@ -215,7 +215,8 @@ func TestAnswerIsLost(t *testing.T) {
 	p := newProxy(t, server.Address())
 	o := server.options()
 	o.Server.Addresses = []string{p.address}
-	o.Patience = 10 * time.Second
+	// What is cut is tried again at once: only a machine that is busy needs time.
+	o.Timeout, o.Patience = 10*time.Second, 10*time.Second
 	s := open(t, o)
 	p.swallow.Store(true)
 	made := make(chan store.Log, 1)
