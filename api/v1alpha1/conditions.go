@@ -155,6 +155,9 @@ const (
 	// ReasonContainerNotReady: the agent listens, and a readiness probe of the
 	// template does not succeed.
 	ReasonContainerNotReady = "ContainerNotReady"
+	// ReasonReadinessGateNotMet: all containers are ready, and somebody else has
+	// not said yet that the pod is.
+	ReasonReadinessGateNotMet = "ReadinessGateNotMet"
 	// ReasonImagePullFailed: an image cannot be pulled.
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonRunsAsRoot: an image would run as root, which the pod forbids.

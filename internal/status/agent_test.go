@@ -238,6 +238,32 @@ func TestAgent(t *testing.T) {
 			want:    map[string]string{"Available": "False ContainerNotReady", "CardPublished": "False NoPodReady", "Ready": "False ContainerNotReady"},
 			message: "spec.workload.template.spec.containers[0].readinessProbe",
 		},
+		"the image of a container that others have added cannot be pulled": {
+			in:      healthy(onlyPod(injected(pod("echo-1", false, runningSince(now.Add(-time.Hour))), waiting(waitingImagePullBackOff, "")))),
+			want:    map[string]string{"Available": "False ImagePullFailed", "CardPublished": "False NoPodReady", "Ready": "False ImagePullFailed"},
+			message: `of container "mesh" cannot be pulled; it was added to the pod by others, such as an admission webhook: correct it there`,
+		},
+		"a container that others have added cannot be set up": {
+			in:      healthy(onlyPod(injected(pod("echo-1", false, runningSince(now.Add(-time.Hour))), waiting(waitingConfigError, "no secret")))),
+			want:    map[string]string{"Available": "False ContainerConfigInvalid", "CardPublished": "False NoPodReady", "Ready": "False ContainerConfigInvalid"},
+			message: "no secret; it was added to the pod by others",
+		},
+		"a container that others have added is not ready": {
+			in: healthy(onlyPod(injected(sidecar(pod("echo-1", false, ready(runningSince(now.Add(-time.Hour)))), ready(runningSince(now.Add(-time.Hour)))),
+				runningSince(now.Add(-time.Hour))))),
+			want:    map[string]string{"Available": "False ContainerNotReady", "CardPublished": "False NoPodReady", "Ready": "False ContainerNotReady"},
+			message: `"mesh" runs, and its readinessProbe does not succeed; it was added to the pod by others`,
+		},
+		"a readiness gate is not met": {
+			in: healthy(onlyPod(func() corev1.Pod {
+				p := sidecar(pod("echo-1", false, ready(runningSince(now.Add(-time.Hour)))), ready(runningSince(now.Add(-time.Hour))))
+				p.Status.Conditions[0].Reason = "ReadinessGatesNotReady"
+				p.Status.Conditions[0].Message = `corresponding condition of pod readiness gate "example.com/lb" does not exist.`
+				return p
+			}())),
+			want:    map[string]string{"Available": "False ReadinessGateNotMet", "CardPublished": "False NoPodReady", "Ready": "False ReadinessGateNotMet"},
+			message: `readiness gate "example.com/lb" does not exist; see whether what sets it runs`,
+		},
 		"no room": {
 			in: healthy(onlyPod(corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes"},

@@ -64,6 +64,9 @@ func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 			}, true
 		}
 	}
+	if d, found := gateNotMet(pod); found {
+		return d, true
+	}
 	containers := containersOf(in.Observed.Agent, pod)
 	for _, c := range containers {
 		if d, found := diagnoseContainer(in, c); found {
@@ -96,6 +99,19 @@ func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
 	collect("initContainers", pod.Spec.InitContainers, written.InitContainers, pod.Status.InitContainerStatuses)
 	collect("containers", pod.Spec.Containers, written.Containers, pod.Status.ContainerStatuses)
 	return containers
+}
+
+// cure says where to correct a part of a container: in the Agent, in the
+// installation for the sidecar, or with whoever has added it to the pod.
+func (c container) cure(part string) string {
+	switch {
+	case c.field != "":
+		return "correct " + c.field + part
+	case c.name == a2av1alpha1.ContainerSidecar:
+		return "correct the operator's installation"
+	default:
+		return "it was added to the pod by others, such as an admission webhook: correct it there"
+	}
 }
 
 // diagnoseContainer says what keeps a container from running.
@@ -139,8 +155,8 @@ func graceLeft(in Inputs, running *corev1.ContainerStateRunning) time.Duration {
 }
 
 func imagePullFailed(c container) diagnosis {
-	cure := fmt.Sprintf("correct %s.image, or give %s.imagePullSecrets the right to pull it", c.field, template)
-	if c.field == "" {
+	cure := c.cure(".image, or give " + template + ".imagePullSecrets the right to pull it")
+	if c.name == a2av1alpha1.ContainerSidecar {
 		cure = "it is set by the operator's flag --sidecar-image"
 	}
 	return diagnosis{
@@ -168,7 +184,7 @@ func configInvalid(c container, message string) diagnosis {
 	}
 	return diagnosis{
 		reason:  a2av1alpha1.ReasonContainerConfigInvalid,
-		message: fmt.Sprintf("Container %q cannot be set up: %s; correct %s", c.name, message, orElse(c.field, "the operator's installation")),
+		message: fmt.Sprintf("Container %q cannot be set up: %s; %s", c.name, message, c.cure("")),
 		failing: true,
 	}
 }
@@ -176,8 +192,8 @@ func configInvalid(c container, message string) diagnosis {
 func cannotStart(c container, message string) diagnosis {
 	return diagnosis{
 		reason: a2av1alpha1.ReasonContainerCannotStart,
-		message: fmt.Sprintf("Container %q of image %q cannot be started: %s; correct %s.command, .args or the image",
-			c.name, c.image, message, orElse(c.field, "the operator's installation")),
+		message: fmt.Sprintf("Container %q of image %q cannot be started: %s; %s",
+			c.name, c.image, message, c.cure(".command, .args or the image")),
 		failing: true,
 	}
 }
@@ -205,6 +221,23 @@ func containerCrashing(in Inputs, c container) diagnosis {
 			c.name, c.image, how, c.pod.Namespace, c.pod.Name, c.name),
 		failing: true,
 	}
+}
+
+// gatesNotReady is the reason of a pod whose containers are ready.
+const gatesNotReady = "ReadinessGatesNotReady"
+
+// gateNotMet passes on what the kubelet says of the readiness gates of a pod.
+func gateNotMet(pod *corev1.Pod) (diagnosis, bool) {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason == gatesNotReady {
+			return diagnosis{
+				reason: a2av1alpha1.ReasonReadinessGateNotMet,
+				message: fmt.Sprintf("All containers of pod %q are ready, and the pod waits for others: %s; see whether what sets it runs",
+					pod.Name, strings.TrimSuffix(c.Message, ".")),
+			}, true
+		}
+	}
+	return diagnosis{}, false
 }
 
 // diagnoseReadiness is for a pod whose containers all run: what is left to
@@ -245,8 +278,8 @@ func notReady(in Inputs, c container) diagnosis {
 	}
 	return diagnosis{
 		reason: a2av1alpha1.ReasonContainerNotReady,
-		message: fmt.Sprintf("%s; correct %s.readinessProbe or the program; kubectl describe pod -n %s %s shows the cause",
-			message, c.field, c.pod.Namespace, c.pod.Name),
+		message: fmt.Sprintf("%s; %s; kubectl describe pod -n %s %s shows the cause",
+			message, c.cure(".readinessProbe or the program"), c.pod.Namespace, c.pod.Name),
 		failing: true,
 	}
 }

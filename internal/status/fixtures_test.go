@@ -90,6 +90,21 @@ func waiting(reason, message string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
 }
 
+// ready is the state of a container whose probe succeeds, if it has one.
+func ready(s corev1.ContainerStatus) corev1.ContainerStatus {
+	s.Ready = true
+	return s
+}
+
+// injected adds a container to a pod that no Agent names, as an admission
+// webhook does.
+func injected(p corev1.Pod, s corev1.ContainerStatus) corev1.Pod {
+	s.Name = "mesh"
+	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "mesh", Image: "mesh:1"})
+	p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, s)
+	return p
+}
+
 // afterCrash is the state of a container that ended once, with exit code 2.
 func afterCrash(s corev1.ContainerStatus) corev1.ContainerStatus {
 	s.RestartCount = 1
