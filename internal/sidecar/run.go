@@ -58,8 +58,9 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	}
 	group, failed := errgroup.WithContext(ctx)
 	for _, each := range serving {
-		group.Go(each.serve)
+		group.Go(func() error { return each.serve(each.listener) })
 	}
+	group.Go(func() error { return serving[0].serve(s.parking) })
 	s.logCardKeys()
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { s.turns.pushes.resume(watching, s.log); return nil })
@@ -87,6 +88,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	for _, each := range serving {
 		each.stop(ending)
 	}
+	s.parking.Stop(ending)
 	err := group.Wait()
 	s.close()
 	s.log.Info("stopped")

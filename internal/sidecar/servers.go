@@ -104,9 +104,9 @@ func newServer(log *slog.Logger, listener net.Listener, h http.Handler) *server 
 }
 
 // serve runs until the server is shut down.
-func (s *server) serve() error {
-	if err := s.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve %s: %w", s.listener.Addr(), err)
+func (s *server) serve(listener net.Listener) error {
+	if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve %s: %w", listener.Addr(), err)
 	}
 	return nil
 }

@@ -27,6 +27,8 @@ import (
 const (
 	keepAlive    = 15 * time.Second
 	writeTimeout = 15 * time.Second
+	// quietAfter is the silence after which a stream is parked.
+	quietAfter = 500 * time.Millisecond
 )
 
 // Sidecar is everything that is put together.
@@ -72,6 +74,8 @@ type Sidecar struct {
 	heap     *heap
 
 	surfaces surfaces
+	// parking has the connections of streams on which nothing happens.
+	parking *endpoint.Parking
 
 	agentHandler     http.Handler
 	gatewayTransport *http.Transport
@@ -112,6 +116,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	}
 	s.gate = auth.NewGate(policy, s.refuse)
 	s.refusals = &refusals{metrics: s.metrics, log: log, told: map[string]bool{}}
+	s.parking = endpoint.NewParking(endpoint.ParkingOptions{Idle: idleTimeout, WriteTimeout: writeTimeout, Now: now})
 	s.surfaces = s.newSurfaces()
 	s.drain = newDrainer(log, now, s.running, s.drainTurns)
 	s.agentHandler = s.heap.watch(s.drain.sendAway(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces)))

@@ -4,6 +4,7 @@
 package sidecar
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -193,6 +194,60 @@ func TestGatewayIsServed(t *testing.T) {
 	if _, body := p.do("GET", "http://"+p.sidecar.Addresses().Gateway+"/registry/v1/agents", ""); body != "/v1/agents Bearer mine" {
 		t.Errorf("registry = %s", body)
 	}
+}
+
+// TestQuietStreamRests until its agent goes on, and its connection has the next
+// request.
+func TestQuietStreamRests(t *testing.T) {
+	goOn := make(chan struct{})
+	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, "one ")
+		_ = http.NewResponseController(w).Flush()
+		<-goOn
+		_, _ = io.WriteString(w, "two")
+	}, nil)
+	address := p.sidecar.Addresses().Agent
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	lines := bufio.NewReader(conn)
+	ask := func(body string) *http.Response {
+		t.Helper()
+		_, err := fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			address, p.token("team"), len(body), body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(lines, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response
+	}
+	stream := ask(strings.Replace(hello, "message/send", "message/stream", 1))
+	parked := func(want int) {
+		t.Helper()
+		p.eventually("parked streams", func() bool { return p.sidecar.parking.Len() == want })
+	}
+	parked(1)
+	close(goOn)
+	text, err := io.ReadAll(stream.Body)
+	if err != nil || !strings.Contains(string(text), "two") || !strings.Contains(string(text), `"state":"completed"`) {
+		t.Errorf("stream = %s, %v", text, err)
+	}
+	next := ask(strings.Replace(hello, `"m1"`, `"m2"`, 1))
+	if text, err := io.ReadAll(next.Body); err != nil || next.StatusCode != http.StatusOK || !strings.Contains(string(text), `"state":"completed"`) {
+		t.Errorf("next answer = %d %s, %v", next.StatusCode, text, err)
+	}
+	parked(0)
+	p.eventually("the stream in the metrics", func() bool {
+		_, metrics := p.do("GET", p.health("/metrics"), "")
+		return strings.Contains(metrics, `a2a_requests_total{binding="jsonrpc",code="0",method="message/stream",version="0.3"} 1`) &&
+			strings.Contains(metrics, "a2a_open_streams 0")
+	})
 }
 
 // TestStartIsQuick prints how long it takes until the first answer; the aim is

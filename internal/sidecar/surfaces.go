@@ -4,6 +4,7 @@
 package sidecar
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 )
 
 // surface is one of the ways in at the A2A endpoint.
@@ -79,6 +81,7 @@ func below(bases []string, paths ...string) func(*http.Request) bool {
 func (s *Sidecar) newSurfaces() surfaces {
 	served := func() *card.Card { return &s.current().Card }
 	bounds := s.limits.exchange()
+	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now, Park: s.park, Quiet: quietAfter}
 	admitted := &admission.Handler{Handler: &metered{s.turns, s.limits}, Push: s.turns.pushes, Card: served, Refused: s.refusals.refused}
 	s.card.Admit = admitted.ExtendedCard
 	rpc := jsonrpc.New(jsonrpc.Config{
@@ -88,7 +91,7 @@ func (s *Sidecar) newSurfaces() surfaces {
 		ExtendedCard:  s.card.Extended,
 		StrictVersion: func() bool { return s.current().ProtocolOptions.StrictVersion },
 		RestartV01:    func() bool { return s.current().ProtocolOptions.RestartTasks },
-		Streams:       sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now},
+		Streams:       streams,
 		Limits:        bounds,
 		Observe:       s.metrics.observe,
 		Log:           s.log,
@@ -100,7 +103,7 @@ func (s *Sidecar) newSurfaces() surfaces {
 		ExtendedCard:  s.card.Extended,
 		StrictVersion: func() bool { return s.current().ProtocolOptions.StrictVersion },
 		ErrorProfile:  s.errorProfile,
-		Streams:       sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now},
+		Streams:       streams,
 		Limits:        bounds,
 		Observe:       s.metrics.observe,
 		Log:           s.log,
@@ -131,4 +134,9 @@ func (s *Sidecar) newSurfaces() surfaces {
 // errorProfile is the release of 1.0 whose mapping of errors is used.
 func (s *Sidecar) errorProfile() fault.Profile {
 	return fault.Profile(s.current().ProtocolOptions.ErrorProfile)
+}
+
+// park implements sse.Park.
+func (s *Sidecar) park(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Parked) bool) bool {
+	return s.parking.Park(w, r, func(ctx context.Context, c *endpoint.Parked) bool { return serve(ctx, c) })
 }

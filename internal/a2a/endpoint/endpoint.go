@@ -62,13 +62,20 @@ type connection struct {
 	state   atomic.Pointer[tls.ConnectionState]
 	frames  frames
 	flooded func()
+	// begun was read before, of a connection that comes back from a Parking.
+	begun []byte
 }
 
 var errFlood = errors.New("more HTTP/2 control frames than its requests account for")
 
 // Read implements net.Conn.
-func (c *connection) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+func (c *connection) Read(p []byte) (n int, err error) {
+	if len(c.begun) > 0 {
+		n = copy(p, c.begun)
+		c.begun = c.begun[n:]
+	} else {
+		n, err = c.Conn.Read(p)
+	}
 	if c.secure != nil && err != nil {
 		c.refusePlain(err)
 	}

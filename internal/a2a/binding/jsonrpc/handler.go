@@ -11,6 +11,7 @@ package jsonrpc
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 
@@ -82,26 +83,40 @@ type call struct {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{Exchange: exchange.Exchange{W: w, R: r, Limits: h.Limits}, request: request{id: null}}
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
-	outcome := exchange.Outcome{Binding: "jsonrpc"}
-	if c.method != nil {
-		outcome.Method, outcome.Version = c.method.name, c.dialect.label
+	if errors.Is(err, sse.ErrResting) {
+		c.W, c.R = nil, nil // its stream has the call, and for long
+		return
 	}
+	if problem := h.ended(r.Context(), c.outcome(), err); problem != nil && !c.Answered {
+		c.reject(problem)
+	}
+}
+
+// outcome is that of a call that succeeds.
+func (c *call) outcome() exchange.Outcome {
+	o := exchange.Outcome{Binding: "jsonrpc"}
+	if c.method != nil {
+		o.Method, o.Version = c.method.name, c.dialect.label
+	}
+	return o
+}
+
+// ended tells of the end of a call, and returns what there is to tell its client.
+func (h *Handler) ended(ctx context.Context, outcome exchange.Outcome, err error) *a2a.Error {
 	if err == nil {
 		h.Observe(outcome)
-		return
+		return nil
 	}
-	if exchange.Gone(r.Context(), err) {
-		return
+	if exchange.Gone(ctx, err) {
+		return nil
 	}
 	problem := a2a.ErrorOf(err)
 	if problem.Reason == a2a.ReasonInternal {
-		h.Log.ErrorContext(r.Context(), "request", "method", outcome.Method, "error", err)
+		h.Log.ErrorContext(ctx, "request", "method", outcome.Method, "error", err)
 	}
 	outcome.Code = exchange.Code(problem)
 	h.Observe(outcome)
-	if !c.Answered {
-		c.reject(problem)
-	}
+	return problem
 }
 
 func (h *Handler) serve(c *call) error {

@@ -4,6 +4,7 @@
 package jsonrpc
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -16,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-func (h *Handler) stream(c *call) error {
+func (h *Handler) stream(c *call) (err error) {
 	req, err := h.sendRequest(c)
 	if err != nil {
 		return h.early(c, err)
@@ -25,7 +26,7 @@ func (h *Handler) stream(c *call) error {
 	if err != nil {
 		return h.early(c, err)
 	}
-	defer stream.Close()
+	defer func() { sse.Close(stream, err) }()
 	return h.follow(c, stream, following{open: c.dialect.open, closing: c.dialect.closesSend, terminal: true})
 }
 
@@ -38,7 +39,7 @@ func (h *Handler) subscribe(c *call) error {
 }
 
 // subscribeTo follows a task. open is that of the dialect unless it is given.
-func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) error {
+func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) (err error) {
 	req.Owner = c.owner
 	req.After = sse.After(c.R.Header.Get("Last-Event-ID"))
 	if c.unsure && req.After != nil && open == nil {
@@ -55,7 +56,7 @@ func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) 
 	if err != nil {
 		return h.early(c, err)
 	}
-	defer stream.Close()
+	defer func() { sse.Close(stream, err) }()
 	f := following{open: open, closing: c.dialect.closesSubscribe, terminal: c.dialect.followsTerminal, subscribed: true}
 	if req.After == nil {
 		return h.follow(c, stream, f)
@@ -143,6 +144,12 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 		Closing: closing,
 		Last:    ending.Untold,
 		Failed:  func(err error) []byte { return c.errorBody(err) },
+		Request: c.R,
+	}
+	method, outcome := c.method.name, c.outcome()
+	reply.Ended = func(ctx context.Context, err error) {
+		stream.Close()
+		_ = h.ended(ctx, outcome, sse.Failure(ctx, h.Log, method, err))
 	}
 	if d.followsTerminal {
 		reply.Last = ending.Told
@@ -152,7 +159,7 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 		streams.KeepAlive, reply.Frame.Unnumbered = 0, true
 	}
 	c.Answered = true
-	return sse.Failure(c.R.Context(), h.Log, c.method.name, streams.Serve(c.R.Context(), c.W, reply))
+	return sse.Failure(c.R.Context(), h.Log, method, streams.Serve(c.R.Context(), c.W, reply))
 }
 
 // early tells of an error before the first event. A client that asks for a

@@ -4,6 +4,7 @@
 package rest
 
 import (
+	"context"
 	"errors"
 	"io"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 )
 
-func (h *Handler) stream(c *call) error {
+func (h *Handler) stream(c *call) (err error) {
 	req, err := c.sendRequest()
 	if err != nil {
 		return err
@@ -20,7 +21,7 @@ func (h *Handler) stream(c *call) error {
 	if err != nil {
 		return err
 	}
-	defer stream.Close()
+	defer func() { sse.Close(stream, err) }()
 	first, err := begin(c, stream)
 	if err != nil {
 		return err
@@ -28,7 +29,7 @@ func (h *Handler) stream(c *call) error {
 	return h.reply(c, stream, first, c.dialect.closesSend)
 }
 
-func (h *Handler) subscribe(c *call) error {
+func (h *Handler) subscribe(c *call) (err error) {
 	req, err := c.subscribeRequest()
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (h *Handler) subscribe(c *call) error {
 	if err != nil {
 		return err
 	}
-	defer stream.Close()
+	defer func() { sse.Close(stream, err) }()
 	var first []*a2a.Record
 	// Of a stream that is resumed, it may be long before there is more, and
 	// nothing can go wrong till then.
@@ -102,6 +103,7 @@ func begin(c *call, stream a2a.Stream) ([]*a2a.Record, error) {
 
 func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
 	c.Answered = true
+	name, outcome := c.operation.name, c.outcome()
 	err := h.Streams.Serve(c.R.Context(), c.W, &sse.Reply{
 		Frame:   sse.Frame{Dialect: c.dialect.id, Append: c.dialect.appendEvent},
 		Stream:  stream,
@@ -110,6 +112,11 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 		Last:    c.dialect.last,
 		Failed:  c.appendStreamError,
 		Failure: sse.Frame{Event: "error"},
+		Request: c.R,
+		Ended: func(ctx context.Context, err error) {
+			stream.Close()
+			_ = h.ended(ctx, outcome, sse.Failure(ctx, h.Log, name, err))
+		},
 	})
-	return sse.Failure(c.R.Context(), h.Log, c.operation.name, err)
+	return sse.Failure(c.R.Context(), h.Log, name, err)
 }

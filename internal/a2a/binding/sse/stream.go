@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -23,7 +24,8 @@ const ContentType = "text/event-stream"
 // ErrStalled ends a stream whose client does not read.
 var ErrStalled = errors.New("client does not read its stream")
 
-// Config says how streams behave. All fields are required but KeepAlive.
+// Config says how streams behave. All fields are required but
+// KeepAlive, Park and Quiet.
 type Config struct {
 	// KeepAlive is the silence after which a comment is sent; 0 is for clients
 	// that cannot read comments.
@@ -32,18 +34,21 @@ type Config struct {
 	// cut off. It is not 0.
 	WriteTimeout time.Duration
 	Now          func() time.Time
+	// Park takes a stream on which nothing has happened for Quiet out of the
+	// server's hands: see Parked. Nil leaves all of them there.
+	Park  Park
+	Quiet time.Duration
 }
 
 // Stream is an open response. A timer writes comments into its silences, so
 // all writing is behind a lock.
 type Stream struct {
-	config  Config
-	control *http.ResponseController
-	w       http.ResponseWriter
-	watch   watch
+	config Config
+	watch  watch
 
 	// mu is held while something is written.
 	mu     sync.Mutex
+	to     connection
 	err    error
 	closed bool
 	failed context.CancelCauseFunc
@@ -52,18 +57,35 @@ type Stream struct {
 	scratch *[]byte
 }
 
+// connection is what a stream is written to.
+type connection interface {
+	io.Writer
+	Flush() error
+	SetWriteDeadline(t time.Time) error
+}
+
+// response is that of an HTTP server.
+type response struct {
+	http.ResponseWriter
+	*http.ResponseController
+}
+
 // Open sends the head. From here on errors can be told in the stream only.
 // The context that it returns ends when the client can no longer be written to.
 func (c Config) Open(ctx context.Context, w http.ResponseWriter) (context.Context, *Stream) {
+	return c.open(ctx, w, 0)
+}
+
+func (c Config) open(ctx context.Context, w http.ResponseWriter, quiet time.Duration) (context.Context, *Stream) {
 	h := w.Header()
 	h.Set("Content-Type", ContentType)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	ctx, cancel := context.WithCancelCause(ctx)
-	s := &Stream{config: c, control: http.NewResponseController(w), w: w, failed: cancel}
+	s := &Stream{config: c, to: response{w, http.NewResponseController(w)}, failed: cancel, watch: watch{quiet: quiet, quieted: cancel}}
 	// The server's own deadline is for answers that do not wait.
-	if err := s.control.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := s.to.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		s.fail(err)
 	}
 	s.startWatch()
@@ -166,7 +188,7 @@ func (s *Stream) begin() error {
 func (s *Stream) end() error {
 	s.drain()
 	if s.err == nil {
-		if err := s.control.Flush(); err != nil {
+		if err := s.to.Flush(); err != nil {
 			s.fail(err)
 		}
 	}
@@ -188,7 +210,7 @@ func (s *Stream) raw(text []byte) {
 	if s.err != nil || len(text) == 0 {
 		return
 	}
-	if _, err := s.w.Write(text); err != nil {
+	if _, err := s.to.Write(text); err != nil {
 		s.fail(err)
 	}
 }

@@ -4,6 +4,7 @@
 package sse
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -19,6 +20,13 @@ type watch struct {
 	// since is when the last write began, or the one that is going on.
 	since   time.Time
 	writing bool
+	// quiet is the silence after which quieted is told that the stream may rest;
+	// 0 for none, or when it was.
+	quiet   time.Duration
+	quieted context.CancelCauseFunc
+	// moving is true from then on until it is known what the stream is written
+	// to: no comment is written meanwhile.
+	moving bool
 }
 
 func (s *Stream) startWatch() {
@@ -51,10 +59,24 @@ func (w *watch) stop() {
 // rest is how long the timer may leave a stream alone that was silent for a
 // while: a write may begin at once.
 func (s *Stream) rest(silent time.Duration) time.Duration {
-	if s.config.KeepAlive == 0 {
-		return s.config.WriteTimeout
+	rest := s.config.WriteTimeout
+	if s.config.KeepAlive > 0 {
+		rest = min(rest, s.config.KeepAlive-silent)
 	}
-	return min(s.config.WriteTimeout, s.config.KeepAlive-silent)
+	if s.watch.quiet > 0 {
+		rest = min(rest, s.watch.quiet-silent)
+	}
+	return rest
+}
+
+// settled has the timer go on for a stream that was moving.
+func (s *Stream) settled() {
+	w := &s.watch
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.moving = false; w.timer != nil {
+		w.timer.Reset(s.rest(s.config.Now().Sub(w.since)))
+	}
 }
 
 // longAgo is a deadline that has passed.
@@ -81,10 +103,17 @@ func (s *Stream) silent() bool {
 	case w.writing && passed >= s.config.WriteTimeout:
 		// The write fails. It cannot end before that, so the handler has not
 		// returned and the connection has no other request.
-		_ = s.control.SetWriteDeadline(longAgo)
+		_ = s.to.SetWriteDeadline(longAgo)
 		return false
 	case w.writing:
 		w.timer.Reset(s.config.WriteTimeout - passed)
+		return false
+	case w.quiet > 0 && passed >= w.quiet:
+		w.quiet, w.moving = 0, true
+		w.quieted(errQuiet)
+		fallthrough
+	case w.moving:
+		w.timer.Reset(s.config.WriteTimeout)
 		return false
 	case s.config.KeepAlive == 0 || passed < s.config.KeepAlive:
 		w.timer.Reset(s.rest(passed))

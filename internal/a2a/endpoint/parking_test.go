@@ -1,0 +1,294 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package endpoint
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// garage is a server whose responses to /park are parked.
+type garage struct {
+	*Parking
+	server  *http.Server
+	address string
+	// serve writes what is parked.
+	serve func(context.Context, *Parked) bool
+}
+
+func newGarage(t *testing.T, idle time.Duration, serve func(context.Context, *Parked) bool) *garage {
+	t.Helper()
+	g := &garage{Parking: NewParking(ParkingOptions{Idle: idle, WriteTimeout: time.Minute, Now: time.Now}), serve: serve}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.address = listener.Addr().String()
+	g.server = &http.Server{Handler: g, ConnContext: ConnContext, ReadHeaderTimeout: time.Minute}
+	serving := make(chan error, 2)
+	for _, l := range []net.Listener{NewListener(listener, Options{Flooded: func() {}}), g.Parking} {
+		go func() { serving <- g.server.Serve(l) }()
+	}
+	t.Cleanup(func() {
+		_ = g.server.Close()
+		g.Stop(context.Background())
+		for range 2 {
+			if err := <-serving; !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Serve() error = %v", err)
+			}
+		}
+	})
+	return g
+}
+
+func (g *garage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	if r.URL.Path != "/park" {
+		_, _ = io.WriteString(w, "served "+r.URL.Path)
+		return
+	}
+	_, _ = io.WriteString(w, "begun ")
+	_ = http.NewResponseController(w).Flush()
+	if !g.Park(w, r, g.serve) {
+		_, _ = io.WriteString(w, "not parked")
+	}
+}
+
+// client is a connection of HTTP/1.1.
+type client struct {
+	net.Conn
+	t     *testing.T
+	lines *bufio.Reader
+}
+
+func (g *garage) dial(t *testing.T) *client {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", g.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return &client{conn, t, bufio.NewReader(conn)}
+}
+
+func (c *client) ask(requests ...string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c, strings.Join(requests, "")); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func get(path string) string { return "GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n" }
+
+func (c *client) answer() string {
+	c.t.Helper()
+	response, err := http.ReadResponse(c.lines, nil)
+	if err != nil {
+		c.t.Fatalf("read the answer: %v", err)
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.t.Fatalf("read the answer after %q: %v", text, err)
+	}
+	return string(text)
+}
+
+func say(texts ...string) func(context.Context, *Parked) bool {
+	return func(_ context.Context, c *Parked) bool {
+		for _, text := range texts {
+			if _, err := io.WriteString(c, text); err != nil {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func TestParkedResponseGoesOnAndItsConnectionToo(t *testing.T) {
+	large := strings.Repeat("x", 3*copied)
+	g := newGarage(t, time.Minute, say("and ", "", large, " ended"))
+	c := g.dial(t)
+	for range 3 {
+		c.ask(get("/park"))
+		if got := c.answer(); got != "begun and "+large+" ended" {
+			t.Fatalf("answer of %d bytes: %.40q", len(got), got)
+		}
+		c.ask(get("/next"))
+		if got := c.answer(); got != "served /next" {
+			t.Fatalf("next answer = %q", got)
+		}
+	}
+}
+
+// TestNextRequestMayComeEarly: with the one before it, or while its response
+// rests.
+func TestNextRequestMayComeEarly(t *testing.T) {
+	goOn := make(chan struct{}, 1)
+	g := newGarage(t, time.Minute, func(_ context.Context, c *Parked) bool {
+		<-goOn
+		return say("ended")(nil, c)
+	})
+	c := g.dial(t)
+	c.ask(get("/park"), get("/second"), get("/third"))
+	goOn <- struct{}{}
+	for _, want := range []string{"begun ended", "served /second", "served /third"} {
+		if got := c.answer(); got != want {
+			t.Fatalf("answer = %q, want %q", got, want)
+		}
+	}
+	c.ask(get("/park"))
+	response, err := http.ReadResponse(c.lines, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ask(get("/second"))
+	goOn <- struct{}{}
+	if text, err := io.ReadAll(response.Body); string(text) != "begun ended" || err != nil {
+		t.Errorf("answer = %q, %v", text, err)
+	}
+	if got := c.answer(); got != "served /second" {
+		t.Errorf("next answer = %q", got)
+	}
+}
+
+func TestClientOfParkedResponseLeaves(t *testing.T) {
+	ended := make(chan struct{})
+	g := newGarage(t, time.Minute, func(ctx context.Context, _ *Parked) bool {
+		<-ctx.Done()
+		close(ended)
+		return true
+	})
+	c := g.dial(t)
+	c.ask(get("/park"))
+	if _, err := http.ReadResponse(c.lines, nil); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
+	await(t, ended, "the context does not end with the client")
+}
+
+func TestWhatIsNotWholeDoesNotLookSo(t *testing.T) {
+	g := newGarage(t, time.Minute, func(context.Context, *Parked) bool { return false })
+	c := g.dial(t)
+	c.ask(get("/park"))
+	response, err := http.ReadResponse(c.lines, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(response.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("read %q, %v, want an unexpected end", text, err)
+	}
+}
+
+func TestIdleConnectionIsClosed(t *testing.T) {
+	g := newGarage(t, time.Millisecond, say("ended"))
+	c := g.dial(t)
+	c.ask(get("/park"))
+	if got := c.answer(); got != "begun ended" {
+		t.Fatalf("answer = %q", got)
+	}
+	if _, err := c.lines.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("read error = %v, want the end", err)
+	}
+}
+
+func TestResponsesThatAreNotParked(t *testing.T) {
+	tests := map[string]string{
+		"HTTP/1.0": "GET /park HTTP/1.0\r\n\r\n",
+		"the last": "GET /park HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+	}
+	for name, request := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := newGarage(t, time.Minute, say("parked"))
+			c := g.dial(t)
+			c.ask(request)
+			if got := c.answer(); got != "begun not parked" {
+				t.Errorf("answer = %q", got)
+			}
+		})
+	}
+	t.Run("after the end", func(t *testing.T) {
+		g := newGarage(t, time.Minute, say("parked"))
+		c := g.dial(t)
+		_ = g.Close()
+		c.ask(get("/park"))
+		if got := c.answer(); got != "begun not parked" {
+			t.Errorf("answer = %q", got)
+		}
+	})
+}
+
+// TestStop: streams may end in time, and are cut off when it is over.
+func TestStop(t *testing.T) {
+	goOn := make(chan struct{}, 1)
+	goOn <- struct{}{}
+	g := newGarage(t, time.Minute, func(ctx context.Context, c *Parked) bool {
+		select {
+		case <-goOn:
+			return say("ended")(ctx, c)
+		case <-ctx.Done():
+			return true
+		}
+	})
+	idle, streaming, cut := g.dial(t), g.dial(t), g.dial(t)
+	idle.ask(get("/park"))
+	if got := idle.answer(); got != "begun ended" {
+		t.Fatalf("answer = %q", got)
+	}
+	for _, c := range []*client{streaming, cut} {
+		c.ask(get("/park"))
+	}
+	waitFor(t, func() bool { return g.Len() == 3 })
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan struct{})
+	go func() { g.Stop(ctx); close(stopped) }()
+	if _, err := idle.lines.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("idle connection: %v, want the end", err)
+	}
+	goOn <- struct{}{}
+	waitFor(t, func() bool { return g.Len() == 1 })
+	cancel()
+	await(t, stopped, "Stop() does not return")
+	whole := 0
+	for _, c := range []*client{streaming, cut} {
+		response, err := http.ReadResponse(c.lines, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(response.Body); err == nil && string(text) == "begun ended" {
+			whole++
+		} else if err == nil {
+			t.Errorf("a stream that was cut off looks whole: %q", text)
+		}
+	}
+	if whole != 1 {
+		t.Errorf("%d streams ended, want 1", whole)
+	}
+}
+
+func await(t *testing.T, done <-chan struct{}, otherwise string) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal(otherwise)
+	}
+}
+
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatal("it never holds")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
