@@ -8,6 +8,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -154,6 +156,37 @@ func TestDecodeRefuses(t *testing.T) {
 	large.Card.Description = strings.Repeat("x", MaxSize)
 	if _, err := Encode(large); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("Encode() error = %v, want ErrTooLarge", err)
+	}
+}
+
+// A card that is far too large is looked at again whenever one of its skills
+// changes: that it is must cost little to find.
+func TestEncodeOfFarTooMuchCostsLittle(t *testing.T) {
+	schema := func(text string) card.RawObject { return card.RawObject(`{"description":"` + text + `"}`) }
+	for name, skill := range map[string]card.Skill{
+		"descriptions":   {Description: strings.Repeat("x", 64<<10)},
+		"examples":       {Examples: slices.Repeat([]string{strings.Repeat("x", 1<<10)}, 64)},
+		"input schemas":  {InputSchema: schema(strings.Repeat("x", 64<<10))},
+		"output schemas": {OutputSchema: schema(strings.Repeat("x", 64<<10))},
+	} {
+		large := full()
+		large.Card.Skills = slices.Repeat([]card.Skill{skill}, 160)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Encode(large)
+		runtime.ReadMemStats(&after)
+		if !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: Encode() error = %v, want ErrTooLarge", name, err)
+		}
+		if got := after.TotalAlloc - before.TotalAlloc; got > 64<<10 {
+			t.Errorf("%s: Encode() of 10 MB allocates %d bytes", name, got)
+		}
+	}
+	// What takes no room does not count.
+	spacious := full()
+	spacious.Card.Skills[0].InputSchema = card.RawObject(`{` + strings.Repeat(" ", MaxSize) + `}`)
+	if _, err := Encode(spacious); err != nil {
+		t.Errorf("Encode() of a schema with much space in it: %v", err)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
 // ErrTooLarge is returned for a contract of more than MaxSize bytes.
@@ -18,6 +20,9 @@ var ErrTooLarge = fmt.Errorf("contract is larger than %d bytes", MaxSize)
 
 // Encode returns the bytes of the file. Equal configurations give equal bytes.
 func Encode(c *Config) ([]byte, error) {
+	if least(c) > MaxSize {
+		return nil, ErrTooLarge
+	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -29,6 +34,27 @@ func Encode(c *Config) ([]byte, error) {
 		return nil, ErrTooLarge
 	}
 	return out.Bytes(), nil
+}
+
+// least is what the texts and schemas of the skills take, encoded in whatever
+// way: less than the contract, and known without encoding it.
+func least(c *Config) int {
+	size := 0
+	for i := range c.Card.Skills {
+		skill := &c.Card.Skills[i]
+		size += len(skill.Description)
+		for _, example := range skill.Examples {
+			size += len(example)
+		}
+		for _, schema := range []card.RawObject{skill.InputSchema, skill.OutputSchema} {
+			for _, b := range schema {
+				if b > ' ' {
+					size++
+				}
+			}
+		}
+	}
+	return size
 }
 
 // Decode reads a file, refuses what it does not know, and validates it.
