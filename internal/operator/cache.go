@@ -30,10 +30,10 @@ func cacheOptions(settings Config) (cache.Options, error) {
 	if err != nil {
 		return cache.Options{}, err
 	}
-	pool := intern.New(knownParts)
-	foreign := cache.ByObject{Transform: shared(pool, stripForeign)}
+	one := newSharing()
+	foreign := cache.ByObject{Transform: one.after(stripForeign)}
 	return cache.Options{
-		DefaultTransform:  shared(pool, cache.TransformStripManagedFields()),
+		DefaultTransform:  one.after(cache.TransformStripManagedFields()),
 		DefaultNamespaces: watchedNamespaces(settings),
 		ByObject: map[client.Object]cache.ByObject{
 			&appsv1.Deployment{}:                     foreign,
@@ -43,10 +43,10 @@ func cacheOptions(settings Config) (cache.Options, error) {
 			&networkingv1.NetworkPolicy{}:            foreign,
 			&autoscalingv2.HorizontalPodAutoscaler{}: foreign,
 			&policyv1.PodDisruptionBudget{}:          foreign,
-			&corev1.Namespace{}:                      {Transform: shared(pool, stripNamespace)},
+			&corev1.Namespace{}:                      {Transform: one.after(stripNamespace)},
 			&corev1.Pod{}: {
 				Label:     labels.NewSelector().Add(*ofAgents),
-				Transform: shared(pool, stripPod),
+				Transform: one.after(stripPod),
 			},
 		},
 	}, nil
@@ -56,19 +56,49 @@ func cacheOptions(settings Config) (cache.Options, error) {
 // of each kind of Agent that is unlike the others there are some dozens.
 const knownParts = 4 << 10
 
-// shared is a transform after which equal parts of objects are one. An informer
-// that fills its cache transforms each object twice; the second time nobody has
-// written it any more.
-func shared(pool *intern.Pool, strip toolscache.TransformFunc) toolscache.TransformFunc {
+// knownFamilies is twice the number of Agents of which it is known what all
+// their objects have, of some eight thousand those that come last.
+const knownFamilies = 16 << 10
+
+// sharing makes equal parts of objects one.
+type sharing struct{ parts, families *intern.Pool }
+
+func newSharing() sharing {
+	return sharing{parts: intern.New(knownParts), families: intern.New(knownFamilies)}
+}
+
+// after is a transform and shares what it keeps. An informer that fills its
+// cache transforms each object twice. The second time nobody has written it any
+// more, and what it has in common with others may not be touched: others read it.
+func (s sharing) after(strip toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		object, ok := obj.(client.Object)
 		fresh := ok && len(object.GetManagedFields()) > 0
 		kept, err := strip(obj)
-		if err == nil && fresh {
-			pool.Share(kept)
+		if object, ok := kept.(client.Object); ok && err == nil && fresh && len(object.GetManagedFields()) == 0 {
+			s.share(object)
 		}
 		return kept, err
 	}
+}
+
+// share has what is the same for many Agents apart from what is the same for
+// the objects of one, which come when those of many others have come, too.
+func (s sharing) share(object client.Object) {
+	if !ofAgent(object) {
+		s.parts.Share(object)
+		return
+	}
+	family := &struct {
+		Labels map[string]string
+		Owners []metav1.OwnerReference
+	}{object.GetLabels(), object.GetOwnerReferences()}
+	object.SetLabels(nil)
+	object.SetOwnerReferences(nil)
+	s.parts.Share(object)
+	s.families.Share(family)
+	object.SetLabels(family.Labels)
+	object.SetOwnerReferences(family.Owners)
 }
 
 // watchedNamespaces is nil for all.

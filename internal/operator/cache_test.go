@@ -4,8 +4,12 @@
 package operator
 
 import (
+	"fmt"
 	"net/netip"
+	"reflect"
+	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -120,3 +124,66 @@ var _ = DescribeTable("a configuration is refused",
 	Entry("with no worker", func(c *Config) { c.MaxConcurrentReconciles = 0 }, "--max-concurrent-reconciles"),
 	Entry("with remote agents at loopback", func(c *Config) { c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }, "--remote-allow"),
 )
+
+// written is a ConfigMap of an Agent, as it comes from the API server.
+func written(name, agent string) *corev1.ConfigMap {
+	owner := metav1.OwnerReference{APIVersion: a2av1alpha1.GroupVersion.String(), Kind: "Agent", Name: agent, Controller: new(true)}
+	m := full(owner)
+	m.Name, m.Labels = name, map[string]string{"agent": agent}
+	return &corev1.ConfigMap{ObjectMeta: m, Data: map[string]string{"the": "same"}}
+}
+
+func TestSharedParts(t *testing.T) {
+	t.Parallel()
+	transform := newSharing().after(stripForeign)
+	kept := func(obj *corev1.ConfigMap) *corev1.ConfigMap {
+		t.Helper()
+		for range 2 { // as an informer does
+			want := obj.DeepCopy()
+			want.ManagedFields = nil
+			got, err := transform(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj = got.(*corev1.ConfigMap)
+			if diff := cmp.Diff(want, obj); diff != "" {
+				t.Error(diff)
+			}
+		}
+		return obj
+	}
+	one := kept(written("one", "echo"))
+	// What one Agent's objects have in common outlasts what many others have.
+	for i := range knownParts {
+		kept(written("other", fmt.Sprint(i)))
+	}
+	two := kept(written("two", "echo"))
+	if reflect.ValueOf(one.Labels).Pointer() != reflect.ValueOf(two.Labels).Pointer() {
+		t.Error("objects of one Agent have labels of their own")
+	}
+	if &one.OwnerReferences[0] != &two.OwnerReferences[0] {
+		t.Error("objects of one Agent have owners of their own")
+	}
+	if reflect.ValueOf(one.Data).Pointer() != reflect.ValueOf(two.Data).Pointer() {
+		t.Error("what all have is not one")
+	}
+}
+
+// An orphan keeps a word of who wrote it, so it is not known whether it is
+// transformed for the first time.
+func TestOrphansShareNothing(t *testing.T) {
+	t.Parallel()
+	orphan := written("one", "echo")
+	orphan.OwnerReferences = []metav1.OwnerReference{{Kind: "Other", Name: "other"}}
+	orphan.Labels = map[string]string{a2av1alpha1.LabelAgent: "echo"}
+	orphan.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}}
+	transform := newSharing().after(stripForeign)
+	a, errA := transform(orphan.DeepCopy())
+	b, errB := transform(orphan.DeepCopy())
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	if &a.(*corev1.ConfigMap).OwnerReferences[0] == &b.(*corev1.ConfigMap).OwnerReferences[0] {
+		t.Error("owners are shared")
+	}
+}
