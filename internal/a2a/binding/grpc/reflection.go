@@ -9,10 +9,7 @@ import (
 	"io"
 	"net/http"
 
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
@@ -81,7 +78,7 @@ var questionFields = pbwire.Message{
 }
 
 // answerOf makes a ServerReflectionResponse. There are no extensions.
-func answerOf(known *protoregistry.Files, question []byte) ([]byte, error) {
+func answerOf(known *protos, question []byte) ([]byte, error) {
 	r := pbwire.New(question)
 	number, name := 0, ""
 	for number = range r.Fields(questionFields) {
@@ -96,11 +93,11 @@ func answerOf(known *protoregistry.Files, question []byte) ([]byte, error) {
 	switch number {
 	case 3:
 		if file, err := known.FindFileByPath(name); err == nil {
-			return pbwire.AppendBytes(answer, 4, appendFile(nil, file, map[string]bool{})), nil
+			return pbwire.AppendBytes(answer, 4, known.appendFile(nil, file, map[string]bool{})), nil
 		}
 	case 4:
 		if d, err := known.FindDescriptorByName(protoreflect.FullName(name)); err == nil {
-			return pbwire.AppendBytes(answer, 4, appendFile(nil, d.ParentFile(), map[string]bool{})), nil
+			return pbwire.AppendBytes(answer, 4, known.appendFile(nil, d.ParentFile(), map[string]bool{})), nil
 		}
 	case 6:
 		return pbwire.AppendBytes(answer, 5, pbwire.AppendString(nil, 1, name)), nil
@@ -117,19 +114,15 @@ func answerOf(known *protoregistry.Files, question []byte) ([]byte, error) {
 }
 
 // appendFile appends a file, and those that it needs, to a FileDescriptorResponse.
-func appendFile(dst []byte, file protoreflect.FileDescriptor, seen map[string]bool) []byte {
+func (p *protos) appendFile(dst []byte, file protoreflect.FileDescriptor, seen map[string]bool) []byte {
 	if seen[file.Path()] {
 		return dst
 	}
 	seen[file.Path()] = true
-	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(protodesc.ToFileDescriptorProto(file))
-	if err != nil {
-		return dst
-	}
-	dst = pbwire.AppendBytes(dst, 1, text)
+	dst = pbwire.AppendBytes(dst, 1, p.encoded[file.Path()])
 	imports := file.Imports()
 	for i := range imports.Len() {
-		dst = appendFile(dst, imports.Get(i), seen)
+		dst = p.appendFile(dst, imports.Get(i), seen)
 	}
 	return dst
 }
