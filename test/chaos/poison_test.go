@@ -29,8 +29,8 @@ import (
 const (
 	// poisonLabel selects the skills that are too large together.
 	poisonLabel = "example.com/poison"
-	// poisonSkills and poisonSize are 10 MB of skills.
-	poisonSkills, poisonSize = 12, 900 << 10
+	// poisonSkills and poisonSize are 10 MB of skills, of which each is accepted.
+	poisonSkills, poisonSize = 160, 64_000
 	// worse is how much later the others may be ready.
 	worse = 1.2
 	// waves are how often that is measured, with and without.
@@ -208,19 +208,19 @@ func (b *bench) poison(card string) {
 	}()
 	b.t.Cleanup(func() { cancel(); <-done })
 	b.eventually("the poison to be told of", func() string {
-		return b.lacks(heavy, a2av1alpha1.ConditionSkillsResolved, "") + b.lacks(endless, a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonRemoteCardInvalid)
+		return b.lacks(heavy, a2av1alpha1.ConditionSkillsResolved, a2av1alpha1.ReasonContractTooLarge) + b.lacks(endless, a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonRemoteCardInvalid)
 	})
 }
 
-// lacks says what an agent's conditions are as long as one is not false, for a
-// reason if one is named.
+// lacks says what an agent's conditions are as long as one is not false, for
+// that reason.
 func (b *bench) lacks(of *a2av1alpha1.Agent, condition, reason string) string {
 	agent := of.DeepCopy()
 	if err := seen.cache.Get(b.t.Context(), client.ObjectKeyFromObject(of), agent); err != nil {
 		return err.Error()
 	}
 	c := meta.FindStatusCondition(agent.Status.Conditions, condition)
-	if c == nil || c.Status != metav1.ConditionFalse || reason != "" && c.Reason != reason {
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != reason {
 		return fmt.Sprint(agent.Status.Conditions)
 	}
 	return ""
