@@ -84,7 +84,7 @@ func TestPoisonAgents(t *testing.T) {
 			})
 		}
 	}
-	if t.Failed() {
+	if t.Failed() || len(pure) == 0 || len(poisoned) == 0 {
 		return
 	}
 	least, most := middle(pure), middle(poisoned)
