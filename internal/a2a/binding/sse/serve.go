@@ -48,6 +48,14 @@ func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) erro
 		quiet = 0
 	}
 	running, out := c.open(ctx, w, quiet)
+	resting := false
+	defer func() {
+		// Also when it panics: a timer that writes to the response of a handler
+		// which has returned brings down all of the process.
+		if !resting {
+			out.Close()
+		}
+	}()
 	s := &served{Reply: r, out: out, records: r.First}
 	r.First = nil
 	var err error
@@ -57,12 +65,11 @@ func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) erro
 		err = out.Flush()
 	}
 	if err = s.run(running, err); errors.Is(err, errQuiet) {
-		if s.rest(c, w) {
+		if resting = s.rest(c, w); resting {
 			return ErrResting
 		}
 		err = s.run(out.goOn(ctx), nil)
 	}
-	out.Close()
 	return err
 }
 

@@ -6,6 +6,7 @@ package sse
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"testing"
 	"testing/synctest"
@@ -131,3 +132,62 @@ func TestAStuckWriteIsCutOff(t *testing.T) {
 		})
 	}
 }
+
+// finished is a response that nobody may touch once its handler has returned.
+type finished struct {
+	http.ResponseWriter
+	over bool
+	t    *testing.T
+}
+
+func (f *finished) Write(p []byte) (int, error) {
+	if f.over {
+		f.t.Errorf("%q is written after the handler", p)
+	}
+	return f.ResponseWriter.Write(p)
+}
+
+func (f *finished) SetWriteDeadline(time.Time) error {
+	if f.over {
+		f.t.Error("a deadline is set after the handler")
+	}
+	return nil
+}
+
+func TestNothingComesAfterAPanic(t *testing.T) {
+	tests := map[string]func(*Reply){
+		"in an event": func(r *Reply) {
+			r.First = []*a2a.Record{text(1, "a")}
+			r.Frame.Append = func([]byte, *a2a.Event) []byte { panic("gone wrong") }
+		},
+		"between events": func(r *Reply) {
+			r.First = []*a2a.Record{text(1, "a")}
+			r.Closing = func(*a2a.Event) bool { panic("gone wrong") }
+		},
+		"in the stream": func(r *Reply) { r.Stream = broken{} },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &finished{ResponseWriter: httptest.NewRecorder(), t: t}
+				r := reply(make(endless))
+				change(r)
+				func() {
+					defer func() {
+						if recover() == nil {
+							t.Error("it does not panic")
+						}
+					}()
+					_ = config().Serve(t.Context(), w, r)
+				}()
+				w.over = true
+				time.Sleep(time.Hour)
+			})
+		})
+	}
+}
+
+func (f *finished) Flush() {}
+
+// broken panics when it is asked for more.
+type broken struct{ a2a.Stream }
