@@ -102,8 +102,10 @@ func (s *Stream) silent() bool {
 	switch {
 	case w.writing && passed >= s.config.WriteTimeout:
 		// The write fails. It cannot end before that, so the handler has not
-		// returned and the connection has no other request.
+		// returned and the connection has no other request. One that has just
+		// been taken does not fail: then the next one does, be it a comment.
 		_ = s.to.SetWriteDeadline(longAgo)
+		w.timer.Reset(s.config.WriteTimeout)
 		return false
 	case w.writing:
 		w.timer.Reset(s.config.WriteTimeout - passed)

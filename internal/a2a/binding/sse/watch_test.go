@@ -133,6 +133,39 @@ func TestAStuckWriteIsCutOff(t *testing.T) {
 	}
 }
 
+// justInTime is a socket whose client takes a write at the moment at which its
+// time is over: the deadline comes late, and is met by the next write.
+type justInTime struct {
+	*socket
+	over bool
+}
+
+func (s *justInTime) Write(p []byte) (int, error) {
+	if s.over {
+		return 0, os.ErrDeadlineExceeded
+	}
+	<-s.past
+	s.over = true
+	return len(p), nil
+}
+
+// TestAWriteThatEndsInTime leaves nobody behind of whom the timer knows nothing.
+func TestAWriteThatEndsInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &justInTime{socket: newSocket()}
+		ctx, s := Config{KeepAlive: 15 * time.Second, WriteTimeout: 10 * time.Second, Now: time.Now}.Open(t.Context(), w)
+		defer s.Close()
+		if err := s.WriteData(&Frame{}, []byte("a")); err != nil {
+			t.Fatalf("WriteData() error = %v", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Hour):
+			t.Error("the stream is neither kept alive nor cut off")
+		}
+	})
+}
+
 // finished is a response that nobody may touch once its handler has returned.
 type finished struct {
 	http.ResponseWriter
