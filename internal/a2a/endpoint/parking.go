@@ -134,7 +134,7 @@ func (p *Parking) Close() error {
 	close(p.closing)
 	for c := range p.parked {
 		if c.isOver() {
-			_ = c.conn.Close()
+			c.dismiss()
 		}
 	}
 	return nil
@@ -147,7 +147,7 @@ func (p *Parking) Stop(ctx context.Context) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for c := range p.parked {
-			_ = c.conn.Close() // first, or it might look whole
+			c.cut() // first, or it might look whole
 			c.leave()
 		}
 	})
@@ -219,15 +219,30 @@ func (c *Parked) end(whole bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	c.whole = whole && !p.closed
-	if c.whole {
+	switch c.whole = whole && !p.closed; {
+	case c.whole:
 		_ = c.conn.SetReadDeadline(p.options.Now().Add(p.options.Idle))
-	} else {
-		_ = c.conn.Close()
+	case whole:
+		c.dismiss()
+	default:
+		c.cut()
 	}
 	c.leave()
 	close(c.over)
 }
+
+// cut closes a connection at once. TLS says goodbye first, and waits for seconds
+// for a client that takes nothing; who holds the lock cannot.
+func (c *Parked) cut() {
+	if c.from.secure != nil {
+		_ = c.from.secure.NetConn().Close()
+		return
+	}
+	_ = c.conn.Close()
+}
+
+// dismiss has watch close a connection on which nothing more is written.
+func (c *Parked) dismiss() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
 // chunks hold what is written at once.
 var chunks = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}

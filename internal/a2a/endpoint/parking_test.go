@@ -6,8 +6,14 @@ package endpoint
 import (
 	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"strings"
@@ -271,6 +277,103 @@ func TestStop(t *testing.T) {
 	}
 	if whole != 1 {
 		t.Errorf("%d streams ended, want 1", whole)
+	}
+}
+
+// dialTLS makes a connection with TLS, with no buffer below it: what the client
+// does not read, the server cannot write.
+func (g *garage) dialTLS(t *testing.T) *client {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := NewTLS(func() bool { return false })
+	with.Swap(&tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: key})
+	near, far := net.Pipe()
+	go func() { _ = g.server.Serve(NewListener(&onlyOne{conn: far}, Options{TLS: with, Flooded: func() {}})) }()
+	t.Cleanup(func() { _ = near.Close() })
+	conn := tls.Client(near, &tls.Config{InsecureSkipVerify: true})
+	return &client{conn, t, bufio.NewReader(conn)}
+}
+
+// onlyOne is a listener that has one connection.
+type onlyOne struct {
+	net.Listener
+	conn net.Conn
+}
+
+func (l *onlyOne) Accept() (net.Conn, error) {
+	if l.conn == nil {
+		return nil, net.ErrClosed
+	}
+	conn := l.conn
+	l.conn = nil
+	return conn, nil
+}
+
+func (l *onlyOne) Close() error   { return nil }
+func (l *onlyOne) Addr() net.Addr { return parkingAddr{} }
+
+// TestStalledClientHoldsUpNobody when it is cut off. TLS says goodbye first, and
+// waits seconds for a client that takes nothing.
+func TestStalledClientHoldsUpNobody(t *testing.T) {
+	cutOff := make(chan struct{})
+	g := newGarage(t, time.Minute, func(_ context.Context, c *Parked) bool {
+		defer close(cutOff)
+		_ = c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+		_, err := c.Write([]byte("taken by nobody"))
+		return err == nil
+	})
+	c := g.dialTLS(t)
+	c.ask(get("/park"))
+	if _, err := http.ReadResponse(c.lines, nil); err != nil {
+		t.Fatal(err)
+	}
+	await(t, cutOff, "the client is not cut off")
+	began := time.Now()
+	waitFor(t, func() bool { return g.Len() == 0 })
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("a client that was cut off is there for %v", took)
+	}
+}
+
+// TestStopWaitsForNoGoodbye longer than it may.
+func TestStopWaitsForNoGoodbye(t *testing.T) {
+	g := newGarage(t, time.Minute, say("ended"))
+	c := g.dialTLS(t)
+	c.ask(get("/park"))
+	if got := c.answer(); got != "begun ended" {
+		t.Fatalf("answer = %q", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	g.Stop(ctx)
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("Stop() returns after %v", took)
+	}
+}
+
+func TestParkedTLS(t *testing.T) {
+	g := newGarage(t, time.Minute, say("and ", "ended"))
+	c := g.dialTLS(t)
+	for range 3 {
+		c.ask(get("/park"), get("/next"))
+		for _, want := range []string{"begun and ended", "served /next"} {
+			if got := c.answer(); got != want {
+				t.Errorf("answer = %q, want %q", got, want)
+			}
+		}
+		c.ask(get("/park"))
+		if got := c.answer(); got != "begun and ended" {
+			t.Errorf("answer = %q", got)
+		}
 	}
 }
 
