@@ -5,14 +5,18 @@ package sidecar
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 )
 
 func TestAPanicIsOneFailedRequest(t *testing.T) {
@@ -58,5 +62,45 @@ func TestAPanicBreaksAStreamOff(t *testing.T) {
 	defer response.Body.Close()
 	if body, err := io.ReadAll(response.Body); err == nil || string(body) != "data: 1\n\n" {
 		t.Errorf("body = %q, %v, want one that breaks off", body, err)
+	}
+}
+
+// TestAPanicOfAParkedStreamBreaksItOff, and nothing else: no server stands below
+// its goroutine.
+func TestAPanicOfAParkedStreamBreaksItOff(t *testing.T) {
+	var out bytes.Buffer
+	s := &Sidecar{
+		log:     slog.New(tracedLog{slog.NewJSONHandler(&out, nil)}),
+		parking: endpoint.NewParking(endpoint.ParkingOptions{Idle: time.Minute, WriteTimeout: time.Minute, Now: time.Now}),
+	}
+	server := httptest.NewUnstartedServer(traced(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "data: 1\n\n")
+		_ = http.NewResponseController(w).Flush()
+		if !s.park(w, r, func(context.Context, sse.Parked) bool { panic("secret") }) {
+			t.Error("the stream is not parked")
+		}
+	})))
+	server.Listener = endpoint.NewListener(server.Listener, endpoint.Options{})
+	server.Config.ConnContext = endpoint.ConnContext
+	server.Start()
+	defer server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	response, err := server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err == nil || string(body) != "data: 1\n\n" {
+		t.Errorf("body = %q, %v, want one that breaks off", body, err)
+	}
+	s.parking.Stop(t.Context())
+	for _, part := range []string{`"msg":"panic"`, `"trace":"0af7651916cd43dd8448eb211c80319c"`, "secret"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("log = %s, want %s in it", out.String(), part)
+		}
 	}
 }

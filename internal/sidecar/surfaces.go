@@ -6,6 +6,7 @@ package sidecar
 import (
 	"context"
 	"net/http"
+	"runtime/debug"
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -136,7 +137,15 @@ func (s *Sidecar) errorProfile() fault.Profile {
 	return fault.Profile(s.current().ProtocolOptions.ErrorProfile)
 }
 
-// park implements sse.Park.
+// park implements sse.Park. What follows is outside of the chain, so that a panic
+// of it would be the end of the process.
 func (s *Sidecar) park(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Parked) bool) bool {
-	return s.parking.Park(w, r, func(ctx context.Context, c *endpoint.Parked) bool { return serve(ctx, c) })
+	return s.parking.Park(w, r, func(ctx context.Context, c *endpoint.Parked) (whole bool) {
+		defer func() {
+			if reason := recover(); reason != nil {
+				s.log.ErrorContext(ctx, "panic", "reason", reason, "stack", string(debug.Stack()))
+			}
+		}()
+		return serve(ctx, c)
+	})
 }
