@@ -247,8 +247,9 @@ func (c *Parked) dismiss() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
 // chunks hold what is written at once.
 var chunks = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 
-// copied is the largest chunk that is not written in pieces.
-const copied = 80 << 10
+// copied is the largest chunk that is not written in pieces: a client that does
+// not read holds what was copied for it.
+const copied = 16 << 10
 
 // Write implements io.Writer: it writes a chunk.
 func (c *Parked) Write(text []byte) (int, error) {
