@@ -108,7 +108,7 @@ func (c *check) outcome(l *Leg) {
 			c.violationf(Lost, "%v: the task that was acknowledged is not there", l)
 		}
 	case Over:
-		if c.final() == "" {
+		if c.final() == "" && !c.died(l.Begin) {
 			c.violationf(Unexcused, "%v was told that the task has ended, and nobody saw it end", l)
 		}
 	case Refused:
@@ -121,6 +121,14 @@ func (c *check) outcome(l *Leg) {
 // forgotten reports whether the task may have died with a sidecar.
 func (c *check) forgotten(at time.Duration) bool {
 	return c.faults.Forgets && within(slices.Concat(c.faults.Kills, c.faults.Drains), c.known(), at)
+}
+
+// died reports whether the task was there at a moment, and died with a sidecar
+// later: an end may have been told of that nobody can read any more.
+func (c *check) died(at time.Duration) bool {
+	return c.faults.Forgets && slices.ContainsFunc(c.Legs, func(l Leg) bool {
+		return l.Outcome == NotFound && within(slices.Concat(c.faults.Kills, c.faults.Drains), at, l.End)
+	})
 }
 
 // known is when the task was told of first.

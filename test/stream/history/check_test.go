@@ -163,20 +163,28 @@ func TestCheckRefuses(t *testing.T) {
 			func(t *Task) { l := &t.Legs[grpc]; l.Events = append(l.Events, l.Events[1]) }, Faults{}, Terminals,
 		},
 
-		"words of another task":          {func(t *Task) { t.Legs[oldest].Events[2].Text = "u.2.;" }, Faults{}, Foreign},
-		"half a word":                    {func(t *Task) { t.Legs[oldest].Events[2].Text = "t.2" }, Faults{}, Foreign},
-		"a snapshot with a hole":         {func(t *Task) { t.Legs[watcher].Events[0].Text = words[1] }, Faults{}, Foreign},
-		"a task that never ends":         {func(t *Task) { endless(t) }, Faults{}, Wedged},
-		"a client that waits for ever":   {func(t *Task) { t.GaveUp = []string{"watcher"} }, Faults{}, Wedged},
-		"a task that fails for nothing":  {func(t *Task) { failed(t) }, Faults{}, Failed},
-		"a task that fails later":        {func(t *Task) { failed(t) }, Faults{Agents: []Window{{8 * sec, 9 * sec}}}, Failed},
-		"a task that somebody canceled":  {func(t *Task) { ends(t, "canceled") }, Faults{}, Failed},
-		"two tasks of one message":       {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 2 * sec}} }, Faults{}, Doubled},
-		"a stream that ends early":       {func(t *Task) { l := &t.Legs[driver]; l.Events = l.Events[:3] }, Faults{}, Unexcused},
-		"a stream that is cut off":       {func(t *Task) { t.Legs[driverSecond].Broken = false }, Faults{Kills: []Window{{4 * sec, 5 * sec}}}, Unexcused},
-		"a refusal":                      {func(t *Task) { t.Legs[driverSecond].Outcome = Refused }, Faults{Kills: always()}, Unexcused},
-		"no service":                     {func(t *Task) { t.Legs[driverSecond].Outcome = Unavailable }, Faults{}, Unexcused},
-		"an end that nobody saw":         {func(t *Task) { endless(t); t.Legs[driverSecond].Outcome = Over }, Faults{}, Unexcused},
+		"words of another task":         {func(t *Task) { t.Legs[oldest].Events[2].Text = "u.2.;" }, Faults{}, Foreign},
+		"half a word":                   {func(t *Task) { t.Legs[oldest].Events[2].Text = "t.2" }, Faults{}, Foreign},
+		"a snapshot with a hole":        {func(t *Task) { t.Legs[watcher].Events[0].Text = words[1] }, Faults{}, Foreign},
+		"a task that never ends":        {func(t *Task) { endless(t) }, Faults{}, Wedged},
+		"a client that waits for ever":  {func(t *Task) { t.GaveUp = []string{"watcher"} }, Faults{}, Wedged},
+		"a task that fails for nothing": {func(t *Task) { failed(t) }, Faults{}, Failed},
+		"a task that fails later":       {func(t *Task) { failed(t) }, Faults{Agents: []Window{{8 * sec, 9 * sec}}}, Failed},
+		"a task that somebody canceled": {func(t *Task) { ends(t, "canceled") }, Faults{}, Failed},
+		"two tasks of one message":      {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 2 * sec}} }, Faults{}, Doubled},
+		"a stream that ends early":      {func(t *Task) { l := &t.Legs[driver]; l.Events = l.Events[:3] }, Faults{}, Unexcused},
+		"a stream that is cut off":      {func(t *Task) { t.Legs[driverSecond].Broken = false }, Faults{Kills: []Window{{4 * sec, 5 * sec}}}, Unexcused},
+		"a refusal":                     {func(t *Task) { t.Legs[driverSecond].Outcome = Refused }, Faults{Kills: always()}, Unexcused},
+		"no service":                    {func(t *Task) { t.Legs[driverSecond].Outcome = Unavailable }, Faults{}, Unexcused},
+		"an end that nobody saw":        {func(t *Task) { endless(t); t.Legs[driverSecond].Outcome = Over }, Faults{}, Unexcused},
+		"an end that was told of after what was forgotten": {
+			func(t *Task) { overAndGone(t); t.Legs[driverSecond].Begin, t.Legs[driverSecond].End = 5*sec, 5*sec },
+			Faults{Kills: []Window{{3 * sec, 4 * sec}}, Forgets: true},
+			Unexcused,
+		},
+		"an end that nobody saw, in a store that forgets nothing": {
+			func(t *Task) { overAndGone(t) }, Faults{Kills: []Window{{3 * sec, 4 * sec}}}, Unexcused,
+		},
 		"an outcome that nobody defined": {func(t *Task) { t.Legs[driverSecond].Outcome = "" }, Faults{}, Unexcused},
 	}
 	for name, test := range tests {
@@ -208,6 +216,9 @@ func TestCheckAccepts(t *testing.T) {
 		"a store that was away":        {func(t *Task) { t.Legs[driverSecond].Outcome = Unavailable }, Faults{Outages: always()}},
 		"two tasks around a kill":      {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 3 * sec}} }, Faults{Kills: []Window{{2 * sec, 2 * sec}}}},
 		"a task that was over already": {func(t *Task) { t.Legs[driverSecond].Outcome = Over }, Faults{}},
+		"an end that nobody saw before memory forgot it": {
+			func(t *Task) { overAndGone(t) }, Faults{Kills: []Window{{3 * sec, 4 * sec}}, Forgets: true},
+		},
 		"a last event for old clients": {
 			func(t *Task) {
 				t.Legs[grpc] = Leg{Client: "late", Dialect: "0.3", Opening: Subscribed, Outcome: Ended, Events: []Event{
@@ -256,6 +267,12 @@ func truncated(t *Task) {
 			e.Seq = 12
 		}
 	})
+}
+
+// overAndGone has one reader told that the task has ended; then it is forgotten.
+func overAndGone(t *Task) {
+	gone(t)
+	t.Legs[driverSecond].Outcome, t.Legs[driverSecond].Broken, t.Legs[driverSecond].Events = Over, false, nil
 }
 
 // gone is a task that its driver does not find any more.
