@@ -8,6 +8,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -63,19 +64,25 @@ func update(ctx context.Context, agent *a2av1alpha1.Agent, change func(*a2av1alp
 }
 
 // expectReady waits for the current generation to be Ready, and for the node's
-// proxy to have heard of it: that takes a moment more.
+// proxy to have heard of it: that takes a moment more, in which the network may
+// have somebody else answer at the address.
 func expectReady(ctx context.Context, agent *a2av1alpha1.Agent) {
 	GinkgoHelper()
 	Eventually(ctx, func() string {
 		return describe(ctx, agent, a2av1alpha1.ConditionReady)
 	}).Should(HavePrefix("True"), func() string { return conditions(ctx, agent) })
-	Eventually(ctx, func() error {
-		connection, err := dialService(ctx, "tcp", agent.Name+"."+agent.Namespace+".svc:80")
+	once := &http.Client{Transport: &http.Transport{DialContext: dialService, DisableKeepAlives: true}}
+	Eventually(ctx, func() (string, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodHead, serviceURL(agent)+"/.well-known/agent-card.json", nil)
 		if err != nil {
-			return err
+			return "", err
 		}
-		return connection.Close()
-	}).Should(Succeed(), "the Service of %s", agent.Name)
+		response, err := once.Do(request)
+		if err != nil {
+			return "", err
+		}
+		return response.Status, response.Body.Close()
+	}).Should(Equal("200 OK"), "the Service of %s", agent.Name)
 }
 
 // describe returns a condition of the agent's current generation as
