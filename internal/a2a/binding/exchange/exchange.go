@@ -9,7 +9,6 @@ package exchange
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"io"
 	"mime"
@@ -35,17 +34,6 @@ type Limits struct {
 	// WriteTimeout bounds each write.
 	WriteTimeout time.Duration
 	Now          func() time.Time
-}
-
-// Outcome is what a request came to, for metrics. Its values are few: Method
-// and Version are "" when they are not known ones.
-type Outcome struct {
-	// Binding is jsonrpc, rest or grpc.
-	Binding string
-	Method  string
-	Version string
-	// Code is that of JSON-RPC in all bindings, 0 for success.
-	Code int
 }
 
 // Exchange is one request and its answer.
@@ -313,11 +301,3 @@ func (x *Exchange) write(body []byte) {
 		body = body[n:]
 	}
 }
-
-// Gone reports whether there is nobody left to answer.
-func Gone(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && errors.Is(err, ctx.Err())
-}
-
-// Code is what an error counts as in an Outcome.
-func Code(problem *a2a.Error) int { return fault.Of(problem, fault.Profile101).Code }

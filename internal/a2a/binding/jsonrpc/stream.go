@@ -149,7 +149,7 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 	method, outcome := c.method.name, c.outcome()
 	reply.Ended = func(ctx context.Context, err error) {
 		stream.Close()
-		_ = h.ended(ctx, outcome, sse.Failure(ctx, h.Log, method, err))
+		_ = outcome.Conclude(ctx, h.Log, h.Observe, sse.Failure(ctx, h.Log, method, err))
 	}
 	if d.followsTerminal {
 		reply.Last = ending.Told

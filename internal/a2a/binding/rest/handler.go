@@ -106,7 +106,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.W, c.R = nil, nil // its stream has the call, and for long
 		return
 	}
-	if problem := h.ended(r.Context(), c.outcome(), err); problem != nil && !c.Answered {
+	if problem := c.outcome().Conclude(r.Context(), h.Log, h.Observe, err); problem != nil && !c.Answered {
 		c.reject(problem)
 	}
 }
@@ -118,24 +118,6 @@ func (c *call) outcome() exchange.Outcome {
 		o.Method, o.Version = c.operation.name, c.dialect.label
 	}
 	return o
-}
-
-// ended tells of the end of a call, and returns what there is to tell its client.
-func (h *Handler) ended(ctx context.Context, outcome exchange.Outcome, err error) *a2a.Error {
-	if err == nil {
-		h.Observe(outcome)
-		return nil
-	}
-	if exchange.Gone(ctx, err) {
-		return nil
-	}
-	problem := a2a.ErrorOf(err)
-	if problem.Reason == a2a.ReasonInternal {
-		h.Log.ErrorContext(ctx, "request", "method", outcome.Method, "error", err)
-	}
-	outcome.Code = exchange.Code(problem)
-	h.Observe(outcome)
-	return problem
 }
 
 func (h *Handler) serve(c *call) error {

@@ -115,7 +115,7 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 		Request: c.R,
 		Ended: func(ctx context.Context, err error) {
 			stream.Close()
-			_ = h.ended(ctx, outcome, sse.Failure(ctx, h.Log, name, err))
+			_ = outcome.Conclude(ctx, h.Log, h.Observe, sse.Failure(ctx, h.Log, name, err))
 		},
 	})
 	return sse.Failure(c.R.Context(), h.Log, name, err)
