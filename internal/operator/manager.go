@@ -53,6 +53,19 @@ func Run(ctx context.Context, cluster *rest.Config, settings Config, log logr.Lo
 	if err := settings.Validate(); err != nil {
 		return err
 	}
+	for {
+		if err := runOnce(ctx, cluster, settings, log); !errors.Is(err, errAppeared) {
+			return err
+		}
+	}
+}
+
+// runOnce runs a manager of the namespaces that are there, until another one is.
+func runOnce(ctx context.Context, cluster *rest.Config, settings Config, log logr.Logger) error {
+	absent, settings, err := newAbsent(ctx, cluster, settings, log)
+	if err != nil {
+		return err
+	}
 	mgr, err := newManager(cluster, settings, log)
 	if err != nil {
 		return err
@@ -60,12 +73,50 @@ func Run(ctx context.Context, cluster *rest.Config, settings Config, log logr.Lo
 	if err := addHealth(mgr); err != nil {
 		return err
 	}
+	if err := mgr.Add(absent); err != nil {
+		return fmt.Errorf("add absent namespaces: %w", err)
+	}
 	if err := addRunnables(ctx, mgr, settings); err != nil {
 		return err
 	}
-	if err := mgr.Start(ctx); err != nil {
+	if err := untilStopped(ctx, mgr); err != nil {
 		return fmt.Errorf("run manager: %w", err)
 	}
+	return nil
+}
+
+// untilStopped starts a manager and returns when it has stopped, or is to stop
+// before its cache is filled: it waits for that and heeds nothing else, and
+// nothing has begun that could be cut off.
+func untilStopped(ctx context.Context, mgr manager.Manager) error {
+	filled := make(filling)
+	if err := mgr.Add(filled); err != nil {
+		return fmt.Errorf("add filling: %w", err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- mgr.Start(ctx) }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case <-filled:
+		return <-stopped
+	default:
+		return nil
+	}
+}
+
+// filling is closed when the cache is filled.
+type filling chan struct{}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (filling) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (f filling) Start(context.Context) error {
+	close(f)
 	return nil
 }
 

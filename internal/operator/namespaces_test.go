@@ -29,22 +29,18 @@ import (
 )
 
 var _ = It("serves the namespaces that it is told to, and no others, with rights in them alone", Serial, func(ctx context.Context) {
-	namespaceOf := func(prefix string) string {
-		GinkgoHelper()
-		created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
-		Expect(cluster.Create(ctx, created)).To(Succeed())
-		return created.Name
-	}
-	watched, other := namespaceOf("watched-"), namespaceOf("other-")
+	watched, other := makeNamespace(ctx, "watched-"), makeNamespace(ctx, "other-")
 	gatewayAPI := gatewayCRDs(ctx)
 	_, err := envtest.InstallCRDs(environment.Config, gatewayAPI)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(uninstall, gatewayAPI)
 	stop()
 	logged := gbytes.NewBuffer()
-	stop = startNamespaced(watched, funcr.New(func(prefix, args string) {
+	config := asNamespacedManager(namespacedUser)
+	grant(namespacedUser, roleIn(watched, namespacedUser))
+	stop = startManager(config, funcr.New(func(prefix, args string) {
 		_, _ = fmt.Fprintln(io.MultiWriter(GinkgoWriter, logged), prefix, args)
-	}, funcr.Options{}))
+	}, funcr.Options{}), watched)
 	defer func() {
 		stop()
 		stop = start()
@@ -56,31 +52,12 @@ var _ = It("serves the namespaces that it is told to, and no others, with rights
 	}
 	shared.Spec.AllowedAgents.Namespaces.From = a2av1alpha1.FromAll
 	Expect(cluster.Create(ctx, shared)).To(Succeed())
-	agentOf := func(namespace, name string, refs ...a2av1alpha1.AgentSkillRef) *a2av1alpha1.Agent {
-		GinkgoHelper()
-		agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: a2av1alpha1.AgentSpec{
-			Description: "Says it again.", SkillRefs: refs,
-			Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
-			}}},
-		}}
-		Expect(cluster.Create(ctx, agent)).To(Succeed())
-		return agent
-	}
-	reason := func(agent *a2av1alpha1.Agent, condition string) func(context.Context) string {
-		return func(ctx context.Context) string {
-			if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
-				return err.Error()
-			}
-			return meta.FindStatusCondition(agent.Status.Conditions, condition).Reason
-		}
-	}
 	// The stranger comes first, so that it would have been looked at first.
-	stranger := agentOf(other, "stranger")
-	echo := agentOf(watched, "echo")
+	stranger := makeEcho(ctx, other, "stranger")
+	echo := makeEcho(ctx, watched, "echo")
 	Eventually(reason(echo, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).
 		Should(Equal(a2av1alpha1.ReasonProgrammed))
-	Eventually(reason(agentOf(watched, "asks", a2av1alpha1.AgentSkillRef{Namespace: other, Name: "shared"}), a2av1alpha1.ConditionSkillsResolved)).
+	Eventually(reason(makeEcho(ctx, watched, "asks", a2av1alpha1.AgentSkillRef{Namespace: other, Name: "shared"}), a2av1alpha1.ConditionSkillsResolved)).
 		WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound), "what is not watched is as good as not there")
 	Expect(reason(stranger, a2av1alpha1.ConditionProgrammed)(ctx)).To(Equal(a2av1alpha1.ReasonPending))
 
@@ -144,3 +121,61 @@ var _ = It("serves the namespaces that it is told to, and no others, with rights
 	Expect(logged).NotTo(gbytes.Say("unknown namespace"), "what is not watched was asked of the cache")
 	Expect(used).To(HaveKey("patch a2a-operator.dev/agents/status"), "the audit log knows the manager")
 })
+
+var _ = It("serves its other namespaces while one is gone, and that one when it is back", Serial, func(ctx context.Context) {
+	const user = "manager-of-two"
+	there, gone := makeNamespace(ctx, "there-"), fmt.Sprintf("gone-%d", GinkgoRandomSeed())
+	stop()
+	config := asNamespacedManager(user)
+	grant(user, roleIn(there, user))
+	stop = startManager(config, GinkgoLogr, gone, there)
+	defer func() {
+		stop()
+		stop = start()
+	}()
+	Eventually(reason(makeEcho(ctx, there, "echo"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).
+		Should(Equal(a2av1alpha1.ReasonProgrammed))
+
+	Expect(cluster.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gone}})).To(Succeed())
+	back := makeEcho(ctx, gone, "echo")
+	grant(user, roleIn(gone, user))
+	Eventually(reason(back, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonProgrammed))
+	Eventually(reason(makeEcho(ctx, there, "another"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
+})
+
+var _ = It("says that it can read none of its namespaces, and ends", func(ctx context.Context) {
+	settings := Defaults()
+	settings.SidecarImage, settings.WatchNamespaces = "example/sidecar:1", []string{"nowhere", "never"}
+	err := Run(ctx, asNamespacedManager("manager-of-none"), settings, GinkgoLogr)
+	Expect(err).To(MatchError(And(ContainSubstring("no namespace of --watch-namespaces can be read, of nowhere, never"), ContainSubstring("forbidden"))))
+})
+
+func makeNamespace(ctx context.Context, prefix string) string {
+	GinkgoHelper()
+	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
+	Expect(cluster.Create(ctx, created)).To(Succeed())
+	return created.Name
+}
+
+func makeEcho(ctx context.Context, namespace, name string, refs ...a2av1alpha1.AgentSkillRef) *a2av1alpha1.Agent {
+	GinkgoHelper()
+	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: a2av1alpha1.AgentSpec{
+		Description: "Says it again.", SkillRefs: refs,
+		Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
+		}}},
+	}}
+	Expect(cluster.Create(ctx, agent)).To(Succeed())
+	return agent
+}
+
+// reason is that of a condition of an Agent, which has all of them from the
+// start.
+func reason(agent *a2av1alpha1.Agent, condition string) func(context.Context) string {
+	return func(ctx context.Context) string {
+		if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
+			return err.Error()
+		}
+		return meta.FindStatusCondition(agent.Status.Conditions, condition).Reason
+	}
+}

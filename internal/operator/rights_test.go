@@ -37,7 +37,7 @@ const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
-- {level: Metadata, users: [` + managerUser + `, ` + namespacedUser + `]}
+- {level: Metadata, users: [` + managerUser + `, ` + namespacedUser + `, ` + strangerUser + `]}
 - {level: None}
 `
 

@@ -40,10 +40,7 @@ var (
 	start func() (stop func())
 	// startLogging runs it with a log of its own.
 	startLogging func(log logr.Logger) (stop func())
-	// startNamespaced runs it for one namespace, with the rights of an
-	// installation for that one.
-	startNamespaced func(namespace string, log logr.Logger) (stop func())
-	stop            func()
+	stop         func()
 )
 
 func TestOperator(t *testing.T) {
@@ -69,9 +66,6 @@ var _ = BeforeSuite(func() {
 	manager := sent.watch(asManager())
 	startLogging = func(log logr.Logger) func() { return startManager(manager, log) }
 	start = func() func() { return startLogging(GinkgoLogr) }
-	startNamespaced = func(namespace string, log logr.Logger) func() {
-		return startManager(asNamespacedManager(namespace), log, namespace)
-	}
 	stop = start()
 })
 
@@ -82,10 +76,13 @@ var _ = AfterSuite(func() {
 	Expect(environment.Stop()).To(Succeed())
 })
 
-// managerUser and namespacedUser are who the API server sees.
+// What these users ask of the API server is in its audit log.
 const (
-	managerUser    = "manager"
+	managerUser = "manager"
+	// namespacedUser is a manager that was installed for one namespace.
 	namespacedUser = "namespaced-manager"
+	// strangerUser is one without any rights.
+	strangerUser = "stranger"
 )
 
 // asManager is a user with the rights of the installed manager and no other.
@@ -101,19 +98,21 @@ func asManager() *rest.Config {
 }
 
 // asNamespacedManager is a user with the rights of a manager that was installed
-// for one namespace, and no other.
-func asNamespacedManager(namespace string) *rest.Config {
+// for some namespaces, but for those in these.
+func asNamespacedManager(name string) *rest.Config {
 	GinkgoHelper()
-	user, err := environment.AddUser(envtest.User{Name: namespacedUser}, nil)
+	user, err := environment.AddUser(envtest.User{Name: name}, nil)
 	Expect(err).NotTo(HaveOccurred())
-	everywhere := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: namespacedUser}, Rules: chartRules("a2a-operator.clusterRules")}
-	grant(namespacedUser, everywhere)
-	inNamespace := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespacedUser}, Rules: chartRules("a2a-operator.namespacedRules")}
-	grant(namespacedUser, inNamespace)
+	grant(name, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: chartRules("a2a-operator.clusterRules")})
 	leader := leaderRole()
-	leader.Namespace, leader.Name = leaseNamespace, "leader-of-"+namespacedUser
-	grant(namespacedUser, leader)
+	leader.Namespace, leader.Name = leaseNamespace, "leader-of-"+name
+	grant(name, leader)
 	return user.Config()
+}
+
+// roleIn is what such a manager may do in one of its namespaces.
+func roleIn(namespace, user string) *rbacv1.Role {
+	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user}, Rules: chartRules("a2a-operator.namespacedRules")}
 }
 
 // grant creates a role and gives it to a user.
