@@ -59,6 +59,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("agent").
 		For(&a2av1alpha1.Agent{}).
+		Watches(&a2av1alpha1.Agent{}, waited()).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
 		Watches(&corev1.ServiceAccount{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
@@ -74,7 +75,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
 		WatchesRawSource(issuerSource{
-			Source: source.Channel(watches.Issuer.Changes(), handler.TypedEnqueueRequestsFromMapFunc(r.everyAgent)),
+			Source: source.Channel(watches.Issuer.Changes(), behind(r.everyAgent)),
 			tried:  watches.Issuer.Tried(),
 		}).
 		WatchesRawSource(source.Channel(watches.Remote.Changes(),

@@ -6,6 +6,7 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,6 +70,21 @@ var _ = Describe("what is watched", func() {
 		edited(sing, "singer")
 		Expect(looks.at("singer")).To(BeNumerically(">", before), "its skill's spec changed")
 	})
+
+	It("is looked at first if it has changed while nobody looked", func(ctx context.Context) {
+		namespace := newBench(ctx).namespace
+		for i := range 50 {
+			agent := makeAgent(namespace, fmt.Sprintf("seen-%d", i))
+			Expect(cluster.Create(ctx, agent)).To(Succeed())
+			agent.Status.ObservedGeneration = agent.Generation
+			Expect(cluster.Status().Update(ctx, agent)).To(Succeed())
+		}
+		waits := makeAgent(namespace, "waits")
+		Expect(cluster.Create(ctx, waits)).To(Succeed())
+		looks := runAgents(ctx, namespace)
+		Eventually(func() int { return len(looks.inOrder()) }).WithContext(ctx).WithTimeout(20 * time.Second).Should(BeNumerically(">=", 51))
+		Expect(looks.inOrder()[0]).To(Equal("waits"))
+	})
 })
 
 // published is the contract of an Agent, empty while there is none.
@@ -80,35 +96,46 @@ func published(ctx context.Context, namespace, agent string) string {
 	return configMap.Data[contract.FileName]
 }
 
-// looks counts how often a controller looks at each Agent.
+// looks knows which Agents a controller has looked at.
 type looks struct {
 	client.Client
 
 	mu  sync.Mutex
-	all map[string]int
+	all []string
 }
 
 // Get is how every look begins.
 func (l *looks) Get(ctx context.Context, key types.NamespacedName, obj client.Object, options ...client.GetOption) error {
 	if _, ok := obj.(*a2av1alpha1.Agent); ok {
 		l.mu.Lock()
-		l.all[key.Name]++
+		l.all = append(l.all, key.Name)
 		l.mu.Unlock()
 	}
 	return l.Client.Get(ctx, key, obj, options...)
 }
 
-func (l *looks) at(agent string) int {
+func (l *looks) inOrder() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.all[agent]
+	return slices.Clone(l.all)
+}
+
+// at is how often it has looked at one.
+func (l *looks) at(agent string) int {
+	n := 0
+	for _, name := range l.inOrder() {
+		if name == agent {
+			n++
+		}
+	}
+	return n
 }
 
 // runAgents runs the controller of Agents as a manager does, with one worker and
 // for one namespace, until the spec is over.
 func runAgents(ctx context.Context, namespace string) *looks {
 	GinkgoHelper()
-	counting := &looks{all: map[string]int{}}
+	counting := &looks{}
 	mgr, err := ctrl.NewManager(environment.Config, ctrl.Options{
 		Scheme:     scheme,
 		Logger:     GinkgoLogr,
