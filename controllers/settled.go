@@ -18,9 +18,10 @@ import (
 )
 
 // settledAgents knows the Agents whose objects were all as desired at the last
-// look. As long as that look's basis is what is there, the objects are neither
-// made nor compared again: that is nearly all that a look costs. The pods and
-// the status are looked at each time.
+// look, and those of which none can be made for a mistake in what they say. As
+// long as that look's basis is what is there, the objects are neither made nor
+// compared again: that is nearly all that a look costs. The pods and the status
+// are looked at each time.
 type settledAgents struct {
 	mu sync.Mutex
 	// agents are those that are there: one that is gone is forgotten.
@@ -37,7 +38,7 @@ func newSettledAgents() *settledAgents {
 }
 
 // of is what was desired of an Agent, if nothing has changed since; of its
-// objects only that there are some.
+// objects only whether there are some.
 func (s *settledAgents) of(agent *a2av1alpha1.Agent, basis gather.Basis) (desired.Result, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +55,9 @@ var someObjects = &desired.Objects{}
 func (s *settledAgents) remember(agent *a2av1alpha1.Agent, basis gather.Basis, want desired.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	want.Objects = someObjects
+	if want.Objects != nil {
+		want.Objects = someObjects
+	}
 	s.agents[client.ObjectKeyFromObject(agent)] = settlement{basis: basis, want: want}
 }
 
