@@ -36,6 +36,8 @@ func New() *envtest.Environment {
 		ControlPlaneStartTimeout: patience,
 		ControlPlaneStopTimeout:  patience,
 	}
+	// Each Agent has a Service, and envtest has addresses for 254.
+	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/12")
 	if os.Getenv(assetsVariable) == "" {
 		env.BinaryAssetsDirectory = filepath.Join(root(), "bin", "k8s")
 	}

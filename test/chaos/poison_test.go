@@ -275,16 +275,21 @@ func (b *bench) arrive(n int) time.Duration {
 		if err := seen.cache.List(ctx, list, client.InNamespace(b.namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return err.Error()
 		}
+		last := ""
 		for i := range list.Items {
 			agent := &list.Items[i]
 			start, ours := began[agent.Name]
-			if !ours || took[agent.Name] > 0 || !meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionReady) {
+			if !ours || took[agent.Name] > 0 {
 				continue
 			}
-			took[agent.Name] = time.Since(start)
+			if meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionReady) {
+				took[agent.Name] = time.Since(start)
+			} else {
+				last = fmt.Sprintf("%s is not: %v", agent.Name, agent.Status.Conditions)
+			}
 		}
 		if len(took) < n {
-			return fmt.Sprintf("%d of %d are", len(took), n)
+			return fmt.Sprintf("%d of %d are, %s", len(took), n, last)
 		}
 		return ""
 	})

@@ -81,9 +81,7 @@ func (p *plane) start(ctx context.Context) error {
 	p.environment.ControlPlane.GetAPIServer().Configure().
 		Set("audit-policy-file", policy).
 		Set("audit-log-path", p.auditLog()).
-		Set("audit-log-maxsize", "4096").
-		// Each Agent has a Service, and envtest has addresses for 254.
-		Set("service-cluster-ip-range", "10.0.0.0/12")
+		Set("audit-log-maxsize", "4096")
 	// Ten thousand Agents with their objects, each written several times, are
 	// some hundred megabytes.
 	p.environment.ControlPlane.Etcd = &envtest.Etcd{}
