@@ -13,7 +13,9 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -55,20 +57,29 @@ func newAbsent(ctx context.Context, cluster *rest.Config, settings Config, log l
 	watched := settings.WatchNamespaces
 	settings.WatchNamespaces = nil
 	for _, namespace := range watched {
-		err := a.ask(ctx, namespace)
-		if !apierrors.IsForbidden(err) { // who cannot say waits in the cache
+		switch err := a.insist(ctx, namespace); {
+		case err == nil:
 			settings.WatchNamespaces = append(settings.WatchNamespaces, namespace)
-			continue
+		case apierrors.IsForbidden(err):
+			why = err
+			a.namespaces = append(a.namespaces, namespace)
+			log.Error(err, "the Agents of a namespace are not served: make the namespace and the manager's rights in it, or take it out of --watch-namespaces",
+				"namespace", namespace)
+		default:
+			return nil, settings, fmt.Errorf("list Agents of namespace %s: %w", namespace, err)
 		}
-		why = err
-		a.namespaces = append(a.namespaces, namespace)
-		log.Error(err, "the Agents of a namespace are not served: make the namespace and the manager's rights in it, or take it out of --watch-namespaces",
-			"namespace", namespace)
 	}
 	if len(settings.WatchNamespaces) == 0 { // which would be all
 		return nil, settings, fmt.Errorf("no namespace of --watch-namespaces can be read, of %s: %w", strings.Join(watched, ", "), why)
 	}
 	return a, settings, nil
+}
+
+// insist asks again when the API server fails to answer, for some seconds.
+func (a *absent) insist(ctx context.Context, namespace string) error {
+	backoff := wait.Backoff{Steps: 5, Duration: 200 * time.Millisecond, Factor: 2}
+	again := func(err error) bool { return ctx.Err() == nil && !apierrors.IsForbidden(err) }
+	return retry.OnError(backoff, again, func() error { return a.ask(ctx, namespace) })
 }
 
 // ask reads as little as there is to read.
