@@ -135,13 +135,14 @@ func (m *manager) rest(ctx context.Context, reconciles int) (int, error) {
 	return last.reconciles, err
 }
 
-// idles waits until a manager that does not lead is told of nothing more.
-func (m *manager) idles(ctx context.Context) error {
+// idles waits until a manager that does not lead has all Agents in its queue, and
+// is told of nothing more.
+func (m *manager) idles(ctx context.Context, agents int) error {
 	var last work
 	since := time.Now()
 	return await(ctx, seldom, func(now time.Time) (bool, error) {
 		w, err := m.work(ctx)
-		if w != last {
+		if w != last || w.pending < agents {
 			last, since = w, now
 		}
 		return now.Sub(since) >= stillness, err

@@ -63,9 +63,14 @@ func (b *bench) another(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return b.count(ctx)
+}
+
+// count is how many Agents there are.
+func (b *bench) count(ctx context.Context) (int, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind + "List"))
-	err = b.cluster.List(ctx, all)
+	err := b.cluster.List(ctx, all)
 	return len(all.Items), err
 }
 
@@ -194,13 +199,20 @@ func (b *bench) takeover(ctx context.Context, end syscall.Signal) (float64, erro
 	if err := works("before"); err != nil {
 		return 0, err
 	}
+	agents, err := b.count(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := first.reaches(ctx, agents); err != nil {
+		return 0, err
+	}
 	second, err := b.run(ctx, timed, candidate...)
 	if err != nil {
 		return 0, err
 	}
 	defer second.End()
 	// Its caches are filled while it waits, and its queue with all Agents.
-	if err := second.idles(ctx); err != nil {
+	if err := second.idles(ctx, agents); err != nil {
 		return 0, err
 	}
 	begin := time.Now()
