@@ -153,7 +153,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		return ctrl.Result{RequeueAfter: settleAfter}, nil
 	}
 	applied := want.Objects != nil && outcome.core.Complete() && applyErr == nil
-	if applyErr == nil && (want.Objects == nil || applied && outcome.settled()) {
+	if applyErr == nil && (applied || want.Objects == nil) && outcome.settled() {
 		r.settled.remember(agent, basis, want)
 	}
 	var publishErr error

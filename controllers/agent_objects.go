@@ -22,6 +22,9 @@ import (
 type outcomes struct {
 	core   apply.Outcome
 	routes apply.Outcome
+	// scaled tells that there are no objects, and another number of pods was
+	// written.
+	scaled bool
 }
 
 // plan is a number of objects to apply, in their order, and others to delete
@@ -71,6 +74,7 @@ func (r *AgentReconciler) applyObjects(ctx context.Context, in observed.Agent, w
 		return outcome, err
 	}
 	if number := desired.Scale(in); number != nil {
+		outcome.scaled = true
 		err = r.apply.Scale(ctx, number, a2av1alpha1.FieldOwnerScaler)
 	}
 	return outcome, err
@@ -133,7 +137,7 @@ func (o outcomes) settled() bool {
 			return false
 		}
 	}
-	return true
+	return !o.scaled
 }
 
 // agentLives asks whether an Agent is there and is not being deleted. It lists:

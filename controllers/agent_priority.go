@@ -7,17 +7,30 @@ import (
 	"context"
 
 	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
+// The priorities of looks at Agents, beside those of the library: 0 for an
+// event, and handler.LowPriority for what is there when a manager starts. Of
+// several the highest counts.
+const (
+	// prioritySweep is for what concerns all Agents.
+	prioritySweep = handler.LowPriority / 2
+	// priorityOverdue is for what a new leader owes. The queue of one that has
+	// waited for long has nearly all Agents at 0.
+	priorityOverdue = 1
+)
+
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// enqueue asks for looks at Agents. Of several priorities the highest counts.
 func enqueue(queue requests, priority int, of ...reconcile.Request) {
 	if queue, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, of...)
@@ -28,21 +41,31 @@ func enqueue(queue requests, priority int, of ...reconcile.Request) {
 	}
 }
 
-// waited has a manager that starts look first at the Agents that have changed
-// since anybody looked at them. All others come with a low priority then.
-func waited() handler.EventHandler {
-	return handler.Funcs{CreateFunc: func(_ context.Context, e event.CreateEvent, queue requests) {
-		agent, ok := e.Object.(*a2av1alpha1.Agent)
-		if ok && agent.Status.ObservedGeneration != agent.Generation {
-			enqueue(queue, 0, request(agent.Namespace, agent.Name)...)
-		}
+// sweep looks at Agents for a reason that all of them have, after those that
+// have one of their own.
+func sweep[T any](of handler.TypedMapFunc[T, reconcile.Request]) handler.TypedEventHandler[T, reconcile.Request] {
+	return handler.TypedFuncs[T, reconcile.Request]{GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[T], queue requests) {
+		enqueue(queue, prioritySweep, of(ctx, e.Object)...)
 	}}
 }
 
-// behind looks at Agents for a reason that all of them have, after those that
-// have one of their own.
-func behind[T any](of handler.TypedMapFunc[T, reconcile.Request]) handler.TypedEventHandler[T, reconcile.Request] {
-	return handler.TypedFuncs[T, reconcile.Request]{GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[T], queue requests) {
-		enqueue(queue, handler.LowPriority, of(ctx, e.Object)...)
-	}}
+// overdue has a manager that becomes the leader look first at the Agents that
+// have changed since anybody looked at them. It returns the source that is to be
+// given its queue.
+func (r *AgentReconciler) overdue(mgr ctrl.Manager) (source.Source, error) {
+	queues := make(chan requests, 1)
+	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+		case queue := <-queues:
+			enqueue(queue, priorityOverdue, r.agents(ctx, func(agent *a2av1alpha1.Agent) bool {
+				return agent.Status.ObservedGeneration != agent.Generation
+			})...)
+		}
+		return nil
+	}))
+	return source.Func(func(_ context.Context, queue requests) error {
+		queues <- queue
+		return nil
+	}), err
 }

@@ -53,13 +53,16 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	if err := indexAgents(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	overdue, err := r.overdue(mgr)
+	if err != nil {
+		return fmt.Errorf("add overdue Agents: %w", err)
+	}
 	byName := func(name string) string { return name }
 	// No predicate on Agents: a status that comes back from the API server must
 	// be looked at again, for it may have been made from an older one.
-	err := ctrl.NewControllerManagedBy(mgr).
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named("agent").
 		For(&a2av1alpha1.Agent{}).
-		Watches(&a2av1alpha1.Agent{}, waited()).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
 		Watches(&corev1.ServiceAccount{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
@@ -74,8 +77,9 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
+		WatchesRawSource(overdue).
 		WatchesRawSource(issuerSource{
-			Source: source.Channel(watches.Issuer.Changes(), behind(r.everyAgent)),
+			Source: source.Channel(watches.Issuer.Changes(), sweep(r.everyAgent)),
 			tried:  watches.Issuer.Tried(),
 		}).
 		WatchesRawSource(source.Channel(watches.Remote.Changes(),

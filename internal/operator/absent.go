@@ -5,13 +5,17 @@ package operator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -22,27 +26,24 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// askAgainAfter is how often absent namespaces are asked for.
-const askAgainAfter = 10 * time.Second
+// askAgainAfter is how often absent namespaces are asked for, and up to twice
+// that: replicas that find one do not end at the same time.
+const askAgainAfter = 5 * time.Second
 
-// errAppeared ends a manager that does not watch all that there is to watch.
-var errAppeared = errors.New("a namespace can be read now that could not")
-
-// absent are namespaces that are to be watched and whose Agents may not be read.
-// The rights in a namespace are gone with it, and a cache that may not read one
-// of its namespaces is never filled: a manager leaves out what is not there when
-// it starts, so that it serves the others.
+// absent are namespaces that are to be watched and may not be read. The rights in
+// a namespace are gone with it, and a cache that may not read one of its
+// namespaces is never filled: a manager leaves out what is not there when it
+// starts, so that it serves the others.
 type absent struct {
 	reader     client.Reader
 	namespaces []string
 	log        logr.Logger
-	every      time.Duration
 }
 
 // newAbsent returns those of the settings' namespaces that are absent, and the
 // settings without them.
 func newAbsent(ctx context.Context, cluster *rest.Config, settings Config, log logr.Logger) (*absent, Config, error) {
-	a := &absent{log: log, every: askAgainAfter}
+	a := &absent{log: log}
 	if len(settings.WatchNamespaces) == 0 {
 		return a, settings, nil
 	}
@@ -82,9 +83,19 @@ func (a *absent) insist(ctx context.Context, namespace string) error {
 	return retry.OnError(backoff, again, func() error { return a.ask(ctx, namespace) })
 }
 
-// ask reads as little as there is to read.
+// ask reads as little as there is to read of each kind that is watched in a
+// namespace: a Role of another release may have some of them.
 func (a *absent) ask(ctx context.Context, namespace string) error {
-	return a.reader.List(ctx, &a2av1alpha1.AgentList{}, client.InNamespace(namespace), client.Limit(1))
+	for _, list := range []client.ObjectList{
+		&a2av1alpha1.AgentList{}, &a2av1alpha1.AgentSkillList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{},
+		&corev1.ServiceAccountList{}, &corev1.ConfigMapList{}, &networkingv1.NetworkPolicyList{}, &corev1.PodList{},
+		&autoscalingv2.HorizontalPodAutoscalerList{}, &policyv1.PodDisruptionBudgetList{},
+	} {
+		if err := a.reader.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 var (
@@ -96,24 +107,30 @@ var (
 // every replica tells of the Agents.
 func (a *absent) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable. It returns errAppeared when one of the
-// namespaces can be read.
+// Start implements manager.Runnable. It ends the manager when some of the
+// namespaces can be read and no further one has come since: a process is
+// started anew by who runs it, and one that goes on would have to undo all that
+// a manager leaves in it.
 func (a *absent) Start(ctx context.Context) error {
 	if len(a.namespaces) == 0 {
 		return nil
 	}
-	ticker := time.NewTicker(a.every)
-	defer ticker.Stop()
+	var before []string
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-time.After(wait.Jitter(askAgainAfter, 1)):
 		}
-		there := func(namespace string) bool { return a.ask(ctx, namespace) == nil }
-		if at := slices.IndexFunc(a.namespaces, there); at >= 0 {
-			a.log.Info("starting anew: the Agents of a namespace can be read", "namespace", a.namespaces[at])
-			return errAppeared
+		var there []string
+		for _, namespace := range a.namespaces {
+			if a.ask(ctx, namespace) == nil {
+				there = append(there, namespace)
+			}
 		}
+		if len(there) > 0 && slices.Equal(there, before) {
+			return fmt.Errorf("start anew: namespaces can be read now that could not: %s", strings.Join(there, ", "))
+		}
+		before = there
 	}
 }

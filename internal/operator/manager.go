@@ -44,6 +44,9 @@ const (
 	retryPeriod   = time.Second
 	// syncCheckTimeout bounds what a readiness probe waits for the cache.
 	syncCheckTimeout = 100 * time.Millisecond
+	// fillTimeout is how long the cache may take to be filled. One that may not be
+	// read never is.
+	fillTimeout = 5 * time.Minute
 	// shutdownTimeout is how long the parts have to stop.
 	shutdownTimeout = 20 * time.Second
 )
@@ -53,16 +56,10 @@ func Run(ctx context.Context, cluster *rest.Config, settings Config, log logr.Lo
 	if err := settings.Validate(); err != nil {
 		return err
 	}
-	for {
-		if err := runOnce(ctx, cluster, settings, log); !errors.Is(err, errAppeared) {
-			return err
-		}
-	}
-}
-
-// runOnce runs a manager of the namespaces that are there, until another one is.
-func runOnce(ctx context.Context, cluster *rest.Config, settings Config, log logr.Logger) error {
 	absent, settings, err := newAbsent(ctx, cluster, settings, log)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it was told to end while it asked
+	}
 	if err != nil {
 		return err
 	}
@@ -85,9 +82,10 @@ func runOnce(ctx context.Context, cluster *rest.Config, settings Config, log log
 	return nil
 }
 
-// untilStopped starts a manager and returns when it has stopped, or is to stop
-// before its cache is filled: it waits for that and heeds nothing else, and
-// nothing has begun that could be cut off.
+// untilStopped starts a manager and returns when it has stopped, or when it is to
+// stop, or time is up, before its cache is filled: it waits for that and heeds
+// nothing else, and nothing has begun that could be cut off. The process is to
+// end then.
 func untilStopped(ctx context.Context, mgr manager.Manager) error {
 	filled := make(filling)
 	if err := mgr.Add(filled); err != nil {
@@ -98,13 +96,12 @@ func untilStopped(ctx context.Context, mgr manager.Manager) error {
 	select {
 	case err := <-stopped:
 		return err
-	case <-ctx.Done():
-	}
-	select {
 	case <-filled:
 		return <-stopped
-	default:
+	case <-ctx.Done():
 		return nil
+	case <-time.After(fillTimeout):
+		return fmt.Errorf("the cache was not filled within %v: may the manager list and watch all that it needs?", fillTimeout)
 	}
 }
 

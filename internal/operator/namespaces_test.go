@@ -122,23 +122,30 @@ var _ = It("serves the namespaces that it is told to, and no others, with rights
 	Expect(used).To(HaveKey("patch a2a-operator.dev/agents/status"), "the audit log knows the manager")
 })
 
-var _ = It("serves its other namespaces while one is gone, and that one when it is back", Serial, func(ctx context.Context) {
+var _ = It("serves its other namespaces while one is gone, and ends when that one is back, to be started anew", Serial, func(ctx context.Context) {
 	const user = "manager-of-two"
 	there, gone := makeNamespace(ctx, "there-"), fmt.Sprintf("gone-%d", GinkgoRandomSeed())
 	stop()
-	config := asNamespacedManager(user)
-	grant(user, roleIn(there, user))
-	stop = startManager(config, GinkgoLogr, gone, there)
+	stop = func() {}
 	defer func() {
 		stop()
 		stop = start()
 	}()
+	config := asNamespacedManager(user)
+	grant(user, roleIn(there, user))
+	ended := make(chan error, 1)
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() { ended <- Run(running, config, managerSettings(gone, there), GinkgoLogr) }()
 	Eventually(reason(makeEcho(ctx, there, "echo"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).
 		Should(Equal(a2av1alpha1.ReasonProgrammed))
 
 	Expect(cluster.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gone}})).To(Succeed())
 	back := makeEcho(ctx, gone, "echo")
 	grant(user, roleIn(gone, user))
+	Eventually(ended).WithContext(ctx).WithTimeout(2 * time.Minute).
+		Should(Receive(MatchError(ContainSubstring("start anew: namespaces can be read now that could not: " + gone))))
+	stop = startManager(config, GinkgoLogr, gone, there)
 	Eventually(reason(back, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonProgrammed))
 	Eventually(reason(makeEcho(ctx, there, "another"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
 })

@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -67,6 +68,10 @@ var _ = BeforeSuite(func() {
 	startLogging = func(log logr.Logger) func() { return startManager(manager, log) }
 	start = func() func() { return startLogging(GinkgoLogr) }
 	stop = start()
+	// Its right to make the Lease is one that it needs, and that no spec may use up.
+	Eventually(func() error {
+		return cluster.Get(context.Background(), client.ObjectKey{Namespace: leaseNamespace, Name: leaderElectionID}, &coordinationv1.Lease{})
+	}).WithTimeout(time.Minute).Should(Succeed())
 })
 
 var _ = AfterSuite(func() {
@@ -148,6 +153,17 @@ func freeAddress() string {
 // startManager runs the manager as it runs in a cluster, but for its ports.
 func startManager(config *rest.Config, log logr.Logger, namespaces ...string) (stop func()) {
 	GinkgoHelper()
+	settings := managerSettings(namespaces...)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, config, settings, log) }()
+	return func() {
+		cancel()
+		Expect(<-done).To(Succeed())
+	}
+}
+
+func managerSettings(namespaces ...string) Config {
 	settings := Defaults()
 	settings.SidecarImage = "example/sidecar:1"
 	settings.RegistryBindAddress = registryAddress
@@ -156,13 +172,7 @@ func startManager(config *rest.Config, log logr.Logger, namespaces ...string) (s
 	settings.LeaderElect = true
 	settings.WatchNamespaces = namespaces
 	settings.LeaderElectionNamespace = leaseNamespace
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- Run(ctx, config, settings, log) }()
-	return func() {
-		cancel()
-		Expect(<-done).To(Succeed())
-	}
+	return settings
 }
 
 // writes counts the requests of a manager that write something about Agents.
