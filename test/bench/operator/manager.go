@@ -136,16 +136,23 @@ func (m *manager) rest(ctx context.Context, reconciles int) (int, error) {
 }
 
 // idles waits until a manager that does not lead has all Agents in its queue, and
-// is told of nothing more.
+// has nothing more to do. That the queue stays as it is says little: while the
+// cache is filled with what Agents own, each of them is in it already.
 func (m *manager) idles(ctx context.Context, agents int) error {
-	var last work
-	since := time.Now()
-	return await(ctx, seldom, func(now time.Time) (bool, error) {
-		w, err := m.work(ctx)
-		if w != last || w.pending < agents {
-			last, since = w, now
+	const period, idle = time.Second, 50 * time.Millisecond
+	var last time.Duration
+	return await(ctx, period, func(time.Time) (bool, error) {
+		used, err := m.CPU()
+		if err != nil {
+			return false, err
 		}
-		return now.Sub(since) >= stillness, err
+		busy := used-last > idle
+		last = used
+		if busy {
+			return false, nil
+		}
+		w, err := m.work(ctx)
+		return w.pending >= agents, err
 	})
 }
 
