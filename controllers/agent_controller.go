@@ -149,6 +149,9 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		}
 		outcome, applyErr = r.applyObjects(ctx, in, want)
 	}
+	if errors.Is(applyErr, apply.ErrOwnerGone) {
+		return ctrl.Result{}, nil
+	}
 	if apply.Ephemeral(applyErr) {
 		return ctrl.Result{RequeueAfter: settleAfter}, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -88,6 +89,8 @@ func (r *AgentReconciler) applyWhole(ctx context.Context, in observed.Agent, wan
 		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
 		Name: in.Agent.Name,
 		UID:  in.Agent.UID,
+		// The status may be one that the API server has not taken, for want of the Agent.
+		Programmed: programmed(in.Agent),
 	}
 	core := corePlan(in.Children, want.Objects)
 	outcome, err := core.run(ctx, r.apply, owner)
@@ -97,6 +100,13 @@ func (r *AgentReconciler) applyWhole(ctx context.Context, in observed.Agent, wan
 	routes := routePlan(in.Children, want.Objects)
 	routed, err := routes.run(ctx, r.apply, owner)
 	return outcomes{core: outcome, routes: routed}, err
+}
+
+// programmed tells whether all objects of an Agent were there, of the spec that
+// it has.
+func programmed(agent *a2av1alpha1.Agent) bool {
+	c := meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionProgrammed)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == agent.Generation
 }
 
 // corePlan is everything that the agent needs inside the cluster. The contract

@@ -212,6 +212,34 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 	})
 
+	It("makes nothing again for an Agent that is gone, while its cache still shows it", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		expectGone := func(stale *a2av1alpha1.Agent) {
+			GinkgoHelper()
+			// As the garbage collector does.
+			Expect(cluster.Delete(ctx, deploymentOf(ctx, stale))).To(Succeed())
+			b.requests = nil
+			_, err := b.reconciler.Reconcile(ctx, stale)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(b.requests).To(BeEmpty())
+		}
+		stale := agent.DeepCopy()
+		Expect(cluster.Delete(ctx, agent)).To(Succeed())
+		expectGone(stale)
+
+		By("an Agent that the cache shows as it was before anything was made of it")
+		early := makeAgent(b.namespace, "early")
+		expectApplied(ctx, early)
+		Expect(cluster.Delete(ctx, early.DeepCopy())).To(Succeed())
+		_, err := b.reconciler.Reconcile(ctx, early)
+		Expect(err).NotTo(HaveOccurred())
+		// The cache has shown the object in between.
+		_, err = b.reconciler.Reconcile(ctx, early)
+		Expect(err).NotTo(HaveOccurred())
+		expectGone(early)
+	})
+
 	It("waits for the objects of a former Agent of the same name", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo")
 		expectApplied(ctx, agent)

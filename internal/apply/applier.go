@@ -33,7 +33,14 @@ type Owner struct {
 	Kind schema.GroupVersionKind
 	Name string
 	UID  types.UID
+	// Programmed tells that all its objects were there once, as it wants them
+	// now: one that is missing has been deleted since.
+	Programmed bool
 }
+
+// ErrOwnerGone is what comes of an owner that the API server does not have any
+// more, or is deleting. Nothing was written; the cache shows it soon.
+var ErrOwnerGone = errors.New("the owner is gone")
 
 // Writer is what it takes to write.
 type Writer interface {
@@ -114,12 +121,23 @@ type Rejection struct {
 // Set writes those objects that are not as desired, in their order. It stops
 // at the first one that cannot be written. A rejection is a value, since
 // trying again would not help; so is a conflict. What was refused is not sent
-// again for a while, whatever else happens to the owner.
+// again for a while, whatever else happens to the owner. It is ErrOwnerGone
+// where the cache shows less than there was, and the owner is why.
 func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (Outcome, error) {
 	var outcome Outcome
-	var err error
-	if outcome.Conflicts, err = a.conflicts(ctx, owner, objects); err != nil || len(outcome.Conflicts) > 0 {
-		return outcome, err
+	var orphans bool
+	if outcome.Conflicts, orphans = a.conflicts(owner, objects); len(outcome.Conflicts) > 0 {
+		return outcome, nil
+	}
+	if orphans || a.misses(owner, objects) {
+		// Its deletion may be what the cache does not show yet.
+		lives, err := a.config.Lives(ctx, objects[0].namespace, owner)
+		if err != nil {
+			return outcome, err
+		}
+		if !lives {
+			return outcome, ErrOwnerGone
+		}
 	}
 	for _, object := range objects {
 		changed, err := a.set(ctx, owner, object)

@@ -122,6 +122,9 @@ func TestSet(t *testing.T) {
 		versions []string
 		// dead has the API server say that the owner goes.
 		dead bool
+		// programmed tells that the object was there.
+		programmed bool
+		err        error
 	}{
 		"creates, and takes nothing over": {
 			want:   Outcome{Changed: []string{"ConfigMap"}, RecheckAfter: unseenFor},
@@ -159,8 +162,24 @@ func TestSet(t *testing.T) {
 			want:   Outcome{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"}, versions: []string{"7"},
 		},
 		"leaves an orphan to an owner that goes": {
-			cached: orphaned, dead: true,
-			want: Outcome{Conflicts: []Conflict{{Kind: "ConfigMap", Name: "cm"}}},
+			cached: orphaned, dead: true, err: ErrOwnerGone,
+		},
+		"makes again what was deleted": {
+			programmed: true,
+			want:       Outcome{Changed: []string{"ConfigMap"}, RecheckAfter: unseenFor},
+			writes:     []string{"ConfigMap cm"}, uids: []string{""}, versions: []string{absent},
+		},
+		"makes nothing again for an owner that goes": {
+			programmed: true, dead: true, err: ErrOwnerGone,
+		},
+		"asks nobody about an owner that misses nothing": {
+			cached:     func(cm *corev1.ConfigMap) *corev1.ConfigMap { return cm },
+			programmed: true, dead: true,
+		},
+		"asks nobody about an owner that is new": {
+			dead:   true,
+			want:   Outcome{Changed: []string{"ConfigMap"}, RecheckAfter: unseenFor},
+			writes: []string{"ConfigMap cm"}, uids: []string{""}, versions: []string{absent},
 		},
 		"refuses an orphan of another name's": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
@@ -206,9 +225,11 @@ func TestSet(t *testing.T) {
 				cached = test.cached(applied(t))
 			}
 			w := &writer{version: "8", dead: test.dead}
+			owner := owner
+			owner.Programmed = test.programmed
 			got, err := newApplier(w).Set(t.Context(), owner, Of(configMap(), cached))
-			if err != nil {
-				t.Fatalf("Set() error = %v", err)
+			if !errors.Is(err, test.err) {
+				t.Fatalf("Set() error = %v, want %v", err, test.err)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("Set() (-want +got):\n%s", diff)

@@ -4,37 +4,27 @@
 package apply
 
 import (
-	"context"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// conflicts are the objects that belong to somebody else. An orphan is taken
-// back (docs/adr/0023-orphans-are-taken-back.md).
-func (a *Applier) conflicts(ctx context.Context, owner Owner, objects []Object) ([]Conflict, error) {
-	var foreign, orphans []Conflict
-	namespace := ""
+// conflicts are the objects that belong to somebody else, and whether there are
+// orphans beside: these are taken back (docs/adr/0023-orphans-are-taken-back.md),
+// but not by an owner that is leaving them behind at this moment. Given back to
+// it, they would be deleted after it.
+func (a *Applier) conflicts(owner Owner, objects []Object) (foreign []Conflict, orphans bool) {
 	for _, object := range objects {
 		conflict := object.conflict(owner)
 		switch {
 		case conflict == nil:
 		case a.orphan(object, owner):
-			orphans, namespace = append(orphans, *conflict), object.namespace
+			orphans = true
 		default:
 			foreign = append(foreign, *conflict)
 		}
 	}
-	if len(foreign) > 0 || len(orphans) == 0 {
-		return foreign, nil
-	}
-	// An owner whose deletion the cache does not show yet may be leaving them
-	// behind at this moment. Given back to it, they would be deleted after it.
-	lives, err := a.config.Lives(ctx, namespace, owner)
-	if err != nil || !lives {
-		return orphans, err
-	}
-	return nil, nil
+	return foreign, orphans
 }
 
 // orphan tells of an object that was made here for an owner of the same name,
@@ -47,5 +37,14 @@ func (a *Applier) orphan(object Object, owner Owner) bool {
 	}
 	return slices.ContainsFunc(current.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == a.config.FieldOwner && e.Operation == metav1.ManagedFieldsOperationApply
+	})
+}
+
+// misses tells of an object that was there and is not. It may have gone with its
+// owner: made again for one that is no more, it is deleted at once, and made
+// again, for as long as the cache holds the owner.
+func (a *Applier) misses(owner Owner, objects []Object) bool {
+	return owner.Programmed && slices.ContainsFunc(objects, func(o Object) bool {
+		return o.current == nil && a.written.of(o).digest == ""
 	})
 }
