@@ -40,9 +40,8 @@ func (a *Applier) orphan(object Object, owner Owner) bool {
 	})
 }
 
-// misses tells of an object that was there and is not. It may have gone with its
-// owner: made again for one that is no more, it is deleted at once, and made
-// again, for as long as the cache holds the owner.
+// misses tells of an object that was there and is not: it may have gone with its
+// owner (docs/adr/0024-nothing-for-a-deleted-agent.md).
 func (a *Applier) misses(owner Owner, objects []Object) bool {
 	return owner.Programmed && slices.ContainsFunc(objects, func(o Object) bool {
 		return o.current == nil && a.written.of(o).digest == ""
