@@ -15,6 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 	"github.com/a2a-operator/a2a-operator/internal/events"
+	"github.com/a2a-operator/a2a-operator/internal/heap"
 	"github.com/a2a-operator/a2a-operator/internal/issuer"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
@@ -25,7 +26,7 @@ import (
 // addRunnables gives the manager everything that runs in it.
 func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error {
 	if config.OwnHeap {
-		if err := mgr.Add(newHeap()); err != nil {
+		if err := mgr.Add(ownHeap{heap.New(heapPolicy)}); err != nil {
 			return fmt.Errorf("add heap: %w", err)
 		}
 	}

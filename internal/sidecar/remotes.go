@@ -24,7 +24,7 @@ func (s *Sidecar) newRemotes(g *contract.Gateway) (*translator.Translator, error
 		return nil, err
 	}
 	return translator.New(translator.Options{
-		Policy: policy, Roots: s.trust.roots, Limits: s.limits.exchange(), Working: s.heap.working, Log: s.log, Now: s.now,
+		Policy: policy, Roots: s.trust.roots, Limits: s.limits.exchange(), Working: s.heap.Working, Log: s.log, Now: s.now,
 	}), nil
 }
 

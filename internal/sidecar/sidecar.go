@@ -21,6 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/heap"
 )
 
 // What is the same for every agent.
@@ -71,7 +72,7 @@ type Sidecar struct {
 	metrics  *metrics
 	drain    *drainer
 	probes   *probes
-	heap     *heap
+	heap     *heap.Keeper
 
 	surfaces surfaces
 	// parking has the connections of streams on which nothing happens.
@@ -87,8 +88,8 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 		return nil, err
 	}
 	log = slog.New(tracedLog{log.Handler()})
-	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics(), heap: &heap{}}
-	s.metrics.working = s.heap.working
+	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics(), heap: heap.New(heapPolicy)}
+	s.metrics.working = s.heap.Working
 	s.config.Store(&config)
 	s.issuer = newIssuerKeys(s.metrics, log, now, &s.trust)
 	policy, keys, err := s.newPolicy(&config.Access)
@@ -119,7 +120,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s.parking = endpoint.NewParking(endpoint.ParkingOptions{Idle: idleTimeout, WriteTimeout: writeTimeout, Now: now})
 	s.surfaces = s.newSurfaces()
 	s.drain = newDrainer(log, now, s.running, s.drainTurns)
-	s.agentHandler = s.heap.watch(s.drain.sendAway(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces)))
+	s.agentHandler = watchHeap(s.heap, s.drain.sendAway(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces)))
 	s.gatewayTransport = newGatewayTransport(&s.trust)
 	if s.remotes, err = s.newRemotes(config.Gateway); err != nil {
 		return nil, err
@@ -179,7 +180,7 @@ func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 
 func (s *Sidecar) close() {
 	_ = s.tasks.close() // nothing is on its way
-	s.heap.stop()
+	s.heap.Stop()
 	s.turns.backend.Close()
 	s.remotes.Close()
 	s.turns.pushes.guard.CloseIdleConnections()
