@@ -43,8 +43,9 @@ type Rig struct {
 	// Gateway is that of the agent's way out.
 	Gateway string
 
-	key   *ecdsa.PrivateKey
-	calls atomic.Int64
+	key    *ecdsa.PrivateKey
+	calls  atomic.Int64
+	called chan struct{}
 }
 
 // Start runs a sidecar that admits everybody, unless change says otherwise,
@@ -55,9 +56,11 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Rig, *contract
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &Rig{key: key}
+	r := &Rig{key: key, called: make(chan struct{})}
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r.calls.Add(1)
+		if r.calls.Add(1) == 1 {
+			close(r.called)
+		}
 		agent(w, req)
 	}))
 	tb.Cleanup(backend.Close)
@@ -153,6 +156,16 @@ func (r *Rig) Token(tb testing.TB, name string) string {
 
 // Calls counts the requests that the agent has seen.
 func (r *Rig) Calls() int { return int(r.calls.Load()) }
+
+// AwaitCall returns when the agent has seen a request.
+func (r *Rig) AwaitCall(tb testing.TB) {
+	tb.Helper()
+	select {
+	case <-r.called:
+	case <-time.After(10 * time.Second):
+		tb.Fatal("the agent is not called")
+	}
+}
 
 // Client returns a client whose every response is validated against the
 // protocol's schemas. It shows the token, if it is given one.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/rig"
 )
@@ -104,9 +103,7 @@ func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
 		}
 		return c
 	}, id)
-	for r.Calls() == 0 { // the answer does not wait for the agent to be asked
-		time.Sleep(time.Millisecond)
-	}
+	r.AwaitCall(t) // the answer does not wait for the agent to be asked
 	calls, pushes := r.Calls(), offersPush(t, r)
 	for _, o := range everyOperation(t, r) {
 		t.Run(o.name, func(t *testing.T) {
