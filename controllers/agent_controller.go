@@ -149,11 +149,13 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 		}
 		outcome, applyErr = r.applyObjects(ctx, in, want)
 	}
-	if errors.Is(applyErr, apply.ErrOwnerGone) {
-		return ctrl.Result{}, nil
-	}
-	if apply.Ephemeral(applyErr) {
-		return ctrl.Result{RequeueAfter: settleAfter}, nil
+	for _, err := range []error{applyErr, outcome.routesErr} {
+		if errors.Is(err, apply.ErrOwnerGone) {
+			return ctrl.Result{}, nil
+		}
+		if apply.Ephemeral(err) {
+			return ctrl.Result{RequeueAfter: settleAfter}, nil
+		}
 	}
 	applied := want.Objects != nil && outcome.core.Complete() && applyErr == nil
 	if applyErr == nil && (applied || want.Objects == nil) && outcome.settled() {
@@ -161,7 +163,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	}
 	var publishErr error
 	if applied {
-		publishErr = r.publish(ctx, in, want.Card)
+		outcome.pods, publishErr = r.publish(ctx, in, want.Card)
 	}
 
 	next := status.Agent(statusInputs(in, r.platform, want, outcome, applied, r.clock.Now()))
@@ -169,11 +171,11 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	if writeErr == nil {
 		r.events.Publish(agent, events.Transitions(agent.Status, next.Status)...)
 	}
-	return ctrl.Result{RequeueAfter: recheckAfter(next, outcome)}, errors.Join(applyErr, publishErr, writeErr)
+	return ctrl.Result{RequeueAfter: recheckAfter(next, outcome)}, errors.Join(applyErr, outcome.routesErr, publishErr, writeErr)
 }
 
 // publish tells the pods to read the contract that was written.
-func (r *AgentReconciler) publish(ctx context.Context, in observed.Agent, card desired.Publication) error {
+func (r *AgentReconciler) publish(ctx context.Context, in observed.Agent, card desired.Publication) (apply.Outcome, error) {
 	return r.apply.Annotate(ctx, in.Pods, a2av1alpha1.AnnotationContractDigest, card.ContractDigest, a2av1alpha1.FieldOwnerPublisher)
 }
 
@@ -221,7 +223,11 @@ func (r *AgentReconciler) asWritten(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent
 
 // recheckAfter is when to look again if nothing happens before.
 func recheckAfter(next status.Result, outcome outcomes) time.Duration {
-	return sooner(next.RecheckAfter, sooner(outcome.core.RecheckAfter, outcome.routes.RecheckAfter))
+	after := next.RecheckAfter
+	for _, each := range []apply.Outcome{outcome.core, outcome.routes, outcome.pods} {
+		after = sooner(after, each.RecheckAfter)
+	}
+	return after
 }
 
 // sooner is the smaller of two times of which zero is never.

@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -50,6 +51,30 @@ var _ = Describe("the exposure of an Agent", func() {
 		}
 		return all
 	}
+
+	It("publishes the card inside the cluster while the routes cannot be written", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		pod := b.expectReady(ctx, agent)
+		broken := errors.New("failed calling webhook")
+		b.fail["HTTPRoute"] = broken
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			exposed(a)
+			a.Spec.Description = "Says it once more."
+		})
+		_, err := b.reconciler.Reconcile(ctx, agent.DeepCopy())
+		Expect(err).To(MatchError(broken))
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed", "spec.exposure")
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+		Expect(pod.Annotations).To(HaveKey(a2av1alpha1.AnnotationContractDigest))
+
+		delete(b.fail, "HTTPRoute")
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(ContainElement("apply HTTPRoute"))
+		Expect(b.requests).NotTo(ContainElement("list"))
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending")
+	})
 
 	It("makes routes, waits for the Gateway, and tells callers where it is", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo", exposed)

@@ -23,6 +23,10 @@ import (
 type outcomes struct {
 	core   apply.Outcome
 	routes apply.Outcome
+	// routesErr is what else has kept the routes from being written.
+	routesErr error
+	// pods is what became of telling them of a new contract.
+	pods apply.Outcome
 	// scaled tells that there are no objects, and another number of pods was
 	// written.
 	scaled bool
@@ -32,7 +36,7 @@ type outcomes struct {
 // once that was done.
 type plan struct {
 	apply  []apply.Object
-	delete []func(context.Context, *apply.Applier, apply.Owner) error
+	delete []func(context.Context, *apply.Applier, apply.Owner, *apply.Outcome) error
 }
 
 // add plans an object that may not be desired: what is there of it, then goes.
@@ -47,8 +51,8 @@ func add[D any, T interface {
 		p.apply = append(p.apply, apply.Of(desired, current))
 		return
 	}
-	p.delete = append(p.delete, func(ctx context.Context, a *apply.Applier, owner apply.Owner) error {
-		return apply.Prune(ctx, a, owner, current)
+	p.delete = append(p.delete, func(ctx context.Context, a *apply.Applier, owner apply.Owner, outcome *apply.Outcome) error {
+		return apply.Prune(ctx, a, owner, current, outcome)
 	})
 }
 
@@ -60,7 +64,7 @@ func (p *plan) run(ctx context.Context, a *apply.Applier, owner apply.Owner) (ap
 		return outcome, err
 	}
 	for _, prune := range p.delete {
-		if err := prune(ctx, a, owner); err != nil {
+		if err := prune(ctx, a, owner, &outcome); err != nil {
 			return outcome, err
 		}
 	}
@@ -68,7 +72,8 @@ func (p *plan) run(ctx context.Context, a *apply.Applier, owner apply.Owner) (ap
 }
 
 // applyObjects writes the objects of an Agent, or, where they cannot be, the
-// number of its pods.
+// number of its pods. The error is about those that the agent needs inside the
+// cluster.
 func (r *AgentReconciler) applyObjects(ctx context.Context, in observed.Agent, want desired.Result) (outcomes, error) {
 	outcome, err := r.applyWhole(ctx, in, want)
 	if err != nil || want.Objects != nil && outcome.core.Complete() {
@@ -89,7 +94,7 @@ func (r *AgentReconciler) applyWhole(ctx context.Context, in observed.Agent, wan
 		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
 		Name: in.Agent.Name,
 		UID:  in.Agent.UID,
-		// The status may be one that the API server has not taken, for want of the Agent.
+		// The status is one that the API server may not have taken, for want of the Agent.
 		Programmed: programmed(in.Agent),
 	}
 	core := corePlan(in.Children, want.Objects)
@@ -98,8 +103,11 @@ func (r *AgentReconciler) applyWhole(ctx context.Context, in observed.Agent, wan
 		return outcomes{core: outcome}, err
 	}
 	routes := routePlan(in.Children, want.Objects)
-	routed, err := routes.run(ctx, r.apply, owner)
-	return outcomes{core: outcome, routes: routed}, err
+	// They come and go with what the cluster has and what others own.
+	owner.Programmed = false
+	all := outcomes{core: outcome}
+	all.routes, all.routesErr = routes.run(ctx, r.apply, owner)
+	return all, nil
 }
 
 // programmed tells whether all objects of an Agent were there, of the spec that
@@ -143,11 +151,11 @@ func routePlan(current observed.Children, want *desired.Objects) plan {
 // is waited for.
 func (o outcomes) settled() bool {
 	for _, each := range []apply.Outcome{o.core, o.routes} {
-		if !each.Complete() || len(each.Changed) > 0 || each.RecheckAfter > 0 {
+		if !each.Complete() || len(each.Changed) > 0 || len(each.Kept) > 0 || each.RecheckAfter > 0 {
 			return false
 		}
 	}
-	return !o.scaled
+	return !o.scaled && o.routesErr == nil
 }
 
 // agentLives asks whether an Agent is there and is not being deleted. It lists:

@@ -222,7 +222,7 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 			b.requests = nil
 			_, err := b.reconciler.Reconcile(ctx, stale)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(b.requests).To(BeEmpty())
+			Expect(b.requests).To(Equal([]string{"list"}), "it asks, and writes nothing")
 		}
 		stale := agent.DeepCopy()
 		Expect(cluster.Delete(ctx, agent)).To(Succeed())
@@ -238,6 +238,32 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 		_, err = b.reconciler.Reconcile(ctx, early)
 		Expect(err).NotTo(HaveOccurred())
 		expectGone(early)
+	})
+
+	It("makes nothing again for an Agent that is gone and never had all its objects", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "nowhere", MountPath: "/x"}}
+		})
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected")
+		stale := agent.DeepCopy()
+		Expect(cluster.Delete(ctx, agent)).To(Succeed())
+		Expect(cluster.Delete(ctx, read[corev1.Service](ctx, agent, "echo"))).To(Succeed())
+		b.requests = nil
+		_, err := b.reconciler.Reconcile(ctx, stale)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(b.requests).To(Equal([]string{"list"}))
+	})
+
+	It("makes again what somebody has deleted", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		Expect(cluster.Delete(ctx, read[corev1.Service](ctx, agent, "echo"))).To(Succeed())
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(Equal([]string{"list", "apply Service"}))
+		b.expectConverged(ctx, agent)
 	})
 
 	It("waits for the objects of a former Agent of the same name", func(ctx context.Context) {
@@ -280,6 +306,50 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 		b.expectReconciled(ctx, agent)
 		Expect(b.requests).To(ContainElement("apply Service"))
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
+	})
+
+	It("tells of an object that it may not delete, and publishes the card all the same", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		pod := b.expectReady(ctx, agent)
+		const kind = "*v1.NetworkPolicy"
+		b.fail[kind] = apierrors.NewForbidden(schema.GroupResource{Resource: "networkpolicies"}, "echo", errors.New("not without a word"))
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.NetworkPolicy.Management, a.Spec.Description = a2av1alpha1.NetworkPolicyNone, "Says it once more."
+		})
+		result := b.expectReconciled(ctx, agent)
+		Expect(result.RequeueAfter).To(Equal(time.Minute))
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `NetworkPolicy "echo"`, "not without a word", "delete it")
+		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "True Published")
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+		Expect(pod.Annotations[a2av1alpha1.AnnotationContractDigest]).To(Equal(configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationContractDigest]))
+		b.expectConverged(ctx, agent)
+
+		By("a policy that is gone")
+		delete(b.fail, kind)
+		b.clock.SetTime(b.clock.Now().Add(result.RequeueAfter))
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(Equal([]string{"delete " + kind, "apply Agent/status"}))
+		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
+		b.expectConverged(ctx, agent)
+	})
+
+	It("tells of pods that it may not tell of a new card", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		b.fail["Pod"] = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "echo-1", errors.New("hands off"))
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Says it once more." })
+		result := b.expectReconciled(ctx, agent)
+		Expect(result.RequeueAfter).To(Equal(time.Minute))
+		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "False Forbidden", `Pod "echo-1"`, "hands off")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
+		b.expectReconciled(ctx, agent)
+		b.expectConverged(ctx, agent)
+
+		delete(b.fail, "Pod")
+		b.clock.SetTime(b.clock.Now().Add(result.RequeueAfter))
+		b.expectReconciled(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
 	})
 
 	It("does not send what was refused again at each event, and sends what is put right at once", func(ctx context.Context) {

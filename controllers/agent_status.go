@@ -30,7 +30,7 @@ const (
 func statusInputs(in observed.Agent, platform desired.Platform, want desired.Result, outcome outcomes, applied bool, now time.Time) status.Inputs {
 	inputs := status.Inputs{
 		Observed:          in,
-		Problems:          slices.Concat(want.Problems, outcomeProblems(userFields(in.Agent, platform, outcome.core)), routeProblems(outcome.routes), want.Exposure),
+		Problems:          slices.Concat(want.Problems, outcomeProblems(userFields(in.Agent, platform, outcome.core)), routeProblems(outcome), podProblems(outcome.pods), want.Exposure),
 		Remarks:           want.Remarks,
 		Applied:           applied,
 		DeploymentChanged: slices.Contains(outcome.core.Changed, kindDeployment),
@@ -74,17 +74,46 @@ func outcomeProblems(outcome apply.Outcome) []problem.Problem {
 	if outcome.Rejection != nil {
 		problems = append(problems, rejectionProblem(*outcome.Rejection))
 	}
+	for _, kept := range outcome.Kept {
+		problems = append(problems, problem.Problem{
+			Condition: a2av1alpha1.ConditionProgrammed,
+			Reason:    a2av1alpha1.ReasonForbidden,
+			Message: fmt.Sprintf("%s %q is no longer asked for, and the API server does not let the operator delete it; "+
+				"delete it, or have that allowed: %s", kept.Kind, kept.Name, kept.Message),
+		})
+	}
 	return problems
 }
 
 // routeProblems are what is to be told about routes that could not be written.
 // They keep the agent from nobody inside the cluster.
-func routeProblems(outcome apply.Outcome) []problem.Problem {
-	problems := outcomeProblems(outcome)
+func routeProblems(outcome outcomes) []problem.Problem {
+	problems := outcomeProblems(outcome.routes)
+	if outcome.routesErr != nil {
+		problems = append(problems, problem.Problem{
+			Reason:  a2av1alpha1.ReasonApplyFailed,
+			Message: "The API server has not taken every route of spec.exposure yet; the operator tries again, and its log has the error",
+		})
+	}
 	for i := range problems {
 		problems[i].Condition = a2av1alpha1.ConditionExposed
 	}
 	return problems
+}
+
+// podProblems are what is to be told about pods that cannot be told of a new
+// card. The kubelet brings it to them, without anybody being able to see when.
+func podProblems(outcome apply.Outcome) []problem.Problem {
+	if outcome.Rejection == nil {
+		return nil
+	}
+	return []problem.Problem{{
+		Condition: a2av1alpha1.ConditionCardPublished,
+		Reason:    a2av1alpha1.ReasonForbidden,
+		Message: fmt.Sprintf("The API server does not let the operator annotate Pod %q, which has it read the card at once; "+
+			"have that allowed: the card arrives within some minutes, but nobody can tell when: %s",
+			outcome.Rejection.Name, outcome.Rejection.Message),
+	}}
 }
 
 func conflictProblem(c apply.Conflict) problem.Problem {

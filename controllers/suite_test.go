@@ -99,7 +99,8 @@ type bench struct {
 	events     *events.FakeRecorder
 	// offered are the optional kinds that the cluster has.
 	offered offered
-	// requests are those of the reconciler that write, in their order.
+	// requests are those of the reconciler that write, or that read past the cache,
+	// in their order.
 	requests []string
 	// fail makes the reconciler's next writes of a kind fail.
 	fail map[string]error
@@ -126,7 +127,7 @@ func newBench(ctx context.Context) *bench {
 	}
 	b.reconciler = NewAgentReconciler(AgentConfig{
 		Client:   interceptor.NewClient(cluster, b.counting()),
-		Live:     cluster,
+		Live:     interceptor.NewClient(cluster, b.countingReads()),
 		Issuer:   b.keys,
 		Remote:   b.cards,
 		Optional: b.offered,
@@ -135,6 +136,14 @@ func newBench(ctx context.Context) *bench {
 		Clock:    b.clock,
 	})
 	return b
+}
+
+// countingReads records the requests that read past the cache.
+func (b *bench) countingReads() interceptor.Funcs {
+	return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+		b.requests = append(b.requests, "list")
+		return c.List(ctx, list, o...)
+	}}
 }
 
 // counting records the requests that write.
@@ -170,7 +179,9 @@ func (b *bench) counting() interceptor.Funcs {
 			return c.Update(ctx, obj, o...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
-			_ = count("delete", fmt.Sprintf("%T", obj))
+			if err := count("delete", fmt.Sprintf("%T", obj)); err != nil {
+				return err
+			}
 			return c.Delete(ctx, obj, o...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {

@@ -127,7 +127,8 @@ const (
 	ReasonBlocked = "Blocked"
 	// ReasonConflict: an object of the name exists and belongs to somebody else.
 	ReasonConflict = "Conflict"
-	// ReasonForbidden: the API server does not let the operator write an object.
+	// ReasonForbidden: the API server does not let the operator write an object,
+	// or delete one.
 	ReasonForbidden = "Forbidden"
 	// ReasonApplyFailed: a write failed for now and is tried again.
 	ReasonApplyFailed = "ApplyFailed"
@@ -212,7 +213,7 @@ const (
 	ReasonRemoteCredentialsUnusable = "RemoteCredentialsUnusable" //nolint:gosec // the name of a reason
 )
 
-// Reasons of CardPublished.
+// Reasons of CardPublished, beside ReasonForbidden.
 const (
 	// ReasonPublished: the pods that take calls have the card.
 	ReasonPublished = "Published"

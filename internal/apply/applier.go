@@ -33,8 +33,9 @@ type Owner struct {
 	Kind schema.GroupVersionKind
 	Name string
 	UID  types.UID
-	// Programmed tells that all its objects were there once, as it wants them
-	// now: one that is missing has been deleted since.
+	// Programmed tells that the objects were there once, as it wants them now: one
+	// that is missing has been deleted since. Without, only what was written
+	// lately is known to have been there.
 	Programmed bool
 }
 
@@ -88,6 +89,9 @@ type Outcome struct {
 	// Rejection is the object that the API server refused, the last one that
 	// was tried, now or a moment ago.
 	Rejection *Rejection
+	// Kept are objects that are no longer desired, and that the API server does
+	// not let go.
+	Kept []Rejection
 	// RecheckAfter is when to look again if nothing happens before, zero for
 	// never.
 	RecheckAfter time.Duration
@@ -142,7 +146,7 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (Outc
 	for _, object := range objects {
 		changed, err := a.set(ctx, owner, object)
 		if refused, ok := errors.AsType[*refusal](err); ok {
-			outcome.Rejection, outcome.RecheckAfter = &refused.rejection, a.refused.recheckAfter(refused)
+			a.refuse(&outcome, refused)
 			return outcome, nil
 		}
 		if err != nil {
@@ -156,6 +160,11 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (Outc
 		}
 	}
 	return outcome, nil
+}
+
+// refuse puts a refusal into an outcome.
+func (a *Applier) refuse(outcome *Outcome, last *refusal) {
+	outcome.Rejection, outcome.RecheckAfter = &last.rejection, a.refused.recheckAfter(last)
 }
 
 // absent is the version of no object: etcd counts from 1, and the first write
@@ -211,7 +220,7 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, er
 	if version == object.currentVersion() {
 		return false, nil
 	}
-	a.written.remember(object, digest, uid)
+	a.written.remember(object, digest, uid, owner.UID)
 	return true, nil
 }
 

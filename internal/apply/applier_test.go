@@ -271,7 +271,8 @@ func TestSetAgainstAWebhook(t *testing.T) {
 func TestSetWhileTheCacheIsBehind(t *testing.T) {
 	passive := testingclock.NewFakePassiveClock(time.Now())
 	w := &writer{version: "8"}
-	applier := New(Config{Writer: w, FieldOwner: "tester", DigestAnnotation: "digest", Clock: passive})
+	lives := func(context.Context, string, Owner) (bool, error) { return true, nil }
+	applier := New(Config{Writer: w, FieldOwner: "tester", DigestAnnotation: "digest", Lives: lives, Clock: passive})
 	other := func() *corev1ac.ConfigMapApplyConfiguration { return configMap().WithData(map[string]string{"b": "2"}) }
 	tampered := func(version string) *corev1.ConfigMap {
 		cm := applied(t)
@@ -484,8 +485,8 @@ func TestAnnotate(t *testing.T) {
 		pod("pending", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }),
 	}
 	w := &writer{}
-	if err := newApplier(w).Annotate(t.Context(), pods, "key", "new", "tester"); err != nil {
-		t.Fatalf("Annotate() error = %v", err)
+	if outcome, err := newApplier(w).Annotate(t.Context(), pods, "key", "new", "tester"); err != nil || !outcome.Complete() {
+		t.Fatalf("Annotate() = %+v, %v", outcome, err)
 	}
 	const patch = ` {"metadata":{"annotations":{"key":"new"},"uid":"uid"}}`
 	if diff := cmp.Diff([]string{"stale" + patch, "without" + patch}, w.pods); diff != "" {
@@ -494,11 +495,11 @@ func TestAnnotate(t *testing.T) {
 
 	resource := schema.GroupResource{Resource: "pods"}
 	for _, gone := range []error{apierrors.NewNotFound(resource, "stale"), apierrors.NewConflict(resource, "stale", errors.New("uid"))} {
-		if err := newApplier(&writer{err: gone}).Annotate(t.Context(), pods, "key", "newer", "tester"); err != nil {
+		if _, err := newApplier(&writer{err: gone}).Annotate(t.Context(), pods, "key", "newer", "tester"); err != nil {
 			t.Errorf("Annotate() error = %v, want a pod that is gone to be forgotten", err)
 		}
 	}
-	if err := newApplier(&writer{err: errors.New("boom")}).Annotate(t.Context(), pods, "key", "newest", "tester"); err == nil {
+	if _, err := newApplier(&writer{err: errors.New("boom")}).Annotate(t.Context(), pods, "key", "newest", "tester"); err == nil {
 		t.Error("Annotate() error = nil, want the API server's")
 	}
 }

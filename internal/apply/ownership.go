@@ -43,7 +43,10 @@ func (a *Applier) orphan(object Object, owner Owner) bool {
 // misses tells of an object that was there and is not: it may have gone with its
 // owner (docs/adr/0024-nothing-for-a-deleted-agent.md).
 func (a *Applier) misses(owner Owner, objects []Object) bool {
-	return owner.Programmed && slices.ContainsFunc(objects, func(o Object) bool {
-		return o.current == nil && a.written.of(o).digest == ""
+	return slices.ContainsFunc(objects, func(o Object) bool {
+		if o.current != nil {
+			return false
+		}
+		return a.written.lost(o, owner.UID) || owner.Programmed && a.written.of(o).digest == ""
 	})
 }

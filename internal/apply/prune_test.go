@@ -37,8 +37,12 @@ func TestPrune(t *testing.T) {
 				test.change(current)
 			}
 			w := &writer{}
-			if err := Prune(t.Context(), newApplier(w), owner, current); err != nil {
+			var outcome Outcome
+			if err := Prune(t.Context(), newApplier(w), owner, current, &outcome); err != nil {
 				t.Fatalf("Prune() error = %v", err)
+			}
+			if diff := cmp.Diff(Outcome{}, outcome); diff != "" {
+				t.Errorf("outcome (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.want, w.kinds); diff != "" {
 				t.Errorf("written (-want +got):\n%s", diff)
@@ -46,7 +50,7 @@ func TestPrune(t *testing.T) {
 		})
 	}
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "cm")
-	if err := Prune(t.Context(), newApplier(&writer{err: gone}), owner, applied(t)); err != nil {
+	if err := Prune(t.Context(), newApplier(&writer{err: gone}), owner, applied(t), &Outcome{}); err != nil {
 		t.Errorf("Prune() error = %v, want none for what is gone already", err)
 	}
 }
@@ -58,7 +62,7 @@ func TestPruneForgets(t *testing.T) {
 		if _, err := applier.Set(t.Context(), owner, Of(configMap(), (*corev1.ConfigMap)(nil))); err != nil {
 			t.Fatal(err)
 		}
-		if err := Prune(t.Context(), applier, owner, applied(t)); err != nil {
+		if err := Prune(t.Context(), applier, owner, applied(t), &Outcome{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -40,6 +40,11 @@ type write struct {
 	digest string
 	uid    types.UID
 	at     time.Time
+	// owner is whom it was made for.
+	owner types.UID
+	// over tells that the cache has shown something since, or was not waited for
+	// any longer.
+	over bool
 }
 
 func newWrites(passive clock.PassiveClock) writes {
@@ -54,18 +59,32 @@ func (w writes) of(o Object) write {
 		return write{}
 	}
 	last := known.(write)
+	if last.over {
+		return write{}
+	}
 	seen := last.before != o.currentVersion()
 	// A change comes to the cache for certain. An object may have come and gone.
 	given := o.current == nil && w.clock.Since(last.at) >= unseenFor
 	if seen || given {
-		w.recent.Remove(o.target)
+		last.over = true
+		w.recent.Add(o.target, last)
 		return write{}
 	}
 	return last
 }
 
-func (w writes) remember(o Object, digest string, uid types.UID) {
-	w.recent.Add(o.target, write{before: o.currentVersion(), digest: digest, uid: uid, at: w.clock.Now()})
+// lost tells whether an object that is not there was written for an owner, and
+// is not waited for.
+func (w writes) lost(o Object, owner types.UID) bool {
+	if o.current != nil || w.of(o).digest != "" {
+		return false
+	}
+	known, ok := w.recent.Get(o.target)
+	return ok && known.(write).owner == owner
+}
+
+func (w writes) remember(o Object, digest string, uid, owner types.UID) {
+	w.recent.Add(o.target, write{before: o.currentVersion(), digest: digest, uid: uid, at: w.clock.Now(), owner: owner})
 }
 
 func (w writes) forget(t target) { w.recent.Remove(t) }

@@ -93,6 +93,7 @@ var workloadChains = []conditionChain{
 	{a2av1alpha1.ConditionCardPublished, chain{
 		notProgrammed,
 		noPodReady,
+		problems(a2av1alpha1.ConditionCardPublished),
 		publishing,
 		always(a2av1alpha1.ReasonPublished, "The pods that take calls have the card"),
 	}},

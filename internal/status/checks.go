@@ -71,9 +71,9 @@ func starting(in Inputs, f *facts) (verdict, bool) {
 }
 
 // notProgrammed says nothing about a card that could not be written.
-func notProgrammed(_ Inputs, f *facts) (verdict, bool) {
+func notProgrammed(in Inputs, f *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonNotProgrammed,
-		"The current card could not be written; see Programmed"), !f.isTrue(a2av1alpha1.ConditionProgrammed)
+		"The current card could not be written; see Programmed"), !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
 }
 
 // clusterOnly has nothing to wait for.
@@ -86,9 +86,9 @@ func clusterOnly(in Inputs, _ *facts) (verdict, bool) {
 
 // routesNotProgrammed says nothing about routes that may not be the current
 // ones.
-func routesNotProgrammed(_ Inputs, f *facts) (verdict, bool) {
+func routesNotProgrammed(in Inputs, f *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonNotProgrammed,
-		"The current routes could not be written; see Programmed"), !f.isTrue(a2av1alpha1.ConditionProgrammed)
+		"The current routes could not be written; see Programmed"), !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
 }
 
 func noPodReady(_ Inputs, f *facts) (verdict, bool) {
