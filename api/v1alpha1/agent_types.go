@@ -51,9 +51,15 @@ type Agent struct {
 // +kubebuilder:validation:XValidation:rule="has(self.workload) == has(oldSelf.workload)",message="an Agent cannot change from spec.workload to spec.remote or back; delete it and create another"
 // +kubebuilder:validation:XValidation:rule="has(self.remote) || has(self.description)",message="spec.description is required: it stands on the card"
 // +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.provider) || has(self.iconURL) || has(self.documentationURL) || self.defaultInputModes != ['text/plain'] || self.defaultOutputModes != ['text/plain'] || has(self.extensions) || has(self.skills) || has(self.skillRefs) || has(self.skillSelector) || has(self.cardSigning))",message="the card of an agent with spec.remote is its own: remove spec.provider, iconURL, documentationURL, defaultInputModes, defaultOutputModes, extensions, skills, skillRefs, skillSelector and cardSigning"
-// +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.pushNotifications) || has(self.limits) || has(self.exposure) || self.access.authentication.exists(a, a.type != 'Kubernetes'))",message="an agent with spec.remote has no sidecar: remove spec.access, pushNotifications, limits and exposure"
+// +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.pushNotifications) || has(self.limits) || has(self.exposure))",message="an agent with spec.remote has no sidecar: remove spec.pushNotifications, limits and exposure"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || (self.access.authentication.all(a, a.type == 'Kubernetes') && !has(self.access.authorization) && !has(self.access.cors) && !has(self.access.tls)) || (oldSelf.hasValue() && oldSelf.value().access == self.access)",message="spec.access has no effect with spec.remote, which has no sidecar that checks who calls: remove its authentication, authorization, cors and tls, and guard the agent where it runs"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || !has(self.trustBundle) || (oldSelf.hasValue() && has(oldSelf.value().trustBundle) && oldSelf.value().trustBundle == self.trustBundle)",message="spec.trustBundle has no effect with spec.remote: remove it; an Agent that calls this one trusts those of its own spec.trustBundle"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || (self.protocol.cardProfile == 'Union' && self.protocol.errorProfile == '1.0.1' && self.protocol.versionCheck == 'Lenient' && self.protocol.finishedTasks == 'Final') || (oldSelf.hasValue() && oldSelf.value().protocol == self.protocol)",message="spec.protocol has no effect with spec.remote: remove it; the agent chooses where it runs"
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || (self.networkPolicy.management == 'Managed' && !has(self.networkPolicy.egress)) || (oldSelf.hasValue() && oldSelf.value().networkPolicy == self.networkPolicy)",message="spec.networkPolicy has no effect with spec.remote, which has no pod: remove it"
 type AgentSpec struct {
-	// displayName is the name on the card. It defaults to metadata.name.
+	// displayName is the name on the card. It defaults to metadata.name. That of
+	// a remote agent, its description and its version stand in the registry until
+	// its own card was read.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
@@ -146,7 +152,8 @@ type AgentSpec struct {
 	Workload *AgentWorkload `json:"workload,omitempty"`
 
 	// remote is an agent that runs elsewhere and speaks A2A. It gets no pod:
-	// the operator reads its card, and the registry lists it.
+	// the operator reads its card, and the registry lists it. What is about a
+	// card, a pod or a sidecar of its own is refused beside it.
 	// +optional
 	Remote *AgentRemote `json:"remote,omitempty"`
 

@@ -16,7 +16,9 @@ import (
 // AgentSpec is what an agent should be: who it is, what it can do, what runs
 // it and who may call it.
 type AgentSpecApplyConfiguration struct {
-	// displayName is the name on the card. It defaults to metadata.name.
+	// displayName is the name on the card. It defaults to metadata.name. That of
+	// a remote agent, its description and its version stand in the registry until
+	// its own card was read.
 	DisplayName *string `json:"displayName,omitempty"`
 	// description says what the agent does, for people and for other agents
 	// that look for one. It stands on the card, and is required but for a
@@ -55,7 +57,8 @@ type AgentSpecApplyConfiguration struct {
 	// workload is the container that does the agent's work.
 	Workload *AgentWorkloadApplyConfiguration `json:"workload,omitempty"`
 	// remote is an agent that runs elsewhere and speaks A2A. It gets no pod:
-	// the operator reads its card, and the registry lists it.
+	// the operator reads its card, and the registry lists it. What is about a
+	// card, a pod or a sidecar of its own is refused beside it.
 	Remote *AgentRemoteApplyConfiguration `json:"remote,omitempty"`
 	// access says who may call. It defaults to ServiceAccounts of the Agent's
 	// own namespace.

@@ -1,0 +1,98 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cel
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// elder is the group of a CRD of Agents that once had no rule.
+const elder = "elder.a2a-operator.dev"
+
+// elderCRD is that of Agents in a group of its own.
+func elderCRD(ctx context.Context) *apiextensionsv1.CustomResourceDefinition {
+	GinkgoHelper()
+	served := &apiextensionsv1.CustomResourceDefinition{}
+	Expect(cluster.Get(ctx, client.ObjectKey{Name: "agents.a2a-operator.dev"}, served)).To(Succeed())
+	crd := &apiextensionsv1.CustomResourceDefinition{Spec: *served.Spec.DeepCopy()}
+	crd.Name, crd.Spec.Group = "agents."+elder, elder
+	return crd
+}
+
+// without takes the rules about an Agent and its spec as wholes away.
+func without(root *apiextensionsv1.JSONSchemaProps) {
+	spec := root.Properties["spec"]
+	root.XValidations, spec.XValidations = nil, nil
+	root.Properties["spec"] = spec
+}
+
+// A rule that comes with a release meets objects of before it: they may keep
+// what it refuses, and everything else of them can be written.
+var _ = Describe("an Agent that was stored before there were rules", Ordered, func() {
+	of := func(name, spec string) *unstructured.Unstructured {
+		obj := agent("spec", spec)
+		obj.SetAPIVersion(elder + "/v1alpha1")
+		obj.SetName(name)
+		return obj
+	}
+	BeforeAll(func(ctx context.Context) {
+		crd := elderCRD(ctx)
+		rules := crd.Spec.DeepCopy()
+		without(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
+		Expect(cluster.Create(ctx, crd)).To(Succeed())
+		DeferCleanup(func(ctx context.Context) { Expect(cluster.Delete(ctx, crd)).To(Succeed()) })
+		for name, fields := range map[string]string{
+			"authorization":  "access: {authorization: [{action: Deny}]}",
+			"cors":           "access: {cors: {allowedOrigins: ['*']}}",
+			"trust-bundle":   "trustBundle: {name: company}",
+			"protocol":       "protocol: {cardProfile: V1}",
+			"network-policy": "networkPolicy: {egress: []}",
+		} {
+			Eventually(func() error {
+				return cluster.Create(ctx, of(name, "{description: x, remote: {url: 'https://a.example'}, "+fields+"}"))
+			}).WithTimeout(patience).Should(Succeed())
+		}
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(crd), crd)).To(Succeed())
+		crd.Spec = *rules
+		Expect(cluster.Update(ctx, crd)).To(Succeed())
+		Eventually(func() error {
+			return create(ctx, of("new", "{remote: {url: 'https://a.example'}, trustBundle: {name: company}}"))
+		}).WithTimeout(patience).Should(MatchError(ContainSubstring("spec.trustBundle has no effect")))
+	})
+
+	DescribeTable("can be written but for that",
+		func(ctx context.Context, name, other, message string) {
+			stored := of(name, "{}")
+			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Succeed())
+			Expect(unstructured.SetNestedField(stored.Object, int64(3), "status", "skills")).To(Succeed())
+			Expect(cluster.Status().Update(ctx, stored)).To(Succeed())
+			Expect(unstructured.SetNestedField(stored.Object, "https://b.example", "spec", "remote", "url")).To(Succeed())
+			Expect(unstructured.SetNestedField(stored.Object, true, "spec", "suspend")).To(Succeed())
+			Expect(cluster.Update(ctx, stored)).To(Succeed())
+			if other == "" {
+				return
+			}
+			path, value, _ := strings.Cut(other, "=")
+			changed := agent(path, value)
+			fields, _, err := unstructured.NestedFieldCopy(changed.Object, strings.Split(path, ".")...)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(unstructured.SetNestedField(stored.Object, fields, strings.Split(path, ".")...)).To(Succeed())
+			Expect(cluster.Update(ctx, stored, client.DryRunAll)).To(MatchError(ContainSubstring(message)))
+			unstructured.RemoveNestedField(stored.Object, strings.Split(path, ".")...)
+			Expect(cluster.Update(ctx, stored, client.DryRunAll)).To(Succeed())
+		},
+		Entry("rules", "authorization", "spec.access={authorization: [{action: Allow}]}", "spec.access has no effect"),
+		Entry("web pages", "cors", "spec.access={cors: {allowedOrigins: ['https://a.example']}}", "spec.access has no effect"),
+		Entry("authorities", "trust-bundle", "spec.trustBundle={name: other}", "spec.trustBundle has no effect"),
+		Entry("choices of the protocol", "protocol", "spec.protocol={versionCheck: Strict}", "spec.protocol has no effect"),
+		Entry("egress", "network-policy", "spec.networkPolicy={management: None}", "spec.networkPolicy has no effect"),
+	)
+})
