@@ -165,9 +165,12 @@ func (r *AgentReconciler) agentsOfSkill(ctx context.Context, skill client.Object
 }
 
 // agentsOfNamespace maps a Namespace to its Agents that may be admitted by
-// skills of others for its labels.
+// skills of others, or by Gateways, for its labels.
 func (r *AgentReconciler) agentsOfNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
-	return r.agents(ctx, sharing.LeavesNamespace, client.InNamespace(namespace.GetName()))
+	asks := func(agent *a2av1alpha1.Agent) bool {
+		return sharing.LeavesNamespace(agent) || agent.Spec.Exposure != nil
+	}
+	return r.agents(ctx, asks, client.InNamespace(namespace.GetName()))
 }
 
 // agentsOfGateway maps a Gateway to the Agents that name it.

@@ -28,7 +28,7 @@ type exposed struct {
 
 // exposedRoute is one of the two routes of an Agent.
 type exposedRoute struct {
-	kind      string
+	kind      gatewayv1.Kind
 	resource  string
 	offered   bool
 	field     string
@@ -64,8 +64,8 @@ func expose(in observed.Agent) exposed {
 }
 
 const (
-	kindHTTPRoute = "HTTPRoute"
-	kindGRPCRoute = "GRPCRoute"
+	kindHTTPRoute gatewayv1.Kind = "HTTPRoute"
+	kindGRPCRoute gatewayv1.Kind = "GRPCRoute"
 )
 
 func exposedRoutes(in observed.Agent) []exposedRoute {
@@ -100,7 +100,7 @@ func (r exposedRoute) lookAt(in observed.Agent) (string, []problem.Problem) {
 	}
 	exposure := in.Agent.Spec.Exposure
 	var problems []problem.Problem
-	var urls []string
+	var addresses []address
 	accepted := false
 	for i, ref := range exposure.ParentRefs {
 		if in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)] == nil && exposure.URL == "" {
@@ -115,7 +115,10 @@ func (r exposedRoute) lookAt(in observed.Agent) (string, []problem.Problem) {
 		default:
 			accepted = true
 			if gateway := in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)]; gateway != nil {
-				urls = append(urls, gatewayURLs(gateway, ref.SectionName, r.hostnames)...)
+				addresses = append(addresses, gatewayAddresses(gateway, attachment{
+					kind: r.kind, namespace: in.Agent.Namespace, namespaceLabels: in.NamespaceLabels,
+					section: ref.SectionName, hostnames: r.hostnames,
+				})...)
 			}
 		}
 	}
@@ -124,10 +127,10 @@ func (r exposedRoute) lookAt(in observed.Agent) (string, []problem.Problem) {
 		return "", problems
 	case exposure.URL != "" && r.kind == kindHTTPRoute:
 		return exposure.URL, problems
-	case len(urls) == 0:
+	case len(addresses) == 0:
 		return "", append(problems, addressUnknown(r))
 	default:
-		return strings.TrimSuffix(urls[0]+r.path, "/") + "/", problems
+		return strings.TrimSuffix(best(addresses).String()+r.path, "/") + "/", problems
 	}
 }
 
@@ -179,8 +182,9 @@ func addressUnknown(r exposedRoute) problem.Problem {
 		cure = ""
 	}
 	return exposureProblem(a2av1alpha1.ReasonAddressUnknown,
-		"The Gateways take the %s and do not say at which address: set %s to names without \"*\" that a listener for HTTP or HTTPS has%s",
-		r.kind, r.field, cure)
+		"The Gateways take the %s and do not say at which address: set %s to names without \"*\" of a listener for HTTP or HTTPS "+
+			"that works and whose allowedRoutes admit the %s%s",
+		r.kind, r.field, r.kind, cure)
 }
 
 func exposureProblem(reason, format string, args ...any) problem.Problem {

@@ -4,10 +4,12 @@
 package desired
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -16,50 +18,106 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
-func listener(name, protocol, hostname string, port int32) gatewayv1.Listener {
+func listener(name, protocol, hostname string, port int32, changes ...func(*gatewayv1.Listener)) gatewayv1.Listener {
 	l := gatewayv1.Listener{Name: gatewayv1.SectionName(name), Port: port, Protocol: gatewayv1.ProtocolType(protocol)}
 	if hostname != "" {
 		l.Hostname = new(gatewayv1.Hostname(hostname))
 	}
+	for _, change := range changes {
+		change(&l)
+	}
 	return l
 }
 
-func TestGatewayURLs(t *testing.T) {
+// from makes a listener admit routes of namespaces.
+func from(namespaces gatewayv1.FromNamespaces, selector *metav1.LabelSelector) func(*gatewayv1.Listener) {
+	return func(l *gatewayv1.Listener) {
+		l.AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &namespaces, Selector: selector}}
+	}
+}
+
+// kinds makes a listener take some kinds of routes of its own namespace only.
+func kinds(kinds ...gatewayv1.RouteGroupKind) func(*gatewayv1.Listener) {
+	return func(l *gatewayv1.Listener) { l.AllowedRoutes = &gatewayv1.AllowedRoutes{Kinds: kinds} }
+}
+
+// TestGatewayAddresses is about a Gateway of the namespace "agents".
+func TestGatewayAddresses(t *testing.T) {
+	named := []a2av1alpha1.Hostname{"a.example"}
+	gold := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+	grpc, foreign := gatewayv1.RouteGroupKind{Kind: kindGRPCRoute}, gatewayv1.RouteGroupKind{Group: new(gatewayv1.Group("example.com")), Kind: kindHTTPRoute}
+	says := func(condition gatewayv1.ListenerConditionType, status metav1.ConditionStatus) gatewayv1.ListenerStatus {
+		return gatewayv1.ListenerStatus{Name: "a", Conditions: []metav1.Condition{{Type: string(condition), Status: status}}}
+	}
 	tests := map[string]struct {
 		listeners []gatewayv1.Listener
 		addresses []string
-		broken    string
+		status    gatewayv1.ListenerStatus
 		section   string
 		hostnames []a2av1alpha1.Hostname
+		// namespace is the route's, "agents" unless it is said.
+		namespace string
+		labels    map[string]string
+		kind      gatewayv1.Kind
 		want      []string
 	}{
-		"the route's name":             {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, hostnames: []a2av1alpha1.Hostname{"a.example"}, want: []string{"https://a.example"}},
-		"the listener's name":          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "l.example", 443)}, want: []string{"https://l.example"}},
-		"the address":                  {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80)}, addresses: []string{"192.0.2.1", "192.0.2.2"}, want: []string{"http://192.0.2.1"}},
-		"an address of IPv6":           {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 8080)}, addresses: []string{"2001:db8::1"}, want: []string{"http://[2001:db8::1]:8080"}},
-		"no address yet":               {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80)}},
-		"https before http":            {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80), listener("b", "HTTPS", "", 8443)}, hostnames: []a2av1alpha1.Hostname{"a.example"}, want: []string{"https://a.example:8443", "http://a.example"}},
-		"another section":              {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80), listener("b", "HTTPS", "", 443)}, section: "a", hostnames: []a2av1alpha1.Hostname{"a.example"}, want: []string{"http://a.example"}},
-		"a listener that does nothing": {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, broken: "a", hostnames: []a2av1alpha1.Hostname{"a.example"}},
-		"another protocol":             {listeners: []gatewayv1.Listener{listener("a", "TCP", "", 443)}, hostnames: []a2av1alpha1.Hostname{"a.example"}},
-		"a name of the wildcard":       {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "*.example", 443)}, hostnames: []a2av1alpha1.Hostname{"example", "a.example", "a.b.example", "other"}, want: []string{"https://a.example", "https://a.b.example"}},
-		"a wildcard route":             {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "a.example", 443)}, hostnames: []a2av1alpha1.Hostname{"*.example"}, want: []string{"https://a.example"}},
-		"wildcards only":               {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "*.example", 443)}, addresses: []string{"192.0.2.1"}},
+		"the route's name":        {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, hostnames: named, want: []string{"https://a.example"}},
+		"the listener's name":     {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "l.example", 443)}, want: []string{"https://l.example"}},
+		"the address":             {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80)}, addresses: []string{"192.0.2.1", "192.0.2.2"}, want: []string{"http://192.0.2.1"}},
+		"an address of IPv6":      {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 8080)}, addresses: []string{"2001:db8::1"}, want: []string{"http://[2001:db8::1]:8080"}},
+		"no address yet":          {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80)}},
+		"https before http":       {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80), listener("b", "HTTPS", "", 8443)}, hostnames: named, want: []string{"https://a.example:8443", "http://a.example"}},
+		"its own port before":     {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 8443), listener("b", "HTTPS", "", 443)}, hostnames: named, want: []string{"https://a.example", "https://a.example:8443"}},
+		"another section":         {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80), listener("b", "HTTPS", "", 443)}, section: "a", hostnames: named, want: []string{"http://a.example"}},
+		"another protocol":        {listeners: []gatewayv1.Listener{listener("a", "TCP", "", 443)}, hostnames: named},
+		"a name of the wildcard":  {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "*.example", 443)}, hostnames: []a2av1alpha1.Hostname{"example", "a.example", "a.b.example", "other"}, want: []string{"https://a.example", "https://a.b.example"}},
+		"a wildcard route":        {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "a.example", 443)}, hostnames: []a2av1alpha1.Hostname{"*.example"}, want: []string{"https://a.example"}},
+		"wildcards only":          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "*.example", 443)}, addresses: []string{"192.0.2.1"}},
+		"not programmed":          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionProgrammed, metav1.ConditionFalse), hostnames: named},
+		"not accepted":            {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionAccepted, metav1.ConditionFalse), hostnames: named},
+		"in conflict":             {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionConflicted, metav1.ConditionTrue), hostnames: named},
+		"in no conflict":          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionConflicted, metav1.ConditionFalse), hostnames: named, want: []string{"https://a.example"}},
+		"what it cannot do":       {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: gatewayv1.ListenerStatus{Name: "a", SupportedKinds: []gatewayv1.RouteGroupKind{grpc}}, hostnames: named},
+		"what it can do":          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: gatewayv1.ListenerStatus{Name: "a", SupportedKinds: []gatewayv1.RouteGroupKind{grpc}}, hostnames: named, kind: kindGRPCRoute, want: []string{"https://a.example"}},
+		"another kind":            {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, kinds(grpc)), listener("b", "HTTP", "", 80)}, hostnames: named, want: []string{"http://a.example"}},
+		"the kind":                {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, kinds(foreign, grpc))}, hostnames: named, kind: kindGRPCRoute, want: []string{"https://a.example"}},
+		"the kind of another API": {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, kinds(foreign))}, hostnames: named},
+		"a stranger": {
+			listeners: []gatewayv1.Listener{
+				listener("a", "HTTPS", "", 443), listener("b", "HTTPS", "", 8443, from(gatewayv1.NamespacesFromSame, nil)),
+				listener("c", "HTTPS", "", 9443, kinds()), listener("d", "HTTP", "", 80, from(gatewayv1.NamespacesFromAll, nil)),
+			},
+			namespace: "team", hostnames: named, want: []string{"http://a.example"},
+		},
+		"selected":          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, from(gatewayv1.NamespacesFromSelector, gold))}, namespace: "team", labels: gold.MatchLabels, hostnames: named, want: []string{"https://a.example"}},
+		"not selected":      {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, from(gatewayv1.NamespacesFromSelector, gold))}, labels: map[string]string{"tier": "tin"}, hostnames: named},
+		"no selector":       {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, from(gatewayv1.NamespacesFromSelector, nil))}, hostnames: named},
+		"an empty selector": {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, from(gatewayv1.NamespacesFromSelector, &metav1.LabelSelector{}))}, namespace: "team", hostnames: named, want: []string{"https://a.example"}},
+		"a selector that nobody understands": {
+			listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, from(gatewayv1.NamespacesFromSelector, &metav1.LabelSelector{
+				MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "Like"}},
+			}))},
+			hostnames: named,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			gateway := &gatewayv1.Gateway{Spec: gatewayv1.GatewaySpec{Listeners: test.listeners}}
+			gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "agents"}, Spec: gatewayv1.GatewaySpec{Listeners: test.listeners}}
 			for _, a := range test.addresses {
 				gateway.Status.Addresses = append(gateway.Status.Addresses, gatewayv1.GatewayStatusAddress{Value: a})
 			}
-			if test.broken != "" {
-				gateway.Status.Listeners = []gatewayv1.ListenerStatus{{
-					Name:       gatewayv1.SectionName(test.broken),
-					Conditions: []metav1.Condition{{Type: string(gatewayv1.ListenerConditionProgrammed), Status: metav1.ConditionFalse}},
-				}}
+			gateway.Status.Listeners = []gatewayv1.ListenerStatus{test.status}
+			addresses := gatewayAddresses(gateway, attachment{
+				kind: cmp.Or(test.kind, kindHTTPRoute), namespace: cmp.Or(test.namespace, "agents"), namespaceLabels: test.labels,
+				section: test.section, hostnames: test.hostnames,
+			})
+			slices.SortStableFunc(addresses, byRank)
+			var got []string
+			for _, a := range addresses {
+				got = append(got, a.String())
 			}
-			if diff := cmp.Diff(test.want, gatewayURLs(gateway, test.section, test.hostnames)); diff != "" {
-				t.Errorf("gatewayURLs() (-want +got):\n%s", diff)
+			if diff := gocmp.Diff(test.want, got); diff != "" {
+				t.Errorf("gatewayAddresses() (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -107,6 +165,44 @@ func TestExpose(t *testing.T) {
 			change: func(in *observed.Agent) { in.Agent.Spec.Exposure.Hostnames = nil },
 			reason: "AddressUnknown", parts: []string{"spec.exposure.hostnames", "spec.exposure.url"},
 		},
+		"a listener that does not take it, before one that does": {
+			said: []metav1.Condition{accepted}, url: "http://agents.example.com/",
+			change: func(in *observed.Agent) {
+				elsewhere(in, listener("web", "HTTPS", "", 443), listener("plain", "HTTP", "", 80, from(gatewayv1.NamespacesFromAll, nil)))
+			},
+		},
+		"only listeners that do not take it": {
+			said:   []metav1.Condition{accepted},
+			change: func(in *observed.Agent) { elsewhere(in, listener("web", "HTTPS", "", 443)) },
+			reason: "AddressUnknown", parts: []string{"allowedRoutes", "spec.exposure.url"},
+		},
+		"one listener and then another": {
+			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
+			change: func(in *observed.Agent) {
+				for _, gateway := range in.GatewayAPI.Gateways {
+					gateway.Spec.Listeners = append(gateway.Spec.Listeners, listener("plain", "HTTP", "", 80))
+				}
+				in.Agent.Spec.Exposure.ParentRefs = []a2av1alpha1.GatewayRef{{Name: "public", SectionName: "plain"}, {Name: "public", SectionName: "web"}}
+				said := in.Children.HTTPRoute.Status.Parents[0]
+				in.Children.HTTPRoute.Status.Parents = nil
+				for _, section := range []gatewayv1.SectionName{"plain", "web"} {
+					said.ParentRef.SectionName = &section
+					in.Children.HTTPRoute.Status.Parents = append(in.Children.HTTPRoute.Status.Parents, said)
+				}
+			},
+		},
+		"the first Gateway, whatever the next one has": {
+			said: []metav1.Condition{accepted}, url: "http://agents.example.com/",
+			change: func(in *observed.Agent) {
+				front := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "front"}}
+				front.Spec.Listeners = []gatewayv1.Listener{listener("plain", "HTTP", "", 80)}
+				in.GatewayAPI.Gateways[types.NamespacedName{Namespace: "agents", Name: "front"}] = front
+				in.Agent.Spec.Exposure.ParentRefs = []a2av1alpha1.GatewayRef{{Name: "front"}, {Name: "public"}}
+				said := in.Children.HTTPRoute.Status.Parents[0]
+				said.ParentRef.Name = "front"
+				in.Children.HTTPRoute.Status.Parents = append(in.Children.HTTPRoute.Status.Parents, said)
+			},
+		},
 		"told by the user": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
 			change: func(in *observed.Agent) { in.Agent.Spec.Exposure.URL = "https://front.example/a/" },
@@ -134,7 +230,8 @@ func TestExpose(t *testing.T) {
 			in := observed.Agent{Agent: agent, Children: observed.Children{HTTPRoute: route}, GatewayAPI: observed.GatewayAPI{
 				HTTPRoutes: true, GRPCRoutes: true,
 				Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "agents", Name: "public"}: {
-					Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{listener("web", "HTTPS", "", 443)}},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "public"},
+					Spec:       gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{listener("web", "HTTPS", "", 443)}},
 				}},
 			}}
 			if test.change != nil {
@@ -154,4 +251,12 @@ func TestExpose(t *testing.T) {
 			}
 		})
 	}
+}
+
+// elsewhere puts the Gateway into another namespace, with other listeners.
+func elsewhere(in *observed.Agent, listeners ...gatewayv1.Listener) {
+	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}, Spec: gatewayv1.GatewaySpec{Listeners: listeners}}
+	in.GatewayAPI.Gateways = map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway}
+	in.Agent.Spec.Exposure.ParentRefs[0].Namespace = "infra"
+	in.Children.HTTPRoute.Status.Parents[0].ParentRef.Namespace = new(gatewayv1.Namespace("infra"))
 }

@@ -10,8 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -25,54 +24,61 @@ const (
 // defaultPorts are those that no URL names.
 var defaultPorts = map[string]int32{schemeHTTP: 80, schemeHTTPS: 443}
 
-// gatewayURLs are where a Gateway serves what is routed to it with some
-// hostnames, https first, each without a path. A name that begins with "*" is
-// none that could be called.
-func gatewayURLs(gateway *gatewayv1.Gateway, section string, hostnames []a2av1alpha1.Hostname) []string {
-	type address struct{ scheme, url string }
+// address is one at which a Gateway serves a route, without a path.
+type address struct {
+	gateway types.NamespacedName
+	scheme  string
+	host    string
+	port    int32
+}
+
+func (a address) String() string {
+	if a.port == defaultPorts[a.scheme] {
+		return a.scheme + "://" + a.host
+	}
+	return a.scheme + "://" + a.host + ":" + strconv.Itoa(int(a.port))
+}
+
+// rank is lower for what callers are rather told: https, and then the port that
+// they are more likely let out to.
+func (a address) rank() int {
+	rank := 0
+	if a.scheme != schemeHTTPS {
+		rank += 2
+	}
+	if a.port != defaultPorts[a.scheme] {
+		rank++
+	}
+	return rank
+}
+
+// gatewayAddresses are where a Gateway serves a route that asks for it. A name
+// that begins with "*" is none that could be called.
+func gatewayAddresses(gateway *gatewayv1.Gateway, route attachment) []address {
 	var addresses []address
 	for i := range gateway.Spec.Listeners {
 		listener := &gateway.Spec.Listeners[i]
-		scheme := listenerScheme(listener.Protocol)
-		if scheme == "" || section != "" && section != string(listener.Name) || listenerBroken(gateway, listener.Name) {
+		if !route.fits(gateway, listener) || !listenerWorks(gateway, listener.Name, route.kind) {
 			continue
 		}
-		for _, host := range listenerHosts(gateway, listener, hostnames) {
-			if listener.Port != defaultPorts[scheme] {
-				host += ":" + strconv.Itoa(int(listener.Port))
-			}
-			addresses = append(addresses, address{scheme, scheme + "://" + host})
+		for _, host := range listenerHosts(gateway, listener, route.hostnames) {
+			addresses = append(addresses, address{
+				gateway: types.NamespacedName{Namespace: gateway.Namespace, Name: gateway.Name},
+				scheme:  listenerScheme(listener.Protocol), host: host, port: listener.Port,
+			})
 		}
 	}
-	slices.SortStableFunc(addresses, func(a, b address) int { return -cmp.Compare(a.scheme, b.scheme) })
-	var urls []string
-	for _, a := range addresses {
-		urls = append(urls, a.url)
-	}
-	return urls
+	return addresses
 }
 
-// listenerScheme is "" for a protocol that no HTTPRoute or GRPCRoute uses.
-func listenerScheme(protocol gatewayv1.ProtocolType) string {
-	switch protocol {
-	case gatewayv1.HTTPProtocolType:
-		return schemeHTTP
-	case gatewayv1.HTTPSProtocolType:
-		return schemeHTTPS
-	default:
-		return ""
-	}
+// best is the address that callers are told: one of the first Gateway, of which
+// several listeners may be named.
+func best(addresses []address) address {
+	others := func(a address) bool { return a.gateway != addresses[0].gateway }
+	return slices.MinFunc(slices.DeleteFunc(slices.Clone(addresses), others), byRank)
 }
 
-// listenerBroken tells whether the Gateway says that a listener does not work.
-func listenerBroken(gateway *gatewayv1.Gateway, name gatewayv1.SectionName) bool {
-	for _, s := range gateway.Status.Listeners {
-		if s.Name == name {
-			return meta.IsStatusConditionFalse(s.Conditions, string(gatewayv1.ListenerConditionProgrammed))
-		}
-	}
-	return false
-}
+func byRank(a, b address) int { return cmp.Compare(a.rank(), b.rank()) }
 
 // listenerHosts are the hosts at which a listener serves a route: the names
 // that both have, or the Gateway's address when neither has one.
@@ -130,51 +136,4 @@ func gatewayHosts(gateway *gatewayv1.Gateway) []string {
 		}
 	}
 	return nil
-}
-
-// parentVerdict is what the controller of a Gateway says of a route.
-type parentVerdict struct {
-	accepted bool
-	// refusal says why not; it is empty while there is no answer.
-	refusal string
-}
-
-// verdictOf reads what is said of a route about one of its parents. When more
-// than one controller answers, any that takes the route is enough.
-func verdictOf(parents []gatewayv1.RouteParentStatus, namespace string, ref a2av1alpha1.GatewayRef) parentVerdict {
-	var verdict parentVerdict
-	for i := range parents {
-		if !sameParent(parents[i].ParentRef, namespace, ref) {
-			continue
-		}
-		conditions := parents[i].Conditions
-		refused := firstFalse(conditions, string(gatewayv1.RouteConditionAccepted), string(gatewayv1.RouteConditionResolvedRefs))
-		switch {
-		case refused != nil:
-			verdict.refusal = refused.Reason + ": " + refused.Message
-		case meta.IsStatusConditionTrue(conditions, string(gatewayv1.RouteConditionAccepted)):
-			return parentVerdict{accepted: true}
-		}
-	}
-	return verdict
-}
-
-func firstFalse(conditions []metav1.Condition, types ...string) *metav1.Condition {
-	for _, t := range types {
-		if c := meta.FindStatusCondition(conditions, t); c != nil && c.Status == metav1.ConditionFalse {
-			return c
-		}
-	}
-	return nil
-}
-
-func sameParent(status gatewayv1.ParentReference, namespace string, ref a2av1alpha1.GatewayRef) bool {
-	statusNamespace, section := namespace, ""
-	if status.Namespace != nil {
-		statusNamespace = string(*status.Namespace)
-	}
-	if status.SectionName != nil {
-		section = string(*status.SectionName)
-	}
-	return string(status.Name) == ref.Name && section == ref.SectionName && statusNamespace == cmp.Or(ref.Namespace, namespace)
 }

@@ -144,9 +144,9 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (observe
 }
 
 // namespaceLabels reads those of an Agent's namespace, if a skill of another
-// one could ask for them.
+// one or a Gateway could ask for them.
 func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent) (map[string]string, error) {
-	if !sharing.LeavesNamespace(agent) {
+	if !sharing.LeavesNamespace(agent) && agent.Spec.Exposure == nil {
 		return nil, nil
 	}
 	namespace := &metav1.PartialObjectMetadata{}

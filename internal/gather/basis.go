@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
@@ -51,7 +52,7 @@ func BasisOf(in observed.Agent) Basis {
 	b.flag(in.GatewayAPI.GRPCRoutes)
 	if in.Agent.Spec.Exposure != nil {
 		for _, ref := range in.Agent.Spec.Exposure.ParentRefs {
-			version(b, in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)])
+			b.gateway(in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)], in.NamespaceLabels)
 		}
 	}
 	return Basis{sum: sha256.Sum256(b.bytes), issuer: in.Issuer, remote: in.Remote}
@@ -100,6 +101,21 @@ func version[T any, O interface {
 	}
 }
 
+// gateway is one that the Agent names, and the labels of the Agent's namespace
+// where a listener selects by them.
+func (b *basis) gateway(gateway *gatewayv1.Gateway, namespaceLabels map[string]string) {
+	version(b, gateway)
+	if gateway != nil && slices.ContainsFunc(gateway.Spec.Listeners, selects) {
+		b.entries(namespaceLabels)
+	}
+}
+
+func selects(listener gatewayv1.Listener) bool {
+	allowed := listener.AllowedRoutes
+	return allowed != nil && allowed.Namespaces != nil && allowed.Namespaces.From != nil &&
+		*allowed.Namespaces.From == gatewayv1.NamespacesFromSelector
+}
+
 // deployment is all of it but its status, which changes with each of its pods.
 func (b *basis) deployment(d *appsv1.Deployment) {
 	b.flag(d != nil)
@@ -124,7 +140,7 @@ func (b *basis) deployment(d *appsv1.Deployment) {
 }
 
 // skills are those that were found, and of those of other namespaces whether
-// the Agent may have them: the labels of its namespace decide nothing else.
+// the Agent may have them: all that the labels of its namespace decide of them.
 func (b *basis) skills(in observed.Agent) {
 	for _, ref := range in.Agent.Spec.SkillRefs {
 		skill := in.Skills.Referenced[sharing.Target(in.Agent, ref)]

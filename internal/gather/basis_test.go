@@ -81,7 +81,7 @@ func around(t *testing.T) observed.Agent {
 			{Namespace: "edge", Name: "public"}: {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "public", UID: "gateway", ResourceVersion: "1"},
 				Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{{
-					Name: "web", Port: 443, Protocol: gatewayv1.HTTPSProtocolType,
+					Name: "web", Port: 443, Protocol: gatewayv1.HTTPSProtocolType, AllowedRoutes: admitting(gatewayv1.NamespacesFromAll),
 				}}},
 			},
 		}},
@@ -109,6 +109,12 @@ func around(t *testing.T) observed.Agent {
 	}}
 	children.GRPCRoute = &gatewayv1.GRPCRoute{ObjectMeta: *children.HTTPRoute.ObjectMeta.DeepCopy()}
 	return in
+}
+
+// admitting are the routes that a listener takes.
+func admitting(from gatewayv1.FromNamespaces) *gatewayv1.AllowedRoutes {
+	floor := &metav1.LabelSelector{MatchLabels: map[string]string{"floor": "2"}}
+	return &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from, Selector: floor}}
 }
 
 // there is an object as the API server has it after it was applied.
@@ -278,6 +284,20 @@ func TestBasis(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a label of the namespace that a listener selects by", func(t *testing.T) {
+		in := around(t)
+		for _, gateway := range in.GatewayAPI.Gateways {
+			gateway.Spec.Listeners[0].AllowedRoutes = admitting(gatewayv1.NamespacesFromSelector)
+		}
+		now := in
+		now.NamespaceLabels = map[string]string{"choir": "admitted", "floor": "3"}
+		if wanted(t, in) == wanted(t, now) {
+			t.Error("the label decides nothing")
+		}
+		if BasisOf(in) == BasisOf(now) {
+			t.Error("it is not in the basis")
+		}
+	})
 	for name, change := range map[string]func(*observed.Agent){
 		"a pod":                               func(now *observed.Agent) { now.Pods = nil },
 		"a label of the namespace of no rule": func(now *observed.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },

@@ -29,7 +29,7 @@ type Agent struct {
 	// Agent is the resource itself, with the status that was written last.
 	Agent *a2av1alpha1.Agent
 	// NamespaceLabels are those of the Agent's namespace. They are read only
-	// when a skill of another namespace is asked for.
+	// when a skill of another namespace or a Gateway is asked for.
 	NamespaceLabels map[string]string
 	// Skills are those that the Agent asks for.
 	Skills Skills

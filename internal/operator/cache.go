@@ -209,7 +209,7 @@ func stripPod(obj any) (any, error) {
 }
 
 // stripNamespace keeps of the metadata of a namespace, which is all that is
-// watched of it, what skills are shared by.
+// watched of it, what skills and Gateways are shared by.
 func stripNamespace(obj any) (any, error) {
 	namespace, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {

@@ -114,6 +114,18 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 		Expect(cluster.Status().Update(ctx, gateway)).To(Succeed())
 		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonExposed))
 		Expect(agent.Status.ExternalURL).To(Equal("http://192.0.2.1/"))
+
+		By("a listener that selects by the labels of the Agent's namespace")
+		gateway.Spec.Listeners[0].AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{
+			From: new(gatewayv1.NamespacesFromSelector), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"exposed": "yes"}},
+		}}
+		Expect(cluster.Update(ctx, gateway)).To(Succeed())
+		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonAddressUnknown))
+		labelled := &corev1.Namespace{}
+		Expect(cluster.Get(ctx, client.ObjectKey{Name: namespace}, labelled)).To(Succeed())
+		labelled.Labels["exposed"] = "yes"
+		Expect(cluster.Update(ctx, labelled)).To(Succeed())
+		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonExposed))
 	})
 
 	It("repairs the route", func(ctx context.Context) {

@@ -1,0 +1,61 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// parentVerdict is what the controller of a Gateway says of a route.
+type parentVerdict struct {
+	accepted bool
+	// refusal says why not; it is empty while there is no answer.
+	refusal string
+}
+
+// verdictOf reads what is said of a route about one of its parents. When more
+// than one controller answers, any that takes the route is enough.
+func verdictOf(parents []gatewayv1.RouteParentStatus, namespace string, ref a2av1alpha1.GatewayRef) parentVerdict {
+	var verdict parentVerdict
+	for i := range parents {
+		if !sameParent(parents[i].ParentRef, namespace, ref) {
+			continue
+		}
+		conditions := parents[i].Conditions
+		refused := firstFalse(conditions, string(gatewayv1.RouteConditionAccepted), string(gatewayv1.RouteConditionResolvedRefs))
+		switch {
+		case refused != nil:
+			verdict.refusal = refused.Reason + ": " + refused.Message
+		case meta.IsStatusConditionTrue(conditions, string(gatewayv1.RouteConditionAccepted)):
+			return parentVerdict{accepted: true}
+		}
+	}
+	return verdict
+}
+
+func firstFalse(conditions []metav1.Condition, types ...string) *metav1.Condition {
+	for _, t := range types {
+		if c := meta.FindStatusCondition(conditions, t); c != nil && c.Status == metav1.ConditionFalse {
+			return c
+		}
+	}
+	return nil
+}
+
+func sameParent(status gatewayv1.ParentReference, namespace string, ref a2av1alpha1.GatewayRef) bool {
+	statusNamespace, section := namespace, ""
+	if status.Namespace != nil {
+		statusNamespace = string(*status.Namespace)
+	}
+	if status.SectionName != nil {
+		section = string(*status.SectionName)
+	}
+	return string(status.Name) == ref.Name && section == ref.SectionName && statusNamespace == cmp.Or(ref.Namespace, namespace)
+}
