@@ -17,7 +17,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -28,19 +30,27 @@ type garage struct {
 	address string
 	// serve writes what is parked.
 	serve func(context.Context, *Parked) bool
+	// closed is when the only connection with TLS is.
+	closed <-chan struct{}
 }
 
 func newGarage(t *testing.T, idle time.Duration, serve func(context.Context, *Parked) bool) *garage {
 	t.Helper()
-	g := &garage{Parking: NewParking(ParkingOptions{Idle: idle, WriteTimeout: time.Minute, Now: time.Now}), serve: serve}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.address = listener.Addr().String()
+	g := &garage{address: listener.Addr().String(), serve: serve}
+	g.open(t, idle, NewListener(listener, Options{Flooded: func() {}}))
+	return g
+}
+
+func (g *garage) open(t *testing.T, idle time.Duration, listener net.Listener) {
+	t.Helper()
+	g.Parking = NewParking(ParkingOptions{Idle: idle, WriteTimeout: time.Minute, Now: time.Now})
 	g.server = &http.Server{Handler: g, ConnContext: ConnContext, ReadHeaderTimeout: time.Minute}
 	serving := make(chan error, 2)
-	for _, l := range []net.Listener{NewListener(listener, Options{Flooded: func() {}}), g.Parking} {
+	for _, l := range []net.Listener{listener, g.Parking} {
 		go func() { serving <- g.server.Serve(l) }()
 	}
 	t.Cleanup(func() {
@@ -52,7 +62,6 @@ func newGarage(t *testing.T, idle time.Duration, serve func(context.Context, *Pa
 			}
 		}
 	})
-	return g
 }
 
 func (g *garage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -280,9 +289,9 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// dialTLS makes a connection with TLS, with no buffer below it: what the client
-// does not read, the server cannot write.
-func (g *garage) dialTLS(t *testing.T) *client {
+// newTLSGarage returns a garage with TLS and its only client. There is no socket
+// and no buffer below: what the client does not read, the server cannot write.
+func newTLSGarage(t *testing.T, serve func(context.Context, *Parked) bool) (*garage, *client) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -296,10 +305,24 @@ func (g *garage) dialTLS(t *testing.T) *client {
 	with := NewTLS(func() bool { return false })
 	with.Swap(&tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: key})
 	near, far := net.Pipe()
-	go func() { _ = g.server.Serve(NewListener(&onlyOne{conn: far}, Options{TLS: with, Flooded: func() {}})) }()
-	t.Cleanup(func() { _ = near.Close() })
+	server := &seen{Conn: far, closed: make(chan struct{})}
+	g := &garage{serve: serve, closed: server.closed}
+	g.open(t, time.Minute, NewListener(&onlyOne{conn: server}, Options{TLS: with, Flooded: func() {}}))
+	t.Cleanup(func() { _ = near.Close() }) // first, or the garage says goodbye
 	conn := tls.Client(near, &tls.Config{InsecureSkipVerify: true})
-	return &client{conn, t, bufio.NewReader(conn)}
+	return g, &client{conn, t, bufio.NewReader(conn)}
+}
+
+// seen is a connection whose end is.
+type seen struct {
+	net.Conn
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (s *seen) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return s.Conn.Close()
 }
 
 // onlyOne is a listener that has one connection.
@@ -323,46 +346,49 @@ func (l *onlyOne) Addr() net.Addr { return parkingAddr{} }
 // TestStalledClientHoldsUpNobody when it is cut off. TLS says goodbye first, and
 // waits seconds for a client that takes nothing.
 func TestStalledClientHoldsUpNobody(t *testing.T) {
-	cutOff := make(chan struct{})
-	g := newGarage(t, time.Minute, func(_ context.Context, c *Parked) bool {
-		defer close(cutOff)
-		_ = c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
-		_, err := c.Write([]byte("taken by nobody"))
-		return err == nil
+	synctest.Test(t, func(t *testing.T) {
+		cutOff := make(chan struct{})
+		g, c := newTLSGarage(t, func(_ context.Context, c *Parked) bool {
+			defer close(cutOff)
+			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
+			_, err := c.Write([]byte("taken by nobody"))
+			return err == nil
+		})
+		c.ask(get("/park"))
+		if _, err := http.ReadResponse(c.lines, nil); err != nil {
+			t.Fatal(err)
+		}
+		await(t, cutOff, "the client is not cut off")
+		synctest.Wait() // which takes no time
+		select {
+		case <-g.closed:
+		default:
+			t.Error("the connection that was cut off is still there")
+		}
 	})
-	c := g.dialTLS(t)
-	c.ask(get("/park"))
-	if _, err := http.ReadResponse(c.lines, nil); err != nil {
-		t.Fatal(err)
-	}
-	await(t, cutOff, "the client is not cut off")
-	began := time.Now()
-	waitFor(t, func() bool { return g.Len() == 0 })
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("a client that was cut off is there for %v", took)
-	}
 }
 
 // TestStopWaitsForNoGoodbye longer than it may.
 func TestStopWaitsForNoGoodbye(t *testing.T) {
-	g := newGarage(t, time.Minute, say("ended"))
-	c := g.dialTLS(t)
-	c.ask(get("/park"))
-	if got := c.answer(); got != "begun ended" {
-		t.Fatalf("answer = %q", got)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	began := time.Now()
-	g.Stop(ctx)
-	if took := time.Since(began); took > 3*time.Second {
-		t.Errorf("Stop() returns after %v", took)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		g, c := newTLSGarage(t, say("ended"))
+		c.ask(get("/park"))
+		if got := c.answer(); got != "begun ended" {
+			t.Fatalf("answer = %q", got)
+		}
+		const may = time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), may)
+		defer cancel()
+		began := time.Now()
+		g.Stop(ctx)
+		if took := time.Since(began); took != may {
+			t.Errorf("Stop() returns after %v, want %v", took, may)
+		}
+	})
 }
 
 func TestParkedTLS(t *testing.T) {
-	g := newGarage(t, time.Minute, say("and ", "ended"))
-	c := g.dialTLS(t)
+	_, c := newTLSGarage(t, say("and ", "ended"))
 	for range 3 {
 		c.ask(get("/park"), get("/next"))
 		for _, want := range []string{"begun and ended", "served /next"} {
