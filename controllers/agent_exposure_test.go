@@ -115,6 +115,18 @@ var _ = Describe("the exposure of an Agent", func() {
 		b.expectReconciled(ctx, agent)
 		Expect(agent.Status.ExternalURL).To(Equal("https://agents.example.com:8443/echo/"))
 
+		By("another hostname, which the Gateway has not seen")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Exposure.Hostnames[0] = "new.example.com" })
+		for range 2 {
+			b.expectReconciled(ctx, agent)
+			expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending", `Gateway "public"`)
+			Expect(agent.Status.ExternalURL).To(BeEmpty())
+		}
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(route), route)).To(Succeed())
+		accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
+		b.expectReconciled(ctx, agent)
+		Expect(agent.Status.ExternalURL).To(Equal("https://new.example.com:8443/echo/"))
+
 		By("a Gateway that no longer takes it")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(route), route)).To(Succeed())
 		accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionFalse, "NotAllowedByListeners", "not from this namespace")
@@ -187,7 +199,7 @@ var _ = Describe("the exposure of an Agent", func() {
 // accept answers about a route as the controller of the Gateway would.
 func accept(ctx context.Context, route client.Object, status *gatewayv1.RouteStatus, verdict metav1.ConditionStatus, reason, message string) {
 	GinkgoHelper()
-	condition := metav1.Condition{Type: "Accepted", Status: verdict, Reason: reason, Message: message, LastTransitionTime: metav1.Now()}
+	condition := metav1.Condition{Type: "Accepted", Status: verdict, Reason: reason, Message: message, LastTransitionTime: metav1.Now(), ObservedGeneration: route.GetGeneration()}
 	status.Parents = []gatewayv1.RouteParentStatus{{
 		ParentRef: gatewayv1.ParentReference{Name: "public"}, ControllerName: "example.com/gateway", Conditions: []metav1.Condition{condition},
 	}}

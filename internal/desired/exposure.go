@@ -5,6 +5,7 @@ package desired
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,9 +34,11 @@ type exposedRoute struct {
 	offered   bool
 	field     string
 	hostnames []a2av1alpha1.Hostname
-	// parents are nil for a route that is not there, or not the Agent's.
-	parents  []gatewayv1.RouteParentStatus
-	bindings []card.Binding
+	// parents are nil for a route that is not there, or not the Agent's, or not
+	// yet as the Agent wants it: what is said of it is said of another one.
+	parents    []gatewayv1.RouteParentStatus
+	generation int64
+	bindings   []card.Binding
 	// path stands behind the address of a Gateway.
 	path string
 }
@@ -75,8 +78,9 @@ func exposedRoutes(in observed.Agent) []exposedRoute {
 		field: "spec.exposure.hostnames", hostnames: exposure.Hostnames,
 		bindings: []card.Binding{card.JSONRPC, card.HTTPJSON}, path: exposurePath(exposure),
 	}
-	if r := in.Children.HTTPRoute; r != nil && metav1.IsControlledBy(r, in.Agent) {
-		web.parents = r.Status.Parents
+	if r := in.Children.HTTPRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
+		slices.Equal(r.Spec.Hostnames, hostnames(web.hostnames)) && pathOf(r) == web.path {
+		web.parents, web.generation = r.Status.Parents, r.Generation
 	}
 	if len(exposure.GRPCHostnames) == 0 {
 		return []exposedRoute{web}
@@ -86,10 +90,24 @@ func exposedRoutes(in observed.Agent) []exposedRoute {
 		field: "spec.exposure.grpcHostnames", hostnames: exposure.GRPCHostnames,
 		bindings: []card.Binding{card.GRPC}, path: rootPath,
 	}
-	if r := in.Children.GRPCRoute; r != nil && metav1.IsControlledBy(r, in.Agent) {
-		grpc.parents = r.Status.Parents
+	if r := in.Children.GRPCRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
+		slices.Equal(r.Spec.Hostnames, hostnames(grpc.hostnames)) {
+		grpc.parents, grpc.generation = r.Status.Parents, r.Generation
 	}
 	return []exposedRoute{web, grpc}
+}
+
+// pathOf is the path that a route leads to the agent, "" if it is none that the
+// operator has made.
+func pathOf(route *gatewayv1.HTTPRoute) string {
+	if len(route.Spec.Rules) != 1 || len(route.Spec.Rules[0].Matches) != 1 {
+		return ""
+	}
+	path := route.Spec.Rules[0].Matches[0].Path
+	if path == nil || path.Value == nil {
+		return ""
+	}
+	return *path.Value
 }
 
 // lookAt returns where a route is served, "" for nowhere yet, and what is wrong
@@ -106,7 +124,7 @@ func (r exposedRoute) lookAt(in observed.Agent) (string, []problem.Problem) {
 		if in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)] == nil && exposure.URL == "" {
 			continue
 		}
-		verdict := verdictOf(r.parents, in.Agent.Namespace, ref)
+		verdict := verdictOf(r.parents, r.generation, in.Agent.Namespace, ref)
 		switch {
 		case verdict.refusal != "":
 			problems = append(problems, routeNotAccepted(r, i, ref, verdict.refusal))

@@ -127,6 +127,10 @@ func TestGatewayAddresses(t *testing.T) {
 func TestExpose(t *testing.T) {
 	accepted := metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted"}
 	refused := metav1.Condition{Type: "Accepted", Status: metav1.ConditionFalse, Reason: "NotAllowedByListeners", Message: "not from here."}
+	observedAt := func(c metav1.Condition, generation int64) metav1.Condition {
+		c.ObservedGeneration = generation
+		return c
+	}
 	unresolved := metav1.Condition{Type: "ResolvedRefs", Status: metav1.ConditionFalse, Reason: "BackendNotFound", Message: "no Service"}
 	tests := map[string]struct {
 		change func(*observed.Agent)
@@ -135,11 +139,45 @@ func TestExpose(t *testing.T) {
 		reason string
 		parts  []string
 	}{
-		"accepted":   {said: []metav1.Condition{accepted}, url: "https://agents.example.com/"},
-		"below path": {said: []metav1.Condition{accepted}, change: func(in *observed.Agent) { in.Agent.Spec.Exposure.Path = "/team/echo" }, url: "https://agents.example.com/team/echo/"},
+		"accepted": {said: []metav1.Condition{accepted}, url: "https://agents.example.com/"},
+		"below path": {said: []metav1.Condition{accepted}, change: func(in *observed.Agent) {
+			in.Agent.Spec.Exposure.Path, in.Children.HTTPRoute.Spec.Rules = "/team/echo", rules("/team/echo")
+		}, url: "https://agents.example.com/team/echo/"},
 		"no answer":  {reason: "RoutePending", parts: []string{`Gateway "public"`, "spec.exposure.parentRefs[0]", "HTTPRoute", "GatewayClass"}},
 		"refused":    {said: []metav1.Condition{refused}, reason: "RouteNotAccepted", parts: []string{"NotAllowedByListeners: not from here)", "spec.exposure.parentRefs[0]", "allowedRoutes"}},
 		"unresolved": {said: []metav1.Condition{accepted, unresolved}, reason: "RouteNotAccepted", parts: []string{"BackendNotFound: no Service"}},
+		"taken as it was before": {
+			said:   []metav1.Condition{observedAt(accepted, 1)},
+			change: func(in *observed.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			reason: "RoutePending",
+		},
+		"refused as it was before": {
+			said:   []metav1.Condition{observedAt(refused, 1)},
+			change: func(in *observed.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			reason: "RoutePending",
+		},
+		"unresolved before": {
+			said: []metav1.Condition{observedAt(accepted, 2), observedAt(unresolved, 1)}, url: "https://agents.example.com/",
+			change: func(in *observed.Agent) { in.Children.HTTPRoute.Generation = 2 },
+		},
+		"taken as it is": {
+			said: []metav1.Condition{observedAt(accepted, 2)}, url: "https://agents.example.com/",
+			change: func(in *observed.Agent) { in.Children.HTTPRoute.Generation = 2 },
+		},
+		"taken by who does not say when": {
+			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
+			change: func(in *observed.Agent) { in.Children.HTTPRoute.Generation = 2 },
+		},
+		"taken with another hostname": {
+			said:   []metav1.Condition{observedAt(accepted, 1)},
+			change: func(in *observed.Agent) { in.Agent.Spec.Exposure.Hostnames = []a2av1alpha1.Hostname{"new.example.com"} },
+			reason: "RoutePending",
+		},
+		"taken with another path": {
+			said:   []metav1.Condition{observedAt(accepted, 1)},
+			change: func(in *observed.Agent) { in.Agent.Spec.Exposure.Path = "/new" },
+			reason: "RoutePending",
+		},
 		"somebody else's route": {
 			said:   []metav1.Condition{accepted},
 			change: func(in *observed.Agent) { in.Children.HTTPRoute.OwnerReferences = nil }, reason: "RoutePending",
@@ -161,8 +199,10 @@ func TestExpose(t *testing.T) {
 			reason: "GatewayAPIMissing", parts: []string{"grpcroutes.gateway.networking.k8s.io", "remove spec.exposure.grpcHostnames"},
 		},
 		"no address": {
-			said:   []metav1.Condition{accepted},
-			change: func(in *observed.Agent) { in.Agent.Spec.Exposure.Hostnames = nil },
+			said: []metav1.Condition{accepted},
+			change: func(in *observed.Agent) {
+				in.Agent.Spec.Exposure.Hostnames, in.Children.HTTPRoute.Spec.Hostnames = nil, nil
+			},
 			reason: "AddressUnknown", parts: []string{"spec.exposure.hostnames", "spec.exposure.url"},
 		},
 		"a listener that does not take it, before one that does": {
@@ -222,8 +262,9 @@ func TestExpose(t *testing.T) {
 				ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}, Hostnames: []a2av1alpha1.Hostname{"agents.example.com"},
 			}
 			route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind("Agent"))},
+				Generation: 1, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind("Agent"))},
 			}}
+			route.Spec.Hostnames, route.Spec.Rules = []gatewayv1.Hostname{"agents.example.com"}, rules("/")
 			if test.said != nil {
 				route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"}, Conditions: test.said}}
 			}
@@ -251,6 +292,11 @@ func TestExpose(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rules are those of a route that leads a path to an agent.
+func rules(path string) []gatewayv1.HTTPRouteRule {
+	return []gatewayv1.HTTPRouteRule{{Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Value: &path}}}}}
 }
 
 // elsewhere puts the Gateway into another namespace, with other listeners.

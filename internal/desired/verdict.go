@@ -5,6 +5,7 @@ package desired
 
 import (
 	"cmp"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,14 +22,15 @@ type parentVerdict struct {
 }
 
 // verdictOf reads what is said of a route about one of its parents. When more
-// than one controller answers, any that takes the route is enough.
-func verdictOf(parents []gatewayv1.RouteParentStatus, namespace string, ref a2av1alpha1.GatewayRef) parentVerdict {
+// than one controller answers, any that takes the route is enough. What was said
+// of an earlier generation of the route is no answer about this one.
+func verdictOf(parents []gatewayv1.RouteParentStatus, generation int64, namespace string, ref a2av1alpha1.GatewayRef) parentVerdict {
 	var verdict parentVerdict
 	for i := range parents {
 		if !sameParent(parents[i].ParentRef, namespace, ref) {
 			continue
 		}
-		conditions := parents[i].Conditions
+		conditions := current(parents[i].Conditions, generation)
 		refused := firstFalse(conditions, string(gatewayv1.RouteConditionAccepted), string(gatewayv1.RouteConditionResolvedRefs))
 		switch {
 		case refused != nil:
@@ -38,6 +40,14 @@ func verdictOf(parents []gatewayv1.RouteParentStatus, namespace string, ref a2av
 		}
 	}
 	return verdict
+}
+
+// current leaves out what was said of an earlier generation. Who does not say of
+// which one speaks of any.
+func current(conditions []metav1.Condition, generation int64) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
+		return c.ObservedGeneration > 0 && c.ObservedGeneration < generation
+	})
 }
 
 func firstFalse(conditions []metav1.Condition, types ...string) *metav1.Condition {
