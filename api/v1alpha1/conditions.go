@@ -44,207 +44,382 @@ const ConditionInUse = "InUse"
 // AgentSkillConditions lists the conditions of an AgentSkill.
 func AgentSkillConditions() []string { return []string{ConditionAccepted, ConditionInUse} }
 
-// Reasons of InUse, beside ReasonPending.
+// What follows is docs/conditions.md, too (hack/reference). The statuses that a
+// reason stands with are in parentheses; without them it is False. What to do
+// about it stands behind "Cure:".
+
+// Reasons of every condition.
 const (
-	ReasonInUse    = "InUse"
+	// ReasonPending (Unknown): the condition could not be computed yet.
+	//
+	// Cure: wait. If it stays, see whether the manager runs, and whether it
+	// watches the namespace (`watchNamespaces`).
+	ReasonPending = "Pending"
+)
+
+// Reasons of InUse.
+const (
+	// ReasonInUse (True): an Agent that is admitted names or selects the skill.
+	ReasonInUse = "InUse"
+	// ReasonNotInUse: no Agent that is admitted names or selects the skill.
+	//
+	// Cure: nothing, if that is meant. Else correct the Agent's `spec.skillRefs` or
+	// `spec.skillSelector`, or admit its namespace in the skill's
+	// `spec.allowedAgents`.
 	ReasonNotInUse = "NotInUse"
 )
 
-// ReasonPending is the reason of every condition that could not be computed yet.
-const ReasonPending = "Pending"
-
 // Reasons of Accepted.
 const (
-	// ReasonAccepted: the spec can be carried out.
+	// ReasonAccepted (True): the spec can be carried out.
 	ReasonAccepted = "Accepted"
 	// ReasonPortClash: the template or the backend uses a port of the sidecar.
+	//
+	// Cure: use another port than 8641, 8642 and 8643, for the container and
+	// for `spec.workload.backend.port`.
 	ReasonPortClash = "PortClash"
-	// ReasonNameClash: the template uses a container or volume name that is
-	// the operator's.
+	// ReasonNameClash: the template uses the name of a container or volume, or
+	// sets a label or annotation, that is the operator's.
+	//
+	// Cure: rename or remove what the message names.
 	ReasonNameClash = "NameClash"
 	// ReasonSidecarExposed: the template would let the agent's container into
 	// the sidecar.
+	//
+	// Cure: remove `hostPID`, `hostNetwork` or `shareProcessNamespace`.
 	ReasonSidecarExposed = "SidecarExposed"
 	// ReasonInvalidPushTarget: a target of push notifications could never be
 	// reached.
+	//
+	// Cure: remove it from `spec.pushNotifications.allowedTargets`: loopback,
+	// link-local, multicast and unspecified addresses are never posted to.
 	ReasonInvalidPushTarget = "InvalidPushTarget"
 	// ReasonInvalidAuthorization: a rule of authorization cannot be evaluated.
+	//
+	// Cure: correct the CEL of the `expression` that the message names.
 	ReasonInvalidAuthorization = "InvalidAuthorization"
-	// ReasonUnknownSkillInRule: a rule of authorization names a skill that is
-	// not on the card.
+	// ReasonUnknownSkillInRule (False or True): a rule of authorization names a
+	// skill that is not on the card. False of a rule that denies, True of one
+	// that allows.
+	//
+	// Cure: correct the id in `spec.access.authorization`, or remove it.
 	ReasonUnknownSkillInRule = "UnknownSkillInRule"
 	// ReasonNetworkPolicyRejected: the API server refuses a NetworkPolicy made
 	// from the rules.
+	//
+	// Cure: correct `spec.networkPolicy.egress`, as the message says.
 	ReasonNetworkPolicyRejected = "NetworkPolicyRejected"
 	// ReasonTemplateRejected: the API server refuses a Deployment made from
 	// the template.
+	//
+	// Cure: correct `spec.workload.template`, as the message says.
 	ReasonTemplateRejected = "TemplateRejected"
 )
 
 // Reasons of SkillsResolved.
 const (
-	// ReasonResolved: every skill was found.
+	// ReasonResolved (True): every skill was found.
 	ReasonResolved = "Resolved"
-	// ReasonDefaultSkill: the spec names no skill, and the card lists one that
-	// is made from the agent's name and description.
+	// ReasonDefaultSkill (True): the spec names no skill, and the card lists one
+	// that is made from the agent's name and description.
+	//
+	// Cure: nothing has to be done. `spec.skills`, `spec.skillRefs` and
+	// `spec.skillSelector` say more; the selector may select nothing.
 	ReasonDefaultSkill = "DefaultSkill"
-	// ReasonExtendedSkillsHidden: a skill is for callers with a credential, and
-	// none is asked for.
+	// ReasonExtendedSkillsHidden (True): a skill is for callers with a
+	// credential, and none is asked for, so that nobody is shown it.
+	//
+	// Cure: add a type to `spec.access.authentication`, or make the skill
+	// `Public`.
 	ReasonExtendedSkillsHidden = "ExtendedSkillsHidden"
 	// ReasonSkillNotFound: a reference names an AgentSkill that does not exist,
 	// or one of another namespace that does not admit the Agent.
+	//
+	// Cure: create it, remove the reference, or have the skill's owner admit
+	// the namespace in `spec.allowedAgents.namespaces`.
 	ReasonSkillNotFound = "SkillNotFound"
 	// ReasonInvalidSchema: the inputSchema or outputSchema of a skill is no JSON
 	// Schema. It is a reason of Accepted, too, on an AgentSkill.
+	//
+	// Cure: correct the schema where the message says, or remove the skill.
 	ReasonInvalidSchema = "InvalidSchema"
 	// ReasonDuplicateSkillID: two skills have one id.
+	//
+	// Cure: change one id, or remove one of the skills.
 	ReasonDuplicateSkillID = "DuplicateSkillID"
 	// ReasonInvalidSelector: the selector cannot be evaluated.
+	//
+	// Cure: correct `spec.skillSelector`, as the message says.
 	ReasonInvalidSelector = "InvalidSelector"
 	// ReasonContractTooLarge: the card does not fit into a ConfigMap.
+	//
+	// Cure: shorten descriptions and examples, or list fewer skills; the card
+	// of a remote agent has to be shortened where it is served.
 	ReasonContractTooLarge = "ContractTooLarge"
 )
 
 // Reasons of Programmed.
 const (
-	// ReasonProgrammed: the objects are as the spec wants them.
+	// ReasonProgrammed (True): the objects are as the spec wants them.
 	ReasonProgrammed = "Programmed"
-	// ReasonPreStopKept: as ReasonProgrammed, and the template's own preStop
-	// hook stands where the operator would have put one that waits for
+	// ReasonPreStopKept (True): as ReasonProgrammed, and the template's own
+	// preStop hook stands where the operator would have put one that waits for
 	// running turns.
+	//
+	// Cure: remove the hook, or have it wait for the answer of port 8642 at
+	// `/drained`.
 	ReasonPreStopKept = "PreStopKept"
-	// ReasonPodSecurityRelaxed: as ReasonProgrammed, and the template gives up
-	// the restricted Pod Security level.
+	// ReasonPodSecurityRelaxed (True): as ReasonProgrammed, and the template
+	// gives up the restricted Pod Security level.
+	//
+	// Cure: remove from the template what the agent can do without. A namespace
+	// that enforces the level refuses the pods.
 	ReasonPodSecurityRelaxed = "PodSecurityRelaxed"
-	// ReasonTokenMounted: as ReasonProgrammed, and the template mounts a token
-	// of the ServiceAccount into the agent.
+	// ReasonTokenMounted (True): as ReasonProgrammed, and the template mounts a
+	// token of the ServiceAccount into the agent.
+	//
+	// Cure: remove it, unless the agent calls what asks for one.
 	ReasonTokenMounted = "TokenMounted"
-	// ReasonAutoscalerInactive: as ReasonProgrammed, and the autoscaler lacks
-	// what it needs to tell the load.
+	// ReasonAutoscalerInactive (True): as ReasonProgrammed, and the autoscaler
+	// lacks what it needs to tell the load.
+	//
+	// Cure: for CPU, install metrics-server and give the container a cpu
+	// request; for InFlightTurns, install an adapter that serves the metric.
 	ReasonAutoscalerInactive = "AutoscalerInactive"
-	// ReasonBlocked: Accepted or SkillsResolved is false, and the objects are
+	// ReasonBlocked: Accepted or SkillsResolved is not true, and the objects are
 	// left as they are.
+	//
+	// Cure: that of the other condition.
 	ReasonBlocked = "Blocked"
-	// ReasonConflict: an object of the name exists and belongs to somebody else.
+	// ReasonConflict: an object of the name exists and belongs to somebody else,
+	// or to a deleted Agent of the name.
+	//
+	// Cure: delete the object, or give the Agent another name. What is of a
+	// deleted Agent goes by itself.
 	ReasonConflict = "Conflict"
 	// ReasonForbidden: the API server does not let the operator write an object,
 	// or delete one.
+	//
+	// Cure: the message has the API server's words: a right that the manager's
+	// role lacks, a quota, or an admission webhook.
 	ReasonForbidden = "Forbidden"
-	// ReasonApplyFailed: a write failed for now and is tried again.
+	// ReasonApplyFailed (Unknown or False): a write failed for now and is tried
+	// again. It is False when the API server refuses an object, and of routes.
+	//
+	// Cure: wait. If it stays, the message or the manager's log has the error.
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonWaitingForIssuerKeys: the keys that verify ServiceAccount tokens
 	// are not known yet.
+	//
+	// Cure: wait. If it stays, the manager's log says why the API server does
+	// not serve `/openid/v1/jwks`.
 	ReasonWaitingForIssuerKeys = "WaitingForIssuerKeys"
 )
 
-// Reasons of Available. Those from ReasonRolloutInProgress on also stand on a
-// condition that is true, when pods of an earlier spec still take calls.
+// Reasons of Available. Those that are also True stand there while pods of an
+// earlier spec take calls, because those of the current one do not.
 const (
-	// ReasonAvailable: a pod takes calls.
+	// ReasonAvailable (True): a pod takes calls; a remote agent serves its card.
 	ReasonAvailable = "Available"
-	// ReasonSuspended: the spec says that no pod is to run.
+	// ReasonSuspended: the spec says that no pod is to run, or that a remote
+	// agent is not to be looked at.
+	//
+	// Cure: set `spec.suspend` to false.
 	ReasonSuspended = "Suspended"
 	// ReasonScaledToZero: no pod is wanted.
+	//
+	// Cure: set `spec.workload.replicas` to 1 or more.
 	ReasonScaledToZero = "ScaledToZero"
 	// ReasonRolloutInProgress: pods of the current spec are starting.
+	//
+	// Cure: wait.
 	ReasonRolloutInProgress = "RolloutInProgress"
-	// ReasonAgentStarting: the containers run, and the agent does not listen yet.
+	// ReasonAgentStarting: the containers run, and the agent does not listen
+	// yet, or its readiness probe does not succeed yet.
+	//
+	// Cure: wait.
 	ReasonAgentStarting = "AgentStarting"
-	// ReasonAgentNotListening: the containers run, and the agent does not
-	// listen on its port.
+	// ReasonAgentNotListening (False or True): the containers run, and the agent
+	// does not listen on its port.
+	//
+	// Cure: have the program listen on the port in `PORT`, on 127.0.0.1 or all
+	// addresses, or set `spec.workload.backend.port` to the one it uses.
 	ReasonAgentNotListening = "AgentNotListening"
-	// ReasonContainerNotReady: the agent listens, and a readiness probe of the
-	// template does not succeed.
+	// ReasonContainerNotReady (False or True): the agent listens, and a
+	// readiness probe of the template does not succeed.
+	//
+	// Cure: correct the probe or the program; `kubectl describe pod` says what
+	// the probe sees.
 	ReasonContainerNotReady = "ContainerNotReady"
 	// ReasonReadinessGateNotMet: all containers are ready, and somebody else has
 	// not said yet that the pod is.
+	//
+	// Cure: see whether what sets the gate runs.
 	ReasonReadinessGateNotMet = "ReadinessGateNotMet"
-	// ReasonImagePullFailed: an image cannot be pulled.
+	// ReasonImagePullFailed (False or True): an image cannot be pulled.
+	//
+	// Cure: correct the image, or give the template `imagePullSecrets`; that of
+	// the sidecar is set where the operator was installed.
 	ReasonImagePullFailed = "ImagePullFailed"
-	// ReasonRunsAsRoot: an image would run as root, which the pod forbids.
+	// ReasonRunsAsRoot (False or True): an image would run as root, or as a user
+	// that is not a number, which the pod forbids.
+	//
+	// Cure: build the image with a numeric `USER` such as 65532, or set the
+	// container's `securityContext.runAsUser`.
 	ReasonRunsAsRoot = "RunsAsRoot"
-	// ReasonContainerConfigInvalid: a container refers to something that does
-	// not exist, such as a Secret.
+	// ReasonContainerConfigInvalid (False or True): a container refers to
+	// something that does not exist, such as a Secret.
+	//
+	// Cure: create it, or correct the container that the message names.
 	ReasonContainerConfigInvalid = "ContainerConfigInvalid"
-	// ReasonContainerCannotStart: the runtime cannot start a container.
+	// ReasonContainerCannotStart (False or True): the runtime cannot start a
+	// container.
+	//
+	// Cure: correct `command`, `args` or the image.
 	ReasonContainerCannotStart = "ContainerCannotStart"
-	// ReasonContainerCrashing: a container keeps ending.
+	// ReasonContainerCrashing (False or True): a container keeps ending.
+	//
+	// Cure: read what it said, by the `kubectl logs` of the message.
 	ReasonContainerCrashing = "ContainerCrashing"
-	// ReasonCardSigningKeyUnusable: the Secret that signs the card does not
-	// exist, or holds no key that can.
+	// ReasonCardSigningKeyUnusable (False or True): the Secret that signs the
+	// card does not exist, or holds no key that can.
+	//
+	// Cure: put a private key without a password (EC P-256 or P-384, Ed25519,
+	// RSA) into the Secret that the message names.
 	ReasonCardSigningKeyUnusable = "CardSigningKeyUnusable"
-	// ReasonAPIKeysUnusable: the Secret with the API keys of callers does not
-	// exist, or holds none that can be used.
+	// ReasonAPIKeysUnusable (False or True): the Secret with the API keys of
+	// callers does not exist, or holds none that can be used.
+	//
+	// Cure: put a key of at least 32 visible characters for each caller, under
+	// its name, into the Secret that the message names.
 	ReasonAPIKeysUnusable = "APIKeysUnusable" //nolint:gosec // a reason, not a credential
-	// ReasonTLSUnusable: the Secret with the agent's certificate does not
-	// exist, or its certificate and key do not fit.
+	// ReasonTLSUnusable (False or True): the Secret with the agent's certificate
+	// does not exist, or its certificate and key do not fit.
+	//
+	// Cure: correct `tls.crt` and `tls.key` of the Secret that the message
+	// names.
 	ReasonTLSUnusable = "TLSUnusable"
-	// ReasonCABundleUnusable: the ConfigMap or Secret with certificates of
-	// authorities does not exist, or holds none.
+	// ReasonCABundleUnusable (False or True): the ConfigMap or Secret with
+	// certificates of authorities does not exist, or holds none.
+	//
+	// Cure: put PEM certificates, and nothing else, under the key that the
+	// message names.
 	ReasonCABundleUnusable = "CABundleUnusable"
-	// ReasonUnschedulable: no node takes the pod.
+	// ReasonUnschedulable (False or True): no node takes the pod.
+	//
+	// Cure: make room, or have the template ask for less.
 	ReasonUnschedulable = "Unschedulable"
-	// ReasonPodFailed: a pod ended and is being replaced.
+	// ReasonPodFailed (False or True): a pod ended and is being replaced.
+	//
+	// Cure: wait. If it comes again, `kubectl describe pod` says why, such as
+	// an eviction.
 	ReasonPodFailed = "PodFailed"
-	// ReasonPodsRefused: the API server refuses to create pods, because of a
-	// quota or of the namespace's Pod Security level.
+	// ReasonPodsRefused (False or True): the API server refuses to create pods,
+	// because of a quota or of the namespace's Pod Security level.
+	//
+	// Cure: raise the quota, or correct the template, as the message says.
 	ReasonPodsRefused = "PodsRefused"
-	// ReasonProgressDeadlineExceeded: the rollout makes no progress, and no
-	// pod tells why.
+	// ReasonProgressDeadlineExceeded (False or True): the rollout makes no
+	// progress, and no pod tells why.
+	//
+	// Cure: look at the pods by the `kubectl describe` of the message.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 )
 
 // Reasons of Available of a remote agent, beside ReasonAvailable and
 // ReasonSuspended.
 const (
-	// ReasonAddressesLeftOut: as ReasonAvailable, and some of the addresses on the
-	// card are at another origin.
+	// ReasonAddressesLeftOut (True): as ReasonAvailable, and some of the
+	// addresses on the card are at another origin.
+	//
+	// Cure: nothing has to be done. Those at the origin of `spec.remote.url` are
+	// listed.
 	ReasonAddressesLeftOut = "AddressesLeftOut"
 	// ReasonRemoteUnreachable: nobody answers at spec.remote.url.
+	//
+	// Cure: correct `spec.remote.url`, or look into the agent.
 	ReasonRemoteUnreachable = "RemoteUnreachable"
 	// ReasonRemoteForbidden: the operator may not connect to spec.remote.url.
+	//
+	// Cure: use a public address over https, or have the manager allow it
+	// (`--remote-allow`); loopback and link-local addresses are never allowed.
 	ReasonRemoteForbidden = "RemoteForbidden"
 	// ReasonRemoteCardNotServed: what answers serves no card.
+	//
+	// Cure: correct `spec.remote.cardPath`, `spec.remote.url` or
+	// `spec.remote.credentials`; the message says which.
 	ReasonRemoteCardNotServed = "RemoteCardNotServed"
 	// ReasonRemoteCardInvalid: what is served is no card that can be listed.
+	//
+	// Cure: the message names the member; the card has to be corrected where it
+	// is served.
 	ReasonRemoteCardInvalid = "RemoteCardInvalid"
 	// ReasonRemoteCredentialsUnusable: the Secret of spec.remote.credentials
 	// cannot be read, or lacks the key.
+	//
+	// Cure: create or correct the Secret, or allow the manager to get it by a
+	// Role, as the message says.
 	ReasonRemoteCredentialsUnusable = "RemoteCredentialsUnusable" //nolint:gosec // the name of a reason
 )
 
 // Reasons of CardPublished, beside ReasonForbidden.
 const (
-	// ReasonPublished: the pods that take calls have the card.
+	// ReasonPublished (True): the pods that take calls have the card; the registry
+	// lists that of a remote agent.
 	ReasonPublished = "Published"
 	// ReasonNoPodReady: there is no pod to serve the card.
+	//
+	// Cure: that of Available.
 	ReasonNoPodReady = "NoPodReady"
 	// ReasonPublishing: the card is on its way to the pods.
+	//
+	// Cure: wait.
 	ReasonPublishing = "Publishing"
-	// ReasonNotProgrammed: the card could not be written, see Programmed.
+	// ReasonNotProgrammed: the card or the routes could not be written.
+	//
+	// Cure: that of Programmed.
 	ReasonNotProgrammed = "NotProgrammed"
 )
 
 // Reasons of Exposed, beside ReasonConflict, ReasonForbidden, ReasonApplyFailed
 // and ReasonNotProgrammed.
 const (
-	// ReasonExposed: the Gateways take the routes.
+	// ReasonExposed (True): the Gateways take the routes.
 	ReasonExposed = "Exposed"
-	// ReasonClusterOnly: the spec asks for no Gateway.
+	// ReasonClusterOnly (True): the spec asks for no Gateway.
 	ReasonClusterOnly = "ClusterOnly"
 	// ReasonGatewayAPIMissing: the cluster does not have the Gateway API.
+	//
+	// Cure: install the CRD that the message names, version `v1`, or remove
+	// `spec.exposure`.
 	ReasonGatewayAPIMissing = "GatewayAPIMissing"
 	// ReasonGatewayNotFound: a Gateway does not exist, or is in a namespace
 	// that the operator does not watch.
+	//
+	// Cure: correct `spec.exposure.parentRefs`, or set `spec.exposure.url`.
 	ReasonGatewayNotFound = "GatewayNotFound"
 	// ReasonRoutePending: a Gateway has not answered yet.
+	//
+	// Cure: wait. If it stays, see whether the controller of the GatewayClass
+	// runs.
 	ReasonRoutePending = "RoutePending"
 	// ReasonRouteNotAccepted: a Gateway does not take a route.
+	//
+	// Cure: correct `spec.exposure`, or the listeners and `allowedRoutes` of the
+	// Gateway; the message has its controller's words.
 	ReasonRouteNotAccepted = "RouteNotAccepted"
 	// ReasonAddressUnknown: the Gateways take the routes, and do not say where
 	// they are reached.
+	//
+	// Cure: set hostnames without `*` of a listener that admits the route, or
+	// `spec.exposure.url`.
 	ReasonAddressUnknown = "AddressUnknown"
 )
 
-// ReasonReady is the reason of a Ready that is true.
-const ReasonReady = "Ready"
+// Reasons of Ready, beside those of the first condition that is not true and
+// ReasonRolloutInProgress.
+const (
+	// ReasonReady (True): every other condition is true, and the current spec is
+	// what runs.
+	ReasonReady = "Ready"
+)

@@ -1,7 +1,7 @@
 ##@ Change
 
 .PHONY: generate
-generate: prerequisites generate-api generate-chart generate-docs generate-descriptors generate-licenses ## Write all generated files: deepcopy, CRDs, RBAC, chart, API reference, descriptors, licenses.
+generate: prerequisites generate-api generate-chart generate-docs generate-descriptors generate-licenses ## Write all generated files: deepcopy, CRDs, RBAC, chart, references, descriptors, licenses.
 
 .PHONY: generate-api
 generate-api:
@@ -21,9 +21,10 @@ generate-chart: generate-api
 
 .PHONY: generate-docs
 generate-docs: generate-api
-	$(call say,generating docs/api-reference.md)
+	$(call say,generating docs/api-reference.md and the tables of docs/conditions.md and docs/metrics.md)
 	$(CRD_REF_DOCS) --log-level=ERROR --renderer=markdown --config=hack/api-reference.yaml \
 		--source-path=api --output-path=docs/api-reference.md
+	go run ./hack/reference
 
 .PHONY: generate-descriptors
 generate-descriptors:

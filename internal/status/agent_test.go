@@ -381,6 +381,7 @@ func TestAgent(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("Agent() (-want +got):\n%s", diff)
 			}
+			checkDocumented(t, result.Status.Conditions)
 			ready := meta.FindStatusCondition(result.Status.Conditions, a2av1alpha1.ConditionReady)
 			if !strings.Contains(ready.Message, test.message) {
 				t.Errorf("Ready says %q, want it to contain %q", ready.Message, test.message)

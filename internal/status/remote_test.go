@@ -125,6 +125,7 @@ func TestRemoteAgent(t *testing.T) {
 					t.Errorf("%s speaks of what a remote agent has not: %s", c.Type, c.Message)
 				}
 			}
+			checkDocumented(t, result.Status.Conditions)
 			if result.Status.CardDigest != test.digest || result.RecheckAfter != 0 {
 				t.Errorf("digest %q, recheck after %s", result.Status.CardDigest, result.RecheckAfter)
 			}

@@ -1,0 +1,38 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// checkDocumented holds that docs/conditions.md lists the reasons of an Agent's
+// conditions, in their sections and with their statuses.
+func checkDocumented(t *testing.T, conditions []metav1.Condition) {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/conditions.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofAll, _, _ := strings.Cut(string(text), "\n## ")
+	for _, c := range conditions {
+		if c.Type == a2av1alpha1.ConditionReady && c.Status != metav1.ConditionTrue {
+			continue // another condition's
+		}
+		_, section, _ := strings.Cut(string(text), "\n## "+c.Type+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		row := regexp.MustCompile("(?m)^\\| `" + c.Reason + "` \\| ([^|]+) \\|").FindStringSubmatch(ofAll + section)
+		if row == nil || !slices.Contains(strings.Split(row[1], " or "), string(c.Status)) {
+			t.Errorf("docs/conditions.md does not say of %s that it may be %s because of %s", c.Type, c.Status, c.Reason)
+		}
+	}
+}
