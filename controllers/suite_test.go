@@ -82,6 +82,8 @@ type offered map[schema.GroupResource]client.Reader
 
 func (o offered) Reader(kind schema.GroupResource) client.Reader { return o[kind] }
 
+func (o offered) Unreadable(schema.GroupResource) string { return "" }
+
 var testPlatform = desired.Platform{
 	SidecarImage:  "example/sidecar:1",
 	ClusterDomain: "cluster.local",

@@ -393,6 +393,12 @@ const (
 	// Cure: install the CRD that the message names, version `v1`, or remove
 	// `spec.exposure`.
 	ReasonGatewayAPIMissing = "GatewayAPIMissing"
+	// ReasonGatewayAPIUnreadable: the operator cannot list a kind of the Gateway
+	// API.
+	//
+	// Cure: give the operator the right to list and watch the kind that the message
+	// names, or mend what keeps `kubectl get` from listing it.
+	ReasonGatewayAPIUnreadable = "GatewayAPIUnreadable"
 	// ReasonGatewayNotFound: a Gateway does not exist, or is in a namespace
 	// that the operator does not watch.
 	//

@@ -29,11 +29,13 @@ type exposed struct {
 
 // exposedRoute is one of the two routes of an Agent.
 type exposedRoute struct {
-	kind      gatewayv1.Kind
-	resource  string
-	offered   bool
-	field     string
-	hostnames []a2av1alpha1.Hostname
+	kind     gatewayv1.Kind
+	resource string
+	offered  bool
+	// unreadable is why it cannot be seen, "" when there is no reason.
+	unreadable string
+	field      string
+	hostnames  []a2av1alpha1.Hostname
 	// parents are nil for a route that is not there, or not the Agent's, or not
 	// yet as the Agent wants it: what is said of it is said of another one.
 	parents    []gatewayv1.RouteParentStatus
@@ -51,10 +53,14 @@ func expose(in observed.Agent) exposed {
 		return exposed{}
 	}
 	var result exposed
-	result.problems = missingGateways(in)
+	result.problems = unseenGateways(in)
 	for _, route := range exposedRoutes(in) {
 		url, problems := route.lookAt(in)
 		result.problems = append(result.problems, problems...)
+		if url == "" && route.kind == kindHTTPRoute && unseen(in) {
+			// What is there may well be as it was.
+			url = in.Agent.Status.ExternalURL
+		}
 		if url == "" {
 			continue
 		}
@@ -74,7 +80,7 @@ const (
 func exposedRoutes(in observed.Agent) []exposedRoute {
 	exposure := in.Agent.Spec.Exposure
 	web := exposedRoute{
-		kind: kindHTTPRoute, resource: "httproutes", offered: in.GatewayAPI.HTTPRoutes,
+		kind: kindHTTPRoute, resource: "httproutes", offered: in.GatewayAPI.HTTPRoutes, unreadable: in.GatewayAPI.Unreadable.HTTPRoutes,
 		field: "spec.exposure.hostnames", hostnames: exposure.Hostnames,
 		bindings: []card.Binding{card.JSONRPC, card.HTTPJSON}, path: exposurePath(exposure),
 	}
@@ -86,7 +92,7 @@ func exposedRoutes(in observed.Agent) []exposedRoute {
 		return []exposedRoute{web}
 	}
 	grpc := exposedRoute{
-		kind: kindGRPCRoute, resource: "grpcroutes", offered: in.GatewayAPI.GRPCRoutes,
+		kind: kindGRPCRoute, resource: "grpcroutes", offered: in.GatewayAPI.GRPCRoutes, unreadable: in.GatewayAPI.Unreadable.GRPCRoutes,
 		field: "spec.exposure.grpcHostnames", hostnames: exposure.GRPCHostnames,
 		bindings: []card.Binding{card.GRPC}, path: rootPath,
 	}
@@ -113,6 +119,9 @@ func pathOf(route *gatewayv1.HTTPRoute) string {
 // lookAt returns where a route is served, "" for nowhere yet, and what is wrong
 // with it.
 func (r exposedRoute) lookAt(in observed.Agent) (string, []problem.Problem) {
+	if r.unreadable != "" {
+		return "", []problem.Problem{unreadable(r.kind, r.resource, r.unreadable)}
+	}
 	if !r.offered {
 		return "", []problem.Problem{gatewayAPIMissing(r)}
 	}
@@ -152,10 +161,22 @@ func (r exposedRoute) lookAt(in observed.Agent) (string, []problem.Problem) {
 	}
 }
 
-// missingGateways names the Gateways that are not there. Whoever says where the
-// agent is reached does not need to see them.
-func missingGateways(in observed.Agent) []problem.Problem {
-	if !in.GatewayAPI.HTTPRoutes || in.Agent.Spec.Exposure.URL != "" {
+// unseen tells whether what decides where the HTTPRoute is served cannot be
+// read.
+func unseen(in observed.Agent) bool {
+	return in.GatewayAPI.Unreadable.HTTPRoutes != "" || in.GatewayAPI.Unreadable.Gateways != "" && in.Agent.Spec.Exposure.URL == ""
+}
+
+// unseenGateways names the Gateways that are not there, or why they cannot be
+// seen. Whoever says where the agent is reached does not need to see them.
+func unseenGateways(in observed.Agent) []problem.Problem {
+	if in.Agent.Spec.Exposure.URL != "" {
+		return nil
+	}
+	if why := in.GatewayAPI.Unreadable.Gateways; why != "" {
+		return []problem.Problem{unreadable("Gateway", "gateways", why)}
+	}
+	if !in.GatewayAPI.HTTPRoutes {
 		return nil
 	}
 	var problems []problem.Problem
@@ -168,6 +189,13 @@ func missingGateways(in observed.Agent) []problem.Problem {
 		}
 	}
 	return problems
+}
+
+func unreadable(kind gatewayv1.Kind, resource, why string) problem.Problem {
+	return exposureProblem(a2av1alpha1.ReasonGatewayAPIUnreadable,
+		"%[1]ss cannot be read: %[3]s; give the operator the right to list and watch %[2]s.%[4]s and its CRD, or see why "+
+			"\"kubectl get %[2]s.%[4]s -A\" fails: the operator tries it again by itself",
+		kind, resource, strings.TrimSuffix(why, "."), gatewayv1.GroupName)
 }
 
 func gatewayAPIMissing(r exposedRoute) problem.Problem {

@@ -198,6 +198,50 @@ func TestExpose(t *testing.T) {
 			},
 			reason: "GatewayAPIMissing", parts: []string{"grpcroutes.gateway.networking.k8s.io", "remove spec.exposure.grpcHostnames"},
 		},
+		"HTTPRoutes cannot be read": {
+			change: func(in *observed.Agent) {
+				in.GatewayAPI.HTTPRoutes, in.GatewayAPI.Unreadable.HTTPRoutes = false, "it is forbidden."
+				in.Children.HTTPRoute = nil
+				in.Agent.Status.ExternalURL = "https://as.before/"
+			},
+			url:    "https://as.before/",
+			reason: "GatewayAPIUnreadable", parts: []string{"HTTPRoutes cannot be read: it is forbidden; ", "list and watch httproutes.gateway.networking.k8s.io"},
+		},
+		"HTTPRoutes could never be read": {
+			change: func(in *observed.Agent) {
+				in.GatewayAPI.HTTPRoutes, in.GatewayAPI.Unreadable.HTTPRoutes = false, "it is forbidden"
+			},
+			reason: "GatewayAPIUnreadable", parts: []string{"HTTPRoutes cannot be read"},
+		},
+		"GRPCRoutes cannot be read": {
+			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
+			change: func(in *observed.Agent) {
+				in.GatewayAPI.GRPCRoutes, in.GatewayAPI.Unreadable.GRPCRoutes = false, "it is forbidden"
+				in.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example.com"}
+			},
+			reason: "GatewayAPIUnreadable", parts: []string{"GRPCRoutes cannot be read: it is forbidden; ", "grpcroutes.gateway.networking.k8s.io"},
+		},
+		"GRPCRoutes cannot be read, and nobody asks for one": {
+			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
+			change: func(in *observed.Agent) {
+				in.GatewayAPI.GRPCRoutes, in.GatewayAPI.Unreadable.GRPCRoutes = false, "it is forbidden"
+			},
+		},
+		"Gateways cannot be read": {
+			said: []metav1.Condition{accepted}, url: "https://as.before/",
+			change: func(in *observed.Agent) {
+				in.GatewayAPI.Gateways, in.GatewayAPI.Unreadable.Gateways = nil, "it is forbidden"
+				in.Agent.Status.ExternalURL = "https://as.before/"
+			},
+			reason: "GatewayAPIUnreadable", parts: []string{"Gateways cannot be read: it is forbidden; ", "gateways.gateway.networking.k8s.io"},
+		},
+		"Gateways cannot be read, and need not be": {
+			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
+			change: func(in *observed.Agent) {
+				in.GatewayAPI.Gateways, in.GatewayAPI.Unreadable.Gateways = nil, "it is forbidden"
+				in.Agent.Spec.Exposure.URL = "https://front.example/a/"
+			},
+		},
 		"no address": {
 			said: []metav1.Condition{accepted},
 			change: func(in *observed.Agent) {

@@ -46,8 +46,11 @@ type RemoteSource interface {
 
 // OptionalKinds reads the kinds that a cluster may not have.
 type OptionalKinds interface {
-	// Reader is nil while the cluster does not have the kind.
+	// Reader is nil while the cluster does not have the kind, and while it cannot
+	// be read.
 	Reader(kind schema.GroupResource) client.Reader
+	// Unreadable says why a kind cannot be read, "" when there is no reason.
+	Unreadable(kind schema.GroupResource) string
 }
 
 // The optional kinds.

@@ -50,6 +50,9 @@ func BasisOf(in observed.Agent) Basis {
 	version(b, children.GRPCRoute)
 	b.flag(in.GatewayAPI.HTTPRoutes)
 	b.flag(in.GatewayAPI.GRPCRoutes)
+	b.text(in.GatewayAPI.Unreadable.Gateways)
+	b.text(in.GatewayAPI.Unreadable.HTTPRoutes)
+	b.text(in.GatewayAPI.Unreadable.GRPCRoutes)
 	if in.Agent.Spec.Exposure != nil {
 		for _, ref := range in.Agent.Spec.Exposure.ParentRefs {
 			b.gateway(in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)], in.NamespaceLabels)

@@ -275,6 +275,9 @@ func TestBasis(t *testing.T) {
 		"another card of a remote agent":             func(now *observed.Agent) { now.Remote = &observed.Remote{} },
 		"no HTTPRoutes":                              func(now *observed.Agent) { now.GatewayAPI.HTTPRoutes = false },
 		"no GRPCRoutes":                              func(now *observed.Agent) { now.GatewayAPI.GRPCRoutes = false },
+		"Gateways that cannot be read":               func(now *observed.Agent) { now.GatewayAPI.Unreadable.Gateways = "no right" },
+		"HTTPRoutes that cannot be read":             func(now *observed.Agent) { now.GatewayAPI.Unreadable.HTTPRoutes = "no right" },
+		"GRPCRoutes that cannot be read":             func(now *observed.Agent) { now.GatewayAPI.Unreadable.GRPCRoutes = "no right" },
 		"no Gateway":                                 func(now *observed.Agent) { now.GatewayAPI.Gateways = nil },
 	} {
 		t.Run(name, func(t *testing.T) {

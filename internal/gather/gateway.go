@@ -31,6 +31,13 @@ func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, chi
 			return observed.GatewayAPI{}, err
 		}
 	}
+	if agent.Spec.Exposure != nil {
+		api.Unreadable = observed.Unreadable{
+			Gateways:   g.optional.Unreadable(Gateways),
+			HTTPRoutes: g.optional.Unreadable(HTTPRoutes),
+			GRPCRoutes: g.optional.Unreadable(GRPCRoutes),
+		}
+	}
 	api.Gateways, err = g.gateways(ctx, agent)
 	return api, err
 }

@@ -77,9 +77,15 @@ type Children struct {
 type GatewayAPI struct {
 	HTTPRoutes bool
 	GRPCRoutes bool
+	// Unreadable says why kinds cannot be read that the cluster may have.
+	Unreadable Unreadable
 	// Gateways are those of spec.exposure that exist and can be seen.
 	Gateways map[types.NamespacedName]*gatewayv1.Gateway
 }
+
+// Unreadable says of each kind why it cannot be read, "" when there is no
+// reason.
+type Unreadable struct{ Gateways, HTTPRoutes, GRPCRoutes string }
 
 // Remote is what is known of an agent that runs elsewhere. It is not changed.
 type Remote struct {

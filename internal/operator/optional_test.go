@@ -5,6 +5,7 @@ package operator
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -52,6 +54,56 @@ func uninstall(ctx context.Context, crds envtest.CRDInstallOptions) {
 		}).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
 	}
 }
+
+var _ = It("serves all Agents but those that need a kind that it may not read", Serial, func(ctx context.Context) {
+	crds := gatewayCRDs(ctx)
+	_, err := envtest.InstallCRDs(environment.Config, crds)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(uninstall, crds)
+	const curtailed = "curtailed-manager"
+	user, err := environment.AddUser(envtest.User{Name: curtailed}, nil)
+	Expect(err).NotTo(HaveOccurred())
+	role, leader := managerRole(), leaderRole()
+	role.Name, leader.Name, leader.Namespace = curtailed, curtailed, leaseNamespace
+	withheld := rbacv1.PolicyRule{APIGroups: []string{gather.GRPCRoutes.Group}, Resources: []string{gather.GRPCRoutes.Resource}, Verbs: []string{"list", "watch", "create", "patch", "delete"}}
+	for i := range role.Rules {
+		role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(r string) bool { return r == gather.GRPCRoutes.Resource })
+	}
+	grant(curtailed, role)
+	grant(curtailed, leader)
+
+	stop()
+	namespace := makeNamespace(ctx, "curtailed-")
+	echo, exposed := makeEcho(ctx, namespace, "echo"), makeEcho(ctx, namespace, "exposed")
+	exposed.Spec.Exposure = &a2av1alpha1.AgentExposure{
+		ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}, URL: "https://echo.example.com/",
+		GRPCHostnames: []a2av1alpha1.Hostname{"grpc.example.com"},
+	}
+	Expect(cluster.Update(ctx, exposed)).To(Succeed())
+	stop = startManager(user.Config(), GinkgoLogr)
+	defer func() {
+		stop()
+		stop = start()
+	}()
+	message := func(ctx context.Context) string {
+		if err := cluster.Get(ctx, client.ObjectKeyFromObject(exposed), exposed); err != nil {
+			return err.Error()
+		}
+		return meta.FindStatusCondition(exposed.Status.Conditions, a2av1alpha1.ConditionExposed).Message
+	}
+	Eventually(reason(echo, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonProgrammed))
+	Eventually(message).WithContext(ctx).WithTimeout(time.Minute).Should(And(
+		ContainSubstring(`GRPCRoutes cannot be read: grpcroutes.gateway.networking.k8s.io is forbidden: User "curtailed-manager" cannot list`),
+		ContainSubstring("give the operator the right to list and watch grpcroutes.gateway.networking.k8s.io"),
+		ContainSubstring("has not answered about the HTTPRoute")))
+	Expect(reason(exposed, a2av1alpha1.ConditionProgrammed)(ctx)).To(Equal(a2av1alpha1.ReasonProgrammed))
+
+	granted := role.DeepCopy()
+	granted.Rules = append(granted.Rules, withheld)
+	Expect(cluster.Update(ctx, granted)).To(Succeed())
+	Eventually(message).WithContext(ctx).WithTimeout(2 * time.Minute).Should(And(
+		Not(ContainSubstring("cannot be read")), ContainSubstring("has not answered about the GRPCRoute")))
+})
 
 var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Serial, Ordered, func() {
 	var namespace string

@@ -27,7 +27,7 @@ const discoveryPeriod = 200 * time.Millisecond
 
 // newCRDWatch returns a cache of the one CRD of a kind: a right to see that one
 // is enough.
-func (k *Kinds) newCRDWatch(kind Kind) (cache.Cache, error) {
+func (k *Kinds) newCRDWatch(kind Kind, failed toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("build scheme: %w", err)
@@ -36,6 +36,8 @@ func (k *Kinds) newCRDWatch(kind Kind) (cache.Cache, error) {
 		HTTPClient: k.config.HTTPClient,
 		Mapper:     k.config.Mapper,
 		Scheme:     scheme,
+
+		DefaultWatchErrorHandler: failed,
 		ByObject: map[client.Object]cache.ByObject{&apiextensionsv1.CustomResourceDefinition{}: {
 			Field:     fields.OneTermEqualSelector(metav1.ObjectNameField, kind.Resource.String()),
 			Transform: stripCRD,
@@ -85,19 +87,22 @@ func serves(crd *apiextensionsv1.CustomResourceDefinition, version string) bool 
 // follower caches the objects of a kind while the cluster has it.
 type follower struct {
 	*watched
-	config Config
+	// open returns a cache of the objects that does not run yet.
+	open func(failed toolscache.WatchErrorHandlerWithContext) (cache.Cache, error)
+	// listed tells whether the API server lists the kind.
+	listed func() (bool, error)
 	// start lets the objects of a cache start reconciles.
 	start func(context.Context, cache.Cache) (source.SyncingSource, error)
 	// changed reconciles what depends on the kind.
 	changed func()
-	// said makes known, once, that it is known whether the cluster has the kind.
+	// said makes known, once, what there is to be known of the kind.
 	said sync.Once
 	// stop ends the run of the cache and waits for it; nil without one.
 	stop func()
 }
 
 // follow looks at the CRD whenever it changes, until the context ends.
-func (f *follower) follow(ctx context.Context, crds cache.Cache) {
+func (f *follower) follow(ctx context.Context, crds cache.Cache, filling *filling) {
 	logger := log.FromContext(ctx).WithValues("customResourceDefinition", f.kind.Resource.String())
 	running := make(chan struct{})
 	go func() {
@@ -116,7 +121,10 @@ func (f *follower) follow(ctx context.Context, crds cache.Cache) {
 		default:
 		}
 	}
-	informer, err := crds.GetInformer(ctx, &apiextensionsv1.CustomResourceDefinition{})
+	// Before that, a CRD that is there looks like one that is not.
+	attended := f.attend(ctx, filling)
+	informer, err := filling.fill(ctx, crds, &apiextensionsv1.CustomResourceDefinition{})
+	attended()
 	if err != nil {
 		return // the context has ended
 	}
@@ -128,10 +136,6 @@ func (f *follower) follow(ctx context.Context, crds cache.Cache) {
 	if err != nil {
 		logger.Error(err, "cannot watch a CustomResourceDefinition")
 		return
-	}
-	// Before that, a CRD that is there looks like one that is not.
-	if !crds.WaitForCacheSync(ctx) {
-		return // the context has ended
 	}
 	note()
 	for {
@@ -158,8 +162,40 @@ func (f *follower) look(ctx context.Context, crds cache.Cache) {
 		f.changed()
 	}
 	if !offered {
-		f.said.Do(func() { close(f.known) })
+		f.say()
+		if f.failure.Swap(nil) != nil { // to read the CRD
+			f.changed()
+		}
 	}
+}
+
+// say makes known what there is to be known of the kind.
+func (f *follower) say() { f.said.Do(func() { close(f.known) }) }
+
+// attend tells of failures to fill a cache that last, until it is told to end.
+func (f *follower) attend(ctx context.Context, filling *filling) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var attending sync.WaitGroup
+	attending.Go(func() {
+		filling.attend(ctx, func(err error) { f.fail(ctx, err) })
+	})
+	return func() {
+		cancel()
+		attending.Wait()
+	}
+}
+
+// fail tells why the objects cannot be read, once for each reason.
+func (f *follower) fail(ctx context.Context, err error) {
+	reason := reasonOf(err)
+	if told := f.failure.Load(); told != nil && *told == reason {
+		return
+	}
+	log.FromContext(ctx).Error(err, "cannot read an optional kind: what does not need it goes on, and it is tried again",
+		"kind", f.kind.Resource.String())
+	f.failure.Store(&reason)
+	f.say()
+	f.changed()
 }
 
 // enter starts a cache of the objects.
@@ -180,13 +216,13 @@ func (f *follower) enter(ctx context.Context) {
 
 // fill makes the objects of the kind readable once all of them are there.
 func (f *follower) fill(ctx context.Context, running *sync.WaitGroup) error {
-	if err := f.discovered(ctx); err != nil {
+	filling := newFilling()
+	attended := sync.OnceFunc(f.attend(ctx, filling))
+	defer attended()
+	if err := f.discovered(ctx, filling); err != nil {
 		return err
 	}
-	options := f.config.Cache
-	options.HTTPClient, options.Mapper, options.Scheme = f.config.HTTPClient, f.config.Mapper, f.config.Scheme
-	options.DefaultTransform = f.kind.Transform
-	objects, err := cache.New(f.config.Cluster, options)
+	objects, err := f.open(filling.handle)
 	if err != nil {
 		return fmt.Errorf("build cache: %w", err)
 	}
@@ -195,6 +231,13 @@ func (f *follower) fill(ctx context.Context, running *sync.WaitGroup) error {
 			log.FromContext(ctx).Error(err, "cannot watch an optional kind", "kind", f.kind.Resource.String())
 		}
 	})
+	if _, err := filling.fill(ctx, objects, f.kind.Object); err != nil {
+		return err
+	}
+	attended()
+	f.reader.Store(&objects)
+	f.failure.Store(nil)
+	// Whoever is told of an object finds it: workers may run for long by now.
 	src, err := f.start(ctx, objects)
 	if err != nil {
 		return err
@@ -203,22 +246,23 @@ func (f *follower) fill(ctx context.Context, running *sync.WaitGroup) error {
 		return err
 	}
 	// It also stops waiting, without an error, when the kind goes meanwhile.
-	// Whoever read from what was not filled by then would wait for ever.
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	f.reader.Store(&objects)
-	f.said.Do(func() { close(f.known) })
+	f.say()
 	f.changed()
 	return nil
 }
 
 // discovered waits until the API server lists the kind, which is a moment after
 // its CRD says so.
-func (f *follower) discovered(ctx context.Context) error {
+func (f *follower) discovered(ctx context.Context, filling *filling) error {
 	return wait.PollUntilContextCancel(ctx, discoveryPeriod, true, func(context.Context) (bool, error) {
-		kind, err := f.config.Mapper.KindFor(f.kind.Resource.WithVersion(f.kind.Version))
-		return err == nil && !kind.Empty(), nil
+		listed, err := f.listed()
+		if err != nil {
+			filling.note(err)
+		}
+		return listed, nil
 	})
 }
 
@@ -229,5 +273,6 @@ func (f *follower) leave() {
 	}
 	f.stop()
 	f.reader.Store(nil)
+	f.failure.Store(nil)
 	f.stop = nil
 }

@@ -61,10 +61,14 @@ type Kinds struct {
 // watched is one of the kinds.
 type watched struct {
 	kind Kind
-	// reader is nil while the cluster does not have the kind.
+	// reader is nil while the cluster does not have the kind, or it cannot be
+	// read.
 	reader atomic.Pointer[cache.Cache]
-	// known is closed when it is known for the first time whether the cluster
-	// has the kind, and its objects are cached.
+	// failure is why it cannot be read; nil when it can, and when the cluster
+	// does not have it.
+	failure atomic.Pointer[string]
+	// known is closed when it is known for the first time that the cluster does
+	// not have the kind, that its objects are cached, or why they cannot be.
 	known chan struct{}
 }
 
@@ -78,7 +82,7 @@ func New(config Config, kinds ...Kind) *Kinds {
 }
 
 // Reader reads the objects of a kind. It is nil while the cluster does not have
-// the kind.
+// the kind, and while it cannot be read.
 func (k *Kinds) Reader(kind schema.GroupResource) client.Reader {
 	w, found := k.watched[kind]
 	if !found {
@@ -89,6 +93,20 @@ func (k *Kinds) Reader(kind schema.GroupResource) client.Reader {
 		return nil
 	}
 	return *reader
+}
+
+// Unreadable says why a kind cannot be read. It is empty when it can be, and
+// when the cluster does not have it.
+func (k *Kinds) Unreadable(kind schema.GroupResource) string {
+	w, found := k.watched[kind]
+	if !found {
+		return ""
+	}
+	failure := w.failure.Load()
+	if failure == nil {
+		return ""
+	}
+	return *failure
 }
 
 // Handlers say what to reconcile.
@@ -122,24 +140,42 @@ func (s *kindsSource) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 		objects := func(c cache.Cache) source.SyncingSource {
 			return source.Kind(c, w.kind.Object, handler.EnqueueRequestsFromMapFunc(s.handlers.Objects[w.kind.Resource]))
 		}
-		crd, err := s.kinds.newCRDWatch(w.kind)
-		if err != nil {
-			return err
-		}
 		f := &follower{
-			watched: w, config: s.kinds.config, changed: changed,
+			watched: w, changed: changed,
+			open: func(failed toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
+				return s.kinds.newObjectCache(w.kind, failed)
+			},
+			listed: func() (bool, error) {
+				kind, err := s.kinds.config.Mapper.KindFor(w.kind.Resource.WithVersion(w.kind.Version))
+				return err == nil && !kind.Empty(), err
+			},
 			start: func(ctx context.Context, c cache.Cache) (source.SyncingSource, error) {
 				src := objects(c)
 				return src, src.Start(ctx, queue)
 			},
 		}
-		go f.follow(ctx, crd)
+		crds := newFilling()
+		crd, err := s.kinds.newCRDWatch(w.kind, crds.handle)
+		if err != nil {
+			return err
+		}
+		go f.follow(ctx, crd, crds)
 	}
 	return nil
 }
 
+// newObjectCache returns a cache of the objects of a kind.
+func (k *Kinds) newObjectCache(kind Kind, failed toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
+	options := k.config.Cache
+	options.HTTPClient, options.Mapper, options.Scheme = k.config.HTTPClient, k.config.Mapper, k.config.Scheme
+	options.DefaultTransform = kind.Transform
+	options.DefaultWatchErrorHandler = failed
+	return cache.New(k.config.Cluster, options)
+}
+
 // WaitForSync waits until it is known of every kind whether the cluster has it.
-// Else every Agent would be told, after each start, that it has none.
+// Else every Agent would be told, after each start, that it has none. It does
+// not wait for a kind that cannot be read: few Agents need it.
 func (s *kindsSource) WaitForSync(ctx context.Context) error {
 	for _, w := range s.kinds.watched {
 		select {
