@@ -33,6 +33,7 @@ func cacheOptions(settings Config) (cache.Options, error) {
 	one := newSharing()
 	foreign := cache.ByObject{Transform: one.after(stripForeign)}
 	return cache.Options{
+		NewInformer:       newInformer,
 		DefaultTransform:  one.after(cache.TransformStripManagedFields()),
 		DefaultNamespaces: watchedNamespaces(settings),
 		ByObject: map[client.Object]cache.ByObject{

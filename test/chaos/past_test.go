@@ -6,6 +6,7 @@ package chaos
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -19,6 +20,8 @@ type past struct {
 	resources []string
 	over      chan struct{}
 	once      sync.Once
+	// shown are the paths of the lists that were of the past.
+	shown sync.Map
 }
 
 func newPast(version string, resources ...string) *past {
@@ -29,12 +32,42 @@ func newPast(version string, resources ...string) *past {
 func (p *past) end() { p.once.Do(func() { close(p.over) }) }
 
 func (p *past) about(r *http.Request) bool {
-	for _, resource := range p.resources {
+	return len(p.resources) == 0 || of(r, p.resources...)
+}
+
+// of tells whether a request is about all objects of one of some resources.
+func of(r *http.Request, resources ...string) bool {
+	for _, resource := range resources {
 		if strings.HasSuffix(r.URL.Path, "/"+resource) {
 			return true
 		}
 	}
-	return len(p.resources) == 0
+	return false
+}
+
+// unseen are those resources of which no list of the past was shown. Of all,
+// these are some that the operator never goes without.
+func (p *past) unseen() []string {
+	resources := p.resources
+	if len(resources) == 0 {
+		resources = []string{"agents", "agentskills", "deployments", "configmaps"}
+	}
+	return slices.DeleteFunc(slices.Clone(resources), func(resource string) bool {
+		seen := false
+		p.shown.Range(func(path, _ any) bool {
+			seen = strings.HasSuffix(path.(string), "/"+resource)
+			return !seen
+		})
+		return seen
+	})
+}
+
+// begins tells of a list that an informer begins with. Of the operator's own
+// kinds it says neither how much nor how old (internal/operator/listed.go), as
+// a question past the cache does, which is about one object.
+func begins(r *http.Request) bool {
+	query := r.URL.Query()
+	return query.Has("resourceVersion") || query.Has("limit") || of(r, "agents", "agentskills") && !query.Has("fieldSelector")
 }
 
 // ask turns the list that an informer begins with into one of the past. It is
@@ -56,9 +89,10 @@ func (p *past) ask(r *http.Request) *http.Request {
 		return r
 	default:
 	}
-	if !query.Has("resourceVersion") && !query.Has("limit") {
+	if !begins(r) {
 		return r
 	}
+	p.shown.Store(r.URL.Path, nil)
 	query.Set("resourceVersion", p.version)
 	query.Set("resourceVersionMatch", "Exact")
 	query.Del("limit")

@@ -65,6 +65,9 @@ func TestOperatorSeesThePast(t *testing.T) {
 					}
 					return ""
 				})
+				if unseen := b.transport.past.unseen(); len(unseen) > 0 {
+					t.Errorf("seen as they are: %v", unseen)
+				}
 				b.transport.past.end()
 				b.rests(want.state, stillness())
 			})
