@@ -51,12 +51,10 @@ up() {
 	fi
 	kubectl create namespace "$namespace" --dry-run=client -o yaml | kubectl apply --server-side -f - >/dev/null
 	kubectl label namespace "$namespace" "$label=demo" --overwrite >/dev/null
-	printf 'installing charts/a2a-operator into %s, and waiting for the manager (%s)\n' "$namespace" "${MANAGER_IMAGE:-the image of the chart}"
+	printf 'installing charts/a2a-operator into %s, and waiting for the manager (%s)\n' "$namespace" "$MANAGER_IMAGE"
 	local values=(--set "replicas=1")
-	if [[ -n ${MANAGER_IMAGE:-} ]]; then
-		values+=(--set "image.repository=${MANAGER_IMAGE%:*}" --set "image.tag=${MANAGER_IMAGE##*:}")
-		values+=(--set "sidecar.image.repository=${SIDECAR_IMAGE%:*}" --set "sidecar.image.tag=${SIDECAR_IMAGE##*:}")
-	fi
+	values+=(--set "image.repository=${MANAGER_IMAGE%:*}" --set "image.tag=${MANAGER_IMAGE##*:}")
+	values+=(--set "sidecar.image.repository=${SIDECAR_IMAGE%:*}" --set "sidecar.image.tag=${SIDECAR_IMAGE##*:}")
 	if ! "$HELM" upgrade --install "$release" charts/a2a-operator --namespace "$namespace" \
 		--wait --timeout 5m "${values[@]}" >/dev/null; then
 		kubectl -n "$namespace" get pods,events >&2

@@ -7,16 +7,15 @@ CLUSTER ?= local
 DEMO_NAMESPACE ?= $(if $(filter current,$(CLUSTER)),a2a-demo,default)
 OPERATOR_NAMESPACE ?= a2a-system
 # For CLUSTER=current: where that cluster pulls manager, sidecar, sample-echo and sample-researcher from, with the tag
-# IMAGE_TAG. Empty: the published images of the chart's appVersion.
+# IMAGE_TAG. No images are published that it could pull otherwise.
 IMAGE_REGISTRY ?=
 
-chart_version = $(shell sed -n 's/^appVersion: //p' charts/a2a-operator/Chart.yaml)
 # A name that changes with the content, so that a second demo runs what was built for it.
 content_tag = $(IMAGE_TAG)-$$(sha256sum < $(IMAGE_DIR)/$(1) | cut -c1-12)
 export DEMO_NAMESPACE OPERATOR_NAMESPACE
 
 .PHONY: demo
-demo: demo-$(CLUSTER) ## The main job, end to end on a real cluster. CLUSTER=current uses that of your kubectl context.
+demo: demo-$(CLUSTER) ## The main job, end to end on a real cluster. CLUSTER=current IMAGE_REGISTRY=... uses that of your kubectl context.
 
 .PHONY: demo-down
 demo-down: demo-down-$(CLUSTER) ## Remove everything that the demo made.
@@ -34,17 +33,23 @@ demo-local: cluster-up images helm-binary
 		--sidecar-image $$SIDECAR_IMAGE --kubectl-dir '$(CURDIR)/bin/k8s'
 
 .PHONY: demo-current
-demo-current: prerequisites helm-binary
+demo-current: image-registry prerequisites helm-binary
 	@hack/prerequisites.sh kubectl
 	$(call say,installing the operator)
-	@export HELM='$(CURDIR)/$(HELM_BINARY)'; samples=ghcr.io/a2a-operator/sample-{name}:$(chart_version); \
-	if [ -n '$(IMAGE_REGISTRY)' ]; then \
-		export MANAGER_IMAGE=$(IMAGE_REGISTRY)/manager:$(IMAGE_TAG) SIDECAR_IMAGE=$(IMAGE_REGISTRY)/sidecar:$(IMAGE_TAG); \
-		samples=$(IMAGE_REGISTRY)/sample-{name}:$(IMAGE_TAG); \
-	fi; \
+	@export HELM='$(CURDIR)/$(HELM_BINARY)'; \
+	export MANAGER_IMAGE=$(IMAGE_REGISTRY)/manager:$(IMAGE_TAG) SIDECAR_IMAGE=$(IMAGE_REGISTRY)/sidecar:$(IMAGE_TAG); \
 	hack/demo/install.sh up current; \
-	go run ./hack/demo --namespace $(DEMO_NAMESPACE) --operator-namespace $(OPERATOR_NAMESPACE) \
-		--sidecar-image "$${SIDECAR_IMAGE:-}" --images "$$samples" --undo 'make demo-down CLUSTER=current'
+	go run ./hack/demo --namespace $(DEMO_NAMESPACE) --operator-namespace $(OPERATOR_NAMESPACE) --sidecar-image $$SIDECAR_IMAGE \
+		--images '$(IMAGE_REGISTRY)/sample-{name}:$(IMAGE_TAG)' --undo 'make demo-down CLUSTER=current'
+
+.PHONY: image-registry
+image-registry: # Refuses before anything is built or touched.
+	@if [ -z '$(IMAGE_REGISTRY)' ]; then \
+		echo 'No images are published yet, so this cluster needs yours: push manager, sidecar, sample-echo and' >&2; \
+		echo 'sample-researcher to a registry that it pulls from (docs/demo.md says how), and name it:' >&2; \
+		echo '    make demo CLUSTER=current IMAGE_REGISTRY=registry.example/a2a IMAGE_TAG=$(IMAGE_TAG)' >&2; \
+		exit 1; \
+	fi
 
 .PHONY: demo-down-local
 demo-down-local: cluster-down
