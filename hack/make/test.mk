@@ -3,9 +3,9 @@
 # Tests find files of the repository by the path that they were compiled from.
 go_test = go test -trimpath=false
 
-# Packages without a control plane in their tests: found by what the tests import, so that no list has to be kept.
-unit_packages = $$(go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... \
-	| grep -v -e controller-runtime/pkg/envtest -e internal/controlplane | cut -d' ' -f1)
+# Packages whose tests need no control plane: found by all that is linked into them, so that no list has to be kept.
+unit_packages = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep '^[^ ]*[.]test ' \
+	| grep -v -e controller-runtime/pkg/envtest -e internal/controlplane | sed 's/[.]test .*//')
 
 .PHONY: test
 test: prerequisites redis-server envtest-assets ## Run all tests but the end-to-end suite, with the race detector.
@@ -15,8 +15,8 @@ test: prerequisites redis-server envtest-assets ## Run all tests but the end-to-
 	failed=0; for module in $(MODULES); do (cd "$$module" && $(go_test) $$race -timeout 10m ./...) || failed=1; done; exit $$failed
 
 .PHONY: test-unit
-test-unit: prerequisites redis-server ## Run the tests that need no control plane: seconds, for every save.
-	@$(go_test) $(unit_packages)
+test-unit: prerequisites redis-server ## Run the tests that need no control plane and no time, for every save.
+	@$(go_test) -short $(unit_packages)
 
 .PHONY: redis-server
 redis-server: ## Install the server that the tests of the Redis store run, where it is missing (root, Debian).
@@ -29,7 +29,7 @@ chaos: prerequisites envtest-assets ## Crash the operator, fail its requests, ta
 
 # FROM=v0.1.0 names the other end; without it, the last tag, or else the commit that last kept CRDs as released.
 .PHONY: chaos-upgrade
-chaos-upgrade: prerequisites envtest-assets ## Upgrade and downgrade the manager over 100 random Agents, from FROM (a git ref) and back.
+chaos-upgrade: prerequisites envtest-assets ## Upgrade and downgrade the manager over 200 random Agents, from FROM (a git ref) and back.
 	$(call say,upgrading and downgrading the operator)
 	@CHAOS=full FROM='$(FROM)' KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 60m -v -run '^TestUpgrade$$' ./test/chaos
 
