@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/spf13/pflag"
 
@@ -27,6 +28,9 @@ const (
 
 // errNotRoot is returned by everything that changes the machine.
 var errNotRoot = errors.New("this needs root: run it with sudo")
+
+// errNotLinux is returned where there can be no node.
+var errNotLinux = errors.New("a node runs on Linux only; elsewhere this builds the binaries that the tests run")
 
 // clusterOptions are the flags that all subcommands share.
 type clusterOptions struct {
@@ -63,6 +67,9 @@ func (o *clusterOptions) builder(out io.Writer) (binaries.Builder, error) {
 
 // config returns the configuration of the cluster. Ranges that are not given are those that the cluster was made with.
 func (o *clusterOptions) config(out io.Writer, pods, services string) (cluster.Config, error) {
+	if runtime.GOOS != "linux" {
+		return cluster.Config{}, errNotLinux
+	}
 	if os.Geteuid() != 0 {
 		return cluster.Config{}, errNotRoot
 	}
