@@ -4,12 +4,18 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-has_server() { command -v redis-server >/dev/null || command -v valkey-server >/dev/null || [[ -x bin/redis-server ]]; }
+oldest=7.0
 
-if has_server; then
-	exit 0
-fi
-if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+# The first that is there is the one that the tests run.
+server() {
+	local program
+	for program in redis-server valkey-server bin/redis-server; do
+		command -v "$program" && return
+	done
+	return 1
+}
+
+if ! server >/dev/null && [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
 	echo "The tests of the Redis store need a server: installing redis-tools." >&2
 	{ apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends redis-tools; } >&2 || true
 	if program=$(command -v redis-check-rdb); then
@@ -17,7 +23,11 @@ if [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
 		ln -sf "$program" bin/redis-server
 	fi
 fi
-if ! has_server || ! { redis-server --version || valkey-server --version || bin/redis-server --version; } >/dev/null 2>&1; then
-	printf 'missing: redis-server 7.0 or newer, or valkey-server\n    apt-get install -y redis-server, or: brew install redis\n' >&2
-	exit 1
+have=
+if program=$(server); then
+	have=$("$program" --version 2>/dev/null | sed -n 's/.* v=\([0-9.]*\).*/\1/p') || true
+	[[ -n $have && $(printf '%s\n' "$oldest" "$have" | sort -V | head -n 1) == "$oldest" ]] && exit 0
 fi
+printf 'missing: redis-server %s or newer, or valkey-server%s\n    apt-get install -y redis-server, or: brew install redis\n' \
+	"$oldest" "${program:+ ($program is ${have:-none that says its version})}" >&2
+exit 1
