@@ -26,6 +26,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/emission"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 // start builds and runs a sample, and returns where it listens.
@@ -35,14 +36,7 @@ func start(t *testing.T, name string, env ...string) string {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./"+name).CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", name, err, out)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := freeport.Address(t)
 	_, port, _ := strings.Cut(address, ":")
 	command := exec.CommandContext(t.Context(), binary)
 	command.Env = append(os.Environ(), append(env, "PORT="+port)...)

@@ -5,7 +5,6 @@ package operator
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 // leaseNamespace stands for the one that the manager is installed in.
@@ -62,7 +62,7 @@ var _ = BeforeSuite(func() {
 	cluster, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 
-	registryAddress = freeAddress()
+	registryAddress = freeport.Address(GinkgoT())
 	sent = &writes{}
 	manager := sent.watch(asManager())
 	startLogging = func(log logr.Logger) func() { return startManager(manager, log) }
@@ -139,15 +139,6 @@ func grant(user string, role client.Object) {
 	}
 	Expect(cluster.Create(context.Background(), role)).To(Succeed())
 	Expect(cluster.Create(context.Background(), binding)).To(Succeed())
-}
-
-// freeAddress is one that nobody listens at.
-func freeAddress() string {
-	GinkgoHelper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Expect(err).NotTo(HaveOccurred())
-	Expect(listener.Close()).To(Succeed())
-	return listener.Addr().String()
 }
 
 // startManager runs the manager as it runs in a cluster, but for its ports.

@@ -24,6 +24,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 func TestAccess(t *testing.T) {
@@ -114,12 +115,7 @@ func TestTasksBelongToTheirOwner(t *testing.T) {
 }
 
 func TestProbes(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	_ = free.Close()
+	address := freeport.Address(t)
 	p := newPod(t, says, func(c *contract.Config) { c.Backend.URL = "http://" + address + "/turns" })
 	for path, want := range map[string]int{"/livez": 200, "/startedz": 200, "/readyz": 503, "/nothing": 404} {
 		if response, body := p.do("GET", p.health(path), ""); response.StatusCode != want {
@@ -131,7 +127,7 @@ func TestProbes(t *testing.T) {
 	}
 	agent, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Skipf("somebody took the port: %v", err)
+		t.Fatal(err)
 	}
 	defer agent.Close()
 	p.eventually("ready", func() bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 // many connections keep a sidecar busy although each waits for a store.
@@ -104,7 +105,7 @@ func (s *servers) redis(ctx context.Context, k kind) (*process.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := process.Free(ctx)
+	address, err := freeport.Find(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 // snippet finds fenced blocks whose first line is a comment with a file name.
@@ -41,18 +43,6 @@ func snippets(t *testing.T, page string) string {
 		}
 	}
 	return dir
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return listener.Addr().String()
 }
 
 // run starts a program in a directory and waits until it listens.
@@ -117,7 +107,7 @@ func behindSidecar(t *testing.T, sidecar, dir, file string) string {
 	if _, err := exec.LookPath(language.program); err != nil {
 		t.Skipf("SKIPPED: %s is not tried, since this machine has no %s", file, language.program)
 	}
-	agent, front := freeAddress(t), freeAddress(t)
+	agent, front := freeport.Address(t), freeport.Address(t)
 	_, port, _ := strings.Cut(agent, ":")
 	command := language.command(t, filepath.Join(dir, file))
 	run(t, dir, agent, []string{"PORT=" + port}, command[0], command[1:]...)
@@ -249,7 +239,7 @@ func TestEventsOnThePage(t *testing.T) {
 		_, _ = w.Write(found[1])
 	}))
 	defer agent.Close()
-	dir, front := snippets(t, "../../docs/agents.md"), freeAddress(t)
+	dir, front := snippets(t, "../../docs/agents.md"), freeport.Address(t)
 	run(t, dir, front, nil, build(t, "../..", "./cmd/sidecar"), "--backend-url", agent.URL, "--backend-protocol", "Events",
 		"--listen", front, "--card", "card.yaml", "--anonymous")
 	got := send(t, "http://"+front, "", "tea")

@@ -21,6 +21,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 const (
@@ -49,12 +51,7 @@ func start(t *testing.T, agent http.HandlerFunc) *process {
 	if err := os.WriteFile(card, []byte("name: Echo\ndescription: d\nversion: \"1\"\nskills: [{id: s, name: S, description: d, tags: [t]}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &process{address: free.Addr().String(), client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
-	_ = free.Close()
+	p := &process{address: freeport.Address(t), client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
 	sidecar := exec.CommandContext(t.Context(), binary, "--backend-url", backend.URL, "--card", card, "--anonymous", "--listen", p.address)
 	if err := sidecar.Start(); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,6 +26,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 // outputs are what a sidecar tells, by where.
@@ -84,7 +85,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		_, _ = io.WriteString(w, "Hi")
 	}))
 	defer agent.Close()
-	address, health := free(t), free(t)
+	address, health := freeport.Address(t), freeport.Address(t)
 	program := filepath.Join(dir, "sidecar")
 	if text, err := exec.Command("go", "build", "-o", program, "../../cmd/sidecar").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -188,16 +189,6 @@ func TestSecretsStaySecret(t *testing.T) {
 		t.Errorf("the log does not tell of refused keys: %s", log.String())
 	}
 	t.Logf("T-SECRET: %d canaries in %d outputs of %d bytes, %d found", len(canaries), len(told.all), size, found)
-}
-
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func selfSigned(t *testing.T) (certificate, key string) {

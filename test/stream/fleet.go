@@ -8,18 +8,17 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
@@ -115,7 +114,7 @@ func start(ctx context.Context, s shape) (*fleet, error) {
 		return f, err
 	}
 	for i := range max(s.replicas, 1) {
-		health, err := free(ctx)
+		health, err := freeport.Find(ctx)
 		if err != nil {
 			return f, err
 		}
@@ -153,7 +152,7 @@ type server struct {
 }
 
 func (*fleet) server(ctx context.Context, program string, arguments ...string) (*server, error) {
-	address, err := free(ctx)
+	address, err := freeport.Find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -165,21 +164,6 @@ func (*fleet) server(ctx context.Context, program string, arguments ...string) (
 		return nil, err
 	}
 	return s, nil
-}
-
-// free finds an address for a server that comes and goes. Its port must be none
-// that the kernel gives to clients meanwhile, which would even connect to
-// themselves.
-func free(ctx context.Context) (string, error) {
-	var config net.ListenConfig
-	for range 1000 {
-		address := "127.0.0.1:" + strconv.Itoa(15000+rand.IntN(15000))
-		listener, err := config.Listen(ctx, "tcp", address)
-		if err == nil {
-			return address, listener.Close()
-		}
-	}
-	return "", fmt.Errorf("find a free port: there is none")
 }
 
 // now is the time since the beginning.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
@@ -28,7 +29,7 @@ func (f *fleet) shared(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	address, err := free(ctx)
+	address, err := freeport.Find(ctx)
 	if err != nil {
 		return err
 	}

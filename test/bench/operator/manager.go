@@ -7,7 +7,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 // manager is a process of the operator, as it runs in a cluster.
@@ -25,11 +25,11 @@ type manager struct {
 
 // run starts the manager as a user, and waits until its caches are filled.
 func (p *plane) run(ctx context.Context, user string, arguments ...string) (*manager, error) {
-	probes, err := free(ctx)
+	probes, err := freeport.Find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := free(ctx)
+	metrics, err := freeport.Find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,15 +62,6 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 		return nil, err
 	}
 	return scraper.Do(request)
-}
-
-func free(ctx context.Context) (string, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 // work is what the manager has done and has to do, of Agents and of skills.

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 // startTimeout bounds the wait for a server that does not come up.
@@ -50,7 +52,7 @@ func (u Usage) Others(then Usage) time.Duration {
 
 // Start runs a program with --listen and the other arguments, until Stop.
 func Start(ctx context.Context, program string, arguments ...string) (*Process, error) {
-	address, err := Free(ctx)
+	address, err := freeport.Find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -121,16 +123,6 @@ func (p *Process) End() {
 	case <-time.After(startTimeout):
 		p.Stop()
 	}
-}
-
-// Free finds an address of loopback that nobody listens at.
-func Free(ctx context.Context) (string, error) {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("find a free port: %w", err)
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
 // tail keeps the last of what is written. It is read after the writer's end.

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/http1"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -244,13 +245,8 @@ func TestIdleConnectionThatIsNoLongerQuiet(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := &url.URL{Scheme: "http", Host: listener.Addr().String()}
-	_ = listener.Close()
-	_, err = do(t.Context(), client(t, time.Minute), u, "x")
+	u := &url.URL{Scheme: "http", Host: freeport.Address(t)}
+	_, err := do(t.Context(), client(t, time.Minute), u, "x")
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "dial" {
 		t.Errorf("Do() error = %v, want one of dial", err)

@@ -6,7 +6,6 @@ package upstream_test
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 // abort breaks a connection.
@@ -355,12 +355,7 @@ func TestCardIsNotWaitedForForEver(t *testing.T) {
 }
 
 func TestAgentThatIsNotThere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = l.Close()
-	b, err := upstream.New(upstream.Options{URL: "http://" + l.Addr().String(), Limits: stream.Limits{Connect: 100 * time.Millisecond}})
+	b, err := upstream.New(upstream.Options{URL: "http://" + freeport.Address(t), Limits: stream.Limits{Connect: 100 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -22,8 +21,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 // A password that was rotated is used by the next connection.
@@ -61,11 +60,12 @@ func TestPasswordIsRotated(t *testing.T) {
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	certificate(t, dir)
-	port := strconv.Itoa(redistest.FreePort(t))
+	address := freeport.Address(t)
+	_, port, _ := net.SplitHostPort(address)
 	server := start(t, "--tls-port", port,
 		"--tls-cert-file", dir+"/tls.crt", "--tls-key-file", dir+"/tls.key", "--tls-ca-cert-file", dir+"/tls.crt")
 	o := server.options()
-	o.Server.Addresses = []string{net.JoinHostPort("127.0.0.1", port)}
+	o.Server.Addresses = []string{address}
 	o.Server.TLS = &redis.TLS{ServerName: "redis.example.com", Dir: dir}
 	if _, err := open(t, o).Create(t.Context(), key, origin, storetest.Begin()); err == nil {
 		t.Error("a server that nobody vouches for is trusted")

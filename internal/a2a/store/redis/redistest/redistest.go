@@ -11,18 +11,21 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
 // Server is a Redis of one test.
 type Server struct {
 	t       testing.TB
 	dir     string
-	port    int
+	address string
 	args    []string
 	process *exec.Cmd
+	// ended is closed when the process has.
+	ended chan struct{}
 }
 
 // Program returns where redis-server is.
@@ -44,31 +47,21 @@ func root() string {
 // Start runs a server in an empty directory. It ends with the test.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
-	s := &Server{t: tb, dir: tb.TempDir(), port: FreePort(tb), args: args}
+	s := &Server{t: tb, dir: tb.TempDir(), address: freeport.Address(tb), args: args}
 	s.Run()
 	tb.Cleanup(s.Kill)
 	return s
 }
 
-// FreePort returns a port of loopback that nobody listens on.
-func FreePort(tb testing.TB) int {
-	tb.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // Address returns where the server listens.
-func (s *Server) Address() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
+func (s *Server) Address() string { return s.address }
 
 // Run starts the process and waits until it answers.
 func (s *Server) Run() {
 	s.t.Helper()
+	host, port, _ := net.SplitHostPort(s.address)
 	args := append([]string{
-		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--logfile", filepath.Join(s.dir, "log"),
+		"--port", port, "--bind", host, "--dir", s.dir, "--save", "", "--logfile", filepath.Join(s.dir, "log"),
 	}, s.args...)
 	program, err := Program()
 	if err != nil {
@@ -78,7 +71,10 @@ func (s *Server) Run() {
 	if err := s.process.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	ended := make(chan struct{})
+	s.ended = ended
+	go func() { _ = s.process.Wait(); close(ended) }()
+	deadline := time.After(10 * time.Second)
 	for {
 		c, err := net.Dial("tcp", s.Address())
 		if err == nil {
@@ -91,19 +87,26 @@ func (s *Server) Run() {
 				return
 			}
 		}
-		if time.Now().After(deadline) {
-			text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-			s.t.Fatalf("redis-server does not answer: %s", text)
+		select {
+		case <-ended:
+			s.t.Fatalf("redis-server ended: %s", s.log())
+		case <-deadline:
+			s.t.Fatalf("redis-server does not answer: %s", s.log())
+		case <-time.After(5 * time.Millisecond): // there is nothing to wait on
 		}
-		time.Sleep(5 * time.Millisecond) // there is nothing to wait on
 	}
+}
+
+func (s *Server) log() []byte {
+	text, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+	return text
 }
 
 // Kill ends the process as a crash would.
 func (s *Server) Kill() {
 	if s.process != nil {
 		_ = s.process.Process.Kill()
-		_ = s.process.Wait()
+		<-s.ended
 		s.process = nil
 	}
 }
