@@ -80,6 +80,8 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 			c.RemoteAllow = append(c.RemoteAllow, prefix)
 			return err
 		})
+	flags.StringVar(&c.RemoteCAFile, "remote-ca-file", c.RemoteCAFile,
+		"The `file` of PEM certificates of authorities that vouch for remote agents, beside those of the system. It is read again when it changes.")
 	flags.StringVar(&c.MetricsBindAddress, "metrics-bind-address", c.MetricsBindAddress,
 		"The `address` at which metrics are served. \"0\" turns them off.")
 	flags.BoolVar(&c.MetricsInsecure, "metrics-insecure", c.MetricsInsecure,

@@ -30,6 +30,9 @@ type Config struct {
 	// RemoteAllow lists the ranges of addresses in which remote agents may be,
 	// beside public ones over https.
 	RemoteAllow []netip.Prefix
+	// RemoteCAFile holds PEM certificates of authorities that vouch for remote
+	// agents, beside those of the system; empty means none.
+	RemoteCAFile string
 	// MetricsBindAddress is where metrics are served; "0" turns them off.
 	MetricsBindAddress string
 	// MetricsInsecure serves metrics over plain HTTP to anybody.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -55,17 +56,30 @@ func addIssuer(mgr manager.Manager) (*issuer.Source, error) {
 
 // addRemote reads the cards of agents that run elsewhere, on the leader.
 func addRemote(mgr manager.Manager, config Config) (*remote.Source, error) {
-	cards := remote.New(remote.Options{
-		Agents:  mgr.GetClient(),
-		Secrets: mgr.GetAPIReader(),
-		Guard: egress.New(egress.Options{Policy: &egress.Policy{
-			Hosts: []string{"*"}, CIDRs: config.RemoteAllow, ClusterDomain: config.ClusterDomain,
-		}}),
-	})
+	guard, err := newRemoteGuard(config, mgr.GetLogger())
+	if err != nil {
+		return nil, err
+	}
+	cards := remote.New(remote.Options{Agents: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Guard: guard})
 	if err := mgr.Add(cards); err != nil {
 		return nil, fmt.Errorf("add cards of remote agents: %w", err)
 	}
 	return cards, nil
+}
+
+// newRemoteGuard makes the connections to agents that run elsewhere.
+func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
+	options := egress.Options{Policy: &egress.Policy{
+		Hosts: []string{"*"}, CIDRs: config.RemoteAllow, ClusterDomain: config.ClusterDomain,
+	}}
+	if config.RemoteCAFile != "" {
+		authorities, err := remote.ReadAuthorities(config.RemoteCAFile, log)
+		if err != nil {
+			return nil, fmt.Errorf("--remote-ca-file must name a file of PEM certificates: %w", err)
+		}
+		options.Roots = authorities.Roots
+	}
+	return egress.New(options), nil
 }
 
 // addAgents reconciles Agents and AgentSkills, on the leader.

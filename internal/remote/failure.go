@@ -6,6 +6,7 @@ package remote
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -72,6 +73,7 @@ func failureOf(a *a2av1alpha1.Agent, err error) *problem.Problem {
 		return &problem.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: reason, Message: fmt.Sprintf(format, args...)}
 	}
 	at := a.Spec.Remote.URL
+	var unknown x509.UnknownAuthorityError
 	var r refusal
 	switch {
 	case errors.Is(err, errCredentials):
@@ -83,6 +85,9 @@ func failureOf(a *a2av1alpha1.Agent, err error) *problem.Problem {
 		return told(a2av1alpha1.ReasonRemoteCardNotServed, "%s serves no card at %s: it answers %s", at, r.path, r.told())
 	case errors.Is(err, errInvalid):
 		return told(a2av1alpha1.ReasonRemoteCardInvalid, "The card of %s cannot be listed: %s", at, strings.TrimPrefix(err.Error(), errInvalid.Error()+": "))
+	case errors.As(err, &unknown):
+		return told(a2av1alpha1.ReasonRemoteUnreachable, "The certificate of %s is not trusted: the operator does not know its authority; "+
+			"whoever installed it can name a private one with --remote-ca-file (remoteAgents.caBundle of the chart)", at)
 	default:
 		return told(a2av1alpha1.ReasonRemoteUnreachable, "Nobody answers at %s: %s; correct spec.remote.url, or look into the agent", at, network(err))
 	}
@@ -130,7 +135,7 @@ func network(err error) string {
 	case errors.As(err, &dns):
 		return "its name could not be resolved"
 	case errors.As(err, &certificate):
-		return "its certificate is not trusted"
+		return "its certificate is not trusted, or is another's"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isTimeout(err):
 		return fmt.Sprintf("there was no answer within %s", readTimeout)
 	case errors.Is(err, syscall.ECONNREFUSED):

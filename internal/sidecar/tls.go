@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
@@ -87,7 +87,7 @@ func (s *Sidecar) newClientCA(file string) *mounted {
 	m := s.mounted("client-ca", filepath.Dir(file))
 	m.read = func() (map[string][]byte, error) { return readFiles(filepath.Dir(file), []string{filepath.Base(file)}) }
 	m.take = func(files map[string][]byte) error {
-		pool, err := auth.ParseAuthorities(files[filepath.Base(file)])
+		pool, err := egress.ParseAuthorities(files[filepath.Base(file)])
 		if err != nil {
 			return fmt.Errorf("%s %w", file, err)
 		}

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
 
@@ -32,7 +31,7 @@ type trust struct {
 func (t *trust) own(issuer []byte) error { return t.change(&t.issuer, issuer) }
 
 func (t *trust) change(which *[]byte, bundle []byte) error {
-	if _, err := auth.ParseAuthorities(bundle); err != nil {
+	if _, err := egress.ParseAuthorities(bundle); err != nil {
 		return err
 	}
 	t.mu.Lock()

@@ -121,6 +121,25 @@ func TestValues(t *testing.T) {
 				hasArgs(t, d, "--remote-allow=10.0.0.0/8", "--remote-allow=fd00::/8")
 			},
 		},
+		"remote agents of a private authority": {
+			values: "remoteAgents: {caBundle: {configMap: company-ca, key: bundle.pem}}",
+			want:   slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--remote-ca-file=/etc/a2a-operator/remote-ca/ca.crt")
+				want := []corev1.Volume{{Name: "remote-ca", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+					LocalObjectReference: corev1.LocalObjectReference{Name: "company-ca"},
+					Items:                []corev1.KeyToPath{{Key: "bundle.pem", Path: "ca.crt"}},
+				}}}}
+				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes); diff != "" {
+					t.Errorf("volumes (-want +got):\n%s", diff)
+				}
+				mounts := []corev1.VolumeMount{{Name: "remote-ca", MountPath: "/etc/a2a-operator/remote-ca", ReadOnly: true}}
+				if diff := cmp.Diff(mounts, manager(d).VolumeMounts); diff != "" {
+					t.Errorf("mounts (-want +got):\n%s", diff)
+				}
+			},
+		},
 		"some namespaces": {
 			values: "watchNamespaces: [team-a, '123', a2a-system]\nremoteAgents: {readSecrets: true}",
 			want: slices.Concat(crds, metrics, []string{
@@ -196,6 +215,7 @@ func TestValuesAreRefused(t *testing.T) {
 		"half a digest":      {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":  {"image: {repository: 'a b'}", "repository"},
 		"a host as a range":  {"remoteAgents: {allow: [agents.example]}", "allow"},
+		"a bundle of none":   {"remoteAgents: {caBundle: {configMap: Company_CA}}", "configMap"},
 		"a number as a text": {"podLabels: {a: 1}", "podLabels"},
 		"no such namespace":  {"watchNamespaces: [Team]", "watchNamespaces"},
 		"a namespace twice":  {"watchNamespaces: [a, a]", "watchNamespaces"},
@@ -328,13 +348,15 @@ func TestUserRolesAggregate(t *testing.T) {
 }
 
 // restricted is the PodSecurity standard of that name, for a pod without
-// volumes, host namespaces and the like.
+// volumes but of ConfigMaps, host namespaces and the like.
 func restricted(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	equal(t, "runAsNonRoot", *pod.SecurityContext.RunAsNonRoot, true)
 	equal(t, "seccompProfile", pod.SecurityContext.SeccompProfile.Type, corev1.SeccompProfileTypeRuntimeDefault)
 	equal(t, "host namespaces", pod.HostNetwork || pod.HostPID || pod.HostIPC, false)
-	equal(t, "volumes", len(pod.Volumes), 0)
+	for _, volume := range pod.Volumes {
+		equal(t, "volume "+volume.Name+" of a ConfigMap", volume.ConfigMap != nil, true)
+	}
 	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
 		security := container.SecurityContext
 		equal(t, "allowPrivilegeEscalation", *security.AllowPrivilegeEscalation, false)

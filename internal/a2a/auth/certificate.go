@@ -6,7 +6,6 @@ package auth
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,31 +39,6 @@ type Authorities struct {
 
 // Swap replaces the authorities.
 func (a *Authorities) Swap(pool *x509.CertPool) { a.pool.Store(pool) }
-
-// ParseAuthorities reads a bundle of PEM certificates.
-func ParseAuthorities(bundle []byte) (*x509.CertPool, error) {
-	pool := x509.NewCertPool()
-	found := 0
-	for {
-		var block *pem.Block
-		if block, bundle = pem.Decode(bundle); block == nil {
-			break
-		}
-		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("holds a PEM block %q, must hold certificates only", block.Type)
-		}
-		c, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("certificate %d: %w", found+1, err)
-		}
-		pool.AddCert(c)
-		found++
-	}
-	if found == 0 {
-		return nil, errors.New("holds no PEM certificate")
-	}
-	return pool, nil
-}
 
 // Certificate admits callers by the certificate of their TLS connection.
 type Certificate struct {

@@ -39,7 +39,7 @@ func explain(err error) error {
 		return backend.Interrupted("The agent's name cannot be resolved", err)
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return backend.Failed("The agent's certificate is not trusted; spec.trustBundle names further authorities", err)
+		return backend.Failed("The agent's certificate is not trusted; spec.trustBundle of the Agent that calls names further authorities", err)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return backend.Failed("The agent does not speak TLS at its address", err)
