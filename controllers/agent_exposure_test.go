@@ -188,6 +188,39 @@ var _ = Describe("the exposure of an Agent", func() {
 		Expect(read[gatewayv1.HTTPRoute](ctx, agent, "echo").OwnerReferences).To(BeEmpty())
 	})
 
+	It("is at an address for one Agent only", func(ctx context.Context) {
+		taken := func(agent *a2av1alpha1.Agent) {
+			route := read[gatewayv1.HTTPRoute](ctx, agent, agent.Name)
+			accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
+			grpc := read[gatewayv1.GRPCRoute](ctx, agent, agent.Name)
+			accept(ctx, grpc, &grpc.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
+		}
+		// Routes of one second are in the order of their names.
+		first, second := makeAgent(b.namespace, "echo-1", exposed), makeAgent(b.namespace, "echo-2", exposed)
+		second.Spec.Exposure.GRPCHostnames = nil
+		expectApplied(ctx, first, second)
+		b.expectReconciled(ctx, first)
+		b.expectReconciled(ctx, second)
+		route := read[gatewayv1.HTTPRoute](ctx, second, "echo-2")
+		accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
+		b.expectReconciled(ctx, second)
+		expectCondition(second, a2av1alpha1.ConditionExposed, "True Exposed")
+
+		taken(first)
+		for _, agent := range []*a2av1alpha1.Agent{first, second} {
+			b.expectReconciled(ctx, agent)
+		}
+		expectCondition(first, a2av1alpha1.ConditionExposed, "True Exposed")
+		expectCondition(second, a2av1alpha1.ConditionExposed, "False AddressTaken", b.namespace+"/echo-1", "agents.example.com", "spec.exposure.path")
+		Expect(second.Status.ExternalURL).To(BeEmpty())
+		b.expectConverged(ctx, second)
+
+		expectEdited(ctx, first, func(a *a2av1alpha1.Agent) { a.Spec.Exposure.Path = "/other" })
+		b.expectReconciled(ctx, second)
+		expectCondition(second, a2av1alpha1.ConditionExposed, "True Exposed")
+		Expect(second.Status.ExternalURL).To(Equal("http://agents.example.com/echo/"))
+	})
+
 	It("sees a Gateway that is not there", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo", exposed, func(a *a2av1alpha1.Agent) { a.Spec.Exposure.ParentRefs[0].Name = "other" })
 		expectApplied(ctx, agent)

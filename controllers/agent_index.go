@@ -26,14 +26,17 @@ const (
 	anySkill = "*"
 )
 
-// indexAgents makes the cache find the Agents of a skill or of a Gateway, and
-// the pods of an Agent, without looking at all of them.
+// indexAgents makes the cache find the Agents of a skill, of a Gateway or of an
+// address at one, and the pods of an Agent, without looking at all of them.
 func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsBySkill, skillKeys); err != nil {
 		return fmt.Errorf("index Agents by skill: %w", err)
 	}
 	if err := indexer.IndexField(ctx, &a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys); err != nil {
 		return fmt.Errorf("index Agents by Gateway: %w", err)
+	}
+	if err := indexer.IndexField(ctx, &a2av1alpha1.Agent{}, gather.AgentsByAddress, gather.AddressKeys); err != nil {
+		return fmt.Errorf("index Agents by address: %w", err)
 	}
 	if err := indexer.IndexField(ctx, &corev1.Pod{}, gather.PodsByAgent, gather.PodKeys); err != nil {
 		return fmt.Errorf("index Pods by Agent: %w", err)

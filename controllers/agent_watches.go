@@ -63,6 +63,8 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named("agent").
 		For(&a2av1alpha1.Agent{}).
+		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(r.rivalsOf),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
 		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
 		Watches(&corev1.ServiceAccount{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
@@ -89,8 +91,8 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		WatchesRawSource(watches.Optional.Source(optional.Handlers{
 			Objects: map[schema.GroupResource]handler.MapFunc{
 				gather.Gateways:   r.agentsOfGateway,
-				gather.HTTPRoutes: r.agentOf(byName),
-				gather.GRPCRoutes: r.agentOf(byName),
+				gather.HTTPRoutes: r.agentsOfRoute,
+				gather.GRPCRoutes: r.agentsOfRoute,
 			},
 			Changed: r.exposedAgents,
 		})).
@@ -177,6 +179,31 @@ func (r *AgentReconciler) agentsOfNamespace(ctx context.Context, namespace clien
 func (r *AgentReconciler) agentsOfGateway(ctx context.Context, gateway client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(gateway).String()
 	return r.agents(ctx, func(*a2av1alpha1.Agent) bool { return true }, client.MatchingFields{agentsByGateway: key})
+}
+
+// rivalsOf maps an Agent to the others that ask a Gateway for an address of its.
+func (r *AgentReconciler) rivalsOf(ctx context.Context, obj client.Object) []reconcile.Request {
+	other := func(agent *a2av1alpha1.Agent) bool {
+		return agent.Namespace != obj.GetNamespace() || agent.Name != obj.GetName()
+	}
+	var requests []reconcile.Request
+	for _, key := range gather.AddressKeys(obj) {
+		requests = append(requests, r.agents(ctx, other, client.MatchingFields{gather.AgentsByAddress: key})...)
+	}
+	return requests
+}
+
+// agentsOfRoute maps a route to its Agent, and to those that wait for what it
+// has.
+func (r *AgentReconciler) agentsOfRoute(ctx context.Context, route client.Object) []reconcile.Request {
+	requests := r.agentOf(func(name string) string { return name })(ctx, route)
+	for _, its := range requests {
+		agent := &a2av1alpha1.Agent{}
+		if err := r.client.Get(ctx, its.NamespacedName, agent, client.UnsafeDisableDeepCopy); err == nil {
+			requests = append(requests, r.rivalsOf(ctx, agent)...)
+		}
+	}
+	return requests
 }
 
 // exposedAgents are those that the presence of the Gateway API matters to.

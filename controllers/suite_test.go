@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -150,12 +151,21 @@ func (b *bench) countingReads() interceptor.Funcs {
 
 // counting records the requests that write.
 func (b *bench) counting() interceptor.Funcs {
-	// The API server has no index of pods by Agent, as a cache has.
+	// The API server has no indexes, as a cache has.
 	list := func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 		var options client.ListOptions
 		options.ApplyOptions(o)
 		if options.FieldSelector == nil {
 			return c.List(ctx, list, o...)
+		}
+		if key, ok := options.FieldSelector.RequiresExactMatch(gather.AgentsByAddress); ok {
+			agents, ok := list.(*a2av1alpha1.AgentList)
+			if !ok {
+				return fmt.Errorf("%T has no addresses", list)
+			}
+			err := c.List(ctx, agents)
+			agents.Items = slices.DeleteFunc(agents.Items, func(a a2av1alpha1.Agent) bool { return !slices.Contains(gather.AddressKeys(&a), key) })
+			return err
 		}
 		agent, _ := options.FieldSelector.RequiresExactMatch(gather.PodsByAgent)
 		return c.List(ctx, list, client.InNamespace(options.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent})

@@ -414,6 +414,9 @@ const (
 	// Cure: correct `spec.exposure`, or the listeners and `allowedRoutes` of the
 	// Gateway; the message has its controller's words.
 	ReasonRouteNotAccepted = "RouteNotAccepted"
+	// ReasonAddressTaken: a Gateway leads to an older Agent at the same hostname
+	// and path.
+	ReasonAddressTaken = "AddressTaken"
 	// ReasonAddressUnknown: the Gateways take the routes, and do not say where
 	// they are reached.
 	//

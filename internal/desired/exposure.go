@@ -38,9 +38,9 @@ type exposedRoute struct {
 	hostnames  []a2av1alpha1.Hostname
 	// parents are nil for a route that is not there, or not the Agent's, or not
 	// yet as the Agent wants it: what is said of it is said of another one.
-	parents    []gatewayv1.RouteParentStatus
-	generation int64
-	bindings   []card.Binding
+	parents  []gatewayv1.RouteParentStatus
+	meta     metav1.ObjectMeta
+	bindings []card.Binding
 	// path stands behind the address of a Gateway.
 	path string
 }
@@ -86,7 +86,7 @@ func exposedRoutes(in observed.Agent) []exposedRoute {
 	}
 	if r := in.Children.HTTPRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
 		slices.Equal(r.Spec.Hostnames, hostnames(web.hostnames)) && pathOf(r) == web.path {
-		web.parents, web.generation = r.Status.Parents, r.Generation
+		web.parents, web.meta = r.Status.Parents, r.ObjectMeta
 	}
 	if len(exposure.GRPCHostnames) == 0 {
 		return []exposedRoute{web}
@@ -98,7 +98,7 @@ func exposedRoutes(in observed.Agent) []exposedRoute {
 	}
 	if r := in.Children.GRPCRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
 		slices.Equal(r.Spec.Hostnames, hostnames(grpc.hostnames)) {
-		grpc.parents, grpc.generation = r.Status.Parents, r.Generation
+		grpc.parents, grpc.meta = r.Status.Parents, r.ObjectMeta
 	}
 	return []exposedRoute{web, grpc}
 }
@@ -133,18 +133,23 @@ func (r exposedRoute) lookAt(in observed.Agent) (string, []problem.Problem) {
 		if in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)] == nil && exposure.URL == "" {
 			continue
 		}
-		verdict := verdictOf(r.parents, r.generation, in.Agent.Namespace, ref)
+		verdict := verdictOf(r.parents, r.meta.Generation, in.Agent.Namespace, ref)
 		switch {
 		case verdict.refusal != "":
 			problems = append(problems, routeNotAccepted(r, i, ref, verdict.refusal))
 		case !verdict.accepted:
 			problems = append(problems, routePending(r, i, ref))
 		default:
+			free, taken := r.free(in, i)
+			problems = append(problems, taken...)
+			if len(free) == 0 {
+				continue
+			}
 			accepted = true
 			if gateway := in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)]; gateway != nil {
 				addresses = append(addresses, gatewayAddresses(gateway, attachment{
 					kind: r.kind, namespace: in.Agent.Namespace, namespaceLabels: in.NamespaceLabels,
-					section: ref.SectionName, hostnames: r.hostnames,
+					section: ref.SectionName, hostnames: slices.DeleteFunc(free, isAnyHost),
 				})...)
 			}
 		}

@@ -74,7 +74,7 @@ func PodKeys(obj client.Object) []string {
 
 // Config is what a Gatherer reads from.
 type Config struct {
-	// Reader is a cache with the index PodsByAgent.
+	// Reader is a cache with the indexes PodsByAgent and AgentsByAddress.
 	Reader client.Reader
 	// Issuer knows who signs ServiceAccount tokens.
 	Issuer IssuerSource

@@ -57,6 +57,13 @@ func BasisOf(in observed.Agent) Basis {
 		for _, ref := range in.Agent.Spec.Exposure.ParentRefs {
 			b.gateway(in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)], in.NamespaceLabels)
 		}
+		b.number(int64(len(in.GatewayAPI.Rivals)))
+		for _, rival := range in.GatewayAPI.Rivals {
+			b.text(string(rival.Agent.UID))
+			b.number(rival.Agent.Generation)
+			version(b, rival.HTTPRoute)
+			version(b, rival.GRPCRoute)
+		}
 	}
 	return Basis{sum: sha256.Sum256(b.bytes), issuer: in.Issuer, remote: in.Remote}
 }

@@ -108,6 +108,11 @@ func around(t *testing.T) observed.Agent {
 		Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}, {Type: "ResolvedRefs", Status: metav1.ConditionTrue}},
 	}}
 	children.GRPCRoute = &gatewayv1.GRPCRoute{ObjectMeta: *children.HTTPRoute.ObjectMeta.DeepCopy()}
+	other := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "twin", UID: "twin", Generation: 1}}
+	other.Spec.Exposure = agent.Spec.Exposure
+	route := children.HTTPRoute.DeepCopy()
+	route.Name, route.UID = "twin", "route of twin"
+	in.GatewayAPI.Rivals = []observed.Rival{{Agent: other, HTTPRoute: route}}
 	return in
 }
 
@@ -115,6 +120,13 @@ func around(t *testing.T) observed.Agent {
 func admitting(from gatewayv1.FromNamespaces) *gatewayv1.AllowedRoutes {
 	floor := &metav1.LabelSelector{MatchLabels: map[string]string{"floor": "2"}}
 	return &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from, Selector: floor}}
+}
+
+// rival is one that can be changed.
+func rival(in *observed.Agent) *observed.Rival {
+	was := in.GatewayAPI.Rivals[0]
+	in.GatewayAPI.Rivals = []observed.Rival{{Agent: was.Agent.DeepCopy(), HTTPRoute: was.HTTPRoute.DeepCopy()}}
+	return &in.GatewayAPI.Rivals[0]
 }
 
 // there is an object as the API server has it after it was applied.
@@ -278,6 +290,11 @@ func TestBasis(t *testing.T) {
 		"Gateways that cannot be read":               func(now *observed.Agent) { now.GatewayAPI.Unreadable.Gateways = "no right" },
 		"HTTPRoutes that cannot be read":             func(now *observed.Agent) { now.GatewayAPI.Unreadable.HTTPRoutes = "no right" },
 		"GRPCRoutes that cannot be read":             func(now *observed.Agent) { now.GatewayAPI.Unreadable.GRPCRoutes = "no right" },
+		"no rival":                                   func(now *observed.Agent) { now.GatewayAPI.Rivals = nil },
+		"another spec of a rival":                    func(now *observed.Agent) { rival(now).Agent.Generation = 2 },
+		"another rival":                              func(now *observed.Agent) { rival(now).Agent.UID = "another" },
+		"another answer about a rival's HTTPRoute":   func(now *observed.Agent) { rival(now).HTTPRoute.ResourceVersion = "2" },
+		"a rival's GRPCRoute":                        func(now *observed.Agent) { rival(now).GRPCRoute = &gatewayv1.GRPCRoute{} },
 		"no Gateway":                                 func(now *observed.Agent) { now.GatewayAPI.Gateways = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -302,6 +319,7 @@ func TestBasis(t *testing.T) {
 		}
 	})
 	for name, change := range map[string]func(*observed.Agent){
+		"the status of a rival":               func(now *observed.Agent) { rival(now).Agent.ResourceVersion = "2" },
 		"a pod":                               func(now *observed.Agent) { now.Pods = nil },
 		"a label of the namespace of no rule": func(now *observed.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },
 	} {

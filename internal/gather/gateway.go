@@ -38,7 +38,10 @@ func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, chi
 			GRPCRoutes: g.optional.Unreadable(GRPCRoutes),
 		}
 	}
-	api.Gateways, err = g.gateways(ctx, agent)
+	if api.Gateways, err = g.gateways(ctx, agent); err != nil {
+		return observed.GatewayAPI{}, err
+	}
+	api.Rivals, err = g.rivals(ctx, agent)
 	return api, err
 }
 

@@ -81,6 +81,17 @@ type GatewayAPI struct {
 	Unreadable Unreadable
 	// Gateways are those of spec.exposure that exist and can be seen.
 	Gateways map[types.NamespacedName]*gatewayv1.Gateway
+	// Rivals are the other Agents that ask a Gateway for an address that the
+	// Agent asks it for, ordered by namespace and name.
+	Rivals []Rival
+}
+
+// Rival is another Agent, with the routes under its name. Each is nil when it
+// does not exist.
+type Rival struct {
+	Agent     *a2av1alpha1.Agent
+	HTTPRoute *gatewayv1.HTTPRoute
+	GRPCRoute *gatewayv1.GRPCRoute
 }
 
 // Unreadable says of each kind why it cannot be read, "" when there is no

@@ -180,6 +180,43 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonExposed))
 	})
 
+	It("looks again at who waits for an address when its holder leaves", func(ctx context.Context) {
+		later := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "later"}, Spec: *agent.Spec.DeepCopy()}
+		Expect(cluster.Create(ctx, later)).To(Succeed())
+		reason := func(ctx context.Context) string {
+			if err := cluster.Get(ctx, client.ObjectKeyFromObject(later), later); err != nil {
+				return err.Error()
+			}
+			if exposed := meta.FindStatusCondition(later.Status.Conditions, a2av1alpha1.ConditionExposed); exposed != nil {
+				return exposed.Reason
+			}
+			return ""
+		}
+		Eventually(reason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonRoutePending))
+		taken, err := route(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		its := &gatewayv1.HTTPRoute{}
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(later), its)).To(Succeed())
+		its.Status = taken.Status
+		Expect(cluster.Status().Update(ctx, its)).To(Succeed())
+		Eventually(reason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonAddressTaken))
+
+		By("an answer about the older route")
+		taken.Status.Parents[0].Conditions[0].Status = metav1.ConditionFalse
+		Expect(cluster.Status().Update(ctx, taken)).To(Succeed())
+		Eventually(reason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonExposed))
+		taken.Status.Parents[0].Conditions[0].Status = metav1.ConditionTrue
+		Expect(cluster.Status().Update(ctx, taken)).To(Succeed())
+		Eventually(reason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonAddressTaken))
+
+		By("another path of the older Agent")
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
+		agent.Spec.Exposure.Path = "/elsewhere"
+		Expect(cluster.Update(ctx, agent)).To(Succeed())
+		Eventually(reason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonExposed))
+		Expect(cluster.Delete(ctx, later)).To(Succeed())
+	})
+
 	It("repairs the route", func(ctx context.Context) {
 		made, err := route(ctx)
 		Expect(err).NotTo(HaveOccurred())

@@ -1,0 +1,91 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// anyHost stands for the names of a listener, in a route that has none.
+const anyHost a2av1alpha1.Hostname = ""
+
+func isAnyHost(host a2av1alpha1.Hostname) bool { return host == anyHost }
+
+// free are the hostnames at which a Gateway leads to the Agent and not to
+// another one, anyHost for those of the listeners, and what to say of the rest:
+// of two routes that say the same, a Gateway takes both and follows the older.
+func (r exposedRoute) free(in observed.Agent, i int) ([]a2av1alpha1.Hostname, []problem.Problem) {
+	wanted := r.hostnames
+	if len(wanted) == 0 {
+		wanted = []a2av1alpha1.Hostname{anyHost}
+	}
+	var free []a2av1alpha1.Hostname
+	var problems []problem.Problem
+	for _, host := range wanted {
+		switch rival := r.rivalAt(in, in.Agent.Spec.Exposure.ParentRefs[i], host); {
+		case rival == nil:
+			free = append(free, host)
+		case len(problems) == 0: // the next one is told when this one is mended
+			problems = append(problems, addressTaken(r, i, host, rival))
+		}
+	}
+	return free, problems
+}
+
+// rivalAt is another Agent that a Gateway leads to in this one's place.
+func (r exposedRoute) rivalAt(in observed.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *a2av1alpha1.Agent {
+	for i := range in.GatewayAPI.Rivals {
+		rival := &in.GatewayAPI.Rivals[i]
+		for _, other := range exposedRoutes(observed.Agent{
+			Agent:    rival.Agent,
+			Children: observed.Children{HTTPRoute: rival.HTTPRoute, GRPCRoute: rival.GRPCRoute},
+		}) {
+			if other.kind == r.kind && other.path == r.path && other.has(host) && other.precedes(r) && other.takenAt(rival.Agent, names.Gateway(in.Agent, ref), ref.SectionName) {
+				return rival.Agent
+			}
+		}
+	}
+	return nil
+}
+
+func (r exposedRoute) has(host a2av1alpha1.Hostname) bool {
+	return slices.Contains(r.hostnames, host) || len(r.hostnames) == 0 && host == anyHost
+}
+
+// precedes tells which of two routes that say the same a Gateway follows.
+func (r exposedRoute) precedes(other exposedRoute) bool {
+	if !r.meta.CreationTimestamp.Equal(&other.meta.CreationTimestamp) {
+		return r.meta.CreationTimestamp.Before(&other.meta.CreationTimestamp)
+	}
+	return cmp.Or(cmp.Compare(r.meta.Namespace, other.meta.Namespace), cmp.Compare(r.meta.Name, other.meta.Name)) < 0
+}
+
+// takenAt tells whether a Gateway takes a route of an Agent at a listener, ""
+// for any.
+func (r exposedRoute) takenAt(agent *a2av1alpha1.Agent, gateway types.NamespacedName, section string) bool {
+	return slices.ContainsFunc(agent.Spec.Exposure.ParentRefs, func(ref a2av1alpha1.GatewayRef) bool {
+		sameListener := section == "" || ref.SectionName == "" || section == ref.SectionName
+		return sameListener && names.Gateway(agent, ref) == gateway && verdictOf(r.parents, r.meta.Generation, agent.Namespace, ref).accepted
+	})
+}
+
+func addressTaken(r exposedRoute, i int, host a2av1alpha1.Hostname, rival *a2av1alpha1.Agent) problem.Problem {
+	at, cure := "hostname \""+string(host)+"\"", r.field
+	if host == anyHost {
+		at = "its own hostnames"
+	}
+	if r.kind == kindHTTPRoute {
+		at, cure = at+" and path "+r.path, cure+" or spec.exposure.path"
+	}
+	return exposureProblem(a2av1alpha1.ReasonAddressTaken, "The Gateway that spec.exposure.parentRefs[%d] names leads callers of %s to Agent %s/%s, "+
+		"whose %s is older, and not to this one: change %s here or there", i, at, rival.Namespace, rival.Name, r.kind, cure)
+}

@@ -1,0 +1,166 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+// exposedAgent is one at hostnames of the Gateway "public" of "infra", with a
+// route that is taken.
+func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) observed.Rival {
+	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
+	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public", Namespace: "infra"}}, Hostnames: hosts}
+	route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, CreationTimestamp: metav1.NewTime(time.Unix(made, 0)),
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind("Agent"))},
+	}}
+	route.Spec.Hostnames, route.Spec.Rules = hostnames(hosts), rules("/")
+	route.Status.Parents = []gatewayv1.RouteParentStatus{{
+		ParentRef:  gatewayv1.ParentReference{Name: "public", Namespace: new(gatewayv1.Namespace("infra"))},
+		Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}},
+	}}
+	return observed.Rival{Agent: agent, HTTPRoute: route}
+}
+
+// TestAddressOfAnother is about an Agent "agents/echo" whose route was made in
+// the second 100.
+func TestAddressOfAnother(t *testing.T) {
+	const taken = a2av1alpha1.ReasonAddressTaken
+	tests := map[string]struct {
+		own    []a2av1alpha1.Hostname
+		rival  observed.Rival
+		change func(own, rival *observed.Rival)
+		url    string
+		reason string
+	}{
+		"an older one":     {rival: exposedAgent("zoo", "other", 99, "a.example"), reason: taken},
+		"a younger one":    {rival: exposedAgent("a", "other", 101, "a.example"), url: "https://a.example/"},
+		"as old, before":   {rival: exposedAgent("agents", "dodo", 100, "a.example"), reason: taken},
+		"as old, after":    {rival: exposedAgent("agents", "fox", 100, "a.example"), url: "https://a.example/"},
+		"another hostname": {rival: exposedAgent("zoo", "other", 99, "b.example"), url: "https://a.example/"},
+		"one of two hostnames": {
+			own: []a2av1alpha1.Hostname{"a.example", "b.example"}, rival: exposedAgent("zoo", "other", 99, "c.example", "a.example"),
+			url: "https://b.example/", reason: taken,
+		},
+		"names of the listeners": {
+			own: []a2av1alpha1.Hostname{}, rival: exposedAgent("zoo", "other", 99), reason: taken,
+		},
+		"another path": {
+			rival:  exposedAgent("zoo", "other", 99, "a.example"),
+			change: func(_, rival *observed.Rival) { at("/b", rival) }, url: "https://a.example/",
+		},
+		"the same path": {
+			rival:  exposedAgent("zoo", "other", 99, "a.example"),
+			change: func(own, rival *observed.Rival) { at("/b", own); at("/b", rival) }, reason: taken,
+		},
+		"another Gateway": {
+			rival:  exposedAgent("zoo", "other", 99, "a.example"),
+			change: func(_, rival *observed.Rival) { rival.Agent.Spec.Exposure.ParentRefs[0].Namespace = "zoo" }, url: "https://a.example/",
+		},
+		"another listener": {
+			rival:  exposedAgent("zoo", "other", 99, "a.example"),
+			change: func(own, rival *observed.Rival) { section("web", own); section("more", rival) }, url: "https://a.example/",
+		},
+		"one listener of all": {
+			rival:  exposedAgent("zoo", "other", 99, "a.example"),
+			change: func(own, _ *observed.Rival) { section("web", own) }, reason: taken,
+		},
+		"a route that is not there": {
+			rival:  exposedAgent("zoo", "other", 99, "a.example"),
+			change: func(_, rival *observed.Rival) { rival.HTTPRoute = nil }, url: "https://a.example/",
+		},
+		"a route that the Gateway refuses": {
+			rival: exposedAgent("zoo", "other", 99, "a.example"),
+			change: func(_, rival *observed.Rival) {
+				rival.HTTPRoute.Status.Parents[0].Conditions[0].Status = metav1.ConditionFalse
+			}, url: "https://a.example/",
+		},
+		"the user's URL": {
+			rival:  exposedAgent("zoo", "other", 99, "a.example"),
+			change: func(own, _ *observed.Rival) { own.Agent.Spec.Exposure.URL = "https://front.example/" }, reason: taken,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.own == nil {
+				test.own = []a2av1alpha1.Hostname{"a.example"}
+			}
+			own := exposedAgent("agents", "echo", 100, test.own...)
+			if test.change != nil {
+				test.change(&own, &test.rival)
+			}
+			gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
+			gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
+			got := expose(observed.Agent{
+				Agent: own.Agent, Children: observed.Children{HTTPRoute: own.HTTPRoute},
+				GatewayAPI: observed.GatewayAPI{
+					HTTPRoutes: true, Rivals: []observed.Rival{test.rival},
+					Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
+				},
+			})
+			if got.url != test.url {
+				t.Errorf("url = %q, want %q", got.url, test.url)
+			}
+			var reasons []string
+			for _, p := range got.problems {
+				reasons = append(reasons, p.Reason)
+				rival := test.rival.Agent.Namespace + "/" + test.rival.Agent.Name
+				if !strings.Contains(p.Message, rival) || !strings.Contains(p.Message, "spec.exposure.hostnames or spec.exposure.path") {
+					t.Errorf("message %q does not name %s or the cure", p.Message, rival)
+				}
+			}
+			var want []string
+			if test.reason != "" {
+				want = []string{test.reason}
+			}
+			if diff := gocmp.Diff(want, reasons); diff != "" {
+				t.Errorf("reasons (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGRPCAddressOfAnother(t *testing.T) {
+	own, rival := exposedAgent("agents", "echo", 100, "a.example"), exposedAgent("zoo", "other", 99, "b.example")
+	for _, one := range []*observed.Rival{&own, &rival} {
+		one.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example"}
+		one.GRPCRoute = &gatewayv1.GRPCRoute{ObjectMeta: one.HTTPRoute.ObjectMeta}
+		one.GRPCRoute.Spec.Hostnames, one.GRPCRoute.Status = []gatewayv1.Hostname{"grpc.example"}, gatewayv1.GRPCRouteStatus(one.HTTPRoute.Status)
+	}
+	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
+	gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
+	got := expose(observed.Agent{
+		Agent: own.Agent, Children: observed.Children{HTTPRoute: own.HTTPRoute, GRPCRoute: own.GRPCRoute},
+		GatewayAPI: observed.GatewayAPI{
+			HTTPRoutes: true, GRPCRoutes: true, Rivals: []observed.Rival{rival},
+			Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
+		},
+	})
+	if got.url != "https://a.example/" || len(got.bases) != 1 {
+		t.Errorf("url = %q, %d addresses, want that of the HTTPRoute only", got.url, len(got.bases))
+	}
+	if len(got.problems) != 1 || got.problems[0].Reason != a2av1alpha1.ReasonAddressTaken || !strings.HasSuffix(got.problems[0].Message, "change spec.exposure.grpcHostnames here or there") {
+		t.Errorf("problems = %+v", got.problems)
+	}
+}
+
+func at(path string, one *observed.Rival) {
+	one.Agent.Spec.Exposure.Path, one.HTTPRoute.Spec.Rules = path, rules(path)
+}
+
+func section(name string, one *observed.Rival) {
+	one.Agent.Spec.Exposure.ParentRefs[0].SectionName = name
+	one.HTTPRoute.Status.Parents[0].ParentRef.SectionName = new(gatewayv1.SectionName(name))
+}

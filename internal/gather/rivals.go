@@ -1,0 +1,91 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+)
+
+// AgentsByAddress indexes Agents by what they ask Gateways for. Two with one key
+// may be in each other's way.
+const AgentsByAddress = "spec.exposure.addresses"
+
+// AddressKeys are those of an Agent in that index: a hostname and a path, or a
+// hostname for gRPC, at a Gateway.
+func AddressKeys(obj client.Object) []string {
+	agent, ok := obj.(*a2av1alpha1.Agent)
+	if !ok || agent.Spec.Exposure == nil {
+		return nil
+	}
+	exposure := agent.Spec.Exposure
+	hostnames := exposure.Hostnames
+	if len(hostnames) == 0 {
+		hostnames = []a2av1alpha1.Hostname{""}
+	}
+	var keys []string
+	for _, ref := range exposure.ParentRefs {
+		gateway := names.Gateway(agent, ref).String()
+		for _, host := range hostnames {
+			keys = append(keys, gateway+" "+string(host)+cmp.Or(exposure.Path, "/"))
+		}
+		for _, host := range exposure.GRPCHostnames {
+			keys = append(keys, gateway+" grpc "+string(host))
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys) // a Gateway may be named for several listeners
+}
+
+// rivals reads the other Agents with an address of this one's, and their routes.
+func (g *Gatherer) rivals(ctx context.Context, agent *a2av1alpha1.Agent) ([]observed.Rival, error) {
+	var rivals []observed.Rival
+	for _, key := range AddressKeys(agent) {
+		list := &a2av1alpha1.AgentList{}
+		if err := g.reader.List(ctx, list, client.MatchingFields{AgentsByAddress: key}, client.UnsafeDisableDeepCopy); err != nil {
+			return nil, fmt.Errorf("list Agents at %s: %w", key, err)
+		}
+		for i := range list.Items {
+			other := &list.Items[i]
+			if same(other, agent) || slices.ContainsFunc(rivals, func(r observed.Rival) bool { return same(other, r.Agent) }) {
+				continue
+			}
+			rival := observed.Rival{Agent: other}
+			var err error
+			if rival.HTTPRoute, err = optionalRoute[gatewayv1.HTTPRoute](ctx, g.optional.Reader(HTTPRoutes), other.Namespace, names.HTTPRoute(other.Name)); err != nil {
+				return nil, err
+			}
+			if rival.GRPCRoute, err = optionalRoute[gatewayv1.GRPCRoute](ctx, g.optional.Reader(GRPCRoutes), other.Namespace, names.GRPCRoute(other.Name)); err != nil {
+				return nil, err
+			}
+			rivals = append(rivals, rival)
+		}
+	}
+	slices.SortFunc(rivals, func(a, b observed.Rival) int {
+		return cmp.Or(cmp.Compare(a.Agent.Namespace, b.Agent.Namespace), cmp.Compare(a.Agent.Name, b.Agent.Name))
+	})
+	return rivals, nil
+}
+
+func same(a, b *a2av1alpha1.Agent) bool { return a.Namespace == b.Namespace && a.Name == b.Name }
+
+// optionalRoute is nil without a reader, too.
+func optionalRoute[T any, O interface {
+	*T
+	client.Object
+}](ctx context.Context, reader client.Reader, namespace, name string) (O, error) {
+	if reader == nil {
+		return nil, nil
+	}
+	return read[T, O](ctx, reader, namespace, name)
+}
