@@ -416,6 +416,9 @@ const (
 	ReasonRouteNotAccepted = "RouteNotAccepted"
 	// ReasonAddressTaken: a Gateway leads to an older Agent at the same hostname
 	// and path.
+	//
+	// Cure: change `spec.exposure.hostnames` or `spec.exposure.path` here, or those
+	// of the Agent that the message names.
 	ReasonAddressTaken = "AddressTaken"
 	// ReasonAddressUnknown: the Gateways take the routes, and do not say where
 	// they are reached.
