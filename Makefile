@@ -11,7 +11,8 @@ MAKEFLAGS += --no-print-directory
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath -buildvcs=%,$(shell go env GOFLAGS 2>/dev/null)) -trimpath -buildvcs=false
 
-# Modules with code of this project; hack/tools and hack/cluster/kubernetes only pin what others wrote.
+# Modules with code of this project; hack/tools, hack/cluster/kubernetes and hack/cluster/coredns (a list of plugins) only pin
+# what others wrote.
 MODULES := . hack/cluster
 
 # say prints what a long step is about to do.

@@ -1,7 +1,6 @@
 ##@ Check streams
 
-# STORE=redis checks two sidecars on one redis-server; SEED=7 is another plan. The ordinary tests run a look at all of it
-# but the Redis store, which needs a machine that is not starved.
+# STORE=redis checks two sidecars on one redis-server; SEED=7 is another plan. The ordinary tests run a look at all of it.
 STORE ?=
 SEED ?= 1
 
