@@ -106,9 +106,6 @@ func (p *Process) Signal(s os.Signal) error { return p.command.Process.Signal(s)
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// PID is the id of the process.
-func (p *Process) PID() int { return p.command.Process.Pid }
-
 // Said is the last of what the process wrote to stderr, once it has ended.
 func (p *Process) Said() string {
 	<-p.done
