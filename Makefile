@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
+# What was asked for stands in the advice of hack/prerequisites.sh.
+export MAKECMDGOALS
 
 # One set of build flags for everything, so that all builds share Go's build cache. No cgo: the binaries are static, and
 # only the race detector needs a C compiler.

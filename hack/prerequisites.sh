@@ -5,6 +5,12 @@ set -euo pipefail
 
 oldest_go=1.26
 missing=0
+goals=${MAKECMDGOALS:-demo}
+# A cluster of one's own does for the demo, and for nothing else that needs a node.
+instead=
+if [[ $goals == demo* ]]; then
+	instead=", or make demo CLUSTER=current, for the cluster of your kubectl context (docs/demo.md)"
+fi
 
 lacks() {
 	printf 'missing: %s\n    %s\n' "$1" "$2" >&2
@@ -28,10 +34,10 @@ for name in "$@"; do
 		command -v git >/dev/null || lacks git "apt-get install -y git"
 		;;
 	root)
-		[[ $(id -u) == 0 ]] || lacks "root, to run a node with containerd and iptables" "sudo make ${MAKECMDGOALS:-demo}, or CLUSTER=current to use the cluster of your kubectl context"
+		[[ $(id -u) == 0 ]] || lacks "root, to run a node with containerd and iptables" "sudo make $goals$instead"
 		;;
 	linux)
-		[[ $(uname -s) == Linux ]] || lacks "Linux, to run a node" "use CLUSTER=current to use the cluster of your kubectl context"
+		[[ $(uname -s) == Linux ]] || lacks "Linux, to run a node" "run make $goals on a Linux machine$instead"
 		;;
 	kubectl)
 		command -v kubectl >/dev/null || lacks kubectl "install it as https://kubernetes.io/docs/tasks/tools/ says"

@@ -55,7 +55,7 @@ func run(args []string) int {
 		return 2
 	}
 	if options.Version {
-		fmt.Println(version.Get())
+		fmt.Println("sidecar", version.Get())
 		return 0
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: options.LogLevel}))

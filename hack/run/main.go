@@ -33,7 +33,7 @@ func run() (err error) {
 	config.MetricsInsecure = true
 	config.HealthProbeBindAddress = "127.0.0.1:8081"
 	config.RegistryBindAddress = "127.0.0.1:8444"
-	flag.StringVar(&config.SidecarImage, "sidecar-image", "a2a-sidecar:dev", "The `image` of the sidecar in the Deployments.")
+	flag.StringVar(&config.SidecarImage, "sidecar-image", "a2a-operator/sidecar:dev", "The `image` of the sidecar in the Deployments.")
 	flag.StringVar(&config.RegistryURL, "registry-url", "http://127.0.0.1:8444", "The `URL` of the registry in the contracts.")
 	flag.Parse()
 
@@ -51,7 +51,7 @@ func run() (err error) {
 		fmt.Println("stopping etcd and kube-apiserver")
 		err = errors.Join(err, environment.Stop())
 	}()
-	remove, err := announce(environment.KubeConfig)
+	remove, err := announce(environment.KubeConfig, environment.ControlPlane.KubectlPath)
 	if err != nil {
 		return err
 	}
@@ -59,8 +59,9 @@ func run() (err error) {
 	return operator.Run(ctx, cluster, config, log)
 }
 
-// announce writes a kubeconfig and says how to use it.
-func announce(kubeconfig []byte) (remove func() error, err error) {
+// announce writes a kubeconfig and says how to use it, with the kubectl that was
+// built.
+func announce(kubeconfig []byte, kubectl string) (remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "a2a-operator-run-")
 	if err != nil {
 		return nil, err
@@ -69,6 +70,15 @@ func announce(kubeconfig []byte) (remove func() error, err error) {
 	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
 		return nil, err
 	}
-	fmt.Printf("\nIn another terminal:\n\n    export KUBECONFIG=%s\n    kubectl apply --server-side -k config/samples\n    kubectl get agents\n\nCtrl-C stops everything.\n\n", path)
+	fmt.Printf(`
+In another terminal:
+
+    export KUBECONFIG=%s PATH=%s:$PATH
+    kubectl apply --server-side -k config/samples
+    kubectl get agents
+
+Ctrl-C stops everything.
+
+`, path, filepath.Dir(kubectl))
 	return func() error { return os.RemoveAll(dir) }, nil
 }
