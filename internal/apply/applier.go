@@ -181,13 +181,12 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, er
 	if err != nil {
 		return false, fmt.Errorf("encode %s %s/%s: %w", object.kind, object.namespace, object.name, err)
 	}
-	object.annotate(map[string]string{a.config.DigestAnnotation: digest})
 	last := a.written.of(object)
 	switch {
 	case last.digest == digest:
 		return true, nil
 	case object.current != nil:
-		if converged(object.desired, object.current) {
+		if object.current.GetAnnotations()[a.config.DigestAnnotation] == digest && converged(object.desired, object.current) {
 			return false, nil
 		}
 		// The API server then refuses to write another object of the name.
@@ -204,6 +203,7 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object) (bool, er
 	if refused := a.refused.of(object, digest); refused != nil {
 		return false, refused
 	}
+	object.annotate(map[string]string{a.config.DigestAnnotation: digest})
 	err = a.config.Writer.Apply(ctx, object.desired, client.FieldOwner(a.config.FieldOwner), client.ForceOwnership)
 	if rejection := rejectionOf(object, err); rejection != nil {
 		return false, a.refused.remember(object, digest, *rejection)

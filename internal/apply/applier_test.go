@@ -49,6 +49,9 @@ func (w *writer) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...c
 	if !ok {
 		return errors.New("not a ConfigMap")
 	}
+	if config.Annotations["digest"] == "" {
+		return errors.New("no digest")
+	}
 	w.kinds = append(w.kinds, *config.GetKind()+" "+*config.GetName())
 	uid := ""
 	if config.UID != nil {

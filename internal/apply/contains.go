@@ -36,6 +36,8 @@ func contains(have, want reflect.Value) bool {
 		return have.Kind() == reflect.Map && containsKeys(have, want)
 	case reflect.Slice:
 		return have.Kind() == reflect.Slice && containsList(have, want)
+	case reflect.String:
+		return have.Kind() == reflect.String && have.String() == want.String()
 	default:
 		return have.Comparable() && want.Comparable() && have.CanConvert(want.Type()) && have.Kind() == want.Kind() &&
 			have.Convert(want.Type()).Equal(want)
@@ -53,9 +55,25 @@ func containsFields(have, want reflect.Value) bool {
 }
 
 func containsKeys(have, want reflect.Value) bool {
+	// Nearly all maps are of texts: labels, annotations, data. Reflection makes a
+	// copy of each key and value.
+	if want, ok := reflect.TypeAssert[map[string]string](want); ok {
+		if have, ok := reflect.TypeAssert[map[string]string](have); ok {
+			return containsTexts(have, want)
+		}
+	}
 	for entries := want.MapRange(); entries.Next(); {
 		key := entries.Key()
 		if !key.CanConvert(have.Type().Key()) || !contains(have.MapIndex(key.Convert(have.Type().Key())), entries.Value()) {
+			return false
+		}
+	}
+	return true
+}
+
+func containsTexts(have, want map[string]string) bool {
+	for key, value := range want {
+		if there, ok := have[key]; !ok || there != value {
 			return false
 		}
 	}

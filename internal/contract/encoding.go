@@ -23,11 +23,14 @@ func Encode(c *Config) ([]byte, error) {
 	if least(c) > MaxSize {
 		return nil, ErrTooLarge
 	}
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
+	var dense, out bytes.Buffer
+	enc := json.NewEncoder(&dense)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
 	if err := enc.Encode(c); err != nil {
+		return nil, fmt.Errorf("encode contract: %w", err)
+	}
+	// An encoder that indents does not know how much it will be.
+	if err := json.Indent(&out, dense.Bytes(), "", "  "); err != nil {
 		return nil, fmt.Errorf("encode contract: %w", err)
 	}
 	if out.Len() > MaxSize {
