@@ -6,6 +6,8 @@ package controllers
 import (
 	"context"
 	"errors"
+	"net/http"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -177,6 +181,36 @@ var _ = Describe("the exposure of an Agent", func() {
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending")
 	})
 
+	It("names the version of the Gateway API that it needs, and tries again with another", func(ctx context.Context) {
+		b.fail["HTTPRoute"] = &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+			Message: "failed to create typed patch object (x/echo; gateway.networking.k8s.io/v1, Kind=HTTPRoute): .spec.rules[0].timeouts: field not declared in schema",
+		}}
+		agent := makeAgent(b.namespace, "echo", exposed)
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		Expect(b.expectReconciled(ctx, agent).RequeueAfter).To(Equal(time.Minute), "a schema may come by itself")
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed",
+			`HTTPRoute "echo"`, ".timeouts: field not declared in schema", "install the Gateway API v1.2 or later")
+		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not answered"), "there is no route")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
+		b.expectConverged(ctx, agent)
+
+		delete(b.fail, "HTTPRoute")
+		queue := priorityqueue.New[reconcile.Request]("test")
+		defer queue.ShutDown()
+		b.reconciler.gatewayAPIChanged(ctx, queue)
+		looked := map[client.ObjectKey]int{}
+		for range queue.Len() { // those of other specs as well
+			request, priority, _ := queue.GetWithPriority()
+			looked[request.NamespacedName] = priority
+		}
+		Expect(looked).To(HaveKeyWithValue(client.ObjectKeyFromObject(agent), prioritySweep))
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(Equal([]string{"apply HTTPRoute", "apply GRPCRoute", "apply Agent/status"}))
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending")
+	})
+
 	It("serves the cluster when somebody else has the route's name", func(ctx context.Context) {
 		foreign := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "echo"}}
 		expectApplied(ctx, foreign)
@@ -184,6 +218,7 @@ var _ = Describe("the exposure of an Agent", func() {
 		expectApplied(ctx, agent)
 		b.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False Conflict", `HTTPRoute "echo"`)
+		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not answered"), "about a route of somebody else's")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		Expect(read[gatewayv1.HTTPRoute](ctx, agent, "echo").OwnerReferences).To(BeEmpty())
 	})

@@ -20,17 +20,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/status"
 )
 
-// The kinds that hold what a user wrote as it is.
+// The kinds that hold what a user wrote as it is, and those whose schema is of
+// the Gateway API that somebody has installed.
 const (
 	kindDeployment    = "Deployment"
 	kindNetworkPolicy = "NetworkPolicy"
+	kindHTTPRoute     = "HTTPRoute"
+	kindGRPCRoute     = "GRPCRoute"
 )
 
 // statusInputs puts together what the status is made from.
 func statusInputs(in observed.Agent, platform desired.Platform, want desired.Result, outcome outcomes, applied bool, now time.Time) status.Inputs {
 	inputs := status.Inputs{
 		Observed:          in,
-		Problems:          slices.Concat(want.Problems, outcomeProblems(userFields(in.Agent, platform, outcome.core)), routeProblems(outcome), podProblems(outcome.pods), want.Exposure),
+		Problems:          slices.Concat(want.Problems, outcomeProblems(userFields(in.Agent, platform, outcome.core)), exposureProblems(outcome, want.Exposure), podProblems(outcome.pods)),
 		Remarks:           want.Remarks,
 		Applied:           applied,
 		DeploymentChanged: slices.Contains(outcome.core.Changed, kindDeployment),
@@ -101,6 +104,15 @@ func routeProblems(outcome outcomes) []problem.Problem {
 	return problems
 }
 
+// exposureProblems are those with those of the routes that Gateways tell of. Of a
+// route that could not be written none has anything to say.
+func exposureProblems(outcome outcomes, told []problem.Problem) []problem.Problem {
+	if outcome.routes.Rejection != nil || len(outcome.routes.Conflicts) > 0 || outcome.routesErr != nil {
+		told = slices.DeleteFunc(slices.Clone(told), func(p problem.Problem) bool { return p.Reason == a2av1alpha1.ReasonRoutePending })
+	}
+	return append(routeProblems(outcome), told...)
+}
+
 // podProblems are what is to be told about pods that cannot be told of a new
 // card. The kubelet brings it to them, without anybody being able to see when.
 func podProblems(outcome apply.Outcome) []problem.Problem {
@@ -146,6 +158,13 @@ func rejectionProblem(r apply.Rejection) problem.Problem {
 			Condition: a2av1alpha1.ConditionAccepted,
 			Reason:    a2av1alpha1.ReasonNetworkPolicyRejected,
 			Message:   "spec.networkPolicy.egress makes a NetworkPolicy that the API server refuses; correct it: " + r.Message,
+		}
+	case (r.Kind == kindHTTPRoute || r.Kind == kindGRPCRoute) && r.Undeclared():
+		return problem.Problem{
+			Condition: a2av1alpha1.ConditionProgrammed,
+			Reason:    a2av1alpha1.ReasonApplyFailed,
+			Message: fmt.Sprintf("The API server refuses %s %q, for its CRD is too old; install the Gateway API %s or later: %s",
+				r.Kind, r.Name, desired.GatewayAPIVersion, r.Message),
 		}
 	default:
 		return problem.Problem{

@@ -94,7 +94,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 				gather.HTTPRoutes: r.agentsOfRoute,
 				gather.GRPCRoutes: r.agentsOfRoute,
 			},
-			Changed: r.exposedAgents,
+			Changed: r.gatewayAPIChanged,
 		})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: watches.MaxConcurrentReconciles,
@@ -206,9 +206,12 @@ func (r *AgentReconciler) agentsOfRoute(ctx context.Context, route client.Object
 	return requests
 }
 
-// exposedAgents are those that the presence of the Gateway API matters to.
-func (r *AgentReconciler) exposedAgents(ctx context.Context) []reconcile.Request {
-	return r.agents(ctx, func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil })
+// gatewayAPIChanged looks at the Agents that the presence of the Gateway API
+// matters to, or its schema: with another one, a route that was refused may be
+// taken.
+func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requests) {
+	r.apply.Forget()
+	enqueue(queue, prioritySweep, r.agents(ctx, func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil })...)
 }
 
 // everyAgent maps a change of the issuer to all Agents.

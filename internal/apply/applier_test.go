@@ -412,12 +412,17 @@ func TestSetErrors(t *testing.T) {
 func TestSetAfterARefusal(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "cm", nil)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "cm", errors.New("quota"))
+	undeclared := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Code: http.StatusInternalServerError, Message: "failed to create typed patch object (ns/cm; v1, Kind=ConfigMap): .x: field not declared in schema",
+	}}
 	other := func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data["a"] = "2"; return cm }
 	tests := map[string]struct {
 		err     error
 		desired func(*corev1ac.ConfigMapApplyConfiguration)
 		current func(*corev1.ConfigMap)
 		after   time.Duration
+		// forgotten tells that what was refused is forgotten after the first attempt.
+		forgotten bool
 		// sent is how many of the second and third attempt are sent.
 		sent int
 		// first and then are when to look again after the first and the last attempt.
@@ -427,6 +432,9 @@ func TestSetAfterARefusal(t *testing.T) {
 		"forbidden":                   {err: forbidden, after: 10 * time.Second, first: refusedFor, then: refusedFor - 20*time.Second},
 		"a minute later":              {err: forbidden, after: refusedFor, sent: 2, first: refusedFor, then: refusedFor},
 		"invalid, a minute later":     {err: invalid, after: refusedFor, sent: 2},
+		"a schema that lacks a field": {err: undeclared, after: 10 * time.Second, first: refusedFor, then: refusedFor - 20*time.Second},
+		"such a one, a minute later":  {err: undeclared, after: refusedFor, sent: 2, first: refusedFor, then: refusedFor},
+		"forgotten":                   {err: invalid, forgotten: true, sent: 1, then: refusedFor},
 		"another desire":              {err: invalid, desired: func(c *corev1ac.ConfigMapApplyConfiguration) { c.WithData(map[string]string{"a": "3"}) }, sent: 1, then: refusedFor},
 		"another status":              {err: invalid, current: func(cm *corev1.ConfigMap) { cm.ResourceVersion = "9" }, then: refusedFor},
 		"another spec in the cluster": {err: invalid, current: func(cm *corev1.ConfigMap) { cm.Generation++ }, sent: 1, then: refusedFor},
@@ -442,6 +450,9 @@ func TestSetAfterARefusal(t *testing.T) {
 			first, failure := a.Set(t.Context(), owner, Of(configMap(), current))
 			if first.RecheckAfter != test.first || len(w.kinds) != 1 {
 				t.Errorf("first: look again after %s, want %s; wrote %v", first.RecheckAfter, test.first, w.kinds)
+			}
+			if test.forgotten {
+				a.Forget()
 			}
 			var last Outcome
 			for range 2 {

@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -80,10 +81,20 @@ func (r refusals) remember(o Object, digest string, rejection Rejection) *refusa
 	return &last
 }
 
+// Forget has everything that was refused sent again when it is next asked for:
+// something has changed that it may have been refused for.
+func (a *Applier) Forget() { a.refused.recent.Clear() }
+
+// Undeclared tells that the API server's schema lacks a field. It may be one
+// of a version that is about to come.
+func (r Rejection) Undeclared() bool {
+	return strings.Contains(r.Message, "field not declared in schema")
+}
+
 // recheckAfter is when to try again if nothing happens before. What is invalid
 // stays so, but what has happened meanwhile has not been tried.
 func (r refusals) recheckAfter(last *refusal) time.Duration {
-	if !last.rejection.Forbidden && !last.known {
+	if !last.rejection.Forbidden && !last.rejection.Undeclared() && !last.known {
 		return 0
 	}
 	return last.until.Sub(r.clock.Now())

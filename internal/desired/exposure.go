@@ -205,8 +205,9 @@ func unreadable(kind gatewayv1.Kind, resource, why string) problem.Problem {
 
 func gatewayAPIMissing(r exposedRoute) problem.Problem {
 	return exposureProblem(a2av1alpha1.ReasonGatewayAPIMissing,
-		"The cluster has no %s: install the CRD %s.%s with version %s (https://gateway-api.sigs.k8s.io/guides), or remove %s",
-		r.kind, r.resource, gatewayv1.GroupName, gatewayv1.GroupVersion.Version, r.removable())
+		"The cluster has no %s: install the CRD %s.%s with version %s "+
+			"(of the Gateway API %s or later: https://gateway-api.sigs.k8s.io/guides), or remove %s",
+		r.kind, r.resource, gatewayv1.GroupName, gatewayv1.GroupVersion.Version, GatewayAPIVersion, r.removable())
 }
 
 // removable is the field without which the route is not needed.

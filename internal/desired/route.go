@@ -12,6 +12,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
+// GatewayAPIVersion is the first whose standard CRDs have all that the routes are
+// made of: the time-outs of HTTPRoutes came last.
+const GatewayAPIVersion = "v1.2"
+
 const (
 	// noTimeout turns a Gateway's time-out off: a stream lasts as long as its
 	// task.

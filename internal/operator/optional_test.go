@@ -5,7 +5,9 @@ package operator
 
 import (
 	"context"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -24,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
@@ -36,6 +39,34 @@ func gatewayCRDs(ctx context.Context) envtest.CRDInstallOptions {
 	files, err := controlplane.GatewayAPI(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	return envtest.CRDInstallOptions{Paths: files, MaxTime: time.Minute}
+}
+
+// makeExposed makes an Agent that Gateways are to lead to.
+func makeExposed(ctx context.Context, namespace string, grpc ...a2av1alpha1.Hostname) *a2av1alpha1.Agent {
+	GinkgoHelper()
+	agent := makeEcho(ctx, namespace, "exposed")
+	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{
+		ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}, URL: "https://echo.example.com/", GRPCHostnames: grpc,
+	}
+	Eventually(func() error {
+		written := &a2av1alpha1.Agent{}
+		if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), written); err != nil {
+			return err
+		}
+		written.Spec.Exposure = agent.Spec.Exposure
+		return cluster.Update(ctx, written)
+	}).Should(Succeed())
+	return agent
+}
+
+// exposedMessage is what an Agent is told of its exposure.
+func exposedMessage(agent *a2av1alpha1.Agent) func(context.Context) string {
+	return func(ctx context.Context) string {
+		if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
+			return err.Error()
+		}
+		return meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionExposed).Message
+	}
 }
 
 // uninstall takes those CRDs away, and waits for what the API server does in
@@ -54,6 +85,38 @@ func uninstall(ctx context.Context, crds envtest.CRDInstallOptions) {
 		}).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
 	}
 }
+
+var _ = It("makes the route that an old Gateway API refused once there is a new one", Serial, func(ctx context.Context) {
+	crds := gatewayCRDs(ctx)
+	file := slices.IndexFunc(crds.Paths, func(path string) bool { return strings.HasSuffix(path, gather.HTTPRoutes.Resource+".yaml") })
+	text, err := os.ReadFile(crds.Paths[file])
+	Expect(err).NotTo(HaveOccurred())
+	routes := &apiextensionsv1.CustomResourceDefinition{}
+	Expect(yaml.Unmarshal(text, routes)).To(Succeed())
+	for i := range routes.Spec.Versions {
+		// As it was in v1.1.
+		rules := routes.Spec.Versions[i].Schema.OpenAPIV3Schema.Properties["spec"].Properties["rules"].Items.Schema
+		Expect(rules.Properties).To(HaveKey("timeouts"))
+		delete(rules.Properties, "timeouts")
+	}
+	old := crds
+	old.Paths, old.CRDs = slices.Delete(slices.Clone(crds.Paths), file, file+1), []*apiextensionsv1.CustomResourceDefinition{routes}
+	_, err = envtest.InstallCRDs(environment.Config, old)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(uninstall, crds)
+
+	agent := makeExposed(ctx, makeNamespace(ctx, "early-"))
+	message := exposedMessage(agent)
+	Eventually(message).WithContext(ctx).WithTimeout(time.Minute).Should(And(
+		ContainSubstring(".timeouts: field not declared in schema"), ContainSubstring("install the Gateway API v1.2 or later"),
+		Not(ContainSubstring("has not answered"))))
+
+	By("an upgrade of the CRDs")
+	_, err = envtest.InstallCRDs(environment.Config, crds)
+	Expect(err).NotTo(HaveOccurred())
+	// An API server that has not heard of it yet is asked again after a minute.
+	Eventually(message).WithContext(ctx).WithTimeout(90 * time.Second).Should(ContainSubstring("has not answered about the HTTPRoute"))
+})
 
 var _ = It("serves all Agents but those that need a kind that it may not read", Serial, func(ctx context.Context) {
 	crds := gatewayCRDs(ctx)
@@ -74,23 +137,14 @@ var _ = It("serves all Agents but those that need a kind that it may not read", 
 
 	stop()
 	namespace := makeNamespace(ctx, "curtailed-")
-	echo, exposed := makeEcho(ctx, namespace, "echo"), makeEcho(ctx, namespace, "exposed")
-	exposed.Spec.Exposure = &a2av1alpha1.AgentExposure{
-		ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}, URL: "https://echo.example.com/",
-		GRPCHostnames: []a2av1alpha1.Hostname{"grpc.example.com"},
-	}
-	Expect(cluster.Update(ctx, exposed)).To(Succeed())
+	echo := makeEcho(ctx, namespace, "echo")
+	exposed := makeExposed(ctx, namespace, "grpc.example.com")
 	stop = startManager(user.Config(), GinkgoLogr)
 	defer func() {
 		stop()
 		stop = start()
 	}()
-	message := func(ctx context.Context) string {
-		if err := cluster.Get(ctx, client.ObjectKeyFromObject(exposed), exposed); err != nil {
-			return err.Error()
-		}
-		return meta.FindStatusCondition(exposed.Status.Conditions, a2av1alpha1.ConditionExposed).Message
-	}
+	message := exposedMessage(exposed)
 	Eventually(reason(echo, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonProgrammed))
 	Eventually(message).WithContext(ctx).WithTimeout(time.Minute).Should(And(
 		ContainSubstring(`GRPCRoutes cannot be read: grpcroutes.gateway.networking.k8s.io is forbidden: User "curtailed-manager" cannot list`),

@@ -49,14 +49,14 @@ func (k *Kinds) newCRDWatch(kind Kind, failed toolscache.WatchErrorHandlerWithCo
 	return crds, nil
 }
 
-// stripCRD keeps what tells whether a kind is served.
+// stripCRD keeps what tells whether a kind is served, and of another schema.
 func stripCRD(obj any) (any, error) {
 	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {
 		return obj, nil
 	}
 	kept := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
-		Name: crd.Name, UID: crd.UID, ResourceVersion: crd.ResourceVersion, DeletionTimestamp: crd.DeletionTimestamp,
+		Name: crd.Name, UID: crd.UID, ResourceVersion: crd.ResourceVersion, Generation: crd.Generation, DeletionTimestamp: crd.DeletionTimestamp,
 	}}
 	for _, v := range crd.Spec.Versions {
 		kept.Spec.Versions = append(kept.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: v.Name, Served: v.Served})
@@ -97,6 +97,8 @@ type follower struct {
 	changed func()
 	// said makes known, once, what there is to be known of the kind.
 	said sync.Once
+	// generation is that of the CRD when it was looked at last.
+	generation int64
 	// stop ends the run of the cache and waits for it; nil without one.
 	stop func()
 }
@@ -160,7 +162,10 @@ func (f *follower) look(ctx context.Context, crds cache.Cache) {
 	case !offered && f.stop != nil:
 		f.leave()
 		f.changed()
+	case offered && crd.Generation != f.generation:
+		f.changed()
 	}
+	f.generation = crd.Generation
 	if !offered {
 		f.say()
 		if f.failure.Swap(nil) != nil { // to read the CRD

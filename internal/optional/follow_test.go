@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -228,6 +230,51 @@ func TestAnotherReasonIsTold(t *testing.T) {
 		if got := f.unreadable(); got != "" {
 			t.Errorf("a kind that has gone is unreadable for %q", got)
 		}
+	})
+}
+
+// crdCache knows of one CustomResourceDefinition.
+type crdCache struct {
+	cache.Cache
+	crd apiextensionsv1.CustomResourceDefinition
+}
+
+func (c *crdCache) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	seen, err := stripCRD(&c.crd)
+	seen.(*apiextensionsv1.CustomResourceDefinition).DeepCopyInto(object.(*apiextensionsv1.CustomResourceDefinition))
+	return err
+}
+
+// What the API server refused for a field that the schema lacked is tried again
+// with another schema.
+func TestAnotherSchemaIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newWidgetFollower()
+		definitions := &crdCache{crd: apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{Generation: 1},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
+				{Name: widgets.Version, Served: true},
+			}},
+			Status: apiextensionsv1.CustomResourceDefinitionStatus{Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{
+				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+			}},
+		}}
+		f.look(t.Context(), definitions)
+		close((<-f.objects).filled)
+		synctest.Wait()
+
+		for i, test := range []struct {
+			generation int64
+			want       int32
+		}{{1, 1}, {2, 2}, {2, 2}, {3, 3}} {
+			definitions.crd.Generation = test.generation
+			definitions.crd.ResourceVersion = strconv.Itoa(i)
+			f.look(t.Context(), definitions)
+			if got := f.offered.Load(); got != test.want {
+				t.Errorf("look %d, at generation %d: Agents were told %d times, want %d", i, test.generation, got, test.want)
+			}
+		}
+		f.leave()
 	})
 }
 

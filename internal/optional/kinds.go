@@ -113,8 +113,9 @@ func (k *Kinds) Unreadable(kind schema.GroupResource) string {
 type Handlers struct {
 	// Objects are for the objects of each kind.
 	Objects map[schema.GroupResource]handler.MapFunc
-	// Changed lists what depends on whether the cluster has the kinds at all.
-	Changed func(context.Context) []reconcile.Request
+	// Changed queues what depends on whether the cluster has the kinds at all, and
+	// with which schema.
+	Changed func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request])
 }
 
 // Source watches the kinds for a controller. It can be started once.
@@ -132,11 +133,7 @@ var _ source.SyncingSource = (*kindsSource)(nil)
 // Start watches until the context ends.
 func (s *kindsSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	for _, w := range s.kinds.watched {
-		changed := func() {
-			for _, request := range s.handlers.Changed(ctx) {
-				queue.Add(request)
-			}
-		}
+		changed := func() { s.handlers.Changed(ctx, queue) }
 		objects := func(c cache.Cache) source.SyncingSource {
 			return source.Kind(c, w.kind.Object, handler.EnqueueRequestsFromMapFunc(s.handlers.Objects[w.kind.Resource]))
 		}
