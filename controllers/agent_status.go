@@ -134,6 +134,11 @@ func conflictProblem(c apply.Conflict) problem.Problem {
 		p.Message = fmt.Sprintf("%s %q belongs to a deleted Agent of the same name and is being removed", c.Kind, c.Name)
 		return p
 	}
+	if c.Kind == "ServiceAccount" && c.Name == "default" {
+		// Kubernetes would make it again at once.
+		p.Message = `ServiceAccount "default" is the namespace's own, so nothing is written; give the Agent another metadata.name`
+		return p
+	}
 	p.Message = fmt.Sprintf("%s %q exists and does not belong to this Agent, so nothing is written; "+
 		"delete it, or give the Agent another metadata.name", c.Kind, c.Name)
 	return p

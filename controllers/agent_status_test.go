@@ -10,7 +10,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/apply"
 )
+
+// What the namespace cannot be without is not to be deleted.
+func TestConflictNamesTheCure(t *testing.T) {
+	for kind, want := range map[string]string{
+		"ServiceAccount": `ServiceAccount "default" is the namespace's own, so nothing is written; give the Agent another metadata.name`,
+		"Service": `Service "default" exists and does not belong to this Agent, so nothing is written; ` +
+			`delete it, or give the Agent another metadata.name`,
+	} {
+		if got := conflictProblem(apply.Conflict{Kind: kind, Name: "default"}); got.Message != want {
+			t.Errorf("of the %s it is told: %s\nwant: %s", kind, got.Message, want)
+		}
+	}
+}
 
 func TestSameStatus(t *testing.T) {
 	at := metav1.NewTime(time.Unix(1000, 0))

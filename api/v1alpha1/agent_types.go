@@ -27,11 +27,13 @@ import (
 // +kubebuilder:printcolumn:name="Card",type=string,priority=1,JSONPath=`.status.cardDigest`
 // +kubebuilder:printcolumn:name="Replicas",type=integer,priority=1,JSONPath=`.status.replicas`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="self.metadata.name != 'default' || oldSelf.hasValue()",message="metadata.name must not be default: the ServiceAccount of that name is the namespace's own, and an Agent has one of its name; choose another"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name names a Service too: use at most 52 lower case letters, digits and '-', starting with a letter and ending with a letter or digit"
 type Agent struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata. The name is an RFC 1035 label of
-	// at most 52 characters, because it names a Service and a Deployment too.
+	// at most 52 characters, because it names a Service and a Deployment too. It
+	// is not default, which names the ServiceAccount of the namespace.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 

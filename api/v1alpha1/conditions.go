@@ -136,7 +136,8 @@ const (
 	// or one of another namespace that does not admit the Agent.
 	//
 	// Cure: create it, remove the reference, or have the skill's owner admit
-	// the namespace in `spec.allowedAgents.namespaces`.
+	// the namespace in `spec.allowedAgents.namespaces`. A namespace that the
+	// operator does not watch is added to `--watch-namespaces`.
 	ReasonSkillNotFound = "SkillNotFound"
 	// ReasonInvalidSchema: the inputSchema or outputSchema of a skill is no JSON
 	// Schema. It is a reason of Accepted, too, on an AgentSkill.
@@ -335,9 +336,11 @@ const (
 	// Cure: nothing has to be done. Those at the origin of `spec.remote.url` are
 	// listed.
 	ReasonAddressesLeftOut = "AddressesLeftOut"
-	// ReasonRemoteUnreachable: nobody answers at spec.remote.url.
+	// ReasonRemoteUnreachable: nobody answers at spec.remote.url, or nobody who
+	// is trusted.
 	//
-	// Cure: correct `spec.remote.url`, or look into the agent.
+	// Cure: correct `spec.remote.url`, or look into the agent. A private authority
+	// of certificates is given to the operator by `--remote-ca-file`.
 	ReasonRemoteUnreachable = "RemoteUnreachable"
 	// ReasonRemoteForbidden: the operator may not connect to spec.remote.url.
 	//

@@ -68,7 +68,7 @@ func skillOrigins(in observed.Agent) ([]origin, []problem.Problem) {
 		target := sharing.Target(agent, ref)
 		skill := skills.Referenced[target]
 		if skill == nil || !sharing.Admits(skill, agent.Namespace, in.NamespaceLabels) {
-			problems = append(problems, notFound(agent, i, target))
+			problems = append(problems, notFound(in, i, target))
 			continue
 		}
 		listed[target] = true
@@ -91,7 +91,14 @@ func skillOrigins(in observed.Agent) ([]origin, []problem.Problem) {
 
 // notFound says that there is no such skill for the Agent. Whether another
 // namespace has one that does not admit it is not the Agent's to know.
-func notFound(agent *a2av1alpha1.Agent, i int, target types.NamespacedName) problem.Problem {
+func notFound(in observed.Agent, i int, target types.NamespacedName) problem.Problem {
+	agent := in.Agent
+	if in.Skills.Unwatched[target.Namespace] {
+		return skillProblem(a2av1alpha1.ReasonSkillNotFound,
+			"spec.skillRefs[%d]: the operator does not watch namespace %q, and so sees no AgentSkill %q; "+
+				"have whoever installed it add the namespace to --watch-namespaces (watchNamespaces of the chart), or remove the reference",
+			i, target.Namespace, target.Name)
+	}
 	if target.Namespace == agent.Namespace {
 		return skillProblem(a2av1alpha1.ReasonSkillNotFound,
 			"spec.skillRefs[%d].name: there is no AgentSkill %q in namespace %q; create it or remove the reference",

@@ -13,6 +13,27 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/problem"
 )
 
+// Neither the owner of the namespace nor the Agent's can do anything about it.
+func TestSkillOfANamespaceThatIsNotWatched(t *testing.T) {
+	in := readCase(t, "testdata/minimal/input.yaml")
+	in.Agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: "library", Name: "summarize"}, {Namespace: "seen", Name: "translate"}}
+	in.Skills.Unwatched = map[string]bool{"library": true}
+	result, err := Agent(in, testPlatform)
+	if err != nil || len(result.Problems) != 2 {
+		t.Fatalf("Agent() = %v, %v", result.Problems, err)
+	}
+	for i, parts := range [][]string{
+		{`spec.skillRefs[0]: the operator does not watch namespace "library"`, `AgentSkill "summarize"`, "--watch-namespaces", "remove the reference"},
+		{`spec.skillRefs[1]: namespace "seen" has no AgentSkill "translate"`, "admit your namespace"},
+	} {
+		for _, part := range parts {
+			if p := result.Problems[i]; p.Reason != a2av1alpha1.ReasonSkillNotFound || !strings.Contains(p.Message, part) {
+				t.Errorf("problem %d is %s and does not say %q: %s", i, p.Reason, part, p.Message)
+			}
+		}
+	}
+}
+
 func TestSelectorThatSelectsNothingIsNamed(t *testing.T) {
 	in := readCase(t, "testdata/minimal/input.yaml")
 	in.Agent.Spec.SkillSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "nobody"}}

@@ -168,6 +168,10 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (observ
 	for _, ref := range agent.Spec.SkillRefs {
 		target := sharing.Target(agent, ref)
 		if !g.watched(target.Namespace) {
+			if skills.Unwatched == nil {
+				skills.Unwatched = map[string]bool{}
+			}
+			skills.Unwatched[target.Namespace] = true
 			continue
 		}
 		skill, err := read[a2av1alpha1.AgentSkill](ctx, g.reader, target.Namespace, target.Name)

@@ -52,6 +52,9 @@ type Skills struct {
 	// Referenced holds those of spec.skillRefs that exist, whether they admit
 	// the Agent or not.
 	Referenced map[types.NamespacedName]*a2av1alpha1.AgentSkill
+	// Unwatched are the namespaces of spec.skillRefs of which the operator sees
+	// nothing.
+	Unwatched map[string]bool
 	// Selected are those of spec.skillSelector, ordered by name.
 	Selected []*a2av1alpha1.AgentSkill
 	// SelectorError says why spec.skillSelector cannot be evaluated.

@@ -57,8 +57,11 @@ var _ = It("serves the namespaces that it is told to, and no others, with rights
 	echo := makeEcho(ctx, watched, "echo")
 	Eventually(reason(echo, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).
 		Should(Equal(a2av1alpha1.ReasonProgrammed))
-	Eventually(reason(makeEcho(ctx, watched, "asks", a2av1alpha1.AgentSkillRef{Namespace: other, Name: "shared"}), a2av1alpha1.ConditionSkillsResolved)).
+	asks := makeEcho(ctx, watched, "asks", a2av1alpha1.AgentSkillRef{Namespace: other, Name: "shared"})
+	Eventually(reason(asks, a2av1alpha1.ConditionSkillsResolved)).
 		WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound), "what is not watched is as good as not there")
+	Expect(meta.FindStatusCondition(asks.Status.Conditions, a2av1alpha1.ConditionSkillsResolved).Message).
+		To(ContainSubstring("the operator does not watch namespace %q", other))
 	Expect(reason(stranger, a2av1alpha1.ConditionProgrammed)(ctx)).To(Equal(a2av1alpha1.ReasonPending))
 
 	By("all that an Agent can be made of")

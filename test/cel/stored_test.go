@@ -50,6 +50,7 @@ var _ = Describe("an Agent that was stored before there were rules", Ordered, fu
 		Expect(cluster.Create(ctx, crd)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(cluster.Delete(ctx, crd)).To(Succeed()) })
 		for name, fields := range map[string]string{
+			"default":        "suspend: false",
 			"authorization":  "access: {authorization: [{action: Deny}]}",
 			"cors":           "access: {cors: {allowedOrigins: ['*']}}",
 			"trust-bundle":   "trustBundle: {name: company}",
@@ -89,6 +90,7 @@ var _ = Describe("an Agent that was stored before there were rules", Ordered, fu
 			unstructured.RemoveNestedField(stored.Object, strings.Split(path, ".")...)
 			Expect(cluster.Update(ctx, stored, client.DryRunAll)).To(Succeed())
 		},
+		Entry("a name", "default", "", ""),
 		Entry("rules", "authorization", "spec.access={authorization: [{action: Allow}]}", "spec.access has no effect"),
 		Entry("web pages", "cors", "spec.access={cors: {allowedOrigins: ['https://a.example']}}", "spec.access has no effect"),
 		Entry("authorities", "trust-bundle", "spec.trustBundle={name: other}", "spec.trustBundle has no effect"),

@@ -26,7 +26,8 @@ import (
 type AgentApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata. The name is an RFC 1035 label of
-	// at most 52 characters, because it names a Service and a Deployment too.
+	// at most 52 characters, because it names a Service and a Deployment too. It
+	// is not default, which names the ServiceAccount of the namespace.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is what the agent should be.
 	Spec *AgentSpecApplyConfiguration `json:"spec,omitempty"`
