@@ -15,8 +15,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// dnsPort is where every pod asks for addresses.
-const dnsPort = 53
+// dnsPorts are where every pod asks for addresses. A policy sees the port of the
+// pod that answers, which is not that of the Service on OpenShift.
+var dnsPorts = []int32{53, 5353}
 
 // networkPolicy admits callers to the sidecar and to nothing else in the pod;
 // an agent that listens on all addresses could otherwise be called past it.
@@ -47,8 +48,11 @@ func egress(rules []networkingv1.NetworkPolicyEgressRule, platform Platform) []*
 	for i := range rules {
 		all = append(all, egressRule(&rules[i]))
 	}
-	all = append(all, networkingv1ac.NetworkPolicyEgressRule().WithPorts(
-		tcp(dnsPort), networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolUDP).WithPort(intstr.FromInt32(dnsPort))))
+	dns := networkingv1ac.NetworkPolicyEgressRule()
+	for _, port := range dnsPorts {
+		dns.WithPorts(tcp(port), networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolUDP).WithPort(intstr.FromInt32(port)))
+	}
+	all = append(all, dns)
 	if platform.RegistryNamespace != "" {
 		all = append(all, networkingv1ac.NetworkPolicyEgressRule().WithTo(networkingv1ac.NetworkPolicyPeer().
 			WithNamespaceSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{

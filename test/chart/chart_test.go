@@ -73,7 +73,7 @@ func TestValues(t *testing.T) {
 			want:   metrics,
 		},
 		"no metrics": {
-			values: "metrics: {enabled: false, serviceMonitor: {enabled: true}}\nnetworkPolicy: {enabled: true}",
+			values: "metrics: {enabled: false}\nnetworkPolicy: {enabled: true}",
 			want:   slices.Concat(crds, []string{"NetworkPolicy a2a-operator-manager"}),
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
@@ -212,6 +212,8 @@ func TestValuesAreRefused(t *testing.T) {
 		"an unknown level":   {"logLevel: verbose", "logLevel"},
 		"an unknown policy":  {"image: {pullPolicy: Sometimes}", "pullPolicy"},
 		"no interval":        {"metrics: {podMonitor: {interval: often}}", "interval"},
+		"nothing to scrape":  {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled needs metrics.enabled"},
+		"perhaps":            {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
 		"half a digest":      {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":  {"image: {repository: 'a b'}", "repository"},
 		"a host as a range":  {"remoteAgents: {allow: [agents.example]}", "allow"},
@@ -309,6 +311,31 @@ func TestPodMonitor(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]any{"matchNames": []any{"team-a", "team-b"}}, namespaces); diff != "" {
 		t.Errorf("with some namespaces (-want +got):\n%s", diff)
+	}
+}
+
+// By itself it is there where its kind is, and whoever says so has it or has it
+// not.
+func TestPodMonitorComesWithItsKind(t *testing.T) {
+	for name, test := range map[string]struct {
+		values string
+		known  bool
+		want   bool
+	}{
+		"by itself":              {"", true, true},
+		"without the kind":       {"", false, false},
+		"not wanted":             {"metrics: {podMonitor: {enabled: false}}", true, false},
+		"wanted before its kind": {"metrics: {podMonitor: {enabled: true}}", false, true},
+	} {
+		var args []string
+		if test.known {
+			args = []string{"--api-versions", "monitoring.coreos.com/v1/PodMonitor"}
+		}
+		rendered, err := helm(t, test.values, args...)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		equal(t, name, strings.Contains(string(rendered), "kind: PodMonitor"), test.want)
 	}
 }
 
