@@ -122,6 +122,30 @@ func TestFill(t *testing.T) {
 	checkError(t, err, `there are no kind of "a"`)
 }
 
+// TestPagesAreCurrent: a reason without a cure, or a metric that is on no page,
+// is told by the tests, and not by `make verify` alone.
+func TestPagesAreCurrent(t *testing.T) {
+	t.Chdir("../..")
+	reasons, err := readReasons("api/v1alpha1/conditions.go")
+	checkError(t, err, "")
+	metrics, err := readMetrics("cmd", "controllers", "internal")
+	checkError(t, err, "")
+	for _, each := range []struct {
+		file, kind string
+		tables     []table
+	}{{"docs/conditions.md", "reasons", reasons}, {"docs/metrics.md", "metrics", metrics}} {
+		page, err := os.ReadFile(each.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := fill(string(page), each.kind, each.tables)
+		checkError(t, err, "")
+		if diff := cmp.Diff(want, string(page)); diff != "" {
+			t.Errorf("%s is not what make generate writes (-want +got):\n%s", each.file, diff)
+		}
+	}
+}
+
 // checkError holds that an error says something; "" is no error.
 func checkError(t *testing.T, err error, says string) {
 	t.Helper()
