@@ -56,6 +56,15 @@ var _ = Describe("the exposure of an Agent", func() {
 		return all
 	}
 
+	It("names the field that makes a route which the API server refuses", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		b.fail["HTTPRoute"] = apierrors.NewBadRequest("no such path")
+		expectEdited(ctx, agent, exposed)
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed", `spec.exposure makes HTTPRoute "echo"`, "correct it", "no such path")
+	})
+
 	It("publishes the card inside the cluster while the routes cannot be written", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo")
 		pod := b.expectReady(ctx, agent)
@@ -69,7 +78,7 @@ var _ = Describe("the exposure of an Agent", func() {
 		Expect(err).To(MatchError(broken))
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
-		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed", "spec.exposure")
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed", "spec.exposure", "ask who installed the operator")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 		Expect(pod.Annotations).To(HaveKey(a2av1alpha1.AnnotationContractDigest))
 

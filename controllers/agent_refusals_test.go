@@ -288,7 +288,7 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 		expectApplied(ctx, agent)
 		b.fail["Service"] = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "echo", errors.New("exceeded quota: small"))
 		result := b.expectReconciled(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Service "echo"`, "exceeded quota: small")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Service "echo"`, "ask who installed the operator", "exceeded quota: small")
 		Expect(result.RequeueAfter).To(Equal(time.Minute))
 
 		By("events about it, meanwhile")
@@ -318,7 +318,7 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 		})
 		result := b.expectReconciled(ctx, agent)
 		Expect(result.RequeueAfter).To(Equal(time.Minute))
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `NetworkPolicy "echo"`, "not without a word", "delete it")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `NetworkPolicy "echo"`, "not without a word", "delete it, or ask who installed the operator")
 		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "True Published")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 		Expect(pod.Annotations[a2av1alpha1.AnnotationContractDigest]).To(Equal(configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationContractDigest]))
@@ -340,7 +340,7 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Says it once more." })
 		result := b.expectReconciled(ctx, agent)
 		Expect(result.RequeueAfter).To(Equal(time.Minute))
-		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "False Forbidden", `Pod "echo-1"`, "hands off")
+		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "False Forbidden", `Pod "echo-1"`, "ask who installed the operator", "hands off")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		b.expectReconciled(ctx, agent)
 		b.expectConverged(ctx, agent)
@@ -407,8 +407,16 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 		agent := makeAgent(b.namespace, "echo")
 		expectApplied(ctx, agent)
 		result := b.expectReconciled(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Deployment "echo"`, reason)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Deployment "echo"`, "correct what it names of the Agent", reason)
 		Expect(result.RequeueAfter).To(Equal(time.Minute))
+	})
+
+	It("tells of an object that the API server refuses", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		expectApplied(ctx, agent)
+		b.fail["Service"] = apierrors.NewBadRequest("what is that")
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False ApplyFailed", `Service "echo"`, "ask who installed the operator", "what is that")
 	})
 
 	It("returns a failure and still writes the status", func(ctx context.Context) {
@@ -418,7 +426,7 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 		_, err := b.reconciler.Reconcile(ctx, agent.DeepCopy())
 		Expect(err).To(MatchError(ContainSubstring("apply Deployment " + b.namespace + "/echo")))
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "Unknown ApplyFailed")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "Unknown ApplyFailed", "ask who installed the operator")
 		Expect(describe(agent, a2av1alpha1.ConditionProgrammed)).NotTo(ContainSubstring("etcd"))
 	})
 

@@ -82,7 +82,7 @@ func outcomeProblems(outcome apply.Outcome) []problem.Problem {
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonForbidden,
 			Message: fmt.Sprintf("%s %q is no longer asked for, and the API server does not let the operator delete it; "+
-				"delete it, or have that allowed: %s", kept.Kind, kept.Name, kept.Message),
+				"delete it, or ask who installed the operator to have that allowed: %s", kept.Kind, kept.Name, kept.Message),
 		})
 	}
 	return problems
@@ -94,8 +94,9 @@ func routeProblems(outcome outcomes) []problem.Problem {
 	problems := outcomeProblems(outcome.routes)
 	if outcome.routesErr != nil {
 		problems = append(problems, problem.Problem{
-			Reason:  a2av1alpha1.ReasonApplyFailed,
-			Message: "The API server has not taken every route of spec.exposure yet; the operator tries again, and its log has the error",
+			Reason: a2av1alpha1.ReasonApplyFailed,
+			Message: "The API server has not taken every route of spec.exposure yet; the operator tries again; " +
+				"if this stays, ask who installed the operator, whose log has the error",
 		})
 	}
 	for i := range problems {
@@ -123,7 +124,7 @@ func podProblems(outcome apply.Outcome) []problem.Problem {
 		Condition: a2av1alpha1.ConditionCardPublished,
 		Reason:    a2av1alpha1.ReasonForbidden,
 		Message: fmt.Sprintf("The API server does not let the operator annotate Pod %q, which has it read the card at once; "+
-			"have that allowed: the card arrives within some minutes, but nobody can tell when: %s",
+			"ask who installed the operator to have that allowed: the card arrives within some minutes, but nobody can tell when: %s",
 			outcome.Rejection.Name, outcome.Rejection.Message),
 	}}
 }
@@ -150,7 +151,8 @@ func rejectionProblem(r apply.Rejection) problem.Problem {
 		return problem.Problem{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonForbidden,
-			Message:   fmt.Sprintf("The API server does not let the operator write %s %q: %s", r.Kind, r.Name, r.Message),
+			Message: fmt.Sprintf("The API server does not let the operator write %s %q; correct what it names of the Agent, "+
+				"or ask who installed the operator to have that allowed: %s", r.Kind, r.Name, r.Message),
 		}
 	case r.Kind == kindDeployment:
 		return problem.Problem{
@@ -171,11 +173,17 @@ func rejectionProblem(r apply.Rejection) problem.Problem {
 			Message: fmt.Sprintf("The API server refuses %s %q, for its CRD is too old; install the Gateway API %s or later: %s",
 				r.Kind, r.Name, desired.GatewayAPIVersion, r.Message),
 		}
+	case r.Kind == kindHTTPRoute || r.Kind == kindGRPCRoute:
+		return problem.Problem{
+			Reason:  a2av1alpha1.ReasonApplyFailed,
+			Message: fmt.Sprintf("spec.exposure makes %s %q, which the API server refuses; correct it: %s", r.Kind, r.Name, r.Message),
+		}
 	default:
 		return problem.Problem{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonApplyFailed,
-			Message:   fmt.Sprintf("The API server refuses %s %q: %s", r.Kind, r.Name, r.Message),
+			Message: fmt.Sprintf("The API server refuses %s %q; correct what it names of the Agent, or ask who installed the operator: %s",
+				r.Kind, r.Name, r.Message),
 		}
 	}
 }

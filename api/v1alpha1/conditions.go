@@ -202,12 +202,14 @@ const (
 	// or delete one.
 	//
 	// Cure: the message has the API server's words: a right that the manager's
-	// role lacks, a quota, or an admission webhook.
+	// role lacks, a quota, or an admission webhook. Correct what it names of the
+	// Agent, or ask who installed the operator.
 	ReasonForbidden = "Forbidden"
 	// ReasonApplyFailed (Unknown or False): a write failed for now and is tried
 	// again. It is False when the API server refuses an object, and of routes.
 	//
-	// Cure: wait. If it stays, the message or the manager's log has the error.
+	// Cure: wait. If it stays, correct what the message names, or ask who
+	// installed the operator: the manager's log has the error.
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonWaitingForIssuerKeys: the keys that verify ServiceAccount tokens
 	// are not known yet.
@@ -344,8 +346,8 @@ const (
 	ReasonRemoteUnreachable = "RemoteUnreachable"
 	// ReasonRemoteForbidden: the operator may not connect to spec.remote.url.
 	//
-	// Cure: use a public address over https, or have the manager allow it
-	// (`--remote-allow`); loopback and link-local addresses are never allowed.
+	// Cure: use a public address over https, or have the installation allow it
+	// (the chart's `remoteAgents.allow`, `--remote-allow`); loopback and link-local addresses are never allowed.
 	ReasonRemoteForbidden = "RemoteForbidden"
 	// ReasonRemoteCardNotServed: what answers serves no card.
 	//
@@ -354,8 +356,8 @@ const (
 	ReasonRemoteCardNotServed = "RemoteCardNotServed"
 	// ReasonRemoteCardInvalid: what is served is no card that can be listed.
 	//
-	// Cure: the message names the member; the card has to be corrected where it
-	// is served.
+	// Cure: the message names the member; correct the card where it is served, or
+	// `spec.remote.url` and `spec.remote.cardPath`.
 	ReasonRemoteCardInvalid = "RemoteCardInvalid"
 	// ReasonRemoteCredentialsUnusable: the Secret of spec.remote.credentials
 	// cannot be read, or lacks the key.

@@ -43,7 +43,7 @@ func contractAuthorization(agent *a2av1alpha1.Agent) (*contract.Authorization, [
 			problems = append(problems, problem.Problem{
 				Condition: a2av1alpha1.ConditionAccepted,
 				Reason:    a2av1alpha1.ReasonInvalidAuthorization,
-				Message:   fmt.Sprintf("spec.access.authorization[%d].expression is not CEL that can be evaluated: %v", i, mistake),
+				Message:   fmt.Sprintf("spec.access.authorization[%d].expression is not CEL that can be evaluated; correct it: %v", i, mistake),
 			})
 			continue
 		}

@@ -28,7 +28,8 @@ func writeFailed(in Inputs, _ *facts) (verdict, bool) {
 		return verdict{}, false
 	}
 	return unknown(a2av1alpha1.ReasonApplyFailed,
-		"The API server has not taken every object yet; the operator tries again, and its log has the error"), true
+		"The API server has not taken every object of the Agent yet; the operator tries again; "+
+			"if this stays, ask who installed the operator, whose log has the error"), true
 }
 
 func servesWhileRolloutFails(_ Inputs, f *facts) (verdict, bool) {

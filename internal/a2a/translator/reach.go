@@ -13,7 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
 
-const forbidden = "it is at an address that this installation does not allow; whoever installed it can allow its range with remoteAgents.allow"
+const forbidden = "it is at an address that this installation does not allow; " +
+	"whoever installed it can allow its range with the chart's remoteAgents.allow (--remote-allow)"
 
 // reach makes the calls, and says in words of our own why one was not made.
 type reach struct{ guard *egress.Guard }
