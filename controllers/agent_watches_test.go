@@ -71,6 +71,30 @@ var _ = Describe("what is watched", func() {
 		Expect(looks.at("singer")).To(BeNumerically(">", before), "its skill's spec changed")
 	})
 
+	It("is the labels of a namespace, which a Gateway may select by", func(ctx context.Context) {
+		namespace := newBench(ctx).namespace
+		looks := runAgents(ctx, namespace)
+		exposed := makeAgent(namespace, "exposed", func(a *a2av1alpha1.Agent) {
+			a.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}}
+		})
+		expectApplied(ctx, exposed, makeAgent(namespace, "inside"))
+		for _, name := range []string{"exposed", "inside"} {
+			Eventually(func() string { return published(ctx, namespace, name) }).WithTimeout(20 * time.Second).ShouldNot(BeEmpty())
+		}
+		labelled := &corev1.Namespace{}
+		Expect(cluster.Get(ctx, client.ObjectKey{Name: namespace}, labelled)).To(Succeed())
+		// What their own objects still wake them with comes to few looks.
+		const labels = 30
+		before := looks.at("inside")
+		for n := range labels {
+			at := looks.at("exposed")
+			labelled.Labels["exposed"] = fmt.Sprint(n)
+			Expect(cluster.Update(ctx, labelled)).To(Succeed())
+			Eventually(func() int { return looks.at("exposed") }).WithTimeout(20 * time.Second).Should(BeNumerically(">", at))
+		}
+		Expect(looks.at("inside") - before).To(BeNumerically("<", labels), "nothing of it depends on the labels")
+	})
+
 	It("is looked at first if it has changed while nobody looked", func(ctx context.Context) {
 		namespace := newBench(ctx).namespace
 		for i := range 50 {
