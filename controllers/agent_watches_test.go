@@ -92,7 +92,7 @@ var _ = Describe("what is watched", func() {
 			Expect(cluster.Update(ctx, labelled)).To(Succeed())
 			Eventually(func() int { return looks.at("exposed") }).WithTimeout(20 * time.Second).Should(BeNumerically(">", at))
 		}
-		Expect(looks.at("inside") - before).To(BeNumerically("<", labels), "nothing of it depends on the labels")
+		Expect(looks.at("inside")-before).To(BeNumerically("<", labels), "nothing of it depends on the labels")
 	})
 
 	It("is looked at first if it has changed while nobody looked", func(ctx context.Context) {
