@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
@@ -185,5 +187,19 @@ func TestOrphansShareNothing(t *testing.T) {
 	}
 	if &a.(*corev1.ConfigMap).OwnerReferences[0] == &b.(*corev1.ConfigMap).OwnerReferences[0] {
 		t.Error("owners are shared")
+	}
+}
+
+func TestGatewayIsKeptWithoutTheNumberOfItsRoutes(t *testing.T) {
+	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}}}
+	gateway.Status.Listeners = []gatewayv1.ListenerStatus{{Name: "web", AttachedRoutes: 7}}
+	got, err := stripGateway(gateway)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &gatewayv1.Gateway{}
+	want.Status.Listeners = []gatewayv1.ListenerStatus{{Name: "web"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }

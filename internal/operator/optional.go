@@ -25,8 +25,20 @@ func optionalKinds(mgr manager.Manager, settings Config) *optional.Kinds {
 			Scheme:     mgr.GetScheme(),
 			Cache:      cache.Options{DefaultNamespaces: watchedNamespaces(settings)},
 		},
-		optional.Kind{Resource: gather.Gateways, Version: version, Object: &gatewayv1.Gateway{}, Transform: cache.TransformStripManagedFields()},
+		optional.Kind{Resource: gather.Gateways, Version: version, Object: &gatewayv1.Gateway{}, Transform: stripGateway},
 		optional.Kind{Resource: gather.HTTPRoutes, Version: version, Object: &gatewayv1.HTTPRoute{}, Transform: stripForeign},
 		optional.Kind{Resource: gather.GRPCRoutes, Version: version, Object: &gatewayv1.GRPCRoute{}, Transform: stripForeign},
 	)
+}
+
+// stripGateway leaves out how many routes a Gateway has, which changes with each
+// Agent that comes or goes: it would have all others at that Gateway looked at.
+func stripGateway(obj any) (any, error) {
+	if gateway, ok := obj.(*gatewayv1.Gateway); ok {
+		gateway.SetManagedFields(nil)
+		for i := range gateway.Status.Listeners {
+			gateway.Status.Listeners[i].AttachedRoutes = 0
+		}
+	}
+	return obj, nil
 }

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,7 +24,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -38,7 +41,8 @@ type Kind struct {
 	Version string
 	// Object is an empty object of the kind, which the scheme knows.
 	Object client.Object
-	// Transform says what is kept of the objects.
+	// Transform says what is kept of the objects. A change of something else starts
+	// no reconcile.
 	Transform toolscache.TransformFunc
 }
 
@@ -118,6 +122,16 @@ type Handlers struct {
 	Changed func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request])
 }
 
+// isKept tells whether anything was changed of what is kept.
+func isKept(update event.UpdateEvent) bool {
+	before, ok := update.ObjectOld.DeepCopyObject().(client.Object)
+	if !ok {
+		return true
+	}
+	before.SetResourceVersion(update.ObjectNew.GetResourceVersion())
+	return !equality.Semantic.DeepEqual(before, update.ObjectNew)
+}
+
 // Source watches the kinds for a controller. It can be started once.
 func (k *Kinds) Source(handlers Handlers) source.SyncingSource {
 	return &kindsSource{kinds: k, handlers: handlers}
@@ -135,7 +149,7 @@ func (s *kindsSource) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 	for _, w := range s.kinds.watched {
 		changed := func() { s.handlers.Changed(ctx, queue) }
 		objects := func(c cache.Cache) source.SyncingSource {
-			return source.Kind(c, w.kind.Object, handler.EnqueueRequestsFromMapFunc(s.handlers.Objects[w.kind.Resource]))
+			return source.Kind(c, w.kind.Object, handler.EnqueueRequestsFromMapFunc(s.handlers.Objects[w.kind.Resource]), predicate.Funcs{UpdateFunc: isKept})
 		}
 		f := &follower{
 			watched: w, changed: changed,
