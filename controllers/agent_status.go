@@ -168,8 +168,7 @@ func rejectionProblem(r apply.Rejection) problem.Problem {
 		}
 	case (r.Kind == kindHTTPRoute || r.Kind == kindGRPCRoute) && r.Undeclared():
 		return problem.Problem{
-			Condition: a2av1alpha1.ConditionProgrammed,
-			Reason:    a2av1alpha1.ReasonApplyFailed,
+			Reason: a2av1alpha1.ReasonApplyFailed,
 			Message: fmt.Sprintf("The API server refuses %s %q, for its CRD is too old; install the Gateway API %s or later: %s",
 				r.Kind, r.Name, desired.GatewayAPIVersion, r.Message),
 		}
