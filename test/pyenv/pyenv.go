@@ -1,0 +1,175 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pyenv installs pinned Python packages into virtual environments for
+// tests. It is imported by tests, and by the command in install, which runs
+// before them: an installation takes minutes and belongs into no test's time
+// limit.
+package pyenv
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// minMinor is the oldest Python 3 for which the requirements are resolved.
+const minMinor = 11
+
+var (
+	// ErrUnavailable says that this machine cannot make virtual environments. The
+	// error that wraps it names what is missing.
+	ErrUnavailable = errors.New("no virtual environments on this machine")
+	// ErrNotInstalled says that Install has not run for these requirements.
+	ErrNotInstalled = errors.New("not installed")
+)
+
+// interpreter is the python3 of PATH and its version, such as "3.11.7-x86_64".
+var interpreter = sync.OnceValues(func() ([2]string, error) {
+	path, err := exec.LookPath("python3")
+	if err != nil {
+		return [2]string{}, fmt.Errorf("%w: python3 is not installed", ErrUnavailable)
+	}
+	const program = `import platform, sys
+import ensurepip, venv
+print(sys.version_info.major, sys.version_info.minor, platform.python_version() + "-" + platform.machine())`
+	out, err := exec.CommandContext(context.Background(), path, "-c", program).Output()
+	if err != nil {
+		return [2]string{}, fmt.Errorf("%w: python3 lacks venv or ensurepip; Debian has them in python3-venv", ErrUnavailable)
+	}
+	var major, minor int
+	var version string
+	if _, err := fmt.Sscan(string(out), &major, &minor, &version); err != nil {
+		return [2]string{}, fmt.Errorf("read the version of python3: %w", err)
+	}
+	if major != 3 || minor < minMinor {
+		return [2]string{}, fmt.Errorf("%w: python3 is %s, and the requirements need 3.%d or newer", ErrUnavailable, version, minMinor)
+	}
+	return [2]string{path, version}, nil
+})
+
+// Find returns the python of the virtual environment that has exactly the
+// requirements of a file. The error wraps ErrUnavailable or ErrNotInstalled.
+func Find(requirements string) (string, error) {
+	dir, err := directory(requirements)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(dir, complete)); err != nil {
+		return "", fmt.Errorf("%s: %w", requirements, ErrNotInstalled)
+	}
+	return filepath.Join(dir, "bin", "python"), nil
+}
+
+// Python is Find for a test, which it skips, with one line, where there is no
+// such environment.
+func Python(tb testing.TB, requirements string) string {
+	tb.Helper()
+	python, err := Find(requirements)
+	switch {
+	case err == nil:
+		return python
+	case errors.Is(err, ErrUnavailable), errors.Is(err, ErrNotInstalled):
+		tb.Skipf("SKIPPED: %v", err)
+	default:
+		tb.Fatal(err)
+	}
+	return ""
+}
+
+// complete is a file that an environment has when all of it is installed.
+const complete = "complete"
+
+// Install makes the environment of a requirements file, unless it exists: wheels
+// only, so that no code of a package runs, and with the hashes that the file
+// lists. What pip says goes to log. Concurrent calls, of other processes too,
+// wait for each other. An installation that was interrupted begins again.
+func Install(ctx context.Context, requirements string, log io.Writer) error {
+	dir, err := directory(requirements)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, complete)); err == nil {
+		return nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	base, err := interpreter()
+	if err != nil {
+		return err
+	}
+	if err := run(ctx, log, base[0], "-m", "venv", dir); err != nil {
+		return fmt.Errorf("make a virtual environment: %w", err)
+	}
+	if err := run(ctx, log, filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--no-input", "--only-binary", ":all:", "--require-hashes", "--requirement", requirements); err != nil {
+		return fmt.Errorf("install %s: %w", requirements, err)
+	}
+	return os.WriteFile(filepath.Join(dir, complete), nil, 0o644)
+}
+
+func run(ctx context.Context, log io.Writer, name string, args ...string) error {
+	command := exec.CommandContext(ctx, name, args...)
+	command.Stdout, command.Stderr = log, log
+	return command.Run()
+}
+
+// directory is bin/python/<key> of the repository. The key stands for the
+// interpreter and every byte of the requirements.
+func directory(requirements string) (string, error) {
+	base, err := interpreter()
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(requirements)
+	if err != nil {
+		return "", err
+	}
+	root, err := repository()
+	if err != nil {
+		return "", err
+	}
+	key := sha256.New()
+	_, _ = fmt.Fprintln(key, base[0], base[1])
+	_, _ = key.Write(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
+	return filepath.Join(root, "bin", "python", hex.EncodeToString(key.Sum(nil))[:16]), nil
+}
+
+// repository is the folder with go.mod above the working directory.
+func repository() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for from := dir; ; dir = filepath.Dir(dir) {
+		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(text), "module github.com/a2a-operator/a2a-operator\n") {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s is not inside the repository", from)
+		}
+	}
+}

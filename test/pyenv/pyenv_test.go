@@ -1,0 +1,74 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pyenv
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// needPython skips where this machine has no python3.
+func needPython(t *testing.T) {
+	t.Helper()
+	if _, err := interpreter(); err != nil {
+		t.Skipf("SKIPPED: %v", err)
+	}
+}
+
+// write makes a requirements file without packages, which pip takes without a
+// network. The comment makes it one of a kind.
+func write(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "requirements.txt")
+	if err := os.WriteFile(file, []byte("# "+t.TempDir()+"\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if dir, err := directory(file); err == nil {
+		t.Cleanup(func() { _ = os.RemoveAll(dir); _ = os.Remove(dir + ".lock") })
+	}
+	return file
+}
+
+func TestInstallIsCompleteOrNotThere(t *testing.T) {
+	needPython(t)
+	file := write(t, "")
+	if _, err := Find(file); !errors.Is(err, ErrNotInstalled) {
+		t.Fatalf("Find() before Install() = %v, want ErrNotInstalled", err)
+	}
+	dir, err := directory(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What an interrupted installation left.
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	for range 2 {
+		if err := Install(t.Context(), file, &log); err != nil {
+			t.Fatalf("Install() = %v\n%s", err, log.String())
+		}
+	}
+	python := Python(t, file)
+	out, err := exec.CommandContext(t.Context(), python, "-c", "import sys; print(sys.prefix)").Output()
+	if err != nil || strings.TrimSpace(string(out)) != dir {
+		t.Errorf("prefix = %s, %v; want %s", out, err, dir)
+	}
+}
+
+func TestInstallWantsHashes(t *testing.T) {
+	needPython(t)
+	file := write(t, "six==1.17.0\n")
+	var log strings.Builder
+	if err := Install(t.Context(), file, &log); err == nil || !strings.Contains(log.String(), "hash") {
+		t.Errorf("Install() without a hash = %v\n%s", err, log.String())
+	}
+	if _, err := Find(file); !errors.Is(err, ErrNotInstalled) {
+		t.Errorf("Find() after a failed Install() = %v, want ErrNotInstalled", err)
+	}
+}
