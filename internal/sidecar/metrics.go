@@ -5,6 +5,7 @@ package sidecar
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
@@ -41,6 +43,8 @@ type metrics struct {
 	events      prometheus.Counter
 	dropped     prometheus.Counter
 	internal    *prometheus.CounterVec
+	// notUnderstood are the events of the agent that failed their turn.
+	notUnderstood *prometheus.CounterVec
 	// refusedCalls are those that the rules refused.
 	refusedCalls *prometheus.CounterVec
 	// pushes and deadPushes are of push notifications.
@@ -57,6 +61,9 @@ type metrics struct {
 }
 
 const maxKinds = 32
+
+// protocolRemote is the label of remote agents, beside those of backends.
+const protocolRemote contract.Protocol = "Remote"
 
 var (
 	_ engine.Observer = (*metrics)(nil)
@@ -126,6 +133,13 @@ func newMetrics() *metrics {
 		Name: "a2a_internal_events_total",
 		Help: "Events of the agent that are not for clients, by kind; the first 32 kinds are told apart.",
 	}, []string{"kind"})
+	m.notUnderstood = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_backend_unrecognized_events_total",
+		Help: "Events and answers of the agent that the sidecar did not understand, by the protocol of the backend (Remote for agents that are called through the gateway); each of them failed its task.",
+	}, []string{"protocol"})
+	for _, p := range append(slices.Clone(contract.Protocols), protocolRemote) {
+		m.notUnderstood.WithLabelValues(string(p))
+	}
 	m.pushes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_push_attempts_total",
 		Help: "Push notifications that were posted, by result: delivered, retry, refused or denied (by the guard of the allowed targets).",
@@ -139,7 +153,7 @@ func newMetrics() *metrics {
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
 	m.registry.MustRegister(
-		m.requests, m.refusedCalls, m.reloads, m.cardKeys, m.issuer, m.credentials, m.apiKeys, m.certificate, m.floods, m.contract, m.limited, m.turns, m.events, m.dropped, m.internal, m.pushes, m.deadPushes, build,
+		m.requests, m.refusedCalls, m.reloads, m.cardKeys, m.issuer, m.credentials, m.apiKeys, m.certificate, m.floods, m.contract, m.limited, m.turns, m.events, m.dropped, m.internal, m.notUnderstood, m.pushes, m.deadPushes, build,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -229,6 +243,11 @@ func (m *metrics) internalEvent(kind string) {
 	}
 	m.mu.Unlock()
 	m.internal.WithLabelValues(kind).Inc()
+}
+
+// unrecognized counts an event or an answer that the backend did not understand.
+func (m *metrics) unrecognized(p contract.Protocol) {
+	m.notUnderstood.WithLabelValues(string(p)).Inc()
 }
 
 // serving names the contract that is served from now on.

@@ -25,6 +25,7 @@ func (s *Sidecar) newRemotes(g *contract.Gateway) (*translator.Translator, error
 	}
 	return translator.New(translator.Options{
 		Policy: policy, Roots: s.trust.roots, Limits: s.limits.exchange(), Working: s.heap.Working, Log: s.log, Now: s.now,
+		Unrecognized: func() { s.metrics.unrecognized(protocolRemote) },
 	}), nil
 }
 

@@ -91,7 +91,12 @@ var (
 
 // Run implements backend.Backend.
 func (a *agent) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
-	return a.current.Load().Run(ctx, t, emit)
+	current := a.current.Load()
+	err := current.Run(ctx, t, emit)
+	if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Unrecognized {
+		a.metrics.unrecognized(current.settings.Protocol)
+	}
+	return err //nolint:wrapcheck // the engine tells the errors of backends apart
 }
 
 // Canceled implements backend.Canceler.

@@ -91,13 +91,17 @@ type Turn struct {
 type TurnError struct {
 	// State is failed or rejected.
 	State a2a.State
-	// Reason is told to the client. It holds no text of the agent's answer.
+	// Reason is shown to the client. Of the agent's answer it holds at most an
+	// excerpt that Excerpt made.
 	Reason string
 	// Err is for the log; nil when Reason says it all.
 	Err error
 	// Interrupted is true when the agent did not get to say how the turn ends:
 	// that may be otherwise when it is run again.
 	Interrupted bool
+	// Unrecognized is true when the agent sent something that the backend does
+	// not understand. Metrics count these failures.
+	Unrecognized bool
 }
 
 // Failed returns a failure of the agent.

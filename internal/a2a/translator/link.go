@@ -216,6 +216,9 @@ func (b linked) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) err
 	defer b.release(l)
 	err := l.backend.Run(ctx, t, emit)
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
+		if failure.Unrecognized && b.options.Unrecognized != nil {
+			b.options.Unrecognized()
+		}
 		told := *failure
 		told.Reason += " (remote agent " + l.name + " at " + l.url + ")"
 		return &told

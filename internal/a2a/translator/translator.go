@@ -67,8 +67,11 @@ type Options struct {
 	Limits *exchange.Limits
 	// Working is told of each request.
 	Working func()
-	Log     *slog.Logger
-	Now     func() time.Time
+	// Unrecognized is called for each turn that failed because the remote agent
+	// sent something that is not understood. Nil means that nothing is called.
+	Unrecognized func()
+	Log          *slog.Logger
+	Now          func() time.Time
 }
 
 // Translator implements gateway.Remotes.

@@ -142,12 +142,12 @@ func (a *answer) json() error {
 	}
 	kind, err := a.event(body, true)
 	if err != nil {
-		return backend.Failed("The agent's answer "+stream.Fault(err, "an event"), err)
+		return backend.Unrecognized("The agent's answer "+stream.Fault(err, "an event"), body, err)
 	}
 	if kind == notEvent {
 		value, err := dataPart(body)
 		if err != nil {
-			return backend.Failed("The agent's answer "+stream.Fault(err, "an event"), err)
+			return backend.Unrecognized("The agent's answer "+stream.Fault(err, "an event"), body, err)
 		}
 		a.add(value, true)
 	}

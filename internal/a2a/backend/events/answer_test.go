@@ -135,11 +135,11 @@ func TestJSONIsOneThing(t *testing.T) {
 		"empty":                 {agent: answer("application/json", " \n"), outcome: "whole"},
 		"broken": {
 			agent:   answer("application/json", `{"a":`),
-			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 5",
+			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 5; received: {\"a\":",
 		},
 		"message that is none": {
 			agent:   answer("application/json", `{"kind":"message","role":7}`),
-			outcome: "failed: The agent's answer is not an event: role: must be a string",
+			outcome: "failed: The agent's answer is not an event: role: must be a string; received: {\"kind\":\"message\",\"role\":7}",
 		},
 		"too long": {
 			agent: answer("application/json", `"`+strings.Repeat("x", 1000)+`"`), options: events.Options{Limits: stream.Limits{MaxEvent: 1000}},

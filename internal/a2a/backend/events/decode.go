@@ -97,8 +97,8 @@ func plainChunk(text []byte) ([]byte, bool) {
 	return inner, true
 }
 
-// classify finds out what an object is from the names of its members. What is
-// no object, and an object of a kind that nobody knows, is no event.
+// classify returns the form of a JSON text by the names of its members. A text that
+// is not an object, and an object of an unknown kind, is notEvent.
 func classify(text []byte, exact bool) (form, string, error) {
 	if shape := sniff(text); shape != notEvent {
 		return shape, "", nil

@@ -7,8 +7,9 @@
 // It is the one place that knows how an agent may answer; docs/agents.md shows
 // it to agent authors. It may import the codecs, since what goes to the agent
 // and comes from it is A2A's own JSON. It keeps nothing between turns, follows
-// no redirect, asks no proxy, and lets no text of an answer it could not
-// understand reach a client.
+// no redirect and uses no proxy. An event that it does not understand fails the
+// turn (backend.Unrecognized); it skips blank lines and [DONE] only, and passes
+// events of a kind internal:* to metrics.
 package events
 
 import (

@@ -5,11 +5,14 @@ package events
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
+
+var errUnknownKind = errors.New("it is neither of a known kind nor a part")
 
 // ndjson reads an event a line.
 func (a *answer) ndjson() error {
@@ -30,7 +33,8 @@ func (a *answer) stream(err error) error {
 	return err
 }
 
-// line reads one event. What a stream may be sprinkled with is skipped.
+// line reads one event. It skips blank lines and [DONE], and fails the turn for
+// everything else that is not an event, after it sent what came before.
 func (a *answer) line(number int, text []byte) error {
 	text = bytes.TrimSpace(text)
 	if blank(text) || string(text) == "[DONE]" {
@@ -39,14 +43,17 @@ func (a *answer) line(number int, text []byte) error {
 	if len(text) > a.limits.MaxEvent {
 		return a.TooLong(number)
 	}
-	if _, err := a.event(text, false); err != nil {
-		// What came before the bad line was said.
-		if sendErr := a.send(); sendErr != nil {
-			return sendErr
-		}
-		return backend.Failed(fmt.Sprintf("The agent's event in line %d %s", number, stream.Fault(err, "an event")), err)
+	shape, err := a.event(text, false)
+	if err == nil && shape != notEvent {
+		return nil
 	}
-	return nil
+	if sendErr := a.send(); sendErr != nil {
+		return sendErr
+	}
+	if err == nil {
+		err = errUnknownKind
+	}
+	return backend.Unrecognized(fmt.Sprintf("The agent's event in line %d %s", number, stream.Fault(err, "an event")), text, err)
 }
 
 func blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }

@@ -53,7 +53,7 @@ func TestLinesAreEvents(t *testing.T) {
 		},
 		"skipped": {
 			agent: answer(ndjson, lines(
-				``, `  `, "\r", `[DONE]`, `{"kind":"cat"}`, `{"foo":1}`, `7`, `"x"`, `null`, `[]`, `{"message":"x"}`, `{"kind":7}`, `{"text":"a"}`+"\r", ` {"text":"b"} `,
+				``, `  `, "\r", `[DONE]`, `{"kind":"internal:x"}`, `{"text":"a"}`+"\r", ` {"text":"b"} `,
 			)),
 			want: "turn-1=a turn-1+b", outcome: "whole",
 		},
@@ -73,7 +73,7 @@ func TestServerSentEventsAreEvents(t *testing.T) {
 			want:  "turn-1=a turn-1+b", outcome: "whole",
 		},
 		"with all that the format has": {
-			agent: answer(sse, ": hello\r\nid: 7\r\nevent: x\r\nretry: 1\r\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata\n\ndata:\n\ndatax: {}\n\ndata: [DONE]\n\n"),
+			agent: answer(sse, "\uFEFF: hello\r\nid: 7\r\nevent: x\r\nretry: 1\r\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata\n\ndata:\n\ndata: [DONE]\n\n"),
 			want:  "turn-1=a", outcome: "whole",
 		},
 		"without a last blank line": {agent: answer(sse, "data: {\"text\":\"a\"}\n"), want: "turn-1=a", outcome: "whole"},
@@ -83,7 +83,7 @@ func TestServerSentEventsAreEvents(t *testing.T) {
 		},
 		"position counts lines of the body": {
 			agent: answer(sse, ": hi\n\ndata: {\"text\":\"a\"}\n\ndata: oops\n\n"),
-			want:  "turn-1=a", outcome: "failed: The agent's event in line 5 is not JSON: Invalid JSON payload at byte 0",
+			want:  "turn-1=a", outcome: "failed: The agent's event in line 5 is not JSON: Invalid JSON payload at byte 0; received: oops",
 		},
 	})
 }
@@ -92,22 +92,22 @@ func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
 	check(t, map[string]said{
 		"no JSON": {
 			agent: answer(ndjson, lines(`{"text":"a"}`, ``, `{"text":`, `{"text":"b"}`)),
-			want:  "turn-1=a", outcome: "failed: The agent's event in line 3 is not JSON: Invalid JSON payload at byte 8",
+			want:  "turn-1=a", outcome: "failed: The agent's event in line 3 is not JSON: Invalid JSON payload at byte 8; received: {\"text\":",
 		},
 		"two values": {
 			agent:   answer(ndjson, lines(`{"kind":"cat"}{"kind":"dog"}`)),
-			outcome: "failed: The agent's event in line 1 is not JSON: data after the end of the JSON value",
+			outcome: "failed: The agent's event in line 1 is not JSON: data after the end of the JSON value; received: {\"kind\":\"cat\"}{\"kind\":\"dog\"}",
 		},
 		"no UTF-8": {
 			agent:   answer(ndjson, "{\"text\":\"\xff\"}\n"),
-			outcome: "failed: The agent's event in line 1 is not JSON: Invalid JSON payload at byte 9",
+			outcome: "failed: The agent's event in line 1 is not JSON: Invalid JSON payload at byte 9; received: {\"text\":\"\uFFFD\"}",
 		},
 		"no state": {
 			agent:   answer(ndjson, lines(`{"kind":"status-update","status":{"state":"asleep"}}`)),
-			outcome: "failed: The agent's event in line 1 is not an event: status.state: is not a task state",
+			outcome: "failed: The agent's event in line 1 is not an event: status.state: is not a task state; received: {\"kind\":\"status-update\",\"status\":{\"state\":\"asleep\"}}",
 		},
 		"no end": {
-			agent: streamed(ndjson, "{}\n", strings.Repeat("x", 100<<10)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
+			agent: streamed(ndjson, "\n", strings.Repeat("x", 100<<10)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
 			outcome: "failed: The agent's event in line 2 exceeds 10240 bytes",
 		},
 		"too long, with an end": {
@@ -119,6 +119,34 @@ func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
 			outcome: "failed: The agent's event in line 1 exceeds 10240 bytes",
 		},
 	})
+}
+
+// A line that is not an event fails the turn: an agent whose events nobody
+// understands must not seem to have answered.
+func TestWhatIsNotUnderstoodFailsTheTurn(t *testing.T) {
+	const why = "is not an event: it is neither of a known kind nor a part; received: "
+	for _, line := range []string{
+		`{"kind":"cat"}`, `{"foo":1}`, `7`, `"x"`, `null`, `[]`, `{"message":"x"}`, `{"kind":7}`, `{}`, `{"metadata":{}}`,
+		`{"kind":"Internal:x"}`, `{"type":"artifact","text2":"a"}`, `[{"text":"a"}]`,
+	} {
+		check(t, map[string]said{
+			"NDJSON " + line: {
+				agent: answer(ndjson, lines(`{"text":"a"}`, line, `{"text":"b"}`)),
+				want:  "turn-1=a", outcome: "failed: The agent's event in line 2 " + why + line,
+			},
+			"SSE " + line: {
+				agent: answer(sse, "data: {\"text\":\"a\"}\n\nevent: x\ndata: "+line+"\n\n"),
+				want:  "turn-1=a", outcome: "failed: The agent's event in line 4 " + why + line,
+			},
+		})
+	}
+	const fields = " no field of an event stream (data, event, id, retry); received: "
+	for _, line := range []string{`datax: {"text":"b"}`, `Data: {"text":"b"}`, `{"text":"b"}`, ` data: {"text":"b"}`, `<html>`} {
+		check(t, map[string]said{"no field " + line: {
+			agent: answer(sse, "data: {\"text\":\"a\"}\n\n"+line+"\n\n"),
+			want:  "turn-1=a", outcome: "failed: The agent's answer has in line 3" + fields + strings.TrimSpace(line),
+		}})
+	}
 }
 
 func TestInternalEventsAreForMetrics(t *testing.T) {

@@ -9,8 +9,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Fault says that a text is not what was expected, such as "an event", and why,
-// in the words of our own decoders: it holds nothing of the text.
+// Fault returns why a text is not what was expected, such as "an event", in the
+// words of the decoders. It holds nothing of the text; backend.Unrecognized adds
+// an excerpt.
 func Fault(err error, expected string) string {
 	var problem *a2a.Error
 	switch {
@@ -18,6 +19,8 @@ func Fault(err error, expected string) string {
 		return "is not JSON: " + problem.Message
 	case errors.As(err, &problem):
 		return "is not " + expected + ": " + problem.Error()
+	case err != nil:
+		return "is not " + expected + ": " + err.Error()
 	default:
 		return "is not " + expected
 	}

@@ -75,7 +75,9 @@ func (b *Body) TooLong(line int) error {
 
 // SSE reads the body event by event (WHATWG HTML section 9.2). It calls take
 // with the data of each, and flush when all that has arrived is read. A block
-// that the body ends in counts as well.
+// that the body ends in counts as well. It ignores comments, blocks without data
+// and the fields event, id and retry. A line that is none of these fails the turn,
+// other than in the specification: it would be an answer that is lost.
 func (b *Body) SSE(take Taker, flush func() error) error {
 	var data []byte
 	at := 0
@@ -90,14 +92,24 @@ func (b *Body) SSE(take Taker, flush func() error) error {
 		return err
 	}
 	err := b.Lines(func(number int, text []byte) error {
+		if number == 1 {
+			text = bytes.TrimPrefix(text, []byte("\uFEFF"))
+		}
 		if len(text) == 0 {
 			return dispatch()
 		}
-		value, ok := bytes.CutPrefix(text, []byte("data"))
-		if !ok || len(value) > 0 && value[0] != ':' {
+		name, value, _ := bytes.Cut(text, []byte(":"))
+		switch string(name) {
+		case "data":
+		case "", "event", "id", "retry":
 			return nil
+		default:
+			if err := flush(); err != nil {
+				return err
+			}
+			return backend.Unrecognized(fmt.Sprintf("The agent's answer has in line %d no field of an event stream (data, event, id, retry)", number), text, nil)
 		}
-		value = bytes.TrimPrefix(bytes.TrimPrefix(value, []byte(":")), []byte(" "))
+		value = bytes.TrimPrefix(value, []byte(" "))
 		if at == 0 {
 			at = number
 		} else {

@@ -7,8 +7,9 @@
 // and cuts an answer into lines and events.
 //
 // It knows no protocol: what is sent and what an event means is the business of
-// the packages beside it. It follows no redirect, asks no proxy, and lets no
-// text of an answer reach a client.
+// the packages beside it. It follows no redirect and uses no proxy. Of an answer
+// that is not understood, a client sees the excerpt that backend.Unrecognized
+// makes, and nothing else.
 package stream
 
 import (

@@ -25,11 +25,8 @@ func (r *run) line(number int, text []byte) error {
 	content, err := r.peer.binding.open(text)
 	var e a2a.Event
 	if err == nil {
+		text = content
 		e, err = r.peer.decodeEvent(content)
-		if err != nil && isUnknown(err) {
-			// An event of a kind that came later than its version.
-			return nil
-		}
 	}
 	if err == nil {
 		err = r.take(&e)
@@ -41,7 +38,7 @@ func (r *run) line(number int, text []byte) error {
 	if sendErr := r.send(); sendErr != nil {
 		return sendErr
 	}
-	return blame("event in line "+strconv.Itoa(number), err)
+	return blame("event in line "+strconv.Itoa(number), text, err)
 }
 
 // whole takes an answer that is no stream.
@@ -52,6 +49,9 @@ func (r *run) whole(op operation, body *stream.Body) error {
 	}
 	content, err := r.peer.binding.open(text)
 	var e a2a.Event
+	if err == nil {
+		text = content
+	}
 	switch {
 	case err != nil:
 	case op == opGet:
@@ -63,19 +63,14 @@ func (r *run) whole(op operation, body *stream.Body) error {
 		err = r.take(&e)
 	}
 	if err != nil {
-		return blame("answer", err)
+		return blame("answer", text, err)
 	}
 	return r.send()
 }
 
-// isUnknown tells an event of no kind that is known from one that is wrong.
-func isUnknown(err error) bool {
-	_, ok := errors.AsType[*a2a.Error](err)
-	return !ok
-}
-
-// blame passes on faults, and makes a failure of what could not be understood.
-func blame(what string, err error) error {
+// blame returns faults as they are, and the failure of the turn for what was not
+// understood.
+func blame(what string, text []byte, err error) error {
 	if problem, ok := errors.AsType[*fault](err); ok {
 		return problem
 	}
@@ -85,7 +80,7 @@ func blame(what string, err error) error {
 	case errors.Is(err, errOtherRequest):
 		return backend.Failed("The agent's "+what+" belongs to another request", err)
 	default:
-		return backend.Failed("The agent's "+what+" "+stream.Fault(err, "A2A"), err)
+		return backend.Unrecognized("The agent's "+what+" "+stream.Fault(err, "A2A"), text, err)
 	}
 }
 

@@ -1,0 +1,101 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backend
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+const (
+	// maxExcerpt bounds an excerpt, in bytes.
+	maxExcerpt = 200
+	// maxExamined is how much of a text an excerpt is made from. It is more than
+	// an excerpt holds, so that a credential is recognized before it is cut.
+	maxExamined = 4 << 10
+	ellipsis    = "..."
+	redacted    = "[redacted]"
+)
+
+// Unrecognized returns the failure of a turn in which the agent sent something
+// that the backend does not understand. Every backend returns it instead of
+// skipping what it received: an answer that is lost must not look like a
+// success. Reason says what was not understood, where it stands in the answer
+// (a line or the number of an event) and why; the failure adds an excerpt of
+// received, as Excerpt makes it. Received is text of the body of a successful
+// answer, never a header.
+func Unrecognized(reason string, received []byte, err error, secrets ...string) *TurnError {
+	excerpt := Excerpt(received, secrets...)
+	if excerpt == "" {
+		excerpt = "nothing"
+	}
+	return &TurnError{State: a2a.StateFailed, Reason: reason + "; received: " + excerpt, Err: err, Unrecognized: true}
+}
+
+// Excerpt returns the beginning of a text that another program wrote, fit for a
+// status message: at most 200 bytes of valid UTF-8 on one line, without control
+// or other invisible characters. Occurrences of secrets, and what looks like a
+// credential (a bearer token, a JWT, an API key, the password of a URL, the value of a
+// member named token, password, apiKey and the like) are replaced by
+// [redacted].
+func Excerpt(text []byte, secrets ...string) string {
+	cut := len(text) > maxExamined
+	if cut {
+		text = text[:maxExamined]
+	}
+	s := string(text)
+	for _, secret := range secrets {
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, redacted)
+		}
+	}
+	s = oneLine(s)
+	for _, p := range credentials {
+		s = p.pattern.ReplaceAllString(s, p.replacement)
+	}
+	if !cut && len(s) <= maxExcerpt {
+		return s
+	}
+	end := min(len(s), maxExcerpt-len(ellipsis))
+	for end > 0 && end < len(s) && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + ellipsis
+}
+
+// oneLine replaces each run of space and of what cannot be printed by one
+// space, and each byte that is not UTF-8 by U+FFFD.
+func oneLine(s string) string {
+	var out strings.Builder
+	gap := false
+	for _, r := range s {
+		if r == ' ' || !unicode.IsPrint(r) {
+			gap = true
+			continue
+		}
+		if gap && out.Len() > 0 {
+			out.WriteByte(' ')
+		}
+		gap = false
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// credentials are what an excerpt never shows, whatever the agent sends.
+var credentials = []struct {
+	pattern     *regexp.Regexp
+	replacement string
+}{
+	{regexp.MustCompile(`(?i)\b(bearer|basic)[ :]+[a-z0-9._~+/=-]+`), "$1 " + redacted},
+	{regexp.MustCompile(`\beyJ[\w-]{8,}(\.[\w-]*)*`), redacted},
+	{regexp.MustCompile(`\b(sk|pk|ghp|gho|xox[abp])[-_][\w-]{8,}`), redacted},
+	{regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@]+@`), "${1}" + redacted + "@"},
+	{regexp.MustCompile(`(?i)([\w.-]*(?:(?:authorization|cookie|passw(?:or)?d|secret|api[_-]?key|credential)[\w.-]*|token)\\*["']?\s*[:=]\s*\[?\s*)` +
+		`(\\*"(?:[^"\\]|\\[^"])*\\*"?|'[^']*'?|[^\s,;}&"'\]]+)`), "${1}" + redacted},
+}
