@@ -136,11 +136,11 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 		expectReplicas(ctx, agent, 1, 1)
 		before := deploymentOf(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
-			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}}
+			a.Spec.Workload.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8642}}
 			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
 		})
 		b.expectReconciled(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked", "only the number of pods")
 
 		scale(ctx, agent, 4)
 		Expect(b.requests).To(Equal([]string{"apply Deployment", "apply Agent/status"}))
@@ -152,7 +152,9 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 		Expect(deploymentOf(ctx, agent).Labels).To(Equal(before.Labels))
 
 		By("the mistake is corrected")
-		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs, a.Spec.Suspend = nil, false })
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].Ports, a.Spec.Suspend = nil, false
+		})
 		b.expectReconciled(ctx, agent)
 		expectReplicas(ctx, agent, 4, 4)
 		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Image).To(Equal("example/echo:2"))

@@ -46,30 +46,89 @@ var _ = Describe("an Agent with skills", func() {
 		b.expectConverged(ctx, agent)
 	})
 
-	It("names a missing one, and leaves what runs alone", func(ctx context.Context) {
+	It("names a missing one, leaves the card alone and applies the rest", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
-		before := []string{specOf(deploymentOf(ctx, agent)), specOf(configMapOf(ctx, agent))}
-		url, digest := agent.Status.URL, agent.Status.CardDigest
+		pod := b.expectReady(ctx, agent)
+		card, digest := contractOf(ctx, agent).Card, agent.Status.CardDigest
 
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Description = "Somebody else."
 			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}}
-			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
+			a.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny, Namespaces: []string{"left"}}}
 		})
 		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply Agent/status"}))
-		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False SkillNotFound", `spec.skillRefs[0].name: there is no AgentSkill "gone"`)
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked")
+		Expect(b.requests).To(Equal([]string{"apply ConfigMap", "patch Pod", "apply Agent/status"}))
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False SkillNotFound", `spec.skillRefs[0].name: there is no AgentSkill "gone"`, "the rest of the spec is applied")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True CardKept")
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
+		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "False CardKept")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "False SkillNotFound", `"gone"`)
-		Expect([]string{specOf(deploymentOf(ctx, agent)), specOf(configMapOf(ctx, agent))}).To(Equal(before))
-		Expect([]string{agent.Status.URL, agent.Status.CardDigest}).To(Equal([]string{url, digest}))
+		Expect(contractOf(ctx, agent).Card).To(Equal(card))
+		Expect(contractOf(ctx, agent).Access.Authorization.Rules).To(HaveLen(1))
+		Expect(agent.Status.CardDigest).To(Equal(digest))
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
+		Expect(pod.Annotations[a2av1alpha1.AnnotationContractDigest]).To(Equal(
+			configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationContractDigest]), "the pods read the rules at once")
 		Expect(b.happened()).To(ConsistOf(HavePrefix("Warning SkillNotFound")))
 		b.expectConverged(ctx, agent)
+
+		By("a pod template that is edited, and an Agent that is suspended meanwhile")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
+			a.Spec.Suspend = true
+		})
+		b.expectReconciled(ctx, agent)
+		Expect(deploymentOf(ctx, agent).Spec.Replicas).To(HaveValue(BeEquivalentTo(0)))
+		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Image).To(Equal("example/echo:2"))
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Suspend = false })
+		b.expectReconciled(ctx, agent)
+
+		By("a rule that cannot be evaluated, which leaves the former in force")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Access.Authorization[0].Expression = "caller.nobody" })
+		before := specOf(configMapOf(ctx, agent))
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False InvalidAuthorization")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked", "the access rules included")
+		Expect(specOf(configMapOf(ctx, agent))).To(Equal(before))
+		b.expectConverged(ctx, agent)
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Access.Authorization[0].Expression = "" })
 
 		expectApplied(ctx, makeSkill(b.namespace, "gone", nil))
 		b.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "True Resolved")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"gone"}))
+		Expect(contractOf(ctx, agent).Card.Description).To(Equal("Somebody else."))
+		b.expectReconciled(ctx, agent)
+		b.expectConverged(ctx, agent)
+	})
+
+	It("names a missing one of an Agent that is new, and makes nothing", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}} })
+		expectApplied(ctx, agent)
+		b.expectReconciled(ctx, agent)
+		Expect(b.requests).To(Equal([]string{"apply Agent/status"}))
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked", "no card was published before")
+		expectCondition(agent, a2av1alpha1.ConditionReady, "False SkillNotFound")
+		b.expectConverged(ctx, agent)
+	})
+
+	It("keeps restricting when the contract is lost while one is missing", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+			a.Spec.Skills = []a2av1alpha1.Skill{{ID: "sing", SkillDetails: makeSkill("", "sing", nil).Spec.SkillDetails}}
+			a.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny}}
+		})
+		b.expectReady(ctx, agent)
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}} })
+		b.expectReconciled(ctx, agent)
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"sing"}))
+		Expect(cluster.Delete(ctx, configMapOf(ctx, agent))).To(Succeed())
+		b.expectReconciled(ctx, agent)
+		Expect(contractOf(ctx, agent).Access.Authorization).NotTo(BeNil())
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"echo"}), "the card is lost, and says as little as possible")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = nil })
+		b.expectReconciled(ctx, agent)
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"sing"}))
 	})
 
 	It("takes one of another namespace while it is admitted", func(ctx context.Context) {
@@ -100,10 +159,10 @@ var _ = Describe("an Agent with skills", func() {
 		b.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False DuplicateSkillID",
 			`spec.skillRefs[0] (AgentSkill "`+library+`/shared") and spec.skillRefs[1] (AgentSkill "shared")`)
-		Expect(skillIDs(ctx, agent)).To(Equal([]string{"shared"}), "what runs is left alone")
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"shared"}), "the card stays as it was")
 	})
 
-	It("refuses two with one id, and leaves what runs alone", func(ctx context.Context) {
+	It("refuses two with one id, and leaves the card alone", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo")
 		b.expectReady(ctx, agent)
 		before := specOf(configMapOf(ctx, agent))
@@ -116,7 +175,7 @@ var _ = Describe("an Agent with skills", func() {
 		Expect(specOf(configMapOf(ctx, agent))).To(Equal(before))
 	})
 
-	It("refuses a card that does not fit, and leaves what runs alone", func(ctx context.Context) {
+	It("refuses a card that does not fit, and leaves the card alone", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo")
 		b.expectReady(ctx, agent)
 		for i := range 60 {

@@ -35,6 +35,7 @@ func statusInputs(in observed.Agent, platform desired.Platform, want desired.Res
 		Observed:          in,
 		Problems:          slices.Concat(want.Problems, outcomeProblems(userFields(in.Agent, platform, outcome.core)), exposureProblems(outcome, want.Exposure), podProblems(outcome.pods)),
 		Remarks:           want.Remarks,
+		CardKept:          want.CardKept,
 		Applied:           applied,
 		DeploymentChanged: slices.Contains(outcome.core.Changed, kindDeployment),
 		Now:               now,

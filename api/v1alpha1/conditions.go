@@ -100,7 +100,7 @@ const (
 	ReasonInvalidAuthorization = "InvalidAuthorization"
 	// ReasonUnknownSkillInRule (False or True): a rule of authorization names a
 	// skill that is not on the card. False of a rule that denies, True of one
-	// that allows.
+	// that allows, and of one that was in force before the skill was gone.
 	//
 	// Cure: correct the id in `spec.access.authorization`, or remove it.
 	ReasonUnknownSkillInRule = "UnknownSkillInRule"
@@ -187,8 +187,15 @@ const (
 	// Cure: for CPU, install metrics-server and give the container a cpu
 	// request; for InFlightTurns, install an adapter that serves the metric.
 	ReasonAutoscalerInactive = "AutoscalerInactive"
-	// ReasonBlocked: Accepted or SkillsResolved is not true, and the objects are
-	// left as they are.
+	// ReasonCardKept (True or False): SkillsResolved is not true. Everything of the
+	// spec is applied but the card, which stays as it was published. Programmed is
+	// True with it; CardPublished is False once the pods have the rest.
+	//
+	// Cure: that of SkillsResolved.
+	ReasonCardKept = "CardKept"
+	// ReasonBlocked: Accepted is not true, and every object stays as it is, but for
+	// the number of pods. Or SkillsResolved is not true and no card was published
+	// before, and no object is made.
 	//
 	// Cure: that of the other condition.
 	ReasonBlocked = "Blocked"
@@ -367,7 +374,7 @@ const (
 	ReasonRemoteCredentialsUnusable = "RemoteCredentialsUnusable" //nolint:gosec // the name of a reason
 )
 
-// Reasons of CardPublished, beside ReasonForbidden.
+// Reasons of CardPublished, beside ReasonForbidden and ReasonCardKept.
 const (
 	// ReasonPublished (True): the pods that take calls have the card; the registry
 	// lists that of a remote agent.

@@ -19,16 +19,20 @@ import (
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 	"github.com/a2a-operator/a2a-operator/internal/problem"
 )
 
 // Result is what should stand in the cluster for an Agent.
 type Result struct {
-	// Objects are the Agent's. With a problem there are none, so that what
-	// runs is left alone.
+	// Objects are the Agent's. They are nil when a problem keeps them from being
+	// made: then what runs is left as it is.
 	Objects *Objects
-	// Problems keep the Objects from being made.
+	// CardKept tells that Objects have the card that was published last, because
+	// of a problem with the current one. Everything else is as the spec says.
+	CardKept bool
+	// Problems are the mistakes in the spec.
 	Problems []problem.Problem
 	// Remarks are to be told and stand in the way of nothing.
 	Remarks []problem.Problem
@@ -74,70 +78,89 @@ type Publication struct {
 
 // Agent returns what should stand in the cluster for an Agent. An error is a
 // fault of the operator's, never of the Agent's author.
+//
+// A mistake that concerns only the card does not keep the rest of the spec from
+// being applied: a skill that its owner has deleted must not delay a rule that
+// revokes access. Any other mistake leaves all objects as they are.
 func Agent(in observed.Agent, platform Platform) (Result, error) {
 	if in.Agent.Spec.Remote != nil {
 		return remoteAgent(in)
 	}
-	skills, problems := resolveSkills(in)
-	problems = slices.Concat(clashes(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), problems)
 	authorization, invalid, err := contractAuthorization(in.Agent)
 	if err != nil {
 		return Result{}, err
 	}
-	problems = append(problems, invalid...)
-	remarks, err := securityRemarks(in.Agent)
+	exposed := expose(in)
+	published := publishedCard(in, append(exposed.bases, card.Base{URL: agentURL(in.Agent, platform)}))
+	problems := slices.Concat(clashes(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), invalid)
+	remarks, err := agentRemarks(in, published)
 	if err != nil {
 		return Result{}, err
 	}
-	remarks = append(remarks, preStopRemarks(in.Agent)...)
-	if skills != nil {
-		unknown, harmless := unknownSkills(in.Agent, skills)
+	if published.card != nil {
+		unknown, harmless := unknownSkills(in.Agent, published.ruleSkills(in))
 		problems, remarks = append(problems, unknown...), append(remarks, harmless...)
 	}
-	if spec := &in.Agent.Spec; len(spec.Skills) == 0 && len(spec.SkillRefs) == 0 && len(in.Skills.Selected) == 0 {
-		remarks = append(remarks, defaultSkillRemark(in))
-	}
-	remarks = append(remarks, hiddenSkillRemarks(in.Agent, skills)...)
 	if needsIssuer(in.Agent) && in.Issuer == nil {
 		problems = append(problems, issuerUnknown())
 	}
-	remarks = append(remarks, autoscalerRemarks(in)...)
-	exposed := expose(in)
-	if len(problems) > 0 {
-		return Result{Problems: problems, Remarks: remarks, Exposure: exposed.problems}, nil
+	result := Result{Problems: slices.Concat(problems, published.problems), Remarks: remarks, Exposure: exposed.problems}
+	if len(problems) > 0 || published.card == nil {
+		return result, nil
 	}
 
-	config, err := contractConfig(in, platform, skills, exposed.bases)
+	config, err := contractConfig(in, platform, *published.card, authorization)
 	if err != nil {
 		return Result{}, err
 	}
-	if authorization != nil {
-		// The rules decide on callers of all namespaces.
-		config.Access.Namespaces, config.Access.Authorization = []string{allNamespaces}, authorization
-	}
-	encoded, problems, err := encodeContract(config)
-	if err != nil || len(problems) > 0 {
-		return Result{Problems: problems, Remarks: remarks, Exposure: exposed.problems}, err
-	}
-	publication, err := publicationOf(config, encoded)
+	encoded, tooLarge, err := encodeContract(config)
 	if err != nil {
 		return Result{}, err
 	}
-	publication.URL, publication.ExternalURL = agentURL(in.Agent, platform), exposed.url
-	return Result{
-		Objects: &Objects{
-			ServiceAccount: serviceAccount(in.Agent),
-			ConfigMap:      configMap(in.Agent, encoded, publication.ContractDigest),
-			Service:        service(in.Agent),
-			Deployment:     deployment(in.Agent, platform),
-			NetworkPolicy:  networkPolicy(in.Agent, platform),
-			Autoscaler:     autoscaler(in.Agent),
-			Budget:         disruptionBudget(in.Agent),
-			HTTPRoute:      httpRoute(in),
-			GRPCRoute:      grpcRoute(in),
-		},
-		Remarks:  remarks,
-		Exposure: exposed.problems,
-		Card:     publication,
-	}, nil
+	if len(tooLarge) > 0 {
+		result.Problems = append(result.Problems, tooLarge...)
+		if published.kept || !published.keep(in) {
+			return result, nil
+		}
+		if config, err = contractConfig(in, platform, *published.card, authorization); err != nil {
+			return Result{}, err
+		}
+		if encoded, tooLarge, err = encodeContract(config); err != nil || len(tooLarge) > 0 {
+			return result, err
+		}
+	}
+	result.CardKept = published.kept
+	if result.Card, err = publicationOf(config, encoded); err != nil {
+		return Result{}, err
+	}
+	result.Card.URL, result.Card.ExternalURL = agentURL(in.Agent, platform), exposed.url
+	result.Objects = &Objects{
+		ServiceAccount: serviceAccount(in.Agent),
+		ConfigMap:      configMap(in.Agent, encoded, result.Card.ContractDigest),
+		Service:        service(in.Agent),
+		Deployment:     deployment(in.Agent, platform),
+		NetworkPolicy:  networkPolicy(in.Agent, platform),
+		Autoscaler:     autoscaler(in.Agent),
+		Budget:         disruptionBudget(in.Agent),
+		HTTPRoute:      httpRoute(in),
+		GRPCRoute:      grpcRoute(in),
+	}
+	return result, nil
+}
+
+// agentRemarks returns what the author of a spec should know that can be carried
+// out.
+func agentRemarks(in observed.Agent, published *cardChoice) ([]problem.Problem, error) {
+	remarks, err := securityRemarks(in.Agent)
+	if err != nil {
+		return nil, err
+	}
+	remarks = append(remarks, preStopRemarks(in.Agent)...)
+	if spec := &in.Agent.Spec; len(spec.Skills) == 0 && len(spec.SkillRefs) == 0 && len(in.Skills.Selected) == 0 {
+		remarks = append(remarks, defaultSkillRemark(in))
+	}
+	if published.card != nil {
+		remarks = append(remarks, hiddenSkillRemarks(in.Agent, published.card.Skills)...)
+	}
+	return append(remarks, autoscalerRemarks(in)...), nil
 }

@@ -6,10 +6,8 @@ package desired
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/expression"
 	"github.com/a2a-operator/a2a-operator/internal/problem"
@@ -55,13 +53,15 @@ func contractAuthorization(agent *a2av1alpha1.Agent) (*contract.Authorization, [
 	return authorization, problems, nil
 }
 
-// unknownSkills names skills of rules that are not on the card. A rule that
-// allows one lets nobody in too many; one that denies one may be meant for
-// another, so that it is no rule to be taken.
-func unknownSkills(agent *a2av1alpha1.Agent, skills []card.Skill) (problems, remarks []problem.Problem) {
+// unknownSkills names skills of rules that are not on the card. It is a remark of
+// a rule that allows, which then admits nobody. It is a problem of a rule that
+// denies, which may be meant for another skill, unless the rule is in force: then
+// the skill is gone, and to refuse the rule would keep all later ones from being
+// applied because the owner of a skill has deleted it.
+func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, remarks []problem.Problem) {
 	for i, r := range agent.Spec.Access.Authorization {
 		for j, id := range r.Skills {
-			if slices.ContainsFunc(skills, func(s card.Skill) bool { return s.ID == id }) {
+			if skills.known(id) {
 				continue
 			}
 			found := problem.Problem{
@@ -70,7 +70,7 @@ func unknownSkills(agent *a2av1alpha1.Agent, skills []card.Skill) (problems, rem
 				Message: fmt.Sprintf("spec.access.authorization[%d].skills[%d] is %q, and the card has no skill of that id; "+
 					"correct it, or remove it", i, j, id),
 			}
-			if r.Action == a2av1alpha1.AuthorizationDeny {
+			if r.Action == a2av1alpha1.AuthorizationDeny && !skills.denied(id) {
 				problems = append(problems, found)
 			} else {
 				remarks = append(remarks, found)

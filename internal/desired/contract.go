@@ -19,8 +19,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/problem"
 )
 
-// contractConfig is what the sidecar of an Agent is told.
-func contractConfig(in observed.Agent, platform Platform, skills []card.Skill, external []card.Base) (*contract.Config, error) {
+// contractConfig returns the configuration of an Agent's sidecar, which serves
+// the card.
+func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, authorization *contract.Authorization) (*contract.Config, error) {
 	agent := in.Agent
 	timeouts, err := contractTimeouts(agent.Spec.Workload.Backend.Timeouts)
 	if err != nil {
@@ -38,7 +39,7 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill, e
 	config := &contract.Config{
 		Version: contract.Version,
 		Agent:   contract.Agent{Namespace: agent.Namespace, Name: agent.Name},
-		Card:    agentCard(agent, append(external, card.Base{URL: agentURL(agent, platform)}), skills),
+		Card:    agentCard,
 		Backend: contract.Backend{
 			Protocol: backendProtocol(agent),
 			URL:      backendURL(agent),
@@ -58,6 +59,10 @@ func contractConfig(in observed.Agent, platform Platform, skills []card.Skill, e
 	}
 	if signing := agent.Spec.CardSigning; signing != nil {
 		config.CardSigning.JWKSURL = signing.JWKSURL
+	}
+	if authorization != nil {
+		// The rules decide on callers of all namespaces.
+		config.Access.Namespaces, config.Access.Authorization = []string{allNamespaces}, authorization
 	}
 	config.Card.SecuritySchemes = config.Access.Schemes()
 	config.Declare()

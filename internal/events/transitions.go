@@ -36,6 +36,7 @@ const ReasonCardChanged = "CardChanged"
 var quiet = map[string]bool{
 	a2av1alpha1.ReasonPending:              true,
 	a2av1alpha1.ReasonBlocked:              true,
+	a2av1alpha1.ReasonCardKept:             true,
 	a2av1alpha1.ReasonApplyFailed:          true,
 	a2av1alpha1.ReasonWaitingForIssuerKeys: true,
 	a2av1alpha1.ReasonRolloutInProgress:    true,

@@ -26,12 +26,16 @@ import (
 type Inputs struct {
 	// Observed is what the reconcile has read.
 	Observed observed.Agent
-	// Problems keep the spec from being carried out.
+	// Problems are the mistakes in the spec, and what else keeps it from being
+	// carried out.
 	Problems []problem.Problem
 	// Remarks stand on conditions that are true.
 	Remarks []problem.Problem
-	// Card is what is to be published. It is nil with a problem.
+	// Card is what is to be published. It is nil when nothing can be.
 	Card *Card
+	// CardKept tells that Card is the one that was published last, and that
+	// everything else is of the current spec.
+	CardKept bool
 	// Applied is true when every object is as the spec wants it.
 	Applied bool
 	// DeploymentChanged is true when Observed does not yet show what this
@@ -71,7 +75,7 @@ func Agent(in Inputs) Result {
 		ObservedGeneration: agent.Generation,
 		Conditions:         slices.Clone(agent.Status.Conditions),
 	}
-	// With a problem, what is published is what was.
+	// What is published stays where nothing can be applied.
 	if in.Card != nil && in.Applied {
 		next.URL = in.Card.URL
 		next.ExternalURL = in.Card.ExternalURL
@@ -106,14 +110,17 @@ func Agent(in Inputs) Result {
 const maxMessage = 1024
 
 // bounded cuts a message off after maxMessage bytes, between characters.
-func bounded(message string) string {
-	if len(message) <= maxMessage {
+func bounded(message string) string { return cut(message, maxMessage) }
+
+// cut shortens a message to a number of bytes, between characters.
+func cut(message string, most int) string {
+	if len(message) <= most {
 		return message
 	}
 	const ellipsis = "…"
-	cut := maxMessage - len(ellipsis)
-	for cut > 0 && message[cut]&0xC0 == 0x80 {
-		cut--
+	end := most - len(ellipsis)
+	for end > 0 && message[end]&0xC0 == 0x80 {
+		end--
 	}
-	return message[:cut] + ellipsis
+	return message[:end] + ellipsis
 }

@@ -5,6 +5,7 @@ package status
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
 	"github.com/a2a-operator/a2a-operator/internal/problem"
 )
 
@@ -57,6 +59,42 @@ func TestAgent(t *testing.T) {
 			}),
 			want:    map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False SkillNotFound"},
 			message: "field x",
+		},
+		"missing skill, the rest applied": {
+			in: healthy(func(in *Inputs) {
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.CardKept = true
+			}),
+			want:    map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "True CardKept", "CardPublished": "False CardKept", "Ready": "False SkillNotFound"},
+			message: "field x; the card stays as it was published, and the rest of the spec is applied",
+		},
+		"missing skill, the rest not written": {
+			in: healthy(func(in *Inputs) {
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.CardKept, in.Applied = true, false
+			}),
+			want: map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "Unknown ApplyFailed", "CardPublished": "False NotProgrammed", "Ready": "False SkillNotFound"},
+		},
+		"missing skill, the rest on its way": {
+			in: healthy(func(in *Inputs) {
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.CardKept = true
+				in.Observed.Pods[0].Annotations = nil
+			}),
+			want: map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "True CardKept", "CardPublished": "False Publishing", "Ready": "False SkillNotFound"},
+		},
+		"missing skill and a rule that cannot be evaluated": {
+			in: healthy(func(in *Inputs) {
+				in.Problems = []problem.Problem{
+					{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonInvalidAuthorization, Message: "rule x"},
+					{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"},
+				}
+				in.Applied, in.Card = false, nil
+			}),
+			want: map[string]string{
+				"Accepted": "False InvalidAuthorization", "SkillsResolved": "False SkillNotFound", "Programmed": "False Blocked",
+				"CardPublished": "False NotProgrammed", "Ready": "False InvalidAuthorization",
+			},
 		},
 		"default skill": {
 			in: healthy(func(in *Inputs) {
@@ -391,6 +429,94 @@ func TestAgent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBlockedTellsWhatIsApplied: the number of pods is the one thing that a spec
+// which is not accepted changes, and nothing is of one that never had a card.
+func TestBlockedTellsWhatIsApplied(t *testing.T) {
+	for condition, part := range map[string]string{
+		a2av1alpha1.ConditionAccepted:       "only the number of pods is applied",
+		a2av1alpha1.ConditionSkillsResolved: "No object is made or changed",
+	} {
+		in := healthy(func(in *Inputs) {
+			in.Problems = []problem.Problem{{Condition: condition, Reason: "x", Message: "x"}}
+			in.Applied, in.Card = false, nil
+		})
+		programmed := meta.FindStatusCondition(Agent(in).Status.Conditions, a2av1alpha1.ConditionProgrammed)
+		if programmed.Reason != a2av1alpha1.ReasonBlocked || !strings.Contains(programmed.Message, part) {
+			t.Errorf("%s is false: Programmed is %s: %s", condition, programmed.Reason, programmed.Message)
+		}
+	}
+}
+
+// TestLongMessagesTellWhatIsApplied: what was cut off is never that the rest of
+// the spec is applied.
+func TestLongMessagesTellWhatIsApplied(t *testing.T) {
+	in := healthy(func(in *Inputs) {
+		in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
+		in.CardKept = true
+	})
+	message := meta.FindStatusCondition(Agent(in).Status.Conditions, a2av1alpha1.ConditionSkillsResolved).Message
+	if len(message) > maxMessage || !strings.HasSuffix(message, restIsApplied) {
+		t.Errorf("%d bytes: %q", len(message), message)
+	}
+}
+
+// TestReadyIsFalseForAKnownCause combines what can be wrong of an Agent, and of a
+// remote one. Ready is Unknown only where no condition knows a cause.
+func TestReadyIsFalseForAKnownCause(t *testing.T) {
+	wrong := func(condition, reason string) func(*Inputs) {
+		return func(in *Inputs) {
+			in.Problems = append(in.Problems, problem.Problem{Condition: condition, Reason: reason, Message: "m"})
+		}
+	}
+	nothing := func(*Inputs) {}
+	axes := [][]func(*Inputs){
+		{nothing, wrong(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonPortClash)},
+		{nothing, wrong(a2av1alpha1.ConditionSkillsResolved, a2av1alpha1.ReasonSkillNotFound)},
+		{nothing, wrong(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonWaitingForIssuerKeys)},
+		{nothing, wrong(a2av1alpha1.ConditionExposed, a2av1alpha1.ReasonGatewayNotFound), wrong(a2av1alpha1.ConditionCardPublished, a2av1alpha1.ReasonForbidden)},
+		{nothing, func(in *Inputs) { in.Applied = false }, func(in *Inputs) { in.Applied, in.Card = false, nil }, func(in *Inputs) { in.CardKept = true }},
+		{nothing, func(in *Inputs) { in.Observed.Agent.Spec.Suspend = true }},
+		{
+			nothing, func(in *Inputs) {
+				in.Observed.Remote, in.Observed.Pods, in.Observed.Children.Deployment = nil, nil, nil
+			},
+			func(in *Inputs) {
+				in.Observed.Pods = []corev1.Pod{pod("echo-1", false, waiting(waitingImagePullBackOff, ""))}
+				in.Observed.Remote = &observed.Remote{Failure: &problem.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteForbidden, Message: "m"}}
+			},
+		},
+	}
+	check := func(t *testing.T, in Inputs) {
+		t.Helper()
+		var causes []string
+		conditions := Agent(in).Status.Conditions
+		for _, c := range conditions {
+			if c.Type != a2av1alpha1.ConditionReady && c.Status == metav1.ConditionFalse && !slices.Contains(consequences, c.Reason) {
+				causes = append(causes, c.Reason)
+			}
+		}
+		ready := meta.FindStatusCondition(conditions, a2av1alpha1.ConditionReady)
+		switch {
+		case len(causes) > 0 && ready.Status != metav1.ConditionFalse:
+			t.Errorf("Ready is %s %s, and the causes %v are known", ready.Status, ready.Reason, causes)
+		case len(causes) > 0 && slices.Contains(consequences, ready.Reason):
+			t.Errorf("Ready has the reason %s, and the causes %v are known", ready.Reason, causes)
+		}
+	}
+	var combine func(axis int, changes []func(*Inputs))
+	combine = func(axis int, changes []func(*Inputs)) {
+		if axis < len(axes) {
+			for _, change := range axes[axis] {
+				combine(axis+1, append(slices.Clip(changes), change))
+			}
+			return
+		}
+		check(t, healthy(changes...))
+		check(t, remoteInputs(changes...))
+	}
+	combine(0, nil)
 }
 
 func TestAgentTellsWhatIsPublished(t *testing.T) {

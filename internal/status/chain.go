@@ -71,6 +71,7 @@ var workloadChains = []conditionChain{
 		always(a2av1alpha1.ReasonAccepted, "The spec can be carried out"),
 	}},
 	{a2av1alpha1.ConditionSkillsResolved, chain{
+		restApplied,
 		problems(a2av1alpha1.ConditionSkillsResolved),
 		remarks(a2av1alpha1.ConditionSkillsResolved),
 		always(a2av1alpha1.ReasonResolved, "Every skill was found"),
@@ -79,6 +80,7 @@ var workloadChains = []conditionChain{
 		problems(a2av1alpha1.ConditionProgrammed),
 		blocked,
 		writeFailed,
+		cardKept,
 		remarks(a2av1alpha1.ConditionProgrammed),
 		always(a2av1alpha1.ReasonProgrammed, "The Deployment and what goes with it are as the spec wants them"),
 	}},
@@ -95,6 +97,7 @@ var workloadChains = []conditionChain{
 		noPodReady,
 		problems(a2av1alpha1.ConditionCardPublished),
 		publishing,
+		cardNotCurrent,
 		always(a2av1alpha1.ReasonPublished, "The pods that take calls have the card"),
 	}},
 	{a2av1alpha1.ConditionExposed, chain{
@@ -104,7 +107,7 @@ var workloadChains = []conditionChain{
 		always(a2av1alpha1.ReasonExposed, "The Gateways lead to the agent"),
 	}},
 	{a2av1alpha1.ConditionReady, chain{
-		firstThatIsNotTrue,
+		firstCause,
 		rollingOut,
 		always(a2av1alpha1.ReasonReady, "The agent takes calls"),
 	}},
@@ -143,7 +146,7 @@ var remoteChains = []conditionChain{
 		always(a2av1alpha1.ReasonClusterOnly, "The agent is where spec.remote says: no Gateway leads to it"),
 	}},
 	{a2av1alpha1.ConditionReady, chain{
-		firstThatIsNotTrue,
+		firstCause,
 		always(a2av1alpha1.ReasonReady, "The agent can be found, and answers"),
 	}},
 }

@@ -4,22 +4,59 @@
 package status
 
 import (
+	"cmp"
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// blocked leaves the objects as they are when the spec cannot be carried out.
+// blocked is about a spec of which nothing is applied: that of Accepted is false,
+// or the skills cannot be resolved and no card was published before.
 func blocked(in Inputs, f *facts) (verdict, bool) {
-	if f.isTrue(a2av1alpha1.ConditionAccepted) && f.isTrue(a2av1alpha1.ConditionSkillsResolved) {
+	if f.isTrue(a2av1alpha1.ConditionAccepted) && (f.isTrue(a2av1alpha1.ConditionSkillsResolved) || in.CardKept) {
 		return verdict{}, false
 	}
-	what := "What runs is left as it is, but for the number of pods,"
-	if in.Observed.Agent.Spec.Remote != nil {
-		what = "What is there is left as it is"
+	switch {
+	case in.Observed.Agent.Spec.Remote != nil:
+		return isFalse(a2av1alpha1.ReasonBlocked, "The card that the registry lists stays as it is until SkillsResolved is true; see its message"), true
+	case f.isTrue(a2av1alpha1.ConditionAccepted):
+		return isFalse(a2av1alpha1.ReasonBlocked, "No object is made or changed until SkillsResolved is true, because no card was published before; "+
+			"see its message"), true
+	default:
+		return isFalse(a2av1alpha1.ReasonBlocked, "Of the current spec only the number of pods is applied (spec.suspend, spec.workload.replicas and "+
+			"autoscaling); every other object, the access rules included, stays as it is until Accepted is true; see its message"), true
 	}
-	return isFalse(a2av1alpha1.ReasonBlocked, what+
-		" until Accepted and SkillsResolved are true; see their messages"), true
+}
+
+// restIsApplied ends what SkillsResolved says while the card is kept.
+const restIsApplied = "; the card stays as it was published, and the rest of the spec is applied"
+
+// restApplied is problems for an Agent whose card is kept. However much is wrong
+// with the skills, there is room to say what is applied.
+func restApplied(in Inputs, f *facts) (verdict, bool) {
+	v, wrong := problems(a2av1alpha1.ConditionSkillsResolved)(in, f)
+	if !wrong || !in.CardKept {
+		return verdict{}, false
+	}
+	v.Message = cut(v.Message, maxMessage-len(restIsApplied)) + restIsApplied
+	return v, true
+}
+
+// cardKept is about a spec that is applied but for its card.
+func cardKept(in Inputs, _ *facts) (verdict, bool) {
+	return verdict{
+		metav1.ConditionTrue, a2av1alpha1.ReasonCardKept,
+		"The spec is applied, with spec.access, spec.limits, spec.networkPolicy, spec.pushNotifications, spec.suspend and the pod template; " +
+			"only the card stays as it was published, until SkillsResolved is true",
+	}, in.CardKept
+}
+
+// cardNotCurrent is about pods that have the current spec but for its card.
+func cardNotCurrent(in Inputs, _ *facts) (verdict, bool) {
+	return isFalse(a2av1alpha1.ReasonCardKept,
+		"The pods that take calls have the current access rules and limits, and the card as it was published last; see SkillsResolved"), in.CardKept
 }
 
 // writeFailed is a failure of the system: it is tried again.
@@ -107,14 +144,40 @@ func publishing(in Inputs, _ *facts) (verdict, bool) {
 	return verdict{}, false
 }
 
-// firstThatIsNotTrue makes Ready what the first condition is that is in its way.
-func firstThatIsNotTrue(_ Inputs, f *facts) (verdict, bool) {
-	for _, t := range f.verdicts {
-		if t.verdict.Status != metav1.ConditionTrue {
-			return verdict{t.verdict.Status, t.verdict.Reason, t.condition + ": " + t.verdict.Message}, true
+// consequences are the reasons of a condition that is false because of another
+// one. Ready names the cause.
+var consequences = []string{
+	a2av1alpha1.ReasonPending, a2av1alpha1.ReasonBlocked, a2av1alpha1.ReasonNotProgrammed,
+	a2av1alpha1.ReasonNoPodReady, a2av1alpha1.ReasonCardKept,
+}
+
+// firstCause makes Ready tell of the first condition that is not true by itself.
+// It is False, and not Unknown, as soon as one condition is False by itself: what
+// is Unknown often waits for that very cause.
+func firstCause(_ Inputs, f *facts) (verdict, bool) {
+	var first, consequence *typed
+	status := metav1.ConditionUnknown
+	for i := range f.verdicts {
+		t := &f.verdicts[i]
+		switch {
+		case t.verdict.Status == metav1.ConditionTrue:
+		case slices.Contains(consequences, t.verdict.Reason):
+			consequence = cmp.Or(consequence, t)
+		default:
+			first = cmp.Or(first, t)
+			if t.verdict.Status == metav1.ConditionFalse {
+				status = metav1.ConditionFalse
+			}
 		}
 	}
-	return verdict{}, false
+	switch {
+	case first != nil:
+		return verdict{status, first.verdict.Reason, first.condition + ": " + first.verdict.Message}, true
+	case consequence != nil:
+		return verdict{consequence.verdict.Status, consequence.verdict.Reason, consequence.condition + ": " + consequence.verdict.Message}, true
+	default:
+		return verdict{}, false
+	}
 }
 
 // rollingOut keeps Ready from being true of a spec that does not run yet.

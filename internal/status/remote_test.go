@@ -44,11 +44,14 @@ func TestRemoteAgent(t *testing.T) {
 	unread := func(in *Inputs) {
 		in.Observed.Remote, in.Card, in.Applied = nil, nil, false
 	}
-	unreachable := func(in *Inputs) {
-		in.Observed.Remote = &observed.Remote{Failure: &problem.Problem{
-			Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteUnreachable, Message: "Nobody answers",
-		}}
+	failing := func(reason string) func(*Inputs) {
+		return func(in *Inputs) {
+			in.Observed.Remote = &observed.Remote{Failure: &problem.Problem{
+				Condition: a2av1alpha1.ConditionAvailable, Reason: reason, Message: "What failed",
+			}}
+		}
 	}
+	unreachable := failing(a2av1alpha1.ReasonRemoteUnreachable)
 	conditions := a2av1alpha1.AgentConditions()
 	ready := []string{"True Accepted", "True Resolved", "True Programmed", "True Available", "True Published", "True Ready"}
 	tests := map[string]struct {
@@ -76,7 +79,30 @@ func TestRemoteAgent(t *testing.T) {
 		},
 		"unreachable from the first": {
 			change: []func(*Inputs){unread, unreachable},
-			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "False RemoteUnreachable", "False NotProgrammed", "Unknown Pending"},
+			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "False RemoteUnreachable", "False NotProgrammed", "False RemoteUnreachable"},
+		},
+		"forbidden from the first": {
+			change: []func(*Inputs){unread, failing(a2av1alpha1.ReasonRemoteForbidden)},
+			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "False RemoteForbidden", "False NotProgrammed", "False RemoteForbidden"},
+		},
+		"no card is served": {
+			change: []func(*Inputs){unread, failing(a2av1alpha1.ReasonRemoteCardNotServed)},
+			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "False RemoteCardNotServed", "False NotProgrammed", "False RemoteCardNotServed"},
+		},
+		"no card that can be listed": {
+			change: []func(*Inputs){unread, failing(a2av1alpha1.ReasonRemoteCardInvalid)},
+			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "False RemoteCardInvalid", "False NotProgrammed", "False RemoteCardInvalid"},
+		},
+		"no credentials": {
+			change: []func(*Inputs){unread, failing(a2av1alpha1.ReasonRemoteCredentialsUnusable)},
+			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "False RemoteCredentialsUnusable", "False NotProgrammed", "False RemoteCredentialsUnusable"},
+		},
+		"too large": {
+			change: []func(*Inputs){unread, func(in *Inputs) {
+				in.Observed.Remote = &observed.Remote{Card: &card.Card{Name: "Far"}}
+				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonContractTooLarge, Message: "x"}}
+			}},
+			want: []string{"True Accepted", "False ContractTooLarge", "False Blocked", "True Available", "False NotProgrammed", "False ContractTooLarge"},
 		},
 		"unreachable by now": {
 			change: []func(*Inputs){former, unreachable, func(in *Inputs) { in.Observed.Remote.Card = &card.Card{Name: "Far"} }},
@@ -106,7 +132,7 @@ func TestRemoteAgent(t *testing.T) {
 		},
 		"suspended from the first": {
 			change: []func(*Inputs){unread, func(in *Inputs) { in.Observed.Agent.Spec.Suspend = true }},
-			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "False Suspended", "False NotProgrammed", "Unknown Pending"},
+			want:   []string{"True Accepted", "Unknown Pending", "False Blocked", "False Suspended", "False NotProgrammed", "False Suspended"},
 		},
 	}
 	for name, test := range tests {

@@ -6,6 +6,9 @@
 package e2e
 
 import (
+	"net/http"
+	"os/exec"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -71,6 +74,50 @@ var _ = Describe("A mistake", func() {
 		})
 		Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionSkillsResolved).
 			Should(HavePrefix("False " + a2av1alpha1.ReasonDuplicateSkillID))
+	})
+
+	It("in the skills keeps no access from being revoked", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		agent := create(ctx, newAgent(ns, "revoked", func(a *a2av1alpha1.Agent) {
+			a.Spec.Skills = []a2av1alpha1.Skill{{ID: "pay", SkillDetails: skillSpec("Pay", "Pays a bill.").SkillDetails}}
+		}))
+		expectReady(ctx, agent)
+		Expect(sendText(ctx, agent, "may I?")).To(HaveField("State", "completed"))
+		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
+		published := agent.Status.Skills
+
+		update(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}}
+			a.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{
+				{Action: a2av1alpha1.AuthorizationDeny, Namespaces: []string{ns}}, {Action: a2av1alpha1.AuthorizationAllow},
+			}
+		})
+		revoked := caller(token(ctx, ns, audience(agent)))
+		Eventually(ctx, func() int { return post(ctx, revoked, agent).StatusCode }).Should(Equal(http.StatusForbidden))
+		Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionProgrammed).Should(HavePrefix("True " + a2av1alpha1.ReasonCardKept))
+		Expect(describe(ctx, agent, a2av1alpha1.ConditionReady)).To(HavePrefix("False " + a2av1alpha1.ReasonSkillNotFound))
+		Expect(agent.Status.Skills).To(Equal(published))
+		Consistently(ctx, func() int { return len(pods(ctx, agent)) }).WithTimeout(time.Second).Should(Equal(1), "no pod restarts for a rule")
+	})
+
+	It("in the address of a remote agent is False, with its reason, in the column that kubectl shows", func(ctx SpecContext) {
+		ns := namespace(ctx)
+		for name, url := range map[string]string{
+			a2av1alpha1.ReasonRemoteForbidden:   "https://127.0.0.1:6443",
+			a2av1alpha1.ReasonRemoteUnreachable: "https://nobody.a2a-operator.invalid",
+		} {
+			agent := create(ctx, &a2av1alpha1.Agent{
+				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: strings.ToLower(name)},
+				Spec:       a2av1alpha1.AgentSpec{Description: "Runs elsewhere.", Remote: &a2av1alpha1.AgentRemote{URL: url}},
+			})
+			Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionReady).Should(HavePrefix("False " + name + ":"))
+		}
+		out, err := exec.CommandContext(ctx, "kubectl", "get", "agents", "--namespace", ns, "--no-headers").CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), "%s", out)
+		for _, row := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+			Expect(row).To(MatchRegexp(`(?i)^(remote\w+) .*\bFalse\b.*\bRemote\w+`))
+			Expect(row).NotTo(ContainSubstring("Pending"))
+		}
 	})
 
 	It("in a name takes nothing from the Service that has it already", func(ctx SpecContext) {

@@ -1,0 +1,168 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/problem"
+)
+
+// cardChoice is the card that is to be published.
+type cardChoice struct {
+	// card is nil when there is none: the skills cannot be resolved, and nothing
+	// was published before.
+	card *card.Card
+	// kept tells that it is the card that was published last.
+	kept bool
+	// problems say why the spec's own card cannot be published.
+	problems []problem.Problem
+
+	bases []card.Base
+	last  func() *contract.Published
+}
+
+// publishedCard returns the card that the spec describes, or the one that was
+// published last if its skills cannot be resolved. bases are where the Agent is
+// served.
+func publishedCard(in observed.Agent, bases []card.Base) *cardChoice {
+	choice := &cardChoice{bases: bases, last: sync.OnceValue(func() *contract.Published { return lastPublished(in) })}
+	skills, problems := resolveSkills(in)
+	if len(problems) == 0 {
+		choice.card = new(agentCard(in.Agent, bases, skills))
+		return choice
+	}
+	choice.problems = problems
+	choice.keep(in)
+	return choice
+}
+
+// keep chooses the card that was published last. It returns false when there is
+// none.
+func (c *cardChoice) keep(in observed.Agent) bool {
+	c.card = keptCard(in, c.bases, c.last())
+	c.kept = c.card != nil
+	return c.kept
+}
+
+// ruleSkills returns what a rule may name beside the skills of the card. While the
+// card is kept, those are the skills of the spec, too.
+func (c *cardChoice) ruleSkills(in observed.Agent) *ruleSkills {
+	skills := &ruleSkills{onCard: c.card.Skills, denied: deniedBy(c.last)}
+	if c.kept {
+		skills.pending = pendingSkills(in)
+	}
+	return skills
+}
+
+// lastPublished returns the card and the rules of the Agent's contract in the
+// cluster. It is nil when there is no contract, when the ConfigMap is not the
+// Agent's, and when its text is not the one that the operator wrote.
+func lastPublished(in observed.Agent) *contract.Published {
+	current := in.Children.ConfigMap
+	if current == nil || !metav1.IsControlledBy(current, in.Agent) {
+		return nil
+	}
+	encoded := []byte(current.Data[contract.FileName])
+	if contract.Digest(encoded) != current.Annotations[a2av1alpha1.AnnotationContractDigest] {
+		return nil
+	}
+	published, err := contract.ReadPublished(encoded, contract.Agent{Namespace: in.Agent.Namespace, Name: in.Agent.Name})
+	if err != nil {
+		return nil
+	}
+	return published
+}
+
+// keptCard returns the card to publish while the Agent's skills cannot be
+// resolved, so that everything else of the spec can be applied. It is the card
+// that was published last, at the addresses of the current spec. A skill that is
+// now Extended leaves the public card all the same: that restricts who sees it.
+//
+// When the published card is lost and pods run, the card lists the default skill
+// only. It is nil for an Agent of which nothing runs yet: then nothing is made.
+func keptCard(in observed.Agent, bases []card.Base, last *contract.Published) *card.Card {
+	if last == nil {
+		if d := in.Children.Deployment; d == nil || !metav1.IsControlledBy(d, in.Agent) {
+			return nil
+		}
+		kept := agentCard(in.Agent, bases, []card.Skill{defaultSkill(in.Agent)})
+		return &kept
+	}
+	kept := last.Card
+	// These are derived from the current spec, as those of any card.
+	kept.Interfaces = card.InterfacesAt(bases...)
+	kept.SecuritySchemes = nil
+	kept.Capabilities = card.Capabilities{Extensions: kept.Capabilities.Extensions}
+	kept.Skills = hideExtended(in, kept.Skills)
+	return &kept
+}
+
+// hideExtended returns the skills with those extended that the Agent's current
+// skills say are, and with the default skill when none is public any more.
+func hideExtended(in observed.Agent, skills []card.Skill) []card.Skill {
+	current, _ := skillOrigins(in)
+	skills = slices.Clone(skills)
+	for i := range skills {
+		skills[i].Extended = skills[i].Extended || slices.ContainsFunc(current, func(o origin) bool {
+			return o.skill.ID == skills[i].ID && o.skill.Extended
+		})
+	}
+	public := slices.ContainsFunc(skills, func(s card.Skill) bool { return !s.Extended })
+	if standIn := defaultSkill(in.Agent); !public && !hasSkill(skills, standIn.ID) {
+		skills = append(skills, standIn)
+	}
+	return skills
+}
+
+func hasSkill(skills []card.Skill, id string) bool {
+	return slices.ContainsFunc(skills, func(s card.Skill) bool { return s.ID == id })
+}
+
+// ruleSkills tells what a rule may name.
+type ruleSkills struct {
+	// onCard are the ids of the card that is to be published.
+	onCard []card.Skill
+	// pending are ids of the spec that the card does not have yet, because some
+	// skills cannot be resolved.
+	pending []string
+	// denied tells whether a rule in force denies a skill. Such a skill was on the
+	// card once and is gone.
+	denied func(id string) bool
+}
+
+func (r *ruleSkills) known(id string) bool {
+	return hasSkill(r.onCard, id) || slices.Contains(r.pending, id)
+}
+
+// pendingSkills returns the ids of the skills that the spec names, those of
+// AgentSkills that cannot be found by their names.
+func pendingSkills(in observed.Agent) []string {
+	current, _ := skillOrigins(in)
+	var ids []string
+	for _, o := range current {
+		ids = append(ids, o.skill.ID)
+	}
+	for _, ref := range in.Agent.Spec.SkillRefs {
+		ids = append(ids, ref.Name)
+	}
+	return ids
+}
+
+// deniedBy returns whether a rule that was published last denies a skill.
+func deniedBy(last func() *contract.Published) func(id string) bool {
+	return func(id string) bool {
+		published := last()
+		return published != nil && slices.ContainsFunc(published.Rules, func(r contract.Rule) bool {
+			return r.Action == contract.ActionDeny && slices.Contains(r.Skills, id)
+		})
+	}
+}
