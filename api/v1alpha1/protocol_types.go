@@ -36,7 +36,45 @@ type AgentProtocol struct {
 	// +kubebuilder:default=Final
 	// +optional
 	FinishedTasks FinishedTasks `json:"finishedTasks,omitempty"`
+
+	// messageDeduplication is how long a message is known, as a duration from
+	// "0s" to "10m": one that is sent again meanwhile, with the same messageId and
+	// content, is answered with the task that it made. It is forgotten earlier
+	// once that task was continued or canceled. "0s" turns deduplication off: a
+	// client that retries a message then starts the work twice. It defaults to
+	// "60s".
+	// +kubebuilder:default="60s"
+	// +optional
+	MessageDeduplication DeduplicationWindow `json:"messageDeduplication,omitempty"`
+
+	// contextReplies says what a message does that names a contextId and no task.
+	// NewTask, which is what the protocol says, begins a task. ContinuePaused, for
+	// clients that answer a question with the contextId only, continues the task
+	// of the same caller in that context which waits for its client
+	// (input-required or auth-required); where there is none, or more than one, a
+	// task begins. It defaults to NewTask.
+	// +kubebuilder:default=NewTask
+	// +optional
+	ContextReplies ContextReplies `json:"contextReplies,omitempty"`
 }
+
+// DeduplicationWindow is a length of time from "0s" to "10m": whole numbers with
+// the units m, s and ms.
+//
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(m|s|ms)){1,3}$') && duration(self) <= duration('10m')",message="spec.protocol.messageDeduplication must be a duration from 0s to 10m, such as 60s or 5m, in m, s and ms; 0s turns deduplication off"
+type DeduplicationWindow string
+
+// ContextReplies says what a message does that names a context and no task.
+//
+// +kubebuilder:validation:Enum=NewTask;ContinuePaused
+type ContextReplies string
+
+// What a message does that names a context and no task.
+const (
+	ContextRepliesNewTask        ContextReplies = "NewTask"
+	ContextRepliesContinuePaused ContextReplies = "ContinuePaused"
+)
 
 // CardProfile says which form of the card is served where.
 //

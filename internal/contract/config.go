@@ -10,6 +10,7 @@ package contract
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -121,7 +122,40 @@ type ProtocolOptions struct {
 	StrictVersion bool `json:"strictVersion,omitempty"`
 	// RestartTasks lets a message of 0.1 start a task anew that has ended.
 	RestartTasks bool `json:"restartTasks,omitempty"`
+	// MessageDeduplication is how long a message is known, at most
+	// MaxMessageDeduplication; zero turns deduplication off, and nil is
+	// DefaultMessageDeduplication.
+	MessageDeduplication *Duration `json:"messageDeduplication,omitempty"`
+	// ContextReplies says what a message does that names a context and no task; ""
+	// is NewTask.
+	ContextReplies ContextReplies `json:"contextReplies,omitempty"`
 }
+
+// How long a message is known, by default and at most.
+const (
+	DefaultMessageDeduplication = time.Minute
+	MaxMessageDeduplication     = 10 * time.Minute
+)
+
+// Deduplication returns how long a message is known; 0 turns deduplication off.
+func (o *ProtocolOptions) Deduplication() time.Duration {
+	if o.MessageDeduplication == nil {
+		return DefaultMessageDeduplication
+	}
+	return time.Duration(*o.MessageDeduplication)
+}
+
+// ContextReplies says what a message does that names a context and no task.
+type ContextReplies string
+
+// What such a message does.
+const (
+	// ContextRepliesNewTask begins a task.
+	ContextRepliesNewTask ContextReplies = "NewTask"
+	// ContextRepliesContinuePaused continues the only paused task of the same
+	// owner in that context, if there is one.
+	ContextRepliesContinuePaused ContextReplies = "ContinuePaused"
+)
 
 // The error profiles.
 const (

@@ -192,10 +192,15 @@ func TestEncodeOfFarTooMuchCostsLittle(t *testing.T) {
 
 func TestValidateNamesTheField(t *testing.T) {
 	for field, change := range map[string]func(*Config){
-		"version":                         func(c *Config) { c.Version = "v0" },
-		"card.name":                       func(c *Config) { c.Card.Name = "" },
-		"protocolOptions.cardProfile":     func(c *Config) { c.ProtocolOptions.CardProfile = "v1" },
-		"protocolOptions.errorProfile":    func(c *Config) { c.ProtocolOptions.ErrorProfile = "1.0" },
+		"version":                      func(c *Config) { c.Version = "v0" },
+		"card.name":                    func(c *Config) { c.Card.Name = "" },
+		"protocolOptions.cardProfile":  func(c *Config) { c.ProtocolOptions.CardProfile = "v1" },
+		"protocolOptions.errorProfile": func(c *Config) { c.ProtocolOptions.ErrorProfile = "1.0" },
+		"protocolOptions.messageDeduplication": func(c *Config) {
+			window := Duration(11 * time.Minute)
+			c.ProtocolOptions.MessageDeduplication = &window
+		},
+		"protocolOptions.contextReplies":  func(c *Config) { c.ProtocolOptions.ContextReplies = "Continue" },
 		"cardSigning.jwksUrl":             func(c *Config) { c.CardSigning.JWKSURL = "http://example.com/keys" },
 		"backend.protocol":                func(c *Config) { c.Backend.Protocol = "Telnet" },
 		"backend.onInterruption":          func(c *Config) { c.Backend.OnInterruption = "retry" },

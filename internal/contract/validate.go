@@ -72,6 +72,14 @@ func (c *Config) validateOptions(refuse func(field, format string, args ...any))
 	default:
 		refuse("protocolOptions.errorProfile", "is %q, must be %q or %q", c.ProtocolOptions.ErrorProfile, ErrorProfile101, ErrorProfile100)
 	}
+	if d := c.ProtocolOptions.Deduplication(); d < 0 || d > MaxMessageDeduplication {
+		refuse("protocolOptions.messageDeduplication", "is %s, must be from 0s to %s", d, MaxMessageDeduplication)
+	}
+	switch c.ProtocolOptions.ContextReplies {
+	case "", ContextRepliesNewTask, ContextRepliesContinuePaused:
+	default:
+		refuse("protocolOptions.contextReplies", "is %q, must be %q or %q", c.ProtocolOptions.ContextReplies, ContextRepliesNewTask, ContextRepliesContinuePaused)
+	}
 	if u, err := url.Parse(c.CardSigning.JWKSURL); err != nil || c.CardSigning.JWKSURL != "" && (u.Scheme != "https" || u.Host == "") {
 		refuse("cardSigning.jwksUrl", "is %q, must be an absolute https URL", c.CardSigning.JWKSURL)
 	}

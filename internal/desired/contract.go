@@ -35,6 +35,10 @@ func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, a
 	if err != nil {
 		return nil, err
 	}
+	options, err := protocolOptions(&agent.Spec.Protocol)
+	if err != nil {
+		return nil, err
+	}
 	backend := agent.Spec.Workload.Backend
 	config := &contract.Config{
 		Version: contract.Version,
@@ -54,7 +58,7 @@ func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, a
 		Gateway: contractGateway(platform),
 		Drain:   contract.Drain{GracePeriod: contract.Duration(gracePeriod(agent))},
 
-		ProtocolOptions:   protocolOptions(&agent.Spec.Protocol),
+		ProtocolOptions:   options,
 		PushNotifications: contractPush(agent, platform),
 	}
 	if signing := agent.Spec.CardSigning; signing != nil {
@@ -70,7 +74,7 @@ func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, a
 }
 
 // protocolOptions leaves out what is the default anyway.
-func protocolOptions(p *a2av1alpha1.AgentProtocol) contract.ProtocolOptions {
+func protocolOptions(p *a2av1alpha1.AgentProtocol) (contract.ProtocolOptions, error) {
 	options := contract.ProtocolOptions{
 		StrictVersion: p.VersionCheck == a2av1alpha1.VersionCheckStrict,
 		RestartTasks:  p.FinishedTasks == a2av1alpha1.FinishedTasksRestart,
@@ -81,7 +85,17 @@ func protocolOptions(p *a2av1alpha1.AgentProtocol) contract.ProtocolOptions {
 	if p.ErrorProfile == a2av1alpha1.ErrorProfile100 {
 		options.ErrorProfile = contract.ErrorProfile100
 	}
-	return options
+	if p.ContextReplies == a2av1alpha1.ContextRepliesContinuePaused {
+		options.ContextReplies = contract.ContextRepliesContinuePaused
+	}
+	if p.MessageDeduplication == "" {
+		return options, nil
+	}
+	window, err := parseDuration("spec.protocol.messageDeduplication", a2av1alpha1.Duration(p.MessageDeduplication))
+	if err == nil && time.Duration(window) != contract.DefaultMessageDeduplication {
+		options.MessageDeduplication = &window
+	}
+	return options, err
 }
 
 // agentURL is where an Agent is served inside the cluster.

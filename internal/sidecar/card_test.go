@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"io"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -213,6 +214,51 @@ func TestProtocolOptions(t *testing.T) {
 	p.eventually("card of 1.0", func() bool { return !union() })
 	if !refused() {
 		t.Error("a request without a version is served where that is checked")
+	}
+}
+
+// TestMessageOptions changes what a message does that is sent again, or that names
+// a context only, by the contract and without a restart.
+func TestMessageOptions(t *testing.T) {
+	asks := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"input-required"}}`)
+	}
+	p := newPod(t, asks, func(c *contract.Config) {
+		c.Access.Authentication = []contract.Authentication{{Type: contract.AuthenticationAnonymous}}
+	})
+	send := func(id, contextID string) string {
+		t.Helper()
+		_, text := p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","role":"user",
+			"messageId":"`+id+`","contextId":"`+contextID+`","parts":[{"kind":"text","text":"hi"}]}}}`)
+		var answer struct {
+			Result struct {
+				ID     string
+				Status struct{ State string }
+			}
+		}
+		if err := json.Unmarshal([]byte(text), &answer); err != nil || answer.Result.Status.State != "input-required" {
+			t.Fatalf("message/send = %s", text)
+		}
+		return answer.Result.ID
+	}
+	first := send("m1", "c1")
+	if again := send("m1", "c1"); again != first {
+		t.Errorf("the same message made task %s, and then %s", first, again)
+	}
+	if reply := send("m2", "c1"); reply == first {
+		t.Error("by default a message that names a context continues a task")
+	}
+	off := contract.Duration(0)
+	p.config.ProtocolOptions = contract.ProtocolOptions{MessageDeduplication: &off, ContextReplies: contract.ContextRepliesContinuePaused}
+	p.mount(p.encode())
+	p.eventually("deduplication is off", func() bool {
+		before := send("m3", "")
+		return send("m3", "") != before
+	})
+	question := send("m4", "c2")
+	if reply := send("m5", "c2"); reply != question {
+		t.Errorf("the reply made task %s, want it to continue %s", reply, question)
 	}
 }
 

@@ -92,15 +92,7 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 		}
 		c.Card = *file
 	}
-	if o.CardProfile != "" {
-		c.ProtocolOptions.CardProfile = card.Profile(o.CardProfile)
-	}
-	if o.ErrorProfile != "" {
-		c.ProtocolOptions.ErrorProfile = o.ErrorProfile
-	}
-	c.ProtocolOptions.StrictVersion = c.ProtocolOptions.StrictVersion || o.StrictVersion
-	c.ProtocolOptions.RestartTasks = c.ProtocolOptions.RestartTasks || o.RestartTasks
-	if err := errors.Join(o.overrideLimits(c), o.overridePush(c)); err != nil {
+	if err := errors.Join(o.overrideProtocol(&c.ProtocolOptions), o.overrideLimits(c), o.overridePush(c)); err != nil {
 		return err
 	}
 	// What is served is known here better than in a file.
@@ -109,6 +101,25 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 		c.Card.Interfaces = card.Interfaces(o.base(address))
 	}
 	return nil
+}
+
+func (o *Options) overrideProtocol(p *contract.ProtocolOptions) error {
+	if o.CardProfile != "" {
+		p.CardProfile = card.Profile(o.CardProfile)
+	}
+	if o.ErrorProfile != "" {
+		p.ErrorProfile = o.ErrorProfile
+	}
+	p.StrictVersion = p.StrictVersion || o.StrictVersion
+	p.RestartTasks = p.RestartTasks || o.RestartTasks
+	if o.ContextReplies != "" {
+		p.ContextReplies = contract.ContextReplies(o.ContextReplies)
+	}
+	window, err := o.deduplication()
+	if window != nil {
+		p.MessageDeduplication = window
+	}
+	return err
 }
 
 // access is what the flags say of who may call; without any, nothing.

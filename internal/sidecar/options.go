@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -55,12 +56,16 @@ type Options struct {
 	// CardSigningKeys are files with private keys: one that signs the card, and
 	// those that sign it too while verifiers learn of the first.
 	CardSigningKeys []string
-	// CardProfile, ErrorProfile, StrictVersion and RestartTasks are those of
-	// contract.ProtocolOptions.
+	// CardProfile, ErrorProfile, StrictVersion, RestartTasks, MessageDeduplication
+	// and ContextReplies are those of contract.ProtocolOptions; "" leaves it to the
+	// contract.
 	CardProfile   string
 	ErrorProfile  string
 	StrictVersion bool
 	RestartTasks  bool
+
+	MessageDeduplication string
+	ContextReplies       string
 
 	// Listen, HealthListen and GatewayListen are addresses; "" is the default
 	// of the mode: with a contract the ports of a pod, without one nothing but
@@ -115,6 +120,8 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.ErrorProfile, "error-profile", "", "`release` of A2A whose mapping of errors to HTTP and gRPC is used: 1.0.1 (the default) or 1.0.0")
 	f.BoolVar(&o.StrictVersion, "strict-version", false, "refuse requests whose A2A-Version does not fit their method")
 	f.BoolVar(&o.RestartTasks, "restart-tasks", false, "let a message of A2A 0.1 start a task anew that has ended")
+	f.StringVar(&o.MessageDeduplication, "message-deduplication", "", "`duration` for which a message that is sent again is answered with the task that it made, from 0s, which turns this off, to 10m (default 60s)")
+	f.StringVar(&o.ContextReplies, "context-replies", "", "what a message does that names a contextId and no task: NewTask (the default), or ContinuePaused, which continues the only task of its caller in that context that waits for its client")
 	f.StringVar(&o.HealthListen, "health-listen", "", "`address` of probes and metrics (default off, with --config :8642)")
 	f.StringVar(&o.GatewayListen, "gateway-listen", "", "loopback `address` of the gateway (default off, with --config 127.0.0.1:8643)")
 	f.StringArrayVar(&o.AllowPushTo, "allow-push-to", nil, "let clients have events posted to this `host|cidr`: a name, *.name, * or a range of addresses; repeatable (default none)")
@@ -156,10 +163,16 @@ func (o *Options) Validate() error {
 	}{
 		"--card-profile":  {o.CardProfile, []string{string(card.ProfileUnion), string(card.ProfileV1)}},
 		"--error-profile": {o.ErrorProfile, []string{contract.ErrorProfile101, contract.ErrorProfile100}},
+		"--context-replies": {o.ContextReplies, []string{
+			string(contract.ContextRepliesNewTask), string(contract.ContextRepliesContinuePaused),
+		}},
 	} {
 		if choice.value != "" && !slices.Contains(choice.allowed, choice.value) {
 			errs = append(errs, fmt.Errorf("%s is %q, must be %s", flag, choice.value, strings.Join(choice.allowed, " or ")))
 		}
+	}
+	if _, err := o.deduplication(); err != nil {
+		errs = append(errs, err)
 	}
 	if host, _, err := net.SplitHostPort(o.GatewayListen); err == nil && !loopback(host) {
 		errs = append(errs, fmt.Errorf("--gateway-listen is %q, must be a loopback address: who reaches it acts as this agent", o.GatewayListen))
@@ -213,6 +226,19 @@ func (o *Options) validateProtocol() []error {
 		errs = append(errs, fmt.Errorf("--chat-model and --chat-system-prompt need --backend-protocol %s", contract.ProtocolChatCompletions))
 	}
 	return errs
+}
+
+// deduplication returns how long a message is known, nil when the flag is not set.
+func (o *Options) deduplication() (*contract.Duration, error) {
+	if o.MessageDeduplication == "" {
+		return nil, nil //nolint:nilnil // nil leaves it to the contract
+	}
+	d, err := time.ParseDuration(o.MessageDeduplication)
+	if err != nil || d < 0 || d > contract.MaxMessageDeduplication {
+		return nil, fmt.Errorf("--message-deduplication is %q, must be a duration from 0s to 10m, such as 60s or 5m; 0s turns deduplication off", o.MessageDeduplication)
+	}
+	window := contract.Duration(d)
+	return &window, nil
 }
 
 func loopback(host string) bool {

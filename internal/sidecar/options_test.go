@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -65,6 +66,8 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"listen":            {[]string{"--config", "f", "--listen", "8080"}, []string{`--listen is "8080"`}},
 		"card profile":      {[]string{"--config", "f", "--card-profile", "v1"}, []string{`--card-profile is "v1", must be Union or V1`}},
 		"error profile":     {[]string{"--config", "f", "--error-profile", "1"}, []string{`--error-profile is "1", must be 1.0.1 or 1.0.0`}},
+		"deduplication":     {[]string{"--config", "f", "--message-deduplication", "11m"}, []string{`--message-deduplication is "11m", must be a duration from 0s to 10m`}},
+		"context replies":   {[]string{"--config", "f", "--context-replies", "x"}, []string{`--context-replies is "x", must be NewTask or ContinuePaused`}},
 		"gateway for all":   {[]string{"--config", "f", "--gateway-listen", ":8643"}, []string{"--gateway-listen", "loopback"}},
 		"gateway elsewhere": {[]string{"--config", "f", "--gateway-listen", "10.0.0.1:8643"}, []string{"--gateway-listen", "loopback"}},
 	}
@@ -86,6 +89,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 // TestProtocolFlags puts flags over the contract's options.
 func TestProtocolFlags(t *testing.T) {
 	o := parse(t, "--card", "card.yaml", "--card-profile", "V1", "--error-profile", "1.0.0", "--strict-version", "--restart-tasks",
+		"--message-deduplication", "5m", "--context-replies", "ContinuePaused",
 		"--card-signing-key", "a,b.pem", "--card-signing-key", "c.pem")
 	if diff := cmp.Diff([]string{"a,b.pem", "c.pem"}, o.CardSigningKeys); diff != "" {
 		t.Errorf("CardSigningKeys (-want +got):\n%s", diff)
@@ -95,7 +99,8 @@ func TestProtocolFlags(t *testing.T) {
 	if err := o.override(c, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
 		t.Fatal(err)
 	}
-	want := contract.ProtocolOptions{CardProfile: card.ProfileV1, ErrorProfile: "1.0.0", StrictVersion: true, RestartTasks: true}
+	window := contract.Duration(5 * time.Minute)
+	want := contract.ProtocolOptions{CardProfile: card.ProfileV1, ErrorProfile: "1.0.0", StrictVersion: true, RestartTasks: true, MessageDeduplication: &window, ContextReplies: contract.ContextRepliesContinuePaused}
 	if diff := cmp.Diff(want, c.ProtocolOptions); diff != "" {
 		t.Errorf("ProtocolOptions (-want +got):\n%s", diff)
 	}

@@ -112,7 +112,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	if s.tasks, err = s.openTasks(config.Config); err != nil {
 		return nil, err
 	}
-	if s.turns, err = newTurns(config.Config, s.tasks, o.ConfigFile == "", s.limits.turns, s.metrics, log, now); err != nil {
+	if s.turns, err = newTurns(func() *contract.Config { return s.current().Config }, s.tasks, o.ConfigFile == "", s.limits.turns, s.metrics, log, now); err != nil {
 		return nil, err
 	}
 	s.gate = auth.NewGate(policy, s.refuse)

@@ -40,7 +40,10 @@ func (t *turns) Drain(ctx context.Context) error {
 	return errors.Join(cutOff, t.pushes.Drain(ctx))
 }
 
-func newTurns(c *contract.Config, kept *tasks, local bool, bounds func() engine.TurnLimits, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
+// newTurns makes the engine of the first configuration; current returns the one
+// that is in force.
+func newTurns(current func() *contract.Config, kept *tasks, local bool, bounds func() engine.TurnLimits, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
+	c := current()
 	a := &agent{metrics: m, now: now}
 	if err := a.swap(&c.Backend); err != nil {
 		return nil, err
@@ -55,6 +58,10 @@ func newTurns(c *contract.Config, kept *tasks, local bool, bounds func() engine.
 	// A client may be as slow as the agent.
 	options.InputTimeout = func() time.Duration { return a.current.Load().settings.Timeouts.Idle.Or(5 * time.Minute) }
 	options.Retry = func() bool { return a.current.Load().settings.OnInterruption == contract.InterruptionRetry }
+	options.IdempotencyWindow = func() time.Duration { return current().ProtocolOptions.Deduplication() }
+	options.ContinuePaused = func() bool {
+		return current().ProtocolOptions.ContextReplies == contract.ContextRepliesContinuePaused
+	}
 	e, err := engine.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("start engine: %w", err)

@@ -64,7 +64,7 @@ var _ = DescribeTable("an Agent is taken",
 	Entry("with an autoscaler and a store that is shared", "spec.workload", "{autoscaling: {maxReplicas: 5, metrics: [{type: CPU, target: 80}]}, tasks: {store: {type: Redis, redis: {addresses: ['a:1']}}}, template: {spec: {containers: [{name: agent, image: echo}]}}}"),
 	Entry("that runs elsewhere", "spec", "{remote: {url: 'https://agents.example.com/echo'}}"),
 	Entry("that runs elsewhere, with all there is", "spec", "{displayName: Echo, description: x, suspend: true, remote: {url: 'http://10.0.0.1:8080', cardPath: /card.json, refreshInterval: 24h, credentials: {secretRef: {name: access, key: key}, header: X-API-Key}}}"),
-	Entry("that runs elsewhere, with the defaults as they are stored", "spec", "{version: 1.2.3, defaultInputModes: [text/plain], defaultOutputModes: [text/plain], access: {authentication: [{type: Kubernetes}]}, networkPolicy: {management: Managed}, protocol: {cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final}, remote: {url: 'https://a.example'}}"),
+	Entry("that runs elsewhere, with the defaults as they are stored", "spec", "{version: 1.2.3, defaultInputModes: [text/plain], defaultOutputModes: [text/plain], access: {authentication: [{type: Kubernetes}]}, networkPolicy: {management: Managed}, protocol: {cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final, messageDeduplication: 1m, contextReplies: NewTask}, remote: {url: 'https://a.example'}}"),
 	Entry("with compound durations", "spec.workload.backend.timeouts", "{turn: 1h30m, idle: 90s, firstEvent: 500ms}"),
 	Entry("with an escaped backend path", "spec.workload.backend.path", "'/a%20b/$x'"),
 	Entry("with quantities of all kinds", "spec.workload.template.spec.overhead", "{cpu: '0.5', memory: 1024Mi, ephemeral-storage: 1e3, example.com/gpu: 1}"),
@@ -96,7 +96,9 @@ var _ = DescribeTable("an Agent is taken",
 	Entry("behind a Gateway", "spec.exposure", "{parentRefs: [{name: public}]}"),
 	Entry("behind Gateways, in every way", "spec.exposure", "{parentRefs: [{name: a}, {name: a, sectionName: web}, {name: a, namespace: b}], hostnames: [a.example, '*.example'], grpcHostnames: [grpc.example], path: /team-1/a.b, url: 'https://a.example:8443/x'}"),
 	Entry("with a key for its card", "spec.cardSigning", "{secretRef: {name: card-key}, jwksURL: 'https://keys.example/echo.json'}"),
-	Entry("with all that the protocol leaves open", "spec.protocol", "{cardProfile: V1, errorProfile: '1.0.0', versionCheck: Strict, finishedTasks: Restart}"),
+	Entry("with all that the protocol leaves open", "spec.protocol", "{cardProfile: V1, errorProfile: '1.0.0', versionCheck: Strict, finishedTasks: Restart, messageDeduplication: 10m, contextReplies: ContinuePaused}"),
+	Entry("without deduplication", "spec.protocol", "{messageDeduplication: 0s}"),
+	Entry("with a window of deduplication in two units", "spec.protocol", "{messageDeduplication: 1m30s}"),
 	Entry("with a skill for those it knows", "spec.skills", "[{id: a, name: a, description: a, tags: [a], visibility: Extended}]"),
 	Entry("that posts to all kinds of targets", "spec.pushNotifications.allowedTargets",
 		"[{service: {name: hooks}}, {service: {name: hooks, namespace: a}}, {namespace: b}, {host: hooks.example.com}, {host: '*.example.com'}, {host: '*'}, {cidr: 203.0.113.0/24}, {cidr: '2001:db8::/32'}]"),
@@ -167,6 +169,8 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("that runs elsewhere, with an error profile", "spec", "{remote: {url: 'https://a.example'}, protocol: {errorProfile: '1.0.0'}}", "spec.protocol has no effect with spec.remote"),
 	Entry("that runs elsewhere, with a version check", "spec", "{remote: {url: 'https://a.example'}, protocol: {versionCheck: Strict}}", "spec.protocol has no effect with spec.remote"),
 	Entry("that runs elsewhere, with tasks that begin anew", "spec", "{remote: {url: 'https://a.example'}, protocol: {finishedTasks: Restart}}", "spec.protocol has no effect with spec.remote"),
+	Entry("that runs elsewhere, with a window of deduplication", "spec", "{remote: {url: 'https://a.example'}, protocol: {messageDeduplication: 0s}}", "spec.protocol has no effect with spec.remote"),
+	Entry("that runs elsewhere, with replies in a context", "spec", "{remote: {url: 'https://a.example'}, protocol: {contextReplies: ContinuePaused}}", "spec.protocol has no effect with spec.remote"),
 	Entry("without a container", "spec.workload.template", "{spec: {containers: []}}", "containers needs at least one container"),
 	Entry("without a pod", "spec.workload.template", "{metadata: {labels: {a: b}}}", "containers needs at least one container"),
 	Entry("that restarts never", "spec.workload.template.spec.restartPolicy", "Never", "restartPolicy must be Always, or absent"),
@@ -250,6 +254,10 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("with a card key in no Secret", "spec.cardSigning", "{secretRef: {name: ''}}", "spec.cardSigning.secretRef.name"),
 	Entry("with an unknown card profile", "spec.protocol.cardProfile", "v1", `supported values: "Union", "V1"`),
 	Entry("with an unknown error profile", "spec.protocol.errorProfile", "'1.0'", `supported values: "1.0.1", "1.0.0"`),
+	Entry("with too long a window of deduplication", "spec.protocol.messageDeduplication", "601s", "spec.protocol.messageDeduplication must be a duration from 0s to 10m"),
+	Entry("with a negative window of deduplication", "spec.protocol.messageDeduplication", "'-1s'", "spec.protocol.messageDeduplication must be a duration from 0s to 10m"),
+	Entry("with a window of deduplication without a unit", "spec.protocol.messageDeduplication", "'60'", "spec.protocol.messageDeduplication must be a duration from 0s to 10m"),
+	Entry("with unknown replies in a context", "spec.protocol.contextReplies", "Continue", `supported values: "NewTask", "ContinuePaused"`),
 	Entry("with an unknown version check", "spec.protocol.versionCheck", "None", `supported values: "Lenient", "Strict"`),
 	Entry("with a secret skill", "spec.skills", "[{id: a, name: a, description: a, tags: [a], visibility: Secret}]", `supported values: "Public", "Extended"`),
 	Entry("with egress rules that have no effect", "spec.networkPolicy", "{management: None, egress: []}", "spec.networkPolicy.egress has no effect with management None"),
@@ -274,7 +282,7 @@ version: 0.0.0
 in: [text/plain]
 out: [text/plain]
 access: {authentication: [{type: Kubernetes}]}
-protocol: {cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final}
+protocol: {cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final, messageDeduplication: 60s, contextReplies: NewTask}
 replicas: 1
 backend: {protocol: Events, port: 8080, onInterruption: Fail, timeouts: {connect: 5s, firstEvent: 2m, idle: 5m, turn: 1h}}
 tasks: {retention: 1h, maxTasks: 10000, store: {type: Memory}}

@@ -56,6 +56,10 @@ func allChanges(t *testing.T) []change {
 			}
 		}
 	}
+	// A rule bounds these, of which the generator knows nothing.
+	for _, value := range []any{"0s", "500ms", "30s", "1m30s", "10m", "601s", "1h", "forever"} {
+		all = append(all, change{mutation: mutation{path: []any{"protocol", "messageDeduplication"}, value: value}, of: agent})
+	}
 	return all
 }
 

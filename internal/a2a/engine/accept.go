@@ -74,8 +74,12 @@ func (t *task) found(ctx context.Context, tn *turn, atOnce bool) error {
 // take gives a message to a task that exists: it starts a run, brings the
 // message to one that waits, or has the message wait for its turn.
 func (t *task) take(ctx context.Context, tn *turn) error {
+	tn.continues = false
 	if err := t.find(ctx); err != nil {
 		return err
+	}
+	if tn.onlyPaused && !t.awaits() {
+		return errNotPaused
 	}
 	if c := tn.message.ContextID; c != "" && c != t.contextID {
 		err := a2a.InvalidParams("message.contextId", "is not the context of the task")
@@ -88,11 +92,15 @@ func (t *task) take(ctx context.Context, tn *turn) error {
 			return err
 		}
 		return errTerminal(tn)
-	case t.run == nil && t.input == nil,
-		t.state().Interrupted() && t.input == nil && len(t.waiting) == 0:
+	case t.run == nil && t.input == nil, t.awaits():
 		return t.proceed(ctx, tn)
 	}
 	return t.queue(ctx, tn)
+}
+
+// awaits reports whether the task is paused, and no message is on its way to it.
+func (t *task) awaits() bool {
+	return t.state().Interrupted() && t.input == nil && len(t.waiting) == 0
 }
 
 // queue has a message wait. It is refused as a whole, or not at all.
@@ -124,6 +132,7 @@ func (t *task) proceed(ctx context.Context, tn *turn) error {
 		return errStoreDown()
 	}
 	said := t.paused
+	tn.continues = true
 	if err := t.engine.hire(t, tn, true); err != nil {
 		return err
 	}

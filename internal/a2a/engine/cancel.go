@@ -72,6 +72,7 @@ func (t *task) cancel(ctx context.Context, late bool) error {
 		return storeError("cancel task", t.key.TaskID, err)
 	}
 	t.canceled.Store(true)
+	t.engine.recent.forgetTask(t.key)
 	t.over(nil, backend.ErrCanceled)
 	return nil
 }

@@ -4,10 +4,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -17,25 +19,34 @@ import (
 const maxClaims = 3
 
 // claim makes sure that no other replica has taken the same message, or has the
-// turn follow what became of it there; then followed is true.
+// turn follow what became of it there; then followed is true. A former turn of
+// the message is followed while its claim stands.
 func (r *replica) claim(ctx context.Context, tn *turn) (followed bool, err error) {
 	if tn.recent == nil {
 		return false, nil
 	}
 	name := digest(tn.request)
 	mine := store.MessageClaim{Replica: r.Self(), TaskID: tn.home()}
+	window := r.engine.options.IdempotencyWindow()
 	for range maxClaims {
-		stands, err := r.Claim(ctx, name, mine, r.engine.options.IdempotencyWindow)
+		stands, err := r.Claim(ctx, name, mine, max(window, time.Millisecond))
 		if err != nil {
 			return false, storeError("claim message", tn.taskID, err)
 		}
+		tn.claim = store.ClaimedMessage{Message: name, MessageClaim: stands}
 		if stands == mine {
+			tn.former = nil
 			tn.unclaim = func() { _ = r.Unclaim(context.WithoutCancel(ctx), name, mine) } // it ends by itself
 			return false, nil
+		}
+		if tn.former != nil && tn.former.claim == tn.claim {
+			tn.become(tn.former)
+			return true, nil
 		}
 		if followed, err := r.same(ctx, tn, stands); followed || err != nil {
 			return followed, err
 		}
+		tn.former = nil
 		if err := r.Unclaim(ctx, name, stands); err != nil {
 			return false, storeError("claim message", tn.taskID, err)
 		}
@@ -47,7 +58,7 @@ func (r *replica) claim(ctx context.Context, tn *turn) (followed bool, err error
 // false when nothing is left of that.
 func (r *replica) same(ctx context.Context, tn *turn, stands store.MessageClaim) (bool, error) {
 	for _, home := range homes(tn.request, stands.TaskID) {
-		joined, err := r.join(ctx, tn, home, tn.request.Message.ID)
+		joined, err := r.join(ctx, tn, home, tn.request)
 		if joined || err != nil {
 			return joined, err
 		}
@@ -77,7 +88,7 @@ func homes(r *a2a.SendRequest, claimed string) []store.Key {
 // home is the task to which a message is claimed: one that exists, or that the
 // message makes if it makes one.
 func (tn *turn) home() string {
-	if id := tn.message.TaskID; id != "" {
+	if id := cmp.Or(tn.message.TaskID, tn.pausedTask); id != "" {
 		return id
 	}
 	tn.taskID = newID()

@@ -65,22 +65,27 @@ func (t *task) made(ctx context.Context, events []a2a.Event) (store.HeldLog, err
 	return log, nil
 }
 
-// hold appends the beginning of a turn, and holds its task. When nobody can say
+// hold appends the beginning of a turn, and holds its task. continues is true
+// when the task had stopped, so that its former messages are forgotten. When nobody can say
 // whether the log went on with the message, a run that waits for one is let go:
 // how it ends is no answer to what the log may hold by now.
-func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.Brief) (uint64, error) {
+func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.Brief, continues bool) (uint64, error) {
 	r := t.engine.replica
 	if r == nil {
 		return t.log.Append(ctx, t.seq, events)
 	}
 	events = slices.Clone(events) // t.batch is anybody's
-	seq, err := t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b)
+	how := store.Take
+	if continues {
+		how = store.Continue
+	}
+	seq, err := t.heldLog().AppendHeld(ctx, t.seq, events, how, *b)
 	doubt := err
 	if !outage(doubt) {
 		return seq, err
 	}
 	err = t.holdOn(doubt, func() (err error) {
-		if seq, err = t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, *b); errors.Is(err, store.ErrConflict) {
+		if seq, err = t.heldLog().AppendHeld(ctx, t.seq, events, how, *b); errors.Is(err, store.ErrConflict) {
 			seq, err = t.begun(ctx, events)
 		}
 		return err

@@ -67,7 +67,7 @@ func New(options Options) (*Engine, error) {
 	options.setDefaults()
 	e := &Engine{
 		options: options,
-		recent:  newIdempotency(options.IdempotencyWindow, options.MaxIdempotent),
+		recent:  newIdempotency(options.IdempotencyWindow, options.MaxIdempotent, options.Member != nil),
 		turns:   newTurnstile(options.Turns),
 		idle:    make(chan struct{}),
 		cutOff:  make(chan struct{}),

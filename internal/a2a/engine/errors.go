@@ -16,6 +16,9 @@ var (
 )
 
 // errFollowed says that a turn is not to begin, since it has.
+// errNotPaused says that a task does not wait for its client, or not any more.
+var errNotPaused = errors.New("task is not paused")
+
 var errFollowed = errors.New("message was taken before")
 
 func errUnavailable() error {

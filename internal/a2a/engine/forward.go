@@ -52,8 +52,8 @@ func (r *replica) forward(tn *turn, to store.Replica, claimed string) error {
 func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest, claimed string) error {
 	number, answers, end := r.ask()
 	defer end()
-	mail := &store.Mail{From: r.Self(), Kind: store.MailMessage, Number: number, Request: request}
-	about := &inquiry{to: to, homes: homes(request, cmp.Or(claimed, tn.taskID)), message: request.Message.ID}
+	mail := &store.Mail{From: r.Self(), Kind: store.MailMessage, Number: number, Request: request, Claim: tn.claim}
+	about := &inquiry{to: to, homes: homes(request, cmp.Or(claimed, tn.taskID)), request: request}
 	if claimed != "" {
 		mail.Task = about.homes[0]
 	}
@@ -101,7 +101,7 @@ type inquiry struct {
 	to store.Replica
 	// homes are the tasks in which it may be.
 	homes   []store.Key
-	message string
+	request *a2a.SendRequest
 	// vain is since when it is said to wait, and waits for nothing.
 	vain time.Time
 }
@@ -152,7 +152,7 @@ func (r *replica) takenBack(to store.Replica, place string) bool {
 // of its task, or was lost.
 func (r *replica) inherit(tn *turn, about *inquiry) (joined bool, err error) {
 	for _, home := range about.homes {
-		joined, err = r.join(r.ctx, tn, home, about.message)
+		joined, err = r.join(r.ctx, tn, home, about.request)
 		if joined || err != nil {
 			return joined, err
 		}
@@ -206,16 +206,21 @@ func (t *task) retold(ctx context.Context, tn *turn) (followed bool, err error) 
 		return false, storeError("read task", t.key.TaskID, err)
 	}
 	m, last := tn.message, lastOf(now.Task.History)
+	// A client may use the id of the message that made the task for the next one.
+	made := !tn.request.ClientTaskID && t.turns == 1
+	if made {
+		return false, nil
+	}
 	if last == nil || last.ID != m.ID ||
 		!reflect.DeepEqual(last.Parts, m.Parts) && !reflect.DeepEqual(last.Parts, m.Redacted().Parts) {
 		return false, nil
 	}
-	seq, err := find(ctx, t.log, m.ID)
+	seq, err := find(ctx, t.log, tn.request)
 	if err != nil || seq == 0 {
 		return false, storeErrorOrNil("read task", t.key.TaskID, err)
 	}
 	opening, err := openingAt(ctx, t.log, t.key, seq+1)
-	if err != nil || t.engine.options.Now().Sub(opening.Task.Status.Time) > t.engine.options.IdempotencyWindow {
+	if err != nil || t.engine.options.Now().Sub(opening.Task.Status.Time) > t.engine.options.IdempotencyWindow() {
 		return false, err
 	}
 	tn.follow(t.log, t.key, opening)
@@ -265,7 +270,7 @@ func openingAt(ctx context.Context, log store.Log, k store.Key, seq uint64) (*a2
 }
 
 // join has a turn follow the same message, if that is in the log of a task.
-func (r *replica) join(ctx context.Context, tn *turn, k store.Key, message string) (joined bool, err error) {
+func (r *replica) join(ctx context.Context, tn *turn, k store.Key, of *a2a.SendRequest) (joined bool, err error) {
 	if k.TaskID == "" {
 		return false, nil
 	}
@@ -277,10 +282,10 @@ func (r *replica) join(ctx context.Context, tn *turn, k store.Key, message strin
 	if err != nil {
 		return false, unlessMissing(storeError("read task", k.TaskID, err))
 	}
-	if !slices.ContainsFunc(now.Task.History, func(m *a2a.Message) bool { return m.ID == message }) {
+	if !slices.ContainsFunc(now.Task.History, func(m *a2a.Message) bool { return m.ID == of.Message.ID }) {
 		return false, nil
 	}
-	seq, err := find(ctx, log, message)
+	seq, err := find(ctx, log, of)
 	if err != nil || seq == 0 {
 		return false, unlessMissing(storeErrorOrNil("read task", k.TaskID, err))
 	}
@@ -288,9 +293,13 @@ func (r *replica) join(ctx context.Context, tn *turn, k store.Key, message strin
 	return true, r.followFrom(ctx, tn, k, seq+1)
 }
 
-// find returns the number of the last event with a message; 0 when it is not
-// there, or no longer.
-func find(ctx context.Context, log store.Log, message string) (seq uint64, err error) {
+// find returns the number of the event with the message of a request; 0 when it
+// is not there, or no longer. A client may use one id for the message that makes a
+// task and for those that continue it: a message that names the task is the last
+// one, and not the one that made it; any other is the first one.
+func find(ctx context.Context, log store.Log, r *a2a.SendRequest) (seq uint64, err error) {
+	named := r.Message.TaskID != ""
+	continues := named && !r.ClientTaskID
 	var batch []*a2a.Record
 	for at := uint64(0); ; {
 		batch, err = log.Read(ctx, batch[:0], at)
@@ -301,8 +310,12 @@ func find(ctx context.Context, log store.Log, message string) (seq uint64, err e
 			return seq, err //nolint:wrapcheck // its caller does
 		}
 		for _, record := range batch {
-			if at = record.Seq; record.Message != nil && record.Message.ID == message {
-				seq = at
+			at = record.Seq
+			if record.Message == nil || record.Message.ID != r.Message.ID || continues && at == 1 {
+				continue
+			}
+			if seq = at; !named {
+				return seq, nil
 			}
 		}
 	}

@@ -5,25 +5,34 @@ package engine
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 // maxIdempotentBytes bounds what the known turns hold by themselves: their
 // messages while they run, and answers without a task.
 const maxIdempotentBytes = 16 << 20
 
-// idempotency knows the turns of the last minute, so that a message that is
-// sent again, because its answer got lost, joins its turn and makes no other.
+// idempotency knows the turns of a while, so that a message that is sent again,
+// because its answer got lost, joins its turn and makes no other. A message is
+// forgotten once its task is continued or canceled: its client has the answer,
+// and means a new message.
 type idempotency struct {
-	window time.Duration
+	window func() time.Duration
 	limit  int
+	// shared is true when the store knows, too, which messages are forgotten: those
+	// whose claim does not stand any more (Claims).
+	shared bool
 	seed   maphash.Seed
 
 	mu    sync.Mutex
 	turns map[messageKey]*remembered
+	// tasks has what is remembered of the turns that began, by their task.
+	tasks map[store.Key][]*remembered
 	// order holds what is remembered by age, the oldest first; what was
 	// forgotten stays until then, without its turn.
 	order []*remembered
@@ -43,29 +52,45 @@ type remembered struct {
 	turn  *turn
 	until time.Time
 	bytes int
+	// task is that of a turn that began; the zero value before.
+	task store.Key
 }
 
-func newIdempotency(window time.Duration, limit int) *idempotency {
-	return &idempotency{window: window, limit: limit, seed: maphash.MakeSeed(), turns: map[messageKey]*remembered{}}
+func newIdempotency(window func() time.Duration, limit int, shared bool) *idempotency {
+	return &idempotency{
+		window: window, limit: limit, shared: shared, seed: maphash.MakeSeed(),
+		turns: map[messageKey]*remembered{}, tasks: map[store.Key][]*remembered{},
+	}
 }
 
-// join returns the turn of the same message, or a new one.
+// join returns the turn of the same message, or a new one. On a shared store a
+// turn that has stopped may have been forgotten by another replica: then the new
+// turn takes its place and has it as its former one, until the store tells.
 func (i *idempotency) join(r *a2a.SendRequest, now time.Time) (tn *turn, joined bool) {
-	if r.Message.ID == "" {
+	window := i.window()
+	if r.Message.ID == "" || window <= 0 {
 		return newTurn(r), false
 	}
 	key := i.key(r)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.expire(now)
+	until := now.Add(window)
+	var former *turn
 	if known := i.turns[key]; known != nil {
-		if !known.turn.isRefused() {
+		switch {
+		case !now.Before(known.until), known.turn.isRefused():
+			// What was refused may be taken now.
+		case i.shared && known.turn.mayBeForgotten():
+			former, until = known.turn, known.until
+		default:
 			return known.turn, true
 		}
-		i.drop(known) // what was refused may be taken now
+		i.drop(known)
 	}
 	tn = newTurn(r)
-	tn.recent = &remembered{key: key, turn: tn, until: now.Add(i.window), bytes: r.Message.Size()}
+	tn.former = former
+	tn.recent = &remembered{key: key, turn: tn, until: until, bytes: r.Message.Size()}
 	i.turns[key] = tn.recent
 	i.order = append(i.order, tn.recent)
 	i.bytes += tn.recent.bytes
@@ -93,6 +118,25 @@ func (i *idempotency) forget(tn *turn) {
 	}
 }
 
+// began files a turn under its task.
+func (i *idempotency) began(tn *turn, k store.Key) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if known := tn.recent; known != nil && known.turn != nil && known.task == (store.Key{}) {
+		known.task = k
+		i.tasks[k] = append(i.tasks[k], known)
+	}
+}
+
+// forgetTask lets the messages be sent again that began turns of a task.
+func (i *idempotency) forgetTask(k store.Key) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, known := range slices.Clone(i.tasks[k]) {
+		i.drop(known)
+	}
+}
+
 func (i *idempotency) expire(now time.Time) {
 	for len(i.order) > 0 && (len(i.order) >= i.limit || !now.Before(i.order[0].until)) {
 		i.dropOldest()
@@ -116,6 +160,12 @@ func (i *idempotency) drop(old *remembered) {
 		return
 	}
 	delete(i.turns, old.key)
+	if old.task != (store.Key{}) {
+		of := slices.DeleteFunc(i.tasks[old.task], func(other *remembered) bool { return other == old })
+		if i.tasks[old.task] = of; len(of) == 0 {
+			delete(i.tasks, old.task)
+		}
+	}
 	i.bytes -= old.bytes
 	old.turn = nil
 }

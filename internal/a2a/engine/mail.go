@@ -69,7 +69,7 @@ func (r *replica) accept(m *store.Mail) {
 	if slices.Contains(m.Request.Message.ReferenceTasks, claimed) {
 		claimed = ""
 	}
-	tn := r.engine.submitHere(r.ctx, m.Request, claimed)
+	tn := r.engine.submitHere(r.ctx, m.Request, claimed, m.Claim)
 	if !tn.isDecided() {
 		_ = r.engine.insist(r.ctx, func() error { return r.reply(m, &store.Mail{Kind: store.MailTaken}) })
 	}

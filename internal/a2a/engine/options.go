@@ -47,10 +47,15 @@ type Options struct {
 	// BlockingCap bounds how long Send waits, 5 min by default; it then answers
 	// with the task as it is.
 	BlockingCap time.Duration
-	// IdempotencyWindow is how long a messageId is known, 60 s by default, and
-	// MaxIdempotent how many are, 4,096 by default.
-	IdempotencyWindow time.Duration
+	// IdempotencyWindow returns how long a message is known from now on; 0 turns
+	// deduplication off. Nil is a minute. MaxIdempotent bounds the
+	// messages that this engine knows, 4,096 by default.
+	IdempotencyWindow func() time.Duration
 	MaxIdempotent     int
+	// ContinuePaused tells whether a message that names a context and no task
+	// continues the only paused task of its owner and context. Nil is no: it
+	// begins a task.
+	ContinuePaused func() bool
 	// InputGrace is how long a run that paused may take to end before it is
 	// taken to wait for its input, 100 ms by default. A run that said that it
 	// waits is given none.
@@ -105,12 +110,17 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxWaiting, 8)
 	setDefault(&o.DecideAfter, time.Second)
 	setDefault(&o.BlockingCap, 5*time.Minute)
-	setDefault(&o.IdempotencyWindow, time.Minute)
 	setDefault(&o.MaxIdempotent, 4096)
 	setDefault(&o.InputGrace, 100*time.Millisecond)
 	setDefault(&o.Lease, 10*time.Second)
 	setDefault(&o.OutagePatience, 30*time.Second)
 	setDefault(&o.MaxAttempts, 3)
+	if o.IdempotencyWindow == nil {
+		o.IdempotencyWindow = func() time.Duration { return time.Minute }
+	}
+	if o.ContinuePaused == nil {
+		o.ContinuePaused = func() bool { return false }
+	}
 	if o.Retry == nil {
 		o.Retry = func() bool { return false }
 	}

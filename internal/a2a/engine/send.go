@@ -98,6 +98,10 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	}
 	if e.replica != nil {
 		tn.complete()
+		if err := e.lookForPaused(ctx, tn); err != nil {
+			e.drop(tn, err)
+			return tn
+		}
 		if followed, err := e.replica.claim(ctx, tn); followed || err != nil {
 			if err != nil {
 				e.drop(tn, err)
@@ -146,13 +150,22 @@ func (e *Engine) queue(ctx context.Context, tn *turn) error {
 }
 
 // submitHere is submit for a message that another replica brought. It goes no
-// further. claimed is the task that it makes if it makes one, "" for any.
-func (e *Engine) submitHere(ctx context.Context, r *a2a.SendRequest, claimed string) *turn {
+// further. claimed is the task that it makes if it makes one, "" for any, and claim
+// the one that stands for it.
+func (e *Engine) submitHere(ctx context.Context, r *a2a.SendRequest, claimed string, claim store.ClaimedMessage) *turn {
 	tn, joined := e.recent.join(r, e.options.Now())
 	if joined {
 		return tn
 	}
-	tn.taskID = claimed
+	if former := tn.former; former != nil {
+		// Whoever brought it has just seen the claim that stands.
+		if claim.Message == "" || claim == former.claim {
+			tn.become(former)
+			return tn
+		}
+		tn.former = nil
+	}
+	tn.taskID, tn.claim = claimed, claim
 	err := e.admit(ctx, tn)
 	if _, away := errors.AsType[*elsewhere](err); away {
 		err = errNotNow()
@@ -197,6 +210,9 @@ func (e *Engine) place(ctx context.Context, tn *turn) error {
 	}
 	if m.TaskID == "" {
 		if taken, err := e.answer(ctx, tn); taken || err != nil {
+			return err
+		}
+		if taken, err := e.reply(ctx, tn); taken || err != nil {
 			return err
 		}
 		return e.start(ctx, tn)

@@ -180,9 +180,8 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 			}
 			return err
 		}
-		if t.state().Terminal() && !tn.request.Restart {
-			t.over(nil, errOver)
-			return errTerminal(tn)
+		if err := t.admits(tn); err != nil {
+			return err
 		}
 		tn.before = record.Task
 		if t.state().Terminal() && record.Task.Note != "" {
@@ -195,7 +194,7 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 		tn.kept = t.keeping(tn.message)
 		events := append(t.batch[:0], a2a.Event{Message: tn.kept}, t.says(a2a.StateWorking, nil))
 		brief := tn.briefAt(t.seq + 1)
-		seq, err := t.hold(ctx, events, &brief)
+		seq, err := t.hold(ctx, events, &brief, tn.continues)
 		switch {
 		case errors.Is(err, store.ErrConflict):
 			continue
@@ -206,9 +205,25 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 		t.canceled.Store(false)
 		t.turns++
 		tn.number = t.turns
+		if tn.continues {
+			t.engine.recent.forgetTask(t.key)
+		}
 		fold := store.Resume(record.Task)
 		t.began(ctx, fold, events)
 		t.show(tn, fold, seq)
+		return nil
+	}
+}
+
+// admits reports whether a turn may begin where the task stands.
+func (t *task) admits(tn *turn) error {
+	switch {
+	case tn.onlyPaused && !t.state().Interrupted():
+		return errNotPaused
+	case t.state().Terminal() && !tn.request.Restart:
+		t.over(nil, errOver)
+		return errTerminal(tn)
+	default:
 		return nil
 	}
 }
@@ -228,6 +243,7 @@ func (t *task) began(ctx context.Context, fold *store.Fold, events []a2a.Event) 
 func (t *task) show(tn *turn, fold *store.Fold, seq uint64) {
 	tn.open(t.log, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
 	t.open = append(t.open, tn)
+	t.engine.recent.began(tn, t.key)
 }
 
 // says returns a status in the engine's own words.

@@ -36,8 +36,21 @@ type turn struct {
 	number int
 	// again is nil but for a turn that is run again.
 	again *again
-	// unclaim lets other replicas take the message; nil without a claim.
+	// claim is the one that stands for the message on a shared store; the zero
+	// value without one. It does not change once the turn is decided. unclaim lets
+	// other replicas take the message; nil when the claim is not this turn's own.
+	claim   store.ClaimedMessage
 	unclaim func()
+	// former is the turn of the same message that this one took the place of, if
+	// its claim still stands; nil without one.
+	former *turn
+	// continues is true when the message continues a task that had stopped, and
+	// onlyPaused when it may do nothing else there: it named a context only.
+	continues, onlyPaused bool
+	// pausedTask is the task that such a message may continue, once looked is true;
+	// "" for none.
+	pausedTask string
+	looked     bool
 
 	// decided closes when one of refusal, answer and opening is set; they do
 	// not change afterwards.
@@ -100,6 +113,25 @@ func (tn *turn) isDecided() bool {
 
 func (tn *turn) isRefused() bool { return tn.isDecided() && tn.refusal != nil }
 
+// mayBeForgotten reports whether the turn has stopped in a task, so that another
+// replica may have continued or canceled that since.
+func (tn *turn) mayBeForgotten() bool {
+	select {
+	case <-tn.settled:
+		return tn.isDecided() && tn.opening != nil && tn.claim.Message != ""
+	default:
+		return false
+	}
+}
+
+// become decides a turn as another one of the same message, which has stopped.
+func (tn *turn) become(other *turn) {
+	tn.taskID, tn.claim, tn.outcome, tn.moved = other.taskID, other.claim, other.outcome, other.moved
+	tn.open(other.log, other.opening)
+	tn.settle()
+	tn.forget()
+}
+
 // refuse, reply and open decide a turn, unless it is decided. The task's lock
 // is held, or nobody else has the turn yet.
 func (tn *turn) refuse(err error) {
@@ -114,7 +146,7 @@ func (tn *turn) refuse(err error) {
 // forget lets go of what only the run of the turn needed: the turn itself is
 // known for a while.
 func (tn *turn) forget() {
-	tn.request, tn.message, tn.kept, tn.before = nil, nil, nil, nil
+	tn.request, tn.message, tn.kept, tn.before, tn.former = nil, nil, nil, nil, nil
 }
 
 func (tn *turn) settle() {

@@ -52,6 +52,9 @@ func Resume(t *a2a.Task) *Fold {
 // State is that of the task.
 func (f *Fold) State() a2a.State { return f.task.Status.State }
 
+// ContextID is that of the task.
+func (f *Fold) ContextID() string { return f.task.ContextID }
+
 // Place is where the task stands in a list.
 func (f *Fold) Place() Place { return PlaceOf(&f.task) }
 

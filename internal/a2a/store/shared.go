@@ -82,19 +82,25 @@ const (
 	Take
 	// Rest leaves the task without a holder, under the same condition as Take.
 	Rest
+	// Continue is Take for a message that continues a task which had stopped. The
+	// claims on the messages that began the task's former turns end with it, so
+	// that the same messages may be sent anew.
+	Continue
 )
 
 // HeldLog is a log whose task may have a holder: the replica that runs it.
 //
 // Append of the interface is open to everybody, and compares the number only:
-// it is how a task is canceled from anywhere. An event with a terminal status
-// ends the hold, whoever appends it and however.
+// it is how a task is canceled from anywhere, which also ends the claims on the
+// messages that began its turns. An event with a terminal status ends the hold,
+// whoever appends it and however.
 type HeldLog interface {
 	Log
 	// AppendHeld is Append for those who run the task, in one step with the claim
 	// on it. The number is compared before the holder. Without events it changes
-	// the hold only, and wakes nobody. With Take, b replaces the brief; with any
-	// other claim it is not looked at. It returns ErrHeld, beside the errors of
+	// the hold only, and wakes nobody. With Take and Continue, b replaces the brief,
+	// and the claim that it names is the task's to end; with any other claim it is
+	// not looked at. It returns ErrHeld, beside the errors of
 	// Append, and then nothing has changed.
 	AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c Claim, b Brief) (uint64, error)
 	// Holder returns the hold on the task. Without one it is the zero value.
@@ -118,6 +124,8 @@ type Brief struct {
 	// Redacted is true when the log holds less of the message than the agent was
 	// told.
 	Redacted bool
+	// Claim is the one on the turn's message; the zero value without one.
+	Claim ClaimedMessage
 	// What follows is the request's.
 	Payer               a2a.Payer
 	AcceptedOutputModes []string
@@ -168,6 +176,8 @@ type Mail struct {
 	Task   Key
 	// Request is that of a MailMessage. Its Push, if any, was checked.
 	Request *a2a.SendRequest
+	// Claim is the one on that message; the zero value without one.
+	Claim ClaimedMessage
 	// Seq, Message and Problem are what was decided: the number of the event from
 	// which on the turn is followed in the log of Task, or an answer without a
 	// task, or a refusal.
@@ -182,8 +192,19 @@ type MessageClaim struct {
 	TaskID  string
 }
 
-// Claims knows the messages of the last minute, so that one that is sent again
-// to another replica is not taken twice.
+// ClaimedMessage is a claim with the name of its message.
+type ClaimedMessage struct {
+	Message string
+	MessageClaim
+}
+
+// MaxTaskClaims bounds the claims that one task can end: those on the messages
+// that began its latest turns. Older ones end by themselves.
+const MaxTaskClaims = 16
+
+// Claims knows the messages of a while, so that one that is sent again to
+// another replica is not taken twice. A claim ends with its window, by Unclaim,
+// or when the task of its message is continued or canceled (HeldLog).
 type Claims interface {
 	// Claim claims a message for so much time, by the clock of the store, and
 	// returns the claim that stands: c, unless somebody came before.

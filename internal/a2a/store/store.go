@@ -68,6 +68,9 @@ type Store interface {
 	// moment of the call; one that moves on while pages are read may be missed
 	// or met again.
 	List(ctx context.Context, q *Query) (*Page, error)
+	// Paused returns the ids of at most two tasks of a conversation that wait for
+	// their client: their state is interrupted. They are in no order.
+	Paused(ctx context.Context, c Conversation) ([]string, error)
 	// Remember adds a message to a conversation, behind those of earlier calls and
 	// before whatever the caller appends next. It need not be there yet: stored
 	// waits for that, and may be left alone.

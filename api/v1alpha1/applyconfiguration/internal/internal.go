@@ -285,6 +285,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CardProfile
       default: Union
+    - name: contextReplies
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ContextReplies
+      default: NewTask
     - name: errorProfile
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ErrorProfile
@@ -293,6 +297,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.FinishedTasks
       default: Final
+    - name: messageDeduplication
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.DeduplicationWindow
+      default: 60s
     - name: versionCheck
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.VersionCheck
@@ -765,6 +773,10 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CardProfile
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CertificatePrincipal
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ContextReplies
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.DeduplicationWindow
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
   scalar: string

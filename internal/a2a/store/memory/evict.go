@@ -48,7 +48,11 @@ func (s *Store) file(l *log) {
 		return
 	}
 	l.place.leave()
+	s.unpaused(l)
 	l.place = place{queue: queue, since: s.options.Now()}
+	if queue == &s.idle {
+		s.pausedAt(l)
+	}
 	switch queue {
 	case nil:
 		return
@@ -80,6 +84,7 @@ func (s *Store) evict(l *log) {
 	delete(s.logs, l.key)
 	s.delist(l)
 	l.place.leave()
+	s.unpaused(l)
 	l.place = place{}
 	l.account.tasks--
 	s.add(l.account, -l.remove())

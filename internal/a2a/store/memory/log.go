@@ -25,6 +25,9 @@ type log struct {
 	place   place
 	// listed is where the log stands among those of its owner. Store.mu guards it.
 	listed int
+	// pausedIn is where the log is filed while its task waits for its client; nil
+	// otherwise. Store.mu guards it.
+	pausedIn *store.Conversation
 
 	mu   sync.Mutex
 	fold *store.Fold
@@ -39,8 +42,10 @@ type log struct {
 	snapshot *a2a.Record
 	watchers []*watcher
 	room     room
-	// held is who runs the task, when replicas share the store.
-	held *hold
+	// held is who runs the task, when replicas share the store, and claims are
+	// those on the messages that began its turns, the oldest first.
+	held   *hold
+	claims []store.ClaimedMessage
 }
 
 var _ store.Log = (*log)(nil)
@@ -70,6 +75,7 @@ func (l *log) append(after uint64, events []a2a.Event, c *claim) (uint64, error)
 		l.settle()
 	}
 	l.settleHold(c)
+	l.settleClaims(c, events)
 	if len(events) > 0 {
 		l.wake()
 	}

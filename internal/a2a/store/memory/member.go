@@ -6,6 +6,7 @@ package memory
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -175,7 +176,7 @@ func (l *log) settleHold(c *claim) {
 	switch {
 	case l.fold.State().Terminal(), c != nil && c.what == store.Rest:
 		l.setHold(nil)
-	case c != nil && c.what == store.Take:
+	case c != nil && (c.what == store.Take || c.what == store.Continue):
 		l.setHold(&hold{replica: c.by, brief: c.brief})
 	}
 }
@@ -194,4 +195,32 @@ func (l *log) setHold(h *hold) {
 		p.peer(h.replica).held[l.key] = struct{}{}
 	}
 	l.held = h
+}
+
+// settleClaims ends the claims on the messages of former turns when the task was
+// continued or canceled, and keeps the one of the turn that began. l.mu is held.
+func (l *log) settleClaims(c *claim, events []a2a.Event) {
+	if c == nil && endsAsCanceled(events) || c != nil && c.what == store.Continue {
+		l.store.peers.unclaim(l.claims)
+		l.claims = nil
+	}
+	if c != nil && (c.what == store.Take || c.what == store.Continue) {
+		l.claimed(c.brief.Claim)
+	}
+}
+
+// claimed keeps the claim on a message that began a turn, once.
+func (l *log) claimed(c store.ClaimedMessage) {
+	if c.Message == "" || slices.Contains(l.claims, c) {
+		return
+	}
+	l.claims = append(l.claims, c)
+	if more := len(l.claims) - store.MaxTaskClaims; more > 0 {
+		l.claims = slices.Delete(l.claims, 0, more)
+	}
+}
+
+func endsAsCanceled(events []a2a.Event) bool {
+	n := len(events)
+	return n > 0 && events[n-1].Status != nil && events[n-1].Status.Status.State == a2a.StateCanceled
 }

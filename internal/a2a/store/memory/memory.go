@@ -70,6 +70,8 @@ type Store struct {
 	owners map[a2a.Owner][]*log
 	// finished and idle order what may be evicted, the oldest first.
 	finished, idle list.List
+	// paused has the idle logs of each conversation.
+	paused map[store.Conversation][]*log
 	// accounts has what each principal holds, and heavy the one that held most
 	// when it last grew. Of the bytes one may hold share.
 	accounts      map[string]*account
@@ -85,7 +87,7 @@ var _ store.Store = (*Store)(nil)
 // New returns an empty store.
 func New(options Options) *Store {
 	options.setDefaults()
-	s := &Store{options: options, logs: map[store.Key]*log{}, owners: map[a2a.Owner][]*log{}, accounts: map[string]*account{}}
+	s := &Store{options: options, logs: map[store.Key]*log{}, owners: map[a2a.Owner][]*log{}, accounts: map[string]*account{}, paused: map[store.Conversation][]*log{}}
 	s.share = options.MaxBytes / 4 * 3
 	s.encodings.limit = options.MaxBytes / 4
 	s.conversations = newConversations(options.MaxTasks, options.MaxBytes/8)
@@ -127,6 +129,9 @@ func (s *Store) create(k store.Key, o store.Origin, events []a2a.Event, h *hold)
 	s.logs[k] = l
 	s.enlist(l)
 	s.file(l)
+	if h != nil {
+		l.claimed(h.brief.Claim)
+	}
 	if !l.fold.State().Terminal() {
 		l.setHold(h)
 	}

@@ -182,11 +182,17 @@ func (m *member) Claim(_ context.Context, message string, c store.MessageClaim, 
 
 // Unclaim implements store.Claims.
 func (m *member) Unclaim(_ context.Context, message string, c store.MessageClaim) error {
-	p := &m.peers
+	m.peers.unclaim([]store.ClaimedMessage{{Message: message, MessageClaim: c}})
+	return nil
+}
+
+// unclaim ends claims, and no others of the same messages.
+func (p *peers) unclaim(claims []store.ClaimedMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.claims[message].MessageClaim == c {
-		delete(p.claims, message)
+	for _, c := range claims {
+		if p.claims[c.Message].MessageClaim == c.MessageClaim {
+			delete(p.claims, c.Message)
+		}
 	}
-	return nil
 }

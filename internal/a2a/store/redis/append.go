@@ -26,10 +26,13 @@ type claim struct {
 	what    string
 	replica string
 	brief   string
+	// message and stands are the claim on the message of the brief: its name, and
+	// what is stored there.
+	message, stands string
 }
 
 // The claims, in the words of append.lua.
-var claims = map[store.Claim]string{store.Keep: "keep", store.Take: "take", store.Rest: "rest"}
+var claims = map[store.Claim]string{store.Keep: "keep", store.Take: "take", store.Rest: "rest", store.Continue: "continue"}
 
 // Append implements store.Log. It is tried again while an outage lasts, until
 // patience ends. Then the log is in doubt: what it tells next is read anew.
@@ -102,6 +105,7 @@ func (l *log) prepare(ctx context.Context, after uint64, events []a2a.Event, c c
 	next.args = []any{
 		l.name, after, next.last, token(), next.encoded, state, place, next.fold,
 		o.MaxLogEvents, o.MaxLogBytes, millis(o.keep()), c.what, c.replica, c.brief,
+		c.message, c.stands, store.MaxTaskClaims,
 	}
 	return next, nil
 }

@@ -75,6 +75,22 @@ func (s *Store) onPage(ctx context.Context, q *store.Query, page *store.Page, id
 	return nil
 }
 
+// Paused implements store.Store. It costs what the smaller of two indexes has:
+// the tasks of the conversation, or the owner's tasks that wait.
+func (s *Store) Paused(ctx context.Context, c store.Conversation) ([]string, error) {
+	reply, err := s.calls.run(ctx, s.scripts.paused, digest(string(c.Owner)), digest(c.ContextID),
+		number(a2a.StateInputRequired), number(a2a.StateAuthRequired))
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	a := answerOf(reply)
+	for a.more() {
+		ids = append(ids, a.text())
+	}
+	return ids, a.err
+}
+
 func (s *Store) listArgs(q *store.Query) []any {
 	inContext, state, since, place, id, behind := "", "", "-inf", "0", "", ""
 	if q.ContextID != "" {

@@ -52,11 +52,24 @@ func (m *member) Open(ctx context.Context, k store.Key) (store.Log, error) {
 
 // CreateHeld implements store.Member.
 func (m *member) CreateHeld(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.Brief) (store.HeldLog, error) {
+	made, err := claimWith(m.self, b)
+	if err != nil {
+		return nil, err
+	}
+	return m.held(m.create(ctx, k, o, events, made))
+}
+
+// claimWith returns the claim of a replica on a task with a brief.
+func claimWith(r store.Replica, b store.Brief) (claim, error) {
 	brief, err := json.Marshal(b) //nolint:musttag // names of fields are the form
 	if err != nil {
-		return nil, fmt.Errorf("write brief: %w", err)
+		return claim{}, fmt.Errorf("write brief: %w", err)
 	}
-	return m.held(m.create(ctx, k, o, events, claim{replica: string(m.self), brief: string(brief)}))
+	c := claim{replica: string(r), brief: string(brief), message: b.Claim.Message}
+	if c.message != "" {
+		c.stands = claimText(b.Claim.MessageClaim)
+	}
+	return c, nil
 }
 
 func (m *member) held(l *log, err error) (store.HeldLog, error) {
@@ -143,14 +156,14 @@ var _ store.HeldLog = (*heldLog)(nil)
 
 // AppendHeld implements store.HeldLog.
 func (l *heldLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.Claim, b store.Brief) (uint64, error) {
-	made := claim{what: claims[c], replica: string(l.member.self)}
-	if c == store.Take {
-		brief, err := json.Marshal(b) //nolint:musttag // names of fields are the form
-		if err != nil {
-			return 0, fmt.Errorf("write brief: %w", err)
+	made := claim{replica: string(l.member.self)}
+	if c == store.Take || c == store.Continue {
+		var err error
+		if made, err = claimWith(l.member.self, b); err != nil {
+			return 0, err
 		}
-		made.brief = string(brief)
 	}
+	made.what = claims[c]
 	return l.append(ctx, after, events, made)
 }
 

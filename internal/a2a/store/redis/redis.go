@@ -155,6 +155,7 @@ func (s *Store) create(ctx context.Context, k store.Key, o store.Origin, events 
 		len(events), token(), encoded, state, place,
 		string(k.Owner), o.ContextID, number(o.Dialect),
 		millis(s.options.Retention), s.options.MaxTasks, millis(s.options.keep()), c.replica, c.brief,
+		c.message, c.stands,
 	}
 	// A client whose task is refused may ask again: there is nothing to wait for.
 	answer, err := s.tried(ctx, s.options.Timeout, s.scripts.create, len(encoded), args)

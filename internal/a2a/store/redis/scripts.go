@@ -19,13 +19,14 @@ type script struct{ text, sha string }
 // scripts are read when a store is opened, so that a sidecar without one does
 // not pay for them.
 type scripts struct {
-	create, append, end, load, between, list *script
-	remember, recall                         *script
-	put, advance, remove, open               *script
-	pageKey                                  *script
-	renew, leave, dead, holder               *script
-	post, receive, withdraw                  *script
-	claim, unclaim                           *script
+	create, append, end, load, between *script
+	list, paused                       *script
+	remember, recall                   *script
+	put, advance, remove, open         *script
+	pageKey                            *script
+	renew, leave, dead, holder         *script
+	post, receive, withdraw            *script
+	claim, unclaim                     *script
 }
 
 func newScripts() *scripts {
@@ -37,6 +38,7 @@ func newScripts() *scripts {
 		load:     newScript(always, "load"),
 		between:  newScript(always, "range"),
 		list:     newScript(always, "list"),
+		paused:   newScript(always, "paused"),
 		remember: newScript(roomy, "remember"),
 		recall:   newScript(always, "recall"),
 		put:      newScript(roomy, "pushes", "put"),

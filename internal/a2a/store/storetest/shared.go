@@ -53,6 +53,8 @@ func RunShared(t *testing.T, open func(t *testing.T) Shared) {
 		"mail waits":                       mailWaits,
 		"claims":                           claims,
 		"claim has one winner":             claimHasOneWinner,
+		"claims end with their task":       claimsEndWithTask,
+		"claims of a task are bounded":     claimsOfTaskAreBounded,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })

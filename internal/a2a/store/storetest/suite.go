@@ -37,6 +37,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"artifacts have places":        artifactsHavePlaces,
 		"list":                         list,
 		"list while written":           listWhileWritten,
+		"paused":                       pausedOfConversation,
 		"remember and recall":          rememberAndRecall,
 		"remember is bounded":          rememberIsBounded,
 	}

@@ -34,6 +34,20 @@ type AgentProtocolApplyConfiguration struct {
 	// finishedTasks is Final, since A2A 0.2.4, or Restart, which lets a message
 	// of a 0.1 client start a task anew that has ended. It defaults to Final.
 	FinishedTasks *apiv1alpha1.FinishedTasks `json:"finishedTasks,omitempty"`
+	// messageDeduplication is how long a message is known, as a duration from
+	// "0s" to "10m": one that is sent again meanwhile, with the same messageId and
+	// content, is answered with the task that it made. It is forgotten earlier
+	// once that task was continued or canceled. "0s" turns deduplication off: a
+	// client that retries a message then starts the work twice. It defaults to
+	// "60s".
+	MessageDeduplication *apiv1alpha1.DeduplicationWindow `json:"messageDeduplication,omitempty"`
+	// contextReplies says what a message does that names a contextId and no task.
+	// NewTask, which is what the protocol says, begins a task. ContinuePaused, for
+	// clients that answer a question with the contextId only, continues the task
+	// of the same caller in that context which waits for its client
+	// (input-required or auth-required); where there is none, or more than one, a
+	// task begins. It defaults to NewTask.
+	ContextReplies *apiv1alpha1.ContextReplies `json:"contextReplies,omitempty"`
 }
 
 // AgentProtocolApplyConfiguration constructs a declarative configuration of the AgentProtocol type for use with
@@ -71,5 +85,21 @@ func (b *AgentProtocolApplyConfiguration) WithVersionCheck(value apiv1alpha1.Ver
 // If called multiple times, the FinishedTasks field is set to the value of the last call.
 func (b *AgentProtocolApplyConfiguration) WithFinishedTasks(value apiv1alpha1.FinishedTasks) *AgentProtocolApplyConfiguration {
 	b.FinishedTasks = &value
+	return b
+}
+
+// WithMessageDeduplication sets the MessageDeduplication field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MessageDeduplication field is set to the value of the last call.
+func (b *AgentProtocolApplyConfiguration) WithMessageDeduplication(value apiv1alpha1.DeduplicationWindow) *AgentProtocolApplyConfiguration {
+	b.MessageDeduplication = &value
+	return b
+}
+
+// WithContextReplies sets the ContextReplies field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ContextReplies field is set to the value of the last call.
+func (b *AgentProtocolApplyConfiguration) WithContextReplies(value apiv1alpha1.ContextReplies) *AgentProtocolApplyConfiguration {
+	b.ContextReplies = &value
 	return b
 }

@@ -4,7 +4,9 @@ local after, last, token, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local state, place, fold = ARGV[6], ARGV[7], ARGV[8]
 local maxevents, maxbytes, keep = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local claim, me, brief = ARGV[12], ARGV[13], ARGV[14]
-local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder')
+local message, stands, maxclaims = ARGV[15], ARGV[16], tonumber(ARGV[17])
+local CANCELED = '7'
+local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder', 'claims')
 if not task[1] then return 1 end
 if task[1] ~= after then
   -- Perhaps it was this very call, whose answer was lost.
@@ -38,10 +40,29 @@ if last ~= after then
   if state ~= '' then file(task[6], task[5], state, place, keep) end
   redis.call('PUBLISH', P .. 'e:' .. ARGV[1], last)
 end
+-- The claims on the messages that began its turns end when the task is continued, or canceled from anywhere.
+local former = task[8]
+if former and (claim == 'continue' or claim == '' and state == CANCELED) then
+  unclaim(cmsgpack.unpack(former))
+  redis.call('HDEL', t, 'claims')
+  former = false
+end
+if message ~= '' then
+  local all, known = former and cmsgpack.unpack(former) or {}, false
+  for i = 1, #all, 2 do known = known or all[i] == message and all[i + 1] == stands end
+  if not known then
+    all[#all + 1], all[#all + 2] = message, stands
+    while #all > 2 * maxclaims do
+      table.remove(all, 1)
+      table.remove(all, 1)
+    end
+    redis.call('HSET', t, 'claims', cmsgpack.pack(all))
+  end
+end
 if state == '' then state = task[5] end
 if claim == 'rest' or tonumber(state) >= 5 then
   hold(ARGV[1], holder, '', '', keep)
-elseif claim == 'take' then
+elseif claim == 'take' or claim == 'continue' then
   hold(ARGV[1], holder, me, brief, keep)
 end
 return 0

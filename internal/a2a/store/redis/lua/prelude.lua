@@ -43,6 +43,14 @@ local function hold(name, former, replica, brief, keep)
   live(P .. 'h:' .. replica, keep)
 end
 
+-- unclaim ends claims on messages, each named before what it is, and no others of the same messages.
+local function unclaim(claims)
+  for i = 1, #claims, 2 do
+    local key = P .. 'k:' .. claims[i]
+    if redis.call('GET', key) == claims[i + 1] then redis.call('UNLINK', key) end
+  end
+end
+
 -- remove takes a task out of everything that names it, and tells those who follow it.
 local function remove(member)
   local owner, context, id = member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1)

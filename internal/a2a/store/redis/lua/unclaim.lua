@@ -1,3 +1,2 @@
-local key = P .. 'k:' .. ARGV[1]
-if redis.call('GET', key) == ARGV[2] then redis.call('UNLINK', key) end
+unclaim({ARGV[1], ARGV[2]})
 return 0

@@ -1,0 +1,327 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+)
+
+var continuePaused = engine.Options{ContinuePaused: func() bool { return true }}
+
+// in names the context of a message.
+func in(r *a2a.SendRequest, contextID string) *a2a.SendRequest {
+	r.Message.ContextID = contextID
+	return r
+}
+
+// wantContinues requires that a message is the next turn of a task.
+func wantContinues(t *testing.T, c *call, task string, number int) {
+	t.Helper()
+	if c.TaskID != task || c.Number != number || c.Task == nil {
+		t.Errorf("the agent was called for turn %d of task %s, want turn %d of task %s", c.Number, c.TaskID, number, task)
+	}
+}
+
+func TestReplyInAContextContinuesThePausedTask(t *testing.T) {
+	for _, state := range []a2a.State{a2a.StateInputRequired, a2a.StateAuthRequired} {
+		t.Run(state.String(), func(t *testing.T) {
+			play(t, continuePaused, func(t *testing.T, b *bench) {
+				b.send(in(say("m1", "hi"), "c"))
+				c := b.call()
+				c.must(status(state, "what?"))
+				c.ends(nil)
+				reply := b.send(in(say("m2", "that"), "c"))
+				next := b.call()
+				wantContinues(t, next, c.TaskID, 2)
+				again := b.send(in(say("m2", "that"), "c"))
+				next.finishes(status(a2a.StateCompleted))
+				for _, s := range []*sent{reply, again} {
+					if s.result() != "task:completed" || s.event.Task.ID != c.TaskID {
+						t.Errorf("Send() = %s", s.result())
+					}
+				}
+				wantNewTask(t, b.send(in(say("m3", "more"), "c")), b.call(), c.TaskID)
+			})
+		})
+	}
+}
+
+func TestReplyReachesTheRunThatWaits(t *testing.T) {
+	play(t, continuePaused, func(t *testing.T, b *bench) {
+		b.send(in(say("m1", "hi"), "c"))
+		c := b.call()
+		c.must(paused(a2a.StateInputRequired, "what?"))
+		answer := b.send(in(say("m2", "that"), "c"))
+		input := b.call()
+		if !input.Input || input.TaskID != c.TaskID {
+			t.Errorf("the agent is asked %+v", input.Turn)
+		}
+		// The task is being answered: this is no reply to it.
+		other := b.send(in(say("m3", "this"), "c"))
+		wantNewTask(t, other, b.call(), c.TaskID)
+		input.ends(backend.ErrTaken)
+		c.finishes(status(a2a.StateCompleted))
+		if got := answer.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
+}
+
+// Whatever is not the only paused task of the same owner, tenant and context is
+// not continued.
+func TestReplyContinuesNothingElse(t *testing.T) {
+	tests := map[string]struct {
+		options engine.Options
+		before  func(b *bench)
+		reply   func() *a2a.SendRequest
+	}{
+		"not asked for": {reply: func() *a2a.SendRequest { return in(say("m2", "that"), "c") }},
+		"no context":    {options: continuePaused, reply: func() *a2a.SendRequest { return say("m2", "that") }},
+		"other context": {options: continuePaused, reply: func() *a2a.SendRequest { return in(say("m2", "that"), "d") }},
+		"other owner": {options: continuePaused, reply: func() *a2a.SendRequest {
+			r := in(say("m2", "that"), "c")
+			r.Owner = "other"
+			return r
+		}},
+		"other tenant": {options: continuePaused, reply: func() *a2a.SendRequest {
+			r := in(say("m2", "that"), "c")
+			r.Owner = r.Owner.In("tenant")
+			return r
+		}},
+		"two are paused": {
+			options: continuePaused,
+			before: func(b *bench) {
+				other := say("m0", "hi")
+				other.Message.ContextID, other.Message.TaskID, other.ClientTaskID = "c", "named", true
+				b.send(other)
+				b.call().asks("which?")
+			},
+			reply: func() *a2a.SendRequest { return in(say("m2", "that"), "c") },
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			play(t, tt.options, func(t *testing.T, b *bench) {
+				b.send(in(say("m1", "hi"), "c"))
+				c := b.call()
+				c.asks("what?")
+				if tt.before != nil {
+					tt.before(b)
+				}
+				wantNewTask(t, b.send(tt.reply()), b.call(), c.TaskID)
+				if got := b.task(c.TaskID).Status.State; got != a2a.StateInputRequired {
+					t.Errorf("the paused task is %s", got)
+				}
+			})
+		})
+	}
+}
+
+func TestTwoRepliesAtOnce(t *testing.T) {
+	for range 20 {
+		share(t, continuePaused, func(t *testing.T, a, b *peer) {
+			a.send(in(say("m1", "hi"), "c"))
+			c := a.call()
+			c.asks("what?")
+			replies := make([]*sent, 2)
+			for i, p := range []*peer{a, b} {
+				s := &sent{done: make(chan struct{})}
+				replies[i] = s
+				r := in(say("r"+p.line.Self().Name(), "that"), "c")
+				go func() {
+					defer close(s.done)
+					s.event, s.err = p.Send(t.Context(), r)
+				}()
+			}
+			synctest.Wait()
+			continued := 0
+			for range 2 {
+				var next *call
+				select {
+				case next = <-a.calls:
+				case next = <-b.calls:
+				}
+				if next.TaskID == c.TaskID {
+					continued++
+				}
+				next.finishes(status(a2a.StateCompleted))
+			}
+			for _, s := range replies {
+				if got := s.result(); got != "task:completed" {
+					t.Errorf("Send() = %s", got)
+				}
+			}
+			if continued != 1 || replies[0].event.Task.ID == replies[1].event.Task.ID {
+				t.Errorf("%d of two replies continued the task, want 1", continued)
+			}
+		})
+	}
+}
+
+// interloper has something happen to a task between the look for it and the reply.
+type interloper struct {
+	store.Store
+	then func()
+}
+
+func (s *interloper) Paused(ctx context.Context, c store.Conversation) ([]string, error) {
+	ids, err := s.Store.Paused(ctx, c)
+	if then := s.then; then != nil {
+		s.then = nil
+		then()
+	}
+	return ids, err
+}
+
+func TestReplyToATaskThatIsCanceledMeanwhile(t *testing.T) {
+	between := &interloper{Store: memory.New(memory.Options{})}
+	options := continuePaused
+	options.Store = between
+	play(t, options, func(t *testing.T, b *bench) {
+		b.send(in(say("m1", "hi"), "c"))
+		c := b.call()
+		c.asks("what?")
+		between.then = func() {
+			if _, err := b.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: c.TaskID}); err != nil {
+				t.Error(err)
+			}
+		}
+		wantNewTask(t, b.send(in(say("m2", "that"), "c")), b.call(), c.TaskID)
+	})
+}
+
+// between is a line on which something happens after the look for paused tasks, or
+// before an append.
+type between struct {
+	store.Member
+	then func()
+}
+
+func (m *between) Paused(ctx context.Context, c store.Conversation) ([]string, error) {
+	ids, err := m.Member.Paused(ctx, c)
+	if then := m.then; then != nil {
+		m.then = nil
+		then()
+	}
+	return ids, err
+}
+
+// Another replica cancels, or answers, what this one is about to continue.
+func TestReplyToATaskThatAnotherReplicaMovesOn(t *testing.T) {
+	for name, act := range map[string]func(t *testing.T, b *peer, task string){
+		"canceled": func(t *testing.T, b *peer, task string) {
+			if _, err := b.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: task}); err != nil {
+				t.Error(err)
+			}
+		},
+		"continued": func(t *testing.T, b *peer, task string) {
+			go func() { _, _ = b.Send(t.Context(), now(to(say("m3", "this"), task))) }()
+			c := <-b.calls
+			go func() { <-c.ctx.Done() }()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			share(t, continuePaused, func(t *testing.T, a, b *peer) {
+				a.send(in(say("m1", "hi"), "c"))
+				c := a.call()
+				c.asks("what?")
+				a.line.Member = &between{Member: a.line.Member, then: func() { act(t, b, c.TaskID) }}
+				s := a.send(in(say("m2", "that"), "c"))
+				next := a.call()
+				// The claim names the new task: others find the message there.
+				again := b.send(in(say("m2", "that"), "c"))
+				wantNewTask(t, s, next, c.TaskID)
+				if again.result() != "task:completed" || again.event.Task.ID != next.TaskID {
+					t.Errorf("Send() of the same message elsewhere = %s", again.result())
+				}
+			})
+		})
+	}
+}
+
+// The paused run is another replica's: the reply is brought to it.
+func TestReplyIsForwarded(t *testing.T) {
+	share(t, continuePaused, func(t *testing.T, a, b *peer) {
+		a.send(in(say("m1", "hi"), "c"))
+		c := a.call()
+		c.must(paused(a2a.StateInputRequired, "what?"))
+		answer := b.send(in(say("m2", "that"), "c"))
+		input := a.call()
+		if !input.Input || input.TaskID != c.TaskID {
+			t.Errorf("the agent is asked %+v", input.Turn)
+		}
+		again := a.send(in(say("m2", "that"), "c"))
+		input.ends(backend.ErrTaken)
+		c.finishes(status(a2a.StateCompleted))
+		for _, s := range []*sent{answer, again} {
+			if s.result() != "task:completed" || s.event.Task.ID != c.TaskID {
+				t.Errorf("Send() = %s", s.result())
+			}
+		}
+		b.noCall()
+	})
+}
+
+// The replica that took the reply dies; the reply is in the log of the task, so the
+// same message is not taken twice.
+func TestReplyIsKnownAfterItsReplicaDied(t *testing.T) {
+	options := continuePaused
+	options.Retry = retry
+	share(t, options, func(t *testing.T, a, b *peer) {
+		a.send(in(say("m1", "hi"), "c"))
+		c := a.call()
+		c.asks("what?")
+		a.send(in(say("m2", "that"), "c"))
+		a.call().must(chunk("x"))
+		a.dies()
+		again := b.send(in(say("m2", "that"), "c"))
+		next := <-b.calls // once the lease has ended
+		if next.TaskID != c.TaskID || next.Attempt != 2 {
+			t.Errorf("the agent was called for attempt %d of task %s", next.Attempt, next.TaskID)
+		}
+		next.finishes(status(a2a.StateCompleted))
+		if again.result() != "task:completed" || again.event.Task.ID != c.TaskID {
+			t.Errorf("Send() = %s", again.result())
+		}
+		b.noCall()
+		// It is forgotten with its task also where the turn was taken over.
+		wantNewTask(t, b.send(in(say("m4", "more"), "c")), b.call(), c.TaskID)
+	})
+}
+
+// A turn that another replica took over forgets the messages before it all the same.
+func TestMessageIsForgottenAfterATakeover(t *testing.T) {
+	options := continuePaused
+	options.Retry = retry
+	share(t, options, func(t *testing.T, a, b *peer) {
+		a.send(in(say("m1", "hi"), "c"))
+		a.call().must(chunk("x"))
+		a.dies()
+		again := b.send(in(say("m1", "hi"), "c"))
+		c := <-b.calls
+		if again.pending(); c.Attempt != 2 {
+			t.Errorf("the agent was called for attempt %d", c.Attempt)
+		}
+		c.asks("what?")
+		reply := b.send(in(say("m2", "that"), "c"))
+		next := b.call()
+		wantContinues(t, next, c.TaskID, 2)
+		next.finishes(status(a2a.StateCompleted))
+		if got := reply.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+		if got := b.send(in(say("m2", "that"), "c")).result(); got != "task:completed" {
+			t.Errorf("Send() of the reply = %s", got)
+		}
+		wantNewTask(t, b.send(in(say("m1", "hi"), "c")), b.call(), c.TaskID)
+	})
+}
