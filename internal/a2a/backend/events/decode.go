@@ -5,11 +5,13 @@ package events
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/emission"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
@@ -57,7 +59,22 @@ func (a *answer) event(text []byte, exact bool) (form, error) {
 		a.internal(kind)
 		return shape, nil
 	case notEvent:
-		return shape, nil
+		if exact || kind != "" {
+			return shape, nil
+		}
+		if e, err = emission.DecodeEvent(text, false); errors.Is(err, emission.ErrUnknownEvent) {
+			return shape, nil
+		}
+		shape = kindEvent
+	}
+	if err == nil && p.Content == 0 {
+		err = emission.Check(&e)
+	}
+	if err != nil && (shape == kindEvent || shape == keyEvent && !exact) {
+		// Servers mix the forms of 0.3 and 1.0.
+		if mixed, mixedErr := emission.DecodeEvent(text, shape == keyEvent); mixedErr == nil {
+			e, err = mixed, nil
+		}
 	}
 	switch {
 	case err != nil && exact && shape != kindEvent:

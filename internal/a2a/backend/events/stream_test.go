@@ -40,6 +40,15 @@ func TestLinesAreEvents(t *testing.T) {
 			)),
 			want: "task:submitted status:working a=url[image/png]http://x/last status:input-required", outcome: "whole",
 		},
+		"of both": {
+			agent: answer(ndjson, lines(
+				`{"kind":"artifact-update","artifact":{"artifactId":"a","parts":[{"raw":"aGk=","mediaType":"x/y","filename":"f"}]}}`,
+				`{"artifactUpdate":{"kind":"artifact-update","artifact":{"artifactId":"b","parts":[{"kind":"file","file":{"uri":"http://x","mimeType":"image/png"}}]}}}`,
+				`{"taskId":"x","status":{"state":"TASK_STATE_WORKING"}}`,
+				`{"artifact":{"artifactId":"c","parts":[{"text":"x"}]}}`,
+			)),
+			want: "a=raw[x/y f]hi b=url[image/png]http://x status:working c=x", outcome: "whole",
+		},
 		"in short": {
 			agent: answer(ndjson, lines(
 				`{"text":"a"}`, `{"text": "b"}`, `{"text":"\u00fc\"<"}`, `{"kind":"text","text":"c"}`,
@@ -105,6 +114,14 @@ func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
 		"no state": {
 			agent:   answer(ndjson, lines(`{"kind":"status-update","status":{"state":"asleep"}}`)),
 			outcome: "failed: The agent's event in line 1 is not an event: status.state: is not a task state; received: {\"kind\":\"status-update\",\"status\":{\"state\":\"asleep\"}}",
+		},
+		"no parts": {
+			agent:   answer(ndjson, lines(`{"kind":"artifact-update","artifact":{"prts":[{"text":"x"}]},"lastChunk":true}`)),
+			outcome: `failed: The agent's event in line 1 is not an event: artifact.parts: is required; received: {"kind":"artifact-update","artifact":{"prts":[{"text":"x"}]},"lastChunk":true}`,
+		},
+		"status without a state": {
+			agent:   answer(ndjson, lines(`{"kind":"status-update","status":{"stte":"failed"}}`)),
+			outcome: `failed: The agent's event in line 1 is not an event: status.state: is required; received: {"kind":"status-update","status":{"stte":"failed"}}`,
 		},
 		"no end": {
 			agent: streamed(ndjson, "\n", strings.Repeat("x", 100<<10)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},

@@ -27,7 +27,7 @@ func (jsonRPC) target(p *peer, op operation, c *call) (method string, u *url.URL
 	body = append(body, `,"params":`...)
 	switch op {
 	case opGet:
-		body = p.appendGet(body, &a2a.GetRequest{TaskID: c.taskID, Tenant: c.tenant, HistoryLength: new(0)})
+		body = p.appendGet(body, &a2a.GetRequest{TaskID: c.taskID, Tenant: c.tenant, HistoryLength: &c.history})
 	case opCancel:
 		body = p.appendCancel(body, &a2a.CancelRequest{TaskID: c.taskID, Tenant: c.tenant})
 	case opSubscribe:

@@ -34,6 +34,8 @@ type call struct {
 	send   *a2a.SendRequest
 	taskID string
 	tenant string
+	// history is how many messages of the task's history are asked for.
+	history int
 }
 
 // binding is how calls travel.

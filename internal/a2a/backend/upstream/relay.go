@@ -26,13 +26,16 @@ func (r *run) line(number int, text []byte) error {
 	var e a2a.Event
 	if err == nil {
 		text = content
-		e, err = r.peer.decodeEvent(content)
+		e, err = r.peer.event(content)
 	}
 	if err == nil {
 		err = r.take(&e)
 	}
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, errHeld) {
+		return err
 	}
 	// What came before was said.
 	if sendErr := r.send(); sendErr != nil {
@@ -55,9 +58,9 @@ func (r *run) whole(op operation, body *stream.Body) error {
 	switch {
 	case err != nil:
 	case op == opGet:
-		e.Task, err = r.peer.decodeTask(content)
+		e.Task, err = r.peer.task(content)
 	default:
-		e, err = r.peer.decodeAnswer(content)
+		e, err = r.peer.answer(content)
 	}
 	if err == nil {
 		err = r.take(&e)
@@ -73,6 +76,9 @@ func (r *run) whole(op operation, body *stream.Body) error {
 func blame(what string, text []byte, err error) error {
 	if problem, ok := errors.AsType[*fault](err); ok {
 		return problem
+	}
+	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
+		return failure
 	}
 	switch {
 	case errors.Is(err, errOtherTask):
@@ -93,7 +99,9 @@ func (r *run) take(e *a2a.Event) error {
 			return err
 		}
 		r.resumed = false
-		r.snapshot(e.Task)
+		if err := r.snapshot(e.Task); err != nil {
+			return err
+		}
 	case e.Status != nil:
 		if err := r.belongs(e.Status.TaskID, e.Status.ContextID); err != nil {
 			return err
@@ -101,6 +109,10 @@ func (r *run) take(e *a2a.Event) error {
 		if state := e.Status.Status.State; r.resumed && (state.Terminal() || state.Interrupted()) {
 			r.ending = e.Status
 			return nil
+		}
+		if r.emptySuccess(e.Status) {
+			r.ending = e.Status
+			return errHeld
 		}
 		r.status(e.Status)
 	case e.Artifact != nil:
@@ -145,7 +157,10 @@ func anonymous(m *a2a.Message) *a2a.Message {
 }
 
 // snapshot tells what a task says that was not said yet.
-func (r *run) snapshot(t *a2a.Task) {
+func (r *run) snapshot(t *a2a.Task) error {
+	if err := r.recoverMissed(t); err != nil {
+		return err
+	}
 	if r.stale(&t.Status) {
 		t.Status = a2a.Status{State: a2a.StateWorking}
 	}
@@ -161,13 +176,15 @@ func (r *run) snapshot(t *a2a.Task) {
 		}
 		r.heard()
 		r.introduce()
+		r.produced = true
 		r.batch = append(r.batch, a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: *a, LastChunk: over}})
 		r.artifacts[a.ID] = a
 	}
 	if r.state != a2a.StateUnknown && same(&r.last, &t.Status) {
-		return
+		return nil
 	}
 	r.status(&a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata})
+	return nil
 }
 
 // lastOfEach returns the place of the last artifact of each name, which is the
@@ -209,7 +226,9 @@ func (r *run) status(u *a2a.StatusUpdate) {
 		r.state = max(u.Status.State, a2a.StateSubmitted)
 	}
 	u.TaskID, u.ContextID = "", ""
-	anonymous(u.Status.Message)
+	if m := anonymous(u.Status.Message); m != nil {
+		r.sent[m.ID] = true
+	}
 	if u.Status.State > a2a.StateSubmitted {
 		r.note(u)
 	}
@@ -222,6 +241,10 @@ func (r *run) artifact(u *a2a.ArtifactUpdate) {
 		r.state = a2a.StateWorking
 	}
 	delete(r.artifacts, u.Artifact.ID)
+	r.produced = true
+	if r.open[u.Artifact.ID] = true; u.LastChunk {
+		delete(r.open, u.Artifact.ID)
+	}
 	u.TaskID, u.ContextID = "", ""
 	r.introduce()
 	r.batch = append(r.batch, a2a.Event{Artifact: u})

@@ -6,6 +6,7 @@ package upstream
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
@@ -31,7 +32,7 @@ func (httpJSON) target(p *peer, op operation, c *call) (method string, u *url.UR
 	switch op {
 	case opGet:
 		u = at(task)
-		u.RawQuery = "historyLength=0"
+		u.RawQuery = "historyLength=" + strconv.Itoa(c.history)
 		return http.MethodGet, u, nil
 	case opCancel:
 		return http.MethodPost, at(task + ":cancel"), []byte("{}")

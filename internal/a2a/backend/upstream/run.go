@@ -19,6 +19,9 @@ import (
 const (
 	pollFirst = 250 * time.Millisecond
 	pollMost  = 5 * time.Second
+	// maxBrokenPolls is how many polls in a row may fail because a connection
+	// broke, before the turn does.
+	maxBrokenPolls = 3
 )
 
 // maxRefusal bounds what is read of an answer that is an error.
@@ -53,6 +56,14 @@ type run struct {
 	ending  *a2a.StatusUpdate
 	// spoke is true when the agent said something without a task.
 	spoke bool
+	// brokeOff is true once a stream ended before the task did. Sent holds the ids
+	// of the messages that were emitted, open the ids of the artifacts whose last
+	// chunk did not come, and produced is true once there was an artifact.
+	brokeOff   bool
+	sent, open map[string]bool
+	produced   bool
+	// streaming is true while the stream that answers the message is read.
+	streaming bool
 	// artifacts are those of the task as far as they are known to be as they
 	// were when it was last told whole.
 	artifacts map[string]*a2a.Artifact
@@ -61,7 +72,7 @@ type run struct {
 }
 
 func newRun(b *Backend, t *backend.Turn, emit backend.Emit) *run {
-	r := &run{backend: b, turn: t, emit: emit, alias: alias("context", t, t.ContextID), artifacts: map[string]*a2a.Artifact{}}
+	r := &run{backend: b, turn: t, emit: emit, alias: alias("context", t, t.ContextID), artifacts: map[string]*a2a.Artifact{}, sent: map[string]bool{}, open: map[string]bool{}}
 	if t.Task != nil {
 		r.origin, r.noted = readLink(t.Task.Note), t.Task.Note
 		for i := range t.Task.Artifacts {
@@ -141,7 +152,7 @@ func (r *run) converse(ctx context.Context) error {
 	switch {
 	case r.settled():
 		return nil
-	case r.state != a2a.StateUnknown:
+	case r.state != a2a.StateUnknown || r.ending != nil:
 		return r.follow(ctx)
 	case r.spoke:
 		return nil
@@ -166,6 +177,8 @@ func (r *run) say(ctx context.Context) error {
 	m.TaskID, m.ContextID = r.link.task, r.link.context
 	m.ReferenceTasks = r.references()
 	tenant := r.peer.tenantOf(r.turn)
+	r.streaming = op == opStream
+	defer func() { r.streaming = false }()
 	return r.call(ctx, op, &call{tenant: tenant, send: &a2a.SendRequest{
 		Message: &m, AcceptedOutputModes: r.turn.AcceptedOutputModes, HistoryLength: new(0),
 		Metadata: r.turn.Metadata, Tenant: tenant,
@@ -185,12 +198,15 @@ func (r *run) references() []string {
 }
 
 // follow stays with a task whose events ended too early: it subscribes again,
-// once, and then asks for the task until it has ended, waits, or was silent too
-// long. A subscription need not tell what was said before it, so that the end
-// that it tells of is not passed on before the whole task is.
+// once, and then polls the task until it has ended, waits, or was silent too
+// long. A subscription need not repeat what was said before it, so the end
+// that it reports is not passed on before the whole task is.
 func (r *run) follow(ctx context.Context) error {
 	c := &call{taskID: r.link.task, tenant: r.peer.tenantOf(r.turn)}
-	if r.peer.streaming.Load() {
+	switch {
+	case r.ending != nil:
+		c.history = maxMissed
+	case r.peer.streaming.Load():
 		r.resumed = true
 		err := r.call(ctx, opSubscribe, c)
 		r.resumed = false
@@ -200,17 +216,25 @@ func (r *run) follow(ctx context.Context) error {
 		if r.settled() {
 			return nil
 		}
+		r.brokeOff, c.history = true, maxMissed
 	}
+	broken := 0
 	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
-		err := r.call(ctx, opGet, c)
-		if u := r.ending; u != nil && !r.settled() && ctx.Err() == nil {
-			// Who cannot be asked is believed.
+		err := r.poll(ctx, c)
+		if u := r.ending; u != nil && !r.settled() && ctx.Err() == nil && !r.doubts(err) {
+			// An agent that cannot be asked is believed.
 			r.ending = nil
 			r.status(u)
 			return r.send()
 		}
-		if err != nil || r.settled() {
+		failure, isFailure := errors.AsType[*backend.TurnError](err)
+		switch {
+		case isFailure && failure.Interrupted && !r.doubts(err) && ctx.Err() == nil && broken < maxBrokenPolls:
+			broken++
+		case err != nil || r.settled():
 			return err
+		default:
+			broken = 0
 		}
 		if err := stream.Sleep(ctx, pause); err != nil {
 			return err //nolint:wrapcheck // it is the cause of the end
@@ -240,6 +264,10 @@ func (r *run) call(ctx context.Context, op operation, c *call) error {
 		return r.refused(resp.StatusCode, body)
 	case mediaType == "text/event-stream":
 		err = body.SSE(r.line, r.send)
+		if errors.Is(err, errHeld) {
+			err = r.send()
+			body.Farewell()
+		}
 	default:
 		err = r.whole(op, body)
 	}

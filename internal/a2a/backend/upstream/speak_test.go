@@ -119,6 +119,10 @@ func TestContinue(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		var ids []string
 		handle := func(s *said, a asked) {
+			if a.op == "get" {
+				s.tells(task(a2a.StateCompleted))
+				return
+			}
 			ids = append(ids, a.task)
 			if a.text == "hi" {
 				s.streams(s.named(a.task, status(a2a.StateInputRequired, "which?"))...)

@@ -32,6 +32,11 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 	if err != nil {
 		return a2a.Event{}, err
 	}
+	return DecodeKind(kind, text)
+}
+
+// DecodeKind reads an event of a kind, whether or not the text says the kind.
+func DecodeKind(kind string, text []byte) (a2a.Event, error) {
 	var e a2a.Event
 	d := fromAgent(text)
 	switch kind {
@@ -199,24 +204,30 @@ func withInputRequest(metadata, wanted a2a.Object) a2a.Object {
 	return object.With(rest, inputRequest, value)
 }
 
+// status reads a status. An agent may leave out the state of a task, but not
+// that of an update: the update would change nothing.
 func (d *decoder) status() a2a.Status {
-	var s a2a.Status
+	s, _ := d.statusAndState()
+	return s
+}
+
+func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
 	for name := range d.Members() {
 		switch string(name) {
 		case "state":
-			s.State = d.state()
+			s.State, hasState = d.state(), true
 		case "message":
 			s.Message = d.message()
 		case "timestamp":
 			s.Time = d.time()
 		}
 	}
-	return s
+	return s, hasState
 }
 
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
-	final, hasFinal := false, false
+	final, hasFinal, hasState := false, false, false
 	for name := range d.Members() {
 		switch string(name) {
 		case "taskId":
@@ -224,12 +235,15 @@ func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 		case "contextId":
 			u.ContextID = d.id()
 		case "status":
-			u.Status = d.status()
+			u.Status, hasState = d.statusAndState()
 		case "final":
 			final, hasFinal = d.Bool(), true
 		case "metadata":
 			u.Metadata = d.Object()
 		}
+	}
+	if !hasState {
+		d.FailAt("status.state", "is required")
 	}
 	u.Paused = u.Status.State == a2a.StateInputRequired && hasFinal && !final
 	return u

@@ -112,19 +112,25 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
+// status reads a status. An agent may leave out the state of a task, but not
+// that of an update: the update would change nothing.
 func (d *decoder) status() a2a.Status {
-	var s a2a.Status
+	s, _ := d.statusAndState()
+	return s
+}
+
+func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
 	for f := range d.members() {
 		switch f {
 		case fieldState:
-			s.State = d.state()
+			s.State, hasState = d.state(), true
 		case fieldMessage:
 			s.Message = d.message()
 		case fieldTimestamp:
 			s.Time = d.time()
 		}
 	}
-	return s
+	return s, hasState
 }
 
 // statusUpdate takes an input-required that is not final for a run that waits.
@@ -132,6 +138,7 @@ func (d *decoder) status() a2a.Status {
 // required can tell.
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
+	hasState := false
 	final := false
 	for f := range d.members() {
 		switch f {
@@ -140,12 +147,15 @@ func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 		case fieldContextID:
 			u.ContextID = d.id()
 		case fieldStatus:
-			u.Status = d.status()
+			u.Status, hasState = d.statusAndState()
 		case fieldFinal:
 			final = d.Bool()
 		case fieldMetadata:
 			u.Metadata = d.Object()
 		}
+	}
+	if !hasState {
+		d.FailAt("status.state", "is required")
 	}
 	u.Paused = u.Status.State == a2a.StateInputRequired && !final
 	return u

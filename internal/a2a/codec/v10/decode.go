@@ -127,23 +127,30 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
+// status reads a status. An agent may leave out the state of a task, but not
+// that of an update: the update would change nothing.
 func (d *decoder) status() a2a.Status {
-	var s a2a.Status
+	s, _ := d.statusAndState()
+	return s
+}
+
+func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
 	for f := range d.members() {
 		switch f {
 		case fieldState:
-			s.State = d.state()
+			s.State, hasState = d.state(), true
 		case fieldMessage:
 			s.Message = d.message()
 		case fieldTimestamp:
 			s.Time = d.time()
 		}
 	}
-	return s
+	return s, hasState
 }
 
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
+	hasState := false
 	for f := range d.members() {
 		switch f {
 		case fieldTaskID:
@@ -151,10 +158,13 @@ func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 		case fieldContextID:
 			u.ContextID = d.id()
 		case fieldStatus:
-			u.Status = d.status()
+			u.Status, hasState = d.statusAndState()
 		case fieldMetadata:
 			u.Metadata = d.Object()
 		}
+	}
+	if !hasState {
+		d.FailAt("status.state", "is required")
 	}
 	return u
 }

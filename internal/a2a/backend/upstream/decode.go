@@ -1,0 +1,57 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/emission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+)
+
+// event reads an event of a stream in the version of the dialect or, where that
+// fails, in the forms that servers mix with it (emission.DecodeEvent).
+func (d *dialect) event(text []byte) (a2a.Event, error) { return d.lenient(d.decodeEvent, text) }
+
+// answer is event for what a message is answered with.
+func (d *dialect) answer(text []byte) (a2a.Event, error) { return d.lenient(d.decodeAnswer, text) }
+
+// task is event for a task that was asked for.
+func (d *dialect) task(text []byte) (*a2a.Task, error) {
+	e, err := d.lenient(func(text []byte) (a2a.Event, error) {
+		t, err := d.decodeTask(text)
+		return a2a.Event{Task: t}, err
+	}, text)
+	if err == nil && e.Task == nil {
+		err = errNoTask
+	}
+	return e.Task, err
+}
+
+var errNoTask = errors.New("it is not a task")
+
+func (d *dialect) lenient(decode func([]byte) (a2a.Event, error), text []byte) (a2a.Event, error) {
+	e, err := decode(text)
+	switch {
+	case err != nil:
+	case e.Task != nil && e.Task.ID == "" && e.Task.Status.State == a2a.StateUnknown && len(e.Task.Artifacts) == 0:
+		// An object of another form, read as a task, has none of a task's members.
+		err = errNoTask
+	default:
+		err = emission.Check(&e)
+	}
+	if err == nil {
+		return e, nil
+	}
+	other, otherErr := emission.DecodeEvent(text, d.version == version.V10)
+	if otherErr == nil {
+		return other, nil
+	}
+	_, malformed := errors.AsType[*a2a.Error](err)
+	if _, better := errors.AsType[*a2a.Error](otherErr); better && !malformed {
+		err = otherErr
+	}
+	return a2a.Event{}, err
+}
