@@ -206,12 +206,11 @@ func TestWire12_NoGapUnderLoad(t *testing.T) {
 	all.Wait()
 }
 
-// TestWire22_WhatNeverLeaves: what an agent says for its sidecar alone, in kinds
-// that nobody knows, or after the end, is on no stream of any version.
+// TestWire22_WhatNeverLeaves: what an agent says for its sidecar alone, or after
+// the end, is on no stream of any version.
 func TestWire22_WhatNeverLeaves(t *testing.T) {
 	r := rig.Start(t, rig.Lines(
 		`{"kind":"internal:usage","secret":"canary-1"}`,
-		`{"kind":"telepathy","text":"canary-2"}`,
 		`{"text":"Hi"}`, "", "[DONE]",
 		`{"kind":"status-update","status":{"state":"completed"},"final":true}`,
 		`{"text":"canary-3"}`,
@@ -227,11 +226,33 @@ func TestWire22_WhatNeverLeaves(t *testing.T) {
 	} {
 		all += do(t, client, r.URL, request).body
 	}
-	if strings.Contains(all, "canary") || strings.Contains(all, "telepathy") || strings.Contains(all, "internal:") {
+	if strings.Contains(all, "canary") || strings.Contains(all, "internal:") {
 		t.Errorf("clients were told:\n%s", all)
 	}
 	if got := strings.Count(all, `"text":"Hi"`); got < 6 {
 		t.Errorf("and too little of the answer:\n%s", all)
+	}
+}
+
+// TestWire22_WhatIsNotUnderstood: an event of a kind that the sidecar does not
+// know fails the task in every version, with an excerpt, and what came before stays.
+func TestWire22_WhatIsNotUnderstood(t *testing.T) {
+	r := rig.Start(t, rig.Lines(`{"text":"Hi"}`, `{"kind":"telepathy","text":"x"}`, `{"kind":"status-update","status":{"state":"completed"},"final":true}`))
+	client := rig.Client(t)
+	for _, request := range []request{
+		rpc("tasks/sendSubscribe", `{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"1"}]}}`),
+		rpc("message/stream", `{"message":{"kind":"message","messageId":"1","role":"user","parts":[{"kind":"text","text":"2"}]}}`),
+		rpc("SendStreamingMessage", `{"message":{"messageId":"2","role":"ROLE_USER","parts":[{"text":"3"}]}}`),
+	} {
+		body := strings.ToLower(do(t, client, r.URL, request).body)
+		for _, want := range []string{`"text":"hi"`, `failed"`, `the agent's event in line 2 is not an event`, `received: {\"kind\":\"telepathy\",\"text\":\"x\"}`} {
+			if !strings.Contains(body, want) {
+				t.Errorf("clients do not read %s in\n%s", want, body)
+			}
+		}
+		if strings.Contains(body, `completed"`) {
+			t.Errorf("the task ends well:\n%s", body)
+		}
 	}
 }
 
