@@ -31,10 +31,17 @@ const (
 // What a client reads of an answer that is none.
 const (
 	reasonHalf     = "The agent's answer ended before the model had finished"
-	reasonError    = "The agent reported an error"
+	reasonError    = "The agent reported an error: "
 	reasonFiltered = "The answer was withheld by a content filter of the agent"
 	reasonNoSSE    = "The agent's answer is neither text/event-stream nor application/json"
+	reasonAborted  = "The agent ended its answer because of an error (finish_reason %q)"
+	reasonThought  = "The model gave its reasoning and no answer (finish_reason %q)"
+	reasonNothing  = "The model finished without an answer (finish_reason %q)"
+	reasonOdd      = "The agent's answer holds nothing that is understood"
 )
+
+// maxOdd bounds what is kept of a chunk that is not understood, for its excerpt.
+const maxOdd = 4 << 10
 
 // errDone is how the reading of a stream ends at its mark.
 var errDone = errors.New("the stream says that it is done")
@@ -44,6 +51,10 @@ type answer struct {
 	*stream.Body
 	turn *backend.Turn
 	emit backend.Emit
+	// secret is the API key of the request: what the server repeats of it is
+	// replaced.
+	secret string
+	text   redactor
 	// batch holds the events of one read.
 	batch []a2a.Event
 	// begun is true once there is an artifact.
@@ -52,9 +63,14 @@ type answer struct {
 	model, finish string
 	usage         a2a.Object
 	calls         calls
+	// odd is the first chunk with content that is not understood, and reasoning is
+	// true when the model thought aloud.
+	odd       []byte
+	reasoning bool
 }
 
 func (a *answer) read() error {
+	a.Secrets, a.text.secret = []string{a.secret}, a.secret
 	mediaType, _, err := a.MediaType()
 	if err != nil {
 		return err
@@ -65,7 +81,11 @@ func (a *answer) read() error {
 	case "application/json":
 		return a.json()
 	default:
-		return backend.Failed(reasonNoSSE, nil)
+		received, _, err := a.UpTo(maxOdd)
+		if err != nil && len(received) == 0 {
+			return err //nolint:wrapcheck // it is a failure with its reason
+		}
+		return backend.Unrecognized(reasonNoSSE, received, nil, a.secret)
 	}
 }
 
@@ -75,8 +95,8 @@ func (a *answer) json() error {
 	if err != nil {
 		return err
 	}
-	if err := a.take(text); err != nil {
-		return blame("answer", err)
+	if err := a.take("answer", text); err != nil {
+		return err
 	}
 	return a.conclude()
 }
@@ -92,54 +112,72 @@ func (a *answer) sse() error {
 		}
 		// The bytes of an event stream that are no UTF-8 are U+FFFD (WHATWG HTML
 		// section 9.2.6).
-		if err := a.take(bytes.ToValidUTF8(text, []byte("\uFFFD"))); err != nil {
-			if sendErr := a.send(); sendErr != nil {
-				return sendErr
-			}
-			return blame("event in line "+strconv.Itoa(line), err)
+		if err := a.take("event in line "+strconv.Itoa(line), bytes.ToValidUTF8(text, []byte("\uFFFD"))); err != nil {
+			return a.fail(err)
 		}
 		return nil
 	}, a.send)
+	if _, failed := errors.AsType[*backend.TurnError](err); failed {
+		return a.fail(err)
+	}
 	if err != nil && !errors.Is(err, errDone) {
 		return err
 	}
 	return a.conclude()
 }
 
-// blame passes on what is a failure already.
-func blame(what string, err error) error {
-	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
-		return failure
-	}
-	return backend.Failed("The agent's "+what+" "+stream.Fault(err, "a completion"), err)
-}
-
-// take reads a completion or a chunk of one.
-func (a *answer) take(text []byte) error {
+// take reads a completion or a chunk of one. It returns the failure of the turn
+// for one that is an error or that is not understood; what names it for that.
+func (a *answer) take(what string, text []byte) error {
 	c, err := decode(text)
 	switch {
 	case err != nil:
-		return err
+		return backend.Unrecognized("The agent's "+what+" "+stream.Fault(err, "a completion"), text, err, a.secret)
 	case c.failed:
-		return backend.Failed(reasonError, nil)
+		return backend.Failed(reasonError+backend.Excerpt(c.problem, a.secret), nil)
+	case !c.known:
+		return backend.Unrecognized("The agent's "+what+" is not a completion: it has no choices, usage or error", text, nil, a.secret)
+	case c.lost != "":
+		return backend.Unrecognized("The agent's "+what+" holds content other than text and calls of tools ("+
+			backend.Excerpt([]byte(c.lost), a.secret)+")", text, nil, a.secret)
 	}
+	if c.odd && a.odd == nil {
+		a.odd = bytes.Clone(text[:min(len(text), maxOdd)])
+	}
+	a.reasoning = a.reasoning || c.reasoning
 	if c.model != "" {
-		a.model = c.model
+		a.model = conceal(c.model, a.secret)
 	}
 	if c.finish != "" {
-		a.finish = c.finish
+		a.finish = conceal(c.finish, a.secret)
 	}
 	if len(c.usage) > 0 && len(c.usage) <= maxUsage {
-		a.usage = c.usage
+		a.usage = a2a.Object(conceal(string(c.usage), a.secret))
 	}
-	a.calls.add(c.calls)
+	if !a.calls.add(c.calls) {
+		return backend.Failed(fmt.Sprintf("The agent's answer has more than %d calls of tools", maxCalls), nil)
+	}
 	if a.calls.size() > a.Limit() {
 		return a.tooManyCalls()
 	}
-	if len(c.text) > 0 {
-		a.piece(a2a.TextPart(string(c.text)), false)
-	}
+	a.say(a.text.take(c.text))
 	return nil
+}
+
+// say adds text to the artifact.
+func (a *answer) say(text []byte) {
+	if len(text) > 0 {
+		a.piece(a2a.TextPart(string(text)), false)
+	}
+}
+
+// fail sends what was said before a failure, and returns the failure.
+func (a *answer) fail(failure error) error {
+	a.say(a.text.rest())
+	if err := a.send(); err != nil {
+		return err
+	}
+	return failure
 }
 
 func (a *answer) tooManyCalls() error {
@@ -175,19 +213,13 @@ func (a *answer) send() error {
 // conclude is what follows the last chunk. A model that finished says so; a
 // stream that merely ends may have lost the rest.
 func (a *answer) conclude() error {
-	if a.finish == "" {
-		if err := a.send(); err != nil {
-			return err
-		}
-		return backend.Interrupted(reasonHalf, nil)
+	a.say(a.text.rest())
+	calls := a.calls.data(a.secret)
+	if err := a.incomplete(len(calls)); err != nil {
+		return a.fail(err)
 	}
 	status := &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateCompleted}, Metadata: a.metadata()}
-	switch calls := a.calls.data(); {
-	case len(calls) > a.Limit():
-		if err := a.send(); err != nil {
-			return err
-		}
-		return a.tooManyCalls()
+	switch {
 	case a.finish == "content_filter":
 		status.Status.State = a2a.StateFailed
 		status.Status.Message = &a2a.Message{Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(reasonFiltered)}}
@@ -200,6 +232,30 @@ func (a *answer) conclude() error {
 	}
 	a.batch = append(a.batch, a2a.Event{Status: status})
 	return a.send()
+}
+
+// incomplete returns why an answer that has ended is no success, and nil for one
+// that is. An answer without any part is one when the model finished and said
+// nothing at all, and never when something was not understood or left out.
+func (a *answer) incomplete(calls int) error {
+	empty := !a.begun && calls == 0
+	switch {
+	case empty && a.odd != nil:
+		return backend.Unrecognized(reasonOdd, a.odd, nil, a.secret)
+	case a.finish == "":
+		return backend.Interrupted(reasonHalf, nil)
+	case calls > a.Limit():
+		return a.tooManyCalls()
+	case a.finish == "error", a.finish == "abort":
+		return backend.Interrupted(fmt.Sprintf(reasonAborted, a.finish), nil)
+	case !empty, a.finish == "content_filter":
+		return nil
+	case a.reasoning:
+		return backend.Failed(fmt.Sprintf(reasonThought, backend.Excerpt([]byte(a.finish))), nil)
+	case a.finish != "stop":
+		return backend.Failed(fmt.Sprintf(reasonNothing, backend.Excerpt([]byte(a.finish))), nil)
+	}
+	return nil
 }
 
 func (a *answer) metadata() a2a.Object {

@@ -108,24 +108,24 @@ func TestAnswers(t *testing.T) {
 		},
 		"error in the stream": {
 			model: answer(sse, delta("x"), `data: {"error":{"message":"secret"}}`+"\n\n"),
-			said:  "turn-1=x", outcome: "failed: The agent reported an error",
+			said:  "turn-1=x", outcome: `failed: The agent reported an error: {"message":"secret"}`,
 		},
 		"error in place of an answer": {
-			model: answer("application/json", `{"error":"secret"}`), outcome: "failed: The agent reported an error",
+			model: answer("application/json", `{"error":"secret"}`), outcome: `failed: The agent reported an error: "secret"`,
 		},
 		"no JSON": {
 			model: answer(sse, delta("x"), "data: secret\n\n"),
-			said:  "turn-1=x", outcome: "failed: The agent's event in line 3 is not JSON: Invalid JSON payload at byte 0",
+			said:  "turn-1=x", outcome: "failed: The agent's event in line 3 is not JSON: Invalid JSON payload at byte 0; received: secret",
 		},
 		"duplicate names": {
 			model:   answer("application/json", `{"choices":[],"choices":[]}`),
-			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 14",
+			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 14; received: " + `{"choices":[],"choices":[]}`,
 		},
 		"text that is none": {
 			model:   answer("application/json", `{"choices":[{"message":{"content":7}}]}`),
-			outcome: "failed: The agent's answer is not a completion: choices[0].message.content: must be a string",
+			outcome: "failed: The agent's answer is not a completion: choices[0].message.content: must be a string; received: " + `{"choices":[{"message":{"content":7}}]}`,
 		},
-		"a page":     {model: answer("text/html", "<html>"), outcome: "failed: The agent's answer is neither text/event-stream nor application/json"},
+		"a page":     {model: answer("text/html", "<html>"), outcome: "failed: The agent's answer is neither text/event-stream nor application/json; received: <html>"},
 		"huge event": {model: answer(sse, "data: ", strings.Repeat("x", 40<<10)), options: chat.Options{Limits: stream.Limits{MaxEvent: 10 << 10}}, outcome: "failed: The agent's event in line 1 exceeds 10240 bytes"},
 		"endless answer": {
 			model: answer(sse, strings.Repeat(": x\n", 1000)), options: chat.Options{Limits: stream.Limits{MaxAnswer: 1000}},

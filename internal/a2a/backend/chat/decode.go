@@ -4,6 +4,10 @@
 package chat
 
 import (
+	"bytes"
+	"slices"
+	"strings"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
@@ -17,8 +21,19 @@ type chunk struct {
 	finish, model string
 	usage         a2a.Object
 	calls         []call
-	// failed is true for an error in place of a completion.
-	failed bool
+	// known is true for an object that is a completion, a chunk of one or an
+	// error.
+	known bool
+	// failed is true for an error in place of a completion, and problem is what
+	// the server says of it.
+	failed  bool
+	problem []byte
+	// reasoning is true when the model thinks aloud, which is no part of its
+	// answer. odd is true for content of the first choice that is not understood,
+	// or for content of another choice. lost names content that is understood and
+	// cannot be passed on.
+	reasoning, odd bool
+	lost           string
 }
 
 // call is one call of a tool, or a piece of one.
@@ -33,18 +48,39 @@ func decode(text []byte) (chunk, error) {
 	for name := range r.Members() {
 		switch string(name) {
 		case "error":
-			c.failed = true
+			c.error(r)
+		case "object":
+			switch object := r.String(); {
+			case object == "error":
+				// The form of older servers, without a member of that name.
+				c.known, c.failed, c.problem = true, true, text
+			case strings.HasPrefix(object, "chat.completion"):
+				c.known = true
+			}
 		case "model":
 			c.model = r.String()
 		case "usage":
-			c.usage = r.Object()
+			c.known, c.usage = true, r.Object()
 		case "choices":
+			c.known = true
 			for range r.Elements() {
 				c.choice(r)
 			}
 		}
 	}
 	return c, r.End()
+}
+
+// error reads the member of that name. Some servers always send it: false and
+// an empty text are no error.
+func (c *chunk) error(r *jsonread.Reader) {
+	c.known = true
+	raw := r.Raw()
+	switch string(raw) {
+	case `""`, "false", "{}":
+	default:
+		c.failed, c.problem = true, raw
+	}
 }
 
 // choice reads the first choice; no other was asked for.
@@ -59,10 +95,20 @@ func (c *chunk) choice(r *jsonread.Reader) {
 			said.finish = r.String()
 		case "delta", "message":
 			said.message(r)
+		case "text":
+			// The older API, of which no answer was asked for.
+			said.odd = said.odd || filled(r)
 		}
 	}
-	if first {
-		c.text, c.finish, c.calls = append(c.text, said.text...), said.finish, append(c.calls, said.calls...)
+	if !first {
+		c.odd = c.odd || len(said.text) > 0 || len(said.calls) > 0 || said.odd || said.lost != ""
+		return
+	}
+	c.text, c.calls = append(c.text, said.text...), append(c.calls, said.calls...)
+	c.finish = said.finish
+	c.reasoning, c.odd = c.reasoning || said.reasoning, c.odd || said.odd
+	if c.lost == "" {
+		c.lost = said.lost
 	}
 }
 
@@ -75,21 +121,65 @@ func (c *chunk) message(r *jsonread.Reader) {
 			for i := range r.Elements() {
 				c.calls = append(c.calls, toolCall(r, i))
 			}
+		case "function_call":
+			// The form of calls before there could be several.
+			one := call{}
+			one.function(r)
+			c.calls = append(c.calls, one)
+		case "reasoning_content", "reasoning", "reasoning_details", "thinking":
+			c.reasoning = filled(r) || c.reasoning
+		case "audio", "images":
+			if kind := string(name); filled(r) {
+				c.lost = kind
+			}
+		case "role":
+		default:
+			c.odd = filled(r) || c.odd
 		}
 	}
 }
 
-// content is a string, or an array of parts of which the text counts.
+// filled reads a value and reports whether it holds anything: text, or an array
+// or object with elements.
+func filled(r *jsonread.Reader) bool {
+	kind := r.Kind()
+	raw := r.Raw()
+	return (kind == '"' || kind == '[' || kind == '{') && len(bytes.TrimSpace(raw[1:max(len(raw)-1, 1)])) > 0
+}
+
+// content is a string, or an array of parts.
 func (c *chunk) content(r *jsonread.Reader) {
 	if r.Kind() != '[' {
 		c.text = append(c.text, r.String()...)
 		return
 	}
 	for range r.Elements() {
-		for name := range r.Members() {
-			if string(name) == "text" {
-				c.text = append(c.text, r.String()...)
-			}
+		c.part(r)
+	}
+}
+
+// part is text, a refusal or reasoning; other kinds cannot be passed on.
+func (c *chunk) part(r *jsonread.Reader) {
+	kind, text, said, reasoning := "", "", false, false
+	for name := range r.Members() {
+		switch string(name) {
+		case "type":
+			kind = r.String()
+		case "text", "refusal":
+			text, said = text+r.String(), true
+		case "thinking", "reasoning":
+			reasoning = true
+		}
+	}
+	switch {
+	case reasoning, kind == "thinking", kind == "reasoning":
+		c.reasoning = true
+	case said:
+		c.text = append(c.text, text...)
+	case kind == "text", kind == "refusal", kind == "output_text":
+	default:
+		if c.lost = kind; kind == "" {
+			c.lost = "a part without a type"
 		}
 	}
 }
@@ -103,17 +193,22 @@ func toolCall(r *jsonread.Reader, position int) call {
 		case "id":
 			one.id = r.String()
 		case "function":
-			for name := range r.Members() {
-				switch string(name) {
-				case "name":
-					one.name = r.String()
-				case "arguments":
-					one.arguments = arguments(r)
-				}
-			}
+			one.function(r)
 		}
 	}
 	return one
+}
+
+// function reads the name and the arguments of a call.
+func (c *call) function(r *jsonread.Reader) {
+	for name := range r.Members() {
+		switch string(name) {
+		case "name":
+			c.name = r.String()
+		case "arguments":
+			c.arguments = arguments(r)
+		}
+	}
 }
 
 // arguments are JSON in a string, or the JSON itself.
@@ -133,11 +228,12 @@ type growingCall struct {
 	arguments []byte
 }
 
-func (c *calls) add(pieces []call) {
+// add adds pieces of calls. It returns false when there are more than maxCalls.
+func (c *calls) add(pieces []call) bool {
 	for _, piece := range pieces {
-		g := c.at(piece.index)
+		g := c.at(piece)
 		if g == nil {
-			return
+			return false
 		}
 		if piece.id != "" {
 			g.id = piece.id
@@ -147,6 +243,7 @@ func (c *calls) add(pieces []call) {
 		}
 		g.arguments = append(g.arguments, piece.arguments...)
 	}
+	return true
 }
 
 // size is what the calls hold, in bytes.
@@ -158,23 +255,25 @@ func (c *calls) size() int {
 	return n
 }
 
-func (c *calls) at(index int) *growingCall {
-	for _, g := range *c {
-		if g.index == index {
+// at returns the call that a piece belongs to: the last one of its index. Some
+// servers give all calls one index, and each an id of its own.
+func (c *calls) at(piece call) *growingCall {
+	for _, g := range slices.Backward(*c) {
+		if g.index == piece.index && (piece.id == "" || g.id == "" || piece.id == g.id) {
 			return g
 		}
 	}
 	if len(*c) == maxCalls {
 		return nil
 	}
-	g := &growingCall{index: index}
+	g := &growingCall{index: piece.index}
 	*c = append(*c, g)
 	return g
 }
 
 // data returns the calls as one value, and nil for none. Arguments are the text
 // that the model wrote: it may be no JSON.
-func (c *calls) data() a2a.Value {
+func (c *calls) data(secret string) a2a.Value {
 	if len(*c) == 0 {
 		return nil
 	}
@@ -183,9 +282,9 @@ func (c *calls) data() a2a.Value {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(append(dst, `{"id":`...), g.id)
-		dst = appendString(append(dst, `,"name":`...), g.name)
-		dst = appendString(append(dst, `,"arguments":`...), string(g.arguments))
+		dst = appendString(append(dst, `{"id":`...), conceal(g.id, secret))
+		dst = appendString(append(dst, `,"name":`...), conceal(g.name, secret))
+		dst = appendString(append(dst, `,"arguments":`...), conceal(string(g.arguments), secret))
 		dst = append(dst, '}')
 	}
 	return append(dst, "]}"...)

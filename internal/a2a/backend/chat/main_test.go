@@ -61,8 +61,8 @@ func turn(parts ...a2a.Part) *backend.Turn {
 }
 
 // run runs a turn and returns what was said, and the outcome in one word or
-// sentence.
-func run(t *testing.T, b *chat.Backend, turn *backend.Turn) (said, outcome string) {
+// sentence. It sets failure to the error of a turn that failed.
+func run(t *testing.T, b *chat.Backend, turn *backend.Turn, failure ...**backend.TurnError) (said, outcome string) {
 	t.Helper()
 	var all []string
 	err := b.Run(t.Context(), turn, func(events []a2a.Event) error {
@@ -74,6 +74,9 @@ func run(t *testing.T, b *chat.Backend, turn *backend.Turn) (said, outcome strin
 		}
 		return nil
 	})
+	for _, each := range failure {
+		*each, _ = errors.AsType[*backend.TurnError](err)
+	}
 	// Whether the last chunk is known to be the last depends on the network.
 	return strings.ReplaceAll(strings.Join(all, " "), " turn-1+/last", "/last"), outcomeOf(err)
 }

@@ -21,9 +21,7 @@ func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error
 	if learned := b.learned.Load(); learned != nil {
 		return *learned, nil
 	}
-	header := stream.Header(t, "application/json")
-	delete(header, "Content-Type")
-	resp, err := b.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: b.models, Header: header})
+	resp, key, err := b.call(ctx, &request{turn: t, method: http.MethodGet, url: b.models, accept: "application/json"})
 	if err != nil {
 		return "", err
 	}
@@ -38,7 +36,7 @@ func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error
 	}
 	model, err := firstModel(text)
 	if err != nil {
-		return "", backend.Failed("The agent's list of models "+stream.Fault(err, "one")+cure, err)
+		return "", backend.Unrecognized("The agent's list of models "+stream.Fault(err, "one")+cure, text, err, key)
 	}
 	if model == "" {
 		return "", backend.Failed("The agent has no model"+cure, nil)

@@ -111,7 +111,7 @@ func TestModelIsAskedFor(t *testing.T) {
 		"another path":  {path: "/api/v3/chat/completions", models: `{"data":[{"id":"a"}]}`, asked: "/api/v3/models", want: "ended"},
 		"unusual path":  {path: "/complete", models: `{"data":[{"id":"a"}]}`, asked: "/v1/models", want: "ended"},
 		"none":          {models: `{"data":[]}`, asked: "/v1/models", want: "failed: The agent has no model; name the model in backend.chat.model"},
-		"not a list":    {models: `{"data":{}}`, asked: "/v1/models", want: "failed: The agent's list of models is not one: data: must be an array; name the model in backend.chat.model"},
+		"not a list":    {models: `{"data":{}}`, asked: "/v1/models", want: "failed: The agent's list of models is not one: data: must be an array; name the model in backend.chat.model; received: " + `{"data":{}}`},
 		"no such thing": {asked: "/v1/models", want: "failed: The agent does not list its models; name the model in backend.chat.model"},
 	}
 	for name, tt := range tests {

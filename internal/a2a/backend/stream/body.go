@@ -27,6 +27,9 @@ const trusted = 64 << 10
 // Body reads one answer. Whatever it returns that is not nil and not io.EOF is
 // a failure of the turn.
 type Body struct {
+	// Secrets are replaced in excerpts of the answer.
+	Secrets []string
+
 	limits   *Limits
 	watchdog *Watchdog
 	resp     *http.Response

@@ -1,0 +1,110 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+)
+
+// request is one request to the server.
+type request struct {
+	// turn is nil for a request of no turn.
+	turn   *backend.Turn
+	method string
+	url    *url.URL
+	accept string
+	body   []byte
+}
+
+// The field and the flag that name the API key.
+const keyField = "spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)"
+
+// call sends a request and returns the answer with the API key that was sent.
+// A key that the server refuses is read again and, if it is another one, sent
+// once more: a refused request has done nothing. An error is a failure of the
+// turn; it does not hold the key.
+func (b *Backend) call(ctx context.Context, c *request) (resp *http.Response, key string, err error) {
+	key = b.key()
+	for again := false; ; again = true {
+		resp, err = b.client.Do(ctx, &stream.Request{Method: c.method, URL: c.url, Header: b.header(c, key), Body: c.body})
+		if err != nil {
+			return nil, key, err //nolint:wrapcheck // it is a failure with its reason
+		}
+		if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
+			return resp, key, nil
+		}
+		fresh := b.refreshKey()
+		if again || fresh == key {
+			if resp.StatusCode != http.StatusUnauthorized && c.method == http.MethodGet {
+				// The list of models may be forbidden to a key that completions are
+				// not.
+				return resp, key, nil
+			}
+			stream.Release(resp)
+			return nil, key, refusedKey(resp.StatusCode, key != "")
+		}
+		stream.Release(resp)
+		key = fresh
+	}
+}
+
+func refusedKey(status int, shown bool) error {
+	code := strconv.Itoa(status) + " " + http.StatusText(status)
+	if !shown {
+		return backend.Failed("The model server asks for an API key: "+code+"; name one in "+keyField, nil)
+	}
+	return backend.Failed("The model server refused the API key: "+code+"; correct the key in the Secret of "+keyField, nil)
+}
+
+// header returns the headers of a request. A server elsewhere is no part of
+// the agent: it is told neither the caller nor the ids of task and context.
+func (b *Backend) header(c *request, key string) http.Header {
+	h := http.Header{}
+	if c.turn != nil {
+		h = stream.Header(c.turn, c.accept)
+	}
+	if b.elsewhere {
+		for name := range h {
+			if len(name) > 4 && name[:4] == "A2A-" {
+				delete(h, name)
+			}
+		}
+	}
+	h["Accept"] = []string{c.accept}
+	if c.body == nil {
+		delete(h, "Content-Type")
+	}
+	for _, own := range b.headers {
+		h[own.Name] = []string{own.Value}
+	}
+	if key != "" {
+		h["Authorization"] = []string{"Bearer " + key}
+	}
+	return h
+}
+
+// Check asks the server for its models. It returns nil when the server answers
+// and does not refuse the API key, whether or not it lists models. An error holds
+// no part of the answer and not the key.
+func (b *Backend) Check(ctx context.Context) error {
+	limit := b.client.Limits().Connect
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or only that it is busy", nil))
+	defer cancel()
+	resp, _, err := b.call(ctx, &request{method: http.MethodGet, url: b.models, accept: "application/json"})
+	if err != nil {
+		return err
+	}
+	defer stream.Release(resp)
+	switch resp.StatusCode {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return backend.Interrupted("The model server answered "+strconv.Itoa(resp.StatusCode)+" "+http.StatusText(resp.StatusCode), nil)
+	}
+	return nil
+}

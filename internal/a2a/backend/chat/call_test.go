@@ -1,0 +1,197 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
+)
+
+// keys is an API key that is replaced when it is read again.
+type keys struct {
+	now, next string
+	reads     atomic.Int32
+}
+
+func (k *keys) options() chat.Options {
+	current := k.now
+	return named(chat.Options{
+		Key:        func() string { return current },
+		RefreshKey: func() string { k.reads.Add(1); current = k.next; return current },
+	})
+}
+
+// TestAPIKey: a key that the server refuses is read again once, and the refusal
+// names where to correct it and never the key.
+func TestAPIKey(t *testing.T) {
+	const good, bad = "sk-good-0123456789", "sk-bad-0123456789"
+	tests := map[string]struct {
+		keys    *keys
+		status  int
+		shown   []string
+		outcome string
+	}{
+		"accepted": {keys: &keys{now: good, next: good}, shown: []string{good}, outcome: "ended"},
+		"rotated":  {keys: &keys{now: bad, next: good}, status: 401, shown: []string{bad, good}, outcome: "ended"},
+		"refused": {
+			keys: &keys{now: bad, next: bad}, status: 401, shown: []string{bad},
+			outcome: "failed: The model server refused the API key: 401 Unauthorized; correct the key in the Secret of spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)",
+		},
+		"forbidden": {
+			keys: &keys{now: bad, next: bad + "2"}, status: 403, shown: []string{bad, bad + "2"},
+			outcome: "failed: The model server refused the API key: 403 Forbidden; correct the key in the Secret of spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)",
+		},
+		"none": {
+			keys: &keys{}, status: 401, shown: []string{""},
+			outcome: "failed: The model server asks for an API key: 401 Unauthorized; name one in spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var shown []string
+			b := model(t, tt.keys.options(), func(w http.ResponseWriter, r *http.Request) {
+				key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+				if shown = append(shown, key); key != good {
+					http.Error(w, "no such key: "+key, tt.status)
+					return
+				}
+				answer(sse, delta("x"), stop, done)(w, r)
+			})
+			said, outcome := run(t, b, turn())
+			if diff := cmp.Diff(tt.shown, shown); diff != "" || outcome != tt.outcome {
+				t.Errorf("Run() = %s, want %s; keys that were sent (-want +got):\n%s", outcome, tt.outcome, diff)
+			}
+			if strings.Contains(said+outcome, "0123456789") {
+				t.Errorf("the key is told: %s %s", said, outcome)
+			}
+		})
+	}
+}
+
+// TestModelsAreAskedForWithTheKey: the list of models needs what completions do.
+func TestModelsAreAskedForWithTheKey(t *testing.T) {
+	var got []string
+	b := model(t, chat.Options{
+		Key:     func() string { return "sk-1" },
+		Headers: []chat.Header{{Name: "X-Team", Value: "blue"}},
+	}, func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Method+" "+r.Header.Get("Authorization")+" "+r.Header.Get("X-Team"))
+		if r.Method == http.MethodGet {
+			answer("application/json", `{"data":[{"id":"m"}]}`)(w, r)
+			return
+		}
+		answer(sse, delta("x"), stop, done)(w, r)
+	})
+	_, outcome := run(t, b, turn())
+	want := []string{"GET Bearer sk-1 blue", "POST Bearer sk-1 blue"}
+	if diff := cmp.Diff(want, got); diff != "" || outcome != "ended" {
+		t.Errorf("Run() = %s; (-want +got):\n%s", outcome, diff)
+	}
+}
+
+// A list of models may be forbidden where completions are not.
+func TestForbiddenListOfModels(t *testing.T) {
+	b := model(t, chat.Options{Key: func() string { return "sk-1" }}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	const want = "failed: The agent does not list its models; name the model in backend.chat.model"
+	if _, outcome := run(t, b, turn()); outcome != want {
+		t.Errorf("Run() = %s, want %s", outcome, want)
+	}
+	if err := b.Check(t.Context()); err != nil {
+		t.Errorf("Check() = %v: the server answers", err)
+	}
+}
+
+// TestAddresses: which addresses are the base of an API, and which are those of
+// completions.
+func TestAddresses(t *testing.T) {
+	const whole = "/v1/chat/completions"
+	tests := map[string]struct{ container, server string }{
+		"":                               {whole, whole},
+		"/":                              {whole, whole},
+		"/v1":                            {whole, whole},
+		"/v1/":                           {whole, whole},
+		whole:                            {whole, whole},
+		"/v1beta/openai":                 {"/v1beta/openai", "/v1beta/openai/chat/completions"},
+		"/openai/v1?x=y":                 {"/openai/v1/chat/completions?x=y", "/openai/v1/chat/completions?x=y"},
+		"/d/a%2Fb/chat/completions?v=1":  {"/d/a%2Fb/chat/completions?v=1", "/d/a%2Fb/chat/completions?v=1"},
+		"/complete":                      {"/complete", "/complete/chat/completions"},
+		"/api/v3/chat/completions?v=a+b": {"/api/v3/chat/completions?v=a+b", "/api/v3/chat/completions?v=a+b"},
+	}
+	for address, want := range tests {
+		for _, elsewhere := range []bool{false, true} {
+			var asked string
+			o, expected := named(chat.Options{URL: address}), want.container
+			if elsewhere {
+				transport := &http.Transport{}
+				o.Transport, o.CloseIdle, expected = transport, transport.CloseIdleConnections, want.server
+			}
+			b := model(t, o, func(w http.ResponseWriter, r *http.Request) {
+				asked = r.RequestURI
+				answer(sse, delta("x"), stop, done)(w, r)
+			})
+			if _, outcome := run(t, b, turn()); outcome != "ended" || asked != expected {
+				t.Errorf("%q, elsewhere %t: %s asked for %s, want %s", address, elsewhere, outcome, asked, expected)
+			}
+		}
+	}
+}
+
+// A server elsewhere is no part of the agent: nothing tells it who calls.
+func TestServerElsewhereIsToldNothingOfCallers(t *testing.T) {
+	for _, elsewhere := range []bool{false, true} {
+		var header http.Header
+		o := named(chat.Options{})
+		if elsewhere {
+			transport := &http.Transport{}
+			o.Transport, o.CloseIdle = transport, transport.CloseIdleConnections
+		}
+		b := model(t, o, func(w http.ResponseWriter, r *http.Request) {
+			header = r.Header
+			answer(sse, delta("x"), stop, done)(w, r)
+		})
+		told := turn()
+		told.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		if _, outcome := run(t, b, told); outcome != "ended" {
+			t.Fatalf("Run() = %s", outcome)
+		}
+		for _, name := range []string{"A2a-Principal", "A2a-Task-Id", "A2a-Context-Id"} {
+			if told := header.Get(name) != ""; told == elsewhere {
+				t.Errorf("elsewhere %t: %s = %q", elsewhere, name, header.Get(name))
+			}
+		}
+		if header.Get("Traceparent") == "" || header.Get("Content-Type") != "application/json" {
+			t.Errorf("elsewhere %t: header %v", elsewhere, header)
+		}
+	}
+}
+
+// TestCheck: what shows that turns could be served.
+func TestCheck(t *testing.T) {
+	for status, want := range map[int]string{
+		200: "", 404: "", 405: "",
+		401: "The model server refused the API key: 401 Unauthorized; correct the key in the Secret of spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)",
+		500: "The model server answered 500 Internal Server Error",
+		502: "The model server answered 502 Bad Gateway",
+	} {
+		b := model(t, named(chat.Options{Key: func() string { return "sk-1" }}), func(w http.ResponseWriter, r *http.Request) {
+			if r.Method != http.MethodGet || r.URL.Path != "/v1/models" {
+				t.Errorf("%s %s", r.Method, r.URL)
+			}
+			w.WriteHeader(status)
+		})
+		got := ""
+		if err := b.Check(t.Context()); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%d: Check() = %q, want %q", status, got, want)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat
+
+import (
+	"bytes"
+	"strings"
+)
+
+const (
+	redacted = "[redacted]"
+	// minSecret is the least length of an API key that is looked for in answers.
+	// Shorter ones are what servers without keys are given, such as "ollama",
+	// and may well be words of an answer.
+	minSecret = 16
+	// minFragment is the least length of the beginning of a key that is replaced
+	// at the end of an answer.
+	minFragment = 6
+)
+
+// conceal replaces a secret in a text that is complete.
+func conceal(text, secret string) string {
+	if len(secret) < minSecret {
+		return text
+	}
+	return strings.ReplaceAll(text, secret, redacted)
+}
+
+// redactor replaces a secret in a text that arrives in pieces. It holds back
+// what may be the beginning of the secret.
+type redactor struct {
+	secret string
+	held   []byte
+}
+
+// take adds a piece and returns what can be passed on. The result is valid
+// until the next call.
+func (r *redactor) take(piece []byte) []byte {
+	if len(r.secret) < minSecret {
+		return piece
+	}
+	text := piece
+	if len(r.held) > 0 {
+		text = append(r.held, piece...)
+		r.held = nil
+	}
+	text = bytes.ReplaceAll(text, []byte(r.secret), []byte(redacted))
+	for n := min(len(text), len(r.secret)-1); n > 0; n-- {
+		if strings.HasPrefix(r.secret, string(text[len(text)-n:])) {
+			r.held = bytes.Clone(text[len(text)-n:])
+			return text[:len(text)-n]
+		}
+	}
+	return text
+}
+
+// rest returns what was held back, at the end of the text.
+func (r *redactor) rest() []byte {
+	held := r.held
+	r.held = nil
+	if len(held) >= minFragment {
+		return []byte(redacted)
+	}
+	return held
+}
