@@ -303,6 +303,20 @@ const (
 	// Cure: put a key of at least 32 visible characters for each caller, under
 	// its name, into the Secret that the message names.
 	ReasonAPIKeysUnusable = "APIKeysUnusable" //nolint:gosec // a reason, not a credential
+	// ReasonChatAPIKeyUnusable (False or True): the Secret with the API key of
+	// the model server does not exist, or holds no key that can be sent.
+	//
+	// Cure: put the key, on one line and of visible ASCII characters, into the
+	// Secret that the message names.
+	ReasonChatAPIKeyUnusable = "ChatAPIKeyUnusable" //nolint:gosec // a reason, not a credential
+	// ReasonModelServerNotReached (False or True): the sidecar has not reached
+	// the model server of `spec.workload.backend.chat.url` since its pod started,
+	// or the server refuses the API key.
+	//
+	// Cure: the log that the message names has the cause: correct the address, the
+	// key or `spec.trustBundle`, or allow the connection in
+	// `spec.networkPolicy.egress`.
+	ReasonModelServerNotReached = "ModelServerNotReached"
 	// ReasonTLSUnusable (False or True): the Secret with the agent's certificate
 	// does not exist, or its certificate and key do not fit.
 	//

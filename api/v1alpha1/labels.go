@@ -64,6 +64,8 @@ const (
 	// store.
 	VolumeStorePassword = "a2a-store-password" //nolint:gosec // a name, not a credential
 	VolumeStoreTLS      = "a2a-store-tls"
+	// VolumeChatKey holds the API key that is sent to the model server.
+	VolumeChatKey = "a2a-chat-key"
 	// VolumeToken holds the sidecar's own ServiceAccount token.
 	VolumeToken = "a2a-token"
 	// PortAgent and PortHealth name the sidecar's ports.

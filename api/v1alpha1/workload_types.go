@@ -5,9 +5,13 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// AgentWorkload is the container that does the agent's work, and how the
-// sidecar reaches it.
+// AgentWorkload is the container that does the agent's work, or the model
+// server that does, and how the sidecar reaches it.
 //
+// +kubebuilder:validation:XValidation:rule="has(self.template) || (has(self.backend) && has(self.backend.chat) && has(self.backend.chat.url))",message="spec.workload.template is required unless spec.workload.backend.chat.url names a model server: add the template with the agent's container, or the url"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || (has(self.backend) && has(self.backend.chat) && has(self.backend.chat.url)) || (has(self.template.spec) && size(self.template.spec.containers) > 0)",message="spec.workload.template.spec.containers needs at least one container; the first one is the agent"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.backend) || !has(self.backend.chat) || !has(self.backend.chat.url) || !has(self.template.spec) || size(self.template.spec.containers) == 0",message="spec.workload.template.spec.containers must be empty with spec.workload.backend.chat.url: the sidecar calls the model server at that address and never a container of the pod; remove the containers, or the url"
+// +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || !has(self.backend) || !has(self.backend.chat) || !has(self.backend.chat.url) || !self.autoscaling.metrics.exists(m, m.type == 'CPU')",message="spec.workload.autoscaling.metrics of type CPU needs a container in spec.workload.template, and there is none with spec.workload.backend.chat.url: use InFlightTurns"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.autoscaling) || !has(self.replicas) || self.replicas <= 1 || (self.replicas >= self.autoscaling.minReplicas && self.replicas <= self.autoscaling.maxReplicas) || (oldSelf.hasValue() && has(oldSelf.value().replicas) && oldSelf.value().replicas == self.replicas)",message="spec.workload.replicas belongs to the autoscaler while spec.workload.autoscaling is set: leave it out"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.replicas <= 1 || (has(self.tasks) && has(self.tasks.store) && has(self.tasks.store.type) && self.tasks.store.type == 'Redis')",message="spec.workload.replicas above 1 needs spec.workload.tasks.store.type Redis: what one pod keeps in its memory the others do not find"
 // +kubebuilder:validation:XValidation:rule="!has(self.autoscaling) || self.autoscaling.maxReplicas <= 1 || (has(self.tasks) && has(self.tasks.store) && has(self.tasks.store.type) && self.tasks.store.type == 'Redis')",message="spec.workload.autoscaling.maxReplicas above 1 needs spec.workload.tasks.store.type Redis: what one pod keeps in its memory the others do not find"
@@ -17,13 +21,16 @@ type AgentWorkload struct {
 	// restricted security defaults, soft spreading over nodes and zones, the variables PORT and A2A_GATEWAY_URL and
 	// a preStop hook on the first container, each only where the template says
 	// nothing. A quantity with a fraction must be a string, such as "0.5".
-	// +kubebuilder:validation:XValidation:rule="has(self.spec) && size(self.spec.containers) > 0",message="spec.workload.template.spec.containers needs at least one container; the first one is the agent"
+	//
+	// It is required, except with backend.chat.url: the pod then runs the sidecar
+	// alone, and a template without containers may hold the settings of that pod,
+	// such as labels, nodeSelector and tolerations.
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.restartPolicy) || self.spec.restartPolicy == 'Always'",message="spec.workload.template.spec.restartPolicy must be Always, or absent"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.hostNetwork) || !self.spec.hostNetwork",message="spec.workload.template.spec.hostNetwork must be absent: the ports of the sidecar belong to the pod"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.shareProcessNamespace) || !self.spec.shareProcessNamespace",message="spec.workload.template.spec.shareProcessNamespace must be absent: the agent could read the token of the sidecar"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || !has(self.spec.hostPID) || !self.spec.hostPID",message="spec.workload.template.spec.hostPID must be absent: the agent could read the token of the sidecar"
-	// +required
-	Template corev1.PodTemplateSpec `json:"template"`
+	// +optional
+	Template corev1.PodTemplateSpec `json:"template,omitempty,omitzero"`
 
 	// replicas is the number of pods. It defaults to 1. More than one need a task
 	// store that they share: tasks.store.type Redis.
@@ -73,6 +80,8 @@ const (
 // AgentBackend says how the sidecar talks to the agent's container.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.chat) || self.protocol == 'ChatCompletions'",message="spec.workload.backend.chat needs spec.workload.backend.protocol ChatCompletions; remove chat, or change the protocol"
+// +kubebuilder:validation:XValidation:rule="!has(self.chat) || !has(self.chat.url) || !has(self.port) || self.port == 8080",message="spec.workload.backend.port has no effect with spec.workload.backend.chat.url, which holds the port of the model server: remove port"
+// +kubebuilder:validation:XValidation:rule="!has(self.chat) || !has(self.chat.url) || !has(self.path)",message="spec.workload.backend.path has no effect with spec.workload.backend.chat.url, which holds the path of the model server: remove path"
 type AgentBackend struct {
 	// protocol is what the container speaks. Events, the default, is one POST
 	// a turn, answered by text/plain, application/json, application/x-ndjson
@@ -85,7 +94,8 @@ type AgentBackend struct {
 	Protocol BackendProtocol `json:"protocol,omitempty"`
 
 	// port is where the container listens, on 127.0.0.1 or on all addresses.
-	// The container finds it in the variable PORT. It defaults to 8080.
+	// The container finds it in the variable PORT. It defaults to 8080. It is
+	// not for chat.url, which holds the port of the model server.
 	// +kubebuilder:default=8080
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -95,7 +105,7 @@ type AgentBackend struct {
 
 	// path is where a turn is posted. For Events it defaults to "/", for
 	// ChatCompletions to "/v1/chat/completions", and for A2A to the path on the
-	// container's card.
+	// container's card. It is not for chat.url, which holds the path.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^/([A-Za-z0-9/._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})*$')",message="spec.workload.backend.path must start with '/' and hold no query, fragment or space, and '%' only before two hexadecimal digits"
 	// +optional
@@ -145,6 +155,79 @@ type AgentChat struct {
 	// +kubebuilder:validation:MaxLength=65536
 	// +optional
 	SystemPrompt string `json:"systemPrompt,omitempty"`
+
+	// url is the address of a model server outside the pod: the base of its API,
+	// such as http://vllm.models.svc:8000/v1, or the address of its completions,
+	// which ends in /chat/completions. Without a path /v1 is assumed. The pod
+	// then runs the sidecar alone. The host may be a Service, a private address
+	// or a public one; loopback, link-local and cloud metadata addresses are
+	// never connected to. https is verified with the public authorities and those
+	// of spec.trustBundle. With http everything, the API key included, is
+	// sent unencrypted. The address is not secret: do not put a key into it. An
+	// edit replaces the pods.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && !self.contains('@') && !self.contains('#')",message="spec.workload.backend.chat.url must be an absolute http or https URL without credentials and fragment, such as http://vllm.models.svc:8000/v1; a key belongs in apiKeySecretRef"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)^https?://(localhost([:/?]|$)|127[.][0-9]|169[.]254[.]|0[.]0[.]0[.]0|[[]::1?[]])')",message="spec.workload.backend.chat.url must not name a loopback or link-local address: leave url out for a model server in the pod, and give its container in spec.workload.template"
+	// +optional
+	URL string `json:"url,omitempty"`
+
+	// apiKeySecretRef names the API key that is sent to the model server, in the
+	// header Authorization as a bearer token. White space around it, such as a
+	// newline at its end, is left out. A changed key is used without a restart.
+	// Absent sends none.
+	// +optional
+	APIKeySecretRef *ChatAPIKeyReference `json:"apiKeySecretRef,omitempty"`
+
+	// headers are sent to the model server with each request, such as those that
+	// a gateway routes or bills by. Their values are not secret: they stand in
+	// the ConfigMap of the Agent. An edit takes effect without a restart.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.name.lowerAscii() == b.name.lowerAscii()))",message="spec.workload.backend.chat.headers must name each header once, in upper or lower case: remove one of the two"
+	// +listType=map
+	// +listMapKey=name
+	// +optional
+	Headers []ChatHeader `json:"headers,omitempty"`
+}
+
+// ChatAPIKeyReference names an API key in a Secret of the Agent's namespace.
+type ChatAPIKeyReference struct {
+	// name is the Secret's metadata.name.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+
+	// key is the key of the Secret under which the API key is. It defaults to
+	// "api-key".
+	// +kubebuilder:default="api-key"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	// +optional
+	Key string `json:"key,omitempty"`
+}
+
+// ChatHeader is an HTTP header that is sent to a model server.
+type ChatHeader struct {
+	// name is the name of the header. Those that belong to the connection, that
+	// describe the body, that hold credentials or that the sidecar sets are
+	// refused.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9!#$%&'*+.^_|~-]+$`
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['authorization', 'proxy-authorization', 'cookie'])",message="spec.workload.backend.chat.headers must not hold credentials: values of headers are not secret; put the key of the model server into a Secret and name it in spec.workload.backend.chat.apiKeySecretRef"
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['host', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'accept', 'accept-encoding', 'traceparent']) && !self.lowerAscii().startsWith('content-') && !self.lowerAscii().startsWith('a2a-')",message="spec.workload.backend.chat.headers must not name a header of the connection or the body, or one that the sidecar sets (Host, Connection, Content-*, Accept, A2A-*, traceparent and the like): remove it"
+	// +required
+	Name string `json:"name"`
+
+	// value is its value: visible ASCII, and blanks within.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^[!-~]([ -~]*[!-~])?$`
+	// +required
+	Value string `json:"value"`
 }
 
 // BackendTimeouts bound a turn of the agent.

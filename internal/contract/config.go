@@ -66,6 +66,8 @@ const (
 	// servers, by.
 	ExitClientCA = 6
 	ExitTrust    = 7
+	// ExitChatKey: there is no API key to show the model server.
+	ExitChatKey = 8
 )
 
 // Config is everything a sidecar needs to know.
@@ -184,7 +186,10 @@ var Protocols = []Protocol{ProtocolEvents, ProtocolA2A, ProtocolChatCompletions}
 type Backend struct {
 	Protocol Protocol `json:"protocol"`
 	// URL is where a turn is posted, such as http://127.0.0.1:8080/. For A2A it
-	// may have no path: then that is the one on the agent's card.
+	// may have no path: then that is the one on the agent's card. For
+	// ProtocolChatCompletions it is the base of the server's API or the address
+	// of its completions, of the pod's own container on loopback or of a server
+	// elsewhere.
 	URL      string   `json:"url"`
 	Timeouts Timeouts `json:"timeouts"`
 	// Chat is for ProtocolChatCompletions only.
@@ -214,6 +219,15 @@ type Chat struct {
 	Model string `json:"model,omitempty"`
 	// SystemPrompt opens every conversation; "" for none.
 	SystemPrompt string `json:"systemPrompt,omitempty"`
+	// Headers are sent to the server with each request. They are not secret: its
+	// API key is mounted.
+	Headers []Header `json:"headers,omitempty"`
+}
+
+// Header is a header of HTTP requests.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Timeouts bound a turn. Zero means the default.

@@ -32,12 +32,7 @@ func (c *Config) Validate() error {
 	if i := c.Backend.OnInterruption; i != "" && !slices.Contains(Interruptions, i) {
 		refuse("backend.onInterruption", "is %q, must be one of %q", i, Interruptions)
 	}
-	if c.Backend.Chat != (Chat{}) && c.Backend.Protocol != ProtocolChatCompletions {
-		refuse("backend.chat", "needs backend.protocol %q", ProtocolChatCompletions)
-	}
-	if u, err := url.Parse(c.Backend.URL); err != nil || u.Scheme != "http" || u.Host == "" {
-		refuse("backend.url", "is %q, must be an absolute http URL", c.Backend.URL)
-	}
+	c.Backend.validate(refuse)
 	c.Access.validate(refuse)
 	c.Limits.validate(refuse)
 	if c.Gateway != nil {

@@ -61,10 +61,19 @@ func metricSpec(agent *a2av1alpha1.Agent, metric a2av1alpha1.AutoscalingMetric) 
 	return autoscalingv2ac.MetricSpec().WithType(autoscalingv2.ContainerResourceMetricSourceType).
 		WithContainerResource(autoscalingv2ac.ContainerResourceMetricSource().
 			WithName(corev1.ResourceCPU).
-			WithContainer(agent.Spec.Workload.Template.Spec.Containers[0].Name).
+			WithContainer(mainContainer(agent)).
 			WithTarget(autoscalingv2ac.MetricTarget().
 				WithType(autoscalingv2.UtilizationMetricType).
 				WithAverageUtilization(metric.Target)))
+}
+
+// mainContainer is the container whose load counts. The API server refuses a
+// CPU metric for an Agent without a container of its own.
+func mainContainer(agent *a2av1alpha1.Agent) string {
+	if containers := agent.Spec.Workload.Template.Spec.Containers; len(containers) > 0 {
+		return containers[0].Name
+	}
+	return a2av1alpha1.ContainerSidecar
 }
 
 func scalingBehavior(behavior *a2av1alpha1.AutoscalingBehavior) *autoscalingv2ac.HorizontalPodAutoscalerBehaviorApplyConfiguration {

@@ -112,8 +112,20 @@ func backendProtocol(agent *a2av1alpha1.Agent) contract.Protocol {
 	return contract.Protocol(cmp.Or(agent.Spec.Workload.Backend.Protocol, a2av1alpha1.BackendProtocolEvents))
 }
 
+// modelServer is the address of the model server that works in the place of a
+// container; "" for an Agent with a container.
+func modelServer(agent *a2av1alpha1.Agent) string {
+	if chat := agent.Spec.Workload.Backend.Chat; chat != nil {
+		return chat.URL
+	}
+	return ""
+}
+
 // backendURL is where the sidecar posts a turn.
 func backendURL(agent *a2av1alpha1.Agent) string {
+	if url := modelServer(agent); url != "" {
+		return url
+	}
 	backend := agent.Spec.Workload.Backend
 	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + cmp.Or(backend.Path, defaultPaths[backendProtocol(agent)])
 }
@@ -138,7 +150,11 @@ func contractChat(chat *a2av1alpha1.AgentChat) contract.Chat {
 	if chat == nil {
 		return contract.Chat{}
 	}
-	return contract.Chat{Model: chat.Model, SystemPrompt: chat.SystemPrompt}
+	c := contract.Chat{Model: chat.Model, SystemPrompt: chat.SystemPrompt}
+	for _, h := range chat.Headers {
+		c.Headers = append(c.Headers, contract.Header{Name: h.Name, Value: h.Value})
+	}
+	return c
 }
 
 // contractAccess admits callers of the Agent's own namespace, and those who

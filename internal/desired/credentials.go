@@ -20,6 +20,7 @@ const (
 	trustDir       = "/etc/a2a-trust"
 	passwordDir    = "/etc/a2a-store-password" //nolint:gosec // a path, not a credential
 	storeTLSDir    = "/etc/a2a-store-tls"
+	chatKeyDir     = "/etc/a2a-chat-key"
 )
 
 // cardSigningKeys are what the sidecar is given of the Secret, the key that
@@ -70,8 +71,22 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 	if trust := agent.Spec.TrustBundle; trust != nil {
 		all = append(all, bundle(a2av1alpha1.VolumeTrust, trustDir, "--trust-ca", trust))
 	}
+	if chat := agent.Spec.Workload.Backend.Chat; chat != nil && chat.APIKeySecretRef != nil {
+		all = append(all, chatKey(chat.APIKeySecretRef))
+	}
 	return append(all, storeCredentials(agent)...)
 }
+
+// chatKey is the API key of the model server, under one name whatever its key
+// in the Secret is.
+func chatKey(reference *a2av1alpha1.ChatAPIKeyReference) credential {
+	volume := secretVolume(a2av1alpha1.VolumeChatKey, a2av1alpha1.SecretReference{Name: reference.Name})
+	volume.Secret.Items = []corev1.KeyToPath{{Key: cmp.Or(reference.Key, chatKeyFile), Path: chatKeyFile}}
+	return credential{volume: volume, dir: chatKeyDir, args: []string{"--chat-api-key-file", chatKeyDir + "/" + chatKeyFile}}
+}
+
+// chatKeyFile is where the API key of the model server is expected.
+const chatKeyFile = "api-key"
 
 // bundle holds the certificates of authorities, under one name wherever they
 // are kept.

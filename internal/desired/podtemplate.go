@@ -45,12 +45,16 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 	secureContainers(pod)
 	spread(agent.Name, pod)
 
-	main := &pod.Containers[0]
-	main.Env = append(agentEnv(agent, platform, main.Env), main.Env...)
-	waitForTurns(main)
-
-	// First, so that it is up when the user's own init containers call others.
-	pod.InitContainers = slices.Insert(pod.InitContainers, 0, sidecar(agent, platform))
+	if modelServer(agent) != "" {
+		// The agent is outside the pod: nothing needs the sidecar to start first.
+		pod.Containers = []corev1.Container{sidecar(agent, platform)}
+	} else {
+		main := &pod.Containers[0]
+		main.Env = append(agentEnv(agent, platform, main.Env), main.Env...)
+		waitForTurns(main)
+		// First, so that it is up when the user's own init containers call others.
+		pod.InitContainers = slices.Insert(pod.InitContainers, 0, nativeSidecar(sidecar(agent, platform)))
+	}
 	pod.Volumes = append(pod.Volumes, sidecarVolumes(agent)...)
 	return applyTemplate(template)
 }

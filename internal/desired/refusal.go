@@ -14,6 +14,7 @@ import (
 var (
 	initContainerField = regexp.MustCompile(`\bspec\.template\.spec\.initContainers\[(\d+)\]`)
 	envField           = regexp.MustCompile(`\bspec\.template\.spec\.containers\[0\]\.env\[(\d+)\]`)
+	containerField     = regexp.MustCompile(`\bspec\.template\.spec\.containers\[0\]`)
 	metadataField      = regexp.MustCompile(`\bspec\.template\.(?:metadata\.)?(labels|annotations)\b`)
 	podField           = regexp.MustCompile(`\bspec\.template\.spec\.`)
 	egressField        = regexp.MustCompile(`\bspec\.egress\[`)
@@ -23,7 +24,7 @@ var (
 // of it, into those of the Agent that it was made from. What is the operator's
 // own keeps its name.
 func TemplateFields(agent *a2av1alpha1.Agent, platform Platform, message string) string {
-	if agent.Spec.Workload == nil || len(agent.Spec.Workload.Template.Spec.Containers) == 0 {
+	if agent.Spec.Workload == nil {
 		return message
 	}
 	const own = "the operator's "
@@ -36,11 +37,15 @@ func TemplateFields(agent *a2av1alpha1.Agent, platform Platform, message string)
 			return "spec.workload.template.spec." + list + "[" + strconv.Itoa(n-first) + "]"
 		}
 	}
-	// The sidecar is the first of the init containers, and some variables of the
-	// agent's container come before its own.
-	message = initContainerField.ReplaceAllStringFunc(message, behind(1, "initContainers"))
-	variables := len(agentEnv(agent, platform, agent.Spec.Workload.Template.Spec.Containers[0].Env))
-	message = envField.ReplaceAllStringFunc(message, behind(variables, "containers[0].env"))
+	if containers := agent.Spec.Workload.Template.Spec.Containers; len(containers) == 0 {
+		// The sidecar is the only container.
+		message = containerField.ReplaceAllString(message, own+"spec.containers[0]")
+	} else {
+		// The sidecar is the first of the init containers, and some variables of the
+		// agent's container come before its own.
+		message = initContainerField.ReplaceAllStringFunc(message, behind(1, "initContainers"))
+		message = envField.ReplaceAllStringFunc(message, behind(len(agentEnv(agent, platform, containers[0].Env)), "containers[0].env"))
+	}
 	message = metadataField.ReplaceAllString(message, "spec.workload.template.metadata.$1")
 	return podField.ReplaceAllString(message, templateField+".")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 
@@ -38,9 +39,12 @@ func Scale(in observed.Agent) *appsv1ac.DeploymentApplyConfiguration {
 
 // sharesTasks tells whether the pods of a Deployment find each other's tasks.
 func sharesTasks(d *appsv1.Deployment) bool {
-	for i := range d.Spec.Template.Spec.InitContainers {
-		if c := &d.Spec.Template.Spec.InitContainers[i]; c.Name == a2av1alpha1.ContainerSidecar {
-			return slices.Contains(c.Args, storeFlag)
+	pod := &d.Spec.Template.Spec
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			if c := &containers[i]; c.Name == a2av1alpha1.ContainerSidecar {
+				return slices.Contains(c.Args, storeFlag)
+			}
 		}
 	}
 	return false

@@ -28,7 +28,15 @@ const (
 	tokenSeconds = 3600
 )
 
-// sidecar is the native sidecar: an init container that stays.
+// nativeSidecar makes a container an init container that keeps running.
+func nativeSidecar(c corev1.Container) corev1.Container {
+	c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+	return c
+}
+
+// sidecar returns the sidecar's container: a native sidecar beside the agent's
+// container, and the only container of a pod whose agent is a model server
+// elsewhere.
 //
 // It is told the backend's URL and protocol twice. The contract is one for all
 // pods of the Agent; while a change of them rolls out, the pods of the earlier
@@ -42,8 +50,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 			"--backend-url", literal(backendURL(agent)),
 			"--backend-protocol", string(backendProtocol(agent)),
 		},
-		Env:           storeEnv(agent),
-		RestartPolicy: new(corev1.ContainerRestartPolicyAlways),
+		Env: storeEnv(agent),
 		Ports: []corev1.ContainerPort{
 			{Name: a2av1alpha1.PortAgent, ContainerPort: contract.AgentPort, Protocol: corev1.ProtocolTCP},
 			{Name: a2av1alpha1.PortHealth, ContainerPort: contract.HealthPort, Protocol: corev1.ProtocolTCP},

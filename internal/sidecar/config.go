@@ -4,6 +4,7 @@
 package sidecar
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -69,11 +70,8 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 	if o.OnInterruption != "" {
 		c.Backend.OnInterruption = contract.Interruption(o.OnInterruption)
 	}
-	if o.ChatModel != "" {
-		c.Backend.Chat.Model = o.ChatModel
-	}
-	if o.ChatSystemPrompt != "" {
-		c.Backend.Chat.SystemPrompt = o.ChatSystemPrompt
+	if err := o.overrideChat(&c.Backend.Chat); err != nil {
+		return err
 	}
 	if access := o.access(); access.Authentication != nil {
 		c.Access = access
@@ -120,6 +118,23 @@ func (o *Options) overrideProtocol(p *contract.ProtocolOptions) error {
 		p.MessageDeduplication = window
 	}
 	return err
+}
+
+func (o *Options) overrideChat(c *contract.Chat) error {
+	c.Model = cmp.Or(o.ChatModel, c.Model)
+	c.SystemPrompt = cmp.Or(o.ChatSystemPrompt, c.SystemPrompt)
+	if len(o.ChatHeaders) == 0 {
+		return nil
+	}
+	c.Headers = nil
+	for i, text := range o.ChatHeaders {
+		header, err := contract.ParseHeader(text)
+		if err != nil {
+			return fmt.Errorf("--chat-header number %d %w", i+1, err)
+		}
+		c.Headers = append(c.Headers, header)
+	}
+	return nil
 }
 
 // access is what the flags say of who may call; without any, nothing.

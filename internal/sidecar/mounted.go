@@ -35,6 +35,8 @@ var (
 	ErrClientCA = errors.New("authorities of clients cannot be used")
 	// ErrTrust is about the authorities of servers.
 	ErrTrust = errors.New("authorities of servers cannot be used")
+	// ErrChatKey is about the API key that is sent to the model server.
+	ErrChatKey = errors.New("API key of the model server cannot be used")
 )
 
 // ExitCode is the status with which a process ends because of an error.
@@ -50,6 +52,8 @@ func ExitCode(err error) int {
 		return contract.ExitClientCA
 	case errors.Is(err, ErrTrust):
 		return contract.ExitTrust
+	case errors.Is(err, ErrChatKey):
+		return contract.ExitChatKey
 	default:
 		return 1
 	}

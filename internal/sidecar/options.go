@@ -31,6 +31,10 @@ type Options struct {
 	// ChatModel and ChatSystemPrompt are for ChatCompletions.
 	ChatModel        string
 	ChatSystemPrompt string
+	// ChatAPIKeyFile holds the API key that is sent to the model server, and
+	// ChatHeaders are sent with it, as name=value.
+	ChatAPIKeyFile string
+	ChatHeaders    []string
 	// CardFile is YAML or JSON in the form of card.Card.
 	CardFile string
 	// JWTIssuer and JWTAudiences admit callers with its tokens, and Anonymous
@@ -100,11 +104,13 @@ type Options struct {
 // Flags adds the options to a set.
 func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.ConfigFile, "config", "", "contract `file` that the operator writes; it is read again when it changes")
-	f.StringVar(&o.BackendURL, "backend-url", "", "`URL` that each turn is posted to, such as http://127.0.0.1:9000")
+	f.StringVar(&o.BackendURL, "backend-url", "", "`URL` that each turn is posted to, such as http://127.0.0.1:9000; for ChatCompletions also the API of a server elsewhere, such as https://api.example.com/v1")
 	f.StringVar(&o.BackendProtocol, "backend-protocol", "", "what the backend speaks: Events (the default), A2A or ChatCompletions")
 	f.StringVar(&o.OnInterruption, "on-interruption", "", "what becomes of a turn whose agent broke off: Fail (the default), or Retry, which runs it again")
 	f.StringVar(&o.ChatModel, "chat-model", "", "`name` of the model, for ChatCompletions (default the first that the backend lists)")
 	f.StringVar(&o.ChatSystemPrompt, "chat-system-prompt", "", "`text` that opens every conversation, for ChatCompletions")
+	f.StringVar(&o.ChatAPIKeyFile, "chat-api-key-file", "", "`file` with the API key that is sent to the backend as a bearer token, for ChatCompletions; it is read again when it changes")
+	f.StringArrayVar(&o.ChatHeaders, "chat-header", nil, "send this header to the backend, as `name=value`, for ChatCompletions; not for secrets; repeatable")
 	f.StringVar(&o.Listen, "listen", "", "`address` of the A2A endpoint (default 127.0.0.1:8080, with --config :8641)")
 	f.StringVar(&o.CardFile, "card", "", "YAML or JSON `file` with the agent's card")
 	f.StringVar(&o.JWTIssuer, "jwt-issuer", "", "admit callers with a token of this issuer, a `URL` where OpenID Connect discovery finds its keys")
@@ -222,8 +228,15 @@ func (o *Options) validateProtocol() []error {
 	}
 	// A contract may name the protocol.
 	known := p != "" || o.ConfigFile == ""
-	if chat := o.ChatModel != "" || o.ChatSystemPrompt != ""; chat && known && p != contract.ProtocolChatCompletions {
-		errs = append(errs, fmt.Errorf("--chat-model and --chat-system-prompt need --backend-protocol %s", contract.ProtocolChatCompletions))
+	chat := o.ChatModel != "" || o.ChatSystemPrompt != "" || o.ChatAPIKeyFile != "" || len(o.ChatHeaders) > 0
+	if chat && known && p != contract.ProtocolChatCompletions {
+		errs = append(errs, fmt.Errorf("--chat-model, --chat-system-prompt, --chat-api-key-file and --chat-header need --backend-protocol %s", contract.ProtocolChatCompletions))
+	}
+	for i, text := range o.ChatHeaders {
+		// The text is not repeated: it may be a credential in the wrong place.
+		if _, err := contract.ParseHeader(text); err != nil {
+			errs = append(errs, fmt.Errorf("--chat-header number %d %w", i+1, err))
+		}
 	}
 	return errs
 }

@@ -22,6 +22,8 @@ import (
 type probes struct {
 	started atomic.Bool
 	agent   *agentProbe
+	// model is asked first: an agent elsewhere does not listen in the pod.
+	model   func() (elsewhere bool, err error)
 	drain   *drainer
 	metrics *metrics
 	grace   func() time.Duration
@@ -82,6 +84,9 @@ func (p *probes) ready(ctx context.Context) error {
 	}
 	if p.drain.active() {
 		return errors.New("draining")
+	}
+	if elsewhere, err := p.model(); elsewhere {
+		return err
 	}
 	return p.agent.check(ctx)
 }

@@ -58,6 +58,7 @@ type Sidecar struct {
 	clientCA auth.Authorities
 	tls      *endpoint.TLS
 	trust    trust
+	model    modelServer
 	mounts   []*mounted
 
 	tasks  *tasks
@@ -97,6 +98,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 		return nil, err
 	}
 	s.issuer.swap(keys)
+	s.model.trust, s.model.local = &s.trust, o.ConfigFile == ""
 	if err := s.mountCredentials(); err != nil {
 		return nil, err
 	}
@@ -112,7 +114,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	if s.tasks, err = s.openTasks(config.Config); err != nil {
 		return nil, err
 	}
-	if s.turns, err = newTurns(func() *contract.Config { return s.current().Config }, s.tasks, o.ConfigFile == "", s.limits.turns, s.metrics, log, now); err != nil {
+	if s.turns, err = newTurns(func() *contract.Config { return s.current().Config }, s.tasks, &s.model, o.ConfigFile == "", s.limits.turns, s.metrics, log, now); err != nil {
 		return nil, err
 	}
 	s.gate = auth.NewGate(policy, s.refuse)
@@ -130,6 +132,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, s.remotes, log, now)
 	s.probes = &probes{
 		agent:   &agentProbe{now: now, address: func() string { return backendAddress(s.current().Backend.URL) }},
+		model:   s.modelReady,
 		drain:   s.drain,
 		metrics: s.metrics,
 		grace:   s.grace,
@@ -152,6 +155,15 @@ func (s *Sidecar) Addresses() Addresses {
 		return l.Addr().String()
 	}
 	return Addresses{Agent: of(s.sockets.agent), Health: of(s.sockets.health), Gateway: of(s.sockets.gateway)}
+}
+
+// modelReady reports whether the model server is elsewhere, and what keeps the
+// sidecar from calling it.
+func (s *Sidecar) modelReady() (elsewhere bool, err error) {
+	if !s.current().Backend.Elsewhere() {
+		return false, nil
+	}
+	return true, s.model.ready()
 }
 
 func (s *Sidecar) current() *loaded { return s.config.Load() }

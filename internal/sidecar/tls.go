@@ -40,7 +40,10 @@ func (s *Sidecar) mountCredentials() error {
 		make   func(value string) *mounted
 		reason error
 	}{
-		{o.TLS, s.newServerCertificate, ErrTLS}, {o.ClientCA, s.newClientCA, ErrClientCA}, {o.TrustCA, s.newTrust, ErrTrust},
+		{o.TLS, s.newServerCertificate, ErrTLS},
+		{o.ClientCA, s.newClientCA, ErrClientCA},
+		{o.TrustCA, s.newTrust, ErrTrust},
+		{o.ChatAPIKeyFile, s.newChatKey, ErrChatKey},
 	} {
 		if each.flag == "" {
 			continue

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -42,9 +43,9 @@ func (t *turns) Drain(ctx context.Context) error {
 
 // newTurns makes the engine of the first configuration; current returns the one
 // that is in force.
-func newTurns(current func() *contract.Config, kept *tasks, local bool, bounds func() engine.TurnLimits, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
+func newTurns(current func() *contract.Config, kept *tasks, model *modelServer, local bool, bounds func() engine.TurnLimits, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
 	c := current()
-	a := &agent{metrics: m, now: now}
+	a := &agent{metrics: m, model: model, now: now}
 	if err := a.swap(&c.Backend); err != nil {
 		return nil, err
 	}
@@ -75,6 +76,7 @@ func newTurns(current func() *contract.Config, kept *tasks, local bool, bounds f
 // that it began with.
 type agent struct {
 	metrics *metrics
+	model   *modelServer
 	now     func() time.Time
 	current atomic.Pointer[running]
 }
@@ -115,7 +117,7 @@ func (a *agent) Canceled(ctx context.Context, t *a2a.Task) {
 
 func (a *agent) swap(b *contract.Backend) error {
 	former := a.current.Load()
-	if former != nil && former.settings == *b {
+	if former != nil && reflect.DeepEqual(former.settings, *b) {
 		return nil
 	}
 	next, err := a.speak(b)
@@ -141,13 +143,18 @@ func (a *agent) speak(b *contract.Backend) (speaker, error) {
 	case contract.ProtocolA2A:
 		return upstream.New(upstream.Options{URL: b.URL, Limits: limits, Now: a.now})
 	case contract.ProtocolChatCompletions:
-		return chat.New(chat.Options{
-			URL: b.URL, Limits: limits, Now: a.now,
-			Model: b.Chat.Model, SystemPrompt: b.Chat.SystemPrompt,
-		})
+		return a.model.backend(b, limits, chat.Options{Now: a.now})
 	default:
 		return events.New(events.Options{URL: b.URL, Limits: limits, Internal: a.metrics.internalEvent, Now: a.now})
 	}
+}
+
+// check calls the model server, as a turn would.
+func (a *agent) check(ctx context.Context) error {
+	if c, ok := a.current.Load().speaker.(*chat.Backend); ok {
+		return c.Check(ctx)
+	}
+	return nil
 }
 
 // Close releases the idle connections.

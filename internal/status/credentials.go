@@ -49,6 +49,8 @@ func credentialUnusable(in Inputs, c container, exitCode int32) (diagnosis, bool
 			reason = a2av1alpha1.ReasonCABundleUnusable
 			lack = bundleLacks("servers", "spec.trustBundle", trust)
 		}
+	case contract.ExitChatKey:
+		reason, lack = chatKeyLacks(spec.Workload.Backend.Chat)
 	}
 	if reason == "" {
 		return diagnosis{}, false
@@ -59,6 +61,16 @@ func credentialUnusable(in Inputs, c container, exitCode int32) (diagnosis, bool
 			lack, c.pod.Namespace, c.pod.Name, c.name),
 		failing: true,
 	}, true
+}
+
+// chatKeyLacks is about the API key of the model server.
+func chatKeyLacks(chat *a2av1alpha1.AgentChat) (reason, lack string) {
+	if chat == nil || chat.APIKeySecretRef == nil {
+		return "", ""
+	}
+	return a2av1alpha1.ReasonChatAPIKeyUnusable, fmt.Sprintf(
+		"The sidecar has no API key for the model server; Secret %q, which spec.workload.backend.chat.apiKeySecretRef names, "+
+			"must hold under %q one key of visible ASCII characters", chat.APIKeySecretRef.Name, cmp.Or(chat.APIKeySecretRef.Key, "api-key"))
 }
 
 func bundleLacks(whom, field string, bundle *a2av1alpha1.CABundleReference) string {

@@ -242,9 +242,10 @@ func gateNotMet(pod *corev1.Pod) (diagnosis, bool) {
 
 // diagnoseReadiness is for a pod whose containers all run: what is left to
 // wait for is that the agent listens, which the sidecar's readiness tells, and
-// the readiness probes of the template.
+// the readiness probes of the template. Where the agent is a model server
+// elsewhere, it is that the sidecar reaches it.
 func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
-	var main, unready *container
+	var main, unready, own *container
 	listens := false
 	for i := range containers {
 		c := &containers[i]
@@ -253,7 +254,7 @@ func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 		case c.name == a2av1alpha1.ContainerSidecar && !running:
 			return diagnosis{}, false
 		case c.name == a2av1alpha1.ContainerSidecar:
-			listens = c.status.Ready
+			listens, own = c.status.Ready, c
 		case running && !c.status.Ready && unready == nil:
 			unready = c
 		}
@@ -261,7 +262,12 @@ func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 			main = c
 		}
 	}
+	chat := in.Observed.Agent.Spec.Workload.Backend.Chat
 	switch {
+	case listens && unready != nil && chat != nil && chat.URL != "":
+		return notReady(in, *unready), true
+	case main == nil && own != nil && !listens && chat != nil && chat.URL != "":
+		return modelServerNotReached(in, *own, chat.URL), true
 	case main == nil || main.status.State.Running == nil:
 		return diagnosis{}, false
 	case listens && unready != nil:
@@ -297,6 +303,19 @@ func notListening(in Inputs, c container) diagnosis {
 		reason: a2av1alpha1.ReasonAgentNotListening,
 		message: fmt.Sprintf("Container %q does not take connections on %s; its program must listen on the port "+
 			"in the variable PORT, or spec.workload.backend.port must be the one that it listens on", c.name, address),
+		failing: true,
+	}
+}
+
+func modelServerNotReached(in Inputs, c container, url string) diagnosis {
+	message := fmt.Sprintf("The sidecar has not reached the model server at %q, which spec.workload.backend.chat.url names", url)
+	if left := graceLeft(in, c.status.State.Running); left > 0 {
+		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message + ", yet", recheckAfter: left}
+	}
+	return diagnosis{
+		reason: a2av1alpha1.ReasonModelServerNotReached,
+		message: fmt.Sprintf("%s; see that the server runs, accepts the API key and may be connected to; kubectl logs -n %s %s -c %s shows the cause",
+			message, c.pod.Namespace, c.pod.Name, c.name),
 		failing: true,
 	}
 }

@@ -60,6 +60,39 @@ func allChanges(t *testing.T) []change {
 	for _, value := range []any{"0s", "500ms", "30s", "1m30s", "10m", "601s", "1h", "forever"} {
 		all = append(all, change{mutation: mutation{path: []any{"protocol", "messageDeduplication"}, value: value}, of: agent})
 	}
+	return append(all, modelServers(agent)...)
+}
+
+// modelServers are workloads that only several fields together make: those of a
+// model server by its address, and of one in the pod.
+func modelServers(agent subject) []change {
+	pod := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "agent", "image": "example/echo:1"}}}}
+	workload := func(template map[string]any, chat map[string]any) map[string]any {
+		w := map[string]any{"backend": map[string]any{"protocol": "ChatCompletions", "chat": chat}}
+		if template != nil {
+			w["template"] = template
+		}
+		return w
+	}
+	const vllm = "http://vllm.models:8000/v1"
+	var all []change
+	for _, value := range []any{
+		workload(nil, map[string]any{"url": vllm}),
+		workload(nil, map[string]any{"url": vllm, "apiKeySecretRef": map[string]any{"name": "models"}}),
+		workload(nil, map[string]any{
+			"url": "https://models.example/openai", "model": "m", "apiKeySecretRef": map[string]any{"name": "models", "key": "other"},
+			"headers": []any{map[string]any{"name": "X-Team", "value": "blue"}},
+		}),
+		workload(map[string]any{"metadata": map[string]any{"labels": map[string]any{"team": "blue"}}, "spec": map[string]any{
+			"containers": []any{}, "nodeSelector": map[string]any{"pool": "cpu"}, "initContainers": []any{map[string]any{"name": "wait", "image": "example/wait:1"}},
+		}}, map[string]any{"url": vllm}),
+		workload(pod, map[string]any{"url": vllm}), // refused
+		workload(pod, map[string]any{"apiKeySecretRef": map[string]any{"name": "models"}, "headers": []any{map[string]any{"name": "X-Team", "value": "blue"}}}),
+		workload(nil, map[string]any{"model": "m"}), // refused
+		map[string]any{"template": pod},
+	} {
+		all = append(all, change{mutation: mutation{path: []any{"workload"}, value: value}, of: agent})
+	}
 	return all
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -72,6 +73,18 @@ func TestFieldsChange(t *testing.T) {
 	})
 	t.Logf("%d changes: %d refused by the API server, %d shown and put right, %d taken; %d sequences compared with what was made anew",
 		got.refused.Load()+got.shown.Load()+got.taken.Load(), got.refused.Load(), got.shown.Load(), got.taken.Load(), got.compared.Load())
+}
+
+// TestModelServersChange goes from a container to a model server by its address
+// and back, which is a regular container in the place of an init container.
+func TestModelServersChange(t *testing.T) {
+	agent := subject{kind: "agent", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", agentsCRD)), object: func(u *user) client.Object { return u.agent() }}
+	var got outcome
+	b := newBench(t, "chaos-fields-model")
+	b.changes(modelServers(agent), &got)
+	if got.refused.Load() != 2 || got.taken.Load() != 6 || got.shown.Load() != 0 {
+		t.Errorf("%d refused, %d taken, %d shown; want 2, 6, 0", got.refused.Load(), got.taken.Load(), got.shown.Load())
+	}
 }
 
 // changes makes a sequence of changes, and compares its end with what comes of

@@ -91,6 +91,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BackendTimeoutsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CABundleReference"):
 		return &apiv1alpha1.CABundleReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ChatAPIKeyReference"):
+		return &apiv1alpha1.ChatAPIKeyReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ChatHeader"):
+		return &apiv1alpha1.ChatHeaderApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GatewayRef"):
 		return &apiv1alpha1.GatewayRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JWTAuthentication"):

@@ -33,7 +33,7 @@ func (g *Guard) direct(p *Policy) *http1.Client {
 		Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			return g.dial(ctx, network, address, p, true)
 		},
-		MaxIdle: maxIdle, Idle: idleTimeout, MaxHeader: maxHeaderBytes,
+		MaxIdle: max(maxIdle, g.options.MaxIdle), Idle: g.options.IdleTimeout, MaxHeader: maxHeaderBytes,
 		Now: time.Now, //nolint:forbidigo // of the machine, as net/http's is
 	})
 }

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package egress guards calls to addresses that clients name, such as webhooks:
-// nobody may use the sidecar to reach what he could not reach himself.
+// nobody may use the sidecar to reach what he could not reach himself. It also
+// makes the calls to hosts that the configuration names, such as a model server,
+// which may be private but no loopback, link-local or metadata address.
 //
 // All targets are forbidden until a Policy allows them. A URL is judged twice:
 // by what stands in it when it is registered, and by the addresses that it
@@ -45,6 +47,11 @@ type Options struct {
 	ConnectTimeout time.Duration
 	// Resolver is that of Go by default, with the files of the system.
 	Resolver Resolver
+	// MaxIdle is the number of idle connections to one host that are kept for
+	// later requests, 4 by default, and IdleTimeout how long one is kept, 30 s by
+	// default.
+	MaxIdle     int
+	IdleTimeout time.Duration
 	// Roots returns what verifies servers, for each connection; nil, and a nil
 	// pool, is for those of the system.
 	Roots func() *x509.CertPool
@@ -87,6 +94,12 @@ const (
 func New(o Options) *Guard {
 	if o.ConnectTimeout <= 0 {
 		o.ConnectTimeout = 5 * time.Second
+	}
+	if o.MaxIdle <= 0 {
+		o.MaxIdle = maxIdlePerHost
+	}
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = idleTimeout
 	}
 	if o.Resolver == nil {
 		o.Resolver = &net.Resolver{PreferGo: true}
@@ -155,9 +168,9 @@ func (g *Guard) transport(p *Policy, plain bool) *http.Transport {
 			}
 			return g.secure(ctx, conn, address)
 		},
-		MaxIdleConns:           maxIdle,
-		MaxIdleConnsPerHost:    maxIdlePerHost,
-		IdleConnTimeout:        idleTimeout,
+		MaxIdleConns:           max(maxIdle, g.options.MaxIdle),
+		MaxIdleConnsPerHost:    g.options.MaxIdle,
+		IdleConnTimeout:        g.options.IdleTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		DisableCompression:     true,
 	}

@@ -23,6 +23,10 @@ type Policy struct {
 	// CIDRs are addresses that any name may lead to. http will do for those that
 	// are not public.
 	CIDRs []netip.Prefix
+	// Configured are hosts that the configuration names, and no client: they may
+	// lead to any address, private or public, and http will do. Addresses that no
+	// policy can allow stay forbidden; Local lets them lead to loopback, too.
+	Configured []string
 	// ClusterDomain ends the DNS names of the cluster, "cluster.local" when empty.
 	ClusterDomain string
 	// Local lets CIDRs hold loopback and link-local addresses. In a pod they
@@ -37,8 +41,10 @@ type Service struct{ Name, Namespace string }
 type access struct {
 	policy    *Policy
 	inCluster bool
-	public    bool
-	plain     bool
+	// configured is true for a host that the configuration names.
+	configured bool
+	public     bool
+	plain      bool
 }
 
 // access returns what a host in its normal form may lead to, in plain text or
@@ -47,7 +53,9 @@ func (p *Policy) access(host string, plain bool) access {
 	if p == nil {
 		return access{}
 	}
-	return access{policy: p, inCluster: p.serves(host), public: p.names(host), plain: plain}
+	return access{
+		policy: p, inCluster: p.serves(host), configured: slices.Contains(p.Configured, host), public: p.names(host), plain: plain,
+	}
 }
 
 // possible reports whether a name can lead to anything that is allowed.
@@ -55,7 +63,7 @@ func (a access) possible() bool {
 	if a.policy == nil {
 		return false
 	}
-	if a.inCluster || a.public && !a.plain {
+	if a.inCluster || a.configured || a.public && !a.plain {
 		return true
 	}
 	for _, c := range a.policy.CIDRs {
@@ -76,9 +84,12 @@ func (a access) permits(address netip.Addr) bool {
 	}
 	within := func(c netip.Prefix) bool { return c.Contains(address) }
 	if forbidden(address) {
+		if a.configured && p.Local && address.IsLoopback() {
+			return true
+		}
 		return p.Local && local(address) && slices.ContainsFunc(p.CIDRs, within)
 	}
-	if a.inCluster {
+	if a.inCluster || a.configured {
 		return true
 	}
 	open := public(address)
@@ -113,9 +124,12 @@ func (p *Policy) names(host string) bool {
 	})
 }
 
-// absolute completes a name, so that no search list does.
+// absolute completes a name, so that no search list does. A configured name of
+// two labels may be that of a Service and its namespace, which only the search
+// list finds.
 func (p *Policy) absolute(host string) string {
-	if !strings.Contains(host, ".") {
+	dots := strings.Count(host, ".")
+	if dots == 0 || dots == 1 && p != nil && slices.Contains(p.Configured, host) {
 		return host
 	}
 	if p != nil && strings.HasSuffix(host, ".svc") {

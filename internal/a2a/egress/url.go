@@ -4,6 +4,7 @@
 package egress
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"net/url"
@@ -37,6 +38,16 @@ func (g *Guard) Check(field, raw string) error {
 		return a2a.InvalidParams(field, reason)
 	}
 	return nil
+}
+
+// Host returns the host of a URL in the form in which Policy.Configured holds
+// it.
+func Host(u *url.URL) (string, error) {
+	host, ok := normalHost(u.Hostname())
+	if !ok {
+		return "", errors.New("must name a host by its DNS name or by a plain IP address")
+	}
+	return host, nil
 }
 
 // target is where an allowed URL leads.

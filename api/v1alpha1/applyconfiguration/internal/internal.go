@@ -191,10 +191,24 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentChat
   map:
     fields:
+    - name: apiKeySecretRef
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ChatAPIKeyReference
+    - name: headers
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ChatHeader
+          elementRelationship: associative
+          keys:
+          - name
     - name: model
       type:
         scalar: string
     - name: systemPrompt
+      type:
+        scalar: string
+    - name: url
       type:
         scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentDisruptionBudget
@@ -774,6 +788,25 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CertificatePrincipal
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ChatAPIKeyReference
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+      default: api-key
+    - name: name
+      type:
+        scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ChatHeader
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ContextReplies
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.DeduplicationWindow

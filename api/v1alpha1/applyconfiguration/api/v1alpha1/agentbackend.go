@@ -22,11 +22,12 @@ type AgentBackendApplyConfiguration struct {
 	// OpenAI, such as vLLM, Ollama and llama.cpp.
 	Protocol *apiv1alpha1.BackendProtocol `json:"protocol,omitempty"`
 	// port is where the container listens, on 127.0.0.1 or on all addresses.
-	// The container finds it in the variable PORT. It defaults to 8080.
+	// The container finds it in the variable PORT. It defaults to 8080. It is
+	// not for chat.url, which holds the port of the model server.
 	Port *int32 `json:"port,omitempty"`
 	// path is where a turn is posted. For Events it defaults to "/", for
 	// ChatCompletions to "/v1/chat/completions", and for A2A to the path on the
-	// container's card.
+	// container's card. It is not for chat.url, which holds the path.
 	Path *string `json:"path,omitempty"`
 	// chat says how to talk to the model. It is for ChatCompletions only.
 	Chat *AgentChatApplyConfiguration `json:"chat,omitempty"`

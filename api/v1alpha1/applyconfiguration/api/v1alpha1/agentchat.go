@@ -15,6 +15,25 @@ type AgentChatApplyConfiguration struct {
 	Model *string `json:"model,omitempty"`
 	// systemPrompt opens every conversation with the model.
 	SystemPrompt *string `json:"systemPrompt,omitempty"`
+	// url is the address of a model server outside the pod: the base of its API,
+	// such as http://vllm.models.svc:8000/v1, or the address of its completions,
+	// which ends in /chat/completions. Without a path /v1 is assumed. The pod
+	// then runs the sidecar alone. The host may be a Service, a private address
+	// or a public one; loopback, link-local and cloud metadata addresses are
+	// never connected to. https is verified with the public authorities and those
+	// of spec.trustBundle. With http everything, the API key included, is
+	// sent unencrypted. The address is not secret: do not put a key into it. An
+	// edit replaces the pods.
+	URL *string `json:"url,omitempty"`
+	// apiKeySecretRef names the API key that is sent to the model server, in the
+	// header Authorization as a bearer token. White space around it, such as a
+	// newline at its end, is left out. A changed key is used without a restart.
+	// Absent sends none.
+	APIKeySecretRef *ChatAPIKeyReferenceApplyConfiguration `json:"apiKeySecretRef,omitempty"`
+	// headers are sent to the model server with each request, such as those that
+	// a gateway routes or bills by. Their values are not secret: they stand in
+	// the ConfigMap of the Agent. An edit takes effect without a restart.
+	Headers []ChatHeaderApplyConfiguration `json:"headers,omitempty"`
 }
 
 // AgentChatApplyConfiguration constructs a declarative configuration of the AgentChat type for use with
@@ -36,5 +55,34 @@ func (b *AgentChatApplyConfiguration) WithModel(value string) *AgentChatApplyCon
 // If called multiple times, the SystemPrompt field is set to the value of the last call.
 func (b *AgentChatApplyConfiguration) WithSystemPrompt(value string) *AgentChatApplyConfiguration {
 	b.SystemPrompt = &value
+	return b
+}
+
+// WithURL sets the URL field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the URL field is set to the value of the last call.
+func (b *AgentChatApplyConfiguration) WithURL(value string) *AgentChatApplyConfiguration {
+	b.URL = &value
+	return b
+}
+
+// WithAPIKeySecretRef sets the APIKeySecretRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the APIKeySecretRef field is set to the value of the last call.
+func (b *AgentChatApplyConfiguration) WithAPIKeySecretRef(value *ChatAPIKeyReferenceApplyConfiguration) *AgentChatApplyConfiguration {
+	b.APIKeySecretRef = value
+	return b
+}
+
+// WithHeaders adds the given value to the Headers field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Headers field.
+func (b *AgentChatApplyConfiguration) WithHeaders(values ...*ChatHeaderApplyConfiguration) *AgentChatApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHeaders")
+		}
+		b.Headers = append(b.Headers, *values[i])
+	}
 	return b
 }

@@ -12,14 +12,18 @@ import (
 // AgentWorkloadApplyConfiguration represents a declarative configuration of the AgentWorkload type for use
 // with apply.
 //
-// AgentWorkload is the container that does the agent's work, and how the
-// sidecar reaches it.
+// AgentWorkload is the container that does the agent's work, or the model
+// server that does, and how the sidecar reaches it.
 type AgentWorkloadApplyConfiguration struct {
 	// template is the pod of the agent. Its first container is the agent; the
 	// operator adds the sidecar and leaves the rest as it is, except for
 	// restricted security defaults, soft spreading over nodes and zones, the variables PORT and A2A_GATEWAY_URL and
 	// a preStop hook on the first container, each only where the template says
 	// nothing. A quantity with a fraction must be a string, such as "0.5".
+	//
+	// It is required, except with backend.chat.url: the pod then runs the sidecar
+	// alone, and a template without containers may hold the settings of that pod,
+	// such as labels, nodeSelector and tolerations.
 	Template *v1.PodTemplateSpec `json:"template,omitempty"`
 	// replicas is the number of pods. It defaults to 1. More than one need a task
 	// store that they share: tasks.store.type Redis.
