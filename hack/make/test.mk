@@ -38,6 +38,18 @@ test-chart: prerequisites ## Render the chart in many ways, and compare it with 
 	$(call say,testing the chart)
 	CHART_TESTS=1 go test -count=1 ./test/chart # helm reads files that the test cache does not see
 
+# The examples that CI runs: those whose packages install in about a minute. GALLERY=all runs every one, GALLERY='adk strands'
+# some; TURNS is how many turns of each run while connections are cut.
+GALLERY ?= fastapi langgraph openai-agents pydantic-ai mcp
+gallery = $(if $(filter all,$(GALLERY)),$(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt)),$(GALLERY))
+
+.PHONY: gallery
+gallery: prerequisites ## Run the programs of examples/ behind the sidecar; needs Python 3.11. GALLERY=all for every one, TURNS=1000 for more.
+	$(call say,installing the packages of $(gallery))
+	@go run ./test/pyenv/install $(gallery:%=examples/%/requirements.txt)
+	$(call say,running the gallery)
+	@GALLERY='$(gallery)' GALLERY_TURNS='$(TURNS)' $(go_test) -count=1 -timeout 60m -v ./test/gallery | grep -E '^( *--- |ok|FAIL|panic)|GALLERY|_test.go'
+
 .PHONY: golden
 golden: prerequisites ## Write the golden files anew and show how they changed.
 	@for module in $(MODULES); do \

@@ -1,0 +1,58 @@
+"""A table booker with the OpenAI Agents SDK. Its tool needs the user's approval."""
+
+import json
+import os
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+import uvicorn
+from agents import Agent, Runner, RunState, function_tool, set_default_openai_api, set_tracing_disabled
+from fastapi import Body, FastAPI
+from fastapi.responses import StreamingResponse
+
+set_default_openai_api("chat_completions")  # what model servers other than OpenAI's speak
+set_tracing_disabled(True)  # traces would go to OpenAI
+
+
+@function_tool(needs_approval=True)
+def book_table(place: str, people: int) -> str:
+    """Books a table."""
+    return f"Booked {place} for {people}."
+
+
+agent = Agent("Booker", instructions="You book tables.", tools=[book_table], model=os.environ["MODEL"])
+app = FastAPI()
+
+
+def text(message: dict) -> str:
+    return "".join(part.get("text", "") for part in message["parts"])
+
+
+async def answer(turn: dict) -> AsyncIterator[dict]:
+    if "task" in turn:  # paused before: its question holds the state of the run
+        given = await RunState.from_json(agent, turn["task"]["status"]["message"]["metadata"]["run"])
+        for call in given.get_interruptions():
+            given.approve(call) if text(turn["message"]).lower() == "yes" else given.reject(call, rejection_message="The user said no.")
+    else:
+        given = [{"role": "user" if m["role"] == "user" else "assistant", "content": text(m)} for m in [*turn["history"], turn["message"]]]
+    run = Runner.run_streamed(agent, given)
+    try:
+        async for event in run.stream_events():
+            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
+                yield {"text": event.data.delta}
+    finally:
+        run.cancel()  # where the caller has gone; a run that has ended is not touched
+    for call in run.interruptions[:1]:
+        wanted = json.loads(call.arguments)
+        question = {"kind": "text", "text": f"Shall I book {wanted['place']} for {wanted['people']}? Say yes or no."}
+        metadata = {"run": run.to_state().to_json()}
+        yield {"kind": "status-update", "status": {"state": "input-required", "message": {"role": "agent", "parts": [question], "metadata": metadata}}}
+
+
+@app.post("/")
+async def post(turn: Annotated[dict, Body()]) -> StreamingResponse:
+    return StreamingResponse((json.dumps(event) + "\n" async for event in answer(turn)), media_type="application/x-ndjson")
+
+
+if __name__ == "__main__":
+    uvicorn.run(app, host="127.0.0.1", port=int(os.environ.get("PORT", "8080")))

@@ -1,0 +1,194 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gallery runs the programs of examples/ behind the sidecar, with a
+// language model that is a stub, and holds their pages to what they can do.
+package gallery
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/test/rig"
+)
+
+// example is a folder of examples/ with a program, and what its framework can
+// do. The table in examples/README.md says the same.
+type example struct {
+	name, framework string
+	protocol        contract.Protocol
+	// stream: pieces arrive while the model still writes. cancel: the call of the
+	// model ends when the task is cancelled. pause: a tool asks before it runs.
+	// history: the model sees what was said before in the conversation.
+	stream, cancel, pause, history, tools bool
+}
+
+var gallery = []example{
+	{name: "fastapi", framework: "FastAPI", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "langgraph", framework: "LangGraph", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "openai-agents", framework: "OpenAI Agents SDK", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "pydantic-ai", framework: "Pydantic AI", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "mcp", framework: "MCP tools", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "agent-framework", framework: "Microsoft Agent Framework", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+}
+
+// behind runs an example behind a sidecar.
+func behind(t *testing.T, e *example, m *model, env ...string) *client {
+	t.Helper()
+	url := start(t, e.name, m, env...)
+	r := rig.Start(t, nil, func(_ *rig.Rig, c *contract.Config) {
+		c.Backend = contract.Backend{Protocol: e.protocol, URL: url}
+	})
+	return newClient(t, r.URL)
+}
+
+func TestGallery(t *testing.T) {
+	for _, e := range gallery {
+		t.Run(e.name, func(t *testing.T) {
+			selected(t, e.name)
+			m := startModel(t)
+			c := behind(t, &e, m)
+			run := func(name string, can bool, test func(*testing.T, *client, *model)) {
+				t.Run(name, func(t *testing.T) {
+					if !can {
+						t.Skipf("%s cannot: examples/README.md", e.framework)
+					}
+					test(t, &client{t: t, url: c.url, http: c.http, n: c.n + 100*len(name)}, m)
+				})
+			}
+			run("sends", true, sends)
+			run("streams", e.stream, streams)
+			run("cancels", true, func(t *testing.T, c *client, m *model) { cancels(t, c, m, e.cancel) })
+			run("remembers", e.history, remembers)
+			run("pauses", e.pause, pauses)
+			if !e.pause { // else the tool has run by now
+				run("uses a tool", e.tools, usesTool)
+			}
+			run("fails", true, fails)
+		})
+		t.Run(e.name+" with a wrong key", func(t *testing.T) {
+			selected(t, e.name)
+			c := behind(t, &e, startModel(t), "OPENAI_API_KEY=sk-wrong-key")
+			failed(t, c.send(to{}, "#count 3"), "sk-wrong-key")
+		})
+	}
+}
+
+func sends(t *testing.T, c *client, _ *model) {
+	t.Helper()
+	got := c.send(to{}, "Please #count 20")
+	if want := strings.Join(numbered(20), " "); got.Status.State != "completed" || strings.TrimSpace(got.says()) != want {
+		t.Errorf("answer = %s %q, want %q", got.Status.State, got.says(), want)
+	}
+}
+
+// streams reads the first piece while the model holds back the second.
+func streams(t *testing.T, c *client, m *model) {
+	t.Helper()
+	s := c.stream(to{}, "#gate")
+	held := m.await(t)
+	if !s.until(func() bool { return strings.TrimSpace(s.text) == "one" }) {
+		t.Fatalf("stream ended with %q", s.text)
+	}
+	close(held.release)
+	if s.rest(); s.state != "completed" || strings.TrimSpace(s.text) != "one two three" {
+		t.Errorf("stream = %s %q", s.state, s.text)
+	}
+}
+
+// cancels ends a task while the model works for it.
+func cancels(t *testing.T, c *client, m *model, reaches bool) {
+	t.Helper()
+	s := c.stream(to{}, "#wait")
+	held := m.await(t)
+	if !s.until(func() bool { return s.task != "" }) {
+		t.Fatal("the stream has no event")
+	}
+	if got := c.call("tasks/cancel", map[string]any{"id": s.task}); got.Status.State != "canceled" {
+		t.Errorf("cancelled task = %s", got.Status.State)
+	}
+	if s.rest(); s.state != "canceled" {
+		t.Errorf("stream ends with %s", s.state)
+	}
+	if reaches {
+		select {
+		case <-held.left:
+		case <-time.After(20 * time.Second):
+			t.Error("the model works on for a task that was cancelled")
+		}
+	}
+	// The program is unharmed, and so is the conversation.
+	if got := c.send(to{context: s.context}, "#count 2"); got.Status.State != "completed" || strings.TrimSpace(got.says()) != "w1 w2" {
+		t.Errorf("next answer = %s %q", got.Status.State, got.says())
+	}
+}
+
+// remembers asks for what was said before, in this conversation and in none
+// other.
+func remembers(t *testing.T, c *client, _ *model) {
+	t.Helper()
+	first := c.send(to{}, "My name is Ada.")
+	other := c.send(to{}, "My name is Bob.")
+	for name, test := range map[string]struct{ context, want, not string }{
+		"Ada": {first.ContextID, "Ada", "Bob"},
+		"Bob": {other.ContextID, "Bob", "Ada"},
+	} {
+		got := c.send(to{context: test.context}, "#recall")
+		if got.Status.State != "completed" || !strings.Contains(got.says(), test.want) || strings.Contains(got.says(), test.not) {
+			t.Errorf("%s: answer = %s %q", name, got.Status.State, got.says())
+		}
+	}
+}
+
+// pauses lets a tool ask, and goes on with either answer.
+func pauses(t *testing.T, c *client, _ *model) {
+	t.Helper()
+	for answer, want := range map[string]string{"yes": "Booked Luigi for 4", "no": `user said no|rejected by user`} {
+		asked := c.send(to{}, "Please #book")
+		if asked.Status.State != "input-required" || !strings.Contains(asked.asks(), "Luigi") {
+			t.Fatalf("answer = %s %q %q", asked.Status.State, asked.asks(), asked.says())
+		}
+		// Another conversation goes on beside it.
+		if beside := c.send(to{}, "#count 1"); beside.Status.State != "completed" {
+			t.Errorf("beside a paused task: %s", beside.Status.State)
+		}
+		got := c.send(to{context: asked.ContextID, task: asked.ID}, answer)
+		if got.ID != asked.ID || got.Status.State != "completed" || !regexp.MustCompile(want).MatchString(got.says()) || !strings.Contains(got.says(), "The tool says") {
+			t.Errorf("after %q: %s %q %q", answer, got.Status.State, got.asks(), got.says())
+		}
+		if answer == "no" && strings.Contains(got.says(), "Booked") {
+			t.Errorf("after no: %q", got.says())
+		}
+	}
+}
+
+func usesTool(t *testing.T, c *client, _ *model) {
+	t.Helper()
+	got := c.send(to{}, "Please #book")
+	if got.Status.State != "completed" || !strings.Contains(got.says(), "The tool says: ") || !strings.Contains(got.says(), "Booked Luigi for 4") {
+		t.Errorf("answer = %s %q", got.Status.State, got.says())
+	}
+}
+
+// fails has the model refuse, and break off.
+func fails(t *testing.T, c *client, _ *model) {
+	t.Helper()
+	failed(t, c.send(to{}, "#fail"), modelKey)
+	failed(t, c.send(to{}, "#break"), modelKey)
+	if got := c.send(to{}, "#count 1"); got.Status.State != "completed" {
+		t.Errorf("after failures: %s %q", got.Status.State, got.asks())
+	}
+}
+
+func failed(t *testing.T, got *task, secret string) {
+	t.Helper()
+	if got.Status.State != "failed" || got.asks() == "" {
+		t.Errorf("answer = %s %q %q, want failed with a reason", got.Status.State, got.asks(), got.says())
+	}
+	if strings.Contains(got.asks()+got.says(), secret) {
+		t.Errorf("the answer holds the key: %q %q", got.asks(), got.says())
+	}
+}
