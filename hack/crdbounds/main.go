@@ -7,7 +7,8 @@
 // A pod template holds quantities and ports whose generated schema admits
 // values that the Go types cannot decode: "1e1.5" is an error, 99999999999 does
 // not fit, and "1e-999999999" takes hours. One such object would stop the
-// watch of every Agent in the cluster, so the API server must refuse it.
+// watch of every Agent in the cluster, so the API server must refuse it. It also
+// removes the defaults inside lists, see dropListDefaults.
 package main
 
 import (
@@ -49,7 +50,7 @@ func run(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(bound(string(content))), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(dropListDefaults(bound(string(content)))), 0o644); err != nil {
 			return err
 		}
 	}

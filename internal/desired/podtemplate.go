@@ -42,6 +42,7 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 	if pod.TerminationGracePeriodSeconds == nil {
 		pod.TerminationGracePeriodSeconds = new(int64(defaultGracePeriodSeconds))
 	}
+	namePortProtocols(pod)
 	secureContainers(pod)
 	spread(agent.Name, pod)
 
@@ -57,6 +58,20 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 	}
 	pod.Volumes = append(pod.Volumes, sidecarVolumes(agent)...)
 	return applyTemplate(template)
+}
+
+// namePortProtocols gives ports their default protocol. The API server does so in
+// a Deployment, where it is part of the key by which ports are merged. It does not
+// in an Agent, whose schema has no defaults in lists.
+func namePortProtocols(pod *corev1.PodSpec) {
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			for j := range containers[i].Ports {
+				port := &containers[i].Ports[j]
+				port.Protocol = cmp.Or(port.Protocol, corev1.ProtocolTCP)
+			}
+		}
+	}
 }
 
 // podLabels are ours, the user's over them, and the one that selects.
