@@ -102,10 +102,11 @@ func scalingRules(rules *a2av1alpha1.ScalingRules) *autoscalingv2ac.HPAScalingRu
 	return config
 }
 
-// autoscalerRemarks say why the number of pods does not follow the load.
+// autoscalerRemarks say why the number of pods does not follow the load, and what
+// the metrics that the Agent uses need.
 func autoscalerRemarks(in observed.Agent) []problem.Problem {
-	h := in.Children.Autoscaler
-	if in.Agent.Spec.Workload.Autoscaling == nil || h == nil || !metav1.IsControlledBy(h, in.Agent) {
+	h, scaling := in.Children.Autoscaler, in.Agent.Spec.Workload.Autoscaling
+	if scaling == nil || h == nil || !metav1.IsControlledBy(h, in.Agent) {
 		return nil
 	}
 	for _, c := range h.Status.Conditions {
@@ -116,12 +117,29 @@ func autoscalerRemarks(in observed.Agent) []problem.Problem {
 		return []problem.Problem{{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonAutoscalerInactive,
-			Message: fmt.Sprintf("The number of pods does not follow the load (%s): spec.workload.autoscaling.metrics needs metrics-server and a "+
-				"cpu request in %s.containers[0].resources for CPU, and an adapter that serves %s of pods for InFlightTurns; "+
-				"kubectl describe hpa -n %s %s shows the cause", c.Reason, templateField, turnsMetric, h.Namespace, h.Name),
+			Message: fmt.Sprintf("The number of pods does not follow the load (%s): %skubectl describe hpa -n %s %s shows the cause",
+				c.Reason, metricNeeds(scaling.Metrics), h.Namespace, h.Name),
 		}}
 	}
 	return nil
+}
+
+// metricNeeds says what the metrics need, each once, in the order in which they
+// are written.
+func metricNeeds(metrics []a2av1alpha1.AutoscalingMetric) string {
+	needs, told := "", map[a2av1alpha1.AutoscalingMetricType]bool{}
+	for i, metric := range metrics {
+		switch {
+		case told[metric.Type]:
+		case metric.Type == a2av1alpha1.AutoscalingMetricInFlightTurns:
+			needs += fmt.Sprintf("spec.workload.autoscaling.metrics[%d] (%s) needs an adapter that serves %s of pods; ", i, metric.Type, turnsMetric)
+		default:
+			needs += fmt.Sprintf("spec.workload.autoscaling.metrics[%d] (%s) needs metrics-server, and a cpu request in %s.containers[0].resources; ",
+				i, metric.Type, templateField)
+		}
+		told[metric.Type] = true
+	}
+	return needs
 }
 
 // scalingDisabled is the reason of an autoscaler whose target was scaled to

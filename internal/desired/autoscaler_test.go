@@ -79,13 +79,25 @@ func TestAutoscalerRemarks(t *testing.T) {
 	tests := map[string]struct {
 		conditions []autoscalingv2.HorizontalPodAutoscalerCondition
 		foreign    bool
+		metrics    []a2av1alpha1.AutoscalingMetric
 		want       string
+		lacks      string
 	}{
 		"no status yet":  {},
 		"active":         {conditions: condition(autoscalingv2.ScalingActive, corev1.ConditionTrue, "ValidMetricFound")},
 		"scaled to zero": {conditions: condition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "ScalingDisabled")},
 		"no metrics":     {conditions: condition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "FailedGetPodsMetric"), want: "FailedGetPodsMetric"},
-		"not able":       {conditions: condition(autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedGetScale"), want: "FailedGetScale"},
+		"only turns": {
+			conditions: condition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "FailedGetPodsMetric"),
+			metrics:    []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricInFlightTurns}},
+			want:       "metrics[0] (InFlightTurns) needs an adapter that serves a2a_turns_in_flight", lacks: "metrics-server",
+		},
+		"only CPU": {
+			conditions: condition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "FailedGetContainerResourceMetric"),
+			metrics:    []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricCPU}},
+			want:       "metrics[0] (CPU) needs metrics-server", lacks: "adapter",
+		},
+		"not able": {conditions: condition(autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedGetScale"), want: "FailedGetScale"},
 		"somebody else's": {
 			conditions: condition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "FailedGetPodsMetric"), foreign: true,
 		},
@@ -93,7 +105,7 @@ func TestAutoscalerRemarks(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "echo", UID: "uid"}}
-			agent.Spec.Workload = &a2av1alpha1.AgentWorkload{Autoscaling: &a2av1alpha1.AgentAutoscaling{}}
+			agent.Spec.Workload = &a2av1alpha1.AgentWorkload{Autoscaling: &a2av1alpha1.AgentAutoscaling{Metrics: test.metrics}}
 			h := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "echo"}}
 			if !test.foreign {
 				h.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind("Agent"))}
@@ -108,6 +120,9 @@ func TestAutoscalerRemarks(t *testing.T) {
 			}
 			if len(got) != 1 || !strings.Contains(got[0].Message, test.want) || !strings.Contains(got[0].Message, "kubectl describe hpa -n agents echo") {
 				t.Errorf("autoscalerRemarks() = %+v, want one that says %s", got, test.want)
+			}
+			if test.lacks != "" && len(got) == 1 && strings.Contains(got[0].Message, test.lacks) {
+				t.Errorf("autoscalerRemarks() names a metric that is not used: %s", got[0].Message)
 			}
 		})
 	}
