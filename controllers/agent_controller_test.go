@@ -169,6 +169,19 @@ var _ = Describe("an Agent on the straight way", func() {
 		b.expectReconciled(ctx, agent)
 		Expect(b.requests).To(ContainElement("apply ConfigMap"))
 		Expect(specOf(configMapOf(ctx, agent))).To(Equal(was))
+
+		By("a Service that was opened to the nodes' network")
+		for _, opened := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer} {
+			service := read[corev1.Service](ctx, agent, "echo")
+			expectEdited(ctx, service, func(s *corev1.Service) { s.Spec.Type = opened })
+			Expect(service.Spec.Ports[0].NodePort).NotTo(BeZero())
+			b.expectReconciled(ctx, agent)
+			service = read[corev1.Service](ctx, agent, "echo")
+			Expect(service.Spec.Type).To(Equal(corev1.ServiceTypeClusterIP))
+			Expect(service.Spec.Ports[0].NodePort).To(BeZero())
+			b.expectReconciled(ctx, agent)
+			b.expectConverged(ctx, agent)
+		}
 	})
 
 	It("leaves what others add", func(ctx context.Context) {

@@ -53,6 +53,10 @@ const (
 	DrainedPath = "/drained"
 )
 
+// ReadyHoldParameter is a query parameter of ReadyzPath: for how long the answer of
+// a sidecar that was never ready is held back, such as "9s".
+const ReadyHoldParameter = "hold"
+
 // Exit codes of a sidecar that lacks something which was to be mounted. The
 // operator tells them from other ends.
 const (

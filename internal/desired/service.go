@@ -24,9 +24,13 @@ const (
 	grpcServicePort = contract.AgentPort
 )
 
-// service leads to the sidecars of the pods that are ready.
+// service leads to the sidecars of the pods that are ready. Its type is owned, so
+// that one which was patched to NodePort or LoadBalancer, and so leads past the
+// Gateways of spec.exposure, is put right. The API server then takes back the node
+// ports, which only the two other types have.
 func service(agent *a2av1alpha1.Agent) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
+		WithType(corev1.ServiceTypeClusterIP).
 		WithSelector(names.Selector(agent.Name)).
 		WithPorts(servicePorts(agent)...)
 	return corev1ac.Service(names.Service(agent.Name), agent.Namespace).

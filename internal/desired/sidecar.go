@@ -58,7 +58,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		// The agent's container starts after this one, so this must not wait
 		// for the agent.
 		StartupProbe:   probe(contract.StartedPath, 1, 60),
-		ReadinessProbe: probe(contract.ReadyzPath, 2, 2),
+		ReadinessProbe: readinessProbe(),
 		LivenessProbe:  probe(contract.LivezPath, 10, 3),
 		Lifecycle: &corev1.Lifecycle{
 			PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{sidecarProgram, "drain"}}},
@@ -94,6 +94,21 @@ func probe(path string, periodSeconds, failures int32) *corev1.Probe {
 		TimeoutSeconds:   2,
 		FailureThreshold: failures,
 	}
+}
+
+const (
+	// readyHold is how long the sidecar may hold back its answer about readiness
+	// until the pod was ready once, and readyTimeoutSeconds when the kubelet gives
+	// up. An agent that listens within that time starts without an event Unhealthy.
+	// A sidecar that hangs is ended by its liveness probe.
+	readyHold           = "9s"
+	readyTimeoutSeconds = 10
+)
+
+func readinessProbe() *corev1.Probe {
+	p := probe(contract.ReadyzPath+"?"+contract.ReadyHoldParameter+"="+readyHold, 2, 2)
+	p.TimeoutSeconds = readyTimeoutSeconds
+	return p
 }
 
 // sidecarVolumes hold the contract, the token and what the Agent names. Only

@@ -21,6 +21,7 @@ import (
 // anything is for callers inside the pod.
 type probes struct {
 	started atomic.Bool
+	hold    readyHold
 	agent   *agentProbe
 	// model is asked first: an agent elsewhere does not listen in the pod.
 	model   func() (elsewhere bool, err error)
@@ -42,7 +43,7 @@ func (p *probes) routes() http.Handler {
 		answer(w, p.startedErr())
 	})
 	mux.HandleFunc("GET "+contract.ReadyzPath, func(w http.ResponseWriter, r *http.Request) {
-		answer(w, p.ready(r.Context()))
+		answer(w, p.hold.wait(r, p.ready, p.drain.draining))
 	})
 	mux.HandleFunc("POST "+contract.DrainPath, func(w http.ResponseWriter, r *http.Request) {
 		if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !loopback(host) {
@@ -92,7 +93,8 @@ func (p *probes) ready(ctx context.Context) error {
 }
 
 // agentProbe tells whether the agent listens. What it found is good for a
-// second, so that many probes cost few connections.
+// second, so that many probes cost few connections; for a tenth of one until the
+// agent has listened once, so that a pod that starts is ready at once.
 type agentProbe struct {
 	address func() string
 	now     func() time.Time
@@ -100,17 +102,24 @@ type agentProbe struct {
 	mu   sync.Mutex
 	last error
 	at   time.Time
+	// found tells that the agent has listened.
+	found bool
 }
 
 const (
 	probeAge     = time.Second
+	startAge     = 100 * time.Millisecond
 	probeTimeout = 800 * time.Millisecond
 )
 
 func (p *agentProbe) check(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.at.IsZero() && p.now().Sub(p.at) < probeAge {
+	age := startAge
+	if p.found {
+		age = probeAge
+	}
+	if !p.at.IsZero() && p.now().Sub(p.at) < age {
 		return p.last
 	}
 	// What is found is told to others too: an asker who leaves must not make it.
@@ -124,6 +133,6 @@ func (p *agentProbe) check(ctx context.Context) error {
 	} else {
 		_ = connection.Close()
 	}
-	p.last, p.at = err, p.now()
+	p.last, p.at, p.found = err, p.now(), p.found || err == nil
 	return err
 }

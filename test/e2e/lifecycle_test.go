@@ -39,6 +39,17 @@ var _ = Describe("The life of an agent", func() {
 		GinkgoWriter.Println("apply to Ready:", took)
 	})
 
+	It("starts without a warning", func(ctx SpecContext) {
+		agent := create(ctx, newAgent(namespace(ctx), "calm"))
+		expectReady(ctx, agent)
+		events := &corev1.EventList{}
+		Expect(cluster.List(ctx, events, client.InNamespace(agent.Namespace))).To(Succeed())
+		Expect(events.Items).To(ContainElement(HaveField("Reason", "Started")), "the kubelet's events have come")
+		for _, e := range events.Items {
+			Expect(e.Type).To(Equal(corev1.EventTypeNormal), "%s %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
+		}
+	})
+
 	It("leaves nothing behind when the Agent is deleted", func(ctx SpecContext) {
 		agent := create(ctx, newAgent(namespace(ctx), "mortal"))
 		expectReady(ctx, agent)

@@ -1,0 +1,112 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// readiness asks a readyHold about an agent that a test has listen.
+type readiness struct {
+	hold     readyHold
+	listens  atomic.Bool
+	draining chan struct{}
+}
+
+func (r *readiness) ask(ctx context.Context, query string) error {
+	request := httptest.NewRequestWithContext(ctx, http.MethodGet, contract.ReadyzPath+query, nil)
+	return r.hold.wait(request, func(context.Context) error {
+		if !r.listens.Load() {
+			return errors.New("agent does not listen")
+		}
+		return nil
+	}, r.draining)
+}
+
+func TestReadyIsHeldUntilTheAgentListens(t *testing.T) {
+	for name, test := range map[string]struct {
+		query string
+		// listens is when the agent does, and took when the answer comes.
+		listens, took time.Duration
+		ready         bool
+	}{
+		"at once":             {query: "?hold=9s", ready: true},
+		"soon":                {query: "?hold=9s", listens: 3 * time.Second, took: 3 * time.Second, ready: true},
+		"too late":            {query: "?hold=9s", listens: time.Minute, took: 9 * time.Second},
+		"held for too long":   {query: "?hold=1h", listens: time.Hour, took: maxReadyHold},
+		"not asked to":        {listens: 3 * time.Second},
+		"asked to in riddles": {query: "?hold=soon", listens: 3 * time.Second},
+		"asked to before":     {query: "?hold=-9s", listens: 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &readiness{draining: make(chan struct{})}
+				time.AfterFunc(test.listens, func() { r.listens.Store(true) })
+				if test.listens == 0 {
+					synctest.Wait()
+				}
+				began := time.Now()
+				err := r.ask(t.Context(), test.query)
+				if took := time.Since(began); took < test.took || took > test.took+2*readyPoll || (err == nil) != test.ready {
+					t.Errorf("answered %v after %v, want after %v", err, took, test.took)
+				}
+			})
+		})
+	}
+}
+
+func TestReadyIsNotHeldAfterTheFirstTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &readiness{draining: make(chan struct{})}
+		r.listens.Store(true)
+		if err := r.ask(t.Context(), "?hold=9s"); err != nil {
+			t.Fatal(err)
+		}
+		r.listens.Store(false)
+		began := time.Now()
+		if err := r.ask(t.Context(), "?hold=9s"); err == nil || time.Since(began) > 0 {
+			t.Errorf("a failure is told after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
+func TestHeldAnswersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &readiness{draining: make(chan struct{})}
+		answers := make(chan error, 2*maxReadyHeld)
+		for range 2 * maxReadyHeld {
+			go func() { answers <- r.ask(t.Context(), "?hold=9s") }()
+		}
+		synctest.Wait()
+		if len(answers) != maxReadyHeld {
+			t.Errorf("%d of %d answers are held", cap(answers)-len(answers), cap(answers))
+		}
+		close(r.draining)
+		synctest.Wait()
+		if len(answers) != cap(answers) || r.hold.held.Load() != 0 {
+			t.Errorf("a drain leaves %d answers", cap(answers)-len(answers))
+		}
+	})
+}
+
+func TestAHeldAnswerEndsWithItsRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &readiness{draining: make(chan struct{})}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := r.ask(ctx, "?hold=9s"); err == nil || time.Since(began) != time.Second {
+			t.Errorf("answered %v after %v", err, time.Since(began))
+		}
+	})
+}
