@@ -225,7 +225,9 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c Caller, s *Snapshot
 }
 
 // find returns the agent that the path names. What the caller does not see
-// does not exist, and takes the same time: access is decided first.
+// does not exist, and takes the same time: access is decided first. An agent whose
+// rules may let a ServiceAccount in is found by that one, which has to know its
+// names: its gateway calls only agents that it finds here.
 func (a *api) find(r *http.Request, c Caller, s *Snapshot) (*Entry, error) {
 	if r.URL.RawQuery != "" {
 		name, _, _ := strings.Cut(r.URL.RawQuery, "=")
@@ -240,7 +242,7 @@ func (a *api) find(r *http.Request, c Caller, s *Snapshot) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e := s.Get(key); e != nil && sees {
+	if e := s.Get(key); e != nil && (sees || e.facts.admits(c.home)) {
 		return e, nil
 	}
 	return nil, missing

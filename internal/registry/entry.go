@@ -26,6 +26,15 @@ type Facts struct {
 	Ready       bool
 	// Remote is true of an agent that runs elsewhere.
 	Remote bool
+	// Callers are the namespaces whose ServiceAccounts the agent's rules may let
+	// in, beside its own: sorted, between commas; "*" is all, "" none.
+	Callers string
+}
+
+// admits reports whether the agent's rules may let in ServiceAccounts of a
+// namespace, "" for a caller that is none.
+func (f *Facts) admits(home string) bool {
+	return home != "" && (f.Callers == allCallers || slices.Contains(strings.Split(f.Callers, ","), home))
 }
 
 // Entry is one agent, encoded once. It is never changed.

@@ -53,6 +53,7 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 		Version:     agent.Spec.Version,
 		URL:         agent.Status.URL,
 		Remote:      agent.Spec.Remote != nil,
+		Callers:     callersOf(agent),
 		Ready:       meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionAvailable),
 	}
 	if f.DisplayName == "" {

@@ -129,7 +129,9 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	}
 	s.metrics.gauge("a2a_remote_turns_in_flight", "Turns of agents that run elsewhere, begun by the agent through the gateway.",
 		func() float64 { return float64(s.remotes.Running()) })
-	s.gateway = gateway.New(gatewayConfig(config.Gateway), s.gatewayTransport, s.remotes, log, now)
+	s.gateway = gateway.New(gatewayConfig(config.Gateway), gateway.Options{
+		Transport: s.gatewayTransport, Remotes: s.remotes, Deny: translator.Deny, Log: log, Now: now,
+	})
 	s.probes = &probes{
 		agent:   &agentProbe{now: now, address: func() string { return backendAddress(s.current().Backend.URL) }},
 		model:   s.modelReady,

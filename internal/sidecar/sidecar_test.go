@@ -342,7 +342,7 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/v1/agents/team/weather":
-			_, _ = io.WriteString(w, `{"url":"`+agent.URL+`","remote":true,"cardDigest":"1"}`)
+			_, _ = io.WriteString(w, `{"namespace":"team","name":"weather","url":"`+agent.URL+`","remote":true,"cardDigest":"1"}`)
 		case "/v1/agents/team/weather/card":
 			_, _ = io.WriteString(w, `{"name":"W","supportedInterfaces":[{"url":"`+agent.URL+`","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`)
 		default:
@@ -362,7 +362,7 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 	if response.StatusCode != http.StatusForbidden || !strings.Contains(body, "remoteAgents.allow") || !strings.Contains(body, `"jsonrpc"`) {
 		t.Errorf("POST = %d %s", response.StatusCode, body)
 	}
-	if response, body := p.do("GET", base+"nobody/.well-known/agent-card.json", ""); response.StatusCode != http.StatusBadGateway {
+	if response, body := p.do("GET", base+"nobody/.well-known/agent-card.json", ""); response.StatusCode != http.StatusForbidden || !strings.Contains(body, "Agent team/nobody is not in the registry") {
 		t.Errorf("an agent that nobody knows = %d %s", response.StatusCode, body)
 	}
 	if calls.Load() != 0 {

@@ -4,6 +4,7 @@
 package interop
 
 import (
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/test/rig"
 )
 
@@ -35,7 +37,13 @@ func TestThroughTheGateway(t *testing.T) {
 			t.Cleanup(transport.CloseIdleConnections)
 			// The pattern has no name in it: all names lead to this one sidecar.
 			passing := 0
-			handler := gateway.New(&gateway.Config{AgentURL: rig.Start(t, rig.Says).URL, TokenFile: token}, transport, nil, slog.New(slog.DiscardHandler), time.Now)
+			registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`)
+			}))
+			t.Cleanup(registry.Close)
+			handler := gateway.New(&gateway.Config{RegistryURL: registry.URL, AgentURL: rig.Start(t, rig.Says).URL, TokenFile: token}, gateway.Options{
+				Transport: transport, Deny: translator.Deny, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+			})
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				passing++
 				handler.ServeHTTP(w, r)

@@ -140,7 +140,7 @@ func (e *elsewhere) gateway(t *testing.T) string {
 	if err := os.WriteFile(token, []byte(clusterToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	entry := fmt.Appendf(nil, `{"url":%q,"remote":true,"cardDigest":"1"}`, e.server.URL)
+	entry := fmt.Appendf(nil, `{"namespace":"team","name":"weather","url":%q,"remote":true,"cardDigest":"1"}`, e.server.URL)
 	roots := x509.NewCertPool()
 	roots.AddCert(e.server.Certificate())
 	log := slog.New(slog.DiscardHandler)
@@ -155,7 +155,7 @@ func (e *elsewhere) gateway(t *testing.T) string {
 	})
 	server := httptest.NewServer(gateway.New(
 		&gateway.Config{RegistryURL: "http://registry", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token},
-		registered{entry: entry, card: e.card(t)}, remotes, log, time.Now))
+		gateway.Options{Transport: registered{entry: entry, card: e.card(t)}, Remotes: remotes, Deny: translator.Deny, Log: log, Now: time.Now}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()

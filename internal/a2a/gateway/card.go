@@ -25,14 +25,14 @@ func (w *way) readdress(response *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxCard+1))
 	closeErr := response.Body.Close()
 	if err := errors.Join(err, closeErr); err != nil {
-		return fmt.Errorf("read card: %w", err)
+		return fmt.Errorf("%w: %w", errCard, err)
 	}
 	if len(text) > maxCard {
-		return errors.New("read card: larger than 4 MiB")
+		return fmt.Errorf("%w: larger than 4 MiB", errCard)
 	}
 	var card map[string]any
 	if err := json.Unmarshal(text, &card); err != nil {
-		return fmt.Errorf("read card: %w", err)
+		return fmt.Errorf("%w: %w", errCard, err)
 	}
 	delete(card, "signatures")
 	w.move(card)
@@ -53,7 +53,7 @@ func (w *way) readdress(response *http.Response) error {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(card); err != nil {
-		return fmt.Errorf("encode card: %w", err)
+		return fmt.Errorf("%w: %w", errCard, err)
 	}
 	response.Body = io.NopCloser(&out)
 	response.ContentLength = int64(out.Len())

@@ -7,8 +7,9 @@
 // nothing of that identity: others speak with them (Remotes).
 //
 // It goes nowhere else: an address is made of two names that must be DNS
-// labels and a pattern that the agent cannot influence, redirects are not
-// passed on, and what the agent sends as its own credential is dropped.
+// labels and a pattern that the agent cannot influence, only agents that the
+// registry lists for these names are called and shown the identity, redirects
+// are not passed on, and what the agent sends as its own credential is dropped.
 package gateway
 
 import (
@@ -24,6 +25,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
 // The prefixes of what the gateway serves.
@@ -49,18 +52,30 @@ type Handler struct {
 	proxy     *httputil.ReverseProxy
 	schemes   *schemes
 	directory *directory
-	// remotes is nil when agents that run elsewhere are not served.
-	remotes Remotes
-	log     *slog.Logger
+	options   Options
 }
 
-// New returns a handler. The transport must follow no proxy from the
-// environment. A nil configuration answers that there is no gateway.
-func New(c *Config, transport http.RoundTripper, remotes Remotes, log *slog.Logger, now func() time.Time) *Handler {
+// Options are what a gateway works with.
+type Options struct {
+	// Transport is required, and must follow no proxy from the environment.
+	Transport http.RoundTripper
+	// Remotes serve agents that run elsewhere; nil for none.
+	Remotes Remotes
+	// Deny answers a request for an agent with an error, in the form that its
+	// client reads. The path of the request is the one that the agent would see.
+	// It is required.
+	Deny func(http.ResponseWriter, *http.Request, *a2a.Error)
+	// Log is required, and so is Now, the clock.
+	Log *slog.Logger
+	Now func() time.Time
+}
+
+// New returns a handler. A nil configuration answers that there is no gateway.
+func New(c *Config, options Options) *Handler {
 	h := &Handler{
-		schemes:   &schemes{RoundTripper: transport, now: now, known: map[string]scheme{}},
-		directory: &directory{transport: transport, now: now},
-		remotes:   remotes, log: log,
+		schemes:   &schemes{RoundTripper: options.Transport, now: options.Now, known: map[string]scheme{}},
+		directory: &directory{transport: options.Transport, now: options.Now, known: map[string]*listing{}},
+		options:   options,
 	}
 	h.config.Store(c)
 	h.proxy = &httputil.ReverseProxy{
@@ -70,7 +85,7 @@ func New(c *Config, transport http.RoundTripper, remotes Remotes, log *slog.Logg
 		// Streams are passed on event by event.
 		FlushInterval: -1,
 		ErrorHandler:  h.failed,
-		ErrorLog:      slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:      slog.NewLogLogger(options.Log.Handler(), slog.LevelDebug),
 	}
 	return h
 }
@@ -99,27 +114,29 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the registry is read with GET", http.StatusMethodNotAllowed)
 		return
 	}
+	r = r.WithContext(way.in(r.Context()))
 	token, err := os.ReadFile(config.TokenFile)
 	if err != nil {
-		h.log.ErrorContext(r.Context(), "read token", "error", err)
-		http.Error(w, "the sidecar has no token to show to others yet; try again", http.StatusServiceUnavailable)
+		h.failed(w, r, fmt.Errorf("%w: %w", errToken, err))
 		return
 	}
 	way.token = strings.TrimSpace(string(token))
-	agent, err := h.elsewhere(r.Context(), config, way)
-	switch {
-	case err != nil:
-		h.failed(w, r.WithContext(way.in(r.Context())), err)
-		return
-	case agent != nil:
-		h.serveRemote(w, r, agent, way)
-		return
+	if way.base != "" {
+		listed, err := h.directory.find(r.Context(), config, way) //nolint:contextcheck // who asks first may leave first
+		switch {
+		case err != nil:
+			h.failed(w, r, err)
+			return
+		case listed.agent != nil:
+			h.serveRemote(w, r, listed.agent, way)
+			return
+		}
+		if err := link(r); err != nil {
+			h.deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: err.Error()})
+			return
+		}
 	}
-	if err := link(r); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	h.proxy.ServeHTTP(w, r.WithContext(way.in(r.Context())))
+	h.proxy.ServeHTTP(w, r)
 }
 
 // way is where one request goes.

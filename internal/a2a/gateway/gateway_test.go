@@ -5,6 +5,7 @@ package gateway
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -18,8 +19,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,6 +53,10 @@ func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 		if r.Method == http.MethodHead && r.Header.Get("Authorization") == "" {
 			return // the question whether it has TLS
 		}
+		if name, ok := strings.CutPrefix(r.URL.Path, "/v1/agents/"); ok && r.Host == "registry.system.svc:8444" && r.Header.Get("A2A-Version") == "1.0" {
+			_, _ = io.WriteString(w, listed(name)) // the question whether it is an agent
+			return
+		}
 		body, _ := io.ReadAll(r.Body)
 		c.seen = append(c.seen, seen{r.Method, r.Host, r.RequestURI, r.Header, string(body)})
 		answer(w, r)
@@ -63,7 +70,7 @@ func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 		RegistryURL: "http://registry.system.svc:8444",
 		AgentURL:    "http://{name}.{namespace}.svc.cluster.local",
 		TokenFile:   c.token,
-	}, transport, nil, slog.New(slog.DiscardHandler), time.Now))
+	}, Options{Transport: transport, Deny: plain, Log: slog.New(slog.DiscardHandler), Now: time.Now}))
 	t.Cleanup(c.gateway.Close)
 	c.client = c.gateway.Client()
 	c.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -89,6 +96,22 @@ func (c *cluster) do(t *testing.T, method, path, body string, headers ...string)
 	defer response.Body.Close()
 	text, _ := io.ReadAll(response.Body)
 	return response, string(text)
+}
+
+// listed is the registry's entry of an agent of the cluster.
+func listed(agent string) string {
+	namespace, name, _ := strings.Cut(agent, "/")
+	return `{"namespace":"` + namespace + `","name":"` + name + `","url":"http://` + name + "." + namespace + `.svc.cluster.local/"}`
+}
+
+// plain denies in a form that tests read.
+func plain(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+	status := map[a2a.Reason]int{
+		a2a.ReasonPermissionDenied: http.StatusForbidden, a2a.ReasonUnavailable: http.StatusServiceUnavailable,
+		a2a.ReasonInvalidRequest: http.StatusBadRequest, a2a.ReasonUnsupportedOperation: http.StatusNotImplemented,
+	}
+	w.WriteHeader(cmp.Or(status[problem.Reason], http.StatusBadGateway))
+	_, _ = io.WriteString(w, r.URL.Path+": "+problem.Message)
 }
 
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }
@@ -177,7 +200,7 @@ func TestIdentity(t *testing.T) {
 		"Authorization": {"Bearer secret"}, "Traceparent": {"00-a-b-01"}, "A2a-Version": {"1.0"},
 		"Content-Type": {"application/json"}, "Content-Length": {"2"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)
 	}
 
@@ -243,7 +266,7 @@ func TestRedirectsAreNotPassedOn(t *testing.T) {
 func TestNoGateway(t *testing.T) {
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/registry/v1/agents", nil)
-	New(nil, nil, nil, slog.New(slog.DiscardHandler), time.Now).ServeHTTP(w, r)
+	New(nil, Options{Deny: plain, Log: slog.New(slog.DiscardHandler), Now: time.Now}).ServeHTTP(w, r)
 	if w.Code != http.StatusNotFound {
 		t.Errorf("status = %d", w.Code)
 	}
@@ -316,7 +339,7 @@ func TestCardsLeadThroughTheGateway(t *testing.T) {
 				map[string]any{"url": strings.TrimSuffix(base, "/"), "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
 			},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("card (-want +got):\n%s", diff)
 		}
 		if response.Header.Get("ETag") != "" {
@@ -342,7 +365,7 @@ func TestLinkToTheParentTask(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, ok)
 			c.do(t, "POST", "/agents/team/echo/", test.body, "Content-Type", "application/json", "A2A-Task-Id", test.task)
-			if diff := cmp.Diff(test.want, c.seen[0].Body); diff != "" {
+			if diff := gocmp.Diff(test.want, c.seen[0].Body); diff != "" {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
 			if c.seen[0].Header.Get("A2A-Task-Id") != "" {

@@ -6,7 +6,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httputil"
 	"strings"
@@ -69,28 +68,4 @@ func (w *way) card() bool {
 		return true
 	}
 	return strings.HasPrefix(w.target.Path, "/.well-known/agent")
-}
-
-// failed answers for a server that did not. The text says no more than whom it
-// was about.
-func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) {
-		return
-	}
-	way := wayOf(r.Context())
-	host := way.target.Host
-	switch {
-	case errors.Is(err, errRegistry):
-		h.log.WarnContext(r.Context(), "look for remote agent", "agent", way.agent(), "error", err)
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, fmt.Sprintf("agent %s is not in this cluster, or not ready, and the registry, which knows those that run elsewhere, does not answer; try again", way.agent()),
-			http.StatusServiceUnavailable)
-		return
-	case errors.Is(err, errNoCard):
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, fmt.Sprintf("the card of agent %s, which runs elsewhere, was not read yet; the conditions of the Agent say why", way.agent()), http.StatusServiceUnavailable)
-		return
-	}
-	h.log.WarnContext(r.Context(), "pass on request", "host", host, "error", err)
-	http.Error(w, fmt.Sprintf("%s does not answer as it should", host), http.StatusBadGateway)
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,8 +35,9 @@ type region struct {
 	registry map[string]string
 	// status is that of all its answers, if it is set.
 	status int
-	// served is what Remotes were handed.
-	served []string
+	// served is what Remotes were handed, and called what was sent to others than
+	// the registry.
+	served, called []string
 }
 
 func newRegion(t *testing.T) *region {
@@ -45,13 +47,17 @@ func newRegion(t *testing.T) *region {
 		t.Fatal(err)
 	}
 	r := &region{t: t, now: time.Now(), registry: map[string]string{
-		"/v1/agents/team/weather":      `{"url":"https://w.example/a","remote":true,"cardDigest":"1","unknown":{}}`,
+		"/v1/agents/team/weather":      `{"namespace":"team","name":"weather","url":"https://w.example/a","remote":true,"cardDigest":"1","unknown":{}}`,
 		"/v1/agents/team/weather/card": `{"name":"W"}`,
-		"/v1/agents/team/stopped":      `{"url":"http://stopped.team.svc","cardDigest":"2"}`,
-		"/v1/agents/team/new":          `{"url":"https://n.example","remote":true,"cardDigest":""}`,
+		"/v1/agents/team/stopped":      `{"namespace":"team","name":"stopped","url":"http://stopped.team.svc","cardDigest":"2"}`,
+		"/v1/agents/team/new":          `{"namespace":"team","name":"new","url":"https://n.example","remote":true,"cardDigest":""}`,
+		"/v1/agents/team/echo":         `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`,
+		"/v1/agents/team/busy":         `{"namespace":"team","name":"busy","url":"http://busy.team.svc/"}`,
+		"/v1/agents/team/blocked":      `{"namespace":"team","name":"blocked","url":""}`,
+		"/v1/agents/team/liar":         `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`,
 	}}
 	r.h = New(&Config{RegistryURL: "http://registry:8444/", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token},
-		r, r, slog.New(slog.DiscardHandler), func() time.Time { return r.now })
+		Options{Transport: r, Remotes: r, Deny: plain, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now }})
 	return r
 }
 
@@ -60,6 +66,9 @@ func (r *region) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w := httptest.NewRecorder()
+	if req.URL.Host != "registry:8444" {
+		r.called = append(r.called, req.Method+" "+req.URL.Host+" "+req.Header.Get("Authorization"))
+	}
 	switch req.URL.Host {
 	case "echo.team.svc":
 		_, _ = w.WriteString("echo")
@@ -67,7 +76,7 @@ func (r *region) RoundTrip(req *http.Request) (*http.Response, error) {
 		response.Request = req
 		return response, nil
 	case "busy.team.svc":
-		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+		return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	case "registry:8444":
 	default:
 		return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: req.URL.Host, IsNotFound: true}}
@@ -129,32 +138,26 @@ func TestRemoteIsFound(t *testing.T) {
 	}
 }
 
-// An agent of the cluster costs no question, whether it answers or not.
-func TestRegistryIsNotAskedAboutAgentsOfTheCluster(t *testing.T) {
-	r := newRegion(t)
-	for path, want := range map[string]int{"/agents/team/echo/": http.StatusOK, "/agents/team/busy/": http.StatusBadGateway} {
-		if status, text, asked := r.get(path); status != want || len(asked) > 0 {
-			t.Errorf("%s: %d %s, registry was asked %q", path, status, text, asked)
-		}
-	}
-}
-
-func TestRemoteIsNotFound(t *testing.T) {
+// No connection is made to a name for which the registry lists no agent, and no
+// token is shown, whatever Service has the name.
+func TestOnlyListedAgentsAreCalled(t *testing.T) {
 	tests := map[string]struct {
 		agent  string
 		change func(*region)
 		status int
 		says   string
 	}{
-		"unknown":               {agent: "nobody", status: 502, says: "nobody.team.svc does not answer as it should"},
-		"of the cluster":        {agent: "stopped", status: 502, says: "stopped.team.svc does not answer as it should"},
-		"no card yet":           {agent: "new", status: 503, says: "the card of agent team/new, which runs elsewhere, was not read yet; the conditions of the Agent say why"},
-		"registry is down":      {agent: "weather", change: func(r *region) { r.registry = nil }, status: 503, says: "agent team/weather is not in this cluster, or not ready, and the registry"},
-		"registry is starting":  {agent: "weather", change: func(r *region) { r.status = 503 }, status: 503, says: "the registry"},
-		"registry redirects":    {agent: "weather", change: func(r *region) { r.status = 302 }, status: 503, says: "the registry"},
-		"registry says no JSON": {agent: "weather", change: func(r *region) { r.registry["/v1/agents/team/weather"] = "<html>" }, status: 503, says: "the registry"},
+		"unknown":                 {agent: "nobody", status: 403, says: "Agent team/nobody is not in the registry, or does not admit this agent"},
+		"a Service, but no agent": {agent: "echo", change: func(r *region) { delete(r.registry, "/v1/agents/team/echo") }, status: 403, says: "Agent team/echo is not in the registry"},
+		"without a Service":       {agent: "blocked", status: 503, says: "Agent team/blocked has no Service yet: the conditions of the Agent say why"},
+		"listed as another":       {agent: "liar", status: 503, says: "the registry"},
+		"no card yet":             {agent: "new", status: 503, says: "Agent team/new runs elsewhere, and its card was not read yet"},
+		"registry is down":        {agent: "echo", change: func(r *region) { r.registry = nil }, status: 503, says: "the registry, without which no agent is called, does not answer"},
+		"registry is starting":    {agent: "echo", change: func(r *region) { r.status = 503 }, status: 503, says: "the registry"},
+		"registry redirects":      {agent: "echo", change: func(r *region) { r.status = 302 }, status: 503, says: "the registry"},
+		"registry says no JSON":   {agent: "echo", change: func(r *region) { r.registry["/v1/agents/team/echo"] = "<html>" }, status: 503, says: "the registry"},
 		"registry never ends": {
-			agent: "weather", change: func(r *region) { r.registry["/v1/agents/team/weather/card"] = strings.Repeat(" ", maxEntry+1) },
+			agent: "echo", change: func(r *region) { r.registry["/v1/agents/team/echo"] = strings.Repeat(" ", maxEntry+1) },
 			status: 503, says: "the registry",
 		},
 	}
@@ -164,11 +167,67 @@ func TestRemoteIsNotFound(t *testing.T) {
 			if test.change != nil {
 				test.change(r)
 			}
-			status, text, _ := r.get("/agents/team/" + test.agent + "/")
-			if status != test.status || !strings.Contains(text, test.says) || len(r.served) > 0 {
-				t.Errorf("%d %s, served %q, want %d %s", status, text, r.served, test.status, test.says)
+			status, text, _ := r.get("/agents/team/" + test.agent + "/x")
+			if status != test.status || !strings.Contains(text, test.says) || !strings.HasPrefix(text, "/x: ") {
+				t.Errorf("%d %s, want %d %s", status, text, test.status, test.says)
+			}
+			if len(r.served) > 0 || len(r.called) > 0 {
+				t.Errorf("served %q, called %q", r.served, r.called)
 			}
 		})
+	}
+}
+
+func TestFailuresAreTold(t *testing.T) {
+	r := newRegion(t)
+	for path, want := range map[string]string{
+		"/agents/team/stopped/": "Agent team/stopped has no Service: its name does not resolve",
+		"/agents/team/busy/":    "Agent team/busy refuses connections: no pod of it is ready",
+	} {
+		if status, text, _ := r.get(path); status != http.StatusServiceUnavailable || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %s", path, status, text, want)
+		}
+	}
+	if last := r.called[len(r.called)-1]; !strings.HasPrefix(last, "HEAD ") || strings.Contains(last, "secret") {
+		t.Errorf("called %q", r.called)
+	}
+}
+
+// TestListingIsRemembered tells a story of the registry, and what the gateway makes
+// of an agent of the cluster.
+func TestListingIsRemembered(t *testing.T) {
+	r := newRegion(t)
+	path := "/v1/agents/team/echo"
+	entry, once := r.registry[path], []string{path}
+	for _, s := range []struct {
+		name   string
+		later  time.Duration
+		change func()
+		status int
+		asked  []string
+	}{
+		{name: "it is asked", status: 200, asked: once},
+		{name: "for a while it is not asked again", later: listedAge - time.Second, status: 200},
+		{name: "then it is", later: time.Second, status: 200, asked: once},
+		{name: "a registry that fails changes nothing", later: listedAge, change: func() { r.status = 500 }, status: 200, asked: once},
+		{name: "and is left alone for a moment", later: retryAge - time.Second, status: 200},
+		{name: "nor does it for some time", later: listedAgeLost - 2*listedAge, status: 200, asked: once},
+		{name: "but not for ever", later: 2 * listedAge, status: 503, asked: once},
+		{name: "it is back", change: func() { r.status = 0 }, status: 200, asked: once},
+		{name: "an agent that is deleted is not called", later: listedAge, change: func() { delete(r.registry, path) }, status: 403, asked: once},
+		{name: "which is remembered, too", later: missingAge - time.Second, status: 403},
+		{name: "also while the registry is away", later: time.Second, change: func() { r.status = 500; r.registry[path] = entry }, status: 503, asked: once},
+		{name: "made again", later: missingAge, change: func() { r.status = 0 }, status: 200, asked: once},
+	} {
+		r.now = r.now.Add(s.later)
+		if s.change != nil {
+			s.change()
+		}
+		r.called = nil
+		status, text, asked := r.get("/agents/team/echo/")
+		if status != s.status || !cmp.Equal(asked, s.asked) || (len(r.called) > 0) != (status == http.StatusOK) {
+			t.Errorf("%s: %d %s, registry was asked %q, agent was called %q, want %d and %q", s.name, status, text, asked, r.called, s.status, s.asked)
+		}
 	}
 }
 
@@ -185,18 +244,20 @@ func TestRemoteIsRemembered(t *testing.T) {
 		asked  []string
 	}{
 		{name: "it is asked", status: 200, asked: weatherPaths},
-		{name: "for a while it is not asked again", later: remoteAge - time.Second, status: 200},
+		{name: "for a while it is not asked again", later: listedAge - time.Second, status: 200},
 		{name: "the same card is not read again", later: 2 * time.Second, status: 200, asked: weatherPaths[:1]},
 		{
-			name: "another card is", later: remoteAge, status: 200, asked: weatherPaths,
-			change: func() { r.registry[path] = `{"url":"https://w.example/a","remote":true,"cardDigest":"9"}` },
+			name: "another card is", later: listedAge, status: 200, asked: weatherPaths,
+			change: func() {
+				r.registry[path] = `{"namespace":"team","name":"weather","url":"https://w.example/a","remote":true,"cardDigest":"9"}`
+			},
 		},
-		{name: "a registry that fails changes nothing", later: remoteAge, change: func() { r.status = 500 }, status: 200, asked: weatherPaths[:1]},
-		{name: "nor for some time", later: remoteAgeLost - 2*remoteAge, status: 200, asked: weatherPaths[:1]},
-		{name: "but not for ever", later: 2 * remoteAge, status: 503, asked: weatherPaths[:1]},
+		{name: "a registry that fails changes nothing", later: listedAge, change: func() { r.status = 500 }, status: 200, asked: weatherPaths[:1]},
+		{name: "nor for some time", later: remoteAgeLost - 2*listedAge, status: 200, asked: weatherPaths[:1]},
+		{name: "but not for ever", later: 2 * listedAge, status: 503, asked: weatherPaths[:1]},
 		{name: "it is back", change: func() { r.status = 0 }, status: 200, asked: weatherPaths[:1]},
-		{name: "who may not see it any more has none", later: remoteAge, change: func() { delete(r.registry, path) }, status: 502, asked: weatherPaths[:1]},
-		{name: "which is remembered, too", status: 502},
+		{name: "who may not see it any more has none", later: listedAge, change: func() { delete(r.registry, path) }, status: 403, asked: weatherPaths[:1]},
+		{name: "which is remembered, too", status: 403},
 	}
 	for _, s := range steps {
 		r.now = r.now.Add(s.later)
@@ -223,7 +284,7 @@ func TestRemembersInBounds(t *testing.T) {
 	}
 	for i := range 20 {
 		name := fmt.Sprintf("/v1/agents/team/large-%d", i)
-		r.registry[name], r.registry[name+"/card"] = `{"remote":true,"cardDigest":"1"}`, strings.Repeat("x", 1<<20)
+		r.registry[name], r.registry[name+"/card"] = fmt.Sprintf(`{"namespace":"team","name":"large-%d","remote":true,"cardDigest":"1"}`, i), strings.Repeat("x", 1<<20)
 		_, _, _ = r.get(fmt.Sprintf("/agents/team/large-%d/", i))
 		held := 0
 		for _, e := range r.h.directory.known {

@@ -25,6 +25,10 @@ type town struct {
 }
 
 func (o *town) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("A2A-Version") != "" {
+		body := listed(strings.TrimPrefix(r.URL.Path, "/v1/agents/")) // the registry is asked
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+	}
 	line := r.Method + " " + r.URL.Scheme + "://" + r.URL.Host
 	if r.Header.Get("Authorization") != "" {
 		line += " with token"
@@ -50,7 +54,7 @@ func TestSchemes(t *testing.T) {
 	const host = "echo.team.svc"
 	agents, now := &town{secure: map[string]bool{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	h := New(&Config{RegistryURL: "http://registry:8444", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token},
-		agents, nil, slog.New(slog.DiscardHandler), func() time.Time { return now })
+		Options{Transport: agents, Deny: plain, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
 	for _, step := range []struct {
 		name   string
 		secure bool
@@ -63,7 +67,7 @@ func TestSchemes(t *testing.T) {
 		{"without TLS", false, 0, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
 		{"known", false, 0, "/agents/team/echo/", 200, []string{"GET http://" + host + " with token"}},
 		{"asked again", false, schemeAge, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
-		{"TLS since", true, 0, "/agents/team/echo/", 502, []string{"GET http://" + host + " with token"}},
+		{"TLS since", true, 0, "/agents/team/echo/", 503, []string{"GET http://" + host + " with token"}},
 		{"TLS found", true, 0, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET https://" + host + " with token"}},
 		{"TLS known", true, schemeAge, "/agents/team/echo/", 200, []string{"GET https://" + host + " with token"}},
 		{"no TLS any more", false, 0, "/agents/team/echo/", 502, []string{"GET https://" + host + " with token"}},

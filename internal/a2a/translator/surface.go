@@ -12,6 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/rest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
@@ -86,16 +87,18 @@ func serveCard(w http.ResponseWriter, r *http.Request, c *card.Card, base string
 	at.Interfaces = card.InterfacesAt(card.Base{URL: base, Bindings: bindings})
 	h := &wellknown.Handler{}
 	if err := h.Swap(wellknown.Content{Card: &at}); err != nil {
-		deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The card of the remote agent cannot be served"})
+		Deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The card of the remote agent cannot be served"})
 		return
 	}
 	h.ServeHTTP(w, r)
 }
 
-// deny answers a request that reaches no link, in the form that its client
-// reads.
-func deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+// Deny answers a request for an agent with an error, in the form that its client
+// reads: gRPC, text for a card, REST of 1.0 or 0.3, and JSON-RPC for all others.
+func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	switch {
+	case grpc.Owns(r):
+		grpc.Deny(w, r, problem)
 	case isCard(r):
 		f := fault.Of(problem, fault.Profile101)
 		http.Error(w, f.Says(problem), f.HTTP)

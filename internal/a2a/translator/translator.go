@@ -120,18 +120,18 @@ func (t *Translator) ServeRemote(w http.ResponseWriter, r *http.Request, agent *
 	t.options.Working()
 	defer t.requests.Add(-1)
 	if t.requests.Add(1) > maxRequests {
-		deny(w, r, a2a.Busy("Too many requests to agents that run elsewhere are open"))
+		Deny(w, r, a2a.Busy("Too many requests to agents that run elsewhere are open"))
 		return
 	}
 	credentials := r.Header.Values("Authorization")
 	if len(credentials) > 1 {
-		deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "There must be one Authorization header"})
+		Deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "There must be one Authorization header"})
 		return
 	}
 	l, err := t.open(agent, r.Header.Get("Authorization"))
 	if err != nil {
 		t.options.Log.WarnContext(r.Context(), "refuse request to remote agent", "agent", agent.Namespace+"/"+agent.Name, "error", err)
-		deny(w, r, a2a.ErrorOf(err))
+		Deny(w, r, a2a.ErrorOf(err))
 		return
 	}
 	defer t.release(l)
