@@ -37,6 +37,7 @@ const (
 	reasonAborted  = "The agent ended its answer because of an error (finish_reason %q)"
 	reasonThought  = "The model gave its reasoning and no answer (finish_reason %q)"
 	reasonNothing  = "The model finished without an answer (finish_reason %q)"
+	reasonNoCalls  = "The model announced calls of tools and made none (finish_reason %q)"
 	reasonOdd      = "The agent's answer holds nothing that is understood"
 )
 
@@ -138,7 +139,7 @@ func (a *answer) take(what string, text []byte) error {
 	case !c.known:
 		return backend.Unrecognized("The agent's "+what+" is not a completion: it has no choices, usage or error", text, nil, a.secret)
 	case c.lost != "":
-		return backend.Unrecognized("The agent's "+what+" holds content other than text and calls of tools ("+
+		return backend.Unrecognized("The agent's "+what+" holds something other than text and calls of tools ("+
 			backend.Excerpt([]byte(c.lost), a.secret)+")", text, nil, a.secret)
 	}
 	if c.odd && a.odd == nil {
@@ -248,6 +249,8 @@ func (a *answer) incomplete(calls int) error {
 		return a.tooManyCalls()
 	case a.finish == "error", a.finish == "abort":
 		return backend.Interrupted(fmt.Sprintf(reasonAborted, a.finish), nil)
+	case calls == 0 && (a.finish == "tool_calls" || a.finish == "function_call"):
+		return backend.Failed(fmt.Sprintf(reasonNoCalls, a.finish), nil)
 	case !empty, a.finish == "content_filter":
 		return nil
 	case a.reasoning:

@@ -80,7 +80,7 @@ func TestBadAnswers(t *testing.T) {
 			outcome: "failed: The agent's answer has more than 128 calls of tools",
 		},
 		"tool calls that are announced and missing": {
-			model: answer(sse, finish("tool_calls"), done), outcome: `failed: The model finished without an answer (finish_reason "tool_calls")`,
+			model: answer(sse, finish("tool_calls"), done), outcome: `failed: The model announced calls of tools and made none (finish_reason "tool_calls")`,
 		},
 		"usage only": {
 			model: answer(sse, data(`{"choices":[],"usage":{"total_tokens":3}}`), done), outcome: "failed: The agent's answer ended before the model had finished",
@@ -173,6 +173,22 @@ func TestBadAnswers(t *testing.T) {
 			model:   answer("application/json", message(`{"role":"assistant","answer":"hi"}`, "stop")),
 			outcome: "failed: The agent's answer holds nothing that is understood; received: " + message(`{"role":"assistant","answer":"hi"}`, "stop"), unrecognized: true,
 		},
+		"content of another name in the middle": {
+			model: answer(sse, delta("x"), data(`{"choices":[{"delta":{"answer":"y"}}]}`), stop, done),
+			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 holds something other than text and calls of tools (answer); received: {"choices":[{"delta":{"answer":"y"}}]}`, unrecognized: true,
+		},
+		"a choice of another kind": {
+			model: answer(sse, delta("x"), data(`{"choices":[{"index":0,"output":"y"}]}`), stop, done),
+			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 holds something other than text and calls of tools (a choice without delta, message and finish_reason); received: {"choices":[{"index":0,"output":"y"}]}`, unrecognized: true,
+		},
+		"a call of another kind": {
+			model:   answer(sse, data(`{"choices":[{"delta":{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}}]}`), finish("tool_calls"), done),
+			outcome: `failed: The agent's event in line 1 holds something other than text and calls of tools (custom in a call of a tool); received: {"choices":[{"delta":{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}}]}`, unrecognized: true,
+		},
+		"an addition in a chunk of its own": {
+			model: answer(sse, delta("x"), data(`{"choices":[{"delta":{"annotations":[{"a":1}]}}]}`), stop, done),
+			said:  "turn-1=x/last completed" + finished, outcome: ended,
+		},
 		"an addition to an answer": {
 			model: answer("application/json", message(`{"role":"assistant","content":"hi","annotations":[{"a":1}],"token_ids":[1]}`, "stop")),
 			said:  "turn-1=hi/last completed" + finished, outcome: ended,
@@ -183,11 +199,11 @@ func TestBadAnswers(t *testing.T) {
 		},
 		"sound": {
 			model:   answer("application/json", message(`{"content":null,"audio":{"data":"AAAA"}}`, "stop")),
-			outcome: "failed: The agent's answer holds content other than text and calls of tools (audio); received: " + message(`{"content":null,"audio":{"data":"AAAA"}}`, "stop"), unrecognized: true,
+			outcome: "failed: The agent's answer holds something other than text and calls of tools (audio); received: " + message(`{"content":null,"audio":{"data":"AAAA"}}`, "stop"), unrecognized: true,
 		},
 		"an image among the parts": {
 			model: answer(sse, delta("x"), data(`{"choices":[{"delta":{"content":[{"type":"image_url","image_url":{}}]}}]}`), stop),
-			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 holds content other than text and calls of tools (image_url); received: {"choices":[{"delta":{"content":[{"type":"image_url","image_url":{}}]}}]}`, unrecognized: true,
+			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 holds something other than text and calls of tools (image_url); received: {"choices":[{"delta":{"content":[{"type":"image_url","image_url":{}}]}}]}`, unrecognized: true,
 		},
 		"reasoning, then an answer": {
 			model: answer(sse, data(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`), delta("x"), stop, done),

@@ -6,7 +6,6 @@ package chat
 import (
 	"bytes"
 	"slices"
-	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
@@ -21,8 +20,7 @@ type chunk struct {
 	finish, model string
 	usage         a2a.Object
 	calls         []call
-	// known is true for an object that is a completion, a chunk of one or an
-	// error.
+	// known is true for an object that has choices, usage or an error.
 	known bool
 	// failed is true for an error in place of a completion, and problem is what
 	// the server says of it.
@@ -45,17 +43,18 @@ type call struct {
 func decode(text []byte) (chunk, error) {
 	var c chunk
 	r := jsonread.New(text)
-	for name := range r.Members() {
+	for name := range r.AllMembers() {
+		if r.Kind() == 'n' {
+			c.known = c.known || string(name) == "choices"
+			continue
+		}
 		switch string(name) {
 		case "error":
 			c.error(r)
 		case "object":
-			switch object := r.String(); {
-			case object == "error":
+			if r.String() == "error" {
 				// The form of older servers, without a member of that name.
 				c.known, c.failed, c.problem = true, true, text
-			case strings.HasPrefix(object, "chat.completion"):
-				c.known = true
 			}
 		case "model":
 			c.model = r.String()
@@ -92,8 +91,9 @@ func (c *chunk) choice(r *jsonread.Reader) {
 		case "index":
 			first = r.Int() == 0
 		case "finish_reason":
-			said.finish = r.String()
+			said.known, said.finish = true, r.String()
 		case "delta", "message":
+			said.known = true
 			said.message(r)
 		case "text":
 			// The older API, of which no answer was asked for.
@@ -110,32 +110,57 @@ func (c *chunk) choice(r *jsonread.Reader) {
 	if c.lost == "" {
 		c.lost = said.lost
 	}
+	if !said.known && !said.odd && c.lost == "" {
+		c.lost = "a choice without delta, message and finish_reason"
+	}
+}
+
+// additions are members of messages that servers add to an answer and that are
+// no part of it.
+var additions = []string{
+	"annotations", "channel", "citations", "context", "extra_content", "id", "logprobs", "name", "obfuscation",
+	"provider_specific_fields", "reasoning_signature", "signature", "thinking_blocks", "token_ids", "type",
 }
 
 func (c *chunk) message(r *jsonread.Reader) {
+	// said is true for a message with a member that is understood and filled, and
+	// unknown is the first one that is filled and not understood.
+	said, unknown := false, ""
 	for name := range r.Members() {
 		switch string(name) {
 		case "content", "refusal":
 			c.content(r)
 		case "tool_calls":
 			for i := range r.Elements() {
-				c.calls = append(c.calls, toolCall(r, i))
+				c.calls = append(c.calls, c.toolCall(r, i))
 			}
 		case "function_call":
 			// The form of calls before there could be several.
 			one := call{}
-			one.function(r)
+			c.function(r, &one)
 			c.calls = append(c.calls, one)
+			said = true
 		case "reasoning_content", "reasoning", "reasoning_details", "thinking":
 			c.reasoning = filled(r) || c.reasoning
+			said = said || c.reasoning
 		case "audio", "images":
 			if kind := string(name); filled(r) {
 				c.lost = kind
 			}
 		case "role":
+			said = true
 		default:
-			c.odd = filled(r) || c.odd
+			if member := string(name); !slices.Contains(additions, member) && filled(r) && unknown == "" {
+				unknown = member
+			}
 		}
+	}
+	if unknown == "" {
+		return
+	}
+	if c.odd = true; !said && len(c.text) == 0 && len(c.calls) == 0 && c.lost == "" {
+		// A part of the answer under another name, for all that is known.
+		c.lost = unknown
 	}
 }
 
@@ -144,7 +169,10 @@ func (c *chunk) message(r *jsonread.Reader) {
 func filled(r *jsonread.Reader) bool {
 	kind := r.Kind()
 	raw := r.Raw()
-	return (kind == '"' || kind == '[' || kind == '{') && len(bytes.TrimSpace(raw[1:max(len(raw)-1, 1)])) > 0
+	if len(raw) < 2 {
+		return false // a digit, or no JSON
+	}
+	return (kind == '"' || kind == '[' || kind == '{') && len(bytes.TrimSpace(raw[1:len(raw)-1])) > 0
 }
 
 // content is a string, or an array of parts.
@@ -184,7 +212,7 @@ func (c *chunk) part(r *jsonread.Reader) {
 	}
 }
 
-func toolCall(r *jsonread.Reader, position int) call {
+func (c *chunk) toolCall(r *jsonread.Reader, position int) call {
 	one := call{index: position}
 	for name := range r.Members() {
 		switch string(name) {
@@ -193,21 +221,34 @@ func toolCall(r *jsonread.Reader, position int) call {
 		case "id":
 			one.id = r.String()
 		case "function":
-			one.function(r)
+			c.function(r, &one)
+		case "type", "extra_content", "provider_specific_fields":
+		default:
+			c.unknownInCall(r, name)
 		}
 	}
 	return one
 }
 
 // function reads the name and the arguments of a call.
-func (c *call) function(r *jsonread.Reader) {
+func (c *chunk) function(r *jsonread.Reader, one *call) {
 	for name := range r.Members() {
 		switch string(name) {
 		case "name":
-			c.name = r.String()
+			one.name = r.String()
 		case "arguments":
-			c.arguments = arguments(r)
+			one.arguments = arguments(r)
+		case "description", "strict":
+		default:
+			c.unknownInCall(r, name)
 		}
+	}
+}
+
+// unknownInCall is for a member of a call that may be a part of it.
+func (c *chunk) unknownInCall(r *jsonread.Reader, name []byte) {
+	if member := string(name); filled(r) && c.lost == "" {
+		c.lost = member + " in a call of a tool"
 	}
 }
 
