@@ -98,7 +98,11 @@ func (r *run) take(e *a2a.Event) error {
 		if err := r.belongs(e.Task.ID, e.Task.ContextID); err != nil {
 			return err
 		}
-		r.resumed = false
+		// Before its end, a subscription may begin with a task and repeat an event
+		// that the task holds: a2a-sdk 1.3 reads the task after it opened the queue.
+		if state := e.Task.Status.State; state.Terminal() || state.Interrupted() && !r.stale(&e.Task.Status) {
+			r.resumed = false
+		}
 		if err := r.snapshot(e.Task); err != nil {
 			return err
 		}

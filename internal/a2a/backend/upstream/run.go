@@ -50,8 +50,9 @@ type run struct {
 	// last is the status behind it.
 	state a2a.State
 	last  a2a.Status
-	// resumed is true while a subscription may have missed something: it did not
-	// begin with the task. ending is the status with which it ended.
+	// resumed is true while a subscription may have missed an event, or repeated
+	// one: it did not tell the task as it ended. ending is the status with which it
+	// ended.
 	resumed bool
 	ending  *a2a.StatusUpdate
 	// spoke is true when the agent said something without a task.

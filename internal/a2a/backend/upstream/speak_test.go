@@ -295,7 +295,33 @@ func TestStreamThatEndsEarly(t *testing.T) {
 				s.streams(s.named(a.task, status(a2a.StateWorking), artifact("x", false), artifact("y", true), status(a2a.StateCompleted))...)
 			},
 			get:  func(s *said, a asked) { s.tells(s.named(a.task, whole(task(a2a.StateCompleted, "xy")))[0].Task) },
-			said: "working =x =x +y completed", outcome: "ended", ops: "stream subscribe", ops01: "stream subscribe get",
+			said: "working =x =x +y =xy completed", outcome: "ended", ops: "stream subscribe get",
+		},
+		"goes on with a subscription that tells an event twice": {
+			streaming: true,
+			subscribe: func(s *said, a asked) {
+				if s.methods["tasks/send"] == "" {
+					s.streams(whole(task(a2a.StateWorking, "xy")), artifact("y", true), artifact("z", true), status(a2a.StateCompleted))
+					return
+				}
+				s.streams(s.named(a.task, status(a2a.StateCompleted))...)
+			},
+			get:     func(s *said, a asked) { s.tells(s.named(a.task, whole(task(a2a.StateCompleted, "xyz")))[0].Task) },
+			said:    "working =x =xy +y +z =xyz completed",
+			outcome: "ended", ops: "stream subscribe get",
+		},
+		"goes on with a subscription that begins with the end": {
+			streaming: true,
+			subscribe: func(s *said, a asked) {
+				if s.methods["tasks/send"] == "" {
+					s.streams(whole(task(a2a.StateCompleted, "xy")))
+					return
+				}
+				s.fails(-32004)
+			},
+			get:     func(s *said, a asked) { s.tells(s.named(a.task, whole(task(a2a.StateCompleted, "xy")))[0].Task) },
+			said:    "working =x =xy completed",
+			outcome: "ended", ops: "stream subscribe", ops01: "stream subscribe get",
 		},
 		"goes on with a subscription that tells nothing of what was": {
 			streaming: true,
