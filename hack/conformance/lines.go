@@ -29,9 +29,9 @@ var lines = []line{
 	{15, "`historyLength` absent, 0, N and negative, on send, get, list and the first event of a stream, in each version.", ""},
 	{16, "Lists: order and ties, page sizes, tokens that were changed or moved to another filter, artifacts left out, a time that includes itself.", ""},
 	{17, "Push notifications: both token headers, schemes, the payload of the version that registered, retries, order, restart, delete; and no address that the guard refuses.", ""},
-	{18, "Cards: one document that the clients of all versions read, the pure one of 1.0 by header, caching, and the extended card with its refusals.", "The Python clients and the conformance kit are not run: they are no Go modules or npm packages."},
-	{19, "Signatures of cards verify in the official clients, whether or not defaults are left out.", "The Python SDK is not run, for the same reason."},
+	{18, "Cards: one document that the clients of all versions read, the pure one of 1.0 by header, caching, and the extended card with its refusals.", "The conformance kit is not run: it is no package of a registry."},
+	{19, "Signatures of cards verify in the official clients, whether or not defaults are left out.", "The Python SDK is not run on signed cards."},
 	{20, "gRPC: both packages in one server, the names of 0.2, bare ids, error details, deadlines, cancels, reflection.", ""},
-	{21, "The official clients of every age do all that they can: see the matrix.", "The conformance kits (`a2a-tck` for 1.0 and 0.3) and the Python clients are not run: they are Python programs, which this project's machines do not install."},
+	{21, "The official clients of every age do all that they can: see the matrix.", "The conformance kits (`a2a-tck` for 1.0 and 0.3) are not run: they are no packages of a registry."},
 	{22, "What an agent says for its sidecar alone, in kinds that nobody knows, or after the end never reaches a client.", ""},
 }

@@ -50,7 +50,8 @@ const matrixHead = `
 
 Clients that nobody here wrote, against a sidecar in front of an agent of a few lines. Each goes by the card. ok: the
 client did it and found what it must; none: the client has no such operation; [n]: a failure of the client, below. The
-suite holds itself to this table; where node or npm is missing it says so, and skips the JavaScript clients.
+suite holds itself to this table; where node and npm, or Python 3.11, are missing it says so, and skips the JavaScript or the
+Python clients. The Python clients show a credential that the card asks for, in each row a bearer token and an API key.
 
 `
 

@@ -12,7 +12,8 @@ test: prerequisites redis-server envtest-assets ## Run all tests but the end-to-
 	$(call say,testing)
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
 	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
-	failed=0; for module in $(MODULES); do (cd "$$module" && $(go_test) $$race -timeout 10m ./...) || failed=1; done; exit $$failed
+	failed=0; for module in $(MODULES); do (cd "$$module" && $(go_test) $$race -timeout 10m ./...) || failed=1; done; \
+	$(MAKE) interop || failed=1; exit $$failed
 
 .PHONY: test-unit
 test-unit: prerequisites redis-server ## Run the tests that need no control plane and no time, for every save.
@@ -21,6 +22,19 @@ test-unit: prerequisites redis-server ## Run the tests that need no control plan
 .PHONY: redis-server
 redis-server: ## Install the server that the tests of the Redis store run, where it is missing (root, Debian).
 	@hack/redis-server.sh
+
+python_requirements = $(wildcard test/interop/python/requirements/*.txt)
+
+.PHONY: python-environments
+python-environments: prerequisites ## Install the pinned Python packages of test/interop, where there is Python 3.11 and a package index.
+	@go run ./test/pyenv/install $(python_requirements)
+
+# A target of its own, so that nothing is installed within a test's time limit, and Python does not start beside all other tests.
+.PHONY: interop
+interop: python-environments ## Run the clients and servers of the Python SDKs; TURNS=1000 for more turns behind cut connections.
+	$(call say,running the SDKs for Python: a line says SKIPPED for what cannot be installed)
+	@race=$$(hack/race.sh); if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
+	INTEROP_TURNS='$(TURNS)' $(go_test) $$race $(if $(TURNS),-count=1 -v) -timeout 60m -run '^(TestWire21_Matrix|TestPython.*)$$' ./test/interop
 
 .PHONY: chaos
 chaos: prerequisites envtest-assets ## Crash the operator, fail its requests, tamper with its objects, and more; the ordinary tests run a part of this.

@@ -76,13 +76,6 @@ func playJS(t *testing.T, r *row) {
 			t.Logf("%s", exit.Stderr)
 		}
 	}
-	type report struct {
-		Operation string `json:"operation"`
-		Got       string `json:"got"`
-		// Class is "", or as classify has it.
-		Class string `json:"class"`
-		Error string `json:"error"`
-	}
 	reports := map[string]report{}
 	lines := bufio.NewScanner(strings.NewReader(string(out)))
 	for lines.Scan() {
@@ -92,15 +85,5 @@ func playJS(t *testing.T, r *row) {
 		}
 		reports[one.Operation] = one
 	}
-	for _, o := range operations {
-		one, ok := reports[o.name]
-		if !ok {
-			one.Class, one.Error = unknown, "the driver says nothing"
-		}
-		var err error
-		if one.Error != "" {
-			err = errors.New(one.Error)
-		}
-		r.Cells[o.name] = judge(t, r, o.name, o.want, one.Got, one.Class, err)
-	}
+	r.take(t, reports)
 }

@@ -63,6 +63,14 @@ var knownFailures = []failure{
 		"a2a-go v0.3.15, 0.3, gRPC", "list",
 		"it calls ListTasks of a2a.v1, which is in no published proto of 0.2 or 0.3; the answer is UNIMPLEMENTED.",
 	},
+	{
+		"a2a-sdk 1.3.0, 0.3, REST", "error",
+		"it tells errors of 0.3 by a `type` of the body, such as `TaskNotFoundError`, which no version of the specification has.",
+	},
+	{
+		"a2a-sdk 1.3.0, 0.3, gRPC", "error",
+		"it tells errors of 0.3 by a prefix of the message, such as `TaskNotFoundError: `, which no version of the specification has.",
+	},
 }
 
 // TestWire21_Matrix has every client do every operation that it has, and holds
@@ -90,6 +98,12 @@ func TestWire21_Matrix(t *testing.T) {
 				t.Parallel()
 				playJS(t, &r)
 				add(r)
+			})
+		}
+		for _, sdk := range pythonSDKs {
+			t.Run(sdk.client, func(t *testing.T) {
+				t.Parallel()
+				playSDK(t, &sdk, add)
 			})
 		}
 	})
@@ -172,7 +186,7 @@ func reasonOf(r *row, operation string) string {
 }
 
 // compare holds what was seen against the golden file; clients that could not
-// be run, for want of node, keep the row that is there.
+// be run, for want of node or Python, keep the row that is there.
 func compare(t *testing.T, rows map[string]row) {
 	t.Helper()
 	golden := filepath.Join("testdata", "matrix.json")
@@ -207,6 +221,11 @@ func compare(t *testing.T, rows map[string]row) {
 	}
 	for _, c := range jsClients {
 		take(row{Client: c.client, Protocol: c.protocol, Binding: c.binding})
+	}
+	for _, sdk := range pythonSDKs {
+		for _, r := range sdk.rows {
+			take(row{Client: sdk.client, Protocol: r.protocol, Binding: r.binding})
+		}
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

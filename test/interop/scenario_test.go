@@ -17,6 +17,7 @@ import (
 	oldsdk "github.com/a2aproject/a2a-go/a2a"
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/test/rig"
 )
 
@@ -52,6 +53,12 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
+	return newSceneWith(t)
+}
+
+// newSceneWith is newScene with a sidecar that was changed.
+func newSceneWith(t *testing.T, change ...func(*rig.Rig, *contract.Config)) *scene {
+	t.Helper()
 	s := &scene{release: make(chan struct{})}
 	waits := rig.Waits(s.release)
 	r := rig.Start(t, func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +90,7 @@ func newScene(t *testing.T) *scene {
 		default:
 			rig.Says(w, r)
 		}
-	}, rig.WithEverything)
+	}, append([]func(*rig.Rig, *contract.Config){rig.WithEverything}, change...)...)
 	s.url, s.token = r.URL, r.Token(t, "client")
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {

@@ -93,8 +93,11 @@ const complete = "complete"
 
 // Install makes the environment of a requirements file, unless it exists: wheels
 // only, so that no code of a package runs, and with the hashes that the file
-// lists. What pip says goes to log. Concurrent calls, of other processes too,
-// wait for each other. An installation that was interrupted begins again.
+// lists. The file lists all packages, those that others depend on too: nothing
+// else is installed. What pip says goes to log. The error wraps ErrNotInstalled
+// when pip did not get the packages, such as without a network, and not when a
+// package has another hash. Concurrent calls, of other processes too, wait for
+// each other. An installation that was interrupted begins again.
 func Install(ctx context.Context, requirements string, log io.Writer) error {
 	dir, err := directory(requirements)
 	if err != nil {
@@ -124,9 +127,14 @@ func Install(ctx context.Context, requirements string, log io.Writer) error {
 	if err := run(ctx, log, base[0], "-m", "venv", dir); err != nil {
 		return fmt.Errorf("make a virtual environment: %w", err)
 	}
-	if err := run(ctx, log, filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-		"--no-input", "--only-binary", ":all:", "--require-hashes", "--requirement", requirements); err != nil {
+	var said bytes.Buffer
+	err = run(ctx, io.MultiWriter(log, &said), filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--no-input", "--no-deps", "--no-compile", "--only-binary", ":all:", "--require-hashes", "--requirement", requirements)
+	switch {
+	case err != nil && bytes.Contains(bytes.ToLower(said.Bytes()), []byte("hash")):
 		return fmt.Errorf("install %s: %w", requirements, err)
+	case err != nil:
+		return fmt.Errorf("%w: install %s: %w", ErrNotInstalled, requirements, err)
 	}
 	return os.WriteFile(filepath.Join(dir, complete), nil, 0o644)
 }

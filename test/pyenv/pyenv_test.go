@@ -72,3 +72,15 @@ func TestInstallWantsHashes(t *testing.T) {
 		t.Errorf("Find() after a failed Install() = %v, want ErrNotInstalled", err)
 	}
 }
+
+func TestInstallWithoutAPackageIndex(t *testing.T) {
+	needPython(t)
+	// Neither an index nor a folder has wheels.
+	t.Setenv("PIP_NO_INDEX", "1")
+	t.Setenv("PIP_FIND_LINKS", t.TempDir())
+	file := write(t, "six==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274\n")
+	var log strings.Builder
+	if err := Install(t.Context(), file, &log); !errors.Is(err, ErrNotInstalled) {
+		t.Errorf("Install() = %v, want ErrNotInstalled\n%s", err, log.String())
+	}
+}

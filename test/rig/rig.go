@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,6 +43,9 @@ type Rig struct {
 	Health string
 	// Gateway is that of the agent's way out.
 	Gateway string
+
+	// apiKeys is the directory with a file for each caller; "" for none.
+	apiKeys string
 
 	key    *ecdsa.PrivateKey
 	calls  atomic.Int64
@@ -87,7 +91,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Rig, *contract
 		tb.Fatal(err)
 	}
 	s, err := sidecar.Open(tb.Context(), &sidecar.Options{
-		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
+		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0", APIKeys: r.apiKeys,
 	}, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		tb.Fatal(err)
@@ -130,6 +134,34 @@ func WithEverything(r *Rig, c *contract.Config) {
 	c.Access.Authentication = append(c.Access.Authentication, anonymous...)
 	c.Card.Skills = append(c.Card.Skills, card.Skill{ID: "x", Name: "X", Description: "d", Tags: []string{"t"}, Extended: true})
 	c.PushNotifications = &contract.PushNotifications{AllowedTargets: []contract.PushTarget{{CIDR: "203.0.113.0/24"}}}
+}
+
+// APIKey is a key that WithAPIKey admits.
+const APIKey = "key-of-a-client-0123456789abcdef"
+
+// WithAPIKey returns a change that admits callers who show APIKey in the header
+// X-API-Key, beside those whom the sidecar admits otherwise.
+func WithAPIKey(tb testing.TB) func(*Rig, *contract.Config) {
+	tb.Helper()
+	dir := tb.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "client"), []byte(APIKey), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return func(r *Rig, c *contract.Config) {
+		r.apiKeys = dir
+		c.Access.Authentication = append(c.Access.Authentication, contract.Authentication{
+			Type: contract.AuthenticationAPIKey, APIKey: &contract.APIKeyAuthentication{Header: contract.DefaultAPIKeyHeader},
+		})
+	}
+}
+
+// WithoutAnonymous takes away that everybody is admitted, and has the card say
+// what the other methods ask for. It is the last change of a sidecar's access.
+func WithoutAnonymous(_ *Rig, c *contract.Config) {
+	c.Access.Authentication = slices.DeleteFunc(c.Access.Authentication, func(a contract.Authentication) bool {
+		return a.Type == contract.AuthenticationAnonymous
+	})
+	c.Card.SecuritySchemes = c.Access.Schemes()
 }
 
 // Webhook is a URL that push notifications may go to under WithEverything. It
@@ -189,4 +221,13 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+b.token)
 	return b.RoundTripper.RoundTrip(r)
+}
+
+// Plain returns a client whose responses are not validated, for what is no
+// sidecar.
+func Plain(tb testing.TB) *http.Client {
+	tb.Helper()
+	transport := &http.Transport{}
+	tb.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
 }

@@ -3,7 +3,8 @@
 
 // Command install makes the virtual environments of requirements files, before
 // the tests that use them. A machine that cannot make any gets one line and no
-// error: the tests skip.
+// error: the tests skip. The same goes for a file whose packages cannot be had,
+// unless -required is given.
 //
 //	go run ./test/pyenv/install examples/*/requirements.txt
 package main
@@ -11,6 +12,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -23,12 +25,19 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	for _, requirements := range os.Args[1:] {
+	required := flag.Bool("required", false, "fail where an environment cannot be made")
+	flag.Parse()
+	for _, requirements := range flag.Args() {
+		if _, err := pyenv.Find(requirements); err == nil {
+			continue
+		}
 		start := time.Now()
 		switch err := pyenv.Install(ctx, requirements, os.Stderr); {
-		case errors.Is(err, pyenv.ErrUnavailable):
-			_, _ = fmt.Fprintf(os.Stdout, "SKIPPED: %v\n", err)
+		case errors.Is(err, pyenv.ErrUnavailable) && !*required:
+			_, _ = fmt.Fprintf(os.Stdout, "SKIPPED: the tests that run Python: %v\n", err)
 			return
+		case errors.Is(err, pyenv.ErrNotInstalled) && ctx.Err() == nil && !*required:
+			_, _ = fmt.Fprintf(os.Stdout, "SKIPPED: the tests that run Python with %v\n", err)
 		case err != nil:
 			_, _ = fmt.Fprintln(os.Stderr, err)
 			os.Exit(1) //nolint:gocritic // nothing is left to be undone

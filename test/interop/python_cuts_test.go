@@ -1,0 +1,203 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package interop
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/test/cutproxy"
+	"github.com/a2a-operator/a2a-operator/test/rig"
+)
+
+// turnsBehindCuts is how many turns each server runs behind cut connections;
+// INTEROP_TURNS has another number.
+const turnsBehindCuts = 40
+
+// TestPythonServersBehindCuts cuts connections between sidecar and server at
+// random bytes. Each turn ends completed with the parts of which the server's
+// journal says that it sent them, in their order, or failed with a reason.
+func TestPythonServersBehindCuts(t *testing.T) {
+	turns := turnsBehindCuts
+	if text := os.Getenv("INTEROP_TURNS"); text != "" {
+		var err error
+		if turns, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("INTEROP_TURNS: %v", err)
+		}
+	}
+	for _, server := range pythonServers {
+		t.Run(server.name, func(t *testing.T) {
+			s := startPython(t, environment(t, server.environment), server.args...)
+			proxy := cutproxy.Start(t, strings.TrimPrefix(s.url, "http://"), cutproxy.Options{Seed: 1, Rate: 1, MaxBytes: 12 << 10, Requests: 0.25})
+			side := rig.Start(t, nil, func(_ *rig.Rig, c *contract.Config) {
+				c.Backend = contract.Backend{
+					Protocol: contract.ProtocolA2A, URL: proxy.URL(),
+					Timeouts: contract.Timeouts{Idle: contract.Duration(20 * time.Second), Turn: contract.Duration(time.Minute)},
+				}
+				if server.backend != nil {
+					server.backend(&c.Backend)
+				}
+			})
+			client, err := goClients[0].open(t.Context(), target{client: rig.Client(t), url: side.URL})
+			if err != nil {
+				t.Fatal(err)
+			}
+			official, ok := client.(*v1)
+			if !ok {
+				t.Fatalf("client is a %T", client)
+			}
+			b := &behindCuts{server: s, client: official.client, reasons: map[string]int{}}
+			b.run(t, turns)
+			t.Logf("%s: %d turns, %d of %d connections cut: %d completed with %d parts, %d failed, %d parts lost, %d turns ran twice",
+				server.name, turns, proxy.Cuts(), proxy.Connections(), b.completed, b.parts, b.failed, b.lost, b.repeated)
+			for _, reason := range slices.Sorted(maps.Keys(b.reasons)) {
+				t.Logf("%d failed: %s", b.reasons[reason], reason)
+			}
+			if proxy.Cuts() == 0 {
+				t.Error("no connection was cut")
+			}
+			if b.completed < turns/2 {
+				t.Errorf("%d of %d turns completed, want at least half", b.completed, turns)
+			}
+		})
+	}
+}
+
+// behindCuts counts what became of the turns.
+type behindCuts struct {
+	server *pythonServer
+	client *a2aclient.Client
+
+	mu                                       sync.Mutex
+	completed, failed, parts, lost, repeated int
+	reasons                                  map[string]int
+}
+
+// run runs turns, some at a time.
+func (b *behindCuts) run(t *testing.T, turns int) {
+	t.Helper()
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for i := range next {
+				b.turn(t, fmt.Sprintf("t-%d", i), 1+i%12)
+			}
+		})
+	}
+	for i := range turns {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+}
+
+// turn runs one turn and compares what the client got with the journal.
+func (b *behindCuts) turn(t *testing.T, name string, parts int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	id, streamed, err := b.follow(ctx, fmt.Sprintf("turn %s %d", name, parts))
+	if err != nil {
+		t.Errorf("%s: stream: %v", name, err)
+		return
+	}
+	got, err := b.client.GetTask(ctx, &newsdk.GetTaskRequest{ID: id})
+	if err != nil {
+		t.Errorf("%s: get: %v", name, err)
+		return
+	}
+	var whole []string
+	for i := range parts {
+		whole = append(whole, fmt.Sprintf("%s/%d ", name, i))
+	}
+	var kept []string
+	for _, a := range got.Artifacts {
+		kept = append(kept, texts(a.Parts)...)
+	}
+	runs := b.server.said(name)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(runs) > 1 {
+		b.repeated++
+	}
+	switch got.Status.State {
+	case newsdk.TaskStateCompleted:
+		b.completed++
+		b.parts += parts
+		b.lost += missing(whole, kept) + missing(whole, streamed)
+		if cmp.Diff(whole, kept) != "" || cmp.Diff(whole, streamed) != "" {
+			t.Errorf("%s: completed, the task says %q, its stream %q, the journal %q", name, kept, streamed, runs)
+		}
+	case newsdk.TaskStateFailed:
+		b.failed++
+		reason := ""
+		if m := got.Status.Message; m != nil {
+			reason = strings.Join(texts(m.Parts), "")
+		}
+		if reason == "" {
+			t.Errorf("%s: failed without a reason", name)
+		}
+		b.reasons[reason]++
+	default:
+		t.Errorf("%s: ended as %s", name, got.Status.State)
+	}
+}
+
+// follow streams a turn and returns what its events make of the artifacts.
+func (b *behindCuts) follow(ctx context.Context, text string) (newsdk.TaskID, []string, error) {
+	var id newsdk.TaskID
+	artifacts := map[newsdk.ArtifactID][]string{}
+	for e, err := range b.client.SendStreamingMessage(ctx, (&v1{}).request(message{Text: text})) {
+		if err != nil {
+			return id, nil, err
+		}
+		id = e.TaskInfo().TaskID
+		update, ok := e.(*newsdk.TaskArtifactUpdateEvent)
+		if !ok {
+			continue
+		}
+		if !update.Append {
+			artifacts[update.Artifact.ID] = nil
+		}
+		artifacts[update.Artifact.ID] = append(artifacts[update.Artifact.ID], texts(update.Artifact.Parts)...)
+	}
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(artifacts)) {
+		all = append(all, artifacts[id]...)
+	}
+	return id, all, nil
+}
+
+func texts(parts newsdk.ContentParts) []string {
+	var all []string
+	for _, p := range parts {
+		all = append(all, p.Text())
+	}
+	return all
+}
+
+// missing counts the parts of a whole that were not got.
+func missing(whole, got []string) int {
+	n := 0
+	for _, part := range whole {
+		if !slices.Contains(got, part) {
+			n++
+		}
+	}
+	return n
+}
