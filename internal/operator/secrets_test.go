@@ -40,6 +40,7 @@ access:
   - {type: MTLS, mtls: {caBundle: {kind: Secret, name: authorities}}}
   - {type: APIKey, apiKey: {secretRef: {name: callers}}}
 workload:
+  backend: {protocol: ChatCompletions, chat: {apiKeySecretRef: {name: model}, headers: [{name: X-Team, value: blue}]}}
   tasks: {store: {type: Redis, redis: {addresses: ["redis:6379"], username: u, passwordSecretRef: {name: redis}, tls: {secretRef: {name: redis-tls}}}}}
   template:
     spec:
@@ -49,6 +50,12 @@ workload:
         image: example/echo:1
         env: [{name: MODEL_KEY, valueFrom: {secretKeyRef: {name: own, key: key}}}]
         envFrom: [{secretRef: {name: own}}]
+`
+
+// modelSecret is one whose model server is elsewhere.
+const modelSecret = `
+description: Thinks.
+workload: {backend: {protocol: ChatCompletions, chat: {url: "https://models.example/v1", apiKeySecretRef: {name: model, key: OTHER}}}}
 `
 
 var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or a metric", Serial, func(ctx context.Context) {
@@ -74,6 +81,7 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 	secret("redis", "password")
 	secret("redis-tls", "tls.crt", "tls.key", "ca.crt")
 	secret("pull", "token", "another")
+	secret("model", "api-key", "OTHER")
 	secret("own", "key", "a", "b", "c", "d", "e")
 	// What becomes of credentials on their way is tested in internal/remote.
 	secret("forbidden", "token")
@@ -91,9 +99,11 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 		stop = start()
 	}()
 
-	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "keeper"}}
-	Expect(yaml.UnmarshalStrict([]byte(everySecret), &agent.Spec)).To(Succeed())
-	Expect(cluster.Create(ctx, agent)).To(Succeed())
+	for name, spec := range map[string]string{"keeper": everySecret, "thinker": modelSecret} {
+		agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		Expect(yaml.UnmarshalStrict([]byte(spec), &agent.Spec)).To(Succeed())
+		Expect(cluster.Create(ctx, agent)).To(Succeed())
+	}
 	reason := func(name, condition string) func(context.Context) string {
 		return func(ctx context.Context) string {
 			a := &a2av1alpha1.Agent{}
@@ -113,7 +123,9 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 		}}}
 		Expect(cluster.Create(ctx, a)).To(Succeed())
 	}
-	Eventually(reason("keeper", a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(HavePrefix(a2av1alpha1.ReasonProgrammed))
+	for _, name := range []string{"keeper", "thinker"} {
+		Eventually(reason(name, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(HavePrefix(a2av1alpha1.ReasonProgrammed), name)
+	}
 	for name, want := range map[string]string{
 		"forbidden": a2av1alpha1.ReasonRemoteForbidden, "crooked": a2av1alpha1.ReasonRemoteCredentialsUnusable,
 	} {
@@ -140,6 +152,7 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 		text.WriteString(family.String())
 	}
 	told["metrics"] = text.String()
+	Expect(strings.Count(told["Deployments with arguments and environment"], "--chat-api-key-file")).To(Equal(2), "both have a model's key")
 	for where, what := range map[string]string{
 		"the log": "keeper", "ConfigMaps with contract and card": "Keeps secrets.",
 		"Deployments with arguments and environment": "--api-keys", "metrics": "controller_runtime_reconcile_total",
