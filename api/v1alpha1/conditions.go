@@ -227,7 +227,8 @@ const (
 )
 
 // Reasons of Available. Those that are also True stand there while pods of an
-// earlier spec take calls, because those of the current one do not.
+// earlier spec take calls, because those of the current one do not; and those of
+// dependencies, with Ready too, while pods take calls that have lost one.
 const (
 	// ReasonAvailable (True): a pod takes calls; a remote agent serves its card.
 	ReasonAvailable = "Available"
@@ -318,10 +319,11 @@ const (
 	// `spec.networkPolicy.egress`.
 	ReasonModelServerNotReached = "ModelServerNotReached"
 	// ReasonTLSUnusable (False or True): the Secret with the agent's certificate
-	// does not exist, or its certificate and key do not fit.
+	// does not exist, its certificate and key do not fit, or the certificate has
+	// expired or is not valid yet. True while the former certificate is served.
 	//
 	// Cure: correct `tls.crt` and `tls.key` of the Secret that the message
-	// names.
+	// names; the message has the date.
 	ReasonTLSUnusable = "TLSUnusable"
 	// ReasonCABundleUnusable (False or True): the ConfigMap or Secret with
 	// certificates of authorities does not exist, or holds none.
@@ -329,6 +331,32 @@ const (
 	// Cure: put PEM certificates, and nothing else, under the key that the
 	// message names.
 	ReasonCABundleUnusable = "CABundleUnusable"
+	// ReasonTaskStoreUnavailable (False or True): the sidecar cannot reach the
+	// Redis or Valkey that keeps the tasks, or it does not serve. False of pods that
+	// never reached it, and are not ready; True of pods that have lost it, which
+	// stay ready and refuse what needs it.
+	//
+	// Cure: correct `spec.workload.tasks.store.redis.addresses`, or look into the
+	// server, as the message says.
+	ReasonTaskStoreUnavailable = "TaskStoreUnavailable"
+	// ReasonTaskStoreCredentialsUnusable (False or True): the task store does not
+	// accept the user, the password or the certificate, its own is not trusted, or
+	// a Secret or a key in it does not exist.
+	//
+	// Cure: correct the Secret or the field that the message names.
+	ReasonTaskStoreCredentialsUnusable = "TaskStoreCredentialsUnusable" //nolint:gosec // a reason, not a credential
+	// ReasonIssuerKeysUnavailable (False or True): the keys (JWKS) of the issuer of
+	// JWTs cannot be fetched. False where nobody can be admitted without them.
+	//
+	// Cure: correct `jwksURL` or `issuer` of the authentication that the message
+	// names; the message has the address and its answer.
+	ReasonIssuerKeysUnavailable = "IssuerKeysUnavailable"
+	// ReasonConfigurationRefused (False or True): the sidecar does not take the
+	// configuration that the operator wrote, and goes on with the former one.
+	//
+	// Cure: correct what the message names of the Agent, or ask who installed the
+	// operator: the sidecar's image may be older than the operator.
+	ReasonConfigurationRefused = "ConfigurationRefused"
 	// ReasonUnschedulable (False or True): no node takes the pod.
 	//
 	// Cure: make room, or have the template ask for less.
@@ -455,7 +483,11 @@ const (
 )
 
 // Reasons of Ready, beside those of the first condition that is not true and
-// ReasonRolloutInProgress.
+// ReasonRolloutInProgress, and True, while the agent takes calls without
+// something that it depends on, ReasonTaskStoreUnavailable,
+// ReasonTaskStoreCredentialsUnusable, ReasonIssuerKeysUnavailable,
+// ReasonTLSUnusable, ReasonAPIKeysUnusable, ReasonCABundleUnusable,
+// ReasonCardSigningKeyUnusable and ReasonConfigurationRefused.
 const (
 	// ReasonReady (True): every other condition is true, and the current spec is
 	// what runs.

@@ -88,6 +88,12 @@ const (
 	EnvGatewayURL = "A2A_GATEWAY_URL"
 )
 
+// PodConditionPrefix begins the types of the conditions in the status of an
+// agent's pod that say which dependencies of the sidecar cannot be used, such as
+// a2a-operator.dev/TaskStore. The sidecar reports them through the registry. They
+// are absent until a dependency has failed once.
+const PodConditionPrefix = "a2a-operator.dev/"
+
 // Audience is that of the tokens with which sidecars call each other. The
 // audience of one agent is <name>.<namespace>.<Audience>.
 const Audience = "a2a-operator.dev"

@@ -75,6 +75,9 @@ func run(args []string) int {
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sidecar: %v\n", err)
+		if options.ConfigFile != "" {
+			sidecar.LeaveTerminationMessage(err)
+		}
 		return sidecar.ExitCode(err)
 	}
 	return 0

@@ -74,6 +74,11 @@ const (
 	ExitChatKey = 8
 )
 
+// TerminationLog is where a container leaves its last words (the default
+// terminationMessagePath). The kubelet puts at most 4 KiB of it into the
+// status of the pod.
+const TerminationLog = "/dev/termination-log"
+
 // Config is everything a sidecar needs to know.
 type Config struct {
 	// Version is the contract's, "v1".

@@ -66,8 +66,7 @@ func Transitions(before, after a2av1alpha1.AgentStatus) []Event {
 	if before.CardDigest != "" && before.CardDigest != after.CardDigest {
 		events = append(events, cardChanged(after))
 	}
-	if !meta.IsStatusConditionTrue(before.Conditions, a2av1alpha1.ConditionReady) &&
-		meta.IsStatusConditionTrue(after.Conditions, a2av1alpha1.ConditionReady) {
+	if !whollyReady(before) && whollyReady(after) {
 		events = append(events, ready(after))
 	}
 	return events
@@ -81,18 +80,25 @@ func changed(is metav1.Condition) (Event, bool) {
 		return Event{}, false
 	case is.Reason == a2av1alpha1.ReasonScaledToZero:
 		return Event{Type: corev1.EventTypeNormal, Reason: is.Reason, Note: "The agent has no pod, as spec.workload.replicas says"}, true
-	case is.Status == metav1.ConditionFalse, servesAnEarlierSpec(is):
+	case is.Status == metav1.ConditionFalse, servesWithTrouble(is):
 		return Event{Type: corev1.EventTypeWarning, Reason: is.Reason, Note: is.Message}, true
 	default:
 		return Event{}, false
 	}
 }
 
-// servesAnEarlierSpec tells whether the agent takes calls although the current
-// spec does not work.
-func servesAnEarlierSpec(is metav1.Condition) bool {
+// servesWithTrouble reports whether the agent takes calls although the current
+// spec does not work, or without something that it depends on.
+func servesWithTrouble(is metav1.Condition) bool {
 	return is.Type == a2av1alpha1.ConditionAvailable && is.Status == metav1.ConditionTrue &&
 		is.Reason != a2av1alpha1.ReasonAvailable
+}
+
+// whollyReady reports whether an Agent is ready and has lost nothing that it
+// depends on.
+func whollyReady(s a2av1alpha1.AgentStatus) bool {
+	ready := meta.FindStatusCondition(s.Conditions, a2av1alpha1.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && ready.Reason == a2av1alpha1.ReasonReady
 }
 
 func cardChanged(after a2av1alpha1.AgentStatus) Event {

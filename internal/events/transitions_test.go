@@ -61,6 +61,16 @@ func TestTransitions(t *testing.T) {
 			after:  status("a", "Available True ImagePullFailed", "Ready False ImagePullFailed"),
 			want:   []Event{{"Warning", "ImagePullFailed", "Available"}},
 		},
+		"a dependency that is lost while the agent takes calls": {
+			before: status("a", "Available True Available", "Ready True Ready"),
+			after:  status("a", "Available True TaskStoreUnavailable", "Ready True TaskStoreUnavailable"),
+			want:   []Event{{"Warning", "TaskStoreUnavailable", "Available"}},
+		},
+		"a dependency that is back": {
+			before: status("a", "Available True TaskStoreUnavailable", "Ready True TaskStoreUnavailable"),
+			after:  status("a", "Available True Available", "Ready True Ready"),
+			want:   []Event{{"Normal", "Ready", "The agent takes calls at http://echo/"}},
+		},
 		"scaled to zero": {
 			before: status("a", "Available True Available"),
 			after:  status("a", "Available False ScaledToZero"),

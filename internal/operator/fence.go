@@ -30,9 +30,9 @@ type fence struct {
 	renewed atomic.Pointer[time.Time]
 }
 
-// unfenced are what every replica writes: its claim to lead, events, and
-// questions about those who call the registry.
-var unfenced = []string{"leases", "events", "tokenreviews", "subjectaccessreviews"}
+// unfenced are what every replica writes: its claim to lead, events, questions
+// about those who call the registry, and what sidecars report to it.
+var unfenced = []string{"leases", "events", "tokenreviews", "subjectaccessreviews", "pods/status"}
 
 // around puts the fence around a transport. The elector has one of its own.
 func (f *fence) around(next http.RoundTripper) http.RoundTripper {
@@ -73,7 +73,8 @@ func (f *fence) leads(now time.Time) bool {
 }
 
 // resourceOf is the resource in a path such as
-// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE.
+// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE, with the
+// subresource behind a slash where there is one.
 func resourceOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	at := 2
@@ -85,6 +86,9 @@ func resourceOf(path string) string {
 	}
 	if len(parts) <= at {
 		return ""
+	}
+	if len(parts) == at+3 {
+		return parts[at] + "/" + parts[at+2]
 	}
 	return parts[at]
 }

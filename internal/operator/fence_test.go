@@ -59,6 +59,8 @@ func TestFence(t *testing.T) {
 		"everybody asks who calls":               {status: -1, method: http.MethodPost, path: "/apis/authentication.k8s.io/v1/tokenreviews", want: true},
 		"and what they may":                      {status: -1, method: http.MethodPost, path: "/apis/authorization.k8s.io/v1/subjectaccessreviews", want: true},
 		"everybody tells of events":              {status: -1, method: http.MethodPost, path: "/apis/events.k8s.io/v1/namespaces/demo/events", want: true},
+		"everybody reports for sidecars":         {status: -1, method: http.MethodPatch, path: "/api/v1/namespaces/demo/pods/echo-1/status", want: true},
+		"a pod may be called status":             {status: -1, method: http.MethodPatch, path: "/api/v1/namespaces/demo/pods/status"},
 		"an object may be called like a Lease":   {status: -1, method: http.MethodPatch, path: "/api/v1/namespaces/leases/pods/events"},
 	}
 	for name, test := range tests {

@@ -14,17 +14,21 @@ import (
 	"strings"
 
 	"github.com/go-logr/logr"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
 //go:embed openapi.yaml
 var openapi []byte
 
-// api answers requests. It reads snapshots and changes nothing.
+// api answers requests. It reads snapshots, and changes nothing but the
+// conditions of pods whose sidecars report their health.
 type api struct {
 	// current returns the latest snapshot, nil while the first is being made.
 	current func() *Snapshot
 	authn   *authenticator
 	authz   *authorizer
+	health  *healthReports
 	log     logr.Logger
 }
 
@@ -59,10 +63,11 @@ func (a *api) handler() http.Handler {
 	mux.HandleFunc("GET /v1/agents", a.authenticated(a.search))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", a.authenticated(a.agent))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", a.authenticated(a.card))
+	mux.HandleFunc("PUT "+contract.HealthPath, a.authenticated(a.health.put))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			fail(w, &problem{status: http.StatusMethodNotAllowed, Code: "MethodNotAllowed", Message: "the registry is read only; use GET"})
+			fail(w, &problem{status: http.StatusMethodNotAllowed, Code: "MethodNotAllowed", Message: "what the registry lists is read only; use GET"})
 			return
 		}
 		fail(w, notFound("no such path; /openapi.yaml lists them"))
@@ -77,7 +82,7 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 		w.Header().Set("Vary", "Authorization, A2A-Version")
 		caller, known, err := a.authn.caller(r)
 		if refused, ok := errors.AsType[limitedError](err); ok {
-			tooMany(w, refused.Refusal)
+			tooMany(w, "token_reviews", refused.Refusal, "too many tokens of this address are new; use one token for its lifetime")
 			return
 		}
 		if err != nil {

@@ -64,7 +64,9 @@ func newWorld(t *testing.T, s *Snapshot) *world {
 		// On a machine that is busy, more than a second's tokens would be reviewed.
 		authn: newAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
 		authz: newAuthorizer(list, clock.RealClock{}),
-		log:   logr.Discard(),
+		// Tests of reports have one of their own.
+		health: newHealthReports(nil, nil, clock.RealClock{}),
+		log:    logr.Discard(),
 	}
 	w.handler = validated(t, a.handler())
 	return w

@@ -26,7 +26,7 @@ const (
 )
 
 // limited counts what was refused, by the limit: token_reviews of one address,
-// or reviews of all.
+// reviews of all, or health_reports of one pod.
 var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "a2a_registry_limited_total",
 	Help: "Requests to the registry that were refused because a limit was reached, by the limit; docs/limits.md lists them.",
@@ -44,13 +44,13 @@ func register(r prometheus.Registerer) error {
 // errTooManyReviews is why a question was not asked.
 var errTooManyReviews = errors.New("too many questions wait for the API server")
 
-// tooMany tells a client when its address may show another token.
-func tooMany(w http.ResponseWriter, refusal limit.Refusal) {
-	limited.WithLabelValues("token_reviews").Inc()
+// tooMany answers a request that a limit refuses, and says when to come again.
+func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message string) {
+	limited.WithLabelValues(name).Inc()
 	seconds := int((max(refusal.Wait, 1) + time.Second - 1) / time.Second)
 	w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	fail(w, &problem{
 		status: http.StatusTooManyRequests, Code: "TooManyRequests",
-		Message: "too many tokens of this address are new; use one token for its lifetime",
+		Message: message,
 	})
 }

@@ -42,7 +42,9 @@ type Options struct {
 	Cache cache.Cache
 	// Reviews creates TokenReviews and SubjectAccessReviews.
 	Reviews client.Writer
-	Log     logr.Logger
+	// PodStatus writes the conditions of pods.
+	PodStatus client.SubResourceWriter
+	Log       logr.Logger
 	// Clock defaults to the real one.
 	Clock clock.PassiveClock
 }
@@ -74,6 +76,7 @@ func New(o Options) *Server {
 		current: s.feed.current.Load,
 		authn:   newAuthenticator(reviews.token, o.Clock),
 		authz:   newAuthorizer(reviews.list, o.Clock),
+		health:  newHealthReports(o.Cache, o.PodStatus, o.Clock),
 		log:     o.Log,
 	}
 	return s
@@ -82,7 +85,7 @@ func New(o Options) *Server {
 // SetupWithManager adds the registry to a manager.
 func SetupWithManager(mgr manager.Manager, bindAddress string) (*Server, error) {
 	s := New(Options{
-		BindAddress: bindAddress, Cache: mgr.GetCache(), Reviews: mgr.GetClient(), Log: mgr.GetLogger().WithName("registry"),
+		BindAddress: bindAddress, Cache: mgr.GetCache(), Reviews: mgr.GetClient(), PodStatus: mgr.GetClient().Status(), Log: mgr.GetLogger().WithName("registry"),
 	})
 	if err := register(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("register metrics of the registry: %w", err)

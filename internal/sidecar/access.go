@@ -14,6 +14,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 )
 
 // newPolicy says who may call and what they may do, and returns the issuer's
@@ -73,10 +74,14 @@ type issuerKeys struct {
 	log       *slog.Logger
 	now       func() time.Time
 	transport *http.Transport
+	// track adds and untrack removes the dependency while keys are needed.
+	track   func() *health.Dependency
+	untrack func(*health.Dependency)
 
 	mu sync.Mutex
-	// inForce is nil when no issuer's keys are needed.
+	// inForce is nil when no issuer's keys are needed, and so is tracked.
 	inForce *auth.IssuerKeys
+	tracked *health.Dependency
 	// changed is closed when inForce has been replaced.
 	changed chan struct{}
 }
@@ -105,8 +110,26 @@ func (i *issuerKeys) keys(source auth.KeySource) *auth.IssuerKeys {
 		return i.inForce
 	}
 	return auth.NewIssuerKeys(auth.IssuerKeysConfig{
-		Source: source, Transport: i.transport, Observe: i.metrics.issuerKeys, Log: i.log, Now: i.now,
+		Source: source, Transport: i.transport, Observe: i.observe, Log: i.log, Now: i.now,
 	})
+}
+
+// observe records how a fetch of the keys in force ended.
+func (i *issuerKeys) observe(err error) {
+	i.metrics.issuerKeys(err == nil)
+	i.mu.Lock()
+	tracked := i.tracked
+	i.mu.Unlock()
+	if tracked != nil {
+		observeKeys(tracked, err)
+	}
+}
+
+// known reports whether there are keys in force that tokens are verified by.
+func (i *issuerKeys) known() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.inForce != nil && i.inForce.Known()
 }
 
 // swap has other keys fetched from now on; nil for none.
@@ -117,6 +140,13 @@ func (i *issuerKeys) swap(keys *auth.IssuerKeys) {
 		return
 	}
 	i.inForce = keys
+	if i.tracked != nil {
+		i.untrack(i.tracked)
+		i.tracked = nil
+	}
+	if keys != nil {
+		i.tracked = i.track()
+	}
 	close(i.changed)
 	i.changed = make(chan struct{})
 }

@@ -73,7 +73,12 @@ func (s *Sidecar) reloadCardKeys() {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	next, err := readCardKeys(s.options.CardSigningKeys)
-	if next.content == s.cardKeys.content || err != nil && next.content == s.refusedKeys {
+	if next.content == s.cardKeys.content {
+		s.refusedKeys = next.content
+		s.cardKeysHealth.Succeeded()
+		return
+	}
+	if err != nil && next.content == s.refusedKeys {
 		return
 	}
 	former := s.cardKeys
@@ -85,9 +90,11 @@ func (s *Sidecar) reloadCardKeys() {
 		s.cardKeys = former
 		s.refusedKeys = next.content
 		s.metrics.cardKeys.WithLabelValues("refused").Inc()
+		s.cardKeysHealth.Failf(causeOfMounted(err), "the former keys sign the card: %v", err)
 		s.log.Error("keep former card signing keys", "error", err)
 		return
 	}
+	s.cardKeysHealth.Succeeded()
 	s.metrics.cardKeys.WithLabelValues("applied").Inc()
 	s.logCardKeys()
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 )
 
 // Why a sidecar does not start that was told to use something and has none
@@ -59,6 +60,21 @@ func ExitCode(err error) int {
 	}
 }
 
+// LeaveTerminationMessage writes why the process ends into the file that a
+// container has for that, on one line of at most contract.MaxHealthMessage
+// bytes. Without such a file it does nothing. The error holds no credential:
+// no error of this package does.
+func LeaveTerminationMessage(err error) { leave(contract.TerminationLog, err) }
+
+func leave(file string, err error) {
+	f, openErr := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0) //nolint:gosec // the path is the runtime's
+	if openErr != nil {
+		return
+	}
+	_, _ = f.WriteString(contract.OneLine(err.Error())) // the log has it, too
+	_ = f.Close()
+}
+
 // maxMounted bounds a file that is mounted from a Secret or ConfigMap, which
 // are smaller.
 const maxMounted = 2 << 20
@@ -76,6 +92,10 @@ type mounted struct {
 	// take uses them, all or none.
 	take func(files map[string][]byte) error
 
+	// report is called with nil when files were taken, and with the reason when
+	// they were not and what is in force stays. Nil reports nothing.
+	report func(error)
+
 	reloads *prometheus.CounterVec
 	log     *slog.Logger
 
@@ -91,7 +111,46 @@ func (m *mounted) start() error {
 		return err
 	}
 	m.content = contentOf(files)
-	return m.take(files)
+	if err := m.take(files); err != nil {
+		return err
+	}
+	if m.report != nil {
+		m.report(nil)
+	}
+	return nil
+}
+
+// retry judges the files again, although they have not changed: time has
+// passed, and with it the reason for which they were refused.
+func (m *mounted) retry() {
+	m.mu.Lock()
+	m.content = [sha256.Size]byte{}
+	m.mu.Unlock()
+	m.reload()
+}
+
+// trackMounted reports reloads of a mount that never leave the pod without what
+// it had. former says what stays in use.
+func (s *Sidecar) trackMounted(m *mounted, name contract.Dependency, former string) {
+	tracked := s.health.Add(name, health.Options{})
+	m.report = func(err error) {
+		if err == nil {
+			tracked.Succeeded()
+			return
+		}
+		tracked.Failf(causeOfMounted(err), "%v; %s", err, former)
+	}
+}
+
+// causeOfMounted says why files could not be taken.
+func causeOfMounted(err error) contract.HealthCause {
+	if date, ok := errors.AsType[*certificateError](err); ok {
+		return date.cause
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return contract.CauseMissing
+	}
+	return contract.CauseInvalid
 }
 
 // reload takes files that have changed, and keeps what is in force when they
@@ -110,6 +169,9 @@ func (m *mounted) reload() {
 		return
 	}
 	m.content = content
+	if m.report != nil {
+		m.report(err)
+	}
 	if err != nil {
 		m.reloads.WithLabelValues(m.name, "refused").Inc()
 		m.log.Error("keep former credential", "credential", m.name, "error", err)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 )
 
 // probes answers what the kubelet, Prometheus and the preStop hooks ask. None
@@ -25,6 +26,7 @@ type probes struct {
 	agent   *agentProbe
 	// model is asked first: an agent elsewhere does not listen in the pod.
 	model   func() (elsewhere bool, err error)
+	health  *health.Tracker
 	drain   *drainer
 	metrics *metrics
 	grace   func() time.Duration
@@ -85,6 +87,9 @@ func (p *probes) ready(ctx context.Context) error {
 	}
 	if p.drain.active() {
 		return errors.New("draining")
+	}
+	if err := p.health.Ready(); err != nil {
+		return err
 	}
 	if elsewhere, err := p.model(); elsewhere {
 		return err

@@ -72,6 +72,10 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	for _, dir := range directories(s.options.CardSigningKeys) {
 		group.Go(func() error { return watch(watching, s.log, dir, s.reloadCardKeys) })
 	}
+	group.Go(func() error { s.newReporter().run(watching); return nil })
+	if s.served != nil {
+		group.Go(func() error { s.served.follow(watching, s.retryCertificate); return nil })
+	}
 	for _, each := range s.mounts {
 		group.Go(func() error { return watch(watching, s.log, each.dir, each.reload) })
 	}

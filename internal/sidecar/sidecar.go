@@ -22,6 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/heap"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 )
 
 // What is the same for every agent.
@@ -60,6 +61,10 @@ type Sidecar struct {
 	trust    trust
 	model    modelServer
 	mounts   []*mounted
+	// served is the certificate of tls.
+	served *servedCertificate
+	// configuration and cardKeysHealth are tracked; the latter is nil without keys.
+	configuration, cardKeysHealth *health.Dependency
 
 	tasks  *tasks
 	turns  *turns
@@ -71,6 +76,7 @@ type Sidecar struct {
 	gateway  *gateway.Handler
 	remotes  *translator.Translator
 	metrics  *metrics
+	health   *health.Tracker
 	drain    *drainer
 	probes   *probes
 	heap     *heap.Keeper
@@ -92,7 +98,18 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics(), heap: heap.New(heapPolicy)}
 	s.metrics.working = s.heap.Working
 	s.config.Store(&config)
+	s.health = health.New(now)
+	s.metrics.registry.MustRegister(s.health)
+	s.configuration = s.health.Add(contract.DependencyConfiguration, health.Options{})
+	s.configuration.Succeeded()
 	s.issuer = newIssuerKeys(s.metrics, log, now, &s.trust)
+	s.issuer.track = func() *health.Dependency {
+		return s.health.Add(contract.DependencyIssuerKeys, health.Options{
+			Blocks:    func(health.Status) bool { return s.admitsNobody() },
+			LostAfter: keysLostAfter,
+		})
+	}
+	s.issuer.untrack = s.health.Remove
 	policy, keys, err := s.newPolicy(&config.Access)
 	if err != nil {
 		return nil, err
@@ -104,6 +121,10 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	}
 	if s.cardKeys, err = readCardKeys(o.CardSigningKeys); err != nil {
 		return nil, err
+	}
+	if len(o.CardSigningKeys) > 0 {
+		s.cardKeysHealth = s.health.Add(contract.DependencyCardSigningKeys, health.Options{})
+		s.cardKeysHealth.Succeeded()
 	}
 	s.card = &wellknown.Handler{}
 	if err := s.swapCard(&config); err != nil {
@@ -135,6 +156,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s.probes = &probes{
 		agent:   &agentProbe{now: now, address: func() string { return backendAddress(s.current().Backend.URL) }},
 		model:   s.modelReady,
+		health:  s.health,
 		drain:   s.drain,
 		metrics: s.metrics,
 		grace:   s.grace,
@@ -208,6 +230,8 @@ func (s *Sidecar) reload() {
 	defer s.reloading.Unlock()
 	next, err := s.options.load(s.sockets.agent.Addr())
 	if next.digest != "" && next.digest == s.current().digest {
+		s.refused = nil
+		s.configuration.Succeeded()
 		return
 	}
 	if err == nil {
@@ -219,9 +243,12 @@ func (s *Sidecar) reload() {
 		}
 		s.refused = &next.digest
 		s.metrics.reloads.WithLabelValues("refused").Inc()
+		s.configuration.Failf(contract.CauseInvalid, "the former configuration stays in force: %v", err)
 		s.log.Error("keep former contract", "digest", s.current().digest, "error", err)
 		return
 	}
+	s.refused = nil
+	s.configuration.Succeeded()
 	s.metrics.reloads.WithLabelValues("applied").Inc()
 	s.metrics.serving(next.digest)
 	s.log.Info("took contract", "digest", next.digest)

@@ -18,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 )
 
 // tasks is where tasks and push configurations are kept. Both options are those
@@ -32,7 +33,7 @@ func (s *Sidecar) openTasks(c *contract.Config) (*tasks, error) {
 	if s.options.Store == "" {
 		return inMemory(c, s.metrics, s.now), nil
 	}
-	return inRedis(s.options, s.sockets.agent.Addr(), c, s.metrics, s.log, s.now)
+	return inRedis(s.options, s.sockets.agent.Addr(), c, s.metrics, s.trackStore(), s.log, s.now)
 }
 
 // inMemory keeps tasks in this process.
@@ -54,8 +55,9 @@ func inMemory(c *contract.Config, m *metrics, now func() time.Time) *tasks {
 }
 
 // inRedis keeps tasks where other replicas find them, and a later process. It
-// makes no connection: a sidecar starts, and serves its card, without Redis.
-func inRedis(o *Options, address net.Addr, c *contract.Config, m *metrics, log *slog.Logger, now func() time.Time) (*tasks, error) {
+// makes no connection: a sidecar starts, and serves its card, without Redis. It
+// is not ready before the first call has succeeded, which renews its lease.
+func inRedis(o *Options, address net.Addr, c *contract.Config, m *metrics, tracked *health.Dependency, log *slog.Logger, now func() time.Time) (*tasks, error) {
 	server, err := o.server()
 	if err != nil {
 		return nil, err
@@ -69,7 +71,7 @@ func inRedis(o *Options, address net.Addr, c *contract.Config, m *metrics, log *
 		Prefix:    "a2a:{" + name + "}:",
 		MaxTasks:  int(c.Tasks.MaxTasks),
 		Retention: c.Tasks.Retention.Or(0),
-		Observer:  m.storeCalls(),
+		Observer:  storeHealth{m.storeCalls(), tracked, strings.Join(server.Addresses, ",")},
 		Log:       log,
 		Now:       now,
 	})

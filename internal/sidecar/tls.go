@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
@@ -57,10 +56,14 @@ func (s *Sidecar) mountCredentials() error {
 	return nil
 }
 
-// newServerCertificate serves with the certificate of a directory.
+// newServerCertificate serves with the certificate of a directory. One that is
+// expired, or not valid yet, is refused: at the start the sidecar does not
+// serve, and later the former certificate stays.
 func (s *Sidecar) newServerCertificate(dir string) *mounted {
 	s.tls = endpoint.NewTLS(s.asksForCertificates)
-	m := s.mounted("tls", dir)
+	s.served = s.trackCertificate()
+	m := s.mounted(mountTLS, dir)
+	m.report = s.served.report
 	m.read = func() (map[string][]byte, error) {
 		return readFiles(dir, []string{certificateFile, keyFile}, issuerFile)
 	}
@@ -69,17 +72,17 @@ func (s *Sidecar) newServerCertificate(dir string) *mounted {
 		if err != nil {
 			return fmt.Errorf("%s and %s of %s: %w", certificateFile, keyFile, dir, err)
 		}
+		if err := currentCertificate(pair.Leaf, s.now()); err != nil {
+			return fmt.Errorf("%w (%s)", err, dir)
+		}
 		if issuer := files[issuerFile]; len(issuer) > 0 {
 			if err := s.trust.own(issuer); err != nil {
 				return fmt.Errorf("%s of %s %w", issuerFile, dir, err)
 			}
 		}
 		s.metrics.certificate.Set(float64(pair.Leaf.NotAfter.Unix()))
-		if now := s.now(); now.After(pair.Leaf.NotAfter) || now.Before(pair.Leaf.NotBefore) {
-			// To serve with it is no worse than not to serve.
-			s.log.Error("certificate is out of its time", "from", pair.Leaf.NotBefore.Format(time.RFC3339), "until", pair.Leaf.NotAfter.Format(time.RFC3339))
-		}
 		s.tls.Swap(&pair)
+		s.served.serve(pair.Leaf)
 		return nil
 	}
 	return m
@@ -88,6 +91,7 @@ func (s *Sidecar) newServerCertificate(dir string) *mounted {
 // newClientCA verifies clients by the authorities of a file.
 func (s *Sidecar) newClientCA(file string) *mounted {
 	m := s.mounted("client-ca", filepath.Dir(file))
+	s.trackMounted(m, contract.DependencyClientCA, "the former authorities of clients stay in use")
 	m.read = func() (map[string][]byte, error) { return readFiles(filepath.Dir(file), []string{filepath.Base(file)}) }
 	m.take = func(files map[string][]byte) error {
 		pool, err := egress.ParseAuthorities(files[filepath.Base(file)])

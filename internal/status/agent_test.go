@@ -229,7 +229,7 @@ func TestAgent(t *testing.T) {
 				in.Observed.Agent.Spec.Access.TLS = &a2av1alpha1.AccessTLS{SecretRef: a2av1alpha1.SecretReference{Name: "cert"}}
 			}),
 			want:    map[string]string{"Available": "False TLSUnusable", "CardPublished": "False NoPodReady", "Ready": "False TLSUnusable"},
-			message: `Secret "cert", which spec.access.tls.secretRef names, must hold a PEM certificate under tls.crt`,
+			message: `Secret "cert", which spec.access.tls.secretRef names, must hold a PEM certificate that is valid now under tls.crt`,
 		},
 		"no authority of clients": {
 			in: healthy(onlyPod(ending(contract.ExitClientCA, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {

@@ -87,6 +87,7 @@ var workloadChains = []conditionChain{
 	{a2av1alpha1.ConditionAvailable, chain{
 		suspended,
 		servesWhileRolloutFails,
+		servesWithout("A pod takes calls"),
 		serves,
 		scaledToZero,
 		rolloutFails,
@@ -109,6 +110,7 @@ var workloadChains = []conditionChain{
 	{a2av1alpha1.ConditionReady, chain{
 		firstCause,
 		rollingOut,
+		servesWithout("The agent takes calls"),
 		always(a2av1alpha1.ReasonReady, "The agent takes calls"),
 	}},
 }

@@ -7,16 +7,18 @@ import (
 	"cmp"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
 // credentialUnusable says what a sidecar lacks that ended with an exit code.
 // One that the Agent does not name any more is no news of it.
-func credentialUnusable(in Inputs, c container, exitCode int32) (diagnosis, bool) {
+func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerminated) (diagnosis, bool) {
 	spec := &in.Observed.Agent.Spec
 	var reason, lack string
-	switch exitCode {
+	switch ended.ExitCode {
 	case contract.ExitCardKey:
 		if signing := spec.CardSigning; signing != nil {
 			reason = a2av1alpha1.ReasonCardSigningKeyUnusable
@@ -35,7 +37,7 @@ func credentialUnusable(in Inputs, c container, exitCode int32) (diagnosis, bool
 		if tls := spec.Access.TLS; tls != nil {
 			reason = a2av1alpha1.ReasonTLSUnusable
 			lack = fmt.Sprintf("The sidecar has no certificate to serve with; Secret %q, which spec.access.tls.secretRef names, must hold "+
-				"a PEM certificate under tls.crt and its private key, without a password, under tls.key", tls.SecretRef.Name)
+				"a PEM certificate that is valid now under tls.crt, and its private key, without a password, under tls.key", tls.SecretRef.Name)
 		}
 	case contract.ExitClientCA:
 		for i, each := range spec.Access.Authentication {
@@ -55,12 +57,11 @@ func credentialUnusable(in Inputs, c container, exitCode int32) (diagnosis, bool
 	if reason == "" {
 		return diagnosis{}, false
 	}
-	return diagnosis{
-		reason: reason,
-		message: fmt.Sprintf("%s; kubectl logs -n %s %s -c %s --previous shows what is wrong with it",
-			lack, c.pod.Namespace, c.pod.Name, c.name),
-		failing: true,
-	}, true
+	why := fmt.Sprintf("kubectl logs -n %s %s -c %s --previous shows what is wrong with it", c.pod.Namespace, c.pod.Name, c.name)
+	if said := contract.OneLine(ended.Message); said != "" {
+		why = "the sidecar said: " + said
+	}
+	return diagnosis{reason: reason, message: lack + "; " + why, failing: true}, true
 }
 
 // chatKeyLacks is about the API key of the model server.

@@ -73,6 +73,9 @@ func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 			return d, true
 		}
 	}
+	if d, found := dependencyFailed(in.Observed.Agent, pod); found {
+		return d, true
+	}
 	return diagnoseReadiness(in, containers)
 }
 
@@ -207,7 +210,7 @@ func containerCrashing(in Inputs, c container) diagnosis {
 		return cannotStart(c, ended.Message)
 	}
 	if ended != nil && c.name == a2av1alpha1.ContainerSidecar {
-		if d, found := credentialUnusable(in, c, ended.ExitCode); found {
+		if d, found := credentialUnusable(in, c, ended); found {
 			return d
 		}
 	}
@@ -302,7 +305,8 @@ func notListening(in Inputs, c container) diagnosis {
 	return diagnosis{
 		reason: a2av1alpha1.ReasonAgentNotListening,
 		message: fmt.Sprintf("Container %q does not take connections on %s; its program must listen on the port "+
-			"in the variable PORT, or spec.workload.backend.port must be the one that it listens on", c.name, address),
+			"in the variable PORT, or spec.workload.backend.port must be the one that it listens on. If it is, "+
+			"kubectl logs -n %s %s -c %s says what the sidecar lacks", c.name, address, c.pod.Namespace, c.pod.Name, a2av1alpha1.ContainerSidecar),
 		failing: true,
 	}
 }

@@ -30,6 +30,9 @@ type rollout struct {
 	// recheckAfter is when a starting agent counts as one that does not
 	// listen.
 	recheckAfter time.Duration
+	// lackReason and lackMessage name a dependency that a pod that takes calls
+	// cannot use; "" for none.
+	lackReason, lackMessage string
 }
 
 // observeRollout looks at the Deployment and its pods.
@@ -44,6 +47,7 @@ func observeRollout(in Inputs) rollout {
 	if d == nil || !metav1.IsControlledBy(d, in.Observed.Agent) {
 		return r
 	}
+	r.observeDependencies(in)
 	r.complete = !in.DeploymentChanged && rolledOut(d, r.ready)
 	if r.complete {
 		return r

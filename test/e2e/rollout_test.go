@@ -109,16 +109,7 @@ var _ = Describe("Pods that come and go", func() {
 // beside the node's processes and not in a pod.
 func onRedis(ctx context.Context, replicas int32) func(*a2av1alpha1.Agent) {
 	GinkgoHelper()
-	nodes := &corev1.NodeList{}
-	Expect(cluster.List(ctx, nodes)).To(Succeed())
-	Expect(nodes.Items).To(HaveLen(1))
-	var host string
-	for _, address := range nodes.Items[0].Status.Addresses {
-		if address.Type == corev1.NodeInternalIP {
-			host = address.Address
-		}
-	}
-	Expect(host).NotTo(BeEmpty())
+	host := nodeAddress(ctx)
 	const password = "only-for-this-test"
 	server := redistest.Start(GinkgoTB(), "--bind", "127.0.0.1", host, "--requirepass", password)
 	_, port, err := net.SplitHostPort(server.Address())

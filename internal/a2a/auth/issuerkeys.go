@@ -55,8 +55,9 @@ type IssuerKeysConfig struct {
 	Source KeySource
 	// Transport reaches the issuer.
 	Transport http.RoundTripper
-	// Observe is told of each fetch.
-	Observe func(ok bool)
+	// Observe is called after each fetch, with nil or an error that is a
+	// *KeysError wherever an address was asked. It must not block.
+	Observe func(err error)
 	Log     *slog.Logger
 	Now     func() time.Time
 }
@@ -81,6 +82,49 @@ type fetchedKeys struct {
 	at time.Time
 }
 
+// KeysError says which address did not serve the keys of an issuer, or the
+// discovery document that names it.
+type KeysError struct {
+	// URL has no user information.
+	URL string
+	// Status is that of an answer that is not 200, and else 0.
+	Status int
+	// Content is true where the answer is 200, and its content is none that can be
+	// used.
+	Content bool
+	Err     error
+}
+
+// Error implements error.
+func (e *KeysError) Error() string {
+	switch {
+	case e.Status != 0:
+		return fmt.Sprintf("fetch keys: GET %s is answered with status %d", e.URL, e.Status)
+	case e.Content:
+		return fmt.Sprintf("read keys: GET %s: %v", e.URL, e.Err)
+	default:
+		return fmt.Sprintf("fetch keys: GET %s: %v", e.URL, e.Err)
+	}
+}
+
+// Unwrap returns the cause.
+func (e *KeysError) Unwrap() error { return e.Err }
+
+// unreadable is the error for an answer that cannot be used.
+func unreadable(source string, err error) error {
+	return &KeysError{URL: redacted(source), Content: true, Err: err}
+}
+
+// redacted is an address without user information.
+func redacted(source string) string {
+	u, err := url.Parse(source)
+	if err != nil {
+		return source
+	}
+	u.User = nil
+	return u.String()
+}
+
 // NewIssuerKeys returns keys that are still unknown.
 func NewIssuerKeys(c IssuerKeysConfig) *IssuerKeys {
 	return &IssuerKeys{
@@ -97,6 +141,9 @@ func NewIssuerKeys(c IssuerKeysConfig) *IssuerKeys {
 
 // Source returns where the keys come from.
 func (k *IssuerKeys) Source() KeySource { return k.config.Source }
+
+// Known reports whether there are keys that tokens are verified by.
+func (k *IssuerKeys) Known() bool { return k.current(k.config.Now()) != nil }
 
 // current returns the keys, and nil when there are none or only old ones.
 func (k *IssuerKeys) current(now time.Time) *keySet {
@@ -124,7 +171,7 @@ func (k *IssuerKeys) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		k.config.Observe(err == nil)
+		k.config.Observe(err)
 		if err == nil {
 			retry = keysRetry
 		} else {
@@ -176,7 +223,7 @@ func (k *IssuerKeys) fetch(ctx context.Context) error {
 	}
 	keys, err := parseKeys(text)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", source, err)
+		return unreadable(source, err)
 	}
 	k.state.Store(&fetchedKeys{&keySet{text, keys}, now})
 	k.config.Log.InfoContext(ctx, "took keys of issuer", "issuer", k.config.Source.Issuer, "keys", len(keys))
@@ -196,14 +243,14 @@ func (k *IssuerKeys) discover(ctx context.Context) (string, error) {
 		JWKSURI string `json:"jwks_uri"`
 	}
 	if err := json.Unmarshal(text, &document); err != nil {
-		return "", fmt.Errorf("read %s: %w", source, err)
+		return "", unreadable(source, errNotJSON)
 	}
 	if document.Issuer != issuer {
-		return "", fmt.Errorf("read %s: it is of issuer %q", source, document.Issuer)
+		return "", unreadable(source, fmt.Errorf("the document is of issuer %.200q", document.Issuer))
 	}
 	keys, err := url.Parse(document.JWKSURI)
 	if err != nil || keys.Host == "" || keys.Scheme != "https" && (keys.Scheme != "http" || strings.HasPrefix(issuer, "https:")) {
-		return "", fmt.Errorf("read %s: jwks_uri is no address that its keys may come from", source)
+		return "", unreadable(source, errors.New("jwks_uri is no address that its keys may come from"))
 	}
 	return document.JWKSURI, nil
 }
@@ -211,26 +258,32 @@ func (k *IssuerKeys) discover(ctx context.Context) (string, error) {
 func (k *IssuerKeys) get(ctx context.Context, source string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
 	if err != nil {
-		return nil, fmt.Errorf("fetch keys: %w", err)
+		return nil, &KeysError{URL: redacted(source), Err: err}
 	}
 	request.Header.Set("Accept", "application/json, application/jwk-set+json")
 	response, err := k.client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("fetch keys: %w", err)
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err // without the address, which may name a user
+		}
+		return nil, &KeysError{URL: redacted(source), Err: err}
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("fetch keys: GET %s is answered with %s", source, response.Status)
+		return nil, &KeysError{URL: redacted(source), Status: response.StatusCode}
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxKeysBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("fetch keys: GET %s: %w", source, err)
+		return nil, &KeysError{URL: redacted(source), Err: err}
 	}
 	if len(text) > maxKeysBytes {
-		return nil, fmt.Errorf("fetch keys: GET %s is answered with more than %d bytes", source, maxKeysBytes)
+		return nil, unreadable(source, fmt.Errorf("it has more than %d bytes", maxKeysBytes))
 	}
 	return text, nil
 }
+
+// errNotJSON is the error for an answer such as a web page.
+var errNotJSON = errors.New("the content is no JSON object of the expected form")
 
 // parseKeys reads the keys of a set that may verify tokens. What is of an
 // unknown kind, secret or weak is left out.
@@ -239,7 +292,7 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, err
+		return nil, errNotJSON
 	}
 	var keys []jose.JSONWebKey
 	for _, raw := range set.Keys {
@@ -256,7 +309,7 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	}
 	switch {
 	case len(keys) == 0:
-		return nil, errors.New("none is a public key that may verify signatures")
+		return nil, errors.New("no member of keys is a public key that may verify signatures")
 	case len(keys) > maxKeys:
 		return nil, fmt.Errorf("%d keys are more than %d", len(keys), maxKeys)
 	}

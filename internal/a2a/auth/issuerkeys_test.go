@@ -76,7 +76,7 @@ func newProvider(keys []byte) *provider {
 
 func newIssuerKeys(p *provider, source KeySource) *IssuerKeys {
 	return NewIssuerKeys(IssuerKeysConfig{
-		Source: source, Transport: p, Observe: func(bool) {}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Source: source, Transport: p, Observe: func(error) {}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
 }
 

@@ -47,8 +47,11 @@ type TLS struct {
 	ServerName string
 }
 
-// dialTimeout bounds a connection with its handshake.
-const dialTimeout = 2 * time.Second
+const (
+	// dialTimeout bounds a connection, and handshakeTimeout its TLS handshake.
+	dialTimeout      = 2 * time.Second
+	handshakeTimeout = 1500 * time.Millisecond
+)
 
 // dial returns a client. It makes no connection.
 func (s *Server) dial(timeout time.Duration) (redis.UniversalClient, error) {
@@ -103,8 +106,28 @@ func (s *Server) connect(ctx context.Context, network, address string) (net.Conn
 	if err != nil {
 		return nil, err
 	}
-	return (&tls.Dialer{NetDialer: dialer, Config: config}).DialContext(ctx, network, address)
+	raw, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(address) // it was dialed
+	}
+	secure := tls.Client(raw, config)
+	// A server in the clear waits for the end of a line. The handshake ends before
+	// the call that needs it, so that the error tells what went wrong.
+	handshake, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	if err := secure.HandshakeContext(handshake); err != nil {
+		_ = raw.Close()
+		return nil, fmt.Errorf("%w: %w", ErrHandshake, err)
+	}
+	return secure, nil
 }
+
+// ErrHandshake is the error of a TLS handshake with a server that takes
+// connections.
+var ErrHandshake = errors.New("the TLS handshake fails")
 
 func (t *TLS) config() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}

@@ -1,0 +1,92 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// reportAs sends a health report with a token that is bound to a pod.
+func reportAs(ctx context.Context, pod *corev1.Pod, body string) func() int {
+	GinkgoHelper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences:      []string{a2av1alpha1.Audience},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+	}}
+	Expect(cluster.SubResource("token").Create(ctx, account, token)).To(Succeed())
+	return func() int {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://"+registryAddress+"/v1/health", strings.NewReader(body))
+		Expect(err).NotTo(HaveOccurred())
+		request.Header.Set("Authorization", "Bearer "+token.Status.Token)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0
+		}
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+}
+
+var _ = It("writes what a sidecar reports into its pod, and from there into the Agent", func(ctx context.Context) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "health-"}}
+	Expect(cluster.Create(ctx, namespace)).To(Succeed())
+	agent := &a2av1alpha1.Agent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "stored"},
+		Spec: a2av1alpha1.AgentSpec{
+			Description: "Keeps its tasks in Redis.",
+			Workload: &a2av1alpha1.AgentWorkload{
+				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}}}},
+				Tasks: a2av1alpha1.AgentTasks{Store: a2av1alpha1.AgentTaskStore{
+					Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},
+				}},
+			},
+		},
+	}
+	Expect(cluster.Create(ctx, agent)).To(Succeed())
+	Eventually(reason(agent, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
+	runPod(ctx, agent, "stored-1")
+	Eventually(reason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonAvailable))
+	pod := &corev1.Pod{}
+	Expect(cluster.Get(ctx, client.ObjectKey{Namespace: namespace.Name, Name: "stored-1"}, pod)).To(Succeed())
+
+	By("reporting a store that is lost")
+	Eventually(reportAs(ctx, pod, `{"dependencies":[{"dependency":"TaskStore","cause":"ConnectionRefused","message":"redis:6379: connection refused"}]}`)).
+		Should(Equal(http.StatusNoContent))
+	Eventually(reason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonTaskStoreUnavailable))
+	Expect(availableIs(agent)).To(Equal(metav1.ConditionTrue))
+	Eventually(eventReasons).WithArguments(namespace.Name).WithContext(ctx).Should(ContainElement(a2av1alpha1.ReasonTaskStoreUnavailable))
+
+	By("reporting that it is back")
+	Eventually(reportAs(ctx, pod, `{"dependencies":[]}`)).Should(Equal(http.StatusNoContent))
+	Eventually(reason(agent, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonReady))
+
+	By("reporting with a token of no pod of an Agent")
+	other := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "other"},
+		Spec:       corev1.PodSpec{ServiceAccountName: "stored", Containers: []corev1.Container{{Name: "c", Image: "example/c:1"}}},
+	}
+	Expect(cluster.Create(ctx, other)).To(Succeed())
+	Expect(reportAs(ctx, other, `{"dependencies":[]}`)()).To(Equal(http.StatusConflict))
+})
+
+func availableIs(agent *a2av1alpha1.Agent) metav1.ConditionStatus {
+	for _, c := range agent.Status.Conditions {
+		if c.Type == a2av1alpha1.ConditionAvailable {
+			return c.Status
+		}
+	}
+	return metav1.ConditionUnknown
+}

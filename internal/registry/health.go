@@ -1,0 +1,190 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// What TokenReview says of a token that is bound to a pod.
+const (
+	extraPodName = "authentication.kubernetes.io/pod-name"
+	extraPodUID  = "authentication.kubernetes.io/pod-uid"
+)
+
+const (
+	// maxReport bounds the body of a report, in bytes.
+	maxReport = 16 << 10
+	// patchTimeout bounds one write.
+	patchTimeout = 5 * time.Second
+	// limitedPods bounds the pods whose reports are counted; further ones share.
+	limitedPods = 16384
+)
+
+// reportRate is what one pod may report. A sidecar sends at most one in 5 s.
+var reportRate = limit.Rate{PerSecond: 1, Burst: 10}
+
+// healthReports takes what sidecars report of their dependencies, and writes it
+// into the conditions of their pods, where the operator and kubectl find it.
+// Each replica does that, the leader or not. A pod reports for itself only: the
+// token must be bound to it.
+type healthReports struct {
+	// pods reads those with the label of an Agent.
+	pods   client.Reader
+	status client.SubResourceWriter
+	rates  *limit.Table
+	clock  clock.PassiveClock
+}
+
+func newHealthReports(pods client.Reader, status client.SubResourceWriter, c clock.PassiveClock) *healthReports {
+	return &healthReports{pods: pods, status: status, rates: limit.NewTable(limitedPods, reportRate), clock: c}
+}
+
+// put answers PUT /v1/health.
+func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c Caller, _ *Snapshot) error {
+	name, uid := c.extra(extraPodName), c.extra(extraPodUID)
+	if c.home == "" || name == "" || uid == "" {
+		return &problem{
+			status: http.StatusForbidden, Code: "Forbidden",
+			Message: "the token is not bound to a pod; show the one that is mounted into the pod",
+		}
+	}
+	now := h.clock.Now()
+	if bucket := h.rates.Bucket(a2a.Payer{Principal: uid}, now); !bucket.Take(now) {
+		tooMany(w, "health_reports", bucket.Refusal(now), "too many reports of this pod; wait and send the last one only")
+		return nil
+	}
+	report, err := readReport(w, r)
+	if err != nil {
+		return err
+	}
+	if err := h.write(r.Context(), types.NamespacedName{Namespace: c.home, Name: name}, types.UID(uid), report); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// extra returns what the API server says of the caller beside its name, if that
+// is one value.
+func (c *Caller) extra(key string) string {
+	if values := c.Extra[key]; len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
+// readReport reads a report, of which every member is checked: it is written
+// into an object of the cluster.
+func readReport(w http.ResponseWriter, r *http.Request) (*contract.HealthReport, error) {
+	report := &contract.HealthReport{}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport))
+	// An unknown member is one of a newer sidecar.
+	if err := decoder.Decode(report); err != nil {
+		return nil, refuse("body", "it must be a health report as JSON, of at most 16 KiB")
+	}
+	seen := map[contract.Dependency]bool{}
+	for i := range report.Dependencies {
+		d := &report.Dependencies[i]
+		switch {
+		case !slices.Contains(contract.Dependencies, d.Dependency) || seen[d.Dependency]:
+			return nil, refuse("dependency", "it must be one of those that the operator knows, each once")
+		case !slices.Contains(contract.Causes, d.Cause) || d.Cause == contract.CauseHealthy:
+			return nil, refuse("cause", "it must be one of those that the operator knows")
+		case len(d.Message) > contract.MaxHealthMessage:
+			return nil, refuse("message", "it must have at most 512 bytes")
+		}
+		d.Message = contract.OneLine(d.Message)
+		seen[d.Dependency] = true
+	}
+	return report, nil
+}
+
+// write brings the conditions of a pod to what is reported. A pod whose
+// conditions say that already costs no request.
+func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *contract.HealthReport) error {
+	unknown := &problem{
+		status: http.StatusConflict, Code: "UnknownPod",
+		Message: "no pod of an Agent with this name and UID is known yet; try again",
+	}
+	pod := &corev1.Pod{}
+	if err := h.pods.Get(ctx, name, pod); apierrors.IsNotFound(err) || err == nil && pod.UID != uid {
+		return unknown
+	} else if err != nil {
+		return fmt.Errorf("get pod: %w", err)
+	}
+	changed := changedConditions(pod.Status.Conditions, report, metav1.NewTime(h.clock.Now()))
+	if len(changed) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": uid}, // the API server refuses it for another pod of the name
+		"status":   map[string]any{"conditions": changed},
+	})
+	if err != nil {
+		return fmt.Errorf("encode conditions: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
+	defer cancel()
+	err = h.status.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return errors.Join(unknown, err)
+	}
+	if err != nil {
+		return fmt.Errorf("patch status of pod: %w", err)
+	}
+	return nil
+}
+
+// changedConditions returns the conditions of a pod that differ from what is
+// reported: those of failing dependencies, and those that are well again.
+func changedConditions(is []corev1.PodCondition, report *contract.HealthReport, now metav1.Time) []corev1.PodCondition {
+	var changed []corev1.PodCondition
+	failing := map[corev1.PodConditionType]bool{}
+	set := func(want corev1.PodCondition) {
+		want.LastTransitionTime = now
+		for i := range is {
+			if is[i].Type != want.Type {
+				continue
+			}
+			if is[i].Status == want.Status {
+				want.LastTransitionTime = is[i].LastTransitionTime
+				if is[i].Reason == want.Reason && is[i].Message == want.Message {
+					return
+				}
+			}
+		}
+		changed = append(changed, want)
+	}
+	for _, d := range report.Dependencies {
+		kind := corev1.PodConditionType(a2av1alpha1.PodConditionPrefix + string(d.Dependency))
+		failing[kind] = true
+		set(corev1.PodCondition{Type: kind, Status: corev1.ConditionFalse, Reason: string(d.Cause), Message: d.Message})
+	}
+	for i := range is {
+		if c := &is[i]; strings.HasPrefix(string(c.Type), a2av1alpha1.PodConditionPrefix) && !failing[c.Type] {
+			set(corev1.PodCondition{Type: c.Type, Status: corev1.ConditionTrue, Reason: string(contract.CauseHealthy)})
+		}
+	}
+	return changed
+}

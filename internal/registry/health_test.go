@@ -1,0 +1,182 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// podStore is a cache with one pod, and the API server behind it.
+type podStore struct {
+	client.Reader
+	client.SubResourceWriter
+	pod     corev1.Pod
+	patches []string
+	err     error
+}
+
+func (s *podStore) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if key != client.ObjectKeyFromObject(&s.pod) {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, key.Name)
+	}
+	s.pod.DeepCopyInto(into.(*corev1.Pod))
+	return nil
+}
+
+func (s *podStore) Patch(_ context.Context, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
+	data, err := p.Data(o)
+	if err != nil || p.Type() != types.StrategicMergePatchType {
+		return err
+	}
+	s.patches = append(s.patches, string(data))
+	var patch corev1.Pod
+	if err := json.Unmarshal(data, &patch); err != nil {
+		return err
+	}
+	for _, next := range patch.Status.Conditions {
+		found := false
+		for i := range s.pod.Status.Conditions {
+			if s.pod.Status.Conditions[i].Type == next.Type {
+				s.pod.Status.Conditions[i], found = next, true
+			}
+		}
+		if !found {
+			s.pod.Status.Conditions = append(s.pod.Status.Conditions, next)
+		}
+	}
+	return s.err
+}
+
+func newReports(t *testing.T) (pods *podStore, clock *testclock.FakePassiveClock, put func(token, body string) (int, string)) {
+	t.Helper()
+	clock = testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	pods = &podStore{pod: corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo-1", UID: "u1"},
+		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	}}
+	bound := func(pod, uid string) Caller {
+		return Caller{Username: "system:serviceaccount:team:echo", home: "team", Extra: map[string][]string{extraPodName: {pod}, extraPodUID: {uid}}}
+	}
+	callers := map[string]Caller{
+		"echo-1": bound("echo-1", "u1"), "former echo-1": bound("echo-1", "u0"), "echo-2": bound("echo-2", "u2"),
+		"unbound": {Username: "system:serviceaccount:team:echo", home: "team"},
+		"jane":    {Username: "jane", Extra: map[string][]string{extraPodName: {"echo-1"}, extraPodUID: {"u1"}}},
+	}
+	a := &api{
+		current: func() *Snapshot { return &Snapshot{} },
+		authn: newAuthenticator(func(_ context.Context, token string) (Caller, bool, error) {
+			c, known := callers[token]
+			return c, known, nil
+		}, clock),
+		health: newHealthReports(pods, pods, clock),
+		log:    logr.Discard(),
+	}
+	handler := validated(t, a.handler())
+	return pods, clock, func(token, body string) (int, string) {
+		r := httptest.NewRequest(http.MethodPut, "/v1/health", strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+}
+
+const refusedStore = `{"dependencies":[{"dependency":"TaskStore","cause":"ConnectionRefused","message":"redis:6379:\nconnection refused"}]}`
+
+func TestHealthReports(t *testing.T) {
+	pods, clock, put := newReports(t)
+	send := func(body string, patches int) {
+		t.Helper()
+		if status, answer := put("echo-1", body); status != http.StatusNoContent || len(pods.patches) != patches {
+			t.Fatalf("PUT = %d %s with %d patches, want 204 with %d", status, answer, len(pods.patches), patches)
+		}
+	}
+	send(`{"dependencies":[]}`, 0) // nothing fails, and nothing did
+	send(refusedStore, 1)
+	send(refusedStore, 1) // as it is
+	first := metav1.NewTime(clock.Now())
+	clock.SetTime(clock.Now().Add(time.Minute))
+	send(`{"dependencies":[{"dependency":"TaskStore","cause":"AuthenticationFailed","message":"redis:6379: WRONGPASS"}]}`, 2)
+	want := []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue},
+		{
+			Type: "a2a-operator.dev/TaskStore", Status: corev1.ConditionFalse, Reason: "AuthenticationFailed",
+			Message: "redis:6379: WRONGPASS", LastTransitionTime: first,
+		},
+	}
+	equalTimes := cmp.Comparer(func(a, b metav1.Time) bool { return a.Equal(&b) })
+	if diff := cmp.Diff(want, pods.pod.Status.Conditions, equalTimes); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	send(`{"dependencies":[]}`, 3)
+	want[1] = corev1.PodCondition{
+		Type: "a2a-operator.dev/TaskStore", Status: corev1.ConditionTrue, Reason: "Healthy", LastTransitionTime: metav1.NewTime(clock.Now()),
+	}
+	if diff := cmp.Diff(want, pods.pod.Status.Conditions, equalTimes); diff != "" {
+		t.Errorf("conditions (-want +got):\n%s", diff)
+	}
+	if !strings.Contains(pods.patches[0], `"uid":"u1"`) || strings.Contains(pods.patches[0], `\n`) {
+		t.Errorf("patch = %s, want the UID as a precondition and one line", pods.patches[0])
+	}
+}
+
+// A pod reports for itself only, what is known, in bounds.
+func TestHealthReportsAreRefused(t *testing.T) {
+	pods, clock, put := newReports(t)
+	for name, test := range map[string]struct {
+		token, body string
+		status      int
+	}{
+		"nobody's token":               {"stranger", refusedStore, http.StatusUnauthorized},
+		"a token that no pod holds":    {"unbound", refusedStore, http.StatusForbidden},
+		"a user":                       {"jane", refusedStore, http.StatusForbidden},
+		"a pod that is gone":           {"former echo-1", refusedStore, http.StatusConflict},
+		"a pod that is not an agent's": {"echo-2", refusedStore, http.StatusConflict},
+		"an unknown dependency":        {"echo-1", `{"dependencies":[{"dependency":"Ready","cause":"Invalid","message":""}]}`, http.StatusBadRequest},
+		"a dependency twice":           {"echo-1", `{"dependencies":[{"dependency":"TaskStore","cause":"Invalid"},{"dependency":"TaskStore","cause":"Invalid"}]}`, http.StatusBadRequest},
+		"an unknown cause":             {"echo-1", `{"dependencies":[{"dependency":"TaskStore","cause":"Because","message":""}]}`, http.StatusBadRequest},
+		"a healthy one that fails":     {"echo-1", `{"dependencies":[{"dependency":"TaskStore","cause":"Healthy","message":""}]}`, http.StatusBadRequest},
+		"a message without bounds":     {"echo-1", `{"dependencies":[{"dependency":"TaskStore","cause":"Invalid","message":"` + strings.Repeat("x", 513) + `"}]}`, http.StatusBadRequest},
+		"a body without bounds":        {"echo-1", `{"dependencies":[],"x":"` + strings.Repeat("x", maxReport) + `"}`, http.StatusBadRequest},
+		"no JSON":                      {"echo-1", "x", http.StatusBadRequest},
+	} {
+		clock.SetTime(clock.Now().Add(time.Minute))
+		if status, body := put(test.token, test.body); status != test.status {
+			t.Errorf("%s: PUT = %d %s, want %d", name, status, body, test.status)
+		}
+	}
+	if len(pods.patches) != 0 {
+		t.Errorf("patches = %v, want none", pods.patches)
+	}
+	pods.err = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "echo-1", nil)
+	if status, body := put("echo-1", refusedStore); status != http.StatusConflict {
+		t.Errorf("PUT for a pod that was replaced meanwhile = %d %s", status, body)
+	}
+	for range reportRate.Burst {
+		_, _ = put("echo-1", refusedStore)
+	}
+	if status, body := put("echo-1", refusedStore); status != http.StatusTooManyRequests {
+		t.Errorf("PUT of a pod that does not stop = %d %s", status, body)
+	}
+	if status, body := put("echo-2", refusedStore); status != http.StatusConflict {
+		t.Errorf("PUT of another pod = %d %s", status, body)
+	}
+}

@@ -1,0 +1,341 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// readyz asks whether the pod is ready, and why not.
+func (p *pod) readyz() (ready bool, why string) {
+	p.t.Helper()
+	response, body := p.do("GET", p.health("/readyz"), "")
+	return response.StatusCode == http.StatusOK, body
+}
+
+// reports waits until a dependency has failed of a cause, or is healthy, and
+// returns the message.
+func (p *pod) reports(name contract.Dependency, cause contract.HealthCause) (message string) {
+	p.t.Helper()
+	p.eventually(string(name)+" "+string(cause), func() bool {
+		for _, each := range p.sidecar.health.Report().Dependencies {
+			if each.Dependency == name {
+				message = each.Message
+				return each.Cause == cause
+			}
+		}
+		return cause == contract.CauseHealthy
+	})
+	return message
+}
+
+func (p *pod) hasMetric(line string) {
+	p.t.Helper()
+	if _, metrics := p.do("GET", p.health("/metrics"), ""); !strings.Contains(metrics, "\n"+line+"\n") {
+		p.t.Errorf("%s is missing", line)
+	}
+}
+
+// closedAddress is one where nothing listens.
+func closedAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// A pod that has never reached its store is not ready, and says why.
+func TestStoreThatWasNeverReached(t *testing.T) {
+	const password = "correct-horse"
+	server := redistest.Start(t, "--requirepass", password)
+	open := redistest.Start(t)
+	file := func(content string) string {
+		name := filepath.Join(t.TempDir(), "password")
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	closed := closedAddress(t)
+	for name, test := range map[string]struct {
+		options func(*Options)
+		cause   contract.HealthCause
+		says    string
+	}{
+		"nothing listens": {
+			func(o *Options) { o.Store = "redis://" + closed }, contract.CauseRefused, closed + ": connection refused",
+		},
+		"no such host": {
+			func(o *Options) { o.Store = "redis://redis.invalid:6379" }, contract.CauseNameResolution, `redis.invalid:6379: `,
+		},
+		"wrong password": {
+			func(o *Options) { o.Store, o.StorePasswordFile = "redis://"+server.Address(), file("wrong-secret") },
+			contract.CauseAuthentication, "WRONGPASS",
+		},
+		"no password": {
+			func(o *Options) { o.Store = "redis://" + server.Address() }, contract.CauseAuthentication, "NOAUTH",
+		},
+		"missing Secret": {
+			func(o *Options) { o.Store, o.StorePasswordFile = "redis://"+server.Address(), "/nowhere/password" },
+			contract.CauseMissing, "/nowhere/password is not mounted",
+		},
+		"no TLS there": {
+			func(o *Options) { o.Store = "rediss://" + open.Address() }, contract.CauseTLS, "TLS",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPodWith(t, says, nil, test.options)
+			message := p.reports(contract.DependencyTaskStore, test.cause)
+			if !strings.Contains(message, test.says) || strings.Contains(message, "wrong-secret") {
+				t.Errorf("message = %q, want %q", message, test.says)
+			}
+			if ready, why := p.readyz(); ready || !strings.Contains(why, "TaskStore: "+string(test.cause)) {
+				t.Errorf("/readyz = %t, %q", ready, why)
+			}
+			if response, _ := p.do("GET", p.health("/startedz"), ""); response.StatusCode != http.StatusOK {
+				t.Error("the sidecar has not started: the agent's container would wait for it")
+			}
+		})
+	}
+}
+
+// A store that comes up later makes the pod ready, without a restart, and one
+// that is lost then leaves it ready; what is known says so.
+func TestStoreThatComesAndGoes(t *testing.T) {
+	server := redistest.Start(t)
+	server.Kill()
+	p := newPodWith(t, says, nil, func(o *Options) { o.Store = "redis://" + server.Address() })
+	p.reports(contract.DependencyTaskStore, contract.CauseRefused)
+	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="never_reached"} 1`)
+	server.Run()
+	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
+	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="healthy"} 1`)
+	server.Kill()
+	p.reports(contract.DependencyTaskStore, contract.CauseRefused)
+	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="lost"} 1`)
+	if ready, why := p.readyz(); !ready {
+		t.Errorf("/readyz of a pod that lost its store = %s", why)
+	}
+	server.Run()
+	p.reports(contract.DependencyTaskStore, contract.CauseHealthy)
+}
+
+func writeCard(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "card.yaml")
+	if err := os.WriteFile(name, []byte("name: Echo\ndescription: d\nversion: '1'\nskills: [{id: a, name: A, description: d, tags: [a]}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func valid(from, until time.Duration) func(*x509.Certificate) {
+	return func(c *x509.Certificate) {
+		named("agent")(c)
+		c.NotBefore, c.NotAfter = time.Now().Add(from), time.Now().Add(until)
+	}
+}
+
+func (a *authority) mountValid(dir string, from, until time.Duration) {
+	a.t.Helper()
+	certificate, key := a.issue(valid(from, until))
+	mount(a.t, dir, map[string][]byte{certificateFile: certificate, keyFile: key})
+}
+
+// Without a certificate that is valid now the sidecar does not start.
+func TestCertificateThatIsNotValidAtTheStart(t *testing.T) {
+	a := newAuthority(t, "a")
+	for want, period := range map[string][2]time.Duration{
+		"tls.crt expired on 20":         {-2 * time.Hour, -time.Hour},
+		"tls.crt is not valid before 2": {time.Hour, 2 * time.Hour},
+	} {
+		dir := t.TempDir()
+		a.mountValid(dir, period[0], period[1])
+		_, err := Open(t.Context(), &Options{
+			BackendURL: "http://127.0.0.1:1", CardFile: writeCard(t), Anonymous: true, Listen: "127.0.0.1:0", TLS: dir,
+		}, slog.New(slog.DiscardHandler), time.Now)
+		if !errors.Is(err, ErrTLS) || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open() error = %v, want %q", err, want)
+		}
+	}
+}
+
+// A certificate that is not valid never replaces one that is. When the one that
+// is served expires, the pod is not ready until a valid one is mounted.
+func TestCertificateOutOfItsTime(t *testing.T) {
+	a := newAuthority(t, "a")
+	dir := t.TempDir()
+	a.mountValid(dir, -time.Hour, time.Hour)
+	p := newPodWith(t, says, nil, func(o *Options) { o.TLS = dir })
+	served := func() time.Time {
+		p.sidecar.served.mu.Lock()
+		defer p.sidecar.served.mu.Unlock()
+		return p.sidecar.served.leaf.NotAfter
+	}
+	first := served()
+
+	a.mountValid(dir, -2*time.Hour, -time.Hour)
+	if message := p.reports(contract.DependencyServingCertificate, contract.CauseExpired); !strings.Contains(message, "is served") ||
+		!strings.Contains(message, "valid until "+first.UTC().Format(time.RFC3339)) {
+		t.Errorf("message = %q, want that the former is served, and its date", message)
+	}
+	if ready, why := p.readyz(); !ready || !served().Equal(first) {
+		t.Errorf("/readyz with the former certificate = %s", why)
+	}
+
+	// One that becomes valid soon is taken then.
+	a.mountValid(dir, 2*time.Second, 6*time.Second)
+	p.reports(contract.DependencyServingCertificate, contract.CauseNotYetValid)
+	p.eventually("the next certificate is served", func() bool { return !served().Equal(first) })
+
+	if message := p.reports(contract.DependencyServingCertificate, contract.CauseExpired); !strings.Contains(message, "the certificate that is served expired on 20") {
+		t.Errorf("message = %q", message)
+	}
+	if ready, _ := p.readyz(); ready {
+		t.Error("ready with a certificate that expired while it was served")
+	}
+	a.mountValid(dir, -time.Hour, time.Hour)
+	p.reports(contract.DependencyServingCertificate, contract.CauseHealthy)
+	if ready, why := p.readyz(); !ready {
+		t.Errorf("/readyz with a valid certificate = %s", why)
+	}
+}
+
+// byJWT has the keys of an issuer at an address.
+func byJWT(jwks string, others ...contract.Authentication) func(*contract.Config) {
+	return func(c *contract.Config) {
+		c.Access.Authentication = append(others, contract.Authentication{
+			Type: contract.AuthenticationJWT,
+			JWT:  &contract.JWTAuthentication{Issuer: "https://issuer.example", Audiences: []string{"a"}, JWKSURL: jwks},
+		})
+	}
+}
+
+const someKeys = `{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}`
+
+// While the keys of an issuer cannot be had, the pod is not ready when nobody
+// can be admitted by other means.
+func TestIssuerKeysThatCannotBeHad(t *testing.T) {
+	var answer atomic.Pointer[http.HandlerFunc]
+	says404 := http.HandlerFunc(http.NotFound)
+	answer.Store(&says404)
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*answer.Load())(w, r) }))
+	defer issuer.Close()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
+	defer page.Close()
+	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"keys":[]}`) }))
+	defer empty.Close()
+	closed := "http://" + closedAddress(t) + "/jwks"
+	for url, want := range map[string]struct {
+		cause contract.HealthCause
+		says  string
+	}{
+		issuer.URL: {contract.CauseHTTPStatus, "GET " + issuer.URL + " is answered with status 404"},
+		page.URL:   {contract.CauseInvalid, "GET " + page.URL + " is answered with 200, but the content is no JSON"},
+		empty.URL:  {contract.CauseInvalid, "no member of keys is a public key"},
+		closed:     {contract.CauseRefused, "GET " + closed + ": connection refused"},
+	} {
+		p := newPod(t, says, byJWT(url))
+		if message := p.reports(contract.DependencyIssuerKeys, want.cause); !strings.Contains(message, want.says) {
+			t.Errorf("message = %q, want %q", message, want.says)
+		}
+		if ready, why := p.readyz(); ready || !strings.Contains(why, "IssuerKeys") {
+			t.Errorf("%s: /readyz = %t, %q", url, ready, why)
+		}
+	}
+	other := newPod(t, says, byJWT(issuer.URL, contract.Authentication{Type: contract.AuthenticationAnonymous}))
+	other.reports(contract.DependencyIssuerKeys, contract.CauseHTTPStatus)
+	if ready, why := other.readyz(); !ready {
+		t.Errorf("/readyz where others are admitted = %s", why)
+	}
+	alone := newPod(t, says, byJWT(issuer.URL))
+	alone.reports(contract.DependencyIssuerKeys, contract.CauseHTTPStatus)
+	found := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, someKeys) })
+	answer.Store(&found)
+	alone.eventually("ready", func() bool { ready, _ := alone.readyz(); return ready })
+	alone.hasMetric(`a2a_dependency_state{dependency="IssuerKeys",state="healthy"} 1`)
+	// A contract without the issuer needs none of its keys.
+	alone.config.Access.Authentication = []contract.Authentication{{Type: contract.AuthenticationAnonymous}}
+	alone.mount(alone.encode())
+	alone.eventually("the issuer is forgotten", func() bool {
+		_, metrics := alone.do("GET", alone.health("/metrics"), "")
+		return !strings.Contains(metrics, "IssuerKeys")
+	})
+}
+
+// What replaces a mounted bundle or key and cannot be used leaves what there was, and
+// is reported.
+func TestMountsThatKeepTheFormer(t *testing.T) {
+	a := newAuthority(t, "a")
+	trusted, keys := t.TempDir(), t.TempDir()
+	mount(t, trusted, map[string][]byte{"ca.crt": a.pem})
+	mount(t, keys, map[string][]byte{"alice": []byte(strings.Repeat("k", 32))})
+	p := newPodWith(t, says, func(c *contract.Config) {
+		c.Access.Authentication = []contract.Authentication{{
+			Type: contract.AuthenticationAPIKey, APIKey: &contract.APIKeyAuthentication{Header: contract.DefaultAPIKeyHeader},
+		}}
+	}, func(o *Options) { o.TrustCA, o.APIKeys = filepath.Join(trusted, "ca.crt"), keys })
+	if ready, why := p.readyz(); !ready {
+		t.Fatalf("/readyz = %s", why)
+	}
+	mount(t, trusted, map[string][]byte{"ca.crt": []byte("nonsense")})
+	if message := p.reports(contract.DependencyTrustBundle, contract.CauseInvalid); !strings.Contains(message, "stay in use") {
+		t.Errorf("message = %q", message)
+	}
+	if ready, why := p.readyz(); !ready {
+		t.Errorf("/readyz with the former authorities = %s", why)
+	}
+	mount(t, trusted, map[string][]byte{"ca.crt": a.pem})
+	p.reports(contract.DependencyTrustBundle, contract.CauseHealthy)
+
+	mount(t, keys, map[string][]byte{"alice": []byte("short-secret")})
+	if message := p.reports(contract.DependencyAPIKeys, contract.CauseMissing); strings.Contains(message, "short-secret") {
+		t.Errorf("message = %q", message)
+	}
+	if ready, why := p.readyz(); ready || !strings.Contains(why, "APIKeys") {
+		t.Errorf("/readyz where nobody can be admitted = %t, %s", ready, why)
+	}
+	mount(t, keys, map[string][]byte{"alice": []byte(strings.Repeat("k", 32))})
+	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
+
+	p.mount([]byte("{"))
+	if message := p.reports(contract.DependencyConfiguration, contract.CauseInvalid); !strings.Contains(message, "the former configuration stays in force") {
+		t.Errorf("message = %q", message)
+	}
+	p.mount(p.encode())
+	p.reports(contract.DependencyConfiguration, contract.CauseHealthy)
+}
+
+func TestTerminationMessage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "termination-log")
+	leave(file, errors.New("there is no such file")) // on a machine without a kubelet
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a file was made")
+	}
+	if err := os.WriteFile(file, []byte("former"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	leave(file, errors.New("tls.crt\nexpired"))
+	if text, err := os.ReadFile(file); err != nil || string(text) != "tls.crt expired" {
+		t.Errorf("message = %q, %v", text, err)
+	}
+}

@@ -1,0 +1,105 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// CauseOf returns why a connection could not be made or used, and a text that
+// is the same each time: it has no port of this side, no duration and no
+// attempt. An error that is not known is CauseConnection.
+func CauseOf(err error) (contract.HealthCause, string) {
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		if name.IsTimeout {
+			return contract.CauseNameResolution, fmt.Sprintf("DNS does not answer for host %q", name.Name)
+		}
+		return contract.CauseNameResolution, fmt.Sprintf("host %q: %s", name.Name, name.Err)
+	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		if errors.Is(err, fs.ErrNotExist) {
+			return contract.CauseMissing, path.Path + " is not mounted"
+		}
+		return contract.CauseInvalid, path.Error()
+	}
+	if text, ok := tlsFailure(err); ok {
+		return contract.CauseTLS, text
+	}
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return contract.CauseRefused, "connection refused"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), timedOut(err):
+		return contract.CauseTimedOut, "no answer in time"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return contract.CauseConnection, "no route to the address"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return contract.CauseConnection, "the server closes the connection"
+	}
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return contract.CauseConnection, err.Error()
+		}
+		err = inner
+	}
+}
+
+func timedOut(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// tlsFailure returns what a handshake failed of.
+func tlsFailure(err error) (text string, ok bool) {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "the server does not speak TLS", true
+	}
+	if refused, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		err = refused.Err
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "the certificate of the server is of an authority that is not trusted", true
+	}
+	if name, ok := errors.AsType[x509.HostnameError](err); ok {
+		return name.Error(), true
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		if invalid.Reason == x509.Expired && invalid.Cert != nil {
+			return "the certificate of the server is valid from " + date(invalid.Cert.NotBefore) + " until " + date(invalid.Cert.NotAfter), true
+		}
+		return "the certificate of the server is not valid for this", true
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "remote error" || op.Op == "local error") {
+		return op.Err.Error(), true
+	}
+	return "", false
+}
+
+// date is how dates of certificates are written, in UTC.
+func date(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// CertificateProblem returns why a certificate cannot be served at a time, and
+// "" if it can. The text names the date.
+func CertificateProblem(leaf *x509.Certificate, now time.Time) (contract.HealthCause, string) {
+	switch {
+	case now.After(leaf.NotAfter):
+		return contract.CauseExpired, "expired on " + date(leaf.NotAfter)
+	case now.Before(leaf.NotBefore):
+		return contract.CauseNotYetValid, "is not valid before " + date(leaf.NotBefore)
+	default:
+		return "", ""
+	}
+}

@@ -1,0 +1,262 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package health keeps the state of a sidecar's dependencies: what it needs and
+// does not have in its own process, such as the task store, certificates and
+// the keys of a token issuer.
+//
+// Owners of dependencies tell a Tracker of each success and failure. The Tracker
+// answers whether the pod is ready, serves the metric, and says what is to be
+// reported to the operator. It neither connects nor reads anything itself.
+package health
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// State is the state of a dependency.
+type State string
+
+// The states.
+const (
+	// Pending: it was not tried yet.
+	Pending State = "pending"
+	// Healthy: it can be used as it is configured.
+	Healthy State = "healthy"
+	// NeverReached: nothing answers, and this process never could use it.
+	NeverReached State = "never_reached"
+	// Lost: nothing answers, and this process could use it before.
+	Lost State = "lost"
+	// Wrong: it answers, or is mounted, and cannot be used until somebody changes
+	// it or the configuration.
+	Wrong State = "wrong"
+)
+
+var states = []State{Pending, Healthy, NeverReached, Lost, Wrong}
+
+// Status is what is known of a dependency.
+type Status struct {
+	State State
+	// Cause and Message say why it is not healthy.
+	Cause   contract.HealthCause
+	Message string
+	// Reached is true once it was healthy in this process.
+	Reached bool
+}
+
+// Options are what a dependency is tracked by.
+type Options struct {
+	// Blocks reports whether the pod is not ready for a status that is not Healthy.
+	// It is called for each readiness probe. Nil never blocks.
+	Blocks func(Status) bool
+	// LostAfter is how long a dependency that was healthy must fail without a
+	// success in between until it counts as lost or wrong.
+	LostAfter time.Duration
+}
+
+// Tracker holds the dependencies of one sidecar. Its methods are safe for
+// concurrent use.
+type Tracker struct {
+	now func() time.Time
+	// changed has an element when there is something else to report.
+	changed chan struct{}
+	states  *prometheus.GaugeVec
+
+	mu  sync.Mutex
+	all []*Dependency
+}
+
+// Dependency is one dependency of a Tracker.
+type Dependency struct {
+	tracker *Tracker
+	name    contract.Dependency
+	options Options
+
+	// The tracker's mutex guards these. failing is when it began to fail, zero
+	// while it does not.
+	status  Status
+	failing time.Time
+	removed bool
+}
+
+// New returns a Tracker without dependencies. now is the clock.
+func New(now func() time.Time) *Tracker {
+	return &Tracker{now: now, changed: make(chan struct{}, 1), states: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "a2a_dependency_state",
+		Help: "State of what the sidecar depends on: 1 for the state that it is in, else 0. States: pending, healthy, never_reached, lost and wrong.",
+	}, []string{"dependency", "state"})}
+}
+
+// Add returns a dependency that is Pending.
+func (t *Tracker) Add(name contract.Dependency, o Options) *Dependency {
+	d := &Dependency{tracker: t, name: name, options: o, status: Status{State: Pending}}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = append(t.all, d)
+	d.show()
+	return d
+}
+
+// Remove forgets a dependency that the configuration does not name any more.
+func (t *Tracker) Remove(d *Dependency) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, each := range t.all {
+		if each == d {
+			t.all = append(t.all[:i:i], t.all[i+1:]...)
+			d.removed = true
+			t.states.DeletePartialMatch(prometheus.Labels{"dependency": string(d.name)})
+			t.signal()
+			return
+		}
+	}
+}
+
+// Succeeded says that the dependency can be used.
+func (d *Dependency) Succeeded() {
+	t := d.tracker
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d.failing = time.Time{}
+	d.change(Status{State: Healthy, Cause: contract.CauseHealthy, Reached: true})
+}
+
+// Failf says that the dependency cannot be used. The message is cut off at
+// contract.MaxHealthMessage bytes, and control characters in it become spaces.
+func (d *Dependency) Failf(cause contract.HealthCause, format string, args ...any) {
+	t := d.tracker
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.now()
+	if d.failing.IsZero() {
+		d.failing = now
+	}
+	if d.status.State == Healthy && now.Sub(d.failing) < d.options.LostAfter {
+		return
+	}
+	next := Status{State: Wrong, Cause: cause, Message: contract.OneLine(fmt.Sprintf(format, args...)), Reached: d.status.Reached}
+	if unreachable(cause) {
+		next.State = NeverReached
+		if next.Reached {
+			next.State = Lost
+		}
+	}
+	d.change(next)
+}
+
+// unreachable reports whether a cause may end without anybody changing anything.
+func unreachable(cause contract.HealthCause) bool {
+	switch cause {
+	case contract.CauseNameResolution, contract.CauseRefused, contract.CauseTimedOut, contract.CauseConnection, contract.CauseNotServing:
+		return true
+	default:
+		return false
+	}
+}
+
+// change needs the tracker's mutex.
+func (d *Dependency) change(next Status) {
+	if d.removed {
+		return
+	}
+	former := d.status
+	d.status = next
+	if former.State != next.State {
+		d.show()
+	}
+	if former.State != next.State || former.Cause != next.Cause || former.Message != next.Message {
+		d.tracker.signal()
+	}
+}
+
+func (t *Tracker) signal() {
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Status returns what is known of the dependency.
+func (d *Dependency) Status() Status {
+	d.tracker.mu.Lock()
+	defer d.tracker.mu.Unlock()
+	return d.status
+}
+
+// Changed has an element when Report returns something else than before.
+func (t *Tracker) Changed() <-chan struct{} { return t.changed }
+
+// Ready returns nil, or an error that names the first dependency for which the
+// pod is not ready.
+func (t *Tracker) Ready() error {
+	for _, d := range t.list() {
+		status := d.Status()
+		if status.State == Healthy || d.options.Blocks == nil || !d.options.Blocks(status) {
+			continue
+		}
+		if status.State == Pending {
+			return fmt.Errorf("%s: not tried yet", d.name)
+		}
+		return fmt.Errorf("%s: %s: %s", d.name, status.Cause, status.Message)
+	}
+	return nil
+}
+
+func (t *Tracker) list() []*Dependency {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return append([]*Dependency(nil), t.all...)
+}
+
+// Pending reports whether a dependency was not tried yet.
+func (t *Tracker) Pending() bool {
+	for _, d := range t.list() {
+		if d.Status().State == Pending {
+			return true
+		}
+	}
+	return false
+}
+
+// Report returns what the operator is to know: the dependencies that fail, in
+// the order of contract.Dependencies.
+func (t *Tracker) Report() contract.HealthReport {
+	all := t.list()
+	report := contract.HealthReport{Dependencies: []contract.DependencyHealth{}}
+	for _, name := range contract.Dependencies {
+		for _, d := range all {
+			status := d.Status()
+			if d.name != name || status.State == Healthy || status.State == Pending {
+				continue
+			}
+			report.Dependencies = append(report.Dependencies, contract.DependencyHealth{
+				Dependency: d.name, Cause: status.Cause, Message: status.Message,
+			})
+			break
+		}
+	}
+	return report
+}
+
+// Describe implements prometheus.Collector.
+func (t *Tracker) Describe(to chan<- *prometheus.Desc) { t.states.Describe(to) }
+
+// Collect implements prometheus.Collector.
+func (t *Tracker) Collect(to chan<- prometheus.Metric) { t.states.Collect(to) }
+
+// show sets the metric of a dependency.
+func (d *Dependency) show() {
+	for _, state := range states {
+		value := 0.0
+		if state == d.status.State {
+			value = 1
+		}
+		d.tracker.states.WithLabelValues(string(d.name), string(state)).Set(value)
+	}
+}

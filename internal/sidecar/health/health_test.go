@@ -1,0 +1,154 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// clock is set by tests.
+type clock struct{ now time.Time }
+
+func newTracker() (*Tracker, *clock) {
+	c := &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	return New(func() time.Time { return c.now }), c
+}
+
+func neverReached(s Status) bool { return !s.Reached }
+
+func TestStates(t *testing.T) {
+	tracker, now := newTracker()
+	store := tracker.Add(contract.DependencyTaskStore, Options{Blocks: neverReached, LostAfter: 5 * time.Second})
+	is := func(state State, ready bool) {
+		t.Helper()
+		if got := store.Status().State; got != state {
+			t.Errorf("state = %s, want %s", got, state)
+		}
+		if err := tracker.Ready(); (err == nil) != ready {
+			t.Errorf("Ready() = %v, want ready %t", err, ready)
+		}
+	}
+	is(Pending, false)
+	store.Failf(contract.CauseRefused, "redis:6379: connection refused")
+	is(NeverReached, false)
+	store.Failf(contract.CauseAuthentication, "redis:6379: WRONGPASS")
+	is(Wrong, false)
+	store.Succeeded()
+	is(Healthy, true)
+	store.Failf(contract.CauseTimedOut, "redis:6379: no answer in time")
+	is(Healthy, true) // one failure is none
+	now.now = now.now.Add(5 * time.Second)
+	store.Failf(contract.CauseTimedOut, "redis:6379: no answer in time")
+	is(Lost, true)
+	store.Failf(contract.CauseAuthentication, "redis:6379: WRONGPASS")
+	is(Wrong, true)
+	store.Succeeded()
+	is(Healthy, true)
+	store.Failf(contract.CauseTimedOut, "redis:6379: no answer in time")
+	is(Healthy, true) // the former failures do not count any more
+}
+
+func TestReport(t *testing.T) {
+	tracker, _ := newTracker()
+	keys := tracker.Add(contract.DependencyIssuerKeys, Options{})
+	store := tracker.Add(contract.DependencyTaskStore, Options{})
+	changed := func() bool {
+		select {
+		case <-tracker.Changed():
+			return true
+		default:
+			return false
+		}
+	}
+	if diff := cmp.Diff(contract.HealthReport{Dependencies: []contract.DependencyHealth{}}, tracker.Report()); diff != "" || changed() {
+		t.Errorf("Report() of what was not tried (-want +got):\n%s", diff)
+	}
+	keys.Failf(contract.CauseHTTPStatus, "GET %s: 404\nNot Found", "https://issuer/keys")
+	store.Failf(contract.CauseRefused, "%s", strings.Repeat("ü", contract.MaxHealthMessage))
+	if !changed() {
+		t.Error("failures are no change")
+	}
+	got := tracker.Report()
+	want := contract.HealthReport{Dependencies: []contract.DependencyHealth{
+		{Dependency: contract.DependencyTaskStore, Cause: contract.CauseRefused, Message: got.Dependencies[0].Message},
+		{Dependency: contract.DependencyIssuerKeys, Cause: contract.CauseHTTPStatus, Message: "GET https://issuer/keys: 404 Not Found"},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Report() (-want +got):\n%s", diff)
+	}
+	if m := got.Dependencies[0].Message; len(m) > contract.MaxHealthMessage || !strings.HasSuffix(m, "ü…") {
+		t.Errorf("message has %d bytes and ends with %q", len(m), m[len(m)-8:])
+	}
+	keys.Failf(contract.CauseHTTPStatus, "GET %s: 404\nNot Found", "https://issuer/keys")
+	if changed() {
+		t.Error("the same failure again is a change")
+	}
+	keys.Succeeded()
+	tracker.Remove(store)
+	if diff := cmp.Diff(contract.HealthReport{Dependencies: []contract.DependencyHealth{}}, tracker.Report()); diff != "" || !changed() {
+		t.Errorf("Report() of what is well again (-want +got):\n%s", diff)
+	}
+}
+
+func TestMetric(t *testing.T) {
+	tracker, _ := newTracker()
+	tracker.Add(contract.DependencyTaskStore, Options{}).Failf(contract.CauseRefused, "x")
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(tracker)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, m := range families[0].GetMetric() {
+		got[m.GetLabel()[0].GetValue()+" "+m.GetLabel()[1].GetValue()] = m.GetGauge().GetValue()
+	}
+	want := map[string]float64{
+		"TaskStore pending": 0, "TaskStore healthy": 0, "TaskStore never_reached": 1, "TaskStore lost": 0, "TaskStore wrong": 0,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || families[0].GetName() != "a2a_dependency_state" {
+		t.Errorf("%s (-want +got):\n%s", families[0].GetName(), diff)
+	}
+}
+
+func TestCauseOf(t *testing.T) {
+	leaf := &x509.Certificate{NotBefore: time.Unix(0, 0), NotAfter: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	for want, err := range map[string]error{
+		`NameResolutionFailed host "redis": no such host`:           &net.DNSError{Name: "redis", Err: "no such host", IsNotFound: true},
+		`NameResolutionFailed DNS does not answer for host "redis"`: &net.DNSError{Name: "redis", Err: "i/o timeout", IsTimeout: true},
+		"Missing /etc/password is not mounted":                      &fs.PathError{Op: "open", Path: "/etc/password", Err: syscall.ENOENT},
+		"ConnectionRefused connection refused":                      &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
+		"ConnectionTimedOut no answer in time":                      &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded},
+		"ConnectionFailed the server closes the connection":         &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)},
+		"TLSFailed the server does not speak TLS":                   tls.RecordHeaderError{},
+		"TLSFailed tls: bad certificate":                            &net.OpError{Op: "remote error", Err: tls.AlertError(42)},
+		"TLSFailed the certificate of the server is valid from 1970-01-01T00:00:00Z until 2026-01-02T03:04:05Z": &tls.CertificateVerificationError{
+			Err: x509.CertificateInvalidError{Reason: x509.Expired, Cert: leaf},
+		},
+		"ConnectionFailed inner": fmt.Errorf("outer 127.0.0.1:4711: %w", fmt.Errorf("inner")),
+	} {
+		cause, text := CauseOf(fmt.Errorf("dial: %w", err))
+		if got := string(cause) + " " + text; got != want {
+			t.Errorf("CauseOf(%v) = %q, want %q", err, got, want)
+		}
+	}
+	if cause, _ := CauseOf(context.DeadlineExceeded); cause != contract.CauseTimedOut {
+		t.Errorf("CauseOf(deadline exceeded) = %s", cause)
+	}
+}

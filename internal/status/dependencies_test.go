@@ -1,0 +1,134 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// lacking adds what the sidecar of a pod reports of a dependency.
+func lacking(p corev1.Pod, d contract.Dependency, cause contract.HealthCause, message string) corev1.Pod {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+		Type: corev1.PodConditionType("a2a-operator.dev/" + string(d)), Status: corev1.ConditionFalse, Reason: string(cause), Message: message,
+	})
+	return p
+}
+
+// dependent names everything that an Agent can depend on.
+func dependent(in *Inputs) {
+	spec := &in.Observed.Agent.Spec
+	spec.Workload.Tasks.Store.Redis = &a2av1alpha1.AgentRedis{
+		Addresses: []string{"redis:6379"}, PasswordSecretRef: &a2av1alpha1.SecretReference{Name: "redis-password"},
+		TLS: &a2av1alpha1.RedisTLS{SecretRef: &a2av1alpha1.SecretReference{Name: "redis-tls"}},
+	}
+	spec.CardSigning = &a2av1alpha1.AgentCardSigning{SecretRef: a2av1alpha1.SecretReference{Name: "card-key"}}
+	spec.Access.TLS = &a2av1alpha1.AccessTLS{SecretRef: a2av1alpha1.SecretReference{Name: "cert"}}
+	spec.TrustBundle = &a2av1alpha1.CABundleReference{Name: "trust"}
+	spec.Access.Authentication = []a2av1alpha1.Authentication{
+		{Type: a2av1alpha1.AuthenticationJWT, JWT: &a2av1alpha1.JWTAuthentication{Issuer: "https://issuer", JWKSURL: "https://issuer/keys"}},
+		{Type: a2av1alpha1.AuthenticationAPIKey, APIKey: &a2av1alpha1.APIKeyAuthentication{SecretRef: a2av1alpha1.SecretReference{Name: "keys"}}},
+		{Type: a2av1alpha1.AuthenticationMTLS, MTLS: &a2av1alpha1.MTLSAuthentication{CABundle: a2av1alpha1.CABundleReference{Name: "clients"}}},
+	}
+}
+
+// Each dependency that cannot be used has a reason, the sidecar's words, the
+// field or object, and the cure: False with pods that are not ready, True with
+// pods that take calls.
+func TestDependencies(t *testing.T) {
+	for name, test := range map[string]struct {
+		dependency contract.Dependency
+		cause      contract.HealthCause
+		reason     string
+		names      []string
+	}{
+		"address":           {contract.DependencyTaskStore, contract.CauseRefused, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
+		"name":              {contract.DependencyTaskStore, contract.CauseNameResolution, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
+		"a full server":     {contract.DependencyTaskStore, contract.CauseNotServing, "TaskStoreUnavailable", []string{"look into the server"}},
+		"password":          {contract.DependencyTaskStore, contract.CauseAuthentication, "TaskStoreCredentialsUnusable", []string{`key "password" of Secret "redis-password"`, "passwordSecretRef"}},
+		"missing Secret":    {contract.DependencyTaskStore, contract.CauseMissing, "TaskStoreCredentialsUnusable", []string{`create Secret "redis-password" with key "password"`}},
+		"rights":            {contract.DependencyTaskStore, contract.CausePermission, "TaskStoreCredentialsUnusable", []string{"a2a:*"}},
+		"TLS of the store":  {contract.DependencyTaskStore, contract.CauseTLS, "TaskStoreCredentialsUnusable", []string{"spec.workload.tasks.store.redis.tls", `Secret "redis-tls"`}},
+		"certificate":       {contract.DependencyServingCertificate, contract.CauseExpired, "TLSUnusable", []string{`Secret "cert", which spec.access.tls.secretRef names`}},
+		"issuer":            {contract.DependencyIssuerKeys, contract.CauseHTTPStatus, "IssuerKeysUnavailable", []string{"spec.access.authentication[0].jwt.jwksURL"}},
+		"TLS of the issuer": {contract.DependencyIssuerKeys, contract.CauseTLS, "IssuerKeysUnavailable", []string{"spec.trustBundle"}},
+		"API keys":          {contract.DependencyAPIKeys, contract.CauseMissing, "APIKeysUnusable", []string{`Secret "keys", which spec.access.authentication[1].apiKey.secretRef names`}},
+		"authorities":       {contract.DependencyClientCA, contract.CauseInvalid, "CABundleUnusable", []string{`"ca.crt" of ConfigMap "clients", which spec.access.authentication[2].mtls.caBundle names`}},
+		"trust":             {contract.DependencyTrustBundle, contract.CauseMissing, "CABundleUnusable", []string{`ConfigMap "trust", which spec.trustBundle names`}},
+		"card keys":         {contract.DependencyCardSigningKeys, contract.CauseMissing, "CardSigningKeyUnusable", []string{`Secret "card-key"`}},
+		"configuration":     {contract.DependencyConfiguration, contract.CauseInvalid, "ConfigurationRefused", []string{"who installed the operator"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			check := func(in Inputs, status string, conditions ...string) {
+				t.Helper()
+				result := Agent(in)
+				for _, condition := range conditions {
+					c := meta.FindStatusCondition(result.Status.Conditions, condition)
+					if string(c.Status)+" "+c.Reason != status+" "+test.reason {
+						t.Errorf("%s = %s %s, want %s %s", condition, c.Status, c.Reason, status, test.reason)
+					}
+					for _, part := range append(test.names, "what the sidecar says ("+string(test.cause)+")") {
+						if !strings.Contains(c.Message, part) {
+							t.Errorf("%s says %q, want %q in it", condition, c.Message, part)
+						}
+					}
+				}
+				checkDocumented(t, result.Status.Conditions)
+				if result.RecheckAfter != 0 {
+					t.Errorf("RecheckAfter = %s", result.RecheckAfter)
+				}
+			}
+			lacks := func(p corev1.Pod) corev1.Pod { return lacking(p, test.dependency, test.cause, "what the sidecar says") }
+			running := runningSince(now.Add(-time.Hour))
+			check(healthy(dependent, onlyPod(lacks(pod("echo-2", false, running)))), "False", "Available", "Ready")
+			// The rollout stops: the pod of the earlier spec takes calls.
+			stopped := healthy(dependent, rollingOutTo(lacks(pod("echo-2", false, running))))
+			check(stopped, "True", "Available")
+			check(stopped, "False", "Ready")
+			// It was lost: the pod takes calls.
+			check(healthy(dependent, func(in *Inputs) { in.Observed.Pods[0] = lacks(in.Observed.Pods[0]) }), "True", "Available", "Ready")
+		})
+	}
+}
+
+func TestDependenciesThatDoNotCount(t *testing.T) {
+	for name, in := range map[string]Inputs{
+		"one that the Agent does not name any more": healthy(func(in *Inputs) {
+			in.Observed.Pods[0] = lacking(in.Observed.Pods[0], contract.DependencyTaskStore, contract.CauseRefused, "x")
+		}),
+		"one that is well again": healthy(dependent, func(in *Inputs) {
+			p := lacking(in.Observed.Pods[0], contract.DependencyTaskStore, contract.CauseHealthy, "")
+			p.Status.Conditions[1].Status = corev1.ConditionTrue
+			in.Observed.Pods[0] = p
+		}),
+		"that of a pod that is on its way out": healthy(dependent, func(in *Inputs) {
+			p := lacking(pod("echo-0", true, runningSince(now)), contract.DependencyTaskStore, contract.CauseRefused, "x")
+			p.DeletionTimestamp = &in.Observed.Agent.CreationTimestamp
+			p.DeletionTimestamp.Time = now
+			in.Observed.Pods = append(in.Observed.Pods, p)
+		}),
+	} {
+		c := meta.FindStatusCondition(Agent(in).Status.Conditions, a2av1alpha1.ConditionReady)
+		if c.Reason != a2av1alpha1.ReasonReady {
+			t.Errorf("%s: Ready = %s %s: %s", name, c.Status, c.Reason, c.Message)
+		}
+	}
+}
+
+// What a sidecar said when it ended stands in the message.
+func TestTerminationMessageIsPassedOn(t *testing.T) {
+	p := ending(contract.ExitTLS, pod("echo-1", false, waiting("PodInitializing", "")))
+	p.Status.InitContainerStatuses[0].LastTerminationState.Terminated.Message = "tls.crt expired on 2026-01-02T03:04:05Z\n"
+	c := meta.FindStatusCondition(Agent(healthy(dependent, onlyPod(p))).Status.Conditions, a2av1alpha1.ConditionReady)
+	if c.Reason != a2av1alpha1.ReasonTLSUnusable || !strings.Contains(c.Message, "the sidecar said: tls.crt expired on 2026-01-02T03:04:05Z") {
+		t.Errorf("Ready = %s: %s", c.Reason, c.Message)
+	}
+}
