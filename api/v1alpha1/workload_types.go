@@ -81,6 +81,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.chat) || self.protocol == 'ChatCompletions'",message="spec.workload.backend.chat needs spec.workload.backend.protocol ChatCompletions; remove chat, or change the protocol"
 // +kubebuilder:validation:XValidation:rule="!has(self.chat) || !has(self.chat.url) || !has(self.port) || self.port == 8080",message="spec.workload.backend.port has no effect with spec.workload.backend.chat.url, which holds the port of the model server: remove port"
+// +kubebuilder:validation:XValidation:rule="!has(self.a2a) || self.protocol == 'A2A'",message="spec.workload.backend.a2a needs spec.workload.backend.protocol A2A; remove a2a, or change the protocol"
+// +kubebuilder:validation:XValidation:rule="!has(self.a2a) || !has(self.a2a.path) || !has(self.path)",message="spec.workload.backend.path and spec.workload.backend.a2a.path are one setting: remove one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.chat) || !has(self.chat.url) || !has(self.path)",message="spec.workload.backend.path has no effect with spec.workload.backend.chat.url, which holds the path of the model server: remove path"
 type AgentBackend struct {
 	// protocol is what the container speaks. Events, the default, is one POST
@@ -111,6 +113,11 @@ type AgentBackend struct {
 	// +optional
 	Path string `json:"path,omitempty"`
 
+	// a2a says how to reach a container that speaks A2A whose card does not say
+	// it, or is not at its usual place. It is for A2A only.
+	// +optional
+	A2A *AgentA2A `json:"a2a,omitempty"`
+
 	// chat says how to talk to the model. It is for ChatCompletions only.
 	// +optional
 	Chat *AgentChat `json:"chat,omitempty"`
@@ -140,6 +147,46 @@ const (
 	// InterruptionRetry runs the turn again.
 	InterruptionRetry InterruptionPolicy = "Retry"
 )
+
+// A2AVersion is a version of A2A that a container may speak.
+// +kubebuilder:validation:Enum="0.1";"0.2";"0.3";"1.0"
+type A2AVersion string
+
+// AgentA2A says how to reach a container that speaks A2A.
+// +kubebuilder:validation:MinProperties=1
+type AgentA2A struct {
+	// version is the version of A2A that the container speaks, whatever its card
+	// says. Without cardPath the sidecar then reads no card: it calls the
+	// container over JSON-RPC, and streams unless the container refuses it.
+	// Without version the card says the versions, and the sidecar takes the best one.
+	// +optional
+	Version A2AVersion `json:"version,omitempty"`
+
+	// cardPath is the path of the container's card. Without it the sidecar looks
+	// for the card at /.well-known/agent-card.json and /.well-known/agent.json,
+	// below path first.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/([A-Za-z0-9/._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})*$')",message="spec.workload.backend.a2a.cardPath must start with '/' and hold no query, fragment or space, and '%' only before two hexadecimal digits: put a query into spec.workload.backend.a2a.query"
+	// +optional
+	CardPath string `json:"cardPath,omitempty"`
+
+	// query is added to the URL of every request to the container, also of that
+	// for its card, such as "assistant_id=agent". It begins without '?', and is
+	// not a place for secrets.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9/._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})([A-Za-z0-9/._~!$&()*+,;=:@?-]|%[0-9A-Fa-f]{2})*$')",message="spec.workload.backend.a2a.query must not start with '?' and hold no fragment or space, and '%' only before two hexadecimal digits, such as 'assistant_id=agent'"
+	// +optional
+	Query string `json:"query,omitempty"`
+
+	// path is the path of the container's endpoint, in the place of the one on
+	// its card. It is spec.workload.backend.path by another name, so that the settings of A2A
+	// stand together; one of the two may be set.
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^/([A-Za-z0-9/._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})*$')",message="spec.workload.backend.a2a.path must start with '/' and hold no query, fragment or space, and '%' only before two hexadecimal digits: put a query into spec.workload.backend.a2a.query"
+	// +optional
+	Path string `json:"path,omitempty"`
+}
 
 // AgentChat says how to talk to a language model.
 type AgentChat struct {

@@ -33,5 +33,5 @@ var lines = []line{
 	{19, "Signatures of cards verify in the official clients, whether or not defaults are left out.", "The Python SDK is not run on signed cards."},
 	{20, "gRPC: both packages in one server, the names of 0.2, bare ids, error details, deadlines, cancels, reflection.", ""},
 	{21, "The official clients of every age do all that they can: see the matrix.", "The conformance kits (`a2a-tck` for 1.0 and 0.3) are not run: they are no packages of a registry."},
-	{22, "What an agent says for its sidecar alone, in kinds that nobody knows, or after the end never reaches a client.", ""},
+	{22, "What an agent says for its sidecar alone, or after the end, never reaches a client; a kind that is not known fails the task.", ""},
 }

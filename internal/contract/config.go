@@ -201,6 +201,8 @@ type Backend struct {
 	// elsewhere.
 	URL      string   `json:"url"`
 	Timeouts Timeouts `json:"timeouts"`
+	// A2A is for ProtocolA2A only.
+	A2A A2A `json:"a2a,omitzero"`
 	// Chat is for ProtocolChatCompletions only.
 	Chat Chat `json:"chat,omitzero"`
 	// OnInterruption says what becomes of a turn whose agent did not get to say

@@ -204,6 +204,10 @@ func TestValidateNamesTheField(t *testing.T) {
 		"cardSigning.jwksUrl":             func(c *Config) { c.CardSigning.JWKSURL = "http://example.com/keys" },
 		"backend.protocol":                func(c *Config) { c.Backend.Protocol = "Telnet" },
 		"backend.onInterruption":          func(c *Config) { c.Backend.OnInterruption = "retry" },
+		"backend.a2a":                     func(c *Config) { c.Backend.A2A.Query = "k=v" },
+		"backend.a2a.version":             func(c *Config) { c.Backend.Protocol, c.Backend.A2A.Version = ProtocolA2A, "1" },
+		"backend.a2a.cardPath":            func(c *Config) { c.Backend.Protocol, c.Backend.A2A.CardPath = ProtocolA2A, "/card?x" },
+		"backend.a2a.query":               func(c *Config) { c.Backend.Protocol, c.Backend.A2A.Query = ProtocolA2A, "a b" },
 		"backend.url":                     func(c *Config) { c.Backend.URL = "ftp://agent" },
 		"access.authentication[0]":        func(c *Config) { c.Access.Authentication[0].Kubernetes.Keys = nil },
 		"access.authentication[1]":        func(c *Config) { c.Access.Authentication[1].JWT.Audiences = nil },
@@ -231,6 +235,24 @@ func TestValidateNamesTheField(t *testing.T) {
 	}
 	if err := full().Validate(); err != nil {
 		t.Errorf("Validate() = %v", err)
+	}
+	speaks := full()
+	speaks.Backend.Protocol, speaks.Backend.Chat = ProtocolA2A, Chat{}
+	speaks.Backend.A2A = A2A{Version: "0.3", CardPath: "/a%20b/card.json", Query: "assistant_id=1&x=%20?"}
+	if err := speaks.Validate(); err != nil {
+		t.Errorf("Validate() = %v", err)
+	}
+}
+
+func TestPartsOfURLs(t *testing.T) {
+	for text, want := range map[string][2]bool{
+		"/a": {true, true}, "/": {true, true}, "/a%20b": {true, true}, "": {false, false}, "a": {false, true}, "/a?b": {false, true},
+		"?a": {false, false}, "/a#b": {false, false}, "/a b": {false, false}, "/a\n": {false, false}, "/ä": {false, false}, "/%zz": {false, true},
+		"//host/x": {true, true}, "@host/x": {false, true}, "/a?": {false, true},
+	} {
+		if path, query := PathOfURL(text), QueryOfURL(text); path != want[0] || query != want[1] {
+			t.Errorf("PathOfURL(%q) = %t, QueryOfURL() = %t, want %t", text, path, query, want)
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ func (c *Config) Validate() error {
 		refuse("backend.onInterruption", "is %q, must be one of %q", i, Interruptions)
 	}
 	c.Backend.validate(refuse)
+	c.Backend.A2A.validate(c.Backend.Protocol, refuse)
 	c.Access.validate(refuse)
 	c.Limits.validate(refuse)
 	if c.Gateway != nil {

@@ -48,6 +48,7 @@ func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, a
 			Protocol: backendProtocol(agent),
 			URL:      backendURL(agent),
 			Timeouts: timeouts,
+			A2A:      contractA2A(backend.A2A),
 			Chat:     contractChat(backend.Chat),
 
 			OnInterruption: onInterruption(backend.OnInterruption),
@@ -127,7 +128,22 @@ func backendURL(agent *a2av1alpha1.Agent) string {
 		return url
 	}
 	backend := agent.Spec.Workload.Backend
-	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + cmp.Or(backend.Path, defaultPaths[backendProtocol(agent)])
+	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + cmp.Or(backend.Path, a2aPath(backend.A2A), defaultPaths[backendProtocol(agent)])
+}
+
+// a2aPath is the path of the container's endpoint, "" for that on its card.
+func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
+	if a2a == nil {
+		return ""
+	}
+	return a2a.Path
+}
+
+func contractA2A(a2a *a2av1alpha1.AgentA2A) contract.A2A {
+	if a2a == nil {
+		return contract.A2A{}
+	}
+	return contract.A2A{Version: string(a2a.Version), CardPath: a2a.CardPath, Query: a2a.Query}
 }
 
 // defaultPaths are where turns are posted. An agent that speaks A2A says so

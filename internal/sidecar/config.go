@@ -66,10 +66,14 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 			// The contract may be ahead of the pod.
 			c.Backend.Chat = contract.Chat{}
 		}
+		if c.Backend.Protocol != contract.ProtocolA2A {
+			c.Backend.A2A = contract.A2A{}
+		}
 	}
 	if o.OnInterruption != "" {
 		c.Backend.OnInterruption = contract.Interruption(o.OnInterruption)
 	}
+	o.overrideA2A(&c.Backend.A2A)
 	if err := o.overrideChat(&c.Backend.Chat); err != nil {
 		return err
 	}
@@ -118,6 +122,12 @@ func (o *Options) overrideProtocol(p *contract.ProtocolOptions) error {
 		p.MessageDeduplication = window
 	}
 	return err
+}
+
+func (o *Options) overrideA2A(a *contract.A2A) {
+	a.Version = cmp.Or(o.A2AVersion, a.Version)
+	a.CardPath = cmp.Or(o.A2ACardPath, a.CardPath)
+	a.Query = cmp.Or(o.A2AQuery, a.Query)
 }
 
 func (o *Options) overrideChat(c *contract.Chat) error {

@@ -28,6 +28,8 @@ type Options struct {
 	BackendProtocol string
 	// OnInterruption is Fail or Retry; "" leaves it to the contract.
 	OnInterruption string
+	// A2AVersion, A2ACardPath and A2AQuery are those of contract.A2A.
+	A2AVersion, A2ACardPath, A2AQuery string
 	// ChatModel and ChatSystemPrompt are for ChatCompletions.
 	ChatModel        string
 	ChatSystemPrompt string
@@ -107,6 +109,9 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.BackendURL, "backend-url", "", "`URL` that each turn is posted to, such as http://127.0.0.1:9000; for ChatCompletions also the API of a server elsewhere, such as https://api.example.com/v1")
 	f.StringVar(&o.BackendProtocol, "backend-protocol", "", "what the backend speaks: Events (the default), A2A or ChatCompletions")
 	f.StringVar(&o.OnInterruption, "on-interruption", "", "what becomes of a turn whose agent broke off: Fail (the default), or Retry, which runs it again")
+	f.StringVar(&o.A2AVersion, "backend-a2a-version", "", "`version` of A2A that the backend speaks (0.1, 0.2, 0.3 or 1.0), whatever its card says; without --backend-a2a-card-path the card is not read then")
+	f.StringVar(&o.A2ACardPath, "backend-a2a-card-path", "", "`path` of the backend's card, for A2A (default /.well-known/agent-card.json or agent.json, below the path of --backend-url first)")
+	f.StringVar(&o.A2AQuery, "backend-a2a-query", "", "`query` that is added to the URL of each request to the backend and of that for its card, for A2A, such as assistant_id=agent")
 	f.StringVar(&o.ChatModel, "chat-model", "", "`name` of the model, for ChatCompletions (default the first that the backend lists)")
 	f.StringVar(&o.ChatSystemPrompt, "chat-system-prompt", "", "`text` that opens every conversation, for ChatCompletions")
 	f.StringVar(&o.ChatAPIKeyFile, "chat-api-key-file", "", "`file` with the API key that is sent to the backend as a bearer token, for ChatCompletions; it is read again when it changes")
@@ -232,11 +237,31 @@ func (o *Options) validateProtocol() []error {
 	if chat && known && p != contract.ProtocolChatCompletions {
 		errs = append(errs, fmt.Errorf("--chat-model, --chat-system-prompt, --chat-api-key-file and --chat-header need --backend-protocol %s", contract.ProtocolChatCompletions))
 	}
+	errs = append(errs, o.validateA2A(known && p != contract.ProtocolA2A)...)
 	for i, text := range o.ChatHeaders {
 		// The text is not repeated: it may be a credential in the wrong place.
 		if _, err := contract.ParseHeader(text); err != nil {
 			errs = append(errs, fmt.Errorf("--chat-header number %d %w", i+1, err))
 		}
+	}
+	return errs
+}
+
+// validateA2A validates the flags for agents that speak A2A. Other is true when the
+// backend speaks something else.
+func (o *Options) validateA2A(other bool) []error {
+	var errs []error
+	if other && (o.A2AVersion != "" || o.A2ACardPath != "" || o.A2AQuery != "") {
+		errs = append(errs, fmt.Errorf("--backend-a2a-version, --backend-a2a-card-path and --backend-a2a-query need --backend-protocol %s", contract.ProtocolA2A))
+	}
+	if v := o.A2AVersion; v != "" && !slices.Contains(contract.A2AVersions, v) {
+		errs = append(errs, fmt.Errorf("--backend-a2a-version is %q, must be one of %q", v, contract.A2AVersions))
+	}
+	if path := o.A2ACardPath; path != "" && !contract.PathOfURL(path) {
+		errs = append(errs, fmt.Errorf("--backend-a2a-card-path is %q, must be the path of a URL, such as /agent-card.json", path))
+	}
+	if query := o.A2AQuery; query != "" && !contract.QueryOfURL(query) {
+		errs = append(errs, fmt.Errorf("--backend-a2a-query is %q, must be the query of a URL without its question mark, such as assistant_id=agent", query))
 	}
 	return errs
 }

@@ -57,9 +57,15 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"nothing":           {nil, []string{"--backend-url is required", "--card is required", "--jwt-issuer, --api-keys, --client-ca or --anonymous is required"}},
-		"protocol":          {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be one of ["Events" "A2A" "ChatCompletions"]`}},
-		"interruption":      {[]string{"--config", "f", "--on-interruption", "retry"}, []string{`--on-interruption is "retry", must be one of ["Fail" "Retry"]`}},
+		"nothing":        {nil, []string{"--backend-url is required", "--card is required", "--jwt-issuer, --api-keys, --client-ca or --anonymous is required"}},
+		"protocol":       {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be one of ["Events" "A2A" "ChatCompletions"]`}},
+		"interruption":   {[]string{"--config", "f", "--on-interruption", "retry"}, []string{`--on-interruption is "retry", must be one of ["Fail" "Retry"]`}},
+		"A2A without it": {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--backend-a2a-query", "a=b"}, []string{"--backend-a2a-version, --backend-a2a-card-path and --backend-a2a-query need --backend-protocol A2A"}},
+		"A2A, all wrong": {[]string{"--config", "f", "--backend-a2a-version", "1", "--backend-a2a-card-path", "card", "--backend-a2a-query", "?a"}, []string{
+			`--backend-a2a-version is "1", must be one of ["0.1" "0.2" "0.3" "1.0"]`,
+			`--backend-a2a-card-path is "card", must be the path of a URL`,
+			`--backend-a2a-query is "?a", must be the query of a URL`,
+		}},
 		"chat without it":   {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--chat-model", "m"}, []string{"--chat-header need --backend-protocol ChatCompletions"}},
 		"no audience":       {[]string{"--config", "f", "--jwt-issuer", "https://a"}, []string{"--jwt-issuer and --jwt-audience need each other"}},
 		"no issuer":         {[]string{"--config", "f", "--jwt-audience", "a"}, []string{"--jwt-issuer and --jwt-audience need each other"}},

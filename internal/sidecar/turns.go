@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
 
@@ -141,7 +142,11 @@ func (a *agent) speak(b *contract.Backend) (speaker, error) {
 	}
 	switch b.Protocol {
 	case contract.ProtocolA2A:
-		return upstream.New(upstream.Options{URL: b.URL, Limits: limits, Now: a.now})
+		// The contract was validated; the zero version is that of the card.
+		v, _ := version.Parse(b.A2A.Version)
+		return upstream.New(upstream.Options{
+			URL: b.URL, Version: v, CardPath: b.A2A.CardPath, Query: b.A2A.Query, Limits: limits, Now: a.now,
+		})
 	case contract.ProtocolChatCompletions:
 		return a.model.backend(b, limits, chat.Options{Now: a.now})
 	default:

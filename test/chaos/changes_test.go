@@ -60,7 +60,28 @@ func allChanges(t *testing.T) []change {
 	for _, value := range []any{"0s", "500ms", "30s", "1m30s", "10m", "601s", "1h", "forever"} {
 		all = append(all, change{mutation: mutation{path: []any{"protocol", "messageDeduplication"}, value: value}, of: agent})
 	}
-	return append(all, modelServers(agent)...)
+	all = append(all, modelServers(agent)...)
+	return append(all, a2aBackends(agent)...)
+}
+
+// a2aBackends are backends whose settings go with one protocol only.
+func a2aBackends(agent subject) []change {
+	var all []change
+	for _, value := range []any{
+		map[string]any{"version": "0.3"},
+		map[string]any{"version": "1.0", "cardPath": "/cards/agent.json", "query": "assistant_id=agent", "path": "/a2a/agent"},
+		map[string]any{"query": "assistant_id=%20&x=?"},
+		map[string]any{"path": "/a2a/agent"},
+		map[string]any{"cardPath": "/card?x=y"}, // refused
+		map[string]any{"query": "?x=y"},         // refused
+	} {
+		for _, protocol := range []string{"A2A", "Events"} {
+			backend := map[string]any{"protocol": protocol, "a2a": value}
+			all = append(all, change{mutation: mutation{path: []any{"workload", "backend"}, value: backend}, of: agent})
+		}
+	}
+	both := map[string]any{"protocol": "A2A", "path": "/rpc", "a2a": map[string]any{"path": "/rpc"}} // refused
+	return append(all, change{mutation: mutation{path: []any{"workload", "backend"}, value: both}, of: agent})
 }
 
 // modelServers are workloads that only several fields together make: those of a

@@ -25,6 +25,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AccessTLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Agent"):
 		return &apiv1alpha1.AgentApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentA2A"):
+		return &apiv1alpha1.AgentA2AApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentAccess"):
 		return &apiv1alpha1.AgentAccessApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentAutoscaling"):

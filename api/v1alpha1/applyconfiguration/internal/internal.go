@@ -26,6 +26,8 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.A2AVersion
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.APIKeyAuthentication
   map:
     fields:
@@ -108,6 +110,21 @@ var schemaYAML = typed.YAMLObject(`types:
           reason: Pending
           status: Unknown
           type: Ready
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentA2A
+  map:
+    fields:
+    - name: cardPath
+      type:
+        scalar: string
+    - name: path
+      type:
+        scalar: string
+    - name: query
+      type:
+        scalar: string
+    - name: version
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.A2AVersion
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentAccess
   map:
     fields:
@@ -157,6 +174,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentBackend
   map:
     fields:
+    - name: a2a
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentA2A
     - name: chat
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentChat

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,13 +31,13 @@ const (
 // wellKnown are the places of a card, that of 0.3 and later first.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// errNoCard is that of a place without a card.
-var errNoCard = errors.New("no card here")
-
 // readCard finds the card and chooses from what it offers.
 func (b *Backend) readCard(ctx context.Context, t *backend.Turn) (*peer, error) {
 	if b.elsewhere != nil {
 		return b.choose(b.elsewhere.Card)
+	}
+	if b.pinned != (version.Version{}) && b.cardPath == "" {
+		return b.assume()
 	}
 	limited, stop := context.WithTimeout(ctx, cardTimeout)
 	defer stop()
@@ -50,11 +51,24 @@ func (b *Backend) readCard(ctx context.Context, t *backend.Turn) (*peer, error) 
 	return b.choose(text)
 }
 
+// assume returns the peer for a version that was configured, without a card: JSON-RPC
+// at the path of the URL, streaming until the agent refuses it.
+func (b *Backend) assume() (*peer, error) {
+	o := &offer{streaming: true, pinned: true, interfaces: []offered{{url: "/", binding: string(card.JSONRPC), version: b.pinned.String()}}}
+	return o.choose(b.url)
+}
+
 // choose takes the best that a card offers.
 func (b *Backend) choose(text []byte) (*peer, error) {
 	offer, err := decodeCard(text)
 	if err != nil {
 		return nil, backend.Failed("The agent's card "+stream.Fault(err, "one"), err)
+	}
+	if b.pinned != (version.Version{}) {
+		for i := range offer.interfaces {
+			offer.interfaces[i].version = b.pinned.String()
+		}
+		offer.pinned = true
 	}
 	if b.elsewhere != nil {
 		offer.interfaces = slices.DeleteFunc(offer.interfaces, func(i offered) bool { return !i.within(b.url) })
@@ -75,46 +89,106 @@ func port(u *url.URL) string {
 	return u.Port()
 }
 
-// fetchCard looks below the path of the agent, if it has one, and at the root.
+// fetchCard looks for the card at its configured path or, without one, at the
+// well-known places below the path of the agent, if it has one, and at the root.
 func (b *Backend) fetchCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
+	places := b.cardPlaces()
+	var refusal *noCardError
+	for _, u := range places {
+		text, err := b.fetchCardAt(ctx, t, u)
+		missing, isMissing := errors.AsType[*noCardError](err)
+		if !isMissing {
+			return text, err
+		}
+		if refusal == nil || missing.rank() > refusal.rank() {
+			refusal = missing
+		}
+	}
+	return nil, refusal.failure(places)
+}
+
+func (b *Backend) cardPlaces() []*url.URL {
+	at := func(escaped string) *url.URL {
+		u := *b.url
+		u.Path, u.RawPath = escaped, ""
+		if unescaped, err := url.PathUnescape(escaped); err == nil {
+			u.Path, u.RawPath = unescaped, escaped
+		}
+		return &u
+	}
+	if b.cardPath != "" {
+		return []*url.URL{at(b.cardPath)}
+	}
 	bases := []string{""}
 	if base := strings.TrimSuffix(b.url.EscapedPath(), "/"); base != "" {
 		bases = []string{base, ""}
 	}
-	refusal := error(nil)
+	var places []*url.URL
 	for _, base := range bases {
 		for _, place := range wellKnown {
-			u := *b.url
-			u.RawPath = base + place
-			u.Path = strings.TrimSuffix(b.url.Path, "/") + place
-			if base == "" {
-				u.Path, u.RawPath = place, ""
-			}
-			text, err := b.fetchCardAt(ctx, t, &u)
-			if err == nil || !errors.Is(err, errNoCard) {
-				return text, err
-			}
-			refusal = err
+			places = append(places, at(base+place))
 		}
 	}
-	return nil, backend.Failed("The agent serves no card at "+strings.Join(wellKnown, " or ")+
-		"; one that speaks A2A needs it, to say which version", refusal)
+	return places
+}
+
+// noCardError is the answer of a place that has no card.
+type noCardError struct {
+	at      *url.URL
+	status  int
+	excerpt string
+}
+
+// Error returns where there was no card, for the log.
+func (n *noCardError) Error() string {
+	return "GET " + n.at.EscapedPath() + " was answered " + strconv.Itoa(n.status)
+}
+
+// rank says how much the answer explains: nothing is there (0), a status (1), or
+// a status with a text (2).
+func (n *noCardError) rank() int {
+	switch {
+	case n.status == http.StatusNotFound:
+		return 0
+	case n.excerpt == "":
+		return 1
+	default:
+		return 2
+	}
+}
+
+// failure returns what the client reads when no place has a card: the first answer
+// that explains it best, because the places that follow are mere guesses.
+func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
+	const cure = "; backend.a2a.cardPath and backend.a2a.query say where the card is, and backend.a2a.version does without it"
+	if n.rank() > 0 || len(places) == 1 {
+		reason := "The agent serves no card: GET " + n.at.EscapedPath() + " was answered " + strconv.Itoa(n.status)
+		if text := http.StatusText(n.status); text != "" {
+			reason += " " + text
+		}
+		if n.excerpt != "" {
+			reason += ": " + n.excerpt
+		}
+		return backend.Failed(reason+cure, n)
+	}
+	return backend.Failed("The agent serves no card at "+strings.Join(wellKnown, " or ")+
+		", which says what version of A2A it speaks"+cure, n)
 }
 
 func (b *Backend) fetchCardAt(ctx context.Context, t *backend.Turn, u *url.URL) ([]byte, error) {
 	header := stream.Header(t, "application/json")
 	delete(header, "Content-Type")
-	// Who serves a card in each version is asked for that of the latest.
+	// A server that has a card for each version is asked for that of the latest.
 	header[version.Name] = []string{version.V10.String()}
 	resp, err := b.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: u, Header: header})
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if !stream.Success(resp.StatusCode) {
-		return nil, fmt.Errorf("%w: %w", errNoCard, stream.Refusal(resp.StatusCode))
-	}
 	body := b.client.NewBody(resp, nil)
+	if !stream.Success(resp.StatusCode) {
+		return nil, &noCardError{at: u, status: resp.StatusCode, excerpt: explanation(body)}
+	}
 	if _, _, err := body.MediaType(); err != nil {
 		return nil, err
 	}
@@ -128,12 +202,28 @@ func (b *Backend) fetchCardAt(ctx context.Context, t *backend.Turn, u *url.URL) 
 	return text, nil
 }
 
+// explanation returns an excerpt of the body of an error, "" if it is not meant
+// to be read as text or cannot be read.
+func explanation(body *stream.Body) string {
+	mediaType, _, err := body.MediaType()
+	if err != nil || mediaType != "application/json" && mediaType != "application/problem+json" && mediaType != "text/plain" {
+		return ""
+	}
+	text, fits, err := body.UpTo(maxRefusal)
+	if err != nil || !fits {
+		return ""
+	}
+	return backend.Excerpt(text)
+}
+
 // offer is what counts of a card.
 type offer struct {
 	interfaces []offered
 	streaming  bool
 	// old is true for members that only 0.1 has.
 	old bool
+	// pinned is true when the version was configured.
+	pinned bool
 }
 
 // offered is one interface of a card.
@@ -218,7 +308,10 @@ func (o *offer) choose(at *url.URL) (*peer, error) {
 				continue
 			}
 			p, err := each.peer(d, at, o.streaming)
-			if v, _ := version.Parse(each.version); err != nil || each.version != "" && v != version.V02 && v != version01 {
+			if err == nil {
+				p.pinned = o.pinned
+			}
+			if v, _ := version.Parse(each.version); err != nil || o.pinned || each.version != "" && v != version.V02 && v != version.V01 {
 				return p, err
 			}
 			// Cards of 0.1 and 0.2 need not say which they are, and who passes on
@@ -242,7 +335,7 @@ func (i *offered) meant(o *offer) version.Version {
 	case i.version != "":
 		return v
 	case o.old:
-		return version01
+		return version.V01
 	default:
 		return version.V03
 	}

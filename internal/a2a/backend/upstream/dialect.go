@@ -52,9 +52,6 @@ type dialect struct {
 	namesTasks bool
 }
 
-// version01 is nowhere else: no client names it in a header.
-var version01 = version.Version{Major: 0, Minor: 1}
-
 var (
 	rpcV10 = &dialect{
 		version: version.V10, name: card.JSONRPC, binding: jsonRPC{},
@@ -83,7 +80,7 @@ var (
 		extensionsHeader: "X-A2A-Extensions",
 	}
 	rpcV01 = &dialect{
-		version: version01, name: card.JSONRPC, binding: jsonRPC{},
+		version: version.V01, name: card.JSONRPC, binding: jsonRPC{},
 		methods:    [operations]string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
 		appendSend: v01.AppendSend, appendGet: v01.AppendGet, appendCancel: v01.AppendCancel, appendSubscribe: v01.AppendSubscribe,
 		decodeAnswer: taskV01, decodeEvent: v01.DecodeEvent, decodeTask: v01.DecodeTask,

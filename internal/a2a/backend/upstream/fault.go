@@ -43,7 +43,11 @@ func (f *fault) failure(p *peer) *backend.TurnError {
 	case a2a.ReasonExtensionRequired:
 		return backend.Rejected("The agent requires an extension that the client did not ask for")
 	case a2a.ReasonMethodNotFound, a2a.ReasonVersionNotSupported:
-		return backend.Failed("The agent does not speak A2A "+p.version.String()+" over "+string(p.name)+", which its card promises", f)
+		by := "which its card promises"
+		if p.pinned {
+			by = "which backend.a2a.version says"
+		}
+		return backend.Failed("The agent does not speak A2A "+p.version.String()+" over "+string(p.name)+", "+by, f)
 	case a2a.ReasonUnauthenticated, a2a.ReasonPermissionDenied:
 		return backend.Failed("The agent asks for credentials; callers are authenticated by the sidecar, which has none for the agent", f)
 	default:

@@ -205,7 +205,8 @@ func TestCards(t *testing.T) {
 	text := func(s string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, s) }
 	}
-	const none = "failed: The agent serves no card at /.well-known/agent-card.json or /.well-known/agent.json; one that speaks A2A needs it, to say which version"
+	const cure = "; backend.a2a.cardPath and backend.a2a.query say where the card is, and backend.a2a.version does without it"
+	const none = "failed: The agent serves no card at /.well-known/agent-card.json or /.well-known/agent.json, which says what version of A2A it speaks" + cure
 	const nothing = "failed: The agent's card offers no version of A2A that the sidecar speaks (0.1 to 1.0, in JSON-RPC or HTTP+JSON)"
 	tests := map[string]struct {
 		path string

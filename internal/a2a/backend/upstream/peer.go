@@ -22,6 +22,8 @@ type peer struct {
 	url *url.URL
 	// tenant is the one under which the card offers the agent.
 	tenant string
+	// pinned is true when the version was configured.
+	pinned bool
 	// streaming is true until the agent turns out not to stream.
 	streaming atomic.Bool
 	// next is what to try when the agent does not know the methods; nil for

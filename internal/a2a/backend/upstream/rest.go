@@ -32,7 +32,11 @@ func (httpJSON) target(p *peer, op operation, c *call) (method string, u *url.UR
 	switch op {
 	case opGet:
 		u = at(task)
-		u.RawQuery = "historyLength=" + strconv.Itoa(c.history)
+		history := "historyLength=" + strconv.Itoa(c.history)
+		if u.RawQuery != "" {
+			history = u.RawQuery + "&" + history
+		}
+		u.RawQuery = history
 		return http.MethodGet, u, nil
 	case opCancel:
 		return http.MethodPost, at(task + ":cancel"), []byte("{}")

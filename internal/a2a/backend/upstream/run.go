@@ -208,6 +208,7 @@ func (r *run) follow(ctx context.Context) error {
 	case r.ending != nil:
 		c.history = maxMissed
 	case r.peer.streaming.Load():
+		r.brokeOff = true
 		r.resumed = true
 		err := r.call(ctx, opSubscribe, c)
 		r.resumed = false
@@ -217,7 +218,7 @@ func (r *run) follow(ctx context.Context) error {
 		if r.settled() {
 			return nil
 		}
-		r.brokeOff, c.history = true, maxMissed
+		c.history = maxMissed
 	}
 	broken := 0
 	for pause := pollFirst; ; pause = min(2*pause, pollMost) {

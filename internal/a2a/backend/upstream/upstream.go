@@ -10,7 +10,7 @@
 // wherever they run. An id of ours is never shown to the agent, nor one of the
 // agent's to a client: what one caller named, no other can reach.
 //
-// What the agent speaks is told by its card. Of the card's addresses only the
+// What the agent speaks is told by its card, unless it is configured. Of the card's addresses only the
 // paths count: the agent is where it was configured to be, whatever it says.
 //
 // An agent that runs elsewhere is told nothing but the message and what its
@@ -29,6 +29,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
 // Options say where the agent is. Zero means the default.
@@ -36,7 +37,17 @@ type Options struct {
 	// URL is where the agent listens. With a path it is the address of the
 	// endpoint, and without one the path is that of the card. It is required.
 	URL string
-	// Elsewhere is for an agent that does not run beside the sidecar.
+	// Version is the version of A2A that the agent speaks, whatever its card says;
+	// the zero value is the best one that the card offers. Unless there is a
+	// CardPath, the card is not read then, and the agent is called over JSON-RPC.
+	Version version.Version
+	// CardPath is the path of the agent's card; "" looks for it at the well-known
+	// places.
+	CardPath string
+	// Query is added to the URL of every request, without its question mark.
+	Query string
+	// Elsewhere is for an agent that does not run beside the sidecar. The other
+	// options but the URL and the limits do not apply to it.
 	Elsewhere *Elsewhere
 	// Limits bound a turn; an event may have 4 MiB by default.
 	Limits stream.Limits
@@ -69,6 +80,9 @@ const (
 type Backend struct {
 	client *stream.Client
 	url    *url.URL
+	// pinned is the version that was configured, and cardPath the place of the card.
+	pinned   version.Version
+	cardPath string
 	// elsewhere is nil for an agent beside the sidecar.
 	elsewhere *Elsewhere
 	// known is what the card said; nil until it was read.
@@ -97,8 +111,11 @@ func New(options Options) (*Backend, error) {
 	if options.Limits.MaxEvent <= 0 {
 		options.Limits.MaxEvent = maxEvent
 	}
+	if options.Query != "" {
+		u.RawQuery = options.Query
+	}
 	b := &Backend{
-		url: u, elsewhere: options.Elsewhere,
+		url: u, elsewhere: options.Elsewhere, pinned: options.Version, cardPath: options.CardPath,
 		reading: make(chan struct{}, 1), contexts: newContexts(), canceling: make(chan struct{}, maxCanceling),
 	}
 	if b.elsewhere == nil {

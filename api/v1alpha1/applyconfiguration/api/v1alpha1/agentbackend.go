@@ -29,6 +29,9 @@ type AgentBackendApplyConfiguration struct {
 	// ChatCompletions to "/v1/chat/completions", and for A2A to the path on the
 	// container's card. It is not for chat.url, which holds the path.
 	Path *string `json:"path,omitempty"`
+	// a2a says how to reach a container that speaks A2A whose card does not say
+	// it, or is not at its usual place. It is for A2A only.
+	A2A *AgentA2AApplyConfiguration `json:"a2a,omitempty"`
 	// chat says how to talk to the model. It is for ChatCompletions only.
 	Chat *AgentChatApplyConfiguration `json:"chat,omitempty"`
 	// timeouts bound a turn.
@@ -68,6 +71,14 @@ func (b *AgentBackendApplyConfiguration) WithPort(value int32) *AgentBackendAppl
 // If called multiple times, the Path field is set to the value of the last call.
 func (b *AgentBackendApplyConfiguration) WithPath(value string) *AgentBackendApplyConfiguration {
 	b.Path = &value
+	return b
+}
+
+// WithA2A sets the A2A field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the A2A field is set to the value of the last call.
+func (b *AgentBackendApplyConfiguration) WithA2A(value *AgentA2AApplyConfiguration) *AgentBackendApplyConfiguration {
+	b.A2A = value
 	return b
 }
 
