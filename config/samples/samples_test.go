@@ -16,7 +16,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -27,18 +26,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/emission"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-// start builds and runs a sample, and returns where it listens.
+func TestMain(m *testing.M) {
+	os.Exit(programs.Built(m, "config/samples/echo", "config/samples/researcher").Run())
+}
+
+// start runs a sample, and returns where it listens.
 func start(t *testing.T, name string, env ...string) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), name)
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./"+name).CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", name, err, out)
-	}
 	address := freeport.Address(t)
 	_, port, _ := strings.Cut(address, ":")
-	command := exec.CommandContext(t.Context(), binary)
+	command := exec.CommandContext(t.Context(), programs.Path("config/samples/"+name))
 	command.Env = append(os.Environ(), append(env, "PORT="+port)...)
 	command.Stderr = os.Stderr
 	if err := command.Start(); err != nil {

@@ -21,6 +21,8 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
 // root is the top of the repository.
@@ -33,28 +35,29 @@ type version struct {
 	crds    string
 }
 
-// build makes a version of a git ref, or of the tree as it is for "".
+// build returns the version of a git ref, or that of the tree as it is for "",
+// whose manager was built before the tests.
 func build(t *testing.T, ref string) version {
 	t.Helper()
-	dir, name := root, "the working tree"
-	if ref != "" {
-		dir, name = t.TempDir(), command(t, root, "git", "log", "-1", "--format=%h (%s)", ref)
-		archive := exec.CommandContext(t.Context(), "git", "archive", ref)
-		archive.Dir = root
-		unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", dir)
-		var err error
-		if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
-			t.Fatal(err)
-		}
-		if err := unpack.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if err := archive.Run(); err != nil {
-			t.Fatalf("git archive %s: %v", ref, err)
-		}
-		if err := unpack.Wait(); err != nil {
-			t.Fatal(err)
-		}
+	if ref == "" {
+		return version{name: "the working tree", manager: programs.Path("cmd/manager"), crds: filepath.Join(root, "config", "crd", "bases")}
+	}
+	dir, name := t.TempDir(), command(t, root, "git", "log", "-1", "--format=%h (%s)", ref)
+	archive := exec.CommandContext(t.Context(), "git", "archive", ref)
+	archive.Dir = root
+	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", dir)
+	var err error
+	if unpack.Stdin, err = archive.StdoutPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpack.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Run(); err != nil {
+		t.Fatalf("git archive %s: %v", ref, err)
+	}
+	if err := unpack.Wait(); err != nil {
+		t.Fatal(err)
 	}
 	program := filepath.Join(t.TempDir(), "manager")
 	command(t, dir, "go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./cmd/manager")

@@ -24,6 +24,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 	"github.com/a2a-operator/a2a-operator/internal/operator"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
 // full runs every plan, and waits longer for writes that must not come.
@@ -45,7 +46,12 @@ var (
 	seen    *watcher
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) { os.Exit(programs.Built(tests{m}, "cmd/manager").Run()) }
+
+// tests runs those of this package with a control plane.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int { return run(t.m) }
 
 func run(m *testing.M) int {
 	flag.Parse()

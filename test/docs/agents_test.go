@@ -24,7 +24,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
+
+func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar").Run()) }
 
 // snippet finds fenced blocks whose first line is a comment with a file name.
 var snippet = regexp.MustCompile("(?ms)^```\\w+\n(?://|#) (\\S+)\n(.*?)^```$")
@@ -192,7 +195,7 @@ func fetch(t *testing.T, method, url, body string) []byte {
 }
 
 func TestSmallestAgents(t *testing.T) {
-	sidecar, dir := build(t, "../..", "./cmd/sidecar"), snippets(t, "../../docs/agents.md")
+	sidecar, dir := programs.Path("cmd/sidecar"), snippets(t, "../../docs/agents.md")
 	for _, file := range []string{"main.go", "agent.py", "agent.mjs"} {
 		t.Run(file, func(t *testing.T) {
 			url := behindSidecar(t, sidecar, dir, file)
@@ -210,7 +213,7 @@ func TestSmallestAgents(t *testing.T) {
 
 func TestAskingBack(t *testing.T) {
 	dir := snippets(t, "../../docs/agents.md")
-	url := behindSidecar(t, build(t, "../..", "./cmd/sidecar"), dir, "ask.py")
+	url := behindSidecar(t, programs.Path("cmd/sidecar"), dir, "ask.py")
 	asked := send(t, url, "", "tea")
 	if asked.Status.State != "input-required" || asked.Status.Message.Parts[0].Text != "How many words about tea?" {
 		t.Fatalf("answer = %+v", asked)
@@ -240,7 +243,7 @@ func TestEventsOnThePage(t *testing.T) {
 	}))
 	defer agent.Close()
 	dir, front := snippets(t, "../../docs/agents.md"), freeport.Address(t)
-	run(t, dir, front, nil, build(t, "../..", "./cmd/sidecar"), "--backend-url", agent.URL, "--backend-protocol", "Events",
+	run(t, dir, front, nil, programs.Path("cmd/sidecar"), "--backend-url", agent.URL, "--backend-protocol", "Events",
 		"--listen", front, "--card", "card.yaml", "--anonymous")
 	got := send(t, "http://"+front, "", "tea")
 	if want := "The answer begins and goes on.\n# Tea\nIt is old.\n"; got.Status.State != "completed" || got.text() != want {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
 const (
@@ -43,16 +44,12 @@ func start(t *testing.T, agent http.HandlerFunc) *process {
 	backend := httptest.NewServer(agent)
 	t.Cleanup(backend.Close)
 	dir := t.TempDir()
-	binary, card := filepath.Join(dir, "sidecar"), filepath.Join(dir, "card.yaml")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/a2a-operator/a2a-operator/cmd/sidecar")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the sidecar: %v\n%s", err, out)
-	}
+	card := filepath.Join(dir, "card.yaml")
 	if err := os.WriteFile(card, []byte("name: Echo\ndescription: d\nversion: \"1\"\nskills: [{id: s, name: S, description: d, tags: [t]}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := &process{address: freeport.Address(t), client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}
-	sidecar := exec.CommandContext(t.Context(), binary, "--backend-url", backend.URL, "--card", card, "--anonymous", "--listen", p.address)
+	sidecar := exec.CommandContext(t.Context(), programs.Path("cmd/sidecar"), "--backend-url", backend.URL, "--card", card, "--anonymous", "--listen", p.address)
 	if err := sidecar.Start(); err != nil {
 		t.Fatal(err)
 	}

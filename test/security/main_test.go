@@ -12,9 +12,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Built(m, "cmd/sidecar")) }
 
 func TestHostileTokens(t *testing.T) {
 	text, err := exec.Command("go", "test", "-count=1", "-v", "-run", "^(TestJWTRefuses|TestKubernetesRefuses)$", "../../internal/a2a/auth").CombinedOutput()

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
 // outputs are what a sidecar tells, by where.
@@ -86,12 +87,8 @@ func TestSecretsStaySecret(t *testing.T) {
 	}))
 	defer agent.Close()
 	address, health := freeport.Address(t), freeport.Address(t)
-	program := filepath.Join(dir, "sidecar")
-	if text, err := exec.Command("go", "build", "-o", program, "../../cmd/sidecar").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
 	var log bytes.Buffer
-	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--backend-url", agent.URL, "--listen", address, "--health-listen", health,
+	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), programs.Path("cmd/sidecar"), "--backend-url", agent.URL, "--listen", address, "--health-listen", health,
 		"--card", write("card.yaml", "name: x\ndescription: d\nversion: '1'\n"), "--api-keys", filepath.Join(dir, "callers"), "--tls", filepath.Join(dir, "tls"),
 		"--card-signing-key", filepath.Join(dir, "card/tls.key"), "--allow-push-to", "203.0.113.0/24", "--log-level", "DEBUG")
 	sidecar.Stdout, sidecar.Stderr = &log, &log

@@ -89,9 +89,18 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
+	dir, err := os.MkdirTemp("", "a2a-bench-operator")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program, err := buildManager(ctx, dir)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	r, err := b.measure(ctx, chosen)
+	r, err := b.measure(ctx, program, chosen)
 	if err != nil {
 		return err
 	}
@@ -117,8 +126,8 @@ func choose(ids string) ([]row, error) {
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(wanted, r.id) }), nil
 }
 
-func (b *bench) measure(ctx context.Context, chosen []row) (r *report.Report, err error) {
-	if b.plane, err = startPlane(ctx); err != nil {
+func (b *bench) measure(ctx context.Context, program string, chosen []row) (r *report.Report, err error) {
+	if b.plane, err = startPlane(program); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.stop()) }()

@@ -33,7 +33,7 @@ func (p *plane) run(ctx context.Context, user string, arguments ...string) (*man
 	if err != nil {
 		return nil, err
 	}
-	started, err := process.Run(ctx, probes, p.program(), slices.Concat([]string{
+	started, err := process.Run(ctx, probes, p.program, slices.Concat([]string{
 		"--kubeconfig", p.kubeconfig(user), "--sidecar-image", "example/sidecar:1", "--registry-bind-address", "0",
 		"--health-probe-bind-address", probes, "--metrics-bind-address", metrics, "--metrics-insecure", "--log-level", "error",
 	}, arguments)...)

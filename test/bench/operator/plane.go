@@ -53,27 +53,35 @@ type plane struct {
 	// users are the ways of others.
 	users map[string]*rest.Config
 	dir   string
+	// program is the manager's.
+	program string
 }
 
-// startPlane starts etcd and an API server, and builds the manager.
-func startPlane(ctx context.Context) (*plane, error) {
+// buildManager builds the manager into a directory and returns the program.
+func buildManager(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, "manager")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, managerProgram)
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		return "", fmt.Errorf("build the manager: %w", err)
+	}
+	return program, nil
+}
+
+// startPlane starts etcd and an API server for a manager, the program.
+func startPlane(program string) (*plane, error) {
 	dir, err := os.MkdirTemp("", "a2a-bench-operator")
 	if err != nil {
 		return nil, err
 	}
-	p := &plane{environment: controlplane.New(), users: map[string]*rest.Config{}, dir: dir}
-	if err := p.start(ctx); err != nil {
+	p := &plane{environment: controlplane.New(), users: map[string]*rest.Config{}, dir: dir, program: program}
+	if err := p.start(); err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
 	return p, nil
 }
 
-func (p *plane) start(ctx context.Context) error {
-	build := exec.CommandContext(ctx, "go", "build", "-o", p.program(), managerProgram)
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return fmt.Errorf("build the manager: %w", err)
-	}
+func (p *plane) start() error {
 	policy := filepath.Join(p.dir, "policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return err
@@ -121,7 +129,6 @@ func (p *plane) stop() error {
 	return errors.Join(p.environment.Stop(), os.RemoveAll(p.dir))
 }
 
-func (p *plane) program() string               { return filepath.Join(p.dir, "manager") }
 func (p *plane) auditLog() string              { return filepath.Join(p.dir, "audit.log") }
 func (p *plane) kubeconfig(user string) string { return filepath.Join(p.dir, user+".kubeconfig") }
 

@@ -14,7 +14,11 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
+
+func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/manager").Run()) }
 
 // patience bounds a test.
 const patience = 5 * time.Minute
@@ -25,7 +29,7 @@ func TestRequests(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	p, err := startPlane(ctx)
+	p, err := startPlane(programs.Path("cmd/manager"))
 	if err != nil {
 		t.Fatal(err)
 	}

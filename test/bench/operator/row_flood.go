@@ -78,7 +78,7 @@ func medianOf(values []float64) []float64 { return []float64{report.Median(value
 // would make the second one slower, and would be in the way of the other rows.
 func (b *bench) flood(ctx context.Context, n int, ours, theirs *spent) error {
 	var bodies []map[string]any
-	err := b.apart(ctx, func(own *bench) error {
+	err := b.apart(func(own *bench) error {
 		return own.with(ctx, timed, func(m *manager) error {
 			before, err := m.CPU()
 			if err != nil {
@@ -103,7 +103,7 @@ func (b *bench) flood(ctx context.Context, n int, ours, theirs *spent) error {
 	if err != nil {
 		return err
 	}
-	return b.apart(ctx, func(own *bench) error {
+	return b.apart(func(own *bench) error {
 		took, cpu, err := own.bare(ctx, bodies, n)
 		theirs.add(n, took, cpu)
 		b.say("O4 %d Agents by a bare client: %.1f s, %s CPU", n, took.Seconds(), cpu)
@@ -112,9 +112,9 @@ func (b *bench) flood(ctx context.Context, n int, ours, theirs *spent) error {
 }
 
 // apart runs f on a new control plane.
-func (b *bench) apart(ctx context.Context, f func(*bench) error) (err error) {
+func (b *bench) apart(f func(*bench) error) (err error) {
 	own := *b
-	if own.plane, err = startPlane(ctx); err != nil {
+	if own.plane, err = startPlane(b.program); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, own.stop()) }()

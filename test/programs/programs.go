@@ -1,0 +1,82 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package programs builds the programs of this repository for the tests that run
+// them.
+//
+// It does so in TestMain, before the first test. With a cold build cache on a busy
+// machine a build takes minutes, which must count neither against the deadline of
+// a test nor against -timeout, whose clock starts with the tests.
+package programs
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Module is the import path of the repository's root.
+const Module = "github.com/a2a-operator/a2a-operator"
+
+// Tests is what runs the tests of a package, such as a *testing.M.
+type Tests interface{ Run() int }
+
+// dir holds the programs while the tests run.
+var dir string
+
+// Built returns tests that run once the commands are built. Each is the path of a
+// package below Module, such as "cmd/sidecar". A test finds a command by Path.
+//
+//	func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar").Run()) }
+func Built(tests Tests, commands ...string) Tests { return &built{tests, commands} }
+
+// Path returns the file of a command that Built has built.
+func Path(command string) string {
+	file := filepath.Join(dir, path.Base(command))
+	if _, err := os.Stat(file); dir == "" || err != nil {
+		panic(fmt.Sprintf("programs: %s is not built: name it in the TestMain of this package, by programs.Built", command))
+	}
+	return file
+}
+
+type built struct {
+	tests    Tests
+	commands []string
+}
+
+// Run builds, runs the tests, and removes the programs. It returns the exit code.
+func (b *built) Run() int {
+	if !flag.Parsed() {
+		flag.Parse()
+	}
+	if list := flag.Lookup("test.list"); list != nil && list.Value.String() != "" {
+		return b.tests.Run() // lists the tests, and runs none
+	}
+	if err := b.build(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return b.tests.Run()
+}
+
+func (b *built) build() (err error) {
+	if dir, err = os.MkdirTemp("", "a2a-programs"); err != nil {
+		return err
+	}
+	// As the images are built.
+	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}
+	for _, command := range b.commands {
+		arguments = append(arguments, path.Join(Module, command))
+	}
+	command := exec.Command("go", arguments...)
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", strings.Join(b.commands, ", "), err, out)
+	}
+	return nil
+}
