@@ -4,13 +4,17 @@
 package operator
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 )
 
@@ -25,8 +29,8 @@ const fenceAfter = leaseDuration - time.Second
 // once more to give it up before it says that it is lost.
 type fence struct {
 	clock clock.PassiveClock
-	// renewed is when the last renewal that was answered began, nil before the
-	// first.
+	// renewed is when the last renewal that was answered began. It is nil before the
+	// first, and once the Lease was given up.
 	renewed atomic.Pointer[time.Time]
 }
 
@@ -52,11 +56,7 @@ func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
 	began := f.clock.Now()
 	switch resource := resourceOf(r.URL.Path); {
 	case resource == "leases":
-		response, err := f.next.RoundTrip(r)
-		if err == nil && response.StatusCode < http.StatusMultipleChoices {
-			f.renewed.Store(&began)
-		}
-		return response, err
+		return f.claim(r, began)
 	case !f.leads(began) && !slices.Contains(unfenced, resource):
 		if r.Body != nil {
 			_ = r.Body.Close()
@@ -65,6 +65,48 @@ func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		return f.next.RoundTrip(r)
 	}
+}
+
+// claim sends a write of the Lease. One that names a holder renews the right to
+// write from the moment in which it began. One that names none gives the Lease up:
+// from before it is sent, nothing else is written, because another manager may lead
+// as soon as the API server has it.
+func (f *fenced) claim(r *http.Request, began time.Time) (*http.Response, error) {
+	held, err := namesHolder(r)
+	if err != nil {
+		return nil, err
+	}
+	if !held {
+		f.renewed.Store(nil)
+	}
+	response, err := f.next.RoundTrip(r)
+	if err == nil && held && response.StatusCode < http.StatusMultipleChoices {
+		f.renewed.Store(&began)
+	}
+	return response, err
+}
+
+// maxLease bounds what is read of a Lease, in bytes. Its labels and annotations can
+// have 256 KiB.
+const maxLease = 1 << 20
+
+// namesHolder tells whether a request writes a Lease with a holder. The request's
+// body is read and replaced by a copy. What is no Lease names none.
+func namesHolder(r *http.Request) (bool, error) {
+	if r.Body == nil {
+		return false, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxLease))
+	if closeErr := r.Body.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return false, fmt.Errorf("read Lease that is to be written: %w", err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	decoded, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	lease, ok := decoded.(*coordinationv1.Lease)
+	return err == nil && ok && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", nil
 }
 
 func (f *fence) leads(now time.Time) bool {
