@@ -94,8 +94,8 @@ type Log interface {
 	// at the same moment share the record.
 	Snapshot(ctx context.Context) (*a2a.Record, error)
 	// Read appends to dst the records behind the one numbered after, as many as
-	// are there and fit; none is no error. It returns ErrTrimmed when the next
-	// one is gone.
+	// are there, up to ReadLimit records and about ReadBytes bytes, but at least
+	// one; none is no error. It returns ErrTrimmed when the next one is gone.
 	Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error)
 	// Watch has wake called after every Append and at eviction. The caller may
 	// hold locks of the store: wake must return at once, and call no log.

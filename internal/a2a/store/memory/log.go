@@ -15,9 +15,6 @@ import (
 // recordOverhead is what a record costs beside its event and its encodings.
 const recordOverhead = 160
 
-// readLimit bounds one Read, so that a reader far behind holds little.
-const readLimit = 256
-
 type log struct {
 	store   *Store
 	key     store.Key
@@ -131,7 +128,7 @@ func (l *log) Read(_ context.Context, dst []*a2a.Record, after uint64) ([]*a2a.R
 		return dst, store.ErrTrimmed
 	}
 	behind := l.records[uint64(len(l.records))-missing:]
-	return append(dst, behind[:min(len(behind), readLimit)]...), nil
+	return append(dst, store.Piece(behind)...), nil
 }
 
 // watcher has an identity, which a function lacks.

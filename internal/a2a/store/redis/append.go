@@ -34,8 +34,11 @@ type claim struct {
 // The claims, in the words of append.lua.
 var claims = map[store.Claim]string{store.Keep: "keep", store.Take: "take", store.Rest: "rest", store.Continue: "continue"}
 
-// Append implements store.Log. It is tried again while an outage lasts, until
-// patience ends. Then the log is in doubt: what it tells next is read anew.
+// Append implements store.Log. It has two phases: it reads where the log stands,
+// if that is not known, and writes. While an outage lasts, each phase is retried for
+// Options.Patience, so that an append takes twice as long at most. If the write was
+// not answered by then, its outcome is unknown, and the log is read anew before the
+// next answer.
 func (l *log) Append(ctx context.Context, after uint64, events []a2a.Event) (uint64, error) {
 	return l.append(ctx, after, events, claim{})
 }

@@ -22,9 +22,6 @@ const (
 	// reads further back reads from Redis.
 	localRecords = 4096
 	localBytes   = 4 << 20
-	// readLimit and readBytes bound one Read.
-	readLimit = 256
-	readBytes = 1 << 20
 )
 
 // log is a log in Redis and, unless its memory was taken, what it comes to.
@@ -103,7 +100,7 @@ func (l *log) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a
 			return dst, nil
 		}
 		behind := l.records[uint64(len(l.records))-(l.seq-after):]
-		return append(dst, behind[:min(len(behind), readLimit)]...), nil
+		return append(dst, store.Piece(behind)...), nil
 	}
 	l.mu.Unlock()
 	if gone {
@@ -115,7 +112,7 @@ func (l *log) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a
 // between reads a piece of the log that is not in memory. Its records are
 // nobody else's.
 func (l *log) between(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
-	reply, err := l.store.calls.run(ctx, l.store.scripts.between, l.name, after, readLimit, readBytes)
+	reply, err := l.store.calls.run(ctx, l.store.scripts.between, l.name, after, store.ReadLimit, store.ReadBytes)
 	if err != nil {
 		return dst, err
 	}
@@ -138,7 +135,7 @@ func (l *log) between(ctx context.Context, dst []*a2a.Record, after uint64) ([]*
 			return dst[:from], store.ErrTrimmed
 		}
 		for i := range events[next-first:] {
-			if len(dst)-from == readLimit {
+			if len(dst)-from == store.ReadLimit {
 				return dst, nil
 			}
 			dst = append(dst, &a2a.Record{Seq: next + uint64(i), Event: events[next-first+uint64(i)]})

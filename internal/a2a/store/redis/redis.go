@@ -39,8 +39,9 @@ type Options struct {
 	// CacheBytes bounds what this process keeps of tasks, by estimate, 32 MiB by
 	// default. Encodings may take half of it beside.
 	CacheBytes int64
-	// Timeout bounds a call, 2 s by default, and Patience an append with all its
-	// attempts, 1 s by default: its caller holds up others, and insists without.
+	// Timeout bounds a call, 2 s by default. Patience bounds each of the two phases
+	// of an append, reading and writing, with all its attempts, 1 s by default. It
+	// is short because the caller holds a lock; the engine retries without it.
 	Timeout, Patience time.Duration
 	// Observer is told of calls; nil for none.
 	Observer Observer

@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"append needs the last number": appendNeedsLast,
 		"append has one winner":        appendHasOneWinner,
 		"read from anywhere":           readFromAnywhere,
+		"reads are bounded in bytes":   readsAreBoundedInBytes,
 		"snapshot is one moment":       snapshotIsOneMoment,
 		"snapshot never changes":       snapshotNeverChanges,
 		"watch tells of appends":       watchTells,
@@ -215,6 +216,31 @@ func readFromAnywhere(t *testing.T, s store.Store) {
 	kept := []*a2a.Record{{Seq: 99}}
 	if got, err := log.Read(t.Context(), kept, 21); err != nil || len(got) != 2 || got[0].Seq != 99 || got[1].Seq != 22 {
 		t.Errorf("Read() did not append to its argument: %v, %v", got, err)
+	}
+}
+
+// A reader holds no more than a piece of a log of large events, and gets all of
+// them, one after the other.
+func readsAreBoundedInBytes(t *testing.T, s store.Store) {
+	log := create(t, s, key)
+	const events, size = 6, 400 << 10
+	for i := range events {
+		add(t, log, uint64(i)+2, Chunk("a"+strconv.Itoa(i), strings.Repeat("x", size)))
+	}
+	after := uint64(2)
+	for after < events+2 {
+		records, err := log.Read(t.Context(), nil, after)
+		if err != nil || len(records) == 0 {
+			t.Fatalf("Read() after %d = %d records, %v", after, len(records), err)
+		}
+		bytes := 0
+		for _, r := range records {
+			bytes += r.Size()
+		}
+		if bytes > store.ReadBytes && len(records) > 1 {
+			t.Errorf("Read() after %d = %d records of %d bytes, want %d bytes at most", after, len(records), bytes, store.ReadBytes)
+		}
+		after = records[len(records)-1].Seq
 	}
 }
 
