@@ -85,7 +85,7 @@ func TestAPIKeysStandalone(t *testing.T) {
 	}
 	address := "http://" + standaloneWith(t, o).Addresses().Agent + "/"
 	ask := func(key string) int {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(hello))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(fresh(hello)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -177,7 +177,7 @@ func TestDrainSendsClientsAway(t *testing.T) {
 			trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }}
 			send := func(method, path, body string) *http.Response {
 				t.Helper()
-				request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), method, p.agent()+path, strings.NewReader(body))
+				request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), method, p.agent()+path, strings.NewReader(fresh(body)))
 				if err != nil {
 					t.Fatal(err)
 				}

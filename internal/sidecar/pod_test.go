@@ -15,7 +15,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +36,7 @@ func TestMain(m *testing.M) {
 
 const (
 	issuer = "https://kubernetes.default.svc"
-	hello  = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
+	hello  = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
 )
 
 // pod is a sidecar with a mounted contract, as the operator makes it.
@@ -197,9 +199,18 @@ func (p *pod) do(method, url, body string, headers ...string) (*http.Response, s
 	return response, string(text)
 }
 
+// sent counts the messages that fresh has made.
+var sent atomic.Int64
+
+// fresh returns a request with a messageId of its own in the place of "m1":
+// the sidecar answers a repeated one with the task of the first.
+func fresh(body string) string {
+	return strings.Replace(body, `"messageId":"m1"`, `"messageId":"m1-`+strconv.FormatInt(sent.Add(1), 10)+`"`, 1)
+}
+
 func (p *pod) open(method, url, body string, headers ...string) *http.Response {
 	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), method, url, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(p.t.Context(), method, url, strings.NewReader(fresh(body)))
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -104,6 +104,7 @@ func hostileJSON() map[string]string {
 		"no parts":                      strings.Replace(good03, `[{"kind":"text","text":"Hi"}]`, `[]`, 1),
 		"two contents in 1.0":           strings.Replace(good10, `{"text":"Hi"}`, `{"text":"Hi","url":"https://example.com"}`, 1),
 		"no content in 1.0":             strings.Replace(good10, `{"text":"Hi"}`, `{}`, 1),
+		"no message id in 0.3":          strings.Replace(good03, `"messageId":"MESSAGEX",`, ``, 1),
 		"no message id in 1.0":          strings.Replace(good10, `"messageId":"MESSAGEX",`, ``, 1),
 		"no role in 1.0":                strings.Replace(good10, `"role":"ROLE_USER",`, ``, 1),
 		"file that is no base64":        strings.Replace(good10, `{"text":"Hi"}`, `{"raw":"***"}`, 1),

@@ -218,10 +218,11 @@ func TestDecodeRequests(t *testing.T) {
 		message proto.Message
 		want    any
 	}{
-		"send":                     {send, &a2apb.SendMessageRequest{Request: hello}, &a2a.SendRequest{Message: sent}},
-		"send, empty config":       {send, &a2apb.SendMessageRequest{Request: hello, Configuration: &a2apb.SendMessageConfiguration{}}, &a2a.SendRequest{Message: sent, ReturnImmediately: true}},
-		"send, blocking":           {send, &a2apb.SendMessageRequest{Request: hello, Configuration: &a2apb.SendMessageConfiguration{Blocking: true}}, &a2a.SendRequest{Message: sent}},
-		"send, neither id or role": {send, &a2apb.SendMessageRequest{Request: &a2apb.Message{Parts: hello.GetParts()}}, &a2a.SendRequest{Message: &a2a.Message{Role: a2a.RoleUser, Parts: sent.Parts}}},
+		"send":               {send, &a2apb.SendMessageRequest{Request: hello}, &a2a.SendRequest{Message: sent}},
+		"send, empty config": {send, &a2apb.SendMessageRequest{Request: hello, Configuration: &a2apb.SendMessageConfiguration{}}, &a2a.SendRequest{Message: sent, ReturnImmediately: true}},
+		"send, blocking":     {send, &a2apb.SendMessageRequest{Request: hello, Configuration: &a2apb.SendMessageConfiguration{Blocking: true}}, &a2a.SendRequest{Message: sent}},
+		"send, no role":      {send, &a2apb.SendMessageRequest{Request: &a2apb.Message{MessageId: "m", Parts: hello.GetParts()}}, &a2a.SendRequest{Message: sent}},
+		"send, no messageId": {send, &a2apb.SendMessageRequest{Request: &a2apb.Message{Role: a2apb.Role_ROLE_USER, Parts: hello.GetParts()}}, "message.messageId: is required"},
 		"send, all": {
 			send,
 			&a2apb.SendMessageRequest{Request: hello, Metadata: object(t, map[string]any{"a": "b"}), Configuration: &a2apb.SendMessageConfiguration{
@@ -302,7 +303,7 @@ func TestDecodeRequests(t *testing.T) {
 // SDKs put base64 where bytes belong; others may put the bytes.
 func TestFileBytes(t *testing.T) {
 	for sent, want := range map[string]string{"aGk=": "hi", "hi": "hi", "": "", "\xff": "\xff", "aGl=": "aGl=", "aG\nk=": "aG\nk="} {
-		text, err := proto.Marshal(&a2apb.SendMessageRequest{Request: &a2apb.Message{Parts: []*a2apb.Part{
+		text, err := proto.Marshal(&a2apb.SendMessageRequest{Request: &a2apb.Message{MessageId: "m", Parts: []*a2apb.Part{
 			{Part: &a2apb.Part_File{File: &a2apb.FilePart{File: &a2apb.FilePart_FileWithBytes{FileWithBytes: []byte(sent)}}}},
 		}}})
 		if err != nil {

@@ -16,8 +16,8 @@ var sendFields = pbwire.Message{
 	3: pbwire.Bytes("metadata"),
 }
 
-// DecodeSend reads a SendMessageRequest. A message without an id keeps an
-// empty one.
+// DecodeSend reads a SendMessageRequest. It fails for a message without an id,
+// which the proto requires.
 func DecodeSend(text []byte) (*a2a.SendRequest, error) {
 	d := newDecoder(text)
 	s := &a2a.SendRequest{}
@@ -32,6 +32,7 @@ func DecodeSend(text []byte) (*a2a.SendRequest, error) {
 		}
 	}
 	d.required("message", s.Message != nil)
+	d.required("message.messageId", s.Message == nil || s.Message.ID != "")
 	return s, d.Err()
 }
 

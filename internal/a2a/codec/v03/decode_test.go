@@ -136,10 +136,6 @@ func TestDecodeSend(t *testing.T) {
 			params: `{"messageId":"m1","message":{"parts":[{"type":"text","text":"Hello"}]}}`,
 			want:   a2a.SendRequest{Message: hello},
 		},
-		"no message id": {
-			params: `{"message":{"role":"user","parts":[{"kind":"text","text":"Hello"}]}}`,
-			want:   a2a.SendRequest{Message: &a2a.Message{Role: a2a.RoleUser, Parts: hello.Parts}},
-		},
 		"file bytes under data": {
 			params: `{"message":{"messageId":"m1","parts":[{"kind":"file","file":{"name":"a","data":"aGk="}}]}}`,
 			want: a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{
@@ -173,6 +169,8 @@ func TestDecodeSendRefuses(t *testing.T) {
 		"case of a name":    {`{"Message":{"parts":[{"kind":"text","text":"x"}]}}`, "Message: must be spelled message"},
 		"case inside":       {`{"message":{"role":"user","Role":"agent","parts":[{"kind":"text","text":"x"}]}}`, "message.Role: must be spelled role"},
 		"case, not ASCII":   {`{"message":{"partſ":[],"parts":[{"kind":"text","text":"x"}]}}`, "message.partſ: must be spelled parts"},
+		"no messageId":      {`{"message":{"role":"user","parts":[{"kind":"text","text":"x"}]}}`, "message.messageId: is required"},
+		"empty messageId":   {`{"message":{"messageId":"","parts":[{"kind":"text","text":"x"}]}}`, "message.messageId: is required"},
 		"no parts":          {`{"message":{"messageId":"m"}}`, "message.parts: must have at least one element"},
 		"empty parts":       {`{"message":{"messageId":"m","parts":[]}}`, "message.parts: must have at least one element"},
 		"wrong kind":        {`{"message":{"kind":"task","parts":[{"kind":"text","text":"x"}]}}`, `message.kind: must be "message"`},

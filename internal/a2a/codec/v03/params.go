@@ -3,9 +3,14 @@
 
 package v03
 
-import "github.com/a2a-operator/a2a-operator/internal/a2a"
+import (
+	"cmp"
 
-// DecodeSend reads MessageSendParams. A message without an id keeps an empty one.
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// DecodeSend reads MessageSendParams. It fails for a message without a
+// messageId, which the schema of 0.2 and 0.3 requires.
 func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 	d := fromClient(params)
 	s := &a2a.SendRequest{}
@@ -25,8 +30,11 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 	}
 	if s.Message == nil {
 		d.FailAt("message", "is required")
-	} else if s.Message.ID == "" {
-		s.Message.ID = misplaced
+		return s, d.End()
+	}
+	s.Message.ID = cmp.Or(s.Message.ID, misplaced)
+	if s.Message.ID == "" {
+		d.FailAt("message.messageId", "is required")
 	}
 	return s, d.End()
 }

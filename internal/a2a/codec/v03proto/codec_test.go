@@ -184,7 +184,7 @@ func TestBytes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := DecodeSend([]byte(`{"message":{"content":[{"file":{"fileWithBytes":"` + test.text + `"}}]}}`))
+			got, err := DecodeSend([]byte(`{"message":{"messageId":"m","content":[{"file":{"fileWithBytes":"` + test.text + `"}}]}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -199,7 +199,7 @@ func TestDecodeSend(t *testing.T) {
 	hello := &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}}
 	const message = `"message":{"messageId":"m1","role":"ROLE_USER","content":[{"text":"Hello"}]}`
 	one := func(p a2a.Part) a2a.SendRequest {
-		return a2a.SendRequest{Message: &a2a.Message{Role: a2a.RoleUser, Parts: []a2a.Part{p}}}
+		return a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{p}}}
 	}
 	tests := map[string]struct {
 		body string
@@ -233,25 +233,25 @@ func TestDecodeSend(t *testing.T) {
 			}},
 		},
 		"file by address": {
-			`{"message":{"content":[{"file":{"file_with_uri":"https://x/","mime_type":"text/plain","name":"n"}}]}}`,
+			`{"message":{"messageId":"m1","content":[{"file":{"file_with_uri":"https://x/","mime_type":"text/plain","name":"n"}}]}}`,
 			one(a2a.Part{Content: a2a.ContentURL, URL: "https://x/", MediaType: "text/plain", Filename: "n"}),
 		},
 		"file by both": {
-			`{"message":{"content":[{"file":{"fileWithBytes":"aGk=","fileWithUri":"https://x/"}}]}}`,
+			`{"message":{"messageId":"m1","content":[{"file":{"fileWithBytes":"aGk=","fileWithUri":"https://x/"}}]}}`,
 			one(a2a.Part{Content: a2a.ContentRaw, Raw: []byte("hi")}),
 		},
 		"data": {
-			`{"message":{"content":[{"data":{"data":{"a": [1]}},"metadata":{"m":1}}]}}`,
+			`{"message":{"messageId":"m1","content":[{"data":{"data":{"a": [1]}},"metadata":{"m":1}}]}}`,
 			one(a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"a":[1]}`), Metadata: a2a.Object(`{"m":1}`)}),
 		},
-		"data unset": {`{"message":{"content":[{"data":{}}]}}`, one(a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{}`)})},
+		"data unset": {`{"message":{"messageId":"m1","content":[{"data":{}}]}}`, one(a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{}`)})},
 		"data wrapped": {
-			`{"message":{"content":[{"data":{"data":{"value":[1]}},"metadata":{"data_part_compat":true}}]}}`,
+			`{"message":{"messageId":"m1","content":[{"data":{"data":{"value":[1]}},"metadata":{"data_part_compat":true}}]}}`,
 			one(a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`[1]`)}),
 		},
 		"references": {
-			`{"message":{"content":[{"text":"x","file":null}],"referenceTaskIds":["t0"]}}`,
-			a2a.SendRequest{Message: &a2a.Message{Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("x")}, ReferenceTasks: []string{"t0"}}},
+			`{"message":{"messageId":"m1","content":[{"text":"x","file":null}],"referenceTaskIds":["t0"]}}`,
+			a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("x")}, ReferenceTasks: []string{"t0"}}},
 		},
 	}
 	for name, test := range tests {
@@ -268,14 +268,14 @@ func TestDecodeSend(t *testing.T) {
 }
 
 func TestDecodeSendRefuses(t *testing.T) {
-	const text = `"content":[{"text":"x"}]`
+	const text = `"messageId":"m","content":[{"text":"x"}]`
 	tests := map[string]struct{ body, want string }{
 		"nothing":          {``, "Invalid JSON payload at byte 0"},
 		"no object":        {`[]`, "must be an object"},
 		"no message":       {`{}`, "message: is required"},
 		"message null":     {`{"message":null}`, "message: is required"},
 		"trailing":         {`{"message":{` + text + `}} {}`, "data after the end of the JSON value"},
-		"duplicate":        {`{"message":{` + text + `},"message":{}}`, "Invalid JSON payload at byte 38"},
+		"duplicate":        {`{"message":{` + text + `},"message":{}}`, "Invalid JSON payload at byte 54"},
 		"depth":            {`{"message":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`, "JSON is nested deeper than 64 levels"},
 		"two messages":     {`{"message":{` + text + `},"request":{}}`, "request: stands there twice, under two names"},
 		"content twice":    {`{"message":{` + text + `,"parts":[]}}`, "message.parts: stands there twice, under two names"},
@@ -283,13 +283,15 @@ func TestDecodeSendRefuses(t *testing.T) {
 		"a role":           {`{"message":{"role":"ROLE_ROOT",` + text + `}}`, "message.role: must be ROLE_USER or ROLE_AGENT"},
 		"role 7":           {`{"message":{"role":7,` + text + `}}`, "message.role: must be ROLE_USER or ROLE_AGENT"},
 		"role true":        {`{"message":{"role":true,` + text + `}}`, "message.role: must be a string"},
+		"no messageId":     {`{"message":{"content":[{"text":"x"}]}}`, "message.messageId: is required"},
+		"empty messageId":  {`{"message":{"messageId":"","content":[{"text":"x"}]}}`, "message.messageId: is required"},
 		"no parts":         {`{"message":{}}`, "message.content: must have at least one element"},
 		"two contents":     {`{"message":{"content":[{"text":"x","data":{}}]}}`, "message.content[0]: must have exactly one of text, file, data"},
 		"no content":       {`{"message":{"content":[{"raw":"aGk="}]}}`, "message.content[0]: must have exactly one of text, file, data"},
 		"empty file":       {`{"message":{"content":[{"file":{"fileWithUri":""}}]}}`, "message.content[0].file.fileWithBytes: or fileWithUri is required"},
 		"not base64":       {`{"message":{"content":[{"file":{"fileWithBytes":"!"}}]}}`, "message.content[0].file.fileWithBytes: must be a base64 string"},
 		"data of a list":   {`{"message":{"content":[{"data":{"data":[]}}]}}`, "message.content[0].data.data: must be an object"},
-		"long id":          {`{"message":{"messageId":"` + strings.Repeat("x", 257) + `",` + text + `}}`, "message.messageId: is longer than 256 bytes"},
+		"long id":          {`{"message":{"messageId":"` + strings.Repeat("x", 257) + `","content":[]}}`, "message.messageId: is longer than 256 bytes"},
 		"history":          {`{"message":{` + text + `},"configuration":{"historyLength":-1}}`, "configuration.historyLength: must not be negative"},
 		"huge history":     {`{"message":{` + text + `},"configuration":{"historyLength":99999999999}}`, "configuration.historyLength: must be an integer of 32 bits"},
 		"blocking":         {`{"message":{` + text + `},"configuration":{"blocking":"yes"}}`, "configuration.blocking: must be true or false"},

@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// DecodeSend reads a SendMessageRequest. A message without an id keeps an
-// empty one.
+// DecodeSend reads a SendMessageRequest. It fails for a message without an id,
+// which the proto requires.
 func DecodeSend(body []byte) (*a2a.SendRequest, error) {
 	d := fromClient(body)
 	s := &a2a.SendRequest{}
@@ -25,8 +25,11 @@ func DecodeSend(body []byte) (*a2a.SendRequest, error) {
 			s.Metadata = d.Object()
 		}
 	}
-	if s.Message == nil {
+	switch {
+	case s.Message == nil:
 		d.FailAt("message", "is required")
+	case s.Message.ID == "":
+		d.FailAt("message.messageId", "is required")
 	}
 	return s, d.End()
 }
