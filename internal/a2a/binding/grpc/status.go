@@ -39,11 +39,20 @@ func codeOf(err error) int {
 	return canceled
 }
 
-// statusOf returns what a client is told about an error: a code, an ErrorInfo
-// and, when a field is to blame, a BadRequest.
-func statusOf(problem *a2a.Error, profile fault.Profile) status {
+// namesErrors reports whether a call is one of 0.2 or 0.3, whose clients tell
+// errors by their names.
+func namesErrors(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/"+service03+"/") }
+
+// statusOf returns the status of an error: a code, a message, an ErrorInfo and,
+// when a field is to blame, a BadRequest. With named, the message begins with
+// the name of the error, as in "TaskNotFoundError: Task not found": clients of
+// 0.3 tell errors apart by it.
+func statusOf(problem *a2a.Error, profile fault.Profile, named bool) status {
 	f := fault.Of(problem, profile)
 	s := status{code: int(f.GRPC), message: strings.ToValidUTF8(f.Says(problem), "\ufffd")}
+	if name := fault.Name(problem); named && name != "" {
+		s.message = name + ": " + s.message
+	}
 	info := pbwire.AppendString(nil, 1, f.Reason)
 	info = pbwire.AppendString(info, 2, fault.Domain)
 	if name, value := fault.Metadata(problem); name != "" {
@@ -86,9 +95,9 @@ func (s status) write(h http.Header, prefix string) {
 
 // Deny answers a call that was refused before it was read. Its errors have the
 // same code in every profile.
-func Deny(w http.ResponseWriter, _ *http.Request, problem *a2a.Error) {
+func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	w.Header().Set("Content-Type", contentType)
-	statusOf(problem, fault.Profile101).write(w.Header(), "")
+	statusOf(problem, fault.Profile101, namesErrors(r)).write(w.Header(), "")
 	w.WriteHeader(http.StatusOK)
 }
 

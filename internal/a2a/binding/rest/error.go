@@ -17,13 +17,18 @@ func (c *call) status(problem *a2a.Error) int {
 }
 
 // appendError appends a whole body. Before 1.0 there were clients that read the
-// members of JSON-RPC, and others that read those of gRPC: they get both.
+// members of JSON-RPC, others that read those of gRPC, and others that read a
+// type: they get all of them.
 func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 	if !c.dialect.legacy {
 		return c.appendFault(append(dst, '{'), problem)
 	}
 	f := fault.Of(problem, c.profile)
-	dst = strconv.AppendInt(append(dst, `{"code":`...), int64(f.Code), 10)
+	dst = append(dst, '{')
+	if name := fault.Name(problem); name != "" {
+		dst = append(fault.AppendString(append(dst, `"type":`...), name), ',')
+	}
+	dst = strconv.AppendInt(append(dst, `"code":`...), int64(f.Code), 10)
 	dst = fault.AppendString(append(dst, `,"message":`...), f.Says(problem))
 	if problem.Field != "" {
 		dst = append(dst, `,"data":{"reason":"`...)

@@ -175,12 +175,12 @@ func TestErrors(t *testing.T) {
 	}{
 		"task not found": {
 			a2a.TaskNotFound("t9"), 404,
-			`{"code":-32001,"message":"Task not found","error":{"code":404,"status":"NOT_FOUND","message":"Task not found",` + info("TASK_NOT_FOUND", "", "") + `}}`,
+			`{"type":"TaskNotFoundError","code":-32001,"message":"Task not found","error":{"code":404,"status":"NOT_FOUND","message":"Task not found",` + info("TASK_NOT_FOUND", "", "") + `}}`,
 			`{"error":{"code":404,"status":"NOT_FOUND","message":"Task not found",` + info("TASK_NOT_FOUND", `,"metadata":{"taskId":"t9"}`, "") + `}}`,
 		},
 		"invalid params": {
 			a2a.InvalidParams("message.contextId", "is not the task's"), 400,
-			`{"code":-32602,"message":"message.contextId: is not the task's","data":{"reason":"INVALID_PARAMS","field":"message.contextId"},` +
+			`{"type":"InvalidParamsError","code":-32602,"message":"message.contextId: is not the task's","data":{"reason":"INVALID_PARAMS","field":"message.contextId"},` +
 				`"error":{"code":400,"status":"INVALID_ARGUMENT","message":"message.contextId: is not the task's",` +
 				info("INVALID_PARAMS", "", `,{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"message.contextId","description":"is not the task's"}]}`) + `}}`,
 			`{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"message.contextId: is not the task's",` +
@@ -188,7 +188,7 @@ func TestErrors(t *testing.T) {
 		},
 		"a failure of the system": {
 			errors.New("dial tcp 10.0.0.1: secret"), 500,
-			`{"code":-32603,"message":"Internal error","error":{"code":500,"status":"INTERNAL","message":"Internal error",` + info("INTERNAL_ERROR", "", "") + `}}`,
+			`{"type":"InternalError","code":-32603,"message":"Internal error","error":{"code":500,"status":"INTERNAL","message":"Internal error",` + info("INTERNAL_ERROR", "", "") + `}}`,
 			`{"error":{"code":500,"status":"INTERNAL","message":"Internal error",` + info("INTERNAL_ERROR", "", "") + `}}`,
 		},
 		"draining": {
