@@ -7,6 +7,19 @@ package v1alpha1
 // versions make differently. The defaults serve clients of every version; none
 // of the choices needs a restart.
 type AgentProtocol struct {
+	// bindings are the transports that the card lists, the preferred one first:
+	// JSONRPC, HTTPJSON and GRPC. All three are served, whether they are listed or
+	// not. They default to JSONRPC and HTTPJSON. The address of gRPC is a host and
+	// a port, and there are clients, such as google-adk, that refuse a card with
+	// an address that is no URL.
+	// +kubebuilder:default={JSONRPC,HTTPJSON}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a == b))",message="spec.protocol.bindings must name each binding once"
+	// +listType=atomic
+	// +optional
+	Bindings []CardBinding `json:"bindings,omitempty"`
+
 	// cardProfile is Union, one card that clients of every version read, or V1,
 	// which serves the card of 1.0 and nothing else at
 	// /.well-known/agent-card.json, for clients that refuse what 1.0 does not
@@ -74,6 +87,18 @@ type ContextReplies string
 const (
 	ContextRepliesNewTask        ContextReplies = "NewTask"
 	ContextRepliesContinuePaused ContextReplies = "ContinuePaused"
+)
+
+// CardBinding is a transport that a card may list.
+//
+// +kubebuilder:validation:Enum=JSONRPC;HTTPJSON;GRPC
+type CardBinding string
+
+// The bindings, which a card calls JSONRPC, HTTP+JSON and GRPC.
+const (
+	CardBindingJSONRPC  CardBinding = "JSONRPC"
+	CardBindingHTTPJSON CardBinding = "HTTPJSON"
+	CardBindingGRPC     CardBinding = "GRPC"
 )
 
 // CardProfile says which form of the card is served where.

@@ -85,6 +85,13 @@ func ErrorOf(err error) *Error {
 	return &Error{Reason: ReasonInternal}
 }
 
+// LacksExtendedCard reports whether an error says that there is no extended
+// card, and not that the caller may not have it.
+func LacksExtendedCard(err error) bool {
+	problem, ok := errors.AsType[*Error](err)
+	return ok && (problem.Reason == ReasonUnsupportedOperation || problem.Reason == ReasonExtendedCardNotConfigured)
+}
+
 // Ends of a stream that are no failures of the task. The client may subscribe again.
 var (
 	ErrSlowSubscriber = errors.New("subscriber fell too far behind")

@@ -85,8 +85,13 @@ type Config struct {
 	Version string `json:"version"`
 	// Agent says whose sidecar this is.
 	Agent Agent `json:"agent"`
-	// Card is served at the well-known paths.
+	// Card is served at the well-known paths. Its interfaces are those of the
+	// agent's Service.
 	Card card.Card `json:"card"`
+	// Bases are where the agent is served, the primary one first. The card of a
+	// request lists the interfaces of one: of that whose host the request names,
+	// or else of the primary one. Without any the card is served as it is.
+	Bases []card.Base `json:"bases,omitempty"`
 	// CardSigning belongs to the key that the sidecar is given, if it is.
 	CardSigning CardSigning `json:"cardSigning,omitzero"`
 	// ProtocolOptions are choices that the protocol leaves open.

@@ -25,6 +25,14 @@ func (c *Config) Validate() error {
 	if c.Card.Name == "" {
 		refuse("card.name", "is required")
 	}
+	if err := c.Card.CheckBindings(); err != nil {
+		refuse("card", "has wrong bindings: %w", err)
+	}
+	for i, b := range c.Bases {
+		if len(b.Hosts()) == 0 {
+			refuse(fmt.Sprintf("bases[%d].url", i), "is %q, must be an absolute URL", b.URL)
+		}
+	}
 	c.validateOptions(refuse)
 	if !slices.Contains(Protocols, c.Backend.Protocol) {
 		refuse("backend.protocol", "is %q, must be one of %q", c.Backend.Protocol, Protocols)

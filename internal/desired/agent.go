@@ -19,7 +19,6 @@ import (
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 	"github.com/a2a-operator/a2a-operator/internal/problem"
 )
@@ -91,7 +90,9 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 		return Result{}, err
 	}
 	exposed := expose(in)
-	published := publishedCard(in, append(exposed.bases, card.Base{URL: agentURL(in.Agent, platform)}))
+	inside := serviceBases(in.Agent, platform)
+	bases := slices.Concat(exposed.bases, inside)
+	published := publishedCard(in, inside[0])
 	problems := slices.Concat(clashes(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), invalid)
 	remarks, err := agentRemarks(in, published)
 	if err != nil {
@@ -109,7 +110,7 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 		return result, nil
 	}
 
-	config, err := contractConfig(in, platform, *published.card, authorization)
+	config, err := contractConfig(in, platform, *published.card, bases, authorization)
 	if err != nil {
 		return Result{}, err
 	}
@@ -122,7 +123,7 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 		if published.kept || !published.keep(in) {
 			return result, nil
 		}
-		if config, err = contractConfig(in, platform, *published.card, authorization); err != nil {
+		if config, err = contractConfig(in, platform, *published.card, bases, authorization); err != nil {
 			return Result{}, err
 		}
 		if encoded, tooLarge, err = encodeContract(config); err != nil || len(tooLarge) > 0 {

@@ -4,13 +4,15 @@
 package desired
 
 import (
+	"slices"
+
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// agentCard is what an Agent says about itself. bases are where it is served,
-// those for callers from outside the cluster first.
-func agentCard(agent *a2av1alpha1.Agent, bases []card.Base, skills []card.Skill) card.Card {
+// agentCard returns what an Agent says about itself, with the interfaces of a
+// base, which callers inside of the cluster use.
+func agentCard(agent *a2av1alpha1.Agent, base card.Base, skills []card.Skill) card.Card {
 	spec := &agent.Spec
 	c := card.Card{
 		Name:               displayName(agent),
@@ -18,7 +20,7 @@ func agentCard(agent *a2av1alpha1.Agent, bases []card.Base, skills []card.Skill)
 		Version:            spec.Version,
 		IconURL:            spec.IconURL,
 		DocumentationURL:   spec.DocumentationURL,
-		Interfaces:         card.InterfacesAt(bases...),
+		Bindings:           cardBindings(spec.Protocol.Bindings),
 		Capabilities:       card.Capabilities{Extensions: cardExtensions(spec.Extensions)},
 		DefaultInputModes:  mediaTypes(spec.DefaultInputModes),
 		DefaultOutputModes: mediaTypes(spec.DefaultOutputModes),
@@ -27,7 +29,24 @@ func agentCard(agent *a2av1alpha1.Agent, bases []card.Base, skills []card.Skill)
 	if p := spec.Provider; p != nil {
 		c.Provider = &card.Provider{Organization: p.Organization, URL: p.URL}
 	}
-	return c
+	return *c.At(base)
+}
+
+// cardBindings returns the bindings by the names of the card, nil for the
+// default.
+func cardBindings(bindings []a2av1alpha1.CardBinding) []card.Binding {
+	var all []card.Binding
+	for _, b := range bindings {
+		all = append(all, map[a2av1alpha1.CardBinding]card.Binding{
+			a2av1alpha1.CardBindingJSONRPC:  card.JSONRPC,
+			a2av1alpha1.CardBindingHTTPJSON: card.HTTPJSON,
+			a2av1alpha1.CardBindingGRPC:     card.GRPC,
+		}[b])
+	}
+	if slices.Equal(all, card.DefaultBindings) {
+		return nil
+	}
+	return all
 }
 
 // displayName is the name on the card.

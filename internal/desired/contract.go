@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -21,7 +22,7 @@ import (
 
 // contractConfig returns the configuration of an Agent's sidecar, which serves
 // the card.
-func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, authorization *contract.Authorization) (*contract.Config, error) {
+func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *contract.Authorization) (*contract.Config, error) {
 	agent := in.Agent
 	timeouts, err := contractTimeouts(agent.Spec.Workload.Backend.Timeouts)
 	if err != nil {
@@ -44,6 +45,7 @@ func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, a
 		Version: contract.Version,
 		Agent:   contract.Agent{Namespace: agent.Namespace, Name: agent.Name},
 		Card:    agentCard,
+		Bases:   bases,
 		Backend: contract.Backend{
 			Protocol: backendProtocol(agent),
 			URL:      backendURL(agent),
@@ -106,6 +108,19 @@ func agentURL(agent *a2av1alpha1.Agent, platform Platform) string {
 		scheme = "https://"
 	}
 	return scheme + names.Host(agent.Name, agent.Namespace, platform.ClusterDomain) + "/"
+}
+
+// serviceBases returns the base of an Agent's Service by each name that DNS
+// resolves it by, the longest first, which agentURL is.
+func serviceBases(agent *a2av1alpha1.Agent, platform Platform) []card.Base {
+	url := agentURL(agent, platform)
+	bases := []card.Base{card.NewBase(url)}
+	scheme, host, _ := strings.Cut(strings.TrimSuffix(url, "/"), "://")
+	for _, suffix := range []string{"." + platform.ClusterDomain, ".svc", "." + agent.Namespace} {
+		host = strings.TrimSuffix(host, suffix)
+		bases = append(bases, card.NewBase(scheme+"://"+host+"/"))
+	}
+	return bases
 }
 
 // backendProtocol is what the agent speaks.

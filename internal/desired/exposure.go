@@ -22,7 +22,8 @@ import (
 type exposed struct {
 	// url is where, "" for nowhere yet.
 	url string
-	// bases are what the card says of it.
+	// bases are those of the cards that callers from outside get, that of url
+	// first.
 	bases    []card.Base
 	problems []problem.Problem
 }
@@ -38,9 +39,8 @@ type exposedRoute struct {
 	hostnames  []a2av1alpha1.Hostname
 	// parents are nil for a route that is not there, or not the Agent's, or not
 	// yet as the Agent wants it: what is said of it is said of another one.
-	parents  []gatewayv1.RouteParentStatus
-	meta     metav1.ObjectMeta
-	bindings []card.Binding
+	parents []gatewayv1.RouteParentStatus
+	meta    metav1.ObjectMeta
 	// path stands behind the address of a Gateway.
 	path string
 }
@@ -54,23 +54,35 @@ func expose(in observed.Agent) exposed {
 	}
 	var result exposed
 	result.problems = unseenGateways(in)
+	grpc := ""
 	for _, route := range exposedRoutes(in) {
-		url, problems := route.lookAt(in)
+		urls, problems := route.lookAt(in)
 		result.problems = append(result.problems, problems...)
-		if url == "" && route.kind == kindHTTPRoute && unseen(in) {
+		if len(urls) == 0 && route.kind == kindHTTPRoute && unseen(in) && in.Agent.Status.ExternalURL != "" {
 			// What is there may well be as it was.
-			url = in.Agent.Status.ExternalURL
+			urls = []string{in.Agent.Status.ExternalURL}
 		}
-		if url == "" {
+		if len(urls) == 0 {
 			continue
 		}
-		if result.url == "" && route.kind == kindHTTPRoute {
-			result.url = url
+		if route.kind == kindGRPCRoute {
+			grpc = card.NewBase(urls[0]).GRPC
+			continue
 		}
-		result.bases = append(result.bases, card.Base{URL: url, Bindings: route.bindings})
+		result.url = urls[0]
+		for _, url := range urls {
+			result.bases = append(result.bases, card.Base{URL: url})
+		}
+	}
+	for i := range result.bases {
+		result.bases[i].GRPC = grpc
 	}
 	return result
 }
+
+// maxExternal bounds the external bases of an Agent, whose cards the sidecar
+// keeps. Requests for further hosts get the card of the first one.
+const maxExternal = 16
 
 const (
 	kindHTTPRoute gatewayv1.Kind = "HTTPRoute"
@@ -82,7 +94,7 @@ func exposedRoutes(in observed.Agent) []exposedRoute {
 	web := exposedRoute{
 		kind: kindHTTPRoute, resource: "httproutes", offered: in.GatewayAPI.HTTPRoutes, unreadable: in.GatewayAPI.Unreadable.HTTPRoutes,
 		field: "spec.exposure.hostnames", hostnames: exposure.Hostnames,
-		bindings: []card.Binding{card.JSONRPC, card.HTTPJSON}, path: exposurePath(exposure),
+		path: exposurePath(exposure),
 	}
 	if r := in.Children.HTTPRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
 		slices.Equal(r.Spec.Hostnames, hostnames(web.hostnames)) && pathOf(r) == web.path {
@@ -94,7 +106,7 @@ func exposedRoutes(in observed.Agent) []exposedRoute {
 	grpc := exposedRoute{
 		kind: kindGRPCRoute, resource: "grpcroutes", offered: in.GatewayAPI.GRPCRoutes, unreadable: in.GatewayAPI.Unreadable.GRPCRoutes,
 		field: "spec.exposure.grpcHostnames", hostnames: exposure.GRPCHostnames,
-		bindings: []card.Binding{card.GRPC}, path: rootPath,
+		path: rootPath,
 	}
 	if r := in.Children.GRPCRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
 		slices.Equal(r.Spec.Hostnames, hostnames(grpc.hostnames)) {
@@ -116,14 +128,14 @@ func pathOf(route *gatewayv1.HTTPRoute) string {
 	return *path.Value
 }
 
-// lookAt returns where a route is served, "" for nowhere yet, and what is wrong
-// with it.
-func (r exposedRoute) lookAt(in observed.Agent) (string, []problem.Problem) {
+// lookAt returns the URLs at which a route is served, the best one first, none
+// for nowhere yet, and what is wrong with it.
+func (r exposedRoute) lookAt(in observed.Agent) ([]string, []problem.Problem) {
 	if r.unreadable != "" {
-		return "", []problem.Problem{unreadable(r.kind, r.resource, r.unreadable)}
+		return nil, []problem.Problem{unreadable(r.kind, r.resource, r.unreadable)}
 	}
 	if !r.offered {
-		return "", []problem.Problem{gatewayAPIMissing(r)}
+		return nil, []problem.Problem{gatewayAPIMissing(r)}
 	}
 	exposure := in.Agent.Spec.Exposure
 	var problems []problem.Problem
@@ -156,14 +168,26 @@ func (r exposedRoute) lookAt(in observed.Agent) (string, []problem.Problem) {
 	}
 	switch {
 	case !accepted:
-		return "", problems
+		return nil, problems
 	case exposure.URL != "" && r.kind == kindHTTPRoute:
-		return exposure.URL, problems
+		return []string{exposure.URL}, problems
 	case len(addresses) == 0:
-		return "", append(problems, addressUnknown(r))
+		return nil, append(problems, addressUnknown(r))
 	default:
-		return strings.TrimSuffix(best(addresses).String()+r.path, "/") + "/", problems
+		return r.urls(addresses), problems
 	}
+}
+
+// urls returns those of addresses, the best one first, each once.
+func (r exposedRoute) urls(addresses []address) []string {
+	var urls []string
+	for _, a := range slices.Concat([]address{best(addresses)}, addresses) {
+		url := strings.TrimSuffix(a.String()+r.path, "/") + "/"
+		if len(urls) < maxExternal && !slices.Contains(urls, url) {
+			urls = append(urls, url)
+		}
+	}
+	return urls
 }
 
 // unseen tells whether what decides where the HTTPRoute is served cannot be

@@ -26,18 +26,18 @@ type cardChoice struct {
 	// problems say why the spec's own card cannot be published.
 	problems []problem.Problem
 
-	bases []card.Base
-	last  func() *contract.Published
+	base card.Base
+	last func() *contract.Published
 }
 
 // publishedCard returns the card that the spec describes, or the one that was
-// published last if its skills cannot be resolved. bases are where the Agent is
-// served.
-func publishedCard(in observed.Agent, bases []card.Base) *cardChoice {
-	choice := &cardChoice{bases: bases, last: sync.OnceValue(func() *contract.Published { return lastPublished(in) })}
+// published last if its skills cannot be resolved. base is that of the Agent's
+// Service.
+func publishedCard(in observed.Agent, base card.Base) *cardChoice {
+	choice := &cardChoice{base: base, last: sync.OnceValue(func() *contract.Published { return lastPublished(in) })}
 	skills, problems := resolveSkills(in)
 	if len(problems) == 0 {
-		choice.card = new(agentCard(in.Agent, bases, skills))
+		choice.card = new(agentCard(in.Agent, base, skills))
 		return choice
 	}
 	choice.problems = problems
@@ -48,7 +48,7 @@ func publishedCard(in observed.Agent, bases []card.Base) *cardChoice {
 // keep chooses the card that was published last. It returns false when there is
 // none.
 func (c *cardChoice) keep(in observed.Agent) bool {
-	c.card = keptCard(in, c.bases, c.last())
+	c.card = keptCard(in, c.base, c.last())
 	c.kept = c.card != nil
 	return c.kept
 }
@@ -84,23 +84,24 @@ func lastPublished(in observed.Agent) *contract.Published {
 
 // keptCard returns the card to publish while the Agent's skills cannot be
 // resolved, so that everything else of the spec can be applied. It is the card
-// that was published last, at the addresses of the current spec. A skill that is
+// that was published last, with the interfaces of the current spec. A skill that is
 // now Extended leaves the public card all the same: that restricts who sees it.
 //
 // When the published card is lost and pods run, the card lists the default skill
 // only. It is nil for an Agent of which nothing runs yet: then nothing is made.
-func keptCard(in observed.Agent, bases []card.Base, last *contract.Published) *card.Card {
+func keptCard(in observed.Agent, base card.Base, last *contract.Published) *card.Card {
 	if last == nil {
 		if d := in.Children.Deployment; d == nil || !metav1.IsControlledBy(d, in.Agent) {
 			return nil
 		}
-		kept := agentCard(in.Agent, bases, []card.Skill{defaultSkill(in.Agent)})
+		kept := agentCard(in.Agent, base, []card.Skill{defaultSkill(in.Agent)})
 		return &kept
 	}
 	kept := last.Card
 	// These are derived from the current spec, as those of any card.
-	kept.Interfaces = card.InterfacesAt(bases...)
-	kept.SecuritySchemes = nil
+	kept.Bindings = cardBindings(in.Agent.Spec.Protocol.Bindings)
+	kept = *kept.At(base)
+	kept.SecuritySchemes, kept.SecurityOptional = nil, false
 	kept.Capabilities = card.Capabilities{Extensions: kept.Capabilities.Extensions}
 	kept.Skills = hideExtended(in, kept.Skills)
 	return &kept

@@ -10,7 +10,7 @@ import (
 
 // publicationOf sums up an encoded contract.
 func publicationOf(config *contract.Config, encoded []byte) (Publication, error) {
-	digest, err := card.Digest(&config.Card)
+	digest, err := card.Digest(&config.Card, config.Bases...)
 	if err != nil {
 		return Publication{}, err
 	}

@@ -22,7 +22,7 @@ func makeEntry(tb testing.TB, key Key, ready bool, skills ...string) *Entry {
 	for _, id := range skills {
 		c.Skills = append(c.Skills, card.Skill{ID: id, Name: "Skill " + id, Description: "Does " + id, Tags: []string{"Tag-" + id}})
 	}
-	rendered, err := render(c, "contract")
+	rendered, err := render(c, nil, "contract")
 	if err != nil {
 		tb.Fatal(err)
 	}

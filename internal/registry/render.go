@@ -12,8 +12,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// renderings are the public card as the agent's sidecar serves it too: both
-// make it from the contract. What is signed is signed by the sidecar alone,
+// renderings are the public card as the agent's sidecar serves it to callers of
+// the agent's Service: both make it from the contract. An agent that is exposed
+// has other interfaces for callers from outside, which the registry does not
+// show: who reads the registry is in the cluster. What is signed is signed by the sidecar alone,
 // which has the key.
 type renderings struct {
 	// contract is the digest of the contract that the card stands in.
@@ -31,7 +33,7 @@ type rendering struct {
 }
 
 // render makes what a contract has the sidecar serve.
-func render(c card.Card, contractDigest string) (*renderings, error) {
+func render(c card.Card, bases []card.Base, contractDigest string) (*renderings, error) {
 	union, err := card.Render(&c, card.FormUnion)
 	if err != nil {
 		return nil, fmt.Errorf("render union card: %w", err)
@@ -40,7 +42,7 @@ func render(c card.Card, contractDigest string) (*renderings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("render card of 1.0: %w", err)
 	}
-	name, err := card.Digest(&c)
+	name, err := card.Digest(&c, bases...)
 	if err != nil {
 		return nil, fmt.Errorf("name card: %w", err)
 	}

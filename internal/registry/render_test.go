@@ -17,21 +17,25 @@ import (
 func TestCardIsTheSidecars(t *testing.T) {
 	c := card.Card{
 		Name: "Echo", Description: "Echoes <everything>", Version: "1.0.0",
-		Interfaces:      []card.Interface{{URL: "http://echo.team-a.svc/", Binding: card.JSONRPC, ProtocolVersion: "1.0"}},
 		SecuritySchemes: []card.SecurityScheme{{Name: "kubernetes", Type: card.SchemeHTTP, Scheme: "bearer"}},
 	}
-	rendered, err := render(c, "contract")
+	// What callers from outside get is not what those of the registry do.
+	inside := card.NewBase("http://echo.team-a.svc/")
+	c = *c.At(inside)
+	bases := []card.Base{card.NewBase("https://agents.example.com/echo/"), inside}
+	rendered, err := render(c, bases, "contract")
 	if err != nil {
 		t.Fatal(err)
 	}
 	sidecar := &wellknown.Handler{}
-	err = sidecar.Swap(wellknown.Content{Card: &c})
+	err = sidecar.Swap(wellknown.Content{Card: &c, Bases: bases})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, version := range []string{"", "0.3", "1", "1.0", "1.2", "nonsense"} {
 		request := httptest.NewRequest(http.MethodGet, wellknown.Path, nil)
 		request.Header.Set("A2A-Version", version)
+		request.Host = "echo.team-a.svc"
 		answer := httptest.NewRecorder()
 		sidecar.ServeHTTP(answer, request)
 		got := rendered.forVersion(version)

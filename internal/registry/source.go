@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
@@ -90,21 +89,15 @@ func (s *source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry
 	if err != nil {
 		return kept, nil //nolint:nilerr // the operator repairs its own contract, and that is another event
 	}
-	return render(*decoded, contract.Digest(content))
+	return render(decoded.Card, decoded.Bases, contract.Digest(content))
 }
 
-func decodeContract(content []byte) (*card.Card, error) {
-	decoded, err := contract.Decode(content)
-	if err != nil {
-		return nil, err
-	}
-	return &decoded.Card, nil
-}
+func decodeContract(content []byte) (*contract.Config, error) { return contract.Decode(content) }
 
 // decodeCard reads the card of an agent that runs elsewhere.
-func decodeCard(content []byte) (*card.Card, error) {
-	c := &card.Card{}
-	if err := json.Unmarshal(content, c); err != nil {
+func decodeCard(content []byte) (*contract.Config, error) {
+	c := &contract.Config{}
+	if err := json.Unmarshal(content, &c.Card); err != nil {
 		return nil, fmt.Errorf("decode card: %w", err)
 	}
 	return c, nil

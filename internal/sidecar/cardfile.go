@@ -52,7 +52,7 @@ func parseCard(text []byte) (*card.Card, error) {
 			p.problems = append(p.problems, fmt.Errorf("skills[%d]: id and name are required", i))
 		}
 	}
-	p.problems = append(p.problems, c.CheckSecurity())
+	p.problems = append(p.problems, c.CheckSecurity(), c.CheckBindings())
 	return c, errors.Join(p.problems...)
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -79,7 +80,7 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 	}
 	if access := o.access(); access.Authentication != nil {
 		c.Access = access
-		c.Card.SecuritySchemes = access.Schemes()
+		c.Card.SecuritySchemes, c.Card.SecurityOptional = access.Schemes(), false
 	}
 	if len(o.AllowOrigins) > 0 {
 		c.Access.CORS = &contract.CORS{AllowedOrigins: o.AllowOrigins}
@@ -99,8 +100,37 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 	}
 	// What is served is known here better than in a file.
 	c.Declare()
-	if len(c.Card.Interfaces) == 0 {
-		c.Card.Interfaces = card.Interfaces(o.base(address))
+	return o.locate(c, address)
+}
+
+// locate decides which bases a card has: those of the flags or of the contract,
+// or else the endpoint's own. A card file that lists its interfaces says all of
+// them itself.
+func (o *Options) locate(c *contract.Config, address net.Addr) error {
+	listed := len(c.Card.Interfaces) > 0
+	if o.CardFile != "" && listed && (len(o.BaseURLs) > 0 || len(o.Bindings) > 0 || len(c.Card.Bindings) > 0) {
+		return fmt.Errorf("read card %s: interfaces are listed, which --base-url, --binding and bindings cannot change: remove either", o.CardFile)
+	}
+	if len(o.Bindings) > 0 {
+		c.Card.Bindings = nil
+		for _, name := range o.Bindings {
+			c.Card.Bindings = append(c.Card.Bindings, bindingNames[name])
+		}
+	}
+	switch {
+	case len(o.BaseURLs) > 0:
+		c.Bases = nil
+		for _, each := range o.BaseURLs {
+			c.Bases = append(c.Bases, card.NewBase(each))
+		}
+	case len(c.Bases) > 0 && o.CardFile == "":
+	case listed:
+		c.Bases = nil
+	default:
+		c.Bases = o.ownBases(address)
+	}
+	if len(c.Bases) > 0 {
+		c.Card = *c.Card.At(c.Bases[0])
 	}
 	return nil
 }
@@ -196,6 +226,20 @@ func (o *Options) overridePush(c *contract.Config) error {
 	return nil
 }
 
+// bindingNames are those of spec.protocol.bindings, and what a card calls them.
+var bindingNames = map[string]card.Binding{"JSONRPC": card.JSONRPC, "HTTPJSON": card.HTTPJSON, "GRPC": card.GRPC}
+
+// ownBases are those of the endpoint: its address, and the name localhost where
+// that is one of loopback.
+func (o *Options) ownBases(address net.Addr) []card.Base {
+	own := o.base(address)
+	bases := []card.Base{card.NewBase(own)}
+	if u, err := url.Parse(own); err == nil && loopback(u.Hostname()) && u.Hostname() != "localhost" {
+		bases = append(bases, card.NewBase(u.Scheme+"://"+net.JoinHostPort("localhost", u.Port())))
+	}
+	return bases
+}
+
 // base is the URL of the endpoint, at an address that this machine can dial.
 func (o *Options) base(address net.Addr) string {
 	host, port, err := net.SplitHostPort(address.String())
@@ -212,9 +256,21 @@ func (o *Options) base(address net.Addr) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
+// written returns when the last of the files was written that the card is made
+// of. It is zero when none can be read.
+func (o *Options) written() time.Time {
+	var last time.Time
+	for _, name := range append([]string{o.ConfigFile, o.CardFile}, o.CardSigningKeys...) {
+		if file, err := os.Stat(name); err == nil && file.ModTime().After(last) {
+			last = file.ModTime()
+		}
+	}
+	return last
+}
+
 // backendAddress is what a readiness probe dials.
-func backendAddress(url string) string {
-	host := strings.TrimPrefix(url, "http://")
+func backendAddress(address string) string {
+	host := strings.TrimPrefix(address, "http://")
 	host, _, _ = strings.Cut(host, "/")
 	if _, _, err := net.SplitHostPort(host); err != nil {
 		host = net.JoinHostPort(strings.Trim(host, "[]"), "80")

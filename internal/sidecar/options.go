@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,6 +59,11 @@ type Options struct {
 
 	// AllowOrigins are those of web pages that may call.
 	AllowOrigins []string
+
+	// BaseURLs are where the endpoint is reached, the primary one first; none are
+	// its own address. Bindings are those of spec.protocol.bindings.
+	BaseURLs []string
+	Bindings []string
 
 	// CardSigningKeys are files with private keys: one that signs the card, and
 	// those that sign it too while verifiers learn of the first.
@@ -126,6 +132,8 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.TLS, "tls", "", "serve the A2A endpoint with TLS, with tls.crt and tls.key of this `directory`")
 	f.StringVar(&o.TrustCA, "trust-ca", "", "trust the authorities in this PEM `file` too, for calls to other agents and to issuers")
 	f.StringArrayVar(&o.AllowOrigins, "allow-origin", nil, "let web pages of this `origin` call, such as http://localhost:3000, or * for all; repeatable (default none)")
+	f.StringArrayVar(&o.BaseURLs, "base-url", nil, "`URL` at which the A2A endpoint is reached, such as https://agent.example.com/; repeatable, the card lists that of a request's host, or else the first (default its own address)")
+	f.StringArrayVar(&o.Bindings, "binding", nil, "`name` of a binding that the card lists, the preferred one first: JSONRPC, HTTPJSON or GRPC; repeatable, all are served (default JSONRPC and HTTPJSON)")
 	f.StringArrayVar(&o.CardSigningKeys, "card-signing-key", nil, "`file` with a private key, PEM or JWK, that signs the card; a second one, which may be missing, signs too while keys are rotated")
 	f.StringVar(&o.CardProfile, "card-profile", "", "which card is served: Union (the default) for clients of every version, or V1 for strict ones of 1.0")
 	f.StringVar(&o.ErrorProfile, "error-profile", "", "`release` of A2A whose mapping of errors to HTTP and gRPC is used: 1.0.1 (the default) or 1.0.0")
@@ -158,6 +166,7 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New("--jwt-issuer and --jwt-audience need each other: a token for somebody else must not be taken here"))
 	}
 	errs = append(errs, o.validateProtocol()...)
+	errs = append(errs, o.validateAddresses()...)
 	for flag, address := range map[string]string{
 		"--listen": o.Listen, "--health-listen": o.HealthListen, "--gateway-listen": o.GatewayListen,
 	} {
@@ -217,6 +226,24 @@ func (o *Options) validatePush() []error {
 	for _, value := range o.AllowPushTo {
 		if _, err := pushTarget(value); err != nil {
 			errs = append(errs, fmt.Errorf("--allow-push-to is %q, must be a host such as hooks.example.com or *.example.com, or a range such as 10.1.0.0/16", value))
+		}
+	}
+	return errs
+}
+
+// validateAddresses is about what the card lists.
+func (o *Options) validateAddresses() []error {
+	var errs []error
+	for _, each := range o.BaseURLs {
+		if u, err := url.Parse(each); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsAny(each, "?#") {
+			errs = append(errs, fmt.Errorf("--base-url is %q, must be an http or https URL without a user, a query and a fragment", each))
+		}
+	}
+	for i, name := range o.Bindings {
+		if _, known := bindingNames[name]; !known {
+			errs = append(errs, fmt.Errorf("--binding is %q, must be JSONRPC, HTTPJSON or GRPC", name))
+		} else if slices.Contains(o.Bindings[:i], name) {
+			errs = append(errs, fmt.Errorf("--binding names %s twice: name each binding once", name))
 		}
 	}
 	return errs

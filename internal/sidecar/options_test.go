@@ -70,6 +70,10 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"no audience":       {[]string{"--config", "f", "--jwt-issuer", "https://a"}, []string{"--jwt-issuer and --jwt-audience need each other"}},
 		"no issuer":         {[]string{"--config", "f", "--jwt-audience", "a"}, []string{"--jwt-issuer and --jwt-audience need each other"}},
 		"listen":            {[]string{"--config", "f", "--listen", "8080"}, []string{`--listen is "8080"`}},
+		"binding":           {[]string{"--config", "f", "--binding", "HTTP+JSON"}, []string{`--binding is "HTTP+JSON", must be JSONRPC, HTTPJSON or GRPC`}},
+		"binding twice":     {[]string{"--config", "f", "--binding", "GRPC", "--binding", "GRPC"}, []string{"--binding names GRPC twice: name each binding once"}},
+		"base of no scheme": {[]string{"--config", "f", "--base-url", "agent.example.com"}, []string{`--base-url is "agent.example.com", must be an http or https URL without a user, a query and a fragment`}},
+		"base with a query": {[]string{"--config", "f", "--base-url", "https://a.example/?x"}, []string{`--base-url is "https://a.example/?x"`}},
 		"card profile":      {[]string{"--config", "f", "--card-profile", "v1"}, []string{`--card-profile is "v1", must be Union or V1`}},
 		"error profile":     {[]string{"--config", "f", "--error-profile", "1"}, []string{`--error-profile is "1", must be 1.0.1 or 1.0.0`}},
 		"deduplication":     {[]string{"--config", "f", "--message-deduplication", "11m"}, []string{`--message-deduplication is "11m", must be a duration from 0s to 10m`}},
@@ -168,7 +172,7 @@ securitySchemes:
 
 func TestParseCardNamesTheLine(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"unknown key":       {"name: x\ncolour: red", `line 2: unknown key "colour" in card; known are capabilities, defaultInputModes`},
+		"unknown key":       {"name: x\ncolour: red", `line 2: unknown key "colour" in card; known are bindings, capabilities`},
 		"unknown key below": {"name: x\nskills:\n  - id: a\n    title: b", `line 4: unknown key "title" in skills[0]; known are description, examples, extended, id`},
 		"case":              {"Name: x", `line 1: unknown key "Name"`},
 		"list":              {"name: x\nskills: none", "line 2: skills must be a list"},

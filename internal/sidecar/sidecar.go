@@ -126,7 +126,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 		s.cardKeysHealth = s.health.Add(contract.DependencyCardSigningKeys, health.Options{})
 		s.cardKeysHealth.Succeeded()
 	}
-	s.card = &wellknown.Handler{}
+	s.card = &wellknown.Handler{Now: now}
 	if err := s.swapCard(&config); err != nil {
 		return nil, err
 	}
@@ -305,7 +305,9 @@ func (s *Sidecar) swapCard(l *loaded) error {
 	if err != nil {
 		return err
 	}
-	return s.card.Swap(wellknown.Content{Card: &l.Card, Profile: l.ProtocolOptions.CardProfile, Signer: signer})
+	return s.card.Swap(wellknown.Content{
+		Card: &l.Card, Bases: l.Bases, Profile: l.ProtocolOptions.CardProfile, Signer: signer, Modified: s.options.written(),
+	})
 }
 
 func gatewayConfig(g *contract.Gateway) *gateway.Config {

@@ -22,7 +22,10 @@ var _ = Describe("An agent", Ordered, func() {
 	var agent *a2av1alpha1.Agent
 
 	BeforeAll(func(ctx SpecContext) {
-		agent = create(ctx, newAgent(namespace(ctx), "talker"))
+		talker := newAgent(namespace(ctx), "talker")
+		// The SDKs go by the card, also that of gRPC.
+		talker.Spec.Protocol.Bindings = []a2av1alpha1.CardBinding{a2av1alpha1.CardBindingJSONRPC, a2av1alpha1.CardBindingHTTPJSON, a2av1alpha1.CardBindingGRPC}
+		agent = create(ctx, talker)
 		expectReady(ctx, agent)
 	})
 

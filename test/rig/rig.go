@@ -73,7 +73,9 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Rig, *contract
 		Agent:   contract.Agent{Namespace: "team", Name: "echo"},
 		Card: card.Card{
 			Name: "Interop", Description: "An agent for tests", Version: "1.0",
-			Skills: []card.Skill{{ID: "s", Name: "S", Description: "d", Tags: []string{"t"}}},
+			// Clients of each binding go by the card.
+			Bindings: card.Bindings,
+			Skills:   []card.Skill{{ID: "s", Name: "S", Description: "d", Tags: []string{"t"}}},
 		},
 		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: backend.URL},
 		Access:  contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}},

@@ -39,6 +39,8 @@ type Caller struct {
 	// judged by one policy or the next and never by some of both. Nil allows
 	// everything.
 	Rules *authz.Policy
+	// Policy is the one by which the gate admitted the caller, nil without a gate.
+	Policy *Policy
 }
 
 // Payer is who is charged for what the caller uses.
@@ -58,6 +60,16 @@ func (c *Caller) May(method a2a.Method, skill, tenant string) *authz.Refusal {
 		Principal: c.Principal(), Namespace: c.Namespace, Claims: c.Claims,
 		Method: method, Skill: skill, Tenant: tenant,
 	})
+}
+
+// Challenges returns how a caller that was admitted without a credential could
+// have shown one, as values of WWW-Authenticate: one for each method of the
+// policy, in its order. It is empty where no method takes a credential.
+func (c *Caller) Challenges() []string {
+	if c.Policy == nil {
+		return nil
+	}
+	return c.Policy.challenges()
 }
 
 // Principal returns who is calling, as text.

@@ -110,14 +110,21 @@ func (p *Policy) admit(c *Caller) error {
 	}
 }
 
-// challenge tells a client that was refused what would be accepted.
-func (p *Policy) challenge(w http.ResponseWriter, r *http.Request) {
+// challenges returns one value of WWW-Authenticate for each authenticator that
+// takes a credential, in their order. Two that take the same one have one value.
+func (p *Policy) challenges() []string {
 	var all []string
 	for _, a := range p.Authenticators {
 		if c := a.Challenge(); c != "" && !slices.Contains(all, c) {
 			all = append(all, c)
 		}
 	}
+	return all
+}
+
+// challenge tells a client that was refused what would be accepted.
+func (p *Policy) challenge(w http.ResponseWriter, r *http.Request) {
+	all := p.challenges()
 	if all == nil {
 		all = []string{bearerChallenge}
 	}
@@ -196,6 +203,7 @@ func (g *Gate) Require(next http.Handler) http.Handler {
 			}
 		}
 		if err == nil {
+			caller.Policy = policy
 			next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))
 			return
 		}

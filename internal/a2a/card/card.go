@@ -32,12 +32,19 @@ type Card struct {
 	IconURL          string    `json:"iconUrl,omitempty"`
 	DocumentationURL string    `json:"documentationUrl,omitempty"`
 	// Interfaces lists where the agent is served, the preferred one first.
-	Interfaces         []Interface      `json:"interfaces,omitempty"`
+	Interfaces []Interface `json:"interfaces,omitempty"`
+	// Bindings are those that the card lists at each base, the preferred one
+	// first; none are DefaultBindings. They do not change the Interfaces.
+	Bindings           []Binding        `json:"bindings,omitempty"`
 	Capabilities       Capabilities     `json:"capabilities"`
 	DefaultInputModes  []string         `json:"defaultInputModes,omitempty"`
 	DefaultOutputModes []string         `json:"defaultOutputModes,omitempty"`
 	Skills             []Skill          `json:"skills,omitempty"`
 	SecuritySchemes    []SecurityScheme `json:"securitySchemes,omitempty"`
+	// SecurityOptional is true when calls need none of the SecuritySchemes: a
+	// caller that uses one gets more, such as the extended card. The card then
+	// lists schemes and no requirement.
+	SecurityOptional bool `json:"securityOptional,omitempty"`
 }
 
 // Provider is the organization behind the agent. Both fields are required

@@ -161,6 +161,20 @@ func TestWire18_OfficialClientsReadTheUnion(t *testing.T) {
 				}
 			}
 
+			// The official Java client reads the union as ProtoJSON.
+			var java pb1.AgentCard
+			if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(union, &java); err != nil {
+				t.Fatalf("lf.a2a.v1: %v", err)
+			}
+			if len(java.GetSecurityRequirements()) != len(c.SecuritySchemes) {
+				t.Errorf("lf.a2a.v1 reads the requirements %v", java.GetSecurityRequirements())
+			}
+			for i, s := range java.GetSkills() {
+				if len(s.GetSecurityRequirements()) != len(c.Skills[i].Security) {
+					t.Errorf("lf.a2a.v1 reads the requirements %v of a skill", s.GetSecurityRequirements())
+				}
+			}
+
 			compat, err := a2av0.NewAgentCardParser()(union)
 			if err != nil {
 				t.Fatalf("a2a-go v2 with 0.3 compatibility: %v", err)
@@ -179,29 +193,88 @@ var wantSchemes = map[card.SchemeType]string{
 }
 
 func TestInterfaces(t *testing.T) {
-	var want []card.Interface
-	for _, version := range []string{"1.0", "0.3"} {
-		want = append(
-			want,
-			// A route with a path cannot carry gRPC.
-			card.Interface{URL: "https://a.example/team/", Binding: card.JSONRPC, ProtocolVersion: version},
-			card.Interface{URL: "https://a.example/team", Binding: card.HTTPJSON, ProtocolVersion: version},
-			card.Interface{URL: "http://a.svc/", Binding: card.JSONRPC, ProtocolVersion: version},
-			card.Interface{URL: "http://a.svc", Binding: card.HTTPJSON, ProtocolVersion: version},
-			card.Interface{URL: "a.svc:80", Binding: card.GRPC, ProtocolVersion: version},
-			card.Interface{URL: "https://[::1]/", Binding: card.JSONRPC, ProtocolVersion: version},
-			card.Interface{URL: "https://[::1]", Binding: card.HTTPJSON, ProtocolVersion: version},
-			card.Interface{URL: "[::1]:443", Binding: card.GRPC, ProtocolVersion: version},
-			card.Interface{URL: "http://a:8080/", Binding: card.JSONRPC, ProtocolVersion: version},
-			card.Interface{URL: "http://a:8080", Binding: card.HTTPJSON, ProtocolVersion: version},
-			card.Interface{URL: "a:8080", Binding: card.GRPC, ProtocolVersion: version},
-		)
+	tests := map[string]struct {
+		base     card.Base
+		bindings []card.Binding
+		want     []card.Interface
+	}{
+		// gRPC is listed by those who name it: it is no URL of the base.
+		"default": {card.NewBase("http://a.svc/"), nil, []card.Interface{{URL: "http://a.svc/", Binding: card.JSONRPC}, {URL: "http://a.svc", Binding: card.HTTPJSON}}},
+		"in order": {card.NewBase("https://a.example"), []card.Binding{card.GRPC, card.HTTPJSON, card.JSONRPC}, []card.Interface{
+			{URL: "a.example:443", Binding: card.GRPC}, {URL: "https://a.example", Binding: card.HTTPJSON}, {URL: "https://a.example/", Binding: card.JSONRPC},
+		}},
+		"one": {card.NewBase("http://a:8080"), []card.Binding{card.GRPC}, []card.Interface{{URL: "a:8080", Binding: card.GRPC}}},
+		"address": {card.NewBase("https://[::1]"), card.Bindings, []card.Interface{
+			{URL: "https://[::1]/", Binding: card.JSONRPC}, {URL: "https://[::1]", Binding: card.HTTPJSON}, {URL: "[::1]:443", Binding: card.GRPC},
+		}},
+		// A route with a path cannot carry gRPC.
+		"a path": {card.NewBase("https://a.example/team"), card.Bindings, []card.Interface{
+			{URL: "https://a.example/team/", Binding: card.JSONRPC}, {URL: "https://a.example/team", Binding: card.HTTPJSON},
+		}},
+		"gRPC elsewhere": {card.Base{URL: "https://a.example/team/", GRPC: "grpc.example:443"}, []card.Binding{card.GRPC}, []card.Interface{{URL: "grpc.example:443", Binding: card.GRPC}}},
 	}
-	got := card.Interfaces("https://a.example/team", "http://a.svc/", "https://[::1]", "http://a:8080")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Interfaces() (-want +got):\n%s", diff)
+	for name, test := range tests {
+		var want []card.Interface
+		for _, version := range []string{"1.0", "0.3"} {
+			for _, i := range test.want {
+				i.ProtocolVersion = version
+				want = append(want, i)
+			}
+		}
+		if diff := cmp.Diff(want, test.base.Interfaces(test.bindings)); diff != "" {
+			t.Errorf("%s: Interfaces() (-want +got):\n%s", name, diff)
+		}
 	}
-	if got := card.Interfaces(); got != nil {
-		t.Errorf("Interfaces() of nowhere = %+v", got)
+}
+
+// TestHosts are those by which a request is known to be for a base.
+func TestHosts(t *testing.T) {
+	for address, want := range map[string][]string{
+		"https://A.example/team/": {"a.example:443", "a.example"},
+		"http://a.svc/":           {"a.svc:80", "a.svc", "a.svc:80", "a.svc"},
+		"http://[::1]:8080":       {"[::1]:8080", "[::1]:8080", "[::1]:8080"},
+		"https://[::1]/x":         {"[::1]:443", "[::1]"},
+		"nonsense":                nil,
+	} {
+		if diff := cmp.Diff(want, card.NewBase(address).Hosts()); diff != "" {
+			t.Errorf("Hosts() of %s (-want +got):\n%s", address, diff)
+		}
+	}
+}
+
+func TestCheckBindings(t *testing.T) {
+	for want, bindings := range map[string][]card.Binding{
+		"": card.Bindings,
+		`bindings[1] repeats "GRPC": name each binding once`:                       {card.GRPC, card.GRPC},
+		`bindings[0] is "HTTPJSON", must be one of ["JSONRPC" "HTTP+JSON" "GRPC"]`: {"HTTPJSON"},
+	} {
+		got := ""
+		if err := (&card.Card{Bindings: bindings}).CheckBindings(); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("CheckBindings(%q) = %q, want %q", bindings, got, want)
+		}
+	}
+}
+
+// TestOptionalSecurity: a card of an agent that admits everybody, and shows more
+// to some, lists schemes and asks for none.
+func TestOptionalSecurity(t *testing.T) {
+	c := example()
+	c.SecurityOptional = true
+	for form := range card.Forms {
+		var got map[string]any
+		if err := json.Unmarshal(render(t, c, form), &got); err != nil {
+			t.Fatal(err)
+		}
+		if schemes, _ := got["securitySchemes"].(map[string]any); len(schemes) != len(c.SecuritySchemes) {
+			t.Errorf("form %d has the schemes %v", form, schemes)
+		}
+		for _, name := range []string{"security", "securityRequirements", "security_requirements", "authentication"} {
+			if got[name] != nil {
+				t.Errorf("form %d asks for %s", form, name)
+			}
+		}
 	}
 }

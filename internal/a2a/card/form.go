@@ -18,6 +18,9 @@ const (
 	FormV03Proto
 	// FormV10 is the card of 1.0 by the letter, which is ProtoJSON too.
 	FormV10
+
+	// Forms is how many there are.
+	Forms
 )
 
 // Profile says which form is served where.

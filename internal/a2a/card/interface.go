@@ -5,54 +5,83 @@ package card
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
 )
 
-// served are the bindings of each protocol version, the preferred one first.
-// 0.2 and 0.1 have no entry of their own: their clients read the members of
-// 0.3 and speak its JSON-RPC, which serves them too.
-var served = []struct {
-	version  string
-	bindings []Binding
-}{
-	{"1.0", []Binding{JSONRPC, HTTPJSON, GRPC}},
-	{"0.3", []Binding{JSONRPC, HTTPJSON, GRPC}},
-}
+// versions are those that a card lists interfaces of, the newest first: a
+// client takes the first entry that it can use. 0.2 and 0.1 have no entry of
+// their own: their clients read the members of 0.3 and speak its JSON-RPC,
+// which serves them too.
+var versions = []string{"1.0", "0.3"}
 
-// Base is a URL at which an agent is served, and what by.
+// Bindings are those that an agent is served by, whether a card lists them or
+// not.
+var Bindings = []Binding{JSONRPC, HTTPJSON, GRPC}
+
+// DefaultBindings are those of a card that names none. gRPC is not among them:
+// its address is a host and a port, and there are clients that refuse a card
+// with an address that is no URL of the card's own origin.
+var DefaultBindings = []Binding{JSONRPC, HTTPJSON}
+
+// Base is one URL at which an agent is served. A card lists the interfaces of
+// one base.
 type Base struct {
-	URL string
-	// Bindings are all of them when it is empty.
-	Bindings []Binding
+	// URL is where JSON-RPC and HTTP+JSON are served, such as
+	// https://agents.example.com/echo/.
+	URL string `json:"url"`
+	// GRPC is the host and port at which gRPC is served, "" when it is not served
+	// there.
+	GRPC string `json:"grpc,omitempty"`
 }
 
-// Interfaces lists every binding of every version at each of some base URLs,
-// such as "https://a.example".
-func Interfaces(urls ...string) []Interface {
-	bases := make([]Base, 0, len(urls))
-	for _, u := range urls {
-		bases = append(bases, Base{URL: u})
+// NewBase returns the base of a URL at which every binding is served. A URL with
+// a path has no gRPC, whose calls have paths of their own.
+func NewBase(address string) Base {
+	base := Base{URL: address}
+	u, err := url.Parse(strings.TrimSuffix(address, "/"))
+	if err == nil && u.Path == "" {
+		base.GRPC = net.JoinHostPort(u.Hostname(), port(u))
 	}
-	return InterfacesAt(bases...)
+	return base
 }
 
-// InterfacesAt lists what each base serves, in every version. Versions come
-// before bases: a client takes the first entry that it can use, and the newest
-// version of it.
-func InterfacesAt(bases ...Base) []Interface {
+// Hosts returns the values of a request's Host with which the base is asked
+// for, in lower case: with its port, and without where that is the default.
+func (b Base) Hosts() []string {
+	u, err := url.Parse(b.URL)
+	if err != nil || u.Host == "" {
+		return nil
+	}
+	host := strings.ToLower(u.Hostname())
+	hosts := []string{net.JoinHostPort(host, port(u))}
+	if port(u) == defaultPorts[u.Scheme] {
+		hosts = append(hosts, strings.TrimSuffix(hosts[0], ":"+port(u)))
+	}
+	if b.GRPC != "" {
+		grpc := strings.ToLower(b.GRPC)
+		hosts = append(hosts, grpc, strings.TrimSuffix(strings.TrimSuffix(grpc, ":443"), ":80"))
+	}
+	return hosts
+}
+
+// Secure reports whether the base is served with TLS.
+func (b Base) Secure() bool { return strings.HasPrefix(b.URL, "https:") }
+
+// Interfaces lists some bindings of a base in every version. No bindings are
+// DefaultBindings.
+func (b Base) Interfaces(bindings []Binding) []Interface {
+	if len(bindings) == 0 {
+		bindings = DefaultBindings
+	}
 	var all []Interface
-	for _, s := range served {
-		for _, base := range bases {
-			for _, b := range s.bindings {
-				if len(base.Bindings) > 0 && !slices.Contains(base.Bindings, b) {
-					continue
-				}
-				if address := b.address(base.URL); address != "" {
-					all = append(all, Interface{URL: address, Binding: b, ProtocolVersion: s.version})
-				}
+	for _, version := range versions {
+		for _, binding := range bindings {
+			if address := b.address(binding); address != "" {
+				all = append(all, Interface{URL: address, Binding: binding, ProtocolVersion: version})
 			}
 		}
 	}
@@ -61,27 +90,44 @@ func InterfacesAt(bases ...Base) []Interface {
 
 // address is where a binding is served: JSON-RPC at the base itself, HTTP+JSON
 // at paths that clients append to it, and gRPC at a host and port, since that
-// is what the dialers of the official clients take. It is "" where a binding
-// cannot be: gRPC has no path.
-func (b Binding) address(base string) string {
-	base = strings.TrimSuffix(base, "/")
-	switch b {
+// is what the dialers of the official clients take. It is "" where a binding is
+// not served.
+func (b Base) address(binding Binding) string {
+	base := strings.TrimSuffix(b.URL, "/")
+	switch binding {
 	case JSONRPC:
 		return base + "/"
 	case GRPC:
-		u, err := url.Parse(base)
-		if err != nil || u.Path != "" {
-			return ""
-		}
-		port := "80"
-		if u.Scheme == "https" {
-			port = "443"
-		}
-		return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
+		return b.GRPC
 	default:
 		return base
 	}
 }
+
+// At returns the card with the interfaces of a base: those of its Bindings.
+func (c *Card) At(b Base) *Card {
+	at := *c
+	at.Interfaces = b.Interfaces(c.Bindings)
+	return &at
+}
+
+// CheckBindings returns what is wrong with the Bindings.
+func (c *Card) CheckBindings() error {
+	for i, b := range c.Bindings {
+		if !slices.Contains(Bindings, b) {
+			return fmt.Errorf("bindings[%d] is %q, must be one of %q", i, b, Bindings)
+		}
+		if slices.Contains(c.Bindings[:i], b) {
+			return fmt.Errorf("bindings[%d] repeats %q: name each binding once", i, b)
+		}
+	}
+	return nil
+}
+
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
+
+// port is that of a URL, whether it names it or not.
+func port(u *url.URL) string { return cmp.Or(u.Port(), defaultPorts[u.Scheme], "80") }
 
 // newestFirst keeps the order of preference within a version.
 func newestFirst(all []Interface) []Interface {

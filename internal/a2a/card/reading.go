@@ -46,7 +46,8 @@ func Readings(c *Card) ([][]byte, error) {
 	dropEmptyScopes(v10)
 	add(v10, canonical)
 	add(cleaned, ascii)
-	// The same of the union, which lacks the requirements.
+	// The same of the union for readers that do not know the requirements by their
+	// name in the proto, which is the only one that the union has.
 	dropRequirements(v10)
 	add(clean(v10), canonical)
 	add(v10, canonical)
@@ -138,7 +139,7 @@ func dropEmptyScopes(card map[string]any) {
 	}
 }
 
-// dropRequirements leaves out what the union does not have.
+// dropRequirements leaves out what the union has under another name.
 func dropRequirements(card map[string]any) {
 	delete(card, "securityRequirements")
 	for _, s := range objects(card["skills"]) {

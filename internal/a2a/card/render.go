@@ -21,9 +21,11 @@ type Signature struct {
 // Render returns a card in a form, with its public skills only; c.Extended()
 // makes all of them public. Equal cards give equal bytes.
 //
-// The union has no securityRequirements, which 1.0 leaves optional: the
-// official Go client asks for no version, so it is served the union, and
-// cannot read them in the form that the specification gives them.
+// The union has the requirements of 1.0 under their name in the proto,
+// security_requirements, which readers of ProtoJSON such as the official Java
+// client take too. Under the name securityRequirements the official Go client,
+// which asks for no version and so gets the union, expects another shape than
+// that of the specification, and refuses the card.
 func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	out := shared(c)
 	public := c.Public().Skills
@@ -47,8 +49,11 @@ func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	required := c.requirements()
 	switch f {
 	case FormUnion:
-		out.Authentication = legacyAuthentication(c.SecuritySchemes)
+		if !c.SecurityOptional {
+			out.Authentication = legacyAuthentication(c.SecuritySchemes)
+		}
 		out.Security = anyOf(plain(required))
+		out.ProtoRequirements = wrap(required)
 	case FormV03:
 		out.Security = anyOf(plain(required))
 	case FormV03Proto:
@@ -62,10 +67,13 @@ func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	return encode(out)
 }
 
-// Digest names the content of a card: 16 hexadecimal digits. It changes when
-// anything that a client can see does.
-func Digest(c *Card) (string, error) {
+// Digest names the content of a card that is served at some bases: 16
+// hexadecimal digits. It changes when anything that a client can see does.
+func Digest(c *Card, bases ...Base) (string, error) {
 	text, err := Render(c, FormUnion)
+	for _, b := range bases {
+		text = fmt.Appendf(text, "\n%s %s", b.URL, b.GRPC)
+	}
 	if err == nil && c.HasExtended() {
 		var extended []byte
 		extended, err = Render(c.Extended(), FormUnion)
@@ -100,6 +108,7 @@ type document struct {
 	SecuritySchemes      map[string]securityScheme `json:"securitySchemes,omitempty"`
 	Security             []any                     `json:"security,omitempty"`
 	SecurityRequirements []requirement             `json:"securityRequirements,omitempty"`
+	ProtoRequirements    []requirement             `json:"security_requirements,omitempty"`
 	Skills               []skill                   `json:"skills"`
 	Signatures           []Signature               `json:"signatures,omitempty"`
 }
@@ -133,6 +142,7 @@ type skill struct {
 	OutputModes          []string      `json:"outputModes,omitempty"`
 	Security             []any         `json:"security,omitempty"`
 	SecurityRequirements []requirement `json:"securityRequirements,omitempty"`
+	ProtoRequirements    []requirement `json:"security_requirements,omitempty"`
 }
 
 // plainText is what a card without modes means; they are required.
@@ -194,7 +204,10 @@ func renderSkill(s Skill, f Form) skill {
 		Examples: s.Examples, InputModes: s.InputModes, OutputModes: s.OutputModes,
 	}
 	switch f {
-	case FormUnion, FormV03:
+	case FormUnion:
+		out.Security = anyOf(plain(s.Security))
+		out.ProtoRequirements = wrap(s.Security)
+	case FormV03:
 		out.Security = anyOf(plain(s.Security))
 	case FormV03Proto:
 		out.Security = anyOf(wrap(s.Security))

@@ -55,7 +55,7 @@ func TestUnion(t *testing.T) {
 		`"capabilities":{"streaming":true,"extensions":[{"uri":"https://example.com/ext","description":"x","params":{"a":1}}]},` +
 		`"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain","application/json"],"authentication":{"schemes":["Bearer"]},` +
 		`"securitySchemes":{"bearer":{"type":"http","description":"A ServiceAccount token","scheme":"bearer","bearerFormat":"JWT",` +
-		`"httpAuthSecurityScheme":{"description":"A ServiceAccount token","scheme":"bearer","bearerFormat":"JWT"}}},"security":[{"bearer":[]}],` +
+		`"httpAuthSecurityScheme":{"description":"A ServiceAccount token","scheme":"bearer","bearerFormat":"JWT"}}},"security":[{"bearer":[]}],"security_requirements":[{"schemes":{"bearer":{"list":[]}}}],` +
 		`"skills":[{"id":"chat","name":"Chat","description":"Talks","tags":["chat"],"examples":["Hi"]},{"id":"bare","name":"Bare","description":"No tags","tags":[]}]}`
 	if diff := cmp.Diff(want, string(render(t, example(), card.FormUnion))); diff != "" {
 		t.Errorf("Union() (-want +got):\n%s", diff)

@@ -249,8 +249,12 @@ type scopes struct {
 	List []string `json:"list"`
 }
 
-// requirements are those of the card: any one of its schemes.
+// requirements are those of the card: any one of its schemes, or none where
+// they are optional.
 func (c *Card) requirements() []Requirement {
+	if c.SecurityOptional {
+		return nil
+	}
 	var all []Requirement
 	for i := range c.SecuritySchemes {
 		s := &c.SecuritySchemes[i]

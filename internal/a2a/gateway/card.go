@@ -5,22 +5,23 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
 )
 
 // maxCard bounds a card that is changed on the way.
 const maxCard = 4 << 20
 
-// readdress makes a card's addresses lead through the gateway, so that a
-// client which reads the card keeps its identity for the calls that follow.
-// What the gateway cannot carry is left out, and so are the signatures, which
-// are over other addresses.
+// readdress replaces the interfaces of a card with those of the base at which the
+// agent asked for it: through the gateway, a client keeps its identity for the
+// calls that follow. Signatures are left out, which are over other addresses.
 func (w *way) readdress(response *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxCard+1))
 	closeErr := response.Body.Close()
@@ -36,19 +37,6 @@ func (w *way) readdress(response *http.Response) error {
 	}
 	delete(card, "signatures")
 	w.move(card)
-	for _, name := range []string{"additionalInterfaces", "supportedInterfaces"} {
-		all, isList := card[name].([]any)
-		if !isList {
-			continue
-		}
-		kept := []any{}
-		for _, entry := range all {
-			if i, isObject := entry.(map[string]any); isObject && w.move(i) {
-				kept = append(kept, i)
-			}
-		}
-		card[name] = kept
-	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
@@ -60,21 +48,79 @@ func (w *way) readdress(response *http.Response) error {
 	response.Header.Set("Content-Length", strconv.Itoa(out.Len()))
 	response.Header.Set("Cache-Control", "no-store")
 	response.Header.Del("ETag")
+	response.Header.Del("Last-Modified")
 	return nil
 }
 
-// move changes an object's url, and reports false when it is none of HTTP.
-func (w *way) move(object map[string]any) bool {
-	text, _ := object["url"].(string)
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return false
+// carried are the bindings that the gateway carries, by their names on a card.
+// Every sidecar serves both, whether its card lists them or not.
+var carried = []string{"JSONRPC", "HTTP+JSON"}
+
+// move changes the interfaces of a card: those of 1.0, which name a version each,
+// and those of 0.2 and 0.3.
+func (w *way) move(card map[string]any) {
+	if listed, ok := card["supportedInterfaces"].([]any); ok {
+		card["supportedInterfaces"] = w.interfaces(listed, "protocolBinding", "protocolVersion")
 	}
-	// A path belongs to the route from outside; the Service has none. Clients
-	// append paths of HTTP+JSON to what they find.
-	object["url"] = w.base + "/"
-	if object["protocolBinding"] == "HTTP+JSON" || object["transport"] == "HTTP+JSON" {
-		object["url"] = w.base
+	if _, ok := card["url"].(string); !ok {
+		return
 	}
-	return true
+	listed, _ := card["additionalInterfaces"].([]any)
+	if !slices.ContainsFunc(listed, isObject) {
+		listed = []any{map[string]any{"transport": card["preferredTransport"]}}
+	}
+	moved := w.interfaces(listed, "transport", "")
+	if _, ok := card["additionalInterfaces"]; ok {
+		card["additionalInterfaces"] = moved
+	}
+	first := moved[0].(map[string]any) //nolint:forcetypeassert // interfaces made it
+	card["url"] = first["url"]
+	if _, ok := card["preferredTransport"]; ok {
+		card["preferredTransport"] = first["transport"]
+	}
+}
+
+func isObject(value any) bool {
+	_, ok := value.(map[string]any)
+	return ok
+}
+
+// interfaces returns an entry for each listed one that the gateway carries, in
+// the same order, each once; where there is none, one for each that it carries.
+func (w *way) interfaces(listed []any, binding, version string) []any {
+	moved := []any{}
+	seen := map[string]bool{}
+	add := func(name, of string, entry map[string]any) {
+		if !slices.Contains(carried, name) || seen[name+" "+of] {
+			return
+		}
+		seen[name+" "+of] = true
+		out := maps.Clone(entry)
+		// A path belongs to the route from outside; the Service has none. Clients
+		// append the paths of HTTP+JSON to what they find.
+		out["url"], out[binding] = w.base+"/", name
+		if name == "HTTP+JSON" {
+			out["url"] = w.base
+		}
+		moved = append(moved, out)
+	}
+	each := func(list func(entry map[string]any, name, of string)) {
+		for _, l := range listed {
+			if entry, ok := l.(map[string]any); ok {
+				name, _ := entry[binding].(string)
+				of, _ := entry[version].(string)
+				list(entry, name, of)
+			}
+		}
+	}
+	each(func(entry map[string]any, name, of string) { add(cmp.Or(name, carried[0]), of, entry) })
+	if len(moved) > 0 {
+		return moved
+	}
+	each(func(entry map[string]any, _, of string) {
+		for _, name := range carried {
+			add(name, of, entry)
+		}
+	})
+	return moved
 }

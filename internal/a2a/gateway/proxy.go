@@ -37,6 +37,7 @@ func rewrite(r *httputil.ProxyRequest) {
 	if w.card() {
 		// The card is changed on the way, so it has no ETag to ask for.
 		r.Out.Header.Del("If-None-Match")
+		r.Out.Header.Del("If-Modified-Since")
 		r.Out.Header.Del("Accept-Encoding")
 	}
 }

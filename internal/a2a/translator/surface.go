@@ -20,9 +20,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// bindings are those that the gateway carries.
-var bindings = []card.Binding{card.JSONRPC, card.HTTPJSON}
-
 // served is a card as the translator keeps its promises. It streams whatever
 // the agent does, and passes on no credential but an Authorization.
 func served(c *card.Card) *card.Card {
@@ -47,8 +44,12 @@ func (t *Translator) bind(l *link) bound {
 	current := func() *card.Card { return l.card }
 	admitted := &admission.Handler{Handler: t.core.engine, Card: current}
 	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: t.options.Limits.WriteTimeout, Now: t.options.Now}
-	noExtended := func(context.Context, string, card.Form) ([]byte, error) {
+	noExtended := func(*http.Request, string, card.Form) ([]byte, error) {
 		return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
+	}
+	public := func(r *http.Request, form card.Form) ([]byte, error) {
+		base, _ := r.Context().Value(baseKey{}).(string)
+		return card.Render(l.card.At(card.Base{URL: base}), form)
 	}
 	ignore := func(exchange.Outcome) {}
 	return bound{
@@ -57,11 +58,14 @@ func (t *Translator) bind(l *link) bound {
 			Streams: streams, Limits: t.options.Limits, Observe: ignore, Log: t.options.Log,
 		}),
 		rest: rest.New(rest.Config{
-			Handler: admitted, Push: admitted, Card: current, ExtendedCard: noExtended,
+			Handler: admitted, Push: admitted, Card: current, ExtendedCard: noExtended, PublicCard: public,
 			Streams: streams, Limits: t.options.Limits, Observe: ignore, Log: t.options.Log,
 		}),
 	}
 }
+
+// baseKey is that of the base by which a request came, in its context.
+type baseKey struct{}
 
 func (b *bound) serve(w http.ResponseWriter, r *http.Request, c *card.Card, base string) {
 	switch {
@@ -70,7 +74,7 @@ func (b *bound) serve(w http.ResponseWriter, r *http.Request, c *card.Card, base
 	case r.URL.Path == "/":
 		b.rpc.ServeHTTP(w, r)
 	case rest.Owns(r):
-		b.rest.ServeHTTP(w, r)
+		b.rest.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), baseKey{}, base)))
 	default:
 		http.Error(w, "nothing here: JSON-RPC is at POST /, REST at /message:send, /tasks and, for 0.3, below /v1, the card at GET "+
 			wellknown.Path+", each below "+base, http.StatusNotFound)
@@ -83,10 +87,8 @@ func isCard(r *http.Request) bool {
 
 // serveCard renders the card for the address by which it is asked for.
 func serveCard(w http.ResponseWriter, r *http.Request, c *card.Card, base string) {
-	at := *c
-	at.Interfaces = card.InterfacesAt(card.Base{URL: base, Bindings: bindings})
 	h := &wellknown.Handler{}
-	if err := h.Swap(wellknown.Content{Card: &at}); err != nil {
+	if err := h.Swap(wellknown.Content{Card: c.At(card.Base{URL: base})}); err != nil {
 		Deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The card of the remote agent cannot be served"})
 		return
 	}

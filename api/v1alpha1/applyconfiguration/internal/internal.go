@@ -315,6 +315,15 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentProtocol
   map:
     fields:
+    - name: bindings
+      type:
+        list:
+          elementType:
+            namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CardBinding
+          elementRelationship: atomic
+      default:
+      - JSONRPC
+      - HTTPJSON
     - name: cardProfile
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.CardProfile
@@ -804,6 +813,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CardBinding
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CardProfile
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.CertificatePrincipal

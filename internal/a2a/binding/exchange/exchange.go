@@ -220,14 +220,23 @@ func (x *Exchange) Refuse(problem *a2a.Error, status int, contentType string, bo
 		}
 	}
 	if status == http.StatusUnauthorized {
-		Challenge(x.W.Header())
+		Challenge(x.W.Header(), x.R)
 	}
 	x.Respond(status, contentType, body)
 }
 
-// Challenge says how to authenticate, as every 401 must; the gate may have said
-// more of it.
-func Challenge(h http.Header) {
+// Challenge sets WWW-Authenticate, which every 401 must have (RFC 9110 section
+// 11.6.1), unless the gate has set it already. A caller that was admitted
+// without a credential gets one value for each method that takes one.
+func Challenge(h http.Header, r *http.Request) {
+	if h.Get("WWW-Authenticate") != "" {
+		return
+	}
+	if caller, ok := auth.CallerFrom(r.Context()); ok {
+		for _, c := range caller.Challenges() {
+			h.Add("WWW-Authenticate", c)
+		}
+	}
 	if h.Get("WWW-Authenticate") == "" {
 		h.Set("WWW-Authenticate", `Bearer realm="a2a"`)
 	}

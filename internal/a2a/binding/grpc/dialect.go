@@ -41,8 +41,6 @@ type dialect struct {
 	// followsTerminal lets a client subscribe to a task that has ended: it gets
 	// the task. Otherwise that is an error.
 	followsTerminal bool
-	// lacksCard is the reason that is told when there is no extended card.
-	lacksCard a2a.Reason
 	// lacksExtension is the reason that is told when a required extension was
 	// not asked for.
 	lacksExtension a2a.Reason
@@ -69,7 +67,6 @@ var dialectV03 = &dialect{
 	appendPushPage:  pbv03.AppendPushPage,
 	versions:        []version.Version{{}, version.V02, version.V03},
 	followsTerminal: true,
-	lacksCard:       a2a.ReasonMethodNotFound,
 	lacksExtension:  a2a.ReasonInvalidRequest,
 	closesSend:      ending.Final,
 	closesSubscribe: ending.Final,
@@ -93,7 +90,6 @@ var dialectV10 = &dialect{
 	appendPush:      pbv10.AppendPush,
 	appendPushPage:  pbv10.AppendPushPage,
 	versions:        []version.Version{version.V10},
-	lacksCard:       a2a.ReasonUnsupportedOperation,
 	lacksExtension:  a2a.ReasonExtensionRequired,
 	closesSend:      ending.Turn,
 	closesSubscribe: ending.Task,

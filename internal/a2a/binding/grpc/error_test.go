@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,16 +64,18 @@ func TestWire20_ErrorInfo(t *testing.T) {
 		err     error
 		profile fault.Profile
 		want    told
+		// name begins the message of 0.3.
+		name string
 	}{
-		"not found":     {a2a.TaskNotFound("t9"), "", told{"NotFound", "Task not found", "TASK_NOT_FOUND", map[string]string{"taskId": "t9"}, ""}},
-		"field":         {a2a.InvalidParams("message.x", "is wrong"), "", told{"InvalidArgument", "message.x: is wrong", "INVALID_PARAMS", nil, "message.x: is wrong"}},
-		"unsupported":   {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, "", told{"FailedPrecondition", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}},
-		"1.0.0":         {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, fault.Profile100, told{"Unimplemented", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}},
-		"cancelable":    {&a2a.Error{Reason: a2a.ReasonTaskNotCancelable}, "", told{"FailedPrecondition", "Task cannot be canceled", "TASK_NOT_CANCELABLE", nil, ""}},
-		"busy":          {&a2a.Error{Reason: a2a.ReasonResourceExhausted}, "", told{"ResourceExhausted", "Too many requests", "RESOURCE_EXHAUSTED", nil, ""}},
-		"draining":      {a2a.ErrDraining, "", told{"Unavailable", "Service unavailable", "UNAVAILABLE", nil, ""}},
-		"not for them":  {errors.New("secret"), "", told{"Internal", "Internal error", "INTERNAL_ERROR", nil, ""}},
-		"text of sorts": {&a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "100% né \xff\n"}, "", told{"InvalidArgument", "100% né \ufffd\n", "INVALID_REQUEST", nil, ""}},
+		"not found":     {a2a.TaskNotFound("t9"), "", told{"NotFound", "Task not found", "TASK_NOT_FOUND", map[string]string{"taskId": "t9"}, ""}, "TaskNotFoundError: "},
+		"field":         {a2a.InvalidParams("message.x", "is wrong"), "", told{"InvalidArgument", "message.x: is wrong", "INVALID_PARAMS", nil, "message.x: is wrong"}, "InvalidParamsError: "},
+		"unsupported":   {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, "", told{"FailedPrecondition", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
+		"1.0.0":         {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, fault.Profile100, told{"Unimplemented", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
+		"cancelable":    {&a2a.Error{Reason: a2a.ReasonTaskNotCancelable}, "", told{"FailedPrecondition", "Task cannot be canceled", "TASK_NOT_CANCELABLE", nil, ""}, "TaskNotCancelableError: "},
+		"busy":          {&a2a.Error{Reason: a2a.ReasonResourceExhausted}, "", told{"ResourceExhausted", "Too many requests", "RESOURCE_EXHAUSTED", nil, ""}, ""},
+		"draining":      {a2a.ErrDraining, "", told{"Unavailable", "Service unavailable", "UNAVAILABLE", nil, ""}, ""},
+		"not for them":  {errors.New("secret"), "", told{"Internal", "Internal error", "INTERNAL_ERROR", nil, ""}, "InternalError: "},
+		"text of sorts": {&a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "100% né \xff\n"}, "", told{"InvalidArgument", "100% né \ufffd\n", "INVALID_REQUEST", nil, ""}, "InvalidRequestError: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +83,9 @@ func TestWire20_ErrorInfo(t *testing.T) {
 			_, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t"})
 			wantStatus(t, err, test.want)
 			_, err = x.v03.GetTask(t.Context(), &v03.GetTaskRequest{Name: "tasks/t"})
-			wantStatus(t, err, test.want)
+			named := test.want
+			named.message = test.name + named.message
+			wantStatus(t, err, named)
 			stream, err := x.v10.SubscribeToTask(t.Context(), &v10.SubscribeToTaskRequest{Id: "t"})
 			if err == nil {
 				_, err = stream.Recv()
@@ -148,8 +153,12 @@ func TestWire20_Versions(t *testing.T) {
 			}
 			continue
 		}
+		message := "Protocol version is not supported"
+		if strings.HasPrefix(googlestatus.Convert(err).Message(), "VersionNotSupportedError: ") {
+			message = "VersionNotSupportedError: " + message
+		}
 		wantStatus(t, err, told{
-			"FailedPrecondition", "Protocol version is not supported", "VERSION_NOT_SUPPORTED",
+			"FailedPrecondition", message, "VERSION_NOT_SUPPORTED",
 			map[string]string{"supportedVersions": fault.SupportedVersions},
 			"",
 		})
@@ -158,18 +167,44 @@ func TestWire20_Versions(t *testing.T) {
 
 func TestWire20_UnknownMethods(t *testing.T) {
 	x := newFixture(t, &fake{})
-	want := told{code: "Unimplemented", message: "Method not found", reason: "METHOD_NOT_FOUND"}
+	want := told{code: "Unimplemented", reason: "METHOD_NOT_FOUND"}
 	for _, method := range []string{"/lf.a2a.v1.A2AService/SendLiveMessage", "/a2a.v1.A2AService/ListTasks", "/x.Y/Z"} {
+		want.message = "Method not found"
+		if strings.HasPrefix(method, "/a2a.v1.") {
+			want.message = "MethodNotFoundError: Method not found"
+		}
 		wantStatus(t, x.conn.Invoke(t.Context(), method, &emptypb.Empty{}, &emptypb.Empty{}), want)
 	}
-	// An extended card that is not offered is an unknown method to 0.3.
-	_, err := x.v03.GetAgentCard(t.Context(), &v03.GetAgentCardRequest{})
-	wantStatus(t, err, want)
-	_, err = x.v10.GetExtendedAgentCard(t.Context(), &v10.GetExtendedAgentCardRequest{})
+	_, err := x.v10.GetExtendedAgentCard(t.Context(), &v10.GetExtendedAgentCardRequest{})
 	wantStatus(t, err, told{code: "FailedPrecondition", message: "This operation is not supported", reason: "UNSUPPORTED_OPERATION"})
-	x.extended = func(card.Form) ([]byte, error) { return nil, &a2a.Error{Reason: a2a.ReasonExtendedCardNotConfigured} }
-	_, err = x.v03.GetAgentCard(t.Context(), &v03.GetAgentCardRequest{})
-	wantStatus(t, err, told{code: "FailedPrecondition", message: "Authenticated Extended Card is not configured", reason: "EXTENDED_AGENT_CARD_NOT_CONFIGURED"})
+}
+
+// TestWire20_PublicCardOf03: the operation of 0.3 is for the card, extended or
+// not.
+func TestWire20_PublicCardOf03(t *testing.T) {
+	x := newFixture(t, &fake{})
+	for _, reason := range []a2a.Reason{a2a.ReasonUnsupportedOperation, a2a.ReasonExtendedCardNotConfigured} {
+		x.extended = func(card.Form) ([]byte, error) { return nil, &a2a.Error{Reason: reason} }
+		got, err := x.v03.GetAgentCard(t.Context(), &v03.GetAgentCardRequest{})
+		if err != nil || got.GetName() != "public" {
+			t.Errorf("%s = %v, %v", reason, got, err)
+		}
+	}
+}
+
+// TestWire20_Unauthenticated: who was admitted without a credential is told
+// how to show one.
+func TestWire20_Unauthenticated(t *testing.T) {
+	x := newFixture(t, &fake{})
+	x.extended = func(card.Form) ([]byte, error) {
+		return nil, &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: "Authentication is required"}
+	}
+	var trailer metadata.MD
+	_, err := x.v03.GetAgentCard(t.Context(), &v03.GetAgentCardRequest{}, googlegrpc.Trailer(&trailer))
+	wantStatus(t, err, told{code: "Unauthenticated", message: "Authentication is required", reason: "UNAUTHENTICATED"})
+	if got := trailer.Get("www-authenticate"); len(got) != 1 || got[0] != `Bearer realm="a2a"` {
+		t.Errorf("www-authenticate = %q", got)
+	}
 }
 
 func TestWire20_RequiredExtension(t *testing.T) {
@@ -178,7 +213,7 @@ func TestWire20_RequiredExtension(t *testing.T) {
 	_, err := x.v10.SendMessage(t.Context(), hello10)
 	wantStatus(t, err, told{code: "FailedPrecondition", message: "Extension https://a/1 is required", reason: "EXTENSION_SUPPORT_REQUIRED"})
 	_, err = x.v03.SendMessage(t.Context(), hello03)
-	wantStatus(t, err, told{code: "InvalidArgument", message: "Extension https://a/1 is required", reason: "INVALID_REQUEST"})
+	wantStatus(t, err, told{code: "InvalidArgument", message: "InvalidRequestError: Extension https://a/1 is required", reason: "INVALID_REQUEST"})
 }
 
 // raw sends bytes as they are, in frames or not.

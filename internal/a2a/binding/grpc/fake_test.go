@@ -200,13 +200,14 @@ func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
 	admitted := &admission.Handler{Handler: f, Push: f, Card: served}
 	config := grpc.Config{
 		Handler: admitted, Push: admitted, Card: served,
-		ExtendedCard: func(_ context.Context, _ string, form card.Form) ([]byte, error) {
+		ExtendedCard: func(_ *http.Request, _ string, form card.Form) ([]byte, error) {
 			if x.extended == nil {
 				return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
 			}
 			return x.extended(form)
 		},
-		Serving: func() bool { return x.serving }, StrictVersion: func() bool { return false },
+		PublicCard: func(_ *http.Request, form card.Form) ([]byte, error) { return []byte(`{"name":"public"}`), nil },
+		Serving:    func() bool { return x.serving }, StrictVersion: func() bool { return false },
 		Profile: func() fault.Profile { return fault.Profile101 },
 		Limits:  exchangetest.Limits(1 << 20), Log: slog.New(slog.DiscardHandler),
 		Observe: func(o exchange.Outcome) {

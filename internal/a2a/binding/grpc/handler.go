@@ -12,7 +12,6 @@
 package grpc
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -35,7 +34,10 @@ type Config struct {
 	Card func() *card.Card
 	// ExtendedCard returns the card for a caller who is known, in a version's
 	// form. Its error is an *a2a.Error where there is none.
-	ExtendedCard func(ctx context.Context, tenant string, form card.Form) ([]byte, error)
+	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
+	// PublicCard returns the card for everybody. Clients of 0.3 that ask for the
+	// card of a caller get it where there is no extended one.
+	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
 	// Serving reports whether new calls are taken, for health checks.
 	Serving func() bool
 	// Limits bound requests and each write.
@@ -80,7 +82,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = h.run(c) //nolint:contextcheck // the call carries its request
 	}
 	if err = h.ended(c, err); err != nil { //nolint:contextcheck // the call carries its request
-		c.end(statusOf(a2a.ErrorOf(err), h.Profile()))
+		problem := a2a.ErrorOf(err)
+		if problem.Reason == a2a.ReasonUnauthenticated {
+			exchange.Challenge(c.w.Header(), c.Request)
+		}
+		c.end(statusOf(problem, h.Profile(), namesErrors(c.Request)))
 	}
 }
 

@@ -131,11 +131,12 @@ func (h *Handler) extendedCard(c *call) error {
 	if err != nil {
 		return err
 	}
-	text, err := h.ExtendedCard(c.Context(), tenant, c.dialect.form)
+	text, err := h.ExtendedCard(c.Request, tenant, c.dialect.form)
+	if c.dialect == dialectV03 && a2a.LacksExtendedCard(err) {
+		// GetAgentCard of the proto of 0.3 is for either card.
+		text, err = h.PublicCard(c.Request, c.dialect.form)
+	}
 	if err != nil {
-		if problem := a2a.ErrorOf(err); problem.Reason == a2a.ReasonUnsupportedOperation {
-			return &a2a.Error{Reason: c.dialect.lacksCard, Message: problem.Message}
-		}
 		return err
 	}
 	message, err := c.dialect.encodeCard(text)

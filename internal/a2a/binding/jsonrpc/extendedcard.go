@@ -21,7 +21,7 @@ func (h *Handler) extendedCard(c *call) error {
 		tenant, malformed = v10.DecodeExtendedCard(c.params())
 	}
 	// Whether there is such a card comes before what is wrong with the params.
-	text, err := h.ExtendedCard(c.R.Context(), tenant, c.dialect.cardForm)
+	text, err := h.ExtendedCard(c.R, tenant, c.dialect.cardForm)
 	if err != nil {
 		return c.noExtendedCard(err)
 	}

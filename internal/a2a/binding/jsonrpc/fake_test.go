@@ -93,7 +93,7 @@ func (f *fake) DeletePush(_ context.Context, r *a2a.PushRequest) error {
 	return f.err
 }
 
-func (f *fake) extendedCard(_ context.Context, _ string, form card.Form) ([]byte, error) {
+func (f *fake) extendedCard(_ *http.Request, _ string, form card.Form) ([]byte, error) {
 	f.asked = form
 	return f.card, f.err
 }

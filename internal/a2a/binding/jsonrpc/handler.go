@@ -10,7 +10,6 @@
 package jsonrpc
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -33,7 +32,7 @@ type Config struct {
 	Card func() *card.Card
 	// ExtendedCard returns the card for a caller who is known, in a version's
 	// form. Its error is an *a2a.Error where there is none.
-	ExtendedCard func(ctx context.Context, tenant string, form card.Form) ([]byte, error)
+	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
 	// StrictVersion holds clients to A2A-Version by the letter: methods of 1.0
 	// need it, and a client that asks for 1.0 has no others. Nil is false, as
 	// it is below; the answer may change at any time.
@@ -109,7 +108,7 @@ func (h *Handler) serve(c *call) error {
 	}
 	if !exchange.JSON(c.R.Header) {
 		c.Status = http.StatusUnsupportedMediaType
-		return invalid("Content-Type must be application/json")
+		return &a2a.Error{Reason: a2a.ReasonContentTypeNotSupported, Message: "Content-Type must be application/json"}
 	}
 	body, err := c.Body()
 	defer c.Release()

@@ -164,14 +164,15 @@ func newFixture(f *fake) *fixture {
 		Handler: admitted,
 		Push:    admitted,
 		Card:    served,
-		ExtendedCard: func(_ context.Context, _ string, form card.Form) ([]byte, error) {
+		ExtendedCard: func(_ *http.Request, _ string, form card.Form) ([]byte, error) {
 			f.asked = form
 			return []byte(`{"name":"known"}`), f.err
 		},
-		Streams: sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
-		Limits:  exchangetest.Limits(1 << 20),
-		Observe: func(o exchange.Outcome) { x.observed = append(x.observed, o) },
-		Log:     slog.New(slog.DiscardHandler),
+		PublicCard: func(_ *http.Request, form card.Form) ([]byte, error) { return []byte(`{"name":"public"}`), nil },
+		Streams:    sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
+		Limits:     exchangetest.Limits(1 << 20),
+		Observe:    func(o exchange.Outcome) { x.observed = append(x.observed, o) },
+		Log:        slog.New(slog.DiscardHandler),
 	})
 	return x
 }

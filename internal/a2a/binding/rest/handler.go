@@ -12,7 +12,6 @@
 package rest
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -39,7 +38,10 @@ type Config struct {
 	Card func() *card.Card
 	// ExtendedCard returns the card for a caller who is known, in a version's
 	// form. Its error is an *a2a.Error where there is none.
-	ExtendedCard func(ctx context.Context, tenant string, form card.Form) ([]byte, error)
+	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
+	// PublicCard returns the card for everybody. Clients of 0.3 that ask for the
+	// card of a caller get it where there is no extended one.
+	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
 	// StrictVersion holds clients to A2A-Version by the letter: paths of 1.0 need
 	// it, and a client that asks for 1.0 has no others. Nil is for never.
 	StrictVersion func() bool

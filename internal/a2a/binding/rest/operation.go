@@ -5,8 +5,6 @@ package rest
 
 import (
 	"bytes"
-	"errors"
-	"net/http"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
@@ -154,10 +152,10 @@ func (h *Handler) extendedCard(c *call) error {
 	if err != nil {
 		return err
 	}
-	text, err := h.ExtendedCard(c.R.Context(), tenant, c.dialect.cardForm)
-	if problem, ok := errors.AsType[*a2a.Error](err); ok && c.legacy && problem.Reason == a2a.ReasonUnsupportedOperation {
-		// Before 1.0, what is not offered is not there.
-		c.Status = http.StatusNotFound
+	text, err := h.ExtendedCard(c.R, tenant, c.dialect.cardForm)
+	if c.legacy && a2a.LacksExtendedCard(err) {
+		// GetAgentCard of the proto of 0.3 is for either card.
+		text, err = h.PublicCard(c.R, c.dialect.cardForm)
 	}
 	if err != nil {
 		return err

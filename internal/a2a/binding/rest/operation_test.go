@@ -165,7 +165,11 @@ func TestWire08_Detector(t *testing.T) {
 				t.Errorf("speaksKind() = %t", got)
 			}
 			x := newFixture(&fake{event: a2a.Event{Task: newTask(a2a.StateWorking)}})
-			w := x.do(t, "POST", "/v1/message:send", `{"message":`+test.message+`}`)
+			message := test.message
+			if !strings.Contains(message, "message_id") {
+				message = `{"messageId":"m",` + message[1:]
+			}
+			w := x.do(t, "POST", "/v1/message:send", `{"message":`+message+`}`)
 			want := a2a.DialectV03Proto
 			if test.kind {
 				want = a2a.DialectKindREST
@@ -233,6 +237,8 @@ func TestBadRequests(t *testing.T) {
 		{"POST /" + long + "/message:send", helloD, 400, -32602, "tenant: is longer than 256 bytes"},
 		{"POST /v1/message:send", `{"message":{"content":[]}}`, 400, -32602, "message.content: must have at least one element"},
 		{"POST /v1/message:send", `{"message":{"kind":"message","parts":[]}}`, 400, -32602, "message.parts: must have at least one element"},
+		{"POST /v1/message:send", `{"message":{"role":"ROLE_USER","content":[{"text":"x"}]}}`, 400, -32602, "message.messageId: is required"},
+		{"POST /v1/message:send", `{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":"x"}]}}`, 400, -32602, "message.messageId: is required"},
 		{"POST /v1/message:stream", `{}`, 400, -32602, "message: is required"},
 
 		{"GET /tasks/" + long, "", 400, -32602, "id: is longer than 256 bytes"},
@@ -435,7 +441,7 @@ func TestExtensions(t *testing.T) {
 func TestExtendedCard(t *testing.T) {
 	for path, statuses := range map[string]map[a2a.Reason]int{
 		"/extendedAgentCard": {a2a.ReasonUnsupportedOperation: 400, a2a.ReasonExtendedCardNotConfigured: 400, a2a.ReasonUnauthenticated: 401},
-		"/v1/card":           {a2a.ReasonUnsupportedOperation: 404, a2a.ReasonExtendedCardNotConfigured: 400, a2a.ReasonUnauthenticated: 401},
+		"/v1/card":           {a2a.ReasonUnauthenticated: 401},
 	} {
 		x := newFixture(&fake{})
 		if w := x.do(t, "GET", path, ""); w.Header().Get("Cache-Control") != "private, no-store" || w.Header().Get("Vary") != "Authorization" {
@@ -446,6 +452,16 @@ func TestExtendedCard(t *testing.T) {
 			if w := x.do(t, "GET", path, ""); w.Code != status || w.Header().Get("Cache-Control") != "" {
 				t.Errorf("%s, %s = %d %s", path, reason, w.Code, w.Body)
 			}
+		}
+	}
+}
+
+// TestPublicCardOf03: the operation of 0.3 is for the card, extended or not.
+func TestPublicCardOf03(t *testing.T) {
+	for _, reason := range []a2a.Reason{a2a.ReasonUnsupportedOperation, a2a.ReasonExtendedCardNotConfigured} {
+		w := newFixture(&fake{err: &a2a.Error{Reason: reason}}).do(t, "GET", "/v1/card", "")
+		if w.Code != http.StatusOK || w.Body.String() != `{"name":"public"}` {
+			t.Errorf("%s = %d %s", reason, w.Code, w.Body)
 		}
 	}
 }

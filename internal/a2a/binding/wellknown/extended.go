@@ -4,7 +4,6 @@
 package wellknown
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -17,33 +16,45 @@ import (
 // ExtendedPath is where 0.2 looks for the extended card.
 const ExtendedPath = "/agent/authenticatedExtendedCard"
 
-// Extended returns the card for a caller who is known, in the form of a
-// version. Its error is an *a2a.Error.
-func (h *Handler) Extended(ctx context.Context, tenant string, form card.Form) ([]byte, error) {
-	v, err := h.extendedFor(ctx, tenant, form)
+// Extended returns the extended card for the caller of a request, in the form of
+// a version, with the interfaces of the base that the request came for. Its
+// error is an *a2a.Error.
+func (h *Handler) Extended(r *http.Request, tenant string, form card.Form) ([]byte, error) {
+	v, err := h.extendedFor(r, tenant, form)
 	if err != nil {
 		return nil, err
 	}
 	return v.body, nil
 }
 
-func (h *Handler) extendedFor(ctx context.Context, tenant string, form card.Form) (*variant, error) {
+// Public returns the public card in any form, with the interfaces of the base
+// that the request came for.
+func (h *Handler) Public(r *http.Request, form card.Form) ([]byte, error) {
 	current := h.current.Load()
-	if current.extended == nil || current.extended.whole[form] == nil {
-		return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
-	}
-	caller, ok := auth.CallerFrom(ctx)
-	if !ok || caller.Anonymous {
-		return nil, &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: "The extended card is for callers with a credential"}
-	}
-	if h.Admit == nil {
-		return current.extended.whole[form], nil
-	}
-	shown, err := h.Admit(ctx, tenant)
+	v, err := current.public.of(current.bases.of(r), nil, form)
 	if err != nil {
 		return nil, err
 	}
-	return current.extended.of(shown, form)
+	return v.body, nil
+}
+
+func (h *Handler) extendedFor(r *http.Request, tenant string, form card.Form) (*variant, error) {
+	current := h.current.Load()
+	if current.extended == nil || form == card.FormUnion {
+		return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
+	}
+	caller, ok := auth.CallerFrom(r.Context())
+	if !ok || caller.Anonymous {
+		return nil, &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: "Authentication is required for the extended card"}
+	}
+	var shown func(*card.Skill) bool
+	if h.Admit != nil {
+		var err error
+		if shown, err = h.Admit(r.Context(), tenant); err != nil {
+			return nil, err
+		}
+	}
+	return current.extended.of(current.bases.of(r), shown, form)
 }
 
 // ServeExtended answers GET for the extended card of 0.2. Others ask for it by
@@ -58,7 +69,7 @@ func (h *Handler) ServeExtended(observe func(exchange.Outcome)) http.Handler {
 			http.Error(w, "method must be GET or HEAD", http.StatusMethodNotAllowed)
 			return
 		}
-		v, err := h.extendedFor(r.Context(), "", card.FormV03)
+		v, err := h.extendedFor(r, "", card.FormV03)
 		if err != nil {
 			problem := a2a.ErrorOf(err)
 			outcome.Code = exchange.Code(problem)
@@ -76,7 +87,7 @@ func (h *Handler) ServeExtended(observe func(exchange.Outcome)) http.Handler {
 }
 
 // Deny answers a request for the extended card that may not have it.
-func Deny(w http.ResponseWriter, _ *http.Request, problem *a2a.Error) {
+func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	f := fault.Of(problem, fault.Profile101)
 	status := f.HTTP
 	switch problem.Reason {
@@ -84,7 +95,7 @@ func Deny(w http.ResponseWriter, _ *http.Request, problem *a2a.Error) {
 		// 0.2 has no error for it: what is not offered is not there.
 		status = http.StatusNotFound
 	case a2a.ReasonUnauthenticated:
-		exchange.Challenge(w.Header())
+		exchange.Challenge(w.Header(), r)
 	default:
 	}
 	w.Header().Set("Cache-Control", "no-store")

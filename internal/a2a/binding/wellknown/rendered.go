@@ -6,16 +6,19 @@ package wellknown
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
 
 // rendered is a card with all that depends on it, so that a request sees one
 // card or the next and never some of both.
 type rendered struct {
-	profile    card.Profile
-	union, v10 *variant
+	profile card.Profile
+	bases   *bases
+	// modified is when the content changed last, in whole seconds.
+	modified time.Time
+	public   *views
 	// keys is nil when the card is not signed.
 	keys *variant
 	// extended is nil when there is no extended card.
@@ -33,14 +36,14 @@ func newVariant(body []byte) *variant {
 }
 
 func render(c Content) (*rendered, error) {
-	out := &rendered{profile: c.Profile}
-	public, err := renderForms(c.Card, c.Signer, card.FormUnion, card.FormV10)
-	if err != nil {
+	out := &rendered{profile: c.Profile, bases: newBases(c.Bases), modified: c.Modified.Truncate(time.Second)}
+	var err error
+	if out.public, err = newViews(c.Card, c.Bases, c.Signer, card.FormUnion, card.FormV10); err != nil {
 		return nil, err
 	}
-	out.union, out.v10 = public[card.FormUnion], public[card.FormV10]
 	if c.Card.Capabilities.ExtendedCard {
-		if out.extended, err = newViews(c.Card.Extended(), c.Signer); err != nil {
+		// The union is left out: there are clients that take what they asked for only.
+		if out.extended, err = newViews(c.Card.Extended(), c.Bases, c.Signer, card.FormV03, card.FormV03Proto, card.FormV10); err != nil {
 			return nil, err
 		}
 	}
@@ -54,21 +57,35 @@ func render(c Content) (*rendered, error) {
 	return out, nil
 }
 
-func renderForms(c *card.Card, signer *signing.Signer, forms ...card.Form) (map[card.Form]*variant, error) {
-	var signatures []card.Signature
-	if signer != nil {
-		var err error
-		if signatures, err = signer.Sign(c); err != nil {
-			return nil, err
+// follow makes the time at which the content changed that of the former one
+// where both serve the same, and a later one where they do not.
+func (r *rendered) follow(former *rendered, now time.Time) {
+	switch {
+	case former == nil:
+		if r.modified.IsZero() || r.modified.After(now) {
+			r.modified = now.Truncate(time.Second)
+		}
+	case r.same(former):
+		r.modified = former.modified
+	case !r.modified.After(former.modified) || r.modified.After(now):
+		r.modified = now.Truncate(time.Second)
+		if !r.modified.After(former.modified) {
+			r.modified = former.modified.Add(time.Second)
 		}
 	}
-	out := map[card.Form]*variant{}
-	for _, form := range forms {
-		body, err := card.Render(c, form, signatures...)
-		if err != nil {
-			return nil, err
-		}
-		out[form] = newVariant(body)
+}
+
+// same reports whether two contents serve the same public cards and keys.
+func (r *rendered) same(other *rendered) bool {
+	equal := func(a, b *variant) bool { return a == b || a != nil && b != nil && a.etag == b.etag }
+	a, b := r.public.first, other.public.first
+	if !equal(a.forms[card.FormUnion], b.forms[card.FormUnion]) || !equal(r.keys, other.keys) || len(r.bases.all) != len(other.bases.all) {
+		return false
 	}
-	return out, nil
+	for i := range r.bases.all {
+		if r.bases.all[i] != other.bases.all[i] {
+			return false
+		}
+	}
+	return true
 }

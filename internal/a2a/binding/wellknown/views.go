@@ -11,40 +11,127 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
 
-// maxViews bounds the views that are kept. Rules tell groups of callers apart,
-// and not each from each.
-const maxViews = 64
+// Bounds on the views that are kept beside the first one. A view that was
+// dropped is made again when it is asked for.
+const (
+	maxViews     = 64
+	maxViewBytes = 4 << 20
+)
 
-// views are the extended cards of one agent: callers see the skills that they
-// may use.
+// views are the cards of one agent, public or extended: one for each base and
+// each set of skills that callers are shown. A view is made when it is first
+// asked for, and signed once for all its forms.
 type views struct {
 	card   *card.Card
 	signer *signing.Signer
-	// whole is for those who may use all.
-	whole map[card.Form]*variant
+	bases  []card.Base
+	// first is what most ask for: the primary base with every skill. It is never
+	// dropped, and its forms do not change once the views are served.
+	first *view
 
-	mu sync.Mutex
-	// parts are by the skills that they show, one byte each.
-	parts map[string]map[card.Form]*variant
+	mu   sync.Mutex
+	made map[viewKey]*view
+	// bytes are those of the forms of all that was made.
+	bytes int
 }
 
-func newViews(c *card.Card, signer *signing.Signer) (*views, error) {
-	v := &views{card: c, signer: signer, parts: map[string]map[card.Form]*variant{}}
+// viewKey tells views apart: by the index of the base, and by the skills that
+// are shown, one byte each, "" for all.
+type viewKey struct {
+	base   int
+	skills string
+}
+
+// view is a card at one base, with the forms that were asked for.
+type view struct {
+	card       *card.Card
+	signatures []card.Signature
+	forms      [card.Forms]*variant
+}
+
+// newViews renders the first view in some forms.
+func newViews(c *card.Card, bases []card.Base, signer *signing.Signer, forms ...card.Form) (*views, error) {
+	v := &views{card: c, signer: signer, bases: bases, made: map[viewKey]*view{}}
 	var err error
-	v.whole, err = v.render(c)
-	return v, err
+	if v.first, err = v.newView(c, 0); err != nil {
+		return nil, err
+	}
+	for _, form := range forms {
+		if _, err := v.first.render(form); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
 }
 
-// render leaves out the union: there are clients that take what they asked for
-// only.
-func (v *views) render(c *card.Card) (map[card.Form]*variant, error) {
-	return renderForms(c, v.signer, card.FormV03, card.FormV03Proto, card.FormV10)
+func (v *views) newView(c *card.Card, base int) (*view, error) {
+	if base < len(v.bases) {
+		c = c.At(v.bases[base])
+	}
+	made := &view{card: c}
+	if v.signer == nil {
+		return made, nil
+	}
+	var err error
+	made.signatures, err = v.signer.Sign(c)
+	return made, err
 }
 
-// of returns the view of a caller who is shown some skills; nil is all.
-func (v *views) of(shown func(*card.Skill) bool, form card.Form) (*variant, error) {
+func (v *view) render(form card.Form) (*variant, error) {
+	if made := v.forms[form]; made != nil {
+		return made, nil
+	}
+	body, err := card.Render(v.card, form, v.signatures...)
+	if err != nil {
+		return nil, err
+	}
+	v.forms[form] = newVariant(body)
+	return v.forms[form], nil
+}
+
+// of returns the card of a base in a form, with the skills that are shown; nil
+// shows all. It is safe for concurrent use.
+func (v *views) of(base int, shown func(*card.Skill) bool, form card.Form) (*variant, error) {
+	c, skills := v.with(shown)
+	if base == 0 && skills == "" && v.first.forms[form] != nil {
+		return v.first.forms[form], nil
+	}
+	// Who asks for one that is being made waits for it.
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	key := viewKey{base, skills}
+	found := v.made[key]
+	if found == nil {
+		var err error
+		if found, err = v.newView(c, base); err != nil {
+			return nil, err
+		}
+	} else if found.forms[form] != nil {
+		return found.forms[form], nil
+	}
+	out, err := found.render(form)
+	if err != nil {
+		return nil, err
+	}
+	if len(v.made) >= maxViews || v.bytes+len(out.body) > maxViewBytes {
+		clear(v.made)
+		v.bytes = 0
+		for _, kept := range found.forms {
+			if kept != nil && kept != out {
+				v.bytes += len(kept.body)
+			}
+		}
+	}
+	v.made[key] = found
+	v.bytes += len(out.body)
+	return out, nil
+}
+
+// with returns the card with the skills that are shown, and what tells them
+// from others.
+func (v *views) with(shown func(*card.Skill) bool) (c *card.Card, skills string) {
 	if shown == nil {
-		return v.whole[form], nil
+		return v.card, ""
 	}
 	part := *v.card
 	part.Skills = nil
@@ -56,21 +143,7 @@ func (v *views) of(shown func(*card.Skill) bool, form card.Form) (*variant, erro
 		}
 	}
 	if !slices.Contains(key, 0) {
-		return v.whole[form], nil
+		return v.card, ""
 	}
-	// Who asks for one that is being made waits for it.
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if made, ok := v.parts[string(key)]; ok {
-		return made[form], nil
-	}
-	made, err := v.render(&part)
-	if err != nil {
-		return nil, err
-	}
-	if len(v.parts) >= maxViews {
-		clear(v.parts)
-	}
-	v.parts[string(key)] = made
-	return made[form], nil
+	return &part, string(key)
 }

@@ -3,8 +3,8 @@
 
 // Package wellknown serves the Agent Card and the public keys of its
 // signatures. Anybody may read them, so they ask for no credential and tell
-// nothing but themselves; the URLs on a card come from the card and never from
-// the request. The extended card, for callers who are known, is kept here too
+// nothing but themselves; the URLs on a card are those of a configured base,
+// which the request's host chooses, and never come from the request. The extended card, for callers who are known, is kept here too
 // and handed to the bindings.
 package wellknown
 
@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
@@ -33,10 +34,16 @@ const maxAge = "public, max-age=60"
 // Content is what is served.
 type Content struct {
 	Card *card.Card
+	// Bases are where the agent is served, the primary one first. A request for
+	// the host of one gets the card with the interfaces of that base, any other
+	// request that of the primary one. Without bases the card is served as it is.
+	Bases []card.Base
 	// Profile says which form is served where.
 	Profile card.Profile
 	// Signer signs the card; nil leaves it unsigned.
 	Signer *signing.Signer
+	// Modified is when the content was written; zero is now.
+	Modified time.Time
 }
 
 // Handler serves one card at both paths, from the first Swap on. The card can
@@ -46,45 +53,56 @@ type Handler struct {
 	// nil for all, or returns an *a2a.Error for one that may have none. Nil
 	// admits everybody.
 	Admit func(ctx context.Context, tenant string) (shown func(*card.Skill) bool, err error)
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
 
 	current atomic.Pointer[rendered]
 }
 
-// Swap replaces what is served. On error the former content stays.
+// Swap replaces what is served. On error the former content stays. One call at a
+// time is allowed.
 func (h *Handler) Swap(c Content) error {
 	next, err := render(c)
 	if err != nil {
 		return fmt.Errorf("render card: %w", err)
 	}
+	now := time.Now
+	if h.Now != nil {
+		now = h.Now
+	}
+	next.follow(h.current.Load(), now())
 	h.current.Store(next)
 	return nil
 }
 
 // ServeHTTP answers GET, HEAD and a browser's OPTIONS.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	serve(w, r, version.Name, h.choose)
+	current := h.current.Load()
+	serve(w, r, version.Name, current.modified, func() (*variant, error) {
+		return current.public.of(current.bases.of(r), nil, current.form(r))
+	})
 }
 
 // ServeKeys is ServeHTTP for the public keys.
 func (h *Handler) ServeKeys(w http.ResponseWriter, r *http.Request) {
-	serve(w, r, "", func(*http.Request) *variant { return h.current.Load().keys })
+	current := h.current.Load()
+	serve(w, r, "", current.modified, func() (*variant, error) { return current.keys, nil })
 }
 
-// choose gives 1.x the card of 1.0, and everybody else the one that all read.
-func (h *Handler) choose(r *http.Request) *variant {
-	current := h.current.Load()
+// form gives 1.x the card of 1.0, and everybody else the one that all read.
+func (c *rendered) form(r *http.Request) card.Form {
 	if v, ok := version.Of(r); ok && v.Major == 1 {
-		return current.v10
+		return card.FormV10
 	}
-	if current.profile == card.ProfileV1 && strings.HasSuffix(r.URL.Path, Path) {
-		return current.v10
+	if c.profile == card.ProfileV1 && strings.HasSuffix(r.URL.Path, Path) {
+		return card.FormV10
 	}
-	return current.union
+	return card.FormUnion
 }
 
 // serve answers with the variant that find chooses by the header vary; nil is
 // not found.
-func serve(w http.ResponseWriter, r *http.Request, vary string, find func(*http.Request) *variant) {
+func serve(w http.ResponseWriter, r *http.Request, vary string, modified time.Time, find func() (*variant, error)) {
 	header := w.Header()
 	header.Set("Access-Control-Allow-Origin", "*")
 	switch r.Method {
@@ -100,7 +118,11 @@ func serve(w http.ResponseWriter, r *http.Request, vary string, find func(*http.
 		http.Error(w, "method must be GET or HEAD", http.StatusMethodNotAllowed)
 		return
 	}
-	v := find(r)
+	v, err := find()
+	if err != nil {
+		http.Error(w, "the card cannot be rendered", http.StatusInternalServerError)
+		return
+	}
 	if v == nil {
 		http.Error(w, "not found", http.StatusNotFound)
 		return
@@ -108,14 +130,27 @@ func serve(w http.ResponseWriter, r *http.Request, vary string, find func(*http.
 	header.Set("Access-Control-Expose-Headers", "ETag")
 	header.Set("Cache-Control", maxAge)
 	header.Set("ETag", v.etag)
+	header.Set("Last-Modified", modified.UTC().Format(http.TimeFormat))
 	if vary != "" {
 		header.Set("Vary", vary)
 	}
-	if matches(r.Header.Values("If-None-Match"), v.etag) {
+	if v.unchanged(r, modified) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
 	v.write(w, r)
+}
+
+// unchanged reports whether a client has the variant already: by its ETag, or,
+// where the client names none, by the time at which it changed. Only that very
+// time counts: replicas do not change at the same one, so that an earlier or a
+// later one may be that of another card.
+func (v *variant) unchanged(r *http.Request, modified time.Time) bool {
+	if etags := r.Header.Values("If-None-Match"); len(etags) > 0 {
+		return matches(etags, v.etag)
+	}
+	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
+	return err == nil && since.Equal(modified)
 }
 
 func (v *variant) write(w http.ResponseWriter, r *http.Request) {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,6 +17,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
+
+var newYear = time.Date(2026, 1, 1, 0, 0, 0, 5, time.UTC)
+
+// as is a request of a caller.
+func as(ctx context.Context, host string) *http.Request {
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+	r.Host = host
+	return r
+}
 
 func example() *card.Card {
 	return &card.Card{
@@ -26,7 +36,7 @@ func example() *card.Card {
 
 func newHandler(t *testing.T) *Handler {
 	t.Helper()
-	h := &Handler{}
+	h := &Handler{Now: func() time.Time { return newYear }}
 	err := h.Swap(Content{Card: example()})
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +85,7 @@ func TestWire18_Variants(t *testing.T) {
 				"Content-Length":                response.Header["Content-Length"],
 				"Content-Type":                  {"application/json"},
 				"Etag":                          response.Header["Etag"],
+				"Last-Modified":                 {"Thu, 01 Jan 2026 00:00:00 GMT"},
 				"Vary":                          {"A2A-Version"},
 			}
 			if diff := cmp.Diff(want, response.Header); diff != "" {
@@ -152,7 +163,7 @@ func TestExtended(t *testing.T) {
 	}
 	known := auth.WithCaller(t.Context(), auth.Caller{Owner: "somebody"})
 	for _, form := range []card.Form{card.FormV03, card.FormV03Proto, card.FormV10} {
-		if text, err := h.Extended(known, "", form); err != nil || !strings.Contains(string(text), "hidden") {
+		if text, err := h.Extended(as(known, "a"), "", form); err != nil || !strings.Contains(string(text), "hidden") {
 			t.Errorf("Extended(%d) = %s, %v", form, text, err)
 		}
 	}
@@ -164,18 +175,18 @@ func TestExtended(t *testing.T) {
 		"anonymous": {auth.Caller{Anonymous: true}, card.FormV10, a2a.ReasonUnauthenticated},
 		"union":     {auth.Caller{Owner: "somebody"}, card.FormUnion, a2a.ReasonUnsupportedOperation},
 	}
-	if _, err := h.Extended(t.Context(), "", card.FormV10); a2a.ErrorOf(err).Reason != a2a.ReasonUnauthenticated {
+	if _, err := h.Extended(as(t.Context(), "a"), "", card.FormV10); a2a.ErrorOf(err).Reason != a2a.ReasonUnauthenticated {
 		t.Errorf("Extended() for nobody = %v", err)
 	}
 	for name, test := range tests {
-		if _, err := h.Extended(auth.WithCaller(t.Context(), test.caller), "", test.form); a2a.ErrorOf(err).Reason != test.want {
+		if _, err := h.Extended(as(auth.WithCaller(t.Context(), test.caller), "a"), "", test.form); a2a.ErrorOf(err).Reason != test.want {
 			t.Errorf("Extended() for %s = %v, want %s", name, err, test.want)
 		}
 	}
 	if err := h.Swap(Content{Card: example()}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Extended(known, "", card.FormV10); a2a.ErrorOf(err).Reason != a2a.ReasonUnsupportedOperation {
+	if _, err := h.Extended(as(known, "a"), "", card.FormV10); a2a.ErrorOf(err).Reason != a2a.ReasonUnsupportedOperation {
 		t.Errorf("Extended() of a card without = %v", err)
 	}
 }
@@ -197,7 +208,7 @@ func TestViewsAreBounded(t *testing.T) {
 	known := auth.WithCaller(t.Context(), auth.Caller{Owner: "somebody"})
 	for range 2 {
 		for selection = range 256 {
-			text, err := h.Extended(known, "", card.FormV10)
+			text, err := h.Extended(as(known, "a"), "", card.FormV10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +217,7 @@ func TestViewsAreBounded(t *testing.T) {
 					t.Fatalf("selection %b: skill %s is shown: %v", selection, s.ID, shown)
 				}
 			}
-			if kept := len(h.current.Load().extended.parts); kept > maxViews {
+			if kept := len(h.current.Load().extended.made); kept > maxViews {
 				t.Fatalf("%d views are kept, the bound is %d", kept, maxViews)
 			}
 		}

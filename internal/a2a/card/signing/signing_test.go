@@ -32,7 +32,7 @@ func example() *card.Card {
 	return &card.Card{
 		Name: "Café 東京 😀", Description: "Says <it> & \"more\"\n\u2028", Version: "1.4.0",
 		Provider:     &card.Provider{Organization: "Exämple", URL: "https://example.com"},
-		Interfaces:   card.Interfaces("https://a.example"),
+		Interfaces:   card.NewBase("https://a.example").Interfaces(card.Bindings),
 		Capabilities: card.Capabilities{Streaming: true, ExtendedCard: true, Extensions: []card.Extension{{URI: "urn:x", Required: true, Params: card.RawObject(`{"b":1,"a":[true,"x"]}`)}}},
 		Skills: []card.Skill{{
 			ID: "chat", Name: "Chat", Description: "Talks", Tags: []string{"a", "b"}, Examples: []string{"Hi"},
@@ -123,7 +123,7 @@ func TestWire19_VerifiersOfTheField(t *testing.T) {
 	plain.SecuritySchemes = plain.SecuritySchemes[:1]
 	plain.Skills[0].Security = nil
 	least := &card.Card{
-		Name: "n", Description: "d", Version: "0", Interfaces: card.Interfaces("http://a"),
+		Name: "n", Description: "d", Version: "0", Interfaces: card.NewBase("http://a").Interfaces(nil),
 		Skills: []card.Skill{{ID: "i", Name: "n", Description: "d", Tags: []string{"t"}}},
 	}
 	verifiers := map[string]struct {

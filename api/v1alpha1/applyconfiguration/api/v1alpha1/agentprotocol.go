@@ -16,6 +16,12 @@ import (
 // versions make differently. The defaults serve clients of every version; none
 // of the choices needs a restart.
 type AgentProtocolApplyConfiguration struct {
+	// bindings are the transports that the card lists, the preferred one first:
+	// JSONRPC, HTTPJSON and GRPC. All three are served, whether they are listed or
+	// not. They default to JSONRPC and HTTPJSON. The address of gRPC is a host and
+	// a port, and there are clients, such as google-adk, that refuse a card with
+	// an address that is no URL.
+	Bindings []apiv1alpha1.CardBinding `json:"bindings,omitempty"`
 	// cardProfile is Union, one card that clients of every version read, or V1,
 	// which serves the card of 1.0 and nothing else at
 	// /.well-known/agent-card.json, for clients that refuse what 1.0 does not
@@ -54,6 +60,16 @@ type AgentProtocolApplyConfiguration struct {
 // apply.
 func AgentProtocol() *AgentProtocolApplyConfiguration {
 	return &AgentProtocolApplyConfiguration{}
+}
+
+// WithBindings adds the given value to the Bindings field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Bindings field.
+func (b *AgentProtocolApplyConfiguration) WithBindings(values ...apiv1alpha1.CardBinding) *AgentProtocolApplyConfiguration {
+	for i := range values {
+		b.Bindings = append(b.Bindings, values[i])
+	}
+	return b
 }
 
 // WithCardProfile sets the CardProfile field in the declarative configuration to the given value
