@@ -215,7 +215,7 @@ func TestWrongCredentialsOfAllKinds(t *testing.T) {
 	}
 }
 
-const helloStream = `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
+const helloStream = `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","messageId":"new","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
 
 // holds is an agent that works until it is told to end.
 func holds() (agent http.HandlerFunc, end func()) {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 const (
 	issuer = "https://kubernetes.default.svc"
-	hello  = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
+	hello  = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"new","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
 )
 
 // pod is a sidecar with a mounted contract, as the operator makes it.
@@ -202,10 +202,10 @@ func (p *pod) do(method, url, body string, headers ...string) (*http.Response, s
 // sent counts the messages that fresh has made.
 var sent atomic.Int64
 
-// fresh returns a request with a messageId of its own in the place of "m1":
+// fresh returns a request with a messageId of its own in the place of "new":
 // the sidecar answers a repeated one with the task of the first.
 func fresh(body string) string {
-	return strings.Replace(body, `"messageId":"m1"`, `"messageId":"m1-`+strconv.FormatInt(sent.Add(1), 10)+`"`, 1)
+	return strings.Replace(body, `"messageId":"new"`, `"messageId":"new-`+strconv.FormatInt(sent.Add(1), 10)+`"`, 1)
 }
 
 func (p *pod) open(method, url, body string, headers ...string) *http.Response {

@@ -234,7 +234,7 @@ func TestQuietStreamRests(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "two") || !strings.Contains(string(text), `"state":"completed"`) {
 		t.Errorf("stream = %s, %v", text, err)
 	}
-	next := ask(strings.Replace(hello, `"m1"`, `"m2"`, 1))
+	next := ask(fresh(hello))
 	if text, err := io.ReadAll(next.Body); err != nil || next.StatusCode != http.StatusOK || !strings.Contains(string(text), `"state":"completed"`) {
 		t.Errorf("next answer = %d %s, %v", next.StatusCode, text, err)
 	}
