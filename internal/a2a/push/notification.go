@@ -46,8 +46,7 @@ func ofSnapshot(d a2a.Dialect, snapshot *a2a.Record) *notification {
 	}
 }
 
-// ofStatus tells of a new status. Before 1.0 that is the task, with what it
-// holds now and the status that is told of.
+// ofStatus tells of a new status. Before 1.0 that is the task as it was then.
 func ofStatus(d a2a.Dialect, r *a2a.Record, task *a2a.Task) *notification {
 	return &notification{
 		last:     r.Seq,

@@ -6,6 +6,7 @@ package push
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -28,7 +29,13 @@ func (p *Pushes) takeOver(ctx context.Context) {
 	for {
 		err := p.adoptAll(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			p.options.Log.ErrorContext(ctx, "take over push notifications", "error", err)
+			// The lease is renewed from the same store, which logs the outage. It costs
+			// deliveries only where there are some.
+			level := slog.LevelDebug
+			if p.Following() > 0 {
+				level = slog.LevelError
+			}
+			p.options.Log.Log(ctx, level, "take over push notifications", "error", err)
 		}
 		failing = err != nil
 		select {

@@ -4,6 +4,7 @@
 package push_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"testing"
@@ -142,4 +143,39 @@ func TestDeliveriesOfAFormerLifeAreResumedAtOnce(t *testing.T) {
 		defer later.stop()
 		later.wantSent(t, 1)
 	})
+}
+
+// away is a lease whose store does not answer.
+type away struct{ store.Lease }
+
+func (away) Dead(context.Context) ([]store.Replica, error) { return nil, errNetwork }
+
+// An outage of the store is logged by who renews the lease. It is news of pushes
+// only where there are some.
+func TestOutageWithoutConfigurationsIsNoError(t *testing.T) {
+	for name, configured := range map[string]bool{"none": false, "some": true} {
+		t.Run(name, func(t *testing.T) {
+			play(t, push.Options{}, func(t *testing.T, b *bench) {
+				member := b.tasks.Join("a")
+				options := b.options
+				options.Member = away{member}
+				var err error
+				b.stop()
+				if b.Pushes, err = push.New(options); err != nil {
+					t.Fatal(err)
+				}
+				if configured {
+					b.task("t1").config(a2a.PushConfig{})
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				if err := b.Resume(ctx); err != nil {
+					t.Errorf("Resume() error = %v", err)
+				}
+				if logged := bytes.Contains(b.log.Bytes(), []byte(`"level":"ERROR"`)); logged != configured {
+					t.Errorf("an error is logged: %t, want %t: %s", logged, configured, b.log.String())
+				}
+			})
+		})
+	}
 }

@@ -114,11 +114,51 @@ func (p *Pushes) status(d *delivery, r *a2a.Record) (*notification, next) {
 	if version10(d.Config.Dialect) {
 		return ofStatus(d.Config.Dialect, r, nil), next{}
 	}
-	now, err := d.log.Snapshot(d.ctx)
+	task, err := taskAt(d, r.Seq)
 	if err != nil {
 		return nil, p.failed(d, "read task", err)
 	}
-	return ofStatus(d.Config.Dialect, r, now.Task), next{}
+	return ofStatus(d.Config.Dialect, r, task), next{}
+}
+
+// taskAt returns the task as it was at an event, so that the body of a
+// notification is the same whenever it is made: a receiver takes one with the id
+// of another for the same. When the log has lost its beginning and the task has
+// gone on, the task has nothing but its ids; the receiver has to ask for the rest.
+func taskAt(d *delivery, seq uint64) (*a2a.Task, error) {
+	now, err := d.log.Snapshot(d.ctx)
+	if err != nil || now.Seq == seq {
+		return taskOf(now), err //nolint:wrapcheck // its caller knows the outcomes
+	}
+	fold := store.NewFold(now.Task.ID, store.Origin{ContextID: now.Task.ContextID, Dialect: now.Task.Dialect})
+	var batch []*a2a.Record
+	for at := uint64(0); at < seq; {
+		batch, err = d.log.Read(d.ctx, batch[:0], at)
+		switch {
+		case errors.Is(err, store.ErrTrimmed):
+			return &a2a.Task{ID: now.Task.ID, ContextID: now.Task.ContextID, Dialect: now.Task.Dialect}, nil
+		case err != nil:
+			return nil, err //nolint:wrapcheck // as above
+		case len(batch) == 0:
+			return nil, errShortLog
+		}
+		for _, r := range batch {
+			if at = r.Seq; at <= seq {
+				fold.Replay(&r.Event)
+			}
+		}
+	}
+	return fold.Task(), nil
+}
+
+// errShortLog is that of a log that ends before an event that was read from it.
+var errShortLog = errors.New("log ends too early")
+
+func taskOf(r *a2a.Record) *a2a.Task {
+	if r == nil {
+		return nil
+	}
+	return r.Task
 }
 
 func (p *Pushes) snapshot(d *delivery) (*notification, next) {

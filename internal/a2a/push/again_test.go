@@ -1,0 +1,88 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package push_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+)
+
+// TestARetrySaysTheSame: whatever the task has come to meanwhile, an event has one
+// body, in each version, by this process and by the next one.
+func TestARetrySaysTheSame(t *testing.T) {
+	for name, dialect := range map[string]a2a.Dialect{"0.1": a2a.DialectV01, "0.3": a2a.DialectV03, "1.0": a2a.DialectV10} {
+		t.Run(name, func(t *testing.T) {
+			play(t, push.Options{Linger: time.Nanosecond}, func(t *testing.T, b *bench) {
+				task := b.task("t1")
+				task.add(chunk("t1", "a", "before", false))
+				task.config(a2a.PushConfig{Dialect: dialect})
+				b.answers(status(http.StatusServiceUnavailable))
+				task.is(a2a.StateWorking)
+				bodies := map[string]string{}
+				collect := func(atLeast int) {
+					t.Helper()
+					all := b.got()
+					if len(all) < atLeast {
+						t.Fatalf("received %d, want at least %d", len(all), atLeast)
+					}
+					for _, r := range all {
+						if former, known := bodies[r.event()]; known && former != r.body {
+							t.Errorf("event %s was\n%s\nand is, tried again,\n%s", r.event(), former, r.body)
+						}
+						bodies[r.event()] = r.body
+					}
+				}
+				collect(1)
+				more := state("t1", a2a.StateWorking)
+				more.Status.Metadata = a2a.Object(`{"k":1}`)
+				task.add(chunk("t1", "a", " and after", true), chunk("t1", "b", "new", false), more)
+				time.Sleep(time.Minute)
+				collect(1)
+				b.restart()
+				time.Sleep(time.Minute)
+				collect(1)
+				task.is(a2a.StateCompleted)
+				b.answers(nil)
+				time.Sleep(10 * time.Minute)
+				collect(3)
+				if dialect != a2a.DialectV10 && strings.Contains(bodies["4"], "after") {
+					t.Errorf("the first event tells of what came later: %s", bodies["4"])
+				}
+			})
+		})
+	}
+}
+
+// A log that has lost its beginning cannot tell what the task was: the status is
+// posted without artifacts, and again without.
+func TestARetryOfATrimmedLogSaysTheSame(t *testing.T) {
+	play(t, push.Options{}, func(t *testing.T, b *bench) {
+		b.tasks = memory.New(memory.Options{MaxLogEvents: 8})
+		b.options.Tasks = b.tasks
+		b.restart()
+		task := b.task("t1")
+		task.add(chunk("t1", "a", "before", false), chunk("t1", "a", "x", true), chunk("t1", "a", "x", true), chunk("t1", "a", "x", true))
+		task.config(a2a.PushConfig{Dialect: a2a.DialectV03})
+		b.answers(status(http.StatusServiceUnavailable))
+		task.add(chunk("t1", "a", "x", true), state("t1", a2a.StateInputRequired), chunk("t1", "a", "x", true), chunk("t1", "a", "x", true))
+		first := b.got()
+		task.add(chunk("t1", "a", "y", true))
+		time.Sleep(30 * time.Second)
+		again := b.got()
+		if len(first) == 0 || len(again) == 0 {
+			t.Fatalf("received %d and %d", len(first), len(again))
+		}
+		for _, r := range append(first, again...) {
+			if r.event() != "8" || r.body != first[0].body || !strings.Contains(r.body, `"input-required"`) {
+				t.Errorf("event %s is %s, want %s", r.event(), r.body, first[0].body)
+			}
+		}
+	})
+}
