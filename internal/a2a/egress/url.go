@@ -62,7 +62,7 @@ type target struct {
 func judge(p *Policy, u *url.URL) (t target, reason string) {
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || u.Host == "":
-		return t, "must be an absolute https URL"
+		return t, "must be an absolute URL with the scheme https, or http where it leads to a Service or a private address that is allowed"
 	case u.User != nil:
 		return t, "must hold no user name or password"
 	case u.Fragment != "" || u.RawFragment != "":
