@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -58,7 +59,7 @@ func run(args []string) int {
 		fmt.Println("sidecar", version.Get())
 		return 0
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: options.LogLevel}))
+	log := newLog(os.Stderr, options.LogLevel)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// Garbage takes no more than nine tenths of what the container may, before it
@@ -81,6 +82,15 @@ func run(args []string) int {
 		return sidecar.ExitCode(err)
 	}
 	return 0
+}
+
+// newLog returns a log of JSON lines, and makes it that of the process: what
+// libraries write to the standard loggers, such as net/http of a connection that
+// got an answer to no request, becomes such lines, too.
+func newLog(to io.Writer, level slog.Leveler) *slog.Logger {
+	log := slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level}))
+	slog.SetDefault(log)
+	return log
 }
 
 // drain is the preStop hook. It ends with the drain, or is killed with the
