@@ -83,7 +83,7 @@ func (s *Sidecar) newSurfaces() surfaces {
 	served := func() *card.Card { return &s.current().Card }
 	bounds := s.limits.exchange()
 	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now, Park: s.park, Quiet: quietAfter}
-	admitted := &admission.Handler{Handler: &metered{s.turns, s.limits}, Push: s.turns.pushes, Card: served, Refused: s.refusals.refused}
+	admitted := &admission.Handler{Handler: &metered{s.handler(), s.limits}, Push: s.turns.pushes, Card: served, Refused: s.refusals.refused}
 	s.card.Admit = admitted.ExtendedCard
 	rpc := jsonrpc.New(jsonrpc.Config{
 		Handler:       admitted,
@@ -132,6 +132,14 @@ func (s *Sidecar) newSurfaces() surfaces {
 		{binding: "jsonrpc", owns: at("/"), serve: rpc, deny: jsonrpc.Deny},
 		{binding: "rest", owns: rest.Owns, serve: web, deny: rest.Deny},
 	}
+}
+
+// handler runs the operations.
+func (s *Sidecar) handler() a2a.Handler {
+	if s.options.Store != "" {
+		return s.turns
+	}
+	return &formerTasks{Handler: s.turns, began: s.now()}
 }
 
 // errorProfile is the release of 1.0 whose mapping of errors is used.
