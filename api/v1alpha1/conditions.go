@@ -310,12 +310,12 @@ const (
 	// Cure: put the key, on one line and of visible ASCII characters, into the
 	// Secret that the message names.
 	ReasonChatAPIKeyUnusable = "ChatAPIKeyUnusable" //nolint:gosec // a reason, not a credential
-	// ReasonModelServerNotReached (False or True): the sidecar has not reached
-	// the model server of `spec.workload.backend.chat.url` since its pod started,
-	// or the server refuses the API key.
+	// ReasonModelServerNotReached (False or True): the sidecar cannot reach the
+	// model server of `spec.workload.backend.chat.url`, or the server refuses the
+	// API key. False of pods that never reached it, and are not ready; True of pods
+	// that have lost it.
 	//
-	// Cure: the log that the message names has the cause: correct the address, the
-	// key or `spec.trustBundle`, or allow the connection in
+	// Cure: the message has the cause: correct the address, the key or `spec.trustBundle`, or allow the connection in
 	// `spec.networkPolicy.egress`.
 	ReasonModelServerNotReached = "ModelServerNotReached"
 	// ReasonTLSUnusable (False or True): the Secret with the agent's certificate
@@ -485,8 +485,8 @@ const (
 // Reasons of Ready, beside those of the first condition that is not true and
 // ReasonRolloutInProgress, and True, while the agent takes calls without
 // something that it depends on, ReasonTaskStoreUnavailable,
-// ReasonTaskStoreCredentialsUnusable, ReasonIssuerKeysUnavailable,
-// ReasonTLSUnusable, ReasonAPIKeysUnusable, ReasonCABundleUnusable,
+// ReasonTaskStoreCredentialsUnusable, ReasonModelServerNotReached,
+// ReasonChatAPIKeyUnusable, ReasonIssuerKeysUnavailable, ReasonTLSUnusable, ReasonAPIKeysUnusable, ReasonCABundleUnusable,
 // ReasonCardSigningKeyUnusable and ReasonConfigurationRefused.
 const (
 	// ReasonReady (True): every other condition is true, and the current spec is

@@ -33,6 +33,10 @@ const (
 	DependencyTrustBundle Dependency = "TrustBundle"
 	// DependencyCardSigningKeys are the keys that sign the card.
 	DependencyCardSigningKeys Dependency = "CardSigningKeys"
+	// DependencyModelServer is the model server elsewhere that turns are sent to.
+	DependencyModelServer Dependency = "ModelServer"
+	// DependencyModelServerKey is the API key that the model server is shown.
+	DependencyModelServerKey Dependency = "ModelServerKey"
 	// DependencyConfiguration is the contract itself.
 	DependencyConfiguration Dependency = "Configuration"
 )
@@ -40,7 +44,7 @@ const (
 // Dependencies lists all dependencies, the most important first: where several
 // fail, the first is the reason that the Agent shows.
 var Dependencies = []Dependency{
-	DependencyTaskStore, DependencyServingCertificate, DependencyIssuerKeys, DependencyAPIKeys,
+	DependencyTaskStore, DependencyModelServer, DependencyServingCertificate, DependencyIssuerKeys, DependencyAPIKeys, DependencyModelServerKey,
 	DependencyClientCA, DependencyTrustBundle, DependencyCardSigningKeys, DependencyConfiguration,
 }
 

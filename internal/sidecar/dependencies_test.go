@@ -339,3 +339,34 @@ func TestTerminationMessage(t *testing.T) {
 		t.Errorf("message = %q, %v", text, err)
 	}
 }
+
+// A model server that is lost leaves the pod ready. Its return is found out
+// without a turn.
+func TestModelServerThatComesAndGoes(t *testing.T) {
+	var away atomic.Bool
+	answers := completes()
+	url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		answers(w, r)
+	})
+	p := newPod(t, says, func(c *contract.Config) {
+		calls(url)(c)
+		c.Backend.Timeouts.FirstEvent = contract.Duration(time.Second) // how long a turn waits for a server that is busy
+	})
+	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
+	p.hasMetric(`a2a_dependency_state{dependency="ModelServer",state="healthy"} 1`)
+	away.Store(true)
+	_ = p.turn()
+	if message := p.reports(contract.DependencyModelServer, contract.CauseNotServing); !strings.Contains(message, "answers with status 503") {
+		t.Errorf("message = %q", message)
+	}
+	p.hasMetric(`a2a_dependency_state{dependency="ModelServer",state="lost"} 1`)
+	if ready, why := p.readyz(); !ready {
+		t.Errorf("/readyz of a pod that lost its model server = %s", why)
+	}
+	away.Store(false)
+	p.reports(contract.DependencyModelServer, contract.CauseHealthy)
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 )
 
 // modelServer is what the calls to a model server need beside the
@@ -38,6 +39,46 @@ type modelServer struct {
 	reached atomic.Bool
 	// problem is why it has not; nil before the first attempt.
 	problem atomic.Pointer[error]
+	// health is tracked where the server is elsewhere, else nil. failing has an
+	// element when a call has failed.
+	health  *health.Dependency
+	failing chan struct{}
+}
+
+// trackModelServer adds the model server, if it is elsewhere. modelServer.ready
+// says what it means for readiness.
+func (s *Sidecar) trackModelServer(b *contract.Backend) {
+	s.model.failing = make(chan struct{}, 1)
+	if b.Elsewhere() {
+		s.model.health = s.health.Add(contract.DependencyModelServer, health.Options{LostAfter: modelServerLostAfter})
+	}
+}
+
+// observe says how a call ended, before its error is explained to callers.
+func (m *modelServer) observe(r *http.Request, response *http.Response, err error) {
+	if m.health == nil || err != nil && r.Context().Err() != nil {
+		return // the caller has left, or its time is over
+	}
+	host := r.URL.Host
+	switch {
+	case errors.Is(err, egress.ErrDenied):
+		m.health.Failf(contract.CauseInvalid, "%s: a loopback, link-local or metadata address is not called", host)
+	case err != nil:
+		cause, text := health.CauseOf(err)
+		m.health.Failf(cause, "%s: %s", host, text)
+	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
+		m.health.Failf(contract.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
+	case response.StatusCode == http.StatusInternalServerError, response.StatusCode == http.StatusBadGateway,
+		response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusGatewayTimeout:
+		m.health.Failf(contract.CauseNotServing, "%s answers with status %d", host, response.StatusCode)
+	default:
+		m.health.Succeeded()
+		return
+	}
+	select {
+	case m.failing <- struct{}{}:
+	default:
+	}
 }
 
 // maxChatKey bounds an API key, in bytes.
@@ -49,6 +90,7 @@ func (s *Sidecar) newChatKey(file string) *mounted {
 	dir, name := filepath.Split(file)
 	dir = filepath.Clean(dir)
 	m := s.mounted("chat-api-key", dir)
+	s.trackMounted(m, contract.DependencyModelServerKey, "the former API key stays in use")
 	m.read = func() (map[string][]byte, error) { return readFiles(dir, []string{name}) }
 	m.take = func(files map[string][]byte) error {
 		key, err := parseChatKey(files[name])
@@ -123,18 +165,22 @@ func (m *modelServer) backend(b *contract.Backend, limits stream.Limits, options
 			ConnectTimeout: limits.Connect, MaxIdle: modelServerMaxIdle, IdleTimeout: modelServerIdleTimeout,
 			Roots: m.trust.roots,
 		})
-		options.Transport, options.CloseIdle = modelServerTransport{guard}, guard.CloseIdleConnections
+		options.Transport, options.CloseIdle = modelServerTransport{guard, m}, guard.CloseIdleConnections
 	}
 	return chat.New(options)
 }
 
 // modelServerTransport calls a model server through the guard and explains why
 // a call was not made, without the address.
-type modelServerTransport struct{ guard *egress.Guard }
+type modelServerTransport struct {
+	guard *egress.Guard
+	model *modelServer
+}
 
 // RoundTrip implements http.RoundTripper.
 func (t modelServerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.guard.RoundTrip(r)
+	t.model.observe(r, response, err)
 	if err != nil {
 		return nil, explainModelServer(err)
 	}
@@ -170,8 +216,36 @@ const (
 	reachMost  = 5 * time.Second
 )
 
-// awaitModelServer calls a model server elsewhere with exponential backoff,
-// until it answers, or ctx ends. The pod is not ready before.
+// Times of a model server that was reached: how long its calls fail until it
+// counts as lost, and what is between attempts to reach it again.
+const (
+	modelServerLostAfter = 5 * time.Second
+	regainFirst          = time.Second
+	regainMost           = 30 * time.Second
+)
+
+// followModelServer calls a model server elsewhere with exponential backoff until
+// it answers, and again whenever a call has failed, so that its state is known
+// without turns. It ends with ctx.
+func (s *Sidecar) followModelServer(ctx context.Context) {
+	s.awaitModelServer(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.model.failing:
+		}
+		for pause := regainFirst; s.model.health.Failing(); pause = min(2*pause, regainMost) {
+			if stream.Sleep(ctx, pause) != nil {
+				return
+			}
+			_ = s.turns.backend.check(ctx) // observe has the result
+		}
+	}
+}
+
+// awaitModelServer returns when the server has answered, or ctx has ended. The
+// pod is not ready before.
 func (s *Sidecar) awaitModelServer(ctx context.Context) {
 	told, pause := "", reachFirst
 	for s.current().Backend.Elsewhere() && !s.model.reached.Load() {

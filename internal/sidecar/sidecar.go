@@ -116,6 +116,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	}
 	s.issuer.swap(keys)
 	s.model.trust, s.model.local = &s.trust, o.ConfigFile == ""
+	s.trackModelServer(&config.Backend)
 	if err := s.mountCredentials(); err != nil {
 		return nil, err
 	}

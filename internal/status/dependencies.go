@@ -44,6 +44,14 @@ func describeDependency(agent *a2av1alpha1.Agent, name contract.Dependency, caus
 			reason, cure = storeCure(redis, cause)
 			return reason, "The task store cannot be used", cure
 		}
+	case contract.DependencyModelServer:
+		if spec.Workload.Backend.Chat != nil && spec.Workload.Backend.Chat.URL != "" {
+			return a2av1alpha1.ReasonModelServerNotReached, "The model server cannot be used", modelServerCure(spec.Workload.Backend.Chat, cause)
+		}
+	case contract.DependencyModelServerKey:
+		if spec.Workload.Backend.Chat != nil && spec.Workload.Backend.Chat.APIKeySecretRef != nil {
+			return a2av1alpha1.ReasonChatAPIKeyUnusable, "The API key of the model server cannot be used", chatKeyCure(spec.Workload.Backend.Chat)
+		}
 	case contract.DependencyServingCertificate:
 		if tls := spec.Access.TLS; tls != nil {
 			return a2av1alpha1.ReasonTLSUnusable, "The certificate cannot be used", fmt.Sprintf(
@@ -119,6 +127,29 @@ func storeCure(redis *a2av1alpha1.AgentRedis, cause contract.HealthCause) (reaso
 		return a2av1alpha1.ReasonTaskStoreUnavailable, "correct " + field +
 			".addresses, or see whether the server runs and network policies admit the connection"
 	}
+}
+
+// modelServerCure is that of a model server elsewhere.
+func modelServerCure(chat *a2av1alpha1.AgentChat, cause contract.HealthCause) string {
+	const field = "spec.workload.backend.chat"
+	switch cause {
+	case contract.CauseAuthentication:
+		if chat.APIKeySecretRef == nil {
+			return "set " + field + ".apiKeySecretRef to a Secret with the API key"
+		}
+		return chatKeyCure(chat)
+	case contract.CauseTLS:
+		return "correct " + field + ".url, or name the authority of the server in spec.trustBundle"
+	case contract.CauseInvalid:
+		return "correct " + field + ".url"
+	default:
+		return "correct " + field + ".url, or see whether the server runs and spec.networkPolicy.egress admits the connection"
+	}
+}
+
+func chatKeyCure(chat *a2av1alpha1.AgentChat) string {
+	return fmt.Sprintf("correct key %q of Secret %q, which spec.workload.backend.chat.apiKeySecretRef names",
+		cmp.Or(chat.APIKeySecretRef.Key, "api-key"), chat.APIKeySecretRef.Name)
 }
 
 // issuerCure is that of an issuer's keys.

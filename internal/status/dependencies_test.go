@@ -30,6 +30,9 @@ func dependent(in *Inputs) {
 		Addresses: []string{"redis:6379"}, PasswordSecretRef: &a2av1alpha1.SecretReference{Name: "redis-password"},
 		TLS: &a2av1alpha1.RedisTLS{SecretRef: &a2av1alpha1.SecretReference{Name: "redis-tls"}},
 	}
+	spec.Workload.Backend.Chat = &a2av1alpha1.AgentChat{
+		URL: "http://vllm.models.svc:8000/v1", APIKeySecretRef: &a2av1alpha1.ChatAPIKeyReference{Name: "model-key"},
+	}
 	spec.CardSigning = &a2av1alpha1.AgentCardSigning{SecretRef: a2av1alpha1.SecretReference{Name: "card-key"}}
 	spec.Access.TLS = &a2av1alpha1.AccessTLS{SecretRef: a2av1alpha1.SecretReference{Name: "cert"}}
 	spec.TrustBundle = &a2av1alpha1.CABundleReference{Name: "trust"}
@@ -50,21 +53,25 @@ func TestDependencies(t *testing.T) {
 		reason     string
 		names      []string
 	}{
-		"address":           {contract.DependencyTaskStore, contract.CauseRefused, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
-		"name":              {contract.DependencyTaskStore, contract.CauseNameResolution, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
-		"a full server":     {contract.DependencyTaskStore, contract.CauseNotServing, "TaskStoreUnavailable", []string{"look into the server"}},
-		"password":          {contract.DependencyTaskStore, contract.CauseAuthentication, "TaskStoreCredentialsUnusable", []string{`key "password" of Secret "redis-password"`, "passwordSecretRef"}},
-		"missing Secret":    {contract.DependencyTaskStore, contract.CauseMissing, "TaskStoreCredentialsUnusable", []string{`create Secret "redis-password" with key "password"`}},
-		"rights":            {contract.DependencyTaskStore, contract.CausePermission, "TaskStoreCredentialsUnusable", []string{"a2a:*"}},
-		"TLS of the store":  {contract.DependencyTaskStore, contract.CauseTLS, "TaskStoreCredentialsUnusable", []string{"spec.workload.tasks.store.redis.tls", `Secret "redis-tls"`}},
-		"certificate":       {contract.DependencyServingCertificate, contract.CauseExpired, "TLSUnusable", []string{`Secret "cert", which spec.access.tls.secretRef names`}},
-		"issuer":            {contract.DependencyIssuerKeys, contract.CauseHTTPStatus, "IssuerKeysUnavailable", []string{"spec.access.authentication[0].jwt.jwksURL"}},
-		"TLS of the issuer": {contract.DependencyIssuerKeys, contract.CauseTLS, "IssuerKeysUnavailable", []string{"spec.trustBundle"}},
-		"API keys":          {contract.DependencyAPIKeys, contract.CauseMissing, "APIKeysUnusable", []string{`Secret "keys", which spec.access.authentication[1].apiKey.secretRef names`}},
-		"authorities":       {contract.DependencyClientCA, contract.CauseInvalid, "CABundleUnusable", []string{`"ca.crt" of ConfigMap "clients", which spec.access.authentication[2].mtls.caBundle names`}},
-		"trust":             {contract.DependencyTrustBundle, contract.CauseMissing, "CABundleUnusable", []string{`ConfigMap "trust", which spec.trustBundle names`}},
-		"card keys":         {contract.DependencyCardSigningKeys, contract.CauseMissing, "CardSigningKeyUnusable", []string{`Secret "card-key"`}},
-		"configuration":     {contract.DependencyConfiguration, contract.CauseInvalid, "ConfigurationRefused", []string{"who installed the operator"}},
+		"address":            {contract.DependencyTaskStore, contract.CauseRefused, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
+		"name":               {contract.DependencyTaskStore, contract.CauseNameResolution, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
+		"a full server":      {contract.DependencyTaskStore, contract.CauseNotServing, "TaskStoreUnavailable", []string{"look into the server"}},
+		"password":           {contract.DependencyTaskStore, contract.CauseAuthentication, "TaskStoreCredentialsUnusable", []string{`key "password" of Secret "redis-password"`, "passwordSecretRef"}},
+		"missing Secret":     {contract.DependencyTaskStore, contract.CauseMissing, "TaskStoreCredentialsUnusable", []string{`create Secret "redis-password" with key "password"`}},
+		"rights":             {contract.DependencyTaskStore, contract.CausePermission, "TaskStoreCredentialsUnusable", []string{"a2a:*"}},
+		"TLS of the store":   {contract.DependencyTaskStore, contract.CauseTLS, "TaskStoreCredentialsUnusable", []string{"spec.workload.tasks.store.redis.tls", `Secret "redis-tls"`}},
+		"model server":       {contract.DependencyModelServer, contract.CauseRefused, "ModelServerNotReached", []string{"spec.workload.backend.chat.url"}},
+		"key of the model":   {contract.DependencyModelServer, contract.CauseAuthentication, "ModelServerNotReached", []string{`key "api-key" of Secret "model-key", which spec.workload.backend.chat.apiKeySecretRef names`}},
+		"TLS of the model":   {contract.DependencyModelServer, contract.CauseTLS, "ModelServerNotReached", []string{"spec.trustBundle"}},
+		"a key that is kept": {contract.DependencyModelServerKey, contract.CauseInvalid, "ChatAPIKeyUnusable", []string{`Secret "model-key"`}},
+		"certificate":        {contract.DependencyServingCertificate, contract.CauseExpired, "TLSUnusable", []string{`Secret "cert", which spec.access.tls.secretRef names`}},
+		"issuer":             {contract.DependencyIssuerKeys, contract.CauseHTTPStatus, "IssuerKeysUnavailable", []string{"spec.access.authentication[0].jwt.jwksURL"}},
+		"TLS of the issuer":  {contract.DependencyIssuerKeys, contract.CauseTLS, "IssuerKeysUnavailable", []string{"spec.trustBundle"}},
+		"API keys":           {contract.DependencyAPIKeys, contract.CauseMissing, "APIKeysUnusable", []string{`Secret "keys", which spec.access.authentication[1].apiKey.secretRef names`}},
+		"authorities":        {contract.DependencyClientCA, contract.CauseInvalid, "CABundleUnusable", []string{`"ca.crt" of ConfigMap "clients", which spec.access.authentication[2].mtls.caBundle names`}},
+		"trust":              {contract.DependencyTrustBundle, contract.CauseMissing, "CABundleUnusable", []string{`ConfigMap "trust", which spec.trustBundle names`}},
+		"card keys":          {contract.DependencyCardSigningKeys, contract.CauseMissing, "CardSigningKeyUnusable", []string{`Secret "card-key"`}},
+		"configuration":      {contract.DependencyConfiguration, contract.CauseInvalid, "ConfigurationRefused", []string{"who installed the operator"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check := func(in Inputs, status string, conditions ...string) {

@@ -189,6 +189,14 @@ func (d *Dependency) Status() Status {
 	return d.status
 }
 
+// Failing reports whether the last attempt failed, be it that the dependency
+// counts as healthy for a while.
+func (d *Dependency) Failing() bool {
+	d.tracker.mu.Lock()
+	defer d.tracker.mu.Unlock()
+	return !d.failing.IsZero()
+}
+
 // Changed has an element when Report returns something else than before.
 func (t *Tracker) Changed() <-chan struct{} { return t.changed }
 
