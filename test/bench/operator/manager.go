@@ -23,6 +23,11 @@ type manager struct {
 	metrics string
 }
 
+// controlled are the kinds of which the manager's controllers begin to list the
+// objects when they start. On a busy machine that is after its other caches are
+// filled, and it says that it is ready.
+var controlled = []string{"list agents", "list agentskills"}
+
 // run starts the manager as a user, and waits until its caches are filled.
 func (p *plane) run(ctx context.Context, user string, arguments ...string) (*manager, error) {
 	probes, err := freeport.Find(ctx)
@@ -30,6 +35,10 @@ func (p *plane) run(ctx context.Context, user string, arguments ...string) (*man
 		return nil, err
 	}
 	metrics, err := freeport.Find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	before, err := p.auditSize()
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +56,12 @@ func (p *plane) run(ctx context.Context, user string, arguments ...string) (*man
 			return false, err
 		}
 		_ = response.Body.Close()
-		return response.StatusCode == http.StatusOK, nil
+		if response.StatusCode != http.StatusOK || user != audited {
+			return response.StatusCode == http.StatusOK, nil
+		}
+		asked, err := readAudit(p.auditLog(), before)
+		// An error is of a line that is being written.
+		return err == nil && !slices.ContainsFunc(controlled, func(list string) bool { return !slices.Contains(asked, list) }), nil
 	})
 	if err != nil {
 		m.Stop()

@@ -7,8 +7,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"slices"
@@ -27,9 +29,9 @@ func (p *plane) requested(ctx context.Context, m *manager, f func() error) (requ
 	if err != nil {
 		return nil, err
 	}
-	before, err := os.Stat(p.auditLog())
+	before, err := p.auditSize()
 	if err != nil {
-		return nil, fmt.Errorf("read audit log: %w", err)
+		return nil, err
 	}
 	if err := f(); err != nil {
 		return nil, err
@@ -37,7 +39,19 @@ func (p *plane) requested(ctx context.Context, m *manager, f func() error) (requ
 	if _, err := m.rest(ctx, looked+1); err != nil {
 		return nil, err
 	}
-	return readAudit(p.auditLog(), before.Size())
+	return readAudit(p.auditLog(), before)
+}
+
+// auditSize returns the size of the audit log in bytes, zero before there is one.
+func (p *plane) auditSize() (int64, error) {
+	log, err := os.Stat(p.auditLog())
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read audit log: %w", err)
+	}
+	return log.Size(), nil
 }
 
 func readAudit(path string, offset int64) (requests, error) {
