@@ -54,13 +54,13 @@ test-chart: prerequisites ## Render the chart in many ways, and compare it with 
 
 # The examples that CI runs: those whose packages install in about a minute. GALLERY=all runs every one, GALLERY='adk strands'
 # some; TURNS is how many turns of each run while connections are cut.
-GALLERY ?= fastapi langgraph openai-agents pydantic-ai mcp
-gallery = $(if $(filter all,$(GALLERY)),$(patsubst examples/%/requirements.txt,%,$(wildcard examples/*/requirements.txt)),$(GALLERY))
+GALLERY ?= model-server fastapi langgraph openai-agents pydantic-ai mcp
+gallery = $(if $(filter all,$(GALLERY)),$(patsubst examples/%/README.md,%,$(wildcard examples/*/README.md)),$(GALLERY))
 
 .PHONY: gallery
 gallery: prerequisites ## Run the programs of examples/ behind the sidecar; needs Python 3.11. GALLERY=all for every one, TURNS=1000 for more.
 	$(call say,installing the packages of $(gallery))
-	@go run ./test/pyenv/install $(gallery:%=examples/%/requirements.txt)
+	@go run ./test/pyenv/install $(patsubst %,examples/%/requirements.txt,$(filter-out model-server,$(gallery)))
 	$(call say,running the gallery)
 	@GALLERY='$(gallery)' GALLERY_TURNS='$(TURNS)' $(go_test) -count=1 -timeout 60m -v ./test/gallery | grep -E '^( *--- |ok|FAIL|panic)|GALLERY|_test.go'
 

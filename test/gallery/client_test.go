@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,12 @@ func newClient(t *testing.T, url string) *client {
 
 // part, message and task are those of A2A, as far as the tests look.
 type (
-	part    struct{ Text string }
+	part struct {
+		Kind     string          `json:"kind"`
+		Text     string          `json:"text,omitempty"`
+		Data     json.RawMessage `json:"data,omitempty"`
+		Metadata map[string]any  `json:"metadata,omitempty"`
+	}
 	message struct{ Parts []part }
 	task    struct {
 		Kind, ID, TaskID, ContextID string
@@ -41,8 +47,12 @@ type (
 			Message *message
 		}
 		Artifacts []struct{ Parts []part }
-		Artifact  struct{ Parts []part }
-		Final     bool
+		Artifact  struct {
+			ArtifactID string
+			Parts      []part
+		}
+		Append bool
+		Final  bool
 	}
 )
 
@@ -63,6 +73,17 @@ func (t *task) says() string {
 	return text
 }
 
+// shows is the text and the data of the status.
+func (t *task) shows() string {
+	text := t.asks()
+	if t.Status.Message != nil {
+		for _, p := range t.Status.Message.Parts {
+			text += string(p.Data)
+		}
+	}
+	return text
+}
+
 // asks is the text of the status.
 func (t *task) asks() string {
 	if t.Status.Message == nil {
@@ -74,9 +95,9 @@ func (t *task) asks() string {
 // to says which context or task a message is for.
 type to struct{ context, task string }
 
-func (c *client) params(to to, text string) map[string]any {
+func (c *client) params(to to, p part) map[string]any {
 	c.n++
-	m := map[string]any{"kind": "message", "role": "user", "messageId": fmt.Sprintf("m%d", c.n), "parts": []any{map[string]any{"kind": "text", "text": text}}}
+	m := map[string]any{"kind": "message", "role": "user", "messageId": fmt.Sprintf("m%d", c.n), "parts": []part{p}}
 	if to.context != "" {
 		m["contextId"] = to.context
 	}
@@ -120,7 +141,7 @@ func (c *client) call(method string, params any) *task {
 
 func (c *client) send(to to, text string) *task {
 	c.t.Helper()
-	return c.call("message/send", c.params(to, text))
+	return c.call("message/send", c.params(to, part{Kind: "text", Text: text}))
 }
 
 // stream is a message/stream that is being read.
@@ -130,15 +151,18 @@ type stream struct {
 	body  func() error
 	// task and context are known from the first event on.
 	task, context string
-	// state, text and status are what the events said so far.
-	state, text, status string
-	final               bool
+	// state and status are what the events said last; artifacts are the texts
+	// so far, in the order of ids.
+	state, status string
+	ids           []string
+	artifacts     map[string]string
+	final         bool
 }
 
 func (c *client) stream(to to, text string) *stream {
 	c.t.Helper()
-	response := c.post("message/stream", c.params(to, text))
-	s := &stream{c: c, lines: bufio.NewScanner(response.Body), body: response.Body.Close}
+	response := c.post("message/stream", c.params(to, part{Kind: "text", Text: text}))
+	s := &stream{c: c, lines: bufio.NewScanner(response.Body), body: response.Body.Close, artifacts: map[string]string{}}
 	s.lines.Buffer(nil, 1<<20)
 	c.t.Cleanup(func() { _ = s.body() })
 	return s
@@ -178,10 +202,28 @@ func (s *stream) next() bool {
 		if r.Status.State != "" {
 			s.state, s.status = r.Status.State, r.asks()
 		}
-		s.text += r.says() + joined(r.Artifact.Parts)
+		if r.Kind == "artifact-update" {
+			id := r.Artifact.ArtifactID
+			if !slices.Contains(s.ids, id) {
+				s.ids = append(s.ids, id)
+			}
+			if !r.Append { // a new one, or one that takes the place of what there was
+				s.artifacts[id] = ""
+			}
+			s.artifacts[id] += joined(r.Artifact.Parts)
+		}
 		return true
 	}
 	return false
+}
+
+// text is that of all artifacts so far.
+func (s *stream) text() string {
+	text := ""
+	for _, id := range s.ids {
+		text += s.artifacts[id]
+	}
+	return strings.TrimSpace(text)
 }
 
 // rest reads to the end.

@@ -6,14 +6,19 @@
 package gallery
 
 import (
+	"encoding/json"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 	"github.com/a2a-operator/a2a-operator/test/rig"
 )
+
+func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar").Run()) }
 
 // example is a folder of examples/ with a program, and what its framework can
 // do. The table in examples/README.md says the same.
@@ -24,6 +29,11 @@ type example struct {
 	// model ends when the task is cancelled. pause: a tool asks before it runs.
 	// history: the model sees what was said before in the conversation.
 	stream, cancel, pause, history, tools bool
+	// reply is the message that answers a question with yes or no, where that is
+	// more than the word.
+	reply func(asked *task, answer string) part
+	// uncut says why the example is not run while connections are cut.
+	uncut string
 }
 
 var gallery = []example{
@@ -33,16 +43,38 @@ var gallery = []example{
 	{name: "pydantic-ai", framework: "Pydantic AI", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
 	{name: "mcp", framework: "MCP tools", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
 	{name: "agent-framework", framework: "Microsoft Agent Framework", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "adk", framework: "Google ADK", protocol: contract.ProtocolA2A, stream: true, cancel: true, pause: true, history: true, tools: true, reply: confirmation},
+	{
+		name: "strands", framework: "Strands", protocol: contract.ProtocolA2A, stream: true, cancel: true, pause: true, history: true, tools: true, reply: interruptResponse,
+		uncut: "after a cut, tasks/resubscribe of its server (a2a-sdk 0.3.26) may stay open for ever, and its pings keep the turn alive",
+	},
+	{name: "crewai", framework: "CrewAI", protocol: contract.ProtocolEvents, stream: true, history: true, tools: true},
+	{name: "model-server", framework: "vLLM, Ollama, llama.cpp", protocol: contract.ProtocolChatCompletions, stream: true, cancel: true, history: true},
 }
 
-// behind runs an example behind a sidecar.
-func behind(t *testing.T, e *example, m *model, env ...string) *client {
+// backend runs what is behind the sidecar, and returns its URL: the program, or
+// the model itself.
+func (e *example) backend(t *testing.T, m *model, env ...string) string {
 	t.Helper()
-	url := start(t, e.name, m, env...)
-	r := rig.Start(t, nil, func(_ *rig.Rig, c *contract.Config) {
+	if e.protocol == contract.ProtocolChatCompletions {
+		return m.URL + "/v1"
+	}
+	return start(t, e.name, m, env...)
+}
+
+// front runs a sidecar before a backend. It retries turns that break off if
+// retry is true.
+func (e *example) front(t *testing.T, url, key string, retry bool) *client {
+	t.Helper()
+	if e.protocol == contract.ProtocolChatCompletions {
+		return newClient(t, standalone(t, url, key, retry))
+	}
+	return newClient(t, rig.Start(t, nil, func(_ *rig.Rig, c *contract.Config) {
 		c.Backend = contract.Backend{Protocol: e.protocol, URL: url}
-	})
-	return newClient(t, r.URL)
+		if retry {
+			c.Backend.OnInterruption = contract.InterruptionRetry
+		}
+	}).URL)
 }
 
 func TestGallery(t *testing.T) {
@@ -50,7 +82,7 @@ func TestGallery(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			selected(t, e.name)
 			m := startModel(t)
-			c := behind(t, &e, m)
+			c := e.front(t, e.backend(t, m), modelKey, false)
 			run := func(name string, can bool, test func(*testing.T, *client, *model)) {
 				t.Run(name, func(t *testing.T) {
 					if !can {
@@ -63,19 +95,22 @@ func TestGallery(t *testing.T) {
 			run("streams", e.stream, streams)
 			run("cancels", true, func(t *testing.T, c *client, m *model) { cancels(t, c, m, e.cancel) })
 			run("remembers", e.history, remembers)
-			run("pauses", e.pause, pauses)
-			if !e.pause { // else the tool has run by now
-				run("uses a tool", e.tools, usesTool)
+			run("pauses", e.pause, func(t *testing.T, c *client, _ *model) { pauses(t, c, e.reply) })
+			if e.tools && !e.pause { // else the tool has run by now
+				run("uses a tool", true, usesTool)
 			}
 			run("fails", true, fails)
 		})
 		t.Run(e.name+" with a wrong key", func(t *testing.T) {
 			selected(t, e.name)
-			c := behind(t, &e, startModel(t), "OPENAI_API_KEY=sk-wrong-key")
-			failed(t, c.send(to{}, "#count 3"), "sk-wrong-key")
+			url := e.backend(t, startModel(t), "OPENAI_API_KEY="+wrongKey)
+			failed(t, e.front(t, url, wrongKey, false).send(to{}, "#count 3"), wrongKey)
 		})
 	}
 }
+
+// wrongKey is one that the model refuses, and repeats as it does so.
+const wrongKey = "sk-wrong-key-0123456789"
 
 func sends(t *testing.T, c *client, _ *model) {
 	t.Helper()
@@ -90,12 +125,12 @@ func streams(t *testing.T, c *client, m *model) {
 	t.Helper()
 	s := c.stream(to{}, "#gate")
 	held := m.await(t)
-	if !s.until(func() bool { return strings.TrimSpace(s.text) == "one" }) {
-		t.Fatalf("stream ended with %q", s.text)
+	if !s.until(func() bool { return s.text() == "one" }) {
+		t.Fatalf("stream ended with %q", s.text())
 	}
 	close(held.release)
-	if s.rest(); s.state != "completed" || strings.TrimSpace(s.text) != "one two three" {
-		t.Errorf("stream = %s %q", s.state, s.text)
+	if s.rest(); s.state != "completed" || s.text() != "one two three" {
+		t.Errorf("stream = %s %q", s.state, s.text())
 	}
 }
 
@@ -144,18 +179,22 @@ func remembers(t *testing.T, c *client, _ *model) {
 }
 
 // pauses lets a tool ask, and goes on with either answer.
-func pauses(t *testing.T, c *client, _ *model) {
+func pauses(t *testing.T, c *client, reply func(*task, string) part) {
 	t.Helper()
-	for answer, want := range map[string]string{"yes": "Booked Luigi for 4", "no": `user said no|rejected by user`} {
+	for answer, want := range map[string]string{"yes": "Booked Luigi for 4", "no": `user said no|rejected by user|CONFIRMATION_FAILED|rejected`} {
 		asked := c.send(to{}, "Please #book")
-		if asked.Status.State != "input-required" || !strings.Contains(asked.asks(), "Luigi") {
-			t.Fatalf("answer = %s %q %q", asked.Status.State, asked.asks(), asked.says())
+		if asked.Status.State != "input-required" || !strings.Contains(asked.shows(), "Luigi") {
+			t.Fatalf("answer = %s %q %q", asked.Status.State, asked.shows(), asked.says())
 		}
 		// Another conversation goes on beside it.
 		if beside := c.send(to{}, "#count 1"); beside.Status.State != "completed" {
 			t.Errorf("beside a paused task: %s", beside.Status.State)
 		}
-		got := c.send(to{context: asked.ContextID, task: asked.ID}, answer)
+		p := part{Kind: "text", Text: answer}
+		if reply != nil {
+			p = reply(asked, answer)
+		}
+		got := c.call("message/send", c.params(to{context: asked.ContextID, task: asked.ID}, p))
 		if got.ID != asked.ID || got.Status.State != "completed" || !regexp.MustCompile(want).MatchString(got.says()) || !strings.Contains(got.says(), "The tool says") {
 			t.Errorf("after %q: %s %q %q", answer, got.Status.State, got.asks(), got.says())
 		}
@@ -163,6 +202,38 @@ func pauses(t *testing.T, c *client, _ *model) {
 			t.Errorf("after no: %q", got.says())
 		}
 	}
+}
+
+// interruptResponse answers an interrupt of Strands, by its id.
+func interruptResponse(asked *task, answer string) part {
+	id := ""
+	for _, p := range asked.Status.Message.Parts {
+		var data struct {
+			Interrupts []struct{ InterruptID string }
+		}
+		if json.Unmarshal(p.Data, &data) == nil && len(data.Interrupts) > 0 {
+			id = data.Interrupts[0].InterruptID
+		}
+	}
+	return data(nil, map[string]any{"interruptResponse": map[string]any{"interruptId": id, "response": answer}})
+}
+
+// confirmation answers ADK's call of the function that asks for one.
+func confirmation(asked *task, answer string) part {
+	var call struct{ ID, Name string }
+	for _, p := range asked.Status.Message.Parts {
+		_ = json.Unmarshal(p.Data, &call)
+	}
+	return data(map[string]any{"adk_type": "function_response"},
+		map[string]any{"id": call.ID, "name": call.Name, "response": map[string]any{"confirmed": answer == "yes"}})
+}
+
+func data(metadata, value map[string]any) part {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return part{Kind: "data", Data: text, Metadata: metadata}
 }
 
 func usesTool(t *testing.T, c *client, _ *model) {
@@ -185,8 +256,8 @@ func fails(t *testing.T, c *client, _ *model) {
 
 func failed(t *testing.T, got *task, secret string) {
 	t.Helper()
-	if got.Status.State != "failed" || got.asks() == "" {
-		t.Errorf("answer = %s %q %q, want failed with a reason", got.Status.State, got.asks(), got.says())
+	if (got.Status.State != "failed" && got.Status.State != "rejected") || got.asks() == "" {
+		t.Errorf("answer = %s %q %q, want failed or rejected, with a reason", got.Status.State, got.asks(), got.says())
 	}
 	if strings.Contains(got.asks()+got.says(), secret) {
 		t.Errorf("the answer holds the key: %q %q", got.asks(), got.says())

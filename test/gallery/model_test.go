@@ -180,7 +180,9 @@ func (m *model) earlier(request *completion) []string {
 			said = append(said, request.text(i))
 		}
 	}
-	return said
+	// Some frameworks put the conversation into one message.
+	before, _, _ := strings.Cut(request.text(len(request.Messages)-1), "#recall")
+	return append(said, before)
 }
 
 // write sends a value that can be encoded.

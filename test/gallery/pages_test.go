@@ -19,7 +19,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 	"github.com/a2a-operator/a2a-operator/test/pyenv"
 )
 
@@ -41,12 +43,18 @@ var pin = regexp.MustCompile(`(?m)^([a-z0-9][a-z0-9._-]*)(\[[a-z0-9,-]+\])?==\S+
 // TestFolders holds each folder to what a folder of the gallery has.
 func TestFolders(t *testing.T) {
 	folders, err := filepath.Glob("../../examples/*/agent.py")
-	if err != nil || len(folders) != len(gallery) {
+	if err != nil || len(folders) != len(gallery)-1 { // the model servers have none
 		t.Errorf("examples/ has %d programs, and the gallery %d: %v", len(folders), len(gallery), err)
 	}
 	table := read(t, "README.md")
 	for _, e := range gallery {
 		t.Run(e.name, func(t *testing.T) {
+			if !strings.Contains(table, e.row()) {
+				t.Errorf("examples/README.md lacks the row\n%s", e.row())
+			}
+			if e.protocol == contract.ProtocolChatCompletions {
+				return
+			}
 			lines := 0
 			for line := range strings.Lines(read(t, e.name, "agent.py")) {
 				if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
@@ -79,9 +87,6 @@ func TestFolders(t *testing.T) {
 			}
 			if agent.Name != "booker-"+e.name || string(agent.Spec.Workload.Backend.Protocol) != string(e.protocol) {
 				t.Errorf("agent.yaml: %s speaks %s, want %s", agent.Name, agent.Spec.Workload.Backend.Protocol, e.protocol)
-			}
-			if !strings.Contains(table, e.row()) {
-				t.Errorf("examples/README.md lacks the row\n%s", e.row())
 			}
 		})
 	}
@@ -129,7 +134,6 @@ func shell(t *testing.T, folder, script string, env []string) string {
 
 // TestPages runs what the pages tell a reader to type.
 func TestPages(t *testing.T) {
-	var sidecar string
 	for _, e := range gallery {
 		t.Run(e.name, func(t *testing.T) {
 			run := 0
@@ -142,14 +146,16 @@ func TestPages(t *testing.T) {
 				if _, err := exec.LookPath("curl"); err != nil {
 					t.Skip("SKIPPED: curl is not installed")
 				}
-				python := pyenv.Python(t, filepath.Join("..", "..", "examples", e.name, "requirements.txt"))
-				if sidecar == "" {
-					sidecar = buildSidecar(t)
+				path := filepath.Dir(programs.Path("cmd/sidecar")) + ":"
+				if e.protocol != contract.ProtocolChatCompletions {
+					path += filepath.Dir(pyenv.Python(t, filepath.Join("..", "..", "examples", e.name, "requirements.txt"))) + ":"
 				}
-				env := environment(t, startModel(t).URL, "")
+				m := startModel(t)
+				_, port, _ := strings.Cut(strings.TrimPrefix(m.URL, "http://"), ":")
+				env := environment(t, m.URL, "")
 				env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
-				env = append(env, "PATH="+filepath.Dir(python)+":"+filepath.Dir(sidecar)+":"+os.Getenv("PATH"))
-				output := shell(t, e.name, found[2], append(env, "PYTHONDONTWRITEBYTECODE=1"))
+				env = append(env, "PATH="+path+os.Getenv("PATH"))
+				output := shell(t, e.name, strings.ReplaceAll(found[2], "11434", port), append(env, "PYTHONDONTWRITEBYTECODE=1"))
 				if want := map[bool]string{true: "input-required", false: "completed"}[e.pause]; !strings.Contains(output, want) {
 					t.Errorf("the output has no %s:\n%s", want, output)
 				}
@@ -159,19 +165,4 @@ func TestPages(t *testing.T) {
 			}
 		})
 	}
-}
-
-// buildSidecar builds the sidecar into a folder that outlives the test.
-func buildSidecar(t *testing.T) string {
-	t.Helper()
-	binary, err := filepath.Abs(filepath.Join("..", "..", "bin", "gallery", "sidecar"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/sidecar")
-	command.Dir = filepath.Join("..", "..")
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("build the sidecar: %v\n%s", err, out)
-	}
-	return binary
 }

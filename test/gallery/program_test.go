@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 	"github.com/a2a-operator/a2a-operator/test/pyenv"
 )
 
@@ -42,7 +43,10 @@ func environment(t *testing.T, model, port string) []string {
 	}
 }
 
-var entrypoint = regexp.MustCompile(`(?m)^CMD (\[.*\])$`)
+var (
+	entrypoint = regexp.MustCompile(`(?m)^CMD (\[.*\])$`)
+	variables  = regexp.MustCompile(`(?m)^ENV (.*)$`)
+)
 
 // start runs an example's program, as its Dockerfile does and with its pinned
 // packages, and returns its URL.
@@ -64,8 +68,46 @@ func start(t *testing.T, name string, m *model, env ...string) string {
 	command := exec.CommandContext(t.Context(), python, args[1:]...)
 	command.Dir = dir
 	command.Env = append(append(environment(t, m.URL, port), "PYTHONDONTWRITEBYTECODE=1"), env...)
+	for _, set := range variables.FindAllSubmatch(dockerfile, -1) {
+		command.Env = append(strings.Fields(string(set[1])), command.Env...)
+	}
 	log := &logged{}
 	command.Stdout, command.Stderr = log, log
+	begin(t, command, log, address)
+	return "http://" + address
+}
+
+// standalone runs the sidecar as the page of the model servers does, and returns
+// its URL.
+func standalone(t *testing.T, url, key string, retry bool) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "api-key")
+	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := freeport.Address(t)
+	args := []string{
+		"--backend-url", url, "--backend-protocol", "ChatCompletions", "--chat-model", "stub", "--chat-api-key-file", file,
+		"--listen", address, "--card", "../../examples/card.yaml", "--anonymous",
+	}
+	if retry {
+		args = append(args, "--on-interruption", "Retry")
+	}
+	command := exec.CommandContext(t.Context(), programs.Path("cmd/sidecar"), args...)
+	log := &logged{}
+	command.Stdout, command.Stderr = log, log
+	begin(t, command, log, address)
+	t.Cleanup(func() {
+		if strings.Contains(log.String(), key) {
+			t.Error("the log of the sidecar holds the key")
+		}
+	})
+	return "http://" + address
+}
+
+// begin starts a server and waits until it listens. It ends with the test.
+func begin(t *testing.T, command *exec.Cmd, log *logged, address string) {
+	t.Helper()
 	// The programs that it starts, such as MCP servers, end with it.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := command.Start(); err != nil {
@@ -80,11 +122,10 @@ func start(t *testing.T, name string, m *model, env ...string) string {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		<-exited
 		if t.Failed() {
-			t.Logf("%s wrote:\n%s", name, log.String())
+			t.Logf("%s wrote:\n%s", command.Args, log.String())
 		}
 	})
 	listens(t, address, exited)
-	return "http://" + address
 }
 
 // listens returns when somebody listens at an address.
