@@ -17,7 +17,6 @@ import (
 
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/test/cutproxy"
@@ -49,7 +48,7 @@ func TestPythonServersBehindCuts(t *testing.T) {
 					Timeouts: contract.Timeouts{Idle: contract.Duration(20 * time.Second), Turn: contract.Duration(time.Minute)},
 				}
 				if server.backend != nil {
-					server.backend(&c.Backend)
+					server.backend(&c.Backend, s.path)
 				}
 			})
 			client, err := goClients[0].open(t.Context(), target{client: rig.Client(t), url: side.URL})
@@ -129,6 +128,11 @@ func (b *behindCuts) turn(t *testing.T, name string, parts int) {
 	for _, a := range got.Artifacts {
 		kept = append(kept, texts(a.Parts)...)
 	}
+	for _, m := range got.History {
+		if len(got.Artifacts) == 0 && m.Role == newsdk.MessageRoleAgent {
+			kept = texts(m.Parts)
+		}
+	}
 	runs := b.server.said(name)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,7 +144,8 @@ func (b *behindCuts) turn(t *testing.T, name string, parts int) {
 		b.completed++
 		b.parts += parts
 		b.lost += missing(whole, kept) + missing(whole, streamed)
-		if cmp.Diff(whole, kept) != "" || cmp.Diff(whole, streamed) != "" {
+		// LangGraph makes one part of all chunks.
+		if want := strings.Join(whole, ""); strings.Join(kept, "") != want || strings.Join(streamed, "") != want {
 			t.Errorf("%s: completed, the task says %q, its stream %q, the journal %q", name, kept, streamed, runs)
 		}
 	case newsdk.TaskStateFailed:
@@ -158,23 +163,32 @@ func (b *behindCuts) turn(t *testing.T, name string, parts int) {
 	}
 }
 
-// follow streams a turn and returns what its events make of the artifacts.
+// follow streams a turn and returns what its events make of the artifacts, or
+// else the last message before its end: LangGraph keeps no artifacts, but the message of which
+// it made one, which tells all of the turn so far.
 func (b *behindCuts) follow(ctx context.Context, text string) (newsdk.TaskID, []string, error) {
 	var id newsdk.TaskID
 	artifacts := map[newsdk.ArtifactID][]string{}
+	var last []string
 	for e, err := range b.client.SendStreamingMessage(ctx, (&v1{}).request(message{Text: text})) {
 		if err != nil {
 			return id, nil, err
 		}
 		id = e.TaskInfo().TaskID
-		update, ok := e.(*newsdk.TaskArtifactUpdateEvent)
-		if !ok {
-			continue
+		switch update := e.(type) {
+		case *newsdk.TaskArtifactUpdateEvent:
+			if !update.Append {
+				artifacts[update.Artifact.ID] = nil
+			}
+			artifacts[update.Artifact.ID] = append(artifacts[update.Artifact.ID], texts(update.Artifact.Parts)...)
+		case *newsdk.TaskStatusUpdateEvent:
+			if update.Status.Message != nil && !update.Status.State.Terminal() {
+				last = texts(update.Status.Message.Parts)
+			}
 		}
-		if !update.Append {
-			artifacts[update.Artifact.ID] = nil
-		}
-		artifacts[update.Artifact.ID] = append(artifacts[update.Artifact.ID], texts(update.Artifact.Parts)...)
+	}
+	if len(artifacts) == 0 {
+		return id, last, nil
 	}
 	var all []string
 	for _, id := range slices.Sorted(maps.Keys(artifacts)) {
@@ -194,8 +208,9 @@ func texts(parts newsdk.ContentParts) []string {
 // missing counts the parts of a whole that were not got.
 func missing(whole, got []string) int {
 	n := 0
+	text := strings.Join(got, "")
 	for _, part := range whole {
-		if !slices.Contains(got, part) {
+		if !strings.Contains(text, part) {
 			n++
 		}
 	}

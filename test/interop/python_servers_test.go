@@ -24,6 +24,8 @@ import (
 // pythonServer is a server of an SDK, in a process of its own.
 type pythonServer struct {
 	url string
+	// path is where the agent is below the URL; "" for the root.
+	path string
 
 	mu sync.Mutex
 	// sent has the parts that the agent says it sent, by numbered turn and run of
@@ -51,7 +53,7 @@ func startPython(t *testing.T, program string, args ...string) *pythonServer {
 		t.Fatal(err)
 	}
 	s := &pythonServer{sent: map[string]map[string][]string{}}
-	listens, ended := make(chan string, 1), make(chan struct{})
+	listens, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
 		s.read(bufio.NewScanner(out), listens)
@@ -68,7 +70,7 @@ func startPython(t *testing.T, program string, args ...string) *pythonServer {
 		}
 	})
 	select {
-	case s.url = <-listens:
+	case <-listens:
 	case <-ended:
 		t.Fatalf("%v ended before it listened: %s", args, stderr.String())
 	case <-time.After(2 * time.Minute):
@@ -78,14 +80,15 @@ func startPython(t *testing.T, program string, args ...string) *pythonServer {
 }
 
 // read takes the server's journal.
-func (s *pythonServer) read(lines *bufio.Scanner, listens chan<- string) {
+func (s *pythonServer) read(lines *bufio.Scanner, listens chan<- struct{}) {
 	for lines.Scan() {
-		var fact struct{ URL, Turn, Run, Sent string }
+		var fact struct{ URL, Path, Turn, Run, Sent string }
 		if json.Unmarshal(lines.Bytes(), &fact) != nil {
 			continue // some packages print to standard output
 		}
 		if fact.URL != "" {
-			listens <- fact.URL
+			s.url, s.path = fact.URL, fact.Path
+			close(listens)
 		}
 		if fact.Turn != "" {
 			s.mu.Lock()
@@ -123,7 +126,7 @@ func (b *lockedBuilder) String() string {
 }
 
 // scene is a sidecar in front of the server; its release is passed on.
-func (s *pythonServer) scene(t *testing.T, change ...func(*contract.Backend)) *scene {
+func (s *pythonServer) scene(t *testing.T, change ...func(*contract.Backend, string)) *scene {
 	t.Helper()
 	client := rig.Plain(t)
 	played := &scene{release: make(chan struct{})}
@@ -148,7 +151,9 @@ func (s *pythonServer) scene(t *testing.T, change ...func(*contract.Backend)) *s
 	played.url = rig.Start(t, nil, func(_ *rig.Rig, c *contract.Config) {
 		c.Backend = contract.Backend{Protocol: contract.ProtocolA2A, URL: s.url}
 		for _, each := range change {
-			each(&c.Backend)
+			if each != nil {
+				each(&c.Backend, s.path)
+			}
 		}
 	}).URL
 	return played
@@ -158,13 +163,33 @@ func (s *pythonServer) scene(t *testing.T, change ...func(*contract.Backend)) *s
 var pythonServers = []struct {
 	name, environment string
 	args              []string
-	// backend is how the sidecar is set for it, nil for what it finds itself.
-	backend func(*contract.Backend)
+	// backend sets the sidecar for a server whose agent is at a path, nil for what
+	// it finds itself.
+	backend func(b *contract.Backend, path string)
+	// wants is what a client finds that is not as with other servers, by
+	// operation.
+	wants map[string]string
 }{
-	{"a2a-sdk 1.3.0 JSON-RPC", "a2a-1", []string{"server_v10.py", "JSONRPC"}, nil},
-	{"a2a-sdk 1.3.0 HTTP+JSON", "a2a-1", []string{"server_v10.py", "HTTP+JSON"}, nil},
-	{"a2a-sdk 0.3.26 JSON-RPC", "a2a-0.3", []string{"server_v03.py", "JSONRPC"}, nil},
-	{"a2a-sdk 0.3.26 HTTP+JSON", "a2a-0.3", []string{"server_v03.py", "HTTP+JSON"}, nil},
+	{"a2a-sdk 1.3.0 JSON-RPC", "a2a-1", []string{"server_v10.py", "JSONRPC"}, nil, nil},
+	{"a2a-sdk 1.3.0 HTTP+JSON", "a2a-1", []string{"server_v10.py", "HTTP+JSON"}, nil, nil},
+	{"a2a-sdk 0.3.26 JSON-RPC", "a2a-0.3", []string{"server_v03.py", "JSONRPC"}, nil, nil},
+	{"a2a-sdk 0.3.26 HTTP+JSON", "a2a-0.3", []string{"server_v03.py", "HTTP+JSON"}, nil, nil},
+	{"google-adk 2.13.0 to_a2a", "adk", []string{"server_adk.py"}, nil, map[string]string{
+		// It tells the pieces as messages of the status, and the whole as an artifact.
+		"get":            "completed Hello world, 4 in history",
+		"input required": "input-required, then completed That one, 6 in history",
+		// The scenario waits for a piece of an artifact.
+		"resubscribe": notPlayed,
+	}},
+	{"langgraph-api 0.16.7", "langgraph", []string{"server_langgraph.py"}, func(b *contract.Backend, path string) {
+		b.A2A.CardPath = path + "/.well-known/agent-card.json"
+	}, map[string]string{
+		// It tells the pieces as google-adk does, each time the whole so far.
+		"get":         "completed Hello world, 4 in history",
+		"resubscribe": notPlayed,
+		// What it makes of files and data is the graph's to understand.
+		"parts": notPlayed,
+	}},
 }
 
 // TestPythonServers: what clients find behind a sidecar is the same when the
@@ -180,20 +205,28 @@ func TestPythonServers(t *testing.T) {
 					continue
 				}
 				t.Run("for "+c.name, func(t *testing.T) {
-					played := s.scene(t)
+					played := s.scene(t, server.backend)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					client, err := c.open(ctx, target{client: rig.Client(t), url: played.url})
 					if err != nil {
 						t.Fatal(err)
 					}
-					played.relays(ctx, t, client)
+					played.relays(ctx, t, client, server.wants)
 				})
 			}
-			t.Run("parts", s.echoesParts)
-			t.Run("a conversation", s.remembers)
-			t.Run("a failure", s.fails)
+			client := s.open(t, server.backend, func(b *contract.Backend, _ string) {
+				b.Timeouts.Idle = contract.Duration(2 * time.Second)
+			})
+			if server.wants["parts"] != notPlayed {
+				t.Run("parts", func(t *testing.T) { echoesParts(t, client) })
+			}
+			t.Run("a conversation", func(t *testing.T) { remembers(t, client) })
+			t.Run("a failure", func(t *testing.T) { breaks(t, client) })
 			t.Run("elsewhere", func(t *testing.T) {
+				if s.path != "" {
+					t.Skip("an agent elsewhere has its card at a usual place")
+				}
 				far := newElsewhere(t, s.url)
 				client, err := goClients[0].open(t.Context(), target{client: newChatty(t), url: far.gateway(t)})
 				if err != nil {
@@ -210,7 +243,7 @@ func TestPythonServers(t *testing.T) {
 }
 
 // open returns a client of 1.0 for the sidecar in front of the server.
-func (s *pythonServer) open(t *testing.T, change ...func(*contract.Backend)) sdk {
+func (s *pythonServer) open(t *testing.T, change ...func(*contract.Backend, string)) sdk {
 	t.Helper()
 	client, err := goClients[0].open(t.Context(), target{client: rig.Client(t), url: s.scene(t, change...).url})
 	if err != nil {
@@ -220,8 +253,9 @@ func (s *pythonServer) open(t *testing.T, change ...func(*contract.Backend)) sdk
 }
 
 // echoesParts: parts of every kind come to the agent, and back.
-func (s *pythonServer) echoesParts(t *testing.T) {
-	got, err := s.open(t).parts(t.Context())
+func echoesParts(t *testing.T, client sdk) {
+	t.Helper()
+	got, err := client.parts(t.Context())
 	want := []string{"text t", "raw hi h.txt text/plain", `data {"n":1.5}`, "url https://example.com/f text/html"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("parts (-want +got):\n%s%v", diff, err)
@@ -230,8 +264,8 @@ func (s *pythonServer) echoesParts(t *testing.T) {
 
 // remembers: a second task of a context is one conversation for the agent, and
 // another context is another.
-func (s *pythonServer) remembers(t *testing.T) {
-	client := s.open(t)
+func remembers(t *testing.T, client sdk) {
+	t.Helper()
 	context := fmt.Sprintf("conversation-%d", time.Now().UnixNano())
 	say := func(text, contextID string) string {
 		t.Helper()
@@ -251,10 +285,10 @@ func (s *pythonServer) remembers(t *testing.T) {
 	}
 }
 
-// fails: a turn whose agent breaks fails. The SDK of 0.3 says nothing of that,
+// breaks: a turn whose agent breaks fails. The SDK of 0.3 says nothing of that,
 // so that the sidecar waits for as long as an agent may be silent.
-func (s *pythonServer) fails(t *testing.T) {
-	client := s.open(t, func(b *contract.Backend) { b.Timeouts.Idle = contract.Duration(2 * time.Second) })
+func breaks(t *testing.T, client sdk) {
+	t.Helper()
 	got, err := client.send(t.Context(), message{Text: "fail"})
 	if err != nil || got.State != "failed" {
 		t.Errorf("send = %+v, %v, want failed", got, err)

@@ -241,7 +241,7 @@ func TestAgentsElsewhere(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.relays(ctx, t, client)
+				s.relays(ctx, t, client, nil)
 				far.discreet(t)
 				far.speaks(t, name)
 			})

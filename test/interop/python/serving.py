@@ -91,8 +91,11 @@ def listen():
     return listener, f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def serve(app, listener, url):
-    """Serves until standard input ends: the test that started the server holds it open."""
+def serve(app, listener, url, **facts):
+    """Serves until standard input ends: the test that started the server holds it open.
+
+    Facts go with the line that tells the URL.
+    """
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
 
     def watch():
@@ -102,7 +105,7 @@ def serve(app, listener, url):
     class Announcing(type(server)):
         async def startup(self, sockets=None):
             await super().startup(sockets)
-            tell(url=url)
+            tell(url=url, **facts)
 
     server.__class__ = Announcing
     threading.Thread(target=watch, daemon=True).start()

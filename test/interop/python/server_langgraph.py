@@ -1,0 +1,35 @@
+# Copyright The a2a-operator Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""The server of langgraph-api, in memory, with the graph of graph_langgraph.py.
+
+Its assistant is reached at /a2a/ASSISTANT; the URL that is told has that path.
+"""
+
+import json
+import os
+import pathlib
+import uuid
+
+from serving import RELEASE, listen, serve
+
+# The id that the server gives the assistant of a graph.
+ASSISTANT = uuid.uuid5(uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8"), "agent")
+
+
+def main():
+    listener, url = listen()
+    # The server reads its configuration from the environment when it is imported.
+    os.environ.update({
+        "MIGRATIONS_PATH": "__inmem", "DATABASE_URI": ":memory:", "REDIS_URI": "fake", "N_JOBS_PER_WORKER": "10",
+        "LANGSERVE_GRAPHS": json.dumps({"agent": str(pathlib.Path(__file__).with_name("graph_langgraph.py")) + ":graph"}),
+        "LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev", "LANGGRAPH_RUNTIME_EDITION": "inmem",
+        "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true", "LANGGRAPH_ALLOW_BLOCKING": "true", "LANGGRAPH_API_URL": url,
+        "LANGGRAPH_NO_VERSION_CHECK": "true", "LANGSMITH_TRACING": "false", "LOG_LEVEL": "ERROR",
+    })
+    from langgraph_api.server import app
+    app.router.routes.insert(0, RELEASE)
+    serve(app, listener, url, path=f"/a2a/{ASSISTANT}")
+
+
+if __name__ == "__main__":
+    main()
