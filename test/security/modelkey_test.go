@@ -135,7 +135,10 @@ func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 			}
 		}
 	}
-	await("the sidecar serves", func() bool { status, _ := do("GET", base+"/.well-known/agent-card.json", ""); return status == http.StatusOK })
+	await("the sidecar serves", func() bool {
+		status, _ := do("GET", base+"/.well-known/agent-card.json", "")
+		return status == http.StatusOK
+	})
 
 	send := func(method string) string {
 		_, text := do("POST", base+"/", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"message":{"kind":"message","role":"user","messageId":"`+

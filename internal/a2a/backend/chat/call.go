@@ -97,7 +97,7 @@ func (b *Backend) Check(ctx context.Context) error {
 	limit := b.client.Limits().Connect
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or only that it is busy", nil))
 	defer cancel()
-	resp, _, err := b.call(ctx, &request{method: http.MethodGet, url: b.models, accept: "application/json"})
+	resp, _, err := b.call(ctx, &request{method: http.MethodGet, url: b.models, accept: "application/json"}) //nolint:bodyclose // Release closes it
 	if err != nil {
 		return err
 	}
