@@ -6,6 +6,7 @@ package desired
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
@@ -335,6 +337,49 @@ func TestExpose(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestExposedBases: each hostname of an Agent is a base of its own, that of the
+// status first, and all have the address of gRPC.
+func TestExposedBases(t *testing.T) {
+	one := exposedAgent("agents", "echo", 100, "a.example")
+	one.Agent.Spec.Exposure.Hostnames = []a2av1alpha1.Hostname{"b.example", "*.c.example", "a.example"}
+	one.HTTPRoute.Spec.Hostnames = []gatewayv1.Hostname{"b.example", "*.c.example", "a.example"}
+	one.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example"}
+	one.GRPCRoute = &gatewayv1.GRPCRoute{ObjectMeta: one.HTTPRoute.ObjectMeta}
+	one.GRPCRoute.Spec.Hostnames, one.GRPCRoute.Status = []gatewayv1.Hostname{"grpc.example"}, gatewayv1.GRPCRouteStatus(one.HTTPRoute.Status)
+	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
+	gateway.Spec.Listeners = []gatewayv1.Listener{
+		listener("plain", "HTTP", "", 80, from(gatewayv1.NamespacesFromAll, nil)), listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil)),
+	}
+	in := observed.Agent{
+		Agent: one.Agent, Children: observed.Children{HTTPRoute: one.HTTPRoute, GRPCRoute: one.GRPCRoute},
+		GatewayAPI: observed.GatewayAPI{
+			HTTPRoutes: true, GRPCRoutes: true,
+			Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
+		},
+	}
+	var want []card.Base
+	for _, url := range []string{"https://b.example/", "http://b.example/", "http://a.example/", "https://a.example/"} {
+		want = append(want, card.Base{URL: url, GRPC: "grpc.example:443"})
+	}
+	if got := expose(in); got.url != want[0].URL || !gocmp.Equal(got.bases, want) {
+		t.Errorf("expose() = %s, bases (-want +got):\n%s", got.url, gocmp.Diff(want, got.bases))
+	}
+	// A balancer's own address is the only one that is known.
+	one.Agent.Spec.Exposure.URL = "https://front.example/x"
+	want = []card.Base{{URL: "https://front.example/x", GRPC: "grpc.example:443"}}
+	if got := expose(in); !gocmp.Equal(got.bases, want) {
+		t.Errorf("with a URL: bases (-want +got):\n%s", gocmp.Diff(want, got.bases))
+	}
+	// There may be many.
+	one.Agent.Spec.Exposure.URL = ""
+	for i := range 40 {
+		gateway.Spec.Listeners = append(gateway.Spec.Listeners, listener("l"+strconv.Itoa(i), "HTTPS", "", int32(9000+i), from(gatewayv1.NamespacesFromAll, nil)))
+	}
+	if got := expose(in); len(got.bases) != maxExternal || got.bases[0].URL != "https://b.example/" {
+		t.Errorf("%d bases, the first %v, want %d", len(got.bases), got.bases[0], maxExternal)
 	}
 }
 

@@ -100,6 +100,9 @@ var _ = DescribeTable("an Agent is taken",
 	Entry("behind Gateways, in every way", "spec.exposure", "{parentRefs: [{name: a}, {name: a, sectionName: web}, {name: a, namespace: b}], hostnames: [a.example, '*.example'], grpcHostnames: [grpc.example], path: /team-1/a.b, url: 'https://a.example:8443/x'}"),
 	Entry("with a key for its card", "spec.cardSigning", "{secretRef: {name: card-key}, jwksURL: 'https://keys.example/echo.json'}"),
 	Entry("with all that the protocol leaves open", "spec.protocol", "{cardProfile: V1, errorProfile: '1.0.0', versionCheck: Strict, finishedTasks: Restart, messageDeduplication: 10m, contextReplies: ContinuePaused}"),
+	Entry("with a card that lists all bindings", "spec.protocol", "{bindings: [GRPC, HTTPJSON, JSONRPC]}"),
+	Entry("with a card that lists gRPC only", "spec.protocol", "{bindings: [GRPC]}"),
+	Entry("that runs elsewhere, with the bindings as they are stored", "spec", "{remote: {url: 'https://a.example'}, protocol: {bindings: [JSONRPC, HTTPJSON]}}"),
 	Entry("without deduplication", "spec.protocol", "{messageDeduplication: 0s}"),
 	Entry("with a window of deduplication in two units", "spec.protocol", "{messageDeduplication: 1m30s}"),
 	Entry("with a skill for those it knows", "spec.skills", "[{id: a, name: a, description: a, tags: [a], visibility: Extended}]"),
@@ -169,6 +172,7 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("that runs elsewhere, with egress", "spec", "{remote: {url: 'https://a.example'}, networkPolicy: {egress: []}}", "spec.networkPolicy has no effect with spec.remote"),
 	Entry("that runs elsewhere, with no policy", "spec", "{remote: {url: 'https://a.example'}, networkPolicy: {management: None}}", "spec.networkPolicy has no effect with spec.remote"),
 	Entry("that runs elsewhere, with a card profile", "spec", "{remote: {url: 'https://a.example'}, protocol: {cardProfile: V1}}", "spec.protocol has no effect with spec.remote"),
+	Entry("that runs elsewhere, with bindings", "spec", "{remote: {url: 'https://a.example'}, protocol: {bindings: [HTTPJSON, JSONRPC]}}", "spec.protocol has no effect with spec.remote"),
 	Entry("that runs elsewhere, with an error profile", "spec", "{remote: {url: 'https://a.example'}, protocol: {errorProfile: '1.0.0'}}", "spec.protocol has no effect with spec.remote"),
 	Entry("that runs elsewhere, with a version check", "spec", "{remote: {url: 'https://a.example'}, protocol: {versionCheck: Strict}}", "spec.protocol has no effect with spec.remote"),
 	Entry("that runs elsewhere, with tasks that begin anew", "spec", "{remote: {url: 'https://a.example'}, protocol: {finishedTasks: Restart}}", "spec.protocol has no effect with spec.remote"),
@@ -265,6 +269,9 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("with keys at an address without TLS", "spec.cardSigning", "{secretRef: {name: a}, jwksURL: 'http://keys.example'}", "spec.cardSigning.jwksURL must be an absolute https URL"),
 	Entry("with a card key in no Secret", "spec.cardSigning", "{secretRef: {name: ''}}", "spec.cardSigning.secretRef.name"),
 	Entry("with an unknown card profile", "spec.protocol.cardProfile", "v1", `supported values: "Union", "V1"`),
+	Entry("with no binding", "spec.protocol.bindings", "[]", "spec.protocol.bindings"),
+	Entry("with a binding twice", "spec.protocol.bindings", "[GRPC, GRPC]", "spec.protocol.bindings must name each binding once"),
+	Entry("with an unknown binding", "spec.protocol.bindings", "['HTTP+JSON']", `supported values: "JSONRPC", "HTTPJSON", "GRPC"`),
 	Entry("with an unknown error profile", "spec.protocol.errorProfile", "'1.0'", `supported values: "1.0.1", "1.0.0"`),
 	Entry("with too long a window of deduplication", "spec.protocol.messageDeduplication", "601s", "spec.protocol.messageDeduplication must be a duration from 0s to 10m"),
 	Entry("with a negative window of deduplication", "spec.protocol.messageDeduplication", "'-1s'", "spec.protocol.messageDeduplication must be a duration from 0s to 10m"),
@@ -294,7 +301,7 @@ version: 0.0.0
 in: [text/plain]
 out: [text/plain]
 access: {authentication: [{type: Kubernetes}]}
-protocol: {cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final, messageDeduplication: 60s, contextReplies: NewTask}
+protocol: {bindings: [JSONRPC, HTTPJSON], cardProfile: Union, errorProfile: 1.0.1, versionCheck: Lenient, finishedTasks: Final, messageDeduplication: 60s, contextReplies: NewTask}
 replicas: 1
 backend: {protocol: Events, port: 8080, onInterruption: Fail, timeouts: {connect: 5s, firstEvent: 2m, idle: 5m, turn: 1h}}
 tasks: {retention: 1h, maxTasks: 10000, store: {type: Memory}}

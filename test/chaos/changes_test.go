@@ -60,6 +60,11 @@ func allChanges(t *testing.T) []change {
 	for _, value := range []any{"0s", "500ms", "30s", "1m30s", "10m", "601s", "1h", "forever"} {
 		all = append(all, change{mutation: mutation{path: []any{"protocol", "messageDeduplication"}, value: value}, of: agent})
 	}
+	for _, value := range []any{
+		[]any{"GRPC"}, []any{"HTTPJSON", "JSONRPC"}, []any{"GRPC", "JSONRPC", "HTTPJSON"}, []any{"GRPC", "GRPC"}, []any{},
+	} {
+		all = append(all, change{mutation: mutation{path: []any{"protocol", "bindings"}, value: value}, of: agent})
+	}
 	all = append(all, modelServers(agent)...)
 	return append(all, a2aBackends(agent)...)
 }

@@ -158,7 +158,10 @@ func (e *exchange) restV03(text []byte) (string, error) {
 	case verb == "stream" || verb == "subscribe":
 		m = &a2apb.StreamResponse{}
 	case last == "card":
-		m = &a2apb.AgentCard{}
+		// Clients of 0.3 read it by its JSON Schema or by its proto: the security
+		// schemes have the members of both.
+		read := protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(text, &a2apb.AgentCard{})
+		return "v0.3.0 AgentCard", errors.Join(Validate("v0.3.0", "AgentCard", text), read)
 	case last == "tasks":
 		return "tasks", taskPage(renameContent(text))
 	case strings.HasPrefix(last, "pushNotification") && e.method == http.MethodGet:

@@ -348,6 +348,55 @@ func TestCardsLeadThroughTheGateway(t *testing.T) {
 	}
 }
 
+// TestCardsListWhatTheGatewayCarries, whatever the agent's own card lists.
+func TestCardsListWhatTheGatewayCarries(t *testing.T) {
+	const base = "http://127.0.0.1:8643/agents/team/echo"
+	both := []any{map[string]any{"url": base + "/", "transport": "JSONRPC"}, map[string]any{"url": base, "transport": "HTTP+JSON"}}
+	tests := map[string]struct{ card, want map[string]any }{
+		"gRPC only": {
+			map[string]any{
+				"url": "echo.team.svc:80", "preferredTransport": "GRPC", "additionalInterfaces": []any{map[string]any{"url": "echo.team.svc:80", "transport": "GRPC"}},
+				"supportedInterfaces": []any{map[string]any{"url": "echo.team.svc:80", "protocolBinding": "GRPC", "protocolVersion": "1.0"}},
+			},
+			map[string]any{
+				"url": base + "/", "preferredTransport": "JSONRPC", "additionalInterfaces": both,
+				"supportedInterfaces": []any{
+					map[string]any{"url": base + "/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+					map[string]any{"url": base, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+				},
+			},
+		},
+		"gRPC with a scheme, first": {
+			map[string]any{
+				"url": "http://echo.team.svc/", "preferredTransport": "GRPC",
+				"additionalInterfaces": []any{map[string]any{"url": "http://echo.team.svc", "transport": "GRPC"}, map[string]any{"url": "http://echo.team.svc", "transport": "HTTP+JSON"}},
+			},
+			map[string]any{"url": base, "preferredTransport": "HTTP+JSON", "additionalInterfaces": []any{both[1]}},
+		},
+		"two origins": {
+			map[string]any{"supportedInterfaces": []any{
+				map[string]any{"url": "https://a.example/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}, "x",
+				map[string]any{"url": "http://echo.team.svc/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+				map[string]any{"url": "http://echo.team.svc/", "protocolBinding": "JSONRPC", "protocolVersion": "0.3", "tenant": "t"},
+			}},
+			map[string]any{"supportedInterfaces": []any{
+				map[string]any{"url": base + "/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+				map[string]any{"url": base + "/", "protocolBinding": "JSONRPC", "protocolVersion": "0.3", "tenant": "t"},
+			}},
+		},
+		"of 0.1":   {map[string]any{"url": "http://echo.team.svc/"}, map[string]any{"url": base + "/"}},
+		"nonsense": {map[string]any{"url": "http://echo.team.svc/", "additionalInterfaces": []any{1, "x"}, "supportedInterfaces": "x"}, map[string]any{"url": base + "/", "additionalInterfaces": both[:1], "supportedInterfaces": "x"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			(&way{base: base}).move(test.card)
+			if diff := gocmp.Diff(test.want, test.card); diff != "" {
+				t.Errorf("card (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestLinkToTheParentTask(t *testing.T) {
 	const message = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"m"},"x":[{}]}}`
 	const linked = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"referenceTaskIds":["t1"],"messageId":"m"},"x":[{}]}}`

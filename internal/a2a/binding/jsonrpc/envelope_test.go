@@ -106,6 +106,9 @@ func TestTransport(t *testing.T) {
 			if !strings.HasPrefix(w.Body.String(), `{"jsonrpc":"2.0",`) {
 				t.Errorf("body is no JSON-RPC: %s", w.Body)
 			}
+			if w.Code == http.StatusUnsupportedMediaType && !strings.Contains(w.Body.String(), `"code":-32005,`) {
+				t.Errorf("a type that is not taken is told as %s", w.Body)
+			}
 		})
 	}
 	t.Run("GET", func(t *testing.T) {
