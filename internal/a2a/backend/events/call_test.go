@@ -244,7 +244,7 @@ func TestAgentThatNeverListens(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	b := open(t, events.Options{URL: server.URL, Limits: stream.Limits{Connect: 100 * time.Millisecond}})
-	if _, outcome := run(t, b); outcome != "failed: The agent could not be reached" {
+	if _, outcome := run(t, b); outcome != "failed: The agent could not be reached within 100ms: connection refused" {
 		t.Errorf("Run() = %q", outcome)
 	}
 }

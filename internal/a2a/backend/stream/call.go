@@ -13,13 +13,15 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/http1"
 )
 
-// How long to wait before trying again, when nobody says.
+// The backoff between attempts: to connect, and after a 429 or 503 without
+// Retry-After.
 const (
 	redialFirst = 50 * time.Millisecond
 	redialMost  = time.Second
@@ -67,7 +69,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 			return nil, backend.Interrupted("The connection to the agent broke", err)
 		case err != nil:
 			if since+redial > c.limits.Connect {
-				return nil, backend.Interrupted("The agent could not be reached", err)
+				return nil, backend.Interrupted(unreachable(c.limits.Connect, err), err)
 			}
 			pause, redial = redial, min(2*redial, redialMost)
 		case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
@@ -105,6 +107,15 @@ func explained(err error) bool {
 func notConnected(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// unreachable returns why no connection was made, without the address.
+func unreachable(limit time.Duration, err error) string {
+	reason := "The agent could not be reached within " + limit.String()
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		return reason + ": " + errno.Error()
+	}
+	return reason
 }
 
 // retryAfter is what the agent asks for (RFC 9110 section 10.2.3).

@@ -365,7 +365,7 @@ func TestAgentThatIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	if _, outcome := run(t, b, turn()); outcome != "failed: The agent could not be reached" {
+	if _, outcome := run(t, b, turn()); outcome != "failed: The agent could not be reached within 100ms: connection refused" {
 		t.Errorf("Run() = %s", outcome)
 	}
 }
