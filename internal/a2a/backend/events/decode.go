@@ -68,7 +68,7 @@ func (a *answer) event(text []byte, exact bool) (form, error) {
 		shape = kindEvent
 	}
 	if err == nil && p.Content == 0 {
-		err = emission.Check(&e)
+		err = emission.Check(&e, text)
 	}
 	if err != nil && (shape == kindEvent || shape == keyEvent && !exact) {
 		// Servers mix the forms of 0.3 and 1.0.

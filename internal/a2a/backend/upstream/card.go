@@ -62,7 +62,7 @@ func (b *Backend) assume() (*peer, error) {
 func (b *Backend) choose(text []byte) (*peer, error) {
 	offer, err := decodeCard(text)
 	if err != nil {
-		return nil, backend.Failed("The agent's card "+stream.Fault(err, "one"), err)
+		return nil, backend.Unrecognized("The agent's card "+stream.Fault(err, "one"), text, err)
 	}
 	if b.pinned != (version.Version{}) {
 		for i := range offer.interfaces {

@@ -40,7 +40,7 @@ func (d *dialect) lenient(decode func([]byte) (a2a.Event, error), text []byte) (
 		// An object of another form, read as a task, has none of a task's members.
 		err = errNoTask
 	default:
-		err = emission.Check(&e)
+		err = emission.Check(&e, text)
 	}
 	if err == nil {
 		return e, nil

@@ -95,17 +95,7 @@ func (r *run) take(e *a2a.Event) error {
 	r.answered = true
 	switch {
 	case e.Task != nil:
-		if err := r.belongs(e.Task.ID, e.Task.ContextID); err != nil {
-			return err
-		}
-		// Before its end, a subscription may begin with a task and repeat an event
-		// that the task holds: a2a-sdk 1.3 reads the task after it opened the queue.
-		if state := e.Task.Status.State; state.Terminal() || state.Interrupted() && !r.stale(&e.Task.Status) {
-			r.resumed = false
-		}
-		if err := r.snapshot(e.Task); err != nil {
-			return err
-		}
+		return r.task(e.Task)
 	case e.Status != nil:
 		if err := r.belongs(e.Status.TaskID, e.Status.ContextID); err != nil {
 			return err
@@ -132,6 +122,19 @@ func (r *run) take(e *a2a.Event) error {
 		r.batch = append(r.batch, a2a.Event{Message: anonymous(e.Message)})
 	}
 	return nil
+}
+
+// task adds what a whole task says that was not said yet.
+func (r *run) task(t *a2a.Task) error {
+	if err := r.belongs(t.ID, t.ContextID); err != nil {
+		return err
+	}
+	// Before its end, a subscription may begin with a task and repeat an event
+	// that the task holds: a2a-sdk 1.3 reads the task after it opened the queue.
+	if state := t.Status.State; state.Terminal() || state.Interrupted() && !r.stale(&t.Status) {
+		r.resumed = false
+	}
+	return r.snapshot(t)
 }
 
 // belongs learns the agent's names for the task and the context, and refuses

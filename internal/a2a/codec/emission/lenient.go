@@ -41,17 +41,17 @@ func DecodeEvent(text []byte, newer bool) (a2a.Event, error) {
 	latest := func() (a2a.Event, error) { return v10.DecodeEvent(wrapped()) }
 	proto := func() (a2a.Event, error) { return v03proto.DecodeEvent(wrapped()) }
 	if newer || wrappedBy10 {
-		return first(latest, older, proto)
+		return first(text, latest, older, proto)
 	}
-	return first(older, latest, proto)
+	return first(text, older, latest, proto)
 }
 
-func first(decoders ...func() (a2a.Event, error)) (a2a.Event, error) {
+func first(text []byte, decoders ...func() (a2a.Event, error)) (a2a.Event, error) {
 	var refusal error
 	for _, decode := range decoders {
 		e, err := decode()
 		if err == nil {
-			err = Check(&e)
+			err = Check(&e, text)
 		}
 		if err == nil {
 			return e, nil
@@ -117,10 +117,11 @@ func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 
 // Check returns what an event lacks without which its content would be lost: an
 // artifact update or a message without parts is one whose parts were not
-// understood. An update that only ends an artifact needs none.
-func Check(e *a2a.Event) error {
+// understood. An update that only ends an artifact needs none. Text is what the
+// event was read from.
+func Check(e *a2a.Event, text []byte) error {
 	switch {
-	case e.Artifact != nil && e.Artifact.Artifact.Parts == nil && (!e.Artifact.Append || !e.Artifact.LastChunk):
+	case e.Artifact != nil && e.Artifact.Artifact.Parts == nil && (!e.Artifact.Append || !e.Artifact.LastChunk || !endsOnly(text)):
 		return a2a.InvalidParams("artifact.parts", "is required")
 	case e.Message != nil && e.Message.Parts == nil:
 		return a2a.InvalidParams("parts", "is required")
@@ -144,4 +145,29 @@ func CheckTask(t *a2a.Task) error {
 		return a2a.InvalidParams("status.message.parts", "is required")
 	}
 	return nil
+}
+
+// endsOnly reports whether an artifact update names its artifact with members that
+// are known and nothing else, and so holds no parts under another name.
+func endsOnly(text []byte) bool {
+	_, inner, _, err := unwrap(text)
+	if err != nil {
+		return false
+	}
+	named := false
+	r := jsonread.New(inner)
+	for name := range r.Members() {
+		if string(name) != "artifact" || r.Kind() != '{' {
+			continue
+		}
+		named = true
+		for name := range r.Members() {
+			switch string(name) {
+			case "artifactId", "artifact_id", "name", "description", "metadata", "extensions":
+			default:
+				named = false
+			}
+		}
+	}
+	return r.End() == nil && named
 }
