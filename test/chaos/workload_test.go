@@ -84,6 +84,17 @@ var workloads = []workload{
 	{name: "mistake", made: true, shows: []string{a2av1alpha1.ReasonSkillNotFound, "--- Pod\n"}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}} })
 	}},
+	// A skill that is gone delays no rule, whatever fails on the way; the card stays.
+	{
+		name: "revoke", made: true,
+		shows: []string{a2av1alpha1.ReasonSkillNotFound, a2av1alpha1.ReasonCardKept, `"action": "Deny"`, `"Sings a song."`, "--- Pod\n"},
+		act: func(ctx context.Context, u *user) error {
+			return u.edit(ctx, func(a *a2av1alpha1.Agent) {
+				a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}}
+				a.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny, Namespaces: []string{"left"}}}
+			})
+		},
+	},
 	{name: "delete", made: true, shows: []string{"  agents: 0\n"}, lacks: []string{"--- Agent\n", "--- Deployment\n", "--- Pod\n", "--- Service\n", "--- ConfigMap\n"}, act: func(ctx context.Context, u *user) error { return u.cluster.Delete(ctx, u.agent()) }},
 	{name: "replace", made: true, shows: made, act: func(ctx context.Context, u *user) error {
 		if err := u.cluster.Delete(ctx, u.agent()); err != nil {
