@@ -351,6 +351,12 @@ const (
 	// Cure: correct `jwksURL` or `issuer` of the authentication that the message
 	// names; the message has the address and its answer.
 	ReasonIssuerKeysUnavailable = "IssuerKeysUnavailable"
+	// ReasonAgentCardNotServed (False or True): the agent's container speaks A2A,
+	// and serves no card that can be used, so that no turn can run.
+	//
+	// Cure: have it serve its card, or set `cardPath`, `query` or `version` of
+	// `spec.workload.backend.a2a`, as the message says.
+	ReasonAgentCardNotServed = "AgentCardNotServed"
 	// ReasonConfigurationRefused (False or True): the sidecar does not take the
 	// configuration that the operator wrote, and goes on with the former one.
 	//
@@ -486,7 +492,8 @@ const (
 // ReasonRolloutInProgress, and True, while the agent takes calls without
 // something that it depends on, ReasonTaskStoreUnavailable,
 // ReasonTaskStoreCredentialsUnusable, ReasonModelServerNotReached,
-// ReasonChatAPIKeyUnusable, ReasonIssuerKeysUnavailable, ReasonTLSUnusable, ReasonAPIKeysUnusable, ReasonCABundleUnusable,
+// ReasonChatAPIKeyUnusable, ReasonAgentCardNotServed,
+// ReasonIssuerKeysUnavailable, ReasonTLSUnusable, ReasonAPIKeysUnusable, ReasonCABundleUnusable,
 // ReasonCardSigningKeyUnusable and ReasonConfigurationRefused.
 const (
 	// ReasonReady (True): every other condition is true, and the current spec is

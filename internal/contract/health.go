@@ -37,6 +37,8 @@ const (
 	DependencyModelServer Dependency = "ModelServer"
 	// DependencyModelServerKey is the API key that the model server is shown.
 	DependencyModelServerKey Dependency = "ModelServerKey"
+	// DependencyAgentCard is the card of an agent's container that speaks A2A.
+	DependencyAgentCard Dependency = "AgentCard"
 	// DependencyConfiguration is the contract itself.
 	DependencyConfiguration Dependency = "Configuration"
 )
@@ -44,7 +46,7 @@ const (
 // Dependencies lists all dependencies, the most important first: where several
 // fail, the first is the reason that the Agent shows.
 var Dependencies = []Dependency{
-	DependencyTaskStore, DependencyModelServer, DependencyServingCertificate, DependencyIssuerKeys, DependencyAPIKeys, DependencyModelServerKey,
+	DependencyTaskStore, DependencyModelServer, DependencyAgentCard, DependencyServingCertificate, DependencyIssuerKeys, DependencyAPIKeys, DependencyModelServerKey,
 	DependencyClientCA, DependencyTrustBundle, DependencyCardSigningKeys, DependencyConfiguration,
 }
 

@@ -370,3 +370,26 @@ func TestModelServerThatComesAndGoes(t *testing.T) {
 	away.Store(false)
 	p.reports(contract.DependencyModelServer, contract.CauseHealthy)
 }
+
+// A pod whose container speaks A2A is not ready before it serves its card.
+func TestAgentCardThatIsNotServed(t *testing.T) {
+	var served atomic.Bool
+	agent := func(w http.ResponseWriter, r *http.Request) {
+		if !served.Load() {
+			http.Error(w, "unknown assistant", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"name":"a","url":"http://`+r.Host+`/","version":"1","protocolVersion":"0.3.0","capabilities":{},"skills":[]}`)
+	}
+	p := newPod(t, agent, func(c *contract.Config) { c.Backend.Protocol = contract.ProtocolA2A })
+	message := p.reports(contract.DependencyAgentCard, contract.CauseInvalid)
+	if !strings.Contains(message, "400") || !strings.Contains(message, "unknown assistant") {
+		t.Errorf("message = %q, want the status and what the agent says", message)
+	}
+	if ready, why := p.readyz(); ready || !strings.Contains(why, "AgentCard") {
+		t.Errorf("/readyz = %t, %s", ready, why)
+	}
+	served.Store(true)
+	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
+}

@@ -65,6 +65,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { s.turns.pushes.resume(watching, s.log); return nil })
 	group.Go(func() error { s.issuer.follow(watching); return nil })
+	group.Go(func() error { s.awaitAgentCard(watching); return nil })
 	group.Go(func() error { s.followModelServer(watching); return nil })
 	if s.options.ConfigFile != "" {
 		group.Go(func() error { return watch(watching, s.log, filepath.Dir(s.options.ConfigFile), s.reload) })

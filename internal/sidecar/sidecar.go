@@ -63,8 +63,9 @@ type Sidecar struct {
 	mounts   []*mounted
 	// served is the certificate of tls.
 	served *servedCertificate
-	// configuration and cardKeysHealth are tracked; the latter is nil without keys.
-	configuration, cardKeysHealth *health.Dependency
+	// These are tracked: cardKeysHealth is nil without keys, and agentCard where
+	// the agent does not speak A2A.
+	configuration, cardKeysHealth, agentCard *health.Dependency
 
 	tasks  *tasks
 	turns  *turns
@@ -117,6 +118,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s.issuer.swap(keys)
 	s.model.trust, s.model.local = &s.trust, o.ConfigFile == ""
 	s.trackModelServer(&config.Backend)
+	s.trackAgentCard(&config.Backend)
 	if err := s.mountCredentials(); err != nil {
 		return nil, err
 	}

@@ -154,9 +154,15 @@ func (a *agent) speak(b *contract.Backend) (speaker, error) {
 	}
 }
 
-// check calls the model server, as a turn would.
+// checker is a backend that can be asked whether turns can use it.
+type checker interface {
+	Check(ctx context.Context) error
+}
+
+// check calls the model server, or reads the card of an agent that speaks A2A,
+// as a turn would. Of other agents it returns nil.
 func (a *agent) check(ctx context.Context) error {
-	if c, ok := a.current.Load().speaker.(*chat.Backend); ok {
+	if c, ok := a.current.Load().speaker.(checker); ok {
 		return c.Check(ctx)
 	}
 	return nil

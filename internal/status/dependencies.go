@@ -44,14 +44,8 @@ func describeDependency(agent *a2av1alpha1.Agent, name contract.Dependency, caus
 			reason, cure = storeCure(redis, cause)
 			return reason, "The task store cannot be used", cure
 		}
-	case contract.DependencyModelServer:
-		if spec.Workload.Backend.Chat != nil && spec.Workload.Backend.Chat.URL != "" {
-			return a2av1alpha1.ReasonModelServerNotReached, "The model server cannot be used", modelServerCure(spec.Workload.Backend.Chat, cause)
-		}
-	case contract.DependencyModelServerKey:
-		if spec.Workload.Backend.Chat != nil && spec.Workload.Backend.Chat.APIKeySecretRef != nil {
-			return a2av1alpha1.ReasonChatAPIKeyUnusable, "The API key of the model server cannot be used", chatKeyCure(spec.Workload.Backend.Chat)
-		}
+	case contract.DependencyModelServer, contract.DependencyModelServerKey, contract.DependencyAgentCard:
+		return describeBackend(&spec.Workload.Backend, name, cause)
 	case contract.DependencyServingCertificate:
 		if tls := spec.Access.TLS; tls != nil {
 			return a2av1alpha1.ReasonTLSUnusable, "The certificate cannot be used", fmt.Sprintf(
@@ -77,6 +71,21 @@ func describeDependency(agent *a2av1alpha1.Agent, name contract.Dependency, caus
 			"correct what it names of the Agent, or ask who installed the operator"
 	}
 	return "", "", ""
+}
+
+// describeBackend is describeDependency for what turns are run with.
+func describeBackend(b *a2av1alpha1.AgentBackend, name contract.Dependency, cause contract.HealthCause) (reason, what, cure string) {
+	switch {
+	case name == contract.DependencyModelServer && b.Chat != nil && b.Chat.URL != "":
+		return a2av1alpha1.ReasonModelServerNotReached, "The model server cannot be used", modelServerCure(b.Chat, cause)
+	case name == contract.DependencyModelServerKey && b.Chat != nil && b.Chat.APIKeySecretRef != nil:
+		return a2av1alpha1.ReasonChatAPIKeyUnusable, "The API key of the model server cannot be used", chatKeyCure(b.Chat)
+	case name == contract.DependencyAgentCard && b.Protocol == a2av1alpha1.BackendProtocolA2A:
+		return a2av1alpha1.ReasonAgentCardNotServed, "The container speaks A2A, and its card cannot be used",
+			"have it serve its card, or correct spec.workload.backend.a2a (cardPath, query, version)"
+	default:
+		return "", "", ""
+	}
 }
 
 // describeAuthentication is describeDependency for what an authentication needs.

@@ -30,6 +30,7 @@ func dependent(in *Inputs) {
 		Addresses: []string{"redis:6379"}, PasswordSecretRef: &a2av1alpha1.SecretReference{Name: "redis-password"},
 		TLS: &a2av1alpha1.RedisTLS{SecretRef: &a2av1alpha1.SecretReference{Name: "redis-tls"}},
 	}
+	spec.Workload.Backend.Protocol = a2av1alpha1.BackendProtocolA2A
 	spec.Workload.Backend.Chat = &a2av1alpha1.AgentChat{
 		URL: "http://vllm.models.svc:8000/v1", APIKeySecretRef: &a2av1alpha1.ChatAPIKeyReference{Name: "model-key"},
 	}
@@ -64,6 +65,7 @@ func TestDependencies(t *testing.T) {
 		"key of the model":   {contract.DependencyModelServer, contract.CauseAuthentication, "ModelServerNotReached", []string{`key "api-key" of Secret "model-key", which spec.workload.backend.chat.apiKeySecretRef names`}},
 		"TLS of the model":   {contract.DependencyModelServer, contract.CauseTLS, "ModelServerNotReached", []string{"spec.trustBundle"}},
 		"a key that is kept": {contract.DependencyModelServerKey, contract.CauseInvalid, "ChatAPIKeyUnusable", []string{`Secret "model-key"`}},
+		"card of the agent":  {contract.DependencyAgentCard, contract.CauseInvalid, "AgentCardNotServed", []string{"spec.workload.backend.a2a"}},
 		"certificate":        {contract.DependencyServingCertificate, contract.CauseExpired, "TLSUnusable", []string{`Secret "cert", which spec.access.tls.secretRef names`}},
 		"issuer":             {contract.DependencyIssuerKeys, contract.CauseHTTPStatus, "IssuerKeysUnavailable", []string{"spec.access.authentication[0].jwt.jwksURL"}},
 		"TLS of the issuer":  {contract.DependencyIssuerKeys, contract.CauseTLS, "IssuerKeysUnavailable", []string{"spec.trustBundle"}},

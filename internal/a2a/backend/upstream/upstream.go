@@ -212,6 +212,14 @@ func (b *Backend) peer(ctx context.Context, t *backend.Turn) (p *peer, fresh boo
 	return p, true, nil
 }
 
+// Check reads the agent's card unless it is known. It returns nil when the agent
+// offers an interface that turns can use, and else the *backend.TurnError that a
+// turn would end with.
+func (b *Backend) Check(ctx context.Context) error {
+	_, _, err := b.peer(ctx, &backend.Turn{})
+	return err
+}
+
 // forget has the card read again, unless that has happened.
 func (b *Backend) forget(p *peer) { b.known.CompareAndSwap(p, nil) }
 
