@@ -5,9 +5,11 @@
 Its assistant is reached at /a2a/ASSISTANT; the URL that is told has that path.
 """
 
+import contextlib
 import json
 import os
 import pathlib
+import tempfile
 import uuid
 
 from serving import RELEASE, listen, serve
@@ -16,12 +18,15 @@ from serving import RELEASE, listen, serve
 ASSISTANT = uuid.uuid5(uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8"), "agent")
 
 
-def main():
+def main(stack):
     listener, url = listen()
+    graph = str(pathlib.Path(__file__).with_name("graph_langgraph.py").absolute()) + ":graph"
+    # The server writes its state into the working directory.
+    os.chdir(stack.enter_context(tempfile.TemporaryDirectory()))
     # The server reads its configuration from the environment when it is imported.
     os.environ.update({
         "MIGRATIONS_PATH": "__inmem", "DATABASE_URI": ":memory:", "REDIS_URI": "fake", "N_JOBS_PER_WORKER": "10",
-        "LANGSERVE_GRAPHS": json.dumps({"agent": str(pathlib.Path(__file__).with_name("graph_langgraph.py")) + ":graph"}),
+        "LANGSERVE_GRAPHS": json.dumps({"agent": graph}),
         "LANGSMITH_LANGGRAPH_API_VARIANT": "local_dev", "LANGGRAPH_RUNTIME_EDITION": "inmem",
         "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true", "LANGGRAPH_ALLOW_BLOCKING": "true", "LANGGRAPH_API_URL": url,
         "LANGGRAPH_NO_VERSION_CHECK": "true", "LANGSMITH_TRACING": "false", "LOG_LEVEL": "ERROR",
@@ -32,4 +37,5 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    with contextlib.ExitStack() as stack:
+        main(stack)
