@@ -45,7 +45,7 @@ func (a *answer) read() error {
 		return a.text()
 	case "application/json":
 		return a.json()
-	case "application/x-ndjson":
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/jsonlines", "application/x-jsonlines":
 		return a.ndjson()
 	case "text/event-stream":
 		return a.sse()

@@ -138,6 +138,16 @@ func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
 	})
 }
 
+// Lines of JSON have several names: FastAPI and others say application/jsonl.
+func TestNamesOfLinesOfJSON(t *testing.T) {
+	for _, name := range []string{"application/jsonl", "application/x-jsonlines", "application/jsonlines", "application/ndjson"} {
+		check(t, map[string]said{name: {
+			agent: answer(name, lines(`{"text":"a"}`, `{"text":"b"}`)),
+			want:  "turn-1=a turn-1+b", outcome: "whole",
+		}})
+	}
+}
+
 // A line that is not an event fails the turn: an agent whose events nobody
 // understands must not seem to have answered.
 func TestWhatIsNotUnderstoodFailsTheTurn(t *testing.T) {
