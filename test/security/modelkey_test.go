@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/freeport"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
 // echoes are answers of a model server that repeats the API key that it was
@@ -91,12 +92,8 @@ func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 	}))
 	defer model.Close()
 	address, health := freeport.Address(t), freeport.Address(t)
-	program := filepath.Join(dir, "sidecar")
-	if text, err := exec.Command("go", "build", "-o", program, "../../cmd/sidecar").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
 	var log bytes.Buffer
-	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), program, "--backend-url", model.URL, "--backend-protocol", "ChatCompletions", "--chat-model", "m",
+	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), programs.Path("cmd/sidecar"), "--backend-url", model.URL, "--backend-protocol", "ChatCompletions", "--chat-model", "m",
 		"--listen", address, "--health-listen", health, "--card", write(filepath.Join(dir, "card.yaml"), "name: x\ndescription: d\nversion: '1'\n"), "--anonymous",
 		"--chat-api-key-file", file, "--chat-header", "X-Team=blue", "--log-level", "DEBUG")
 	sidecar.Stdout, sidecar.Stderr = &log, &log
