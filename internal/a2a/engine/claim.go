@@ -26,7 +26,7 @@ func (r *replica) claim(ctx context.Context, tn *turn) (followed bool, err error
 		return false, nil
 	}
 	name := digest(tn.request)
-	mine := store.MessageClaim{Replica: r.Self(), TaskID: tn.home()}
+	mine := store.MessageClaim{Replica: r.Self(), TaskID: tn.home(), Nonce: newID()}
 	window := r.engine.options.IdempotencyWindow()
 	for range maxClaims {
 		stands, err := r.Claim(ctx, name, mine, max(window, time.Millisecond))

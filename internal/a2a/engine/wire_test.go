@@ -259,7 +259,6 @@ func TestWire22_WhatNeverReachesAClient(t *testing.T) {
 			`{"kind":"internal:llm-call","model":"m"}`,
 			`{"kind":"status-update","status":{"state":"working"},"final":false}`,
 			`{"kind":"internal:tool","text":"secret"}`,
-			`{"kind":"something-new","text":"secret"}`,
 			`{"text":"a"}`,
 			`{"kind":"status-update","status":{"state":"completed"},"final":true}`,
 			`{"text":"secret"}`,

@@ -190,6 +190,9 @@ type Mail struct {
 type MessageClaim struct {
 	Replica Replica
 	TaskID  string
+	// Nonce tells the claim from a later one of the same replica and task; it
+	// holds no line break.
+	Nonce string
 }
 
 // ClaimedMessage is a claim with the name of its message.

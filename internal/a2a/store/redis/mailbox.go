@@ -119,8 +119,9 @@ func (m *member) Claim(ctx context.Context, message string, c store.MessageClaim
 	if !ok {
 		return store.MessageClaim{}, errReply(reply)
 	}
-	replica, task, _ := strings.Cut(text, "\n")
-	return store.MessageClaim{Replica: store.Replica(replica), TaskID: task}, nil
+	replica, rest, _ := strings.Cut(text, "\n")
+	nonce, task, _ := strings.Cut(rest, "\n")
+	return store.MessageClaim{Replica: store.Replica(replica), TaskID: task, Nonce: nonce}, nil
 }
 
 // Unclaim implements store.Claims.
@@ -129,5 +130,8 @@ func (m *member) Unclaim(ctx context.Context, message string, c store.MessageCla
 	return err
 }
 
-// claimText is a claim as it is stored: no replica's name holds a line break.
-func claimText(c store.MessageClaim) string { return string(c.Replica) + "\n" + c.TaskID }
+// claimText is a claim as it is stored: neither a replica's name nor a nonce holds
+// a line break.
+func claimText(c store.MessageClaim) string {
+	return string(c.Replica) + "\n" + c.Nonce + "\n" + c.TaskID
+}

@@ -15,7 +15,7 @@ import (
 // claimMessage claims a message as a task of its own, and returns the claim.
 func claimMessage(t *testing.T, m store.Member, message, task string) store.ClaimedMessage {
 	t.Helper()
-	c := store.MessageClaim{Replica: m.Self(), TaskID: task}
+	c := store.MessageClaim{Replica: m.Self(), TaskID: task, Nonce: "n-" + message}
 	if got, err := m.Claim(t.Context(), message, c, time.Minute); got != c || err != nil {
 		t.Fatalf("Claim(%q) = %+v, %v, want %+v", message, got, err, c)
 	}
