@@ -265,7 +265,7 @@ func TestOptionalSecurity(t *testing.T) {
 	c.SecurityOptional = true
 	for form := range card.Forms {
 		var got map[string]any
-		if err := json.Unmarshal(render(t, c, form), &got); err != nil {
+		if err := json.Unmarshal(render(t, c, card.Form(form)), &got); err != nil {
 			t.Fatal(err)
 		}
 		if schemes, _ := got["securitySchemes"].(map[string]any); len(schemes) != len(c.SecuritySchemes) {

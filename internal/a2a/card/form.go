@@ -18,10 +18,10 @@ const (
 	FormV03Proto
 	// FormV10 is the card of 1.0 by the letter, which is ProtoJSON too.
 	FormV10
-
-	// Forms is how many there are.
-	Forms
 )
+
+// Forms is how many there are.
+const Forms = int(FormV10) + 1
 
 // Profile says which form is served where.
 type Profile string

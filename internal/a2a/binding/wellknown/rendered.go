@@ -36,7 +36,7 @@ func newVariant(body []byte) *variant {
 }
 
 func render(c Content) (*rendered, error) {
-	out := &rendered{profile: c.Profile, bases: newBases(c.Bases), modified: c.Modified.Truncate(time.Second)}
+	out := &rendered{profile: c.Profile, bases: newBases(c.Bases)}
 	var err error
 	if out.public, err = newViews(c.Card, c.Bases, c.Signer, card.FormUnion, card.FormV10); err != nil {
 		return nil, err
@@ -57,9 +57,11 @@ func render(c Content) (*rendered, error) {
 	return out, nil
 }
 
-// follow makes the time at which the content changed that of the former one
-// where both serve the same, and a later one where they do not.
-func (r *rendered) follow(former *rendered, now time.Time) {
+// follow sets the time at which the content changed: that of the former content
+// where both serve the same, and otherwise when it was written, or now where that
+// is not known or not later.
+func (r *rendered) follow(former *rendered, written, now time.Time) {
+	r.modified = written.Truncate(time.Second)
 	switch {
 	case former == nil:
 		if r.modified.IsZero() || r.modified.After(now) {

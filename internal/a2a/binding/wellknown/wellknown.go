@@ -53,7 +53,7 @@ type Handler struct {
 	// nil for all, or returns an *a2a.Error for one that may have none. Nil
 	// admits everybody.
 	Admit func(ctx context.Context, tenant string) (shown func(*card.Skill) bool, err error)
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; without one answers have no Last-Modified.
 	Now func() time.Time
 
 	current atomic.Pointer[rendered]
@@ -66,11 +66,9 @@ func (h *Handler) Swap(c Content) error {
 	if err != nil {
 		return fmt.Errorf("render card: %w", err)
 	}
-	now := time.Now
 	if h.Now != nil {
-		now = h.Now
+		next.follow(h.current.Load(), c.Modified, h.Now())
 	}
-	next.follow(h.current.Load(), now())
 	h.current.Store(next)
 	return nil
 }
@@ -130,7 +128,9 @@ func serve(w http.ResponseWriter, r *http.Request, vary string, modified time.Ti
 	header.Set("Access-Control-Expose-Headers", "ETag")
 	header.Set("Cache-Control", maxAge)
 	header.Set("ETag", v.etag)
-	header.Set("Last-Modified", modified.UTC().Format(http.TimeFormat))
+	if !modified.IsZero() {
+		header.Set("Last-Modified", modified.UTC().Format(http.TimeFormat))
+	}
 	if vary != "" {
 		header.Set("Vary", vary)
 	}
@@ -150,7 +150,7 @@ func (v *variant) unchanged(r *http.Request, modified time.Time) bool {
 		return matches(etags, v.etag)
 	}
 	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
-	return err == nil && since.Equal(modified)
+	return err == nil && !modified.IsZero() && since.Equal(modified)
 }
 
 func (v *variant) write(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,177 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
+)
+
+// TestCardOfTheHost asks a pod as its callers do, by the names of its Service and
+// by that of a Gateway.
+func TestCardOfTheHost(t *testing.T) {
+	p := newPodWith(t, says, func(c *contract.Config) {
+		withHiddenSkill(c)
+		c.Card.Interfaces = card.NewBase("http://echo.team.svc.cluster.local/").Interfaces(nil)
+		c.Bases = []card.Base{{URL: "https://agents.example.com/echo/"}, card.NewBase("http://echo.team.svc.cluster.local/"), card.NewBase("http://echo/")}
+	}, func(o *Options) { o.Listen = ":0" })
+	for host, want := range map[string]string{
+		"agents.example.com": "https://agents.example.com/echo/", "echo": "http://echo/",
+		"echo.team.svc.cluster.local:80": "http://echo.team.svc.cluster.local/", "127.0.0.1:1": "https://agents.example.com/echo/",
+	} {
+		for name, request := range map[string][]string{
+			"card":         {"GET", wellknown.Path, "", ""},
+			"0.2":          {"GET", wellknown.ExtendedPath, "", ""},
+			"0.3 JSON-RPC": {"POST", "/", `{"jsonrpc":"2.0","id":1,"method":"agent/getAuthenticatedExtendedCard"}`, ""},
+			"1.0 JSON-RPC": {"POST", "/", `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`, "1.0"},
+			"0.3 REST":     {"GET", "/v1/card", "", ""},
+			"1.0 REST":     {"GET", "/extendedAgentCard", "", "1.0"},
+		} {
+			r, err := http.NewRequestWithContext(t.Context(), request[0], strings.TrimSuffix(p.agent(), "/")+request[1], strings.NewReader(request[2]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host
+			r.Header = http.Header{"Content-Type": {"application/json"}, "A2a-Version": {request[3]}, "Authorization": {"Bearer " + p.token("team")}, "X-Forwarded-Host": {"evil.example.com"}}
+			response, err := p.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if err != nil || !strings.Contains(string(text), `"url":"`+want+`"`) || strings.Contains(string(text), "evil") {
+				t.Errorf("%s at %s: %v %s", name, host, err, text)
+			}
+			for _, other := range []string{"https://agents.example.com/echo/", "http://echo/", "http://echo.team.svc.cluster.local/"} {
+				if other != want && strings.Contains(string(text), `"`+other+`"`) {
+					t.Errorf("%s at %s lists %s: %s", name, host, other, text)
+				}
+			}
+			if strings.Contains(string(text), "GRPC") {
+				t.Errorf("%s at %s lists gRPC, which nobody named: %s", name, host, text)
+			}
+		}
+	}
+	modified := func() string {
+		response, _ := p.do("GET", p.agent()+wellknown.Path[1:], "")
+		return response.Header.Get("Last-Modified")
+	}
+	file, err := os.Stat(p.sidecar.options.ConfigFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := modified(), file.ModTime().UTC().Format(http.TimeFormat); got != want {
+		t.Errorf("Last-Modified = %q, want that of the contract, %q", got, want)
+	}
+}
+
+// TestCardOfFlags is that of a sidecar without an operator.
+func TestCardOfFlags(t *testing.T) {
+	dir := t.TempDir()
+	write := func(text string) string {
+		name := filepath.Join(dir, "card.yaml")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	const plain = "{name: Echo, description: d, version: 1}"
+	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
+	tests := map[string]struct {
+		file    string
+		flags   []string
+		address net.Addr
+		// want are the URLs of 1.0 by the host of a request.
+		want map[string]string
+		err  string
+	}{
+		"by default": {plain, nil, at, map[string]string{
+			"127.0.0.1:8080": "JSONRPC http://127.0.0.1:8080/, HTTP+JSON http://127.0.0.1:8080",
+			"localhost:8080": "JSONRPC http://localhost:8080/, HTTP+JSON http://localhost:8080",
+			"other":          "JSONRPC http://127.0.0.1:8080/, HTTP+JSON http://127.0.0.1:8080",
+		}, ""},
+		"everywhere": {plain, nil, &net.TCPAddr{IP: net.IPv6unspecified, Port: 8080}, map[string]string{
+			"localhost:8080": "JSONRPC http://localhost:8080/, HTTP+JSON http://localhost:8080",
+		}, ""},
+		"bases": {plain, []string{"--base-url", "https://a.example/echo", "--base-url", "https://b.example"}, at, map[string]string{
+			"a.example": "JSONRPC https://a.example/echo/, HTTP+JSON https://a.example/echo",
+			"b.example": "JSONRPC https://b.example/, HTTP+JSON https://b.example",
+			"localhost": "JSONRPC https://a.example/echo/, HTTP+JSON https://a.example/echo",
+		}, ""},
+		"bindings": {plain, []string{"--binding", "GRPC", "--binding", "HTTPJSON"}, at, map[string]string{
+			"localhost:8080": "GRPC localhost:8080, HTTP+JSON http://localhost:8080",
+		}, ""},
+		"bindings of the file": {"{name: Echo, bindings: [HTTP+JSON]}", nil, at, map[string]string{"localhost:8080": "HTTP+JSON http://localhost:8080"}, ""},
+		"flags before the file": {"{name: Echo, bindings: [HTTP+JSON]}", []string{"--binding", "JSONRPC"}, at, map[string]string{
+			"localhost:8080": "JSONRPC http://localhost:8080/",
+		}, ""},
+		"interfaces of the file": {
+			"{name: Echo, interfaces: [{url: 'https://c.example/x', binding: JSONRPC, protocolVersion: '1.0'}]}", nil, at,
+			map[string]string{"localhost:8080": "JSONRPC https://c.example/x", "other": "JSONRPC https://c.example/x"},
+			"",
+		},
+		"interfaces and a base": {
+			"{name: Echo, interfaces: [{url: 'https://c.example/x', binding: JSONRPC, protocolVersion: '1.0'}]}",
+			[]string{"--base-url", "https://a.example"},
+			at,
+			nil, "interfaces are listed, which --base-url, --binding and bindings cannot change: remove either",
+		},
+		"an unknown binding": {"{name: Echo, bindings: [HTTPJSON]}", nil, at, nil, `bindings[0] is "HTTPJSON", must be one of ["JSONRPC" "HTTP+JSON" "GRPC"]`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := parse(t, append(test.flags, "--card", write(test.file), "--backend-url", "http://127.0.0.1:9000", "--anonymous")...)
+			if err := o.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			l, err := o.load(test.address)
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("load() error = %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := &wellknown.Handler{}
+			if err := h.Swap(wellknown.Content{Card: &l.Card, Bases: l.Bases}); err != nil {
+				t.Fatal(err)
+			}
+			for host, want := range test.want {
+				r := httptest.NewRequest(http.MethodGet, wellknown.Path, nil)
+				r.Host = host
+				text, err := h.Public(r, card.FormV10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				read, err := card.Parse(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []string
+				for _, i := range read.Interfaces {
+					if i.ProtocolVersion == "1.0" {
+						got = append(got, string(i.Binding)+" "+i.URL)
+					}
+				}
+				if diff := cmp.Diff(want, strings.Join(got, ", ")); diff != "" {
+					t.Errorf("at %s (-want +got):\n%s", host, diff)
+				}
+			}
+		})
+	}
+}
