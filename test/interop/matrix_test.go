@@ -63,14 +63,6 @@ var knownFailures = []failure{
 		"a2a-go v0.3.15, 0.3, gRPC", "list",
 		"it calls ListTasks of a2a.v1, which is in no published proto of 0.2 or 0.3; the answer is UNIMPLEMENTED.",
 	},
-	{
-		"a2a-sdk 1.3.0, 0.3, REST", "error",
-		"it tells errors of 0.3 by a `type` of the body, such as `TaskNotFoundError`, which no version of the specification has.",
-	},
-	{
-		"a2a-sdk 1.3.0, 0.3, gRPC", "error",
-		"it tells errors of 0.3 by a prefix of the message, such as `TaskNotFoundError: `, which no version of the specification has.",
-	},
 }
 
 // TestWire21_Matrix has every client do every operation that it has, and holds
