@@ -22,7 +22,9 @@ import (
 type Options struct {
 	// Seed determines the cuts.
 	Seed uint64
-	// Rate is the share of connections that are cut, from 0 to 1.
+	// Rate is the share of connections that are cut, from 0 to 1. A client that
+	// keeps connections alive keeps those that are not cut: with such a client,
+	// use 1, and a MaxBytes of several answers.
 	Rate float64
 	// MaxBytes bounds the position of a cut: the number of bytes that pass
 	// before it, from 0 to MaxBytes-1, evenly distributed. A connection on which
