@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,13 +26,17 @@ import (
 
 // fakeRegistry is a transport that answers reports.
 type fakeRegistry struct {
-	t       *testing.T
+	t *testing.T
+
+	mu      sync.Mutex
 	err     error
 	reports []contract.HealthReport
 	at      []time.Time
 }
 
 func (f *fakeRegistry) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.at = append(f.at, time.Now())
 	if f.err != nil {
 		return nil, f.err
@@ -47,6 +52,13 @@ func (f *fakeRegistry) RoundTrip(r *http.Request) (*http.Response, error) {
 	response := httptest.NewRecorder()
 	response.WriteHeader(http.StatusNoContent)
 	return response.Result(), nil
+}
+
+// fail has the following reports fail with an error; nil ends that.
+func (f *fakeRegistry) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
 }
 
 func newTestReporter(t *testing.T) (*health.Tracker, *fakeRegistry, *reporter) {
@@ -88,6 +100,7 @@ func TestReporter(t *testing.T) {
 		store.Succeeded()
 		store.Failf(contract.CauseRefused, "redis:6379: connection refused")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if len(registry.reports) != 1 {
 			t.Errorf("%d reports of what did not change", len(registry.reports))
 		}
@@ -105,18 +118,21 @@ func TestReporter(t *testing.T) {
 func TestReporterRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
-		registry.err = errors.New("the manager is down")
+		registry.fail(errors.New("the manager is down"))
 		ctx, stop := context.WithCancel(t.Context())
 		store := tracker.Add(contract.DependencyTaskStore, health.Options{})
 		store.Failf(contract.CauseRefused, "redis:6379: connection refused")
 		go reports.run(ctx)
 		time.Sleep(10 * time.Minute)
+		synctest.Wait()
 		if n := len(registry.at); n < 12 || n > 20 {
 			t.Errorf("%d attempts in ten minutes, want about 15", n)
 		}
 		store.Succeeded()
-		registry.err = nil
+		synctest.Wait() // run is between two attempts
+		registry.fail(nil)
 		time.Sleep(2 * reportRetryMax)
+		synctest.Wait()
 		if len(registry.reports) != 1 || len(registry.reports[0].Dependencies) != 0 {
 			t.Errorf("reports = %+v, want the last state only", registry.reports)
 		}
