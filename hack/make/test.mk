@@ -62,7 +62,7 @@ gallery: prerequisites ## Run the programs of examples/ behind the sidecar; need
 	$(call say,installing the packages of $(gallery))
 	@go run ./test/pyenv/install $(patsubst %,examples/%/requirements.txt,$(filter-out model-server,$(gallery)))
 	$(call say,running the gallery)
-	@GALLERY='$(gallery)' GALLERY_TURNS='$(TURNS)' $(go_test) -count=1 -timeout 60m -v ./test/gallery | grep -E '^( *--- |ok|FAIL|panic)|GALLERY|_test.go'
+	@GALLERY='$(gallery)' GALLERY_TURNS='$(TURNS)' $(go_test) -count=1 -timeout 60m -v ./test/gallery | grep -v -e 'does not name' -e '--- SKIP' -e '^=== '
 
 .PHONY: golden
 golden: prerequisites ## Write the golden files anew and show how they changed.
