@@ -1,0 +1,79 @@
+# Copyright The a2a-operator Authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Talks to agents by google-adk's RemoteA2aAgent, by the URL of their card.
+
+Standard input holds a JSON list of jobs: {"name", "url", "ca", "resolve"}. ca is the path of the authority of the
+agent's certificate, "" for none; resolve has hosts that lead to the loopback. Standard output is a line of JSON for
+each: {"job", "got"}, what the agent said and how it went on with an answer to its question, or {"job", "error"}.
+"""
+
+import asyncio
+import json
+import logging
+import socket
+import ssl
+import sys
+import warnings
+
+import httpx
+from a2a.client import ClientConfig, ClientFactory
+from google.adk.agents.remote_a2a_agent import RemoteA2aAgent
+from google.adk.runners import InMemoryRunner
+from google.genai import types
+
+warnings.filterwarnings("ignore")
+logging.getLogger("google_adk").setLevel(logging.CRITICAL)
+lookup = socket.getaddrinfo
+
+
+async def say(runner, session, *parts):
+    texts, calls = [], []
+    content = types.Content(role="user", parts=list(parts))
+    async for event in runner.run_async(user_id="u", session_id=session.id, new_message=content):
+        if event.error_message:
+            raise RuntimeError(event.error_message)
+        for part in event.content.parts if event.content else []:
+            if part.text and not part.thought:
+                texts.append(part.text)
+            if part.function_call:
+                calls.append(part.function_call)
+    return "".join(texts), calls
+
+
+async def play(job):
+    verify = ssl.create_default_context(cafile=job["ca"]) if job["ca"] else True
+    hosts = set(job["resolve"])
+
+    def resolve(host, *args, **kwargs):
+        name = host.decode() if isinstance(host, bytes) else host
+        return lookup("127.0.0.1" if name in hosts else host, *args, **kwargs)
+
+    socket.getaddrinfo = resolve
+    async with httpx.AsyncClient(timeout=30, verify=verify, trust_env=False) as http:
+        agent = RemoteA2aAgent(
+            name="remote", agent_card=job["url"],
+            a2a_client_factory=ClientFactory(ClientConfig(httpx_client=http, supported_protocol_bindings=["JSONRPC", "HTTP+JSON"])),
+        )
+        runner = InMemoryRunner(agent, app_name="interop")
+        session = await runner.session_service.create_session(app_name="interop", user_id="u")
+        answer, _ = await say(runner, session, types.Part(text="Hi"))
+        question, calls = await say(runner, session, types.Part(text="ask"))
+        if not calls:
+            return f"{answer}; {question}"
+        reply = types.FunctionResponse(id=calls[-1].id, name=calls[-1].name, response={"result": "This"})
+        end, _ = await say(runner, session, types.Part(function_response=reply))
+        return f"{answer}; {question}; {end}"
+
+
+async def main():
+    for job in json.load(sys.stdin):
+        line = {"job": job["name"]}
+        try:
+            line["got"] = await asyncio.wait_for(play(job), 60)
+        except Exception as error:
+            line["error"] = f"{type(error).__name__}: {error}"
+        print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
