@@ -115,7 +115,11 @@ var order = regexp.MustCompile(`#(\w+)(?: (\d+))?|Book a table`)
 
 func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 	var request completion
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil || len(request.Messages) == 0 {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the connection was cut
+	}
+	if err := json.Unmarshal(body, &request); err != nil || len(request.Messages) == 0 {
 		m.t.Errorf("the model is asked badly: %v", err)
 		refuse(w, http.StatusBadRequest, "cannot be read")
 		return
