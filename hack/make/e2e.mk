@@ -18,7 +18,7 @@ test-e2e: cluster-up images helm-binary redis-server ## Test the product on a re
 	$(call say,running the end-to-end suite)
 	@cd test/e2e && \
 		KUBECONFIG='$(abspath $(CLUSTER_KUBECONFIG))' \
-		PATH="$(CURDIR)/bin/k8s:$$PATH" \
+		PATH="$(CURDIR)/bin/k8s:$(CURDIR)/bin:$$PATH" \
 		HELM='$(CURDIR)/$(HELM_BINARY)' \
 		CHART='$(CURDIR)/charts/a2a-operator' \
 		SAMPLES='$(CURDIR)/config/samples' \

@@ -114,7 +114,7 @@ var _ = Describe("A mistake", func() {
 		}
 		out, err := exec.CommandContext(ctx, "kubectl", "get", "agents", "--namespace", ns, "--no-headers").CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), "%s", out)
-		for _, row := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		for row := range strings.SplitSeq(strings.TrimSpace(string(out)), "\n") {
 			Expect(row).To(MatchRegexp(`(?i)^(remote\w+) .*\bFalse\b.*\bRemote\w+`))
 			Expect(row).NotTo(ContainSubstring("Pending"))
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
@@ -72,10 +73,11 @@ func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 		h.options.Deny(w, way.seenByAgent(r), problem)
 		return
 	}
-	body, _ := json.Marshal(map[string]map[string]string{"error": {"code": "Unavailable", "message": problem.Message}})
+	// Text that is not UTF-8 is written with replacement characters, so the error is nil.
+	body, _ := jsontext.AppendQuote([]byte(`{"error":{"code":"Unavailable","message":`), problem.Message)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write(append(body, '\n'))
+	_, _ = w.Write(append(body, "}}\n"...))
 }
 
 // seenByAgent returns the request with the path that the agent would see.
