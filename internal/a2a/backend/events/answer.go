@@ -32,6 +32,8 @@ type answer struct {
 	begun    bool
 	// paused is true while the agent waits for its client.
 	paused bool
+	// heard is true once a line of the stream was an event or [DONE].
+	heard bool
 }
 
 // read does what the media type asks for.

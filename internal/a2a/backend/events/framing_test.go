@@ -77,7 +77,7 @@ func TestFramingSaysWhetherAStreamIsWhole(t *testing.T) {
 		"JSON short of its length":         {head("HTTP/1.1", "application/json", length(100)) + "{}", "", broken},
 		"unframed lines":                   {head("HTTP/1.0", ndjson) + chunk, "turn-1=a", unframed},
 		"unframed lines with an end":       {head("HTTP/1.0", ndjson) + chunk + terminal, "turn-1=a status:completed", "ended"},
-		"unframed lines, empty":            {head("HTTP/1.0", ndjson), "", "whole"},
+		"unframed lines, empty":            {head("HTTP/1.0", ndjson), "", noEvent},
 		"unframed lines of 1.1":            {head("HTTP/1.1", ndjson, "Connection: close\r\n") + chunk, "turn-1=a", unframed},
 		"unframed events":                  {head("HTTP/1.0", sse) + "data: " + chunk + "\n", "turn-1=a", unframed},
 		"unframed text":                    {head("HTTP/1.0", "text/plain") + "a", "turn-1=a turn-1+/last", "whole"},

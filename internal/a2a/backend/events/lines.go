@@ -24,20 +24,33 @@ func (a *answer) sse() error {
 	return a.stream(a.SSE(a.line, a.send))
 }
 
-// stream judges the end of a stream that had no terminal event: it is good
-// when the framing of the body vouches that nothing is missing.
+// stream judges the end of a stream that had no terminal event. The stream is
+// complete when the framing of the body says so and when it held an event or
+// [DONE]. Web frameworks end a chunked body properly after their generator raised
+// an exception, so a stream without an event is a failure of the agent, unless
+// Content-Length announced it.
 func (a *answer) stream(err error) error {
-	if err == nil && !a.Empty() && !a.Framed() {
+	switch {
+	case err != nil:
+		return err
+	case !a.heard && !a.AtEnd():
+		return backend.Interrupted("The agent's event stream ended without an event; an agent that has nothing to say ends with a status-update of state completed", nil)
+	case a.heard && !a.Framed():
 		return backend.Interrupted("The agent's answer ended without a final event, and has no framing that says that it is whole", nil)
+	default:
+		return nil
 	}
-	return err
 }
 
 // line reads one event. It skips blank lines and [DONE], and fails the turn for
 // everything else that is not an event, after it sent what came before.
 func (a *answer) line(number int, text []byte) error {
 	text = bytes.TrimSpace(text)
-	if blank(text) || string(text) == "[DONE]" {
+	if blank(text) {
+		return nil
+	}
+	a.heard = true
+	if string(text) == "[DONE]" {
 		return nil
 	}
 	if len(text) > a.limits.MaxEvent {

@@ -67,7 +67,10 @@ func TestLinesAreEvents(t *testing.T) {
 			want: "turn-1=a turn-1+b", outcome: "whole",
 		},
 		"without a last newline": {agent: answer(ndjson, `{"text":"a"}`+"\n"+`{"text":"b"}`), want: "turn-1=a turn-1+b", outcome: "whole"},
-		"nothing":                {agent: answer(ndjson, ""), outcome: "whole"},
+		"nothing, announced":     {agent: answer(ndjson, ""), outcome: "whole"},
+		"nothing":                {agent: streamed(ndjson, "\n", "\n"), outcome: noEvent},
+		"[DONE] alone":           {agent: streamed(ndjson, "[DONE]\n"), outcome: "whole"},
+		"internal alone":         {agent: streamed(ndjson, `{"kind":"internal:x"}`, "\n"), outcome: "whole"},
 		"split anywhere": {
 			agent: streamed(ndjson, `{"te`, `xt":"ä`, "\xe2\x82", "\xac\"}", "\n"),
 			want:  "turn-1=ä€", outcome: "whole",
@@ -85,6 +88,7 @@ func TestServerSentEventsAreEvents(t *testing.T) {
 			agent: answer(sse, "\uFEFF: hello\r\nid: 7\r\nevent: x\r\nretry: 1\r\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata\n\ndata:\n\ndata: [DONE]\n\n"),
 			want:  "turn-1=a", outcome: "whole",
 		},
+		"nothing but comments":      {agent: streamed(sse, ": hello\n\n", "event: x\n\n", "data:\n\n"), outcome: noEvent},
 		"without a last blank line": {agent: answer(sse, "data: {\"text\":\"a\"}\n"), want: "turn-1=a", outcome: "whole"},
 		"with a terminal event": {
 			agent: answer(sse, "data: {\"kind\":\"status-update\",\"status\":{\"state\":\"completed\"}}\n\ndata: {\"text\":\"ignored\"}\n\n"),
@@ -147,6 +151,10 @@ func TestNamesOfLinesOfJSON(t *testing.T) {
 		}})
 	}
 }
+
+// noEvent is the outcome of a stream that held no event: an exception in the
+// generator of a web framework looks like this.
+const noEvent = "failed: The agent's event stream ended without an event; an agent that has nothing to say ends with a status-update of state completed"
 
 // A line that is not an event fails the turn: an agent whose events nobody
 // understands must not seem to have answered.

@@ -89,9 +89,6 @@ func (b *Body) Limit() int { return b.limits.MaxEvent }
 // AtEnd reports whether all that the answer announced was read.
 func (b *Body) AtEnd() bool { return b.read == b.resp.ContentLength }
 
-// Empty reports whether nothing was read yet.
-func (b *Body) Empty() bool { return b.read == 0 }
-
 // Whole reads an answer that is one thing.
 func (b *Body) Whole() ([]byte, error) {
 	limit := b.limits.MaxEvent
