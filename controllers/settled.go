@@ -17,14 +17,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
-// settledAgents knows the Agents whose objects were all as desired at the last
-// look, and those of which none can be made for a mistake in what they say. As
-// long as that look's basis is what is there, the objects are neither made nor
-// compared again: that is nearly all that a look costs. The pods and the status
-// are looked at each time.
+// settledAgents remembers the Agents whose objects the last reconcile found in
+// sync, and those for which it could render none because of a mistake in their spec.
+// While the Basis is unchanged, a reconcile skips rendering and comparing the
+// objects, which is nearly all that it costs. It checks the pods and the status every
+// time. The methods are safe for concurrent use.
 type settledAgents struct {
 	mu sync.Mutex
-	// agents are those that are there: one that is gone is forgotten.
+	// agents holds an entry for each remembered Agent until the Agent is deleted.
 	agents map[types.NamespacedName]settlement
 }
 
@@ -37,8 +37,8 @@ func newSettledAgents() *settledAgents {
 	return &settledAgents{agents: map[types.NamespacedName]settlement{}}
 }
 
-// of is what was desired of an Agent, if nothing has changed since; of its
-// objects only whether there are some.
+// of returns the result of the last reconcile if basis has not changed since. Of the
+// objects in it, it tells only whether there are any.
 func (s *settledAgents) of(agent *a2av1alpha1.Agent, basis gather.Basis) (desired.Result, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

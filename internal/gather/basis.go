@@ -19,18 +19,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sharing"
 )
 
-// Basis names all that the objects of an Agent are made from and are compared
-// with. Where it is what it was when every object was found to be as desired,
-// every object still is. The pods and the statuses of the Agent and of its
-// Deployment are not in it: they change often, and nothing is made from them.
+// Basis is a digest of the inputs from which the objects of an Agent are rendered
+// and with which they are compared. While it equals the Basis of a reconcile that
+// found every object in sync, every object is still in sync, and a reconcile
+// neither renders nor compares them. The digest leaves out pods and the statuses of
+// the Agent and its Deployment: they change often, and no object depends on them.
 type Basis struct {
 	sum [sha256.Size]byte
-	// These are replaced, and never changed.
+	// The sources replace these values and never change them, so comparing the
+	// pointers is enough.
 	issuer *observed.Issuer
 	remote *observed.Remote
 }
 
-// BasisOf returns that of what was read.
+// BasisOf returns the Basis of what one reconcile has read.
 func BasisOf(in observed.Agent) Basis {
 	b, _ := bases.Get().(*basis)
 	defer bases.Put(b)
@@ -70,8 +72,8 @@ func BasisOf(in observed.Agent) Basis {
 
 var bases = sync.Pool{New: func() any { return &basis{} }}
 
-// basis writes down what a Basis is made of, each piece so that it cannot be
-// taken for another.
+// basis serializes the inputs of a Basis. It writes a length before each text and a
+// count before each list, so that different inputs never give the same bytes.
 type basis struct{ bytes []byte }
 
 func (b *basis) text(s string) {
@@ -99,7 +101,8 @@ func (b *basis) entries(m map[string]string) {
 	}
 }
 
-// version is that of an object, which is another one with each change.
+// version writes the UID and the resource version of an object; the API server
+// changes the latter with every write.
 func version[T any, O interface {
 	*T
 	metav1.Object
@@ -111,8 +114,8 @@ func version[T any, O interface {
 	}
 }
 
-// gateway is one that the Agent names, and the labels of the Agent's namespace
-// where a listener selects by them.
+// gateway writes a Gateway that the Agent refers to and, if one of its listeners
+// selects namespaces by label, the labels of the Agent's namespace.
 func (b *basis) gateway(gateway *gatewayv1.Gateway, namespaceLabels map[string]string) {
 	version(b, gateway)
 	if gateway != nil && slices.ContainsFunc(gateway.Spec.Listeners, selects) {
@@ -126,7 +129,8 @@ func selects(listener gatewayv1.Listener) bool {
 		*allowed.Namespaces.From == gatewayv1.NamespacesFromSelector
 }
 
-// deployment is all of it but its status, which changes with each of its pods.
+// deployment writes a Deployment without its status, which changes with each of
+// its pods.
 func (b *basis) deployment(d *appsv1.Deployment) {
 	b.flag(d != nil)
 	if d == nil {
@@ -149,8 +153,9 @@ func (b *basis) deployment(d *appsv1.Deployment) {
 	}
 }
 
-// skills are those that were found, and of those of other namespaces whether
-// the Agent may have them: all that the labels of its namespace decide of them.
+// skills writes the AgentSkills that were found and, for those of other namespaces,
+// whether the Agent may use them. Nothing else of the skills depends on the labels
+// of the Agent's namespace.
 func (b *basis) skills(in observed.Agent) {
 	for _, ref := range in.Agent.Spec.SkillRefs {
 		skill := in.Skills.Referenced[sharing.Target(in.Agent, ref)]

@@ -16,11 +16,11 @@ import (
 
 // Times of a drain.
 const (
-	// propagation is how long new requests are still taken after readiness is
-	// gone, because a Service's clients hear of it late: through the API server,
-	// and the proxy of every node.
+	// propagation is the minimum time for which new requests are accepted after
+	// the pod became unready. Clients of a Service learn of that late, through the
+	// API server and the proxy of every node.
 	propagation = 5 * time.Second
-	// lull is how long no turn must have run.
+	// lull is how long no turn must have run before new turns are refused.
 	lull = 500 * time.Millisecond
 	// margin is what the end of a grace period is kept for: to post the last
 	// notifications, and to close streams and servers.
@@ -35,19 +35,19 @@ const (
 	announcement = 2 * time.Second
 )
 
-// drainer runs the end of a sidecar once, whoever asks for it: the sidecar's
-// preStop hook, or a signal.
+// drainer runs the graceful shutdown of a sidecar once. Its preStop hook starts the
+// drain, or a signal does.
 //
 //	begin -> not ready, each answer ends its connection -> settle -> engine.Drain (turns end) -> drained
 //
-// A client that keeps its connection has not heard of other pods when its stream
-// ends, and sends the next message here. So messages are taken while turns run
-// whose end will show it the way, for at most half of the time: the other half is
-// for what was taken last.
+// A client with an open stream sends its next message over the same connection, and
+// reaches another pod only after the end of a response has closed the connection. So
+// the sidecar accepts new messages while turns run, for at most half of the time of
+// the drain; the other half is left to the turns that were accepted last.
 type drainer struct {
 	log *slog.Logger
 	now func() time.Time
-	// running is the number of turns.
+	// running returns the number of running turns.
 	running func() int
 	// drain refuses new turns and waits for those that run, until ctx ends.
 	drain func(ctx context.Context) error
@@ -61,8 +61,9 @@ func newDrainer(log *slog.Logger, now func() time.Time, running func() int, drai
 	return &drainer{log: log, now: now, running: running, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
 }
 
-// begin starts the drain, unless it runs. It does not wait. Without a delay,
-// which is the least time in which new turns are taken, none is.
+// begin starts the drain, unless it has begun, and returns at once. delay is the
+// minimum time for which the sidecar still accepts new turns; with a delay of 0 it
+// refuses them from the beginning.
 func (d *drainer) begin(grace, delay time.Duration) {
 	d.once.Do(func() {
 		close(d.draining)
@@ -85,8 +86,8 @@ func (d *drainer) run(limit, delay time.Duration) {
 	d.log.Info("drained")
 }
 
-// settle returns when no turn has run for a moment, but not before least nor
-// after most.
+// settle returns when no turn has run for lull, but not before least nor after
+// most.
 func (d *drainer) settle(least, most time.Duration) {
 	began := d.now()
 	busy := began
@@ -103,10 +104,10 @@ func (d *drainer) settle(least, most time.Duration) {
 	}
 }
 
-// sendAway has every answer of a sidecar that drains end its connection:
-// "Connection: close" in HTTP/1.1, GOAWAY in HTTP/2. Nobody sends a request on a
-// connection of which that was said; to close one without a word would lose the
-// request that is on its way.
+// sendAway makes every response end its connection while the sidecar drains:
+// "Connection: close" in HTTP/1.1, GOAWAY in HTTP/2. Clients send no further request
+// on such a connection. Closing it without that notice would lose a request that is
+// already on its way.
 func (d *drainer) sendAway(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d.active() {

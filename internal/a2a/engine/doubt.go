@@ -65,10 +65,14 @@ func (t *task) made(ctx context.Context, events []a2a.Event) (store.HeldLog, err
 	return log, nil
 }
 
-// hold appends the beginning of a turn, and holds its task. continues is true
-// when the task had stopped, so that its former messages are forgotten. When nobody can say
-// whether the log went on with the message, a run that waits for one is let go:
-// how it ends is no answer to what the log may hold by now.
+// hold appends the first events of a turn and takes the hold on its task, in one
+// step. continues is true when the task had stopped; then the append also ends the
+// deduplication of the messages that began its former turns.
+//
+// An append that the store does not answer is retried for holdPatience. If its
+// outcome is still unknown then (an indeterminate write), hold cancels a run of this
+// task that waits for its client: the log may hold a message by now that the run was
+// not shown, so its end must not complete the task.
 func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.Brief, continues bool) (uint64, error) {
 	r := t.engine.replica
 	if r == nil {
@@ -99,18 +103,22 @@ func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.Brief, con
 	return seq, err
 }
 
-// unsettled reports whether the last attempt at the beginning of a turn leaves in
-// doubt what became of the first: a server that is full looks at none.
+// unsettled reports whether the outcome of an append is still unknown after its
+// last retry failed with err. ErrFull is such an error, too: a full store refuses
+// the retry before it compares the log, so that the answer does not tell whether
+// the first attempt was stored.
 func unsettled(err error) bool { return outage(err) || errors.Is(err, store.ErrFull) }
 
-// holdPatience is how long the beginning of a turn waits for the store. Its
-// client waits as long, and a message that was refused and yet was stored costs
-// the task.
+// holdPatience bounds the retries of the append that begins a turn. The client
+// waits for as long. After that the message is refused; if the store took it
+// nevertheless, its task fails.
 const holdPatience = 5 * time.Second
 
-// holdOn tries the beginning of a turn again that the store did not answer. Nobody
-// works at the task but a run that waits for its client, so the lock may be let
-// go of meanwhile: whoever has something to say waits.
+// holdOn retries the append that begins a turn, with exponential backoff from
+// insistFirst to insistMost, for holdPatience. It returns the error of the last
+// attempt. The task's lock is held on entry and on return, and released between
+// attempts: the only run that the task can have waits for its client, and other
+// appends to the task wait until t.stalled closes.
 func (t *task) holdOn(err error, try func() error) error {
 	stalled := make(chan struct{})
 	t.batch, t.stalled = nil, stalled
@@ -132,8 +140,8 @@ func (t *task) holdOn(err error, try func() error) error {
 	return err
 }
 
-// begun returns where the log stands if it went on with these events, whose
-// append was not answered.
+// begun returns the number of the last of events if the log continues with them
+// although their append was not answered, and store.ErrConflict if it does not.
 func (t *task) begun(ctx context.Context, events []a2a.Event) (uint64, error) {
 	records, err := t.since(ctx)
 	switch {
@@ -145,7 +153,8 @@ func (t *task) begun(ctx context.Context, events []a2a.Event) (uint64, error) {
 	return t.seq + uint64(len(events)), nil
 }
 
-// wrote reports whether the log went on with our own events.
+// wrote reports whether the log continues with events, behind the last event that
+// this task knows.
 func (t *task) wrote(ctx context.Context, events []a2a.Event) (bool, error) {
 	records, err := t.since(ctx)
 	if err != nil {

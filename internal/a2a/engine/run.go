@@ -16,17 +16,18 @@ import (
 // run is one call of the backend.
 type run struct {
 	turn *turn
-	// payer is whose place it has.
+	// payer is the accounting principal that the run's place is charged to.
 	payer   a2a.Payer
 	started time.Time
 	// stop ends the context of the call; nil until it begins.
 	stop context.CancelCauseFunc
-	// left is true when the turn no longer counts; its goroutine knows.
+	// left is true once the run has freed its place among the running turns. Only
+	// the run's own goroutine reads and writes it, so it needs no lock.
 	left bool
 	// done closes when the call has returned.
 	done chan struct{}
-	// gone is true when nothing more is wanted of it, and returned when the call
-	// has ended.
+	// gone is true once the engine ignores what the run still emits, and returned
+	// once the call of the backend has returned.
 	gone, returned bool
 	// input is true while it brings a message to another run.
 	input bool
@@ -46,7 +47,8 @@ func (r *run) artifactID() string {
 	return r.artifact
 }
 
-// quit lets a run go.
+// quit cancels a run: the engine ignores what it still emits, and the context of
+// its call ends with why as the cause. The task's lock is held.
 func (r *run) quit(why error) {
 	r.gone = true
 	if r.stop != nil {
@@ -54,7 +56,8 @@ func (r *run) quit(why error) {
 	}
 }
 
-// launch starts the goroutine of a run, which the engine has hired.
+// launch starts the goroutine of a run, for which the engine has reserved a place
+// (Engine.hire).
 func (t *task) launch(ctx context.Context, tn *turn) {
 	// The run is the task's and not the caller's: it goes on when the client
 	// leaves, and keeps what the context carries, such as the trace.
