@@ -118,16 +118,16 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if len(tooLarge) > 0 {
-		result.Problems = append(result.Problems, tooLarge...)
-		if published.kept || !published.keep(in) {
+	result.Problems = append(result.Problems, tooLarge...)
+	for len(tooLarge) > 0 {
+		if !published.smaller(in) {
 			return result, nil
 		}
 		if config, err = contractConfig(in, platform, *published.card, bases, authorization); err != nil {
 			return Result{}, err
 		}
-		if encoded, tooLarge, err = encodeContract(config); err != nil || len(tooLarge) > 0 {
-			return result, err
+		if encoded, tooLarge, err = encodeContract(config); err != nil {
+			return Result{}, err
 		}
 	}
 	result.CardKept = published.kept

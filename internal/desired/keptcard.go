@@ -21,8 +21,9 @@ type cardChoice struct {
 	// card is nil when there is none: the skills cannot be resolved, and nothing
 	// was published before.
 	card *card.Card
-	// kept tells that it is the card that was published last.
-	kept bool
+	// kept tells that it is the card that was published last, and least that it lists
+	// the default skill only.
+	kept, least bool
 	// problems say why the spec's own card cannot be published.
 	problems []problem.Problem
 
@@ -48,9 +49,25 @@ func publishedCard(in observed.Agent, base card.Base) *cardChoice {
 // keep chooses the card that was published last. It returns false when there is
 // none.
 func (c *cardChoice) keep(in observed.Agent) bool {
-	c.card = keptCard(in, c.base, c.last())
+	c.card, c.least = keptCard(in, c.base, c.last())
 	c.kept = c.card != nil
 	return c.kept
+}
+
+// smaller chooses the next card for a contract that is too large: the one that was
+// published last, and then the least one, so that what restricts is applied. That
+// one may be too large for the current spec, and may have been written by somebody
+// who may edit ConfigMaps. It returns false when there is none.
+func (c *cardChoice) smaller(in observed.Agent) bool {
+	switch {
+	case c.least:
+		return false
+	case c.kept:
+		c.card, c.least = leastCard(in, c.base), true
+		return true
+	default:
+		return c.keep(in)
+	}
 }
 
 // ruleSkills returns what a rule may name beside the skills of the card. While the
@@ -87,16 +104,27 @@ func lastPublished(in observed.Agent) *contract.Published {
 // that was published last, with the interfaces of the current spec. A skill that is
 // now Extended leaves the public card all the same: that restricts who sees it.
 //
-// When the published card is lost and pods run, the card lists the default skill
-// only. It is nil for an Agent of which nothing runs yet: then nothing is made.
-func keptCard(in observed.Agent, base card.Base, last *contract.Published) *card.Card {
-	if last == nil {
-		if d := in.Children.Deployment; d == nil || !metav1.IsControlledBy(d, in.Agent) {
-			return nil
-		}
-		kept := agentCard(in.Agent, base, []card.Skill{defaultSkill(in.Agent)})
-		return &kept
+// When the published card is lost and pods run, it is the least card. It is nil for
+// an Agent of which nothing runs yet: then nothing is made.
+func keptCard(in observed.Agent, base card.Base, last *contract.Published) (kept *card.Card, least bool) {
+	if last != nil {
+		return updatedCard(in, base, last), false
 	}
+	if d := in.Children.Deployment; d == nil || !metav1.IsControlledBy(d, in.Agent) {
+		return nil, false
+	}
+	return leastCard(in, base), true
+}
+
+// leastCard returns the card of the current spec with the default skill only.
+func leastCard(in observed.Agent, base card.Base) *card.Card {
+	least := agentCard(in.Agent, base, []card.Skill{defaultSkill(in.Agent)})
+	return &least
+}
+
+// updatedCard returns a published card with the addresses and the visibility of
+// skills of the current spec.
+func updatedCard(in observed.Agent, base card.Base, last *contract.Published) *card.Card {
 	kept := last.Card
 	// These are derived from the current spec, as those of any card.
 	kept.Bindings = cardBindings(in.Agent.Spec.Protocol.Bindings)

@@ -209,6 +209,60 @@ func forge(in *observed.Agent, text string) {
 	in.Children.ConfigMap.Annotations = map[string]string{a2av1alpha1.AnnotationContractDigest: contract.Digest([]byte(text))}
 }
 
+// TestCardThatLeavesNoRoomForRules: whoever may edit the ConfigMap could otherwise
+// write a card with which no rule of the spec fits, and keep a revocation from being
+// applied for as long as a skill is missing.
+func TestCardThatLeavesNoRoomForRules(t *testing.T) {
+	deny := []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny, Namespaces: []string{"left"}}}
+	in := agentOf(t, "minimal")
+	published := contractIn(t, publish(t, &in))
+	// With indentation the text of the cluster has no more room for rules.
+	published.Card.Description = strings.Repeat("d", contract.MaxSize-8<<10)
+	for range 2 {
+		encoded, err := contract.Encode(published)
+		if err != nil {
+			t.Fatal(err)
+		}
+		published.Card.Description += strings.Repeat("d", contract.MaxSize-len(encoded))
+		forge(&in, string(encoded))
+	}
+	loseSkill(&in)
+	in.Agent.Spec.Access.Authorization = deny
+	result := desiredOf(t, in)
+	config := contractIn(t, result)
+	if rules := config.Access.Authorization.Rules; !result.CardKept || len(rules) != 1 || rules[0].Action != contract.ActionDeny {
+		t.Errorf("kept = %t, rules %+v", result.CardKept, rules)
+	}
+	if !hasReason(result.Problems, a2av1alpha1.ReasonSkillNotFound) || !hasReason(result.Problems, a2av1alpha1.ReasonContractTooLarge) {
+		t.Errorf("problems %+v", result.Problems)
+	}
+	if len(config.Card.Skills) != 1 || config.Card.Skills[0].ID != in.Agent.Name || config.Card.Description != in.Agent.Spec.Description {
+		t.Errorf("card %+v, want the one with the default skill", config.Card.Skills)
+	}
+
+	// The same for a card that becomes too large by itself.
+	publish(t, &in)
+	forge(&in, string(must(contract.Encode(published))))
+	in.Agent.Spec.SkillRefs = nil
+	in.Agent.Spec.Skills = nil
+	for i := range 400 {
+		in.Skills.Selected = append(in.Skills.Selected, &a2av1alpha1.AgentSkill{
+			ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("s", i+1)},
+			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Description: strings.Repeat("d", 4096)}},
+		})
+	}
+	if rules := contractIn(t, desiredOf(t, in)).Access.Authorization.Rules; len(rules) != 1 {
+		t.Errorf("rules %+v", rules)
+	}
+}
+
+func must(text []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
 // TestKeptCardHidesWhatIsExtendedNow: visibility restricts, too.
 func TestKeptCardHidesWhatIsExtendedNow(t *testing.T) {
 	in := agentOf(t, "minimal")
