@@ -4,7 +4,10 @@
 package backend
 
 import (
+	"bytes"
+	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,6 +21,9 @@ const (
 	// maxExamined is how much of a text an excerpt is made from. It is more than
 	// an excerpt holds, so that a credential is recognized before it is cut.
 	maxExamined = 4 << 10
+	// minFragment is the least length of the beginning of a secret that is replaced
+	// at the end of a text. A shorter one tells little, and may be a word.
+	minFragment = 6
 	ellipsis    = "..."
 	redacted    = "[redacted]"
 )
@@ -50,8 +56,8 @@ func Excerpt(text []byte, secrets ...string) string {
 	}
 	s := string(text)
 	for _, secret := range secrets {
-		if secret != "" {
-			s = strings.ReplaceAll(s, secret, redacted)
+		for _, spelled := range spellings(secret) {
+			s = conceal(s, spelled)
 		}
 	}
 	s = oneLine(s)
@@ -66,6 +72,41 @@ func Excerpt(text []byte, secrets ...string) string {
 		end--
 	}
 	return s[:end] + ellipsis
+}
+
+// conceal replaces a secret in a text, and the beginning of one at its end: the
+// text may have been cut there.
+func conceal(text, secret string) string {
+	text = strings.ReplaceAll(text, secret, redacted)
+	for n := min(len(text), len(secret)-1); n >= minFragment; n-- {
+		if strings.HasSuffix(text, secret[:n]) {
+			return text[:len(text)-n] + redacted
+		}
+	}
+	return text
+}
+
+// spellings returns the forms of a secret in the text of a program: its own, and
+// those in a string of JSON, where encoders differ in whether they escape slashes
+// and the characters of HTML. It returns none for "".
+func spellings(secret string) []string {
+	if secret == "" {
+		return nil
+	}
+	all := []string{secret}
+	for _, html := range []bool{false, true} {
+		var out bytes.Buffer
+		encoder := json.NewEncoder(&out)
+		encoder.SetEscapeHTML(html)
+		if err := encoder.Encode(secret); err != nil {
+			continue
+		}
+		quoted := strings.TrimSuffix(out.String(), "\n")
+		quoted = quoted[1 : len(quoted)-1]
+		all = append(all, quoted, strings.ReplaceAll(quoted, "/", `\/`))
+	}
+	slices.Sort(all[1:])
+	return slices.Compact(all)
 }
 
 // oneLine replaces each run of space and of what cannot be printed by one

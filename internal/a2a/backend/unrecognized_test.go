@@ -53,6 +53,11 @@ func TestExcerpt(t *testing.T) {
 		"no secret":             {text: `{"completion_tokens":12,"tokenizer":"x"}`, want: `{"completion_tokens":12,"tokenizer":"x"}`},
 		"a known secret":        {text: `key hunter2!`, secrets: []string{"", "hunter2"}, want: "key [redacted]!"},
 		"a known secret at cut": {text: strings.Repeat("x", 195) + "hunter2", secrets: []string{"hunter2"}, want: strings.Repeat("x", 195) + "[r..."},
+		"a secret behind much":  {text: strings.Repeat(" ", 4<<10-12) + "correct/horse&battery", secrets: []string{"correct/horse&battery"}, want: "[redacted]..."},
+		"a part of a secret":    {text: "key correct/hor", secrets: []string{"correct/horse&battery"}, want: "key [redacted]"},
+		"a secret in JSON":      {text: `{"k":"correct\/horse\u0026battery"}`, secrets: []string{"correct/horse&battery"}, want: `{"k":"[redacted]"}`},
+		"a secret of quotes":    {text: `{"k":"a\"b\\c"} a"b\c`, secrets: []string{`a"b\c`}, want: `{"k":"[redacted]"} [redacted]`},
+		"the end of a word":     {text: "to be or", secrets: []string{"orange-orange-orange"}, want: "to be or"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
