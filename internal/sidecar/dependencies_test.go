@@ -371,6 +371,33 @@ func TestModelServerThatComesAndGoes(t *testing.T) {
 	p.reports(contract.DependencyModelServer, contract.CauseHealthy)
 }
 
+// A server may keep the list of its models from a key that completions are open to:
+// such a pod is ready, works, and lacks nothing.
+func TestModelServerThatForbidsItsModels(t *testing.T) {
+	answers := completes()
+	var asked atomic.Int32
+	url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			asked.Add(1)
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		answers(w, r)
+	})
+	p := newPod(t, says, func(c *contract.Config) {
+		calls(url)(c)
+		c.Backend.Chat.Model = "m"
+	})
+	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
+	p.hasMetric(`a2a_dependency_state{dependency="ModelServer",state="healthy"} 1`)
+	if got := p.turn(); !strings.Contains(got, `"state":"completed"`) {
+		t.Errorf("turn = %s", got)
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("the server was asked %d times for its models, want once", n)
+	}
+}
+
 // A pod whose container speaks A2A is not ready before it serves its card.
 func TestAgentCardThatIsNotServed(t *testing.T) {
 	var served atomic.Bool

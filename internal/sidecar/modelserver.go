@@ -66,7 +66,8 @@ func (m *modelServer) observe(r *http.Request, response *http.Response, err erro
 	case err != nil:
 		cause, text := health.CauseOf(err)
 		m.health.Failf(cause, "%s: %s", host, text)
-	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
+	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden && r.Method != http.MethodGet:
+		// The list of models may be forbidden to a key that completions are not.
 		m.health.Failf(contract.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
 	case response.StatusCode == http.StatusInternalServerError, response.StatusCode == http.StatusBadGateway,
 		response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusGatewayTimeout:
