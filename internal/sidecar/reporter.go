@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,10 @@ const (
 	// reportPause is the least time between two reports, so that a dependency that
 	// comes and goes costs the API server little.
 	reportPause = 5 * time.Second
+	// reportReword is the least time until a report in which only messages differ from
+	// the last: some are in the words of the agent or of a server, which may be others
+	// each time.
+	reportReword = time.Minute
 	// reportRetry is the time after the first report that fails. It doubles, up to
 	// reportRetryMax, and is spread by a quarter.
 	reportRetry    = time.Second
@@ -39,7 +44,8 @@ const (
 
 // reporter tells the operator of the health of dependencies: once after the
 // start, which also withdraws what an earlier process of the pod reported, and
-// then whenever it changes. It is done by the registry, which the gateway
+// then whenever it changes: at once when a cause does, and once a minute when only
+// the words of a message do. It is done by the registry, which the gateway
 // reaches with the same token.
 type reporter struct {
 	health *health.Tracker
@@ -48,7 +54,7 @@ type reporter struct {
 	client  *http.Client
 	log     *slog.Logger
 	// times are those of the constants, which tests shorten.
-	settle, pause, retry time.Duration
+	settle, pause, reword, retry time.Duration
 }
 
 func (s *Sidecar) newReporter() *reporter {
@@ -61,7 +67,7 @@ func (s *Sidecar) newReporter() *reporter {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		log:    s.log,
-		settle: reportSettle, pause: reportPause, retry: reportRetry,
+		settle: reportSettle, pause: reportPause, reword: reportReword, retry: reportRetry,
 	}
 }
 
@@ -69,19 +75,16 @@ func (s *Sidecar) newReporter() *reporter {
 func (r *reporter) run(ctx context.Context) {
 	r.awaitFirst(ctx)
 	var sent *contract.HealthReport
+	var at time.Time // of what was sent
 	retry := r.retry
 	for ctx.Err() == nil {
 		report := r.health.Report()
-		if sent != nil && reflect.DeepEqual(report, *sent) {
-			select {
-			case <-ctx.Done():
-			case <-r.health.Changed():
-			}
+		if sent != nil && r.holds(ctx, &report, sent, at) {
 			continue
 		}
 		err := r.send(ctx, report)
 		if err == nil {
-			sent, retry = &report, r.retry
+			sent, at, retry = &report, time.Now(), r.retry //nolint:forbidigo // it is compared with timers
 			pause(ctx, r.pause)
 			continue
 		}
@@ -92,6 +95,38 @@ func (r *reporter) run(ctx context.Context) {
 		pause(ctx, retry-retry/4+rand.N(retry/2)) //nolint:gosec // it only spreads load
 		retry = min(2*retry, reportRetryMax)
 	}
+}
+
+// holds reports whether there is nothing to send yet, after it has waited for a
+// change: the report is the one that was sent, or differs in messages only for less
+// than reword.
+func (r *reporter) holds(ctx context.Context, report, sent *contract.HealthReport, at time.Time) bool {
+	if !alike(report, sent) {
+		return false
+	}
+	var due <-chan time.Time
+	if !reflect.DeepEqual(report, sent) {
+		left := r.reword - time.Since(at)
+		if left <= 0 {
+			return false
+		}
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+	case <-r.health.Changed():
+	case <-due:
+	}
+	return true
+}
+
+// alike reports whether two reports differ at most in their messages.
+func alike(a, b *contract.HealthReport) bool {
+	return slices.EqualFunc(a.Dependencies, b.Dependencies, func(a, b contract.DependencyHealth) bool {
+		return a.Dependency == b.Dependency && a.Cause == b.Cause
+	})
 }
 
 // awaitFirst waits until no dependency is pending, for a bounded time.

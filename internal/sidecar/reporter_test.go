@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -32,6 +33,29 @@ type fakeRegistry struct {
 	err     error
 	reports []contract.HealthReport
 	at      []time.Time
+}
+
+// sent returns the reports once every goroutine of the test waits.
+func (f *fakeRegistry) sent() []contract.HealthReport {
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.reports)
+}
+
+// fail has the following reports fail; nil has them succeed.
+func (f *fakeRegistry) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+// attempts is how many reports were tried.
+func (f *fakeRegistry) attempts() int {
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.at)
 }
 
 func (f *fakeRegistry) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -54,13 +78,6 @@ func (f *fakeRegistry) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response.Result(), nil
 }
 
-// fail has the following reports fail with an error; nil ends that.
-func (f *fakeRegistry) fail(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.err = err
-}
-
 func newTestReporter(t *testing.T) (*health.Tracker, *fakeRegistry, *reporter) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
@@ -71,7 +88,7 @@ func newTestReporter(t *testing.T) (*health.Tracker, *fakeRegistry, *reporter) {
 	return tracker, registry, &reporter{
 		health: tracker, client: &http.Client{Transport: registry}, log: slog.New(slog.DiscardHandler),
 		gateway: func() *contract.Gateway { return &contract.Gateway{RegistryURL: "http://registry/", TokenFile: file} },
-		settle:  reportSettle, pause: reportPause, retry: reportRetry,
+		settle:  reportSettle, pause: reportPause, reword: reportReword, retry: reportRetry,
 	}
 }
 
@@ -84,30 +101,58 @@ func TestReporter(t *testing.T) {
 		store := tracker.Add(contract.DependencyTaskStore, health.Options{})
 		go reports.run(ctx)
 		synctest.Wait()
-		if len(registry.reports) != 0 {
+		if len(registry.sent()) != 0 {
 			t.Fatal("a report was sent before anything was tried")
 		}
 		store.Failf(contract.CauseRefused, "redis:6379: connection refused")
-		synctest.Wait()
 		failing := contract.HealthReport{Dependencies: []contract.DependencyHealth{
 			{Dependency: contract.DependencyTaskStore, Cause: contract.CauseRefused, Message: "redis:6379: connection refused"},
 		}}
 		well := contract.HealthReport{Dependencies: []contract.DependencyHealth{}}
-		if diff := cmp.Diff([]contract.HealthReport{failing}, registry.reports); diff != "" {
+		if diff := cmp.Diff([]contract.HealthReport{failing}, registry.sent()); diff != "" {
 			t.Fatalf("reports (-want +got):\n%s", diff)
 		}
 		// What changes back within the pause is not told.
 		store.Succeeded()
 		store.Failf(contract.CauseRefused, "redis:6379: connection refused")
 		time.Sleep(time.Hour)
-		synctest.Wait()
-		if len(registry.reports) != 1 {
-			t.Errorf("%d reports of what did not change", len(registry.reports))
+		if n := len(registry.sent()); n != 1 {
+			t.Errorf("%d reports of what did not change", n)
 		}
 		store.Succeeded()
-		synctest.Wait()
-		if diff := cmp.Diff([]contract.HealthReport{failing, well}, registry.reports); diff != "" {
+		if diff := cmp.Diff([]contract.HealthReport{failing, well}, registry.sent()); diff != "" {
 			t.Errorf("reports (-want +got):\n%s", diff)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+// A message in the words of another program may be another one each time. It costs
+// the API server a write in a minute, and another cause is told all the same.
+func TestReporterOfWordsThatChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, registry, reports := newTestReporter(t)
+		ctx, stop := context.WithCancel(t.Context())
+		card := tracker.Add(contract.DependencyAgentCard, health.Options{})
+		go reports.run(ctx)
+		for i := range 601 { // ten minutes
+			card.Failf(contract.CauseInvalid, "request %d is refused", i)
+			time.Sleep(time.Second)
+		}
+		if n := len(registry.sent()); n < 10 || n > 11 {
+			t.Errorf("%d reports in ten minutes, want one in each", n)
+		}
+		time.Sleep(reportReword)
+		sent := registry.sent()
+		last := sent[len(sent)-1].Dependencies[0]
+		if last.Message != "request 600 is refused" {
+			t.Errorf("the last report = %+v", last)
+		}
+		card.Succeeded()
+		time.Sleep(reportPause)
+		if after := registry.sent()[len(sent):]; len(after) != 1 || len(after[0].Dependencies) != 0 {
+			t.Errorf("reports after the recovery = %+v", after)
 		}
 		stop()
 		synctest.Wait()
@@ -124,17 +169,14 @@ func TestReporterRetries(t *testing.T) {
 		store.Failf(contract.CauseRefused, "redis:6379: connection refused")
 		go reports.run(ctx)
 		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		if n := len(registry.at); n < 12 || n > 20 {
+		if n := registry.attempts(); n < 12 || n > 20 {
 			t.Errorf("%d attempts in ten minutes, want about 15", n)
 		}
 		store.Succeeded()
-		synctest.Wait() // run is between two attempts
 		registry.fail(nil)
 		time.Sleep(2 * reportRetryMax)
-		synctest.Wait()
-		if len(registry.reports) != 1 || len(registry.reports[0].Dependencies) != 0 {
-			t.Errorf("reports = %+v, want the last state only", registry.reports)
+		if sent := registry.sent(); len(sent) != 1 || len(sent[0].Dependencies) != 0 {
+			t.Errorf("reports = %+v, want the last state only", sent)
 		}
 		stop()
 		synctest.Wait()

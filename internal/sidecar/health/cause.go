@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -24,7 +25,9 @@ import (
 // attempt. An error that is not known is CauseConnection.
 func CauseOf(err error) (contract.HealthCause, string) {
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
-		if name.IsTimeout {
+		// The texts of the package net about an answer have no colon. One with a colon
+		// is of a socket, and names its port.
+		if name.IsTimeout || strings.Contains(name.Err, ":") {
 			return contract.CauseNameResolution, fmt.Sprintf("DNS does not answer for host %q", name.Name)
 		}
 		return contract.CauseNameResolution, fmt.Sprintf("host %q: %s", name.Name, name.Err)

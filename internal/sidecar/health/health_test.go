@@ -132,6 +132,7 @@ func TestCauseOf(t *testing.T) {
 	for want, err := range map[string]error{
 		`NameResolutionFailed host "redis": no such host`:           &net.DNSError{Name: "redis", Err: "no such host", IsNotFound: true},
 		`NameResolutionFailed DNS does not answer for host "redis"`: &net.DNSError{Name: "redis", Err: "i/o timeout", IsTimeout: true},
+		`NameResolutionFailed host "redis": server misbehaving`:     &net.DNSError{Name: "redis", Err: "server misbehaving", IsTemporary: true},
 		"Missing /etc/password is not mounted":                      &fs.PathError{Op: "open", Path: "/etc/password", Err: syscall.ENOENT},
 		"ConnectionRefused connection refused":                      &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
 		"ConnectionTimedOut no answer in time":                      &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded},
@@ -150,5 +151,27 @@ func TestCauseOf(t *testing.T) {
 	}
 	if cause, _ := CauseOf(context.DeadlineExceeded); cause != contract.CauseTimedOut {
 		t.Errorf("CauseOf(deadline exceeded) = %s", cause)
+	}
+}
+
+// TestCauseOfDNSThatRefuses asks a DNS server that does not run twice: Go tells the
+// port of this side, which is another one each time. A text that changes would be a
+// report to the operator, and a write to the API server, for each attempt.
+func TestCauseOfDNSThatRefuses(t *testing.T) {
+	closed, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := closed.LocalAddr().String()
+	_ = closed.Close()
+	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", address)
+	}}
+	for range 2 {
+		_, err := resolver.LookupHost(t.Context(), "redis.example.")
+		cause, text := CauseOf(err)
+		if want := `DNS does not answer for host "redis.example."`; cause != contract.CauseNameResolution || text != want {
+			t.Errorf("CauseOf(%v) = %s, %q, want %q", err, cause, text, want)
+		}
 	}
 }
