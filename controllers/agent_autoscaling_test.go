@@ -180,7 +180,7 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 		expectApplied(ctx, agent)
 		b.expectReconciled(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
-			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}}
+			a.Spec.Workload.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8642}}
 			a.Spec.Workload.Replicas = new(int32(3))
 			a.Spec.Workload.Tasks.Store = a2av1alpha1.AgentTaskStore{
 				Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},

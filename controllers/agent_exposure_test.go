@@ -21,6 +21,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 )
 
@@ -45,15 +46,8 @@ var _ = Describe("the exposure of an Agent", func() {
 			Path:          "/echo",
 		}
 	}
-	// urls are the addresses on the card, each once.
-	urls := func(ctx context.Context, agent *a2av1alpha1.Agent) []string {
-		var all []string
-		for _, i := range contractOf(ctx, agent).Card.Interfaces {
-			if i.ProtocolVersion == "1.0" {
-				all = append(all, i.URL)
-			}
-		}
-		return all
+	bases := func(ctx context.Context, agent *a2av1alpha1.Agent) []card.Base {
+		return contractOf(ctx, agent).Bases
 	}
 
 	It("names the field that makes a route which the API server refuses", func(ctx context.Context) {
@@ -114,9 +108,10 @@ var _ = Describe("the exposure of an Agent", func() {
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "True Exposed")
 		Expect(agent.Status.ExternalURL).To(Equal("http://agents.example.com/echo/"))
 		host := "echo." + b.namespace + ".svc.cluster.local"
-		Expect(urls(ctx, agent)).To(Equal([]string{
-			"http://agents.example.com/echo/", "http://agents.example.com/echo", "grpc.example.com:80",
-			"http://" + host + "/", "http://" + host, host + ":80",
+		Expect(bases(ctx, agent)).To(HaveLen(5))
+		Expect(bases(ctx, agent)[:2]).To(Equal([]card.Base{
+			{URL: "http://agents.example.com/echo/", GRPC: "grpc.example.com:80"},
+			{URL: "http://" + host + "/", GRPC: host + ":80"},
 		}))
 		b.expectConverged(ctx, agent)
 
@@ -147,7 +142,8 @@ var _ = Describe("the exposure of an Agent", func() {
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RouteNotAccepted", "NotAllowedByListeners: not from this namespace", "allowedRoutes")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "False RolloutInProgress")
 		Expect(agent.Status.ExternalURL).To(BeEmpty())
-		Expect(urls(ctx, agent)[0]).To(Equal("grpc.example.com:8443"))
+		Expect(bases(ctx, agent)).To(HaveLen(4), "no card can be read from outside")
+		Expect(bases(ctx, agent)[0].GRPC).To(Equal(host + ":80"))
 	})
 
 	It("repairs routes, and takes them away with the exposure", func(ctx context.Context) {
