@@ -31,25 +31,57 @@ func (w *way) readdress(response *http.Response) error {
 	if len(text) > maxCard {
 		return fmt.Errorf("%w: larger than 4 MiB", errCard)
 	}
-	var card map[string]any
-	if err := json.Unmarshal(text, &card); err != nil {
+	out, err := w.readdressed(text)
+	if err != nil {
 		return fmt.Errorf("%w: %w", errCard, err)
 	}
-	delete(card, "signatures")
-	w.move(card)
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(card); err != nil {
-		return fmt.Errorf("%w: %w", errCard, err)
-	}
-	response.Body = io.NopCloser(&out)
-	response.ContentLength = int64(out.Len())
-	response.Header.Set("Content-Length", strconv.Itoa(out.Len()))
+	response.Body = io.NopCloser(bytes.NewReader(out))
+	response.ContentLength = int64(len(out))
+	response.Header.Set("Content-Length", strconv.Itoa(len(out)))
 	response.Header.Set("Cache-Control", "no-store")
 	response.Header.Del("ETag")
 	response.Header.Del("Last-Modified")
 	return nil
+}
+
+// readdressed returns the body of an answer with the interfaces of its card
+// replaced. A JSON-RPC error has no card, and is returned as it is.
+func (w *way) readdressed(body []byte) ([]byte, error) {
+	if w.asked != cardByRPC {
+		return w.readdressedCard(body)
+	}
+	var answer map[string]json.RawMessage
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(answer["result"], []byte("{")) {
+		return body, nil
+	}
+	var err error
+	if answer["result"], err = w.readdressedCard(answer["result"]); err != nil {
+		return nil, err
+	}
+	return encode(answer)
+}
+
+func (w *way) readdressedCard(text []byte) ([]byte, error) {
+	var card map[string]any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber() // the card may have numbers that float64 cannot hold
+	if err := dec.Decode(&card); err != nil {
+		return nil, err
+	}
+	delete(card, "signatures")
+	w.move(card)
+	return encode(card)
+}
+
+func encode(value any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(value)
+	return out.Bytes(), err
 }
 
 // carried are the bindings that the gateway carries, by their names on a card.

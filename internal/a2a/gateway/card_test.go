@@ -5,6 +5,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -21,6 +22,7 @@ func TestCardsLeadThroughTheGateway(t *testing.T) {
 		"signatures":[{"protected":"x","signature":"y"}]}`
 	for _, path := range []string{
 		"/.well-known/agent-card.json", "/.well-known/agent.json", "/agent/authenticatedExtendedCard", "/v1/card", "/extendedAgentCard",
+		"/v1/t%2F1/card", "/t1/extendedAgentCard",
 	} {
 		c := newCluster(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("If-None-Match") != "" {
@@ -52,6 +54,86 @@ func TestCardsLeadThroughTheGateway(t *testing.T) {
 		}
 		if response.Header.Get("ETag") != "" {
 			t.Error("a card that was changed has the ETag of the original")
+		}
+	}
+}
+
+// TestExtendedCardOverJSONRPCLeadsThroughTheGateway reads the extended card by
+// both names of its method, and other answers that are not changed.
+func TestExtendedCardOverJSONRPCLeadsThroughTheGateway(t *testing.T) {
+	const (
+		found   = `{"jsonrpc":"2.0","id":9007199254740993,"result":{"name":"Echo","big":9007199254740993,"signatures":[{}],"supportedInterfaces":[{"url":"http://echo.team.svc/","protocolBinding":"JSONRPC"}]}}`
+		failed  = `{"jsonrpc":"2.0","id":1,"error":{"code":-32007,"message":"there is none"}}`
+		nulled  = `{"jsonrpc":"2.0","id":1,"result":null}`
+		message = `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"method":"GetExtendedAgentCard"}}`
+	)
+	large := `{"params":{"a":"` + strings.Repeat("x", maxCardRequest) + `"},"method":"GetExtendedAgentCard"}`
+	for name, test := range map[string]struct {
+		request, answer string
+		moved           bool
+	}{
+		"1.0":             {`{"jsonrpc":"2.0","id":9007199254740993,"method":"GetExtendedAgentCard"}`, found, true},
+		"0.3":             {`{"params":{},"method":"agent/getAuthenticatedExtendedCard"}`, found, true},
+		"an error":        {`{"method":"GetExtendedAgentCard"}`, failed, false},
+		"no result":       {`{"method":"GetExtendedAgentCard"}`, nulled, false},
+		"another method":  {message, found, false},
+		"no method":       {`{"id":1}`, found, false},
+		"a number":        {`{"method":1}`, found, false},
+		"no JSON":         {`GetExtendedAgentCard`, found, false},
+		"nothing":         {``, found, false},
+		"a large request": {large, found, false},
+	} {
+		for _, chunked := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, chunked %t", name, chunked), func(t *testing.T) {
+				c := newCluster(t, func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("ETag", `"1"`)
+					_, _ = io.WriteString(w, test.answer)
+				})
+				var body io.Reader = strings.NewReader(test.request)
+				if chunked {
+					body = io.MultiReader(body) // of unknown length
+				}
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.gateway.URL+"/agents/team/echo/", body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				response, err := c.client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer response.Body.Close()
+				got, err := io.ReadAll(response.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(c.seen) != 1 || c.seen[0].Body != test.request {
+					t.Errorf("the agent has seen %.200v", c.seen)
+				}
+				want := test.answer
+				if test.moved {
+					want = `{"id":9007199254740993,"jsonrpc":"2.0","result":{"big":9007199254740993,"name":"Echo","supportedInterfaces":[` +
+						`{"protocolBinding":"JSONRPC","url":"` + c.gateway.URL + `/agents/team/echo/"}]}}` + "\n"
+				}
+				if diff := gocmp.Diff(want, string(got)); diff != "" {
+					t.Errorf("answer (-want +got):\n%s", diff)
+				}
+				if cached := response.Header.Get("ETag") != ""; cached == test.moved && test.answer == found {
+					t.Errorf("ETag = %q", response.Header.Get("ETag"))
+				}
+			})
+		}
+	}
+}
+
+// TestCardPaths are those whose answers are changed, and others like them.
+func TestCardPaths(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/.well-known/agent-card.json": true, "/extendedAgentCard": true, "/t/extendedAgentCard": true, "/v1/card": true, "/v1/t/card": true,
+		"/card": false, "/t/card": false, "/tasks/extendedAgentCard": false, "/v1/tasks/card": false, "/v1/extendedAgentCard": false,
+		"/a/b/extendedAgentCard": false, "/v1/a/b/card": false, "/": false,
+	} {
+		if got := isCardPath(path); got != want {
+			t.Errorf("isCardPath(%q) = %t", path, got)
 		}
 	}
 }

@@ -135,6 +135,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: err.Error()})
 			return
 		}
+		if way.asked, err = way.asksForCard(r); err != nil {
+			h.deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: err.Error()})
+			return
+		}
 	}
 	h.proxy.ServeHTTP(w, r)
 }
@@ -150,6 +154,8 @@ type way struct {
 	// namespace and name are those of an agent, and rest the path behind them as
 	// it was escaped.
 	namespace, name, rest string
+	// asked is how the request asks for a card of the agent.
+	asked cardRequest
 }
 
 // agent names the agent among others.

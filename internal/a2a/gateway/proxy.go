@@ -8,7 +8,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httputil"
-	"strings"
 )
 
 type wayKey struct{}
@@ -34,7 +33,7 @@ func rewrite(r *httputil.ProxyRequest) {
 		r.Out.Header.Del(name)
 	}
 	r.Out.Header.Set("Authorization", "Bearer "+w.token)
-	if w.card() {
+	if w.asked != cardNone {
 		// The card is changed on the way, so it has no ETag to ask for.
 		r.Out.Header.Del("If-None-Match")
 		r.Out.Header.Del("If-Modified-Since")
@@ -52,21 +51,8 @@ func modify(response *http.Response) error {
 	}
 	response.Header.Del("Set-Cookie")
 	w := wayOf(response.Request.Context())
-	if w.card() && response.StatusCode == http.StatusOK && response.Request.Method == http.MethodGet {
-		return w.readdress(response)
+	if w.asked == cardNone || response.StatusCode != http.StatusOK {
+		return nil
 	}
-	return nil
-}
-
-// card reports whether the request is for an agent's card, the public one or,
-// at the paths of 0.2, 0.3 and 1.0, the extended one.
-func (w *way) card() bool {
-	if w.base == "" {
-		return false
-	}
-	switch w.target.Path {
-	case "/agent/authenticatedExtendedCard", "/v1/card", "/extendedAgentCard":
-		return true
-	}
-	return strings.HasPrefix(w.target.Path, "/.well-known/agent")
+	return w.readdress(response)
 }
