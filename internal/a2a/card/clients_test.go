@@ -242,6 +242,21 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// TestHostNames are those of a proxy that leaves the port out.
+func TestHostNames(t *testing.T) {
+	for base, want := range map[card.Base][]string{
+		card.NewBase("https://A.example:8443/team/"):          {"a.example"},
+		card.NewBase("http://a.svc/"):                         {"a.svc"},
+		card.NewBase("http://[::1]:8080"):                     {"[::1]"},
+		{URL: "https://a.example/", GRPC: "grpc.example:443"}: {"a.example", "grpc.example"},
+		{URL: "nonsense"}:                                     nil,
+	} {
+		if diff := cmp.Diff(want, base.HostNames()); diff != "" {
+			t.Errorf("HostNames() of %s (-want +got):\n%s", base.URL, diff)
+		}
+	}
+}
+
 func TestCheckBindings(t *testing.T) {
 	for want, bindings := range map[string][]card.Binding{
 		"": card.Bindings,

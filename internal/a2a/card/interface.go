@@ -68,6 +68,35 @@ func (b Base) Hosts() []string {
 	return hosts
 }
 
+// HostNames returns the values of a request's Host without a port with which a
+// proxy that leaves the port out asks for the base, in lower case.
+func (b Base) HostNames() []string {
+	var found []string
+	for _, host := range b.Hosts() {
+		name, _, err := net.SplitHostPort(host)
+		if err != nil {
+			continue
+		}
+		if strings.Contains(name, ":") {
+			name = "[" + name + "]"
+		}
+		if !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// NormalizeHost returns the Host of a request as Hosts and HostNames return
+// theirs: in lower case, and without the dot of the root of DNS.
+func NormalizeHost(host string) string {
+	host = strings.ToLower(host)
+	if name, port, ok := strings.Cut(host, ".:"); ok {
+		return name + ":" + port
+	}
+	return strings.TrimSuffix(host, ".")
+}
+
 // Secure reports whether the base is served with TLS.
 func (b Base) Secure() bool { return strings.HasPrefix(b.URL, "https:") }
 

@@ -19,9 +19,10 @@ import (
 // maxCard bounds a card that is changed on the way.
 const maxCard = 4 << 20
 
-// readdress replaces the interfaces of a card with those of the base at which the
-// agent asked for it: through the gateway, a client keeps its identity for the
-// calls that follow. Signatures are left out, which are over other addresses.
+// readdress replaces the interfaces of a card, or of a card that is the result of
+// JSON-RPC, with those of the base at which the agent asked for it: through the
+// gateway, a client keeps its identity for the calls that follow. Signatures are
+// left out, which are over other addresses. Its error wraps errCard.
 func (w *way) readdress(response *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxCard+1))
 	closeErr := response.Body.Close()

@@ -5,8 +5,6 @@ package wellknown
 
 import (
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -15,38 +13,42 @@ import (
 // a configured base: of the request no more is used than to choose one.
 type bases struct {
 	all []card.Base
-	// byHost are indexes into all.
-	byHost map[string][]int
+	// byHost are indexes into all, by the Host of a request.
+	byHost map[string]int
 }
 
+// newBases indexes bases by their hosts. Of several bases with the same host the
+// first with https wins, and without one the first. Whether a request itself came
+// with TLS does not count: behind a Gateway or a load balancer that terminates
+// TLS, the requests to https and to http arrive in the clear, and a client of
+// https must not be sent to http. A host without a port that is the host of no
+// base belongs to the bases with that name and any port, since proxies leave the
+// port out.
 func newBases(all []card.Base) *bases {
-	b := &bases{all: all, byHost: map[string][]int{}}
-	for i, base := range all {
-		for _, host := range base.Hosts() {
-			if !slices.Contains(b.byHost[host], i) {
-				b.byHost[host] = append(b.byHost[host], i)
-			}
-		}
+	b := &bases{all: all, byHost: map[string]int{}}
+	for _, secure := range []bool{true, false} {
+		b.index(secure, card.Base.Hosts)
+	}
+	for _, secure := range []bool{true, false} {
+		b.index(secure, card.Base.HostNames)
 	}
 	return b
 }
 
-// of returns the index of the base whose host a request names; of several, of
-// the one that is served as the request came, with TLS or without. It is 0, the
-// primary base, for any other host.
-func (b *bases) of(r *http.Request) int {
-	host := strings.ToLower(r.Host)
-	if name, port, ok := strings.Cut(host, ".:"); ok {
-		host = name + ":" + port
-	}
-	found := b.byHost[strings.TrimSuffix(host, ".")]
-	for _, i := range found {
-		if b.all[i].Secure() == (r.TLS != nil) {
-			return i
+// index adds the hosts of the bases with or without https that are not known yet.
+func (b *bases) index(secure bool, hosts func(card.Base) []string) {
+	for i, base := range b.all {
+		if base.Secure() != secure {
+			continue
+		}
+		for _, host := range hosts(base) {
+			if _, known := b.byHost[host]; !known {
+				b.byHost[host] = i
+			}
 		}
 	}
-	if len(found) > 0 {
-		return found[0]
-	}
-	return 0
 }
+
+// of returns the index of the base whose host a request names. It is 0, the
+// primary base, for any other host.
+func (b *bases) of(r *http.Request) int { return b.byHost[card.NormalizeHost(r.Host)] }

@@ -4,8 +4,8 @@
 // Package wellknown serves the Agent Card and the public keys of its
 // signatures. Anybody may read them, so they ask for no credential and tell
 // nothing but themselves; the URLs on a card are those of a configured base,
-// which the request's host chooses, and never come from the request. The extended card, for callers who are known, is kept here too
-// and handed to the bindings.
+// which the request's host chooses, and never come from the request. The extended
+// card, for callers who are known, is kept here too and handed to the bindings.
 package wellknown
 
 import (
