@@ -5,7 +5,6 @@ package sidecar
 
 import (
 	"log/slog"
-	"net"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -36,7 +35,7 @@ func chain(all ...middleware) middleware {
 //	WithTLS       who is at the other end, if it has TLS
 //	traced        what is logged about the request names its trace
 //	recovered     a panic is one failed request
-//	addressed     at a loopback address it is meant for this machine
+//	host          at a loopback address Host is a name of this machine, or a configured one
 //	origins       a web page calls only where it may
 //	bounded       a request is sent within a time, whoever ends up reading it
 //	surface       the public card is open to all
@@ -45,7 +44,7 @@ func chain(all ...middleware) middleware {
 //	caller        which asks no more often than it may
 //	binding       size, decoding, version, method, params
 //	admission     what the caller may do, and what the card declares; then the engine
-func newAgentHandler(log *slog.Logger, now func() time.Time, address net.Addr, gate *auth.Gate, bounds *limits, access func() *contract.Access, all surfaces) http.Handler {
+func newAgentHandler(log *slog.Logger, now func() time.Time, host middleware, gate *auth.Gate, bounds *limits, access func() *contract.Access, all surfaces) http.Handler {
 	guarded := make([]http.Handler, len(all))
 	for i := range all {
 		if guarded[i] = bounds.caller(all[i].serve); !all[i].open {
@@ -61,7 +60,7 @@ func newAgentHandler(log *slog.Logger, now func() time.Time, address net.Addr, g
 		}
 		notFound(w, r)
 	})
-	return chain(endpoint.WithTLS, traced, recovered(log, all.deny), addressed(address, all.deny), origins(access, all.deny), bounded(now))(routed)
+	return chain(endpoint.WithTLS, traced, recovered(log, all.deny), host, origins(access, all.deny), bounded(now))(routed)
 }
 
 // sendTimeout bounds how long a client may take to send a request. The server's

@@ -25,6 +25,8 @@ type loaded struct {
 	*contract.Config
 	// digest names the contract; "" without one.
 	digest string
+	// hosts are those of the URLs at which the agent is served.
+	hosts map[string]bool
 }
 
 // load reads the contract, when there is one, and puts the flags over it.
@@ -45,6 +47,7 @@ func (o *Options) load(address net.Addr) (loaded, error) {
 	if err := o.override(l.Config, address); err != nil {
 		return l, err
 	}
+	l.hosts = configuredHosts(l.Config)
 	return l, l.Validate()
 }
 

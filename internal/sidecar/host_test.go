@@ -7,11 +7,94 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/contract"
 )
+
+// statusAt returns the status with which a sidecar answers requests for the card
+// and for a turn that name a host, as a reverse proxy of this machine sends them.
+func statusAt(t *testing.T, s *Sidecar, host string) int {
+	t.Helper()
+	var status int
+	for _, r := range []*http.Request{
+		httptest.NewRequest(http.MethodGet, wellknown.Path, nil), httptest.NewRequest(http.MethodPost, "/", strings.NewReader(fresh(hello))),
+	} {
+		r.Host = host
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.agentHandler.ServeHTTP(w, r)
+		if status != 0 && w.Code != status {
+			t.Errorf("%s at Host %q is answered with %d, and the card with %d", r.Method, host, w.Code, status)
+		}
+		status = w.Code
+	}
+	return status
+}
+
+// TestHostOfABaseURL calls a sidecar at a loopback address as a proxy in front of
+// it does that keeps the Host of its clients.
+func TestHostOfABaseURL(t *testing.T) {
+	o := standaloneOptions(t, says)
+	o.BaseURLs = []string{"https://agents.example.test/echo", "https://b.example.test:8443"}
+	byFlag := standaloneWith(t, o)
+	o = standaloneOptions(t, says)
+	o.CardFile = filepath.Join(t.TempDir(), "card.yaml")
+	if err := os.WriteFile(o.CardFile, []byte("{name: Echo, description: d, version: 1, interfaces: ["+
+		"{url: 'https://c.example.test/x', binding: JSONRPC, protocolVersion: '1.0'}, {url: 'grpc.example.test:443', binding: GRPC, protocolVersion: '1.0'}]}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	byCard := standaloneWith(t, o)
+	for name, test := range map[string]struct {
+		s    *Sidecar
+		host string
+		want int
+	}{
+		"base":                     {byFlag, "agents.example.test", http.StatusOK},
+		"base with its port":       {byFlag, "agents.example.test:443", http.StatusOK},
+		"base in capitals":         {byFlag, "Agents.Example.Test.", http.StatusOK},
+		"second base":              {byFlag, "b.example.test:8443", http.StatusOK},
+		"port left out by a proxy": {byFlag, "b.example.test", http.StatusOK},
+		"loopback":                 {byFlag, "localhost:8080", http.StatusOK},
+		// A page of the base that was rebound to loopback names the port of the sidecar.
+		"port of the sidecar": {byFlag, "agents.example.test:8080", http.StatusForbidden},
+		"another name":        {byFlag, "evil.example.test", http.StatusForbidden},
+		"name below the base": {byFlag, "x.agents.example.test", http.StatusForbidden},
+		"none":                {byFlag, "", http.StatusForbidden},
+		"interface":           {byCard, "c.example.test", http.StatusOK},
+		"interface of gRPC":   {byCard, "grpc.example.test:443", http.StatusOK},
+		"base of another":     {byCard, "agents.example.test", http.StatusForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := statusAt(t, test.s, test.host); got != test.want {
+				t.Errorf("Host %q gives %d, want %d", test.host, got, test.want)
+			}
+		})
+	}
+}
+
+// TestHostOfAReloadedBase takes the hosts of the configuration that is in force.
+func TestHostOfAReloadedBase(t *testing.T) {
+	p := newPod(t, says, func(c *contract.Config) {
+		c.Access = contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}}
+		c.Bases = []card.Base{card.NewBase("https://a.example.test/")}
+	})
+	if a, b := statusAt(t, p.sidecar, "a.example.test"), statusAt(t, p.sidecar, "b.example.test"); a != http.StatusOK || b != http.StatusForbidden {
+		t.Errorf("before the reload: a %d, b %d", a, b)
+	}
+	p.config.Bases = []card.Base{card.NewBase("https://b.example.test/")}
+	p.mount(p.encode())
+	p.sidecar.reload()
+	if a, b := statusAt(t, p.sidecar, "a.example.test"), statusAt(t, p.sidecar, "b.example.test"); a != http.StatusForbidden || b != http.StatusOK {
+		t.Errorf("after the reload: a %d, b %d", a, b)
+	}
+}
 
 // A page of evil.example whose name was rebound to loopback calls no agent.
 func TestAgentOnALaptopHasNoOtherNames(t *testing.T) {
@@ -56,7 +139,7 @@ func TestNamesOfAnEndpoint(t *testing.T) {
 		{everywhere, "", 200},
 		{"10.0.0.1", "a.example", 200},
 	} {
-		h := addressed(&net.TCPAddr{IP: net.ParseIP(tt.at), Port: 8080}, jsonrpc.Deny)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		h := checkHost(&net.TCPAddr{IP: net.ParseIP(tt.at), Port: 8080}, nil, jsonrpc.Deny)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Host = tt.host
 		w := httptest.NewRecorder()

@@ -35,7 +35,7 @@ type probes struct {
 // handler serves at an address. It is for no web page.
 func (p *probes) handler(address net.Addr) http.Handler {
 	nobody := func() *contract.Access { return &contract.Access{} }
-	return chain(addressed(address, forbid), origins(nobody, forbid))(p.routes())
+	return chain(checkHost(address, nil, forbid), origins(nobody, forbid))(p.routes())
 }
 
 func (p *probes) routes() http.Handler {

@@ -146,7 +146,8 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	s.parking = endpoint.NewParking(endpoint.ParkingOptions{Idle: idleTimeout, WriteTimeout: writeTimeout, Now: now})
 	s.surfaces = s.newSurfaces()
 	s.drain = newDrainer(log, now, s.running, s.drainTurns)
-	s.agentHandler = watchHeap(s.heap, s.drain.sendAway(newAgentHandler(log, now, sockets.agent.Addr(), s.gate, s.limits, s.access, s.surfaces)))
+	host := checkHost(sockets.agent.Addr(), func() map[string]bool { return s.current().hosts }, s.surfaces.deny)
+	s.agentHandler = watchHeap(s.heap, s.drain.sendAway(newAgentHandler(log, now, host, s.gate, s.limits, s.access, s.surfaces)))
 	s.gatewayTransport = newGatewayTransport(&s.trust)
 	if s.remotes, err = s.newRemotes(config.Gateway); err != nil {
 		return nil, err
