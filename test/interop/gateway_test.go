@@ -21,6 +21,25 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/rig"
 )
 
+// newGateway returns the gateway of a sidecar in a cluster with one agent, which
+// every name leads to.
+func newGateway(t *testing.T, agent string) http.Handler {
+	t.Helper()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`)
+	}))
+	t.Cleanup(registry.Close)
+	return gateway.New(&gateway.Config{RegistryURL: registry.URL, AgentURL: agent, TokenFile: token}, gateway.Options{
+		Transport: transport, Deny: translator.Deny, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+}
+
 // TestThroughTheGateway: an agent gives an SDK the gateway's address and
 // nothing else, and stays on the gateway for the calls that follow the card.
 func TestThroughTheGateway(t *testing.T) {
@@ -29,21 +48,7 @@ func TestThroughTheGateway(t *testing.T) {
 		"a2a-go v0.3.15": newV03(oldsdk.TransportProtocolJSONRPC),
 	} {
 		t.Run(name, func(t *testing.T) {
-			token := filepath.Join(t.TempDir(), "token")
-			if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			transport := &http.Transport{}
-			t.Cleanup(transport.CloseIdleConnections)
-			// The pattern has no name in it: all names lead to this one sidecar.
-			passing := 0
-			registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				_, _ = io.WriteString(w, `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`)
-			}))
-			t.Cleanup(registry.Close)
-			handler := gateway.New(&gateway.Config{RegistryURL: registry.URL, AgentURL: rig.Start(t, rig.Says).URL, TokenFile: token}, gateway.Options{
-				Transport: transport, Deny: translator.Deny, Log: slog.New(slog.DiscardHandler), Now: time.Now,
-			})
+			handler, passing := newGateway(t, rig.Start(t, rig.Says).URL), 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				passing++
 				handler.ServeHTTP(w, r)

@@ -6,13 +6,21 @@ package interop
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/test/rig"
 )
 
@@ -22,24 +30,118 @@ type adkJob struct {
 	URL  string `json:"url"`
 	// CA is the file with the authority of the agent's certificate.
 	CA string `json:"ca"`
-	// Resolve has host names that lead to the loopback.
-	Resolve []string `json:"resolve"`
+	// Connect has the addresses that are dialed in the place of hosts and ports;
+	// nil has ADK use its own HTTP client.
+	Connect map[string]string `json:"connect"`
+
+	// refused is what ADK says of a card that it does not take.
+	refused string
+}
+
+// withBases serves a card of the default bindings, or of those listed, at some URLs.
+func withBases(urls []string, bindings ...card.Binding) func(*rig.Rig, *contract.Config) {
+	return func(_ *rig.Rig, c *contract.Config) {
+		c.Card.Bindings = bindings
+		for _, each := range urls {
+			c.Bases = append(c.Bases, card.NewBase(each))
+		}
+	}
+}
+
+// terminateTLS starts what stands for a Gateway with a listener for https: it
+// terminates TLS, takes a path away, keeps the Host, and sends requests on in the
+// clear. It returns its host and port.
+func terminateTLS(t *testing.T, certificate, path, agent string) string {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(filepath.Join(certificate, "tls.crt"), filepath.Join(certificate, "tls.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(agent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	proxy := httptest.NewUnstartedServer(http.StripPrefix(path, &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host
+			r.SetXForwarded()
+		},
+		FlushInterval: -1, Transport: transport,
+	}))
+	proxy.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	proxy.StartTLS()
+	t.Cleanup(proxy.Close)
+	return proxy.Listener.Addr().String()
+}
+
+// adkJobs are the ways to an agent, and those that ADK does not take.
+func adkJobs(t *testing.T) []adkJob {
+	t.Helper()
+	const path = "/.well-known/agent-card.json"
+	certificate, authority := newCertificate(t, "localhost", "echo.team.svc", "agents.example.test")
+	host := func(at string) string {
+		u, err := url.Parse(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u.Host
+	}
+	port := func(at string) string { return at[strings.LastIndexByte(at, ':'):] }
+	local := httptest.NewServer(newGateway(t, rig.Start(t, rig.Asks).URL))
+	t.Cleanup(local.Close)
+
+	// The bases are those that the operator configures.
+	inside := []string{"https://echo.team.svc.cluster.local/", "https://echo.team.svc/", "https://echo.team/", "https://echo/"}
+	own := rig.Start(t, rig.Asks, rig.WithTLS(certificate), withBases(nil)).URL
+	service := rig.Start(t, rig.Asks, rig.WithTLS(certificate), withBases(inside)).URL
+	all := rig.Start(t, rig.Asks, rig.WithTLS(certificate), withBases(inside, card.Bindings...)).URL
+	// The Gateway has a listener for http, too, and both lead here in the clear.
+	exposed := rig.Start(t, rig.Asks, withBases([]string{
+		"https://agents.example.test/team/echo/", "http://agents.example.test/team/echo/", "http://echo.team.svc.cluster.local/", "http://echo.team.svc/",
+	})).URL
+	outside := terminateTLS(t, certificate, "/team/echo", exposed)
+
+	none := map[string]string{}
+	return []adkJob{
+		{Name: "gateway to an agent of the cluster", URL: local.URL + "/agents/team/echo" + path, Connect: none},
+		{Name: "gateway to a remote agent", URL: newElsewhere(t, rig.Start(t, rig.Asks).URL).gateway(t) + path, Connect: none},
+		{Name: "TLS, with SSL_CERT_FILE and nothing else", URL: "https://localhost" + port(own) + path, CA: authority},
+		{
+			Name: "TLS at a name of the Service", URL: "https://echo.team.svc" + path, CA: authority,
+			Connect: map[string]string{"echo.team.svc:443": host(service)},
+		},
+		{
+			Name: "Gateway that terminates TLS", URL: "https://agents.example.test/team/echo" + path, CA: authority,
+			Connect: map[string]string{"agents.example.test:443": outside},
+		},
+		{
+			Name: "card with gRPC", URL: "https://echo.team.svc" + path, CA: authority,
+			Connect: map[string]string{"echo.team.svc:443": host(all)},
+			refused: "Agent card RPC URL must use https, or http on a loopback host: echo.team.svc:443",
+		},
+		{
+			Name: "Service without TLS", URL: "http://echo.team.svc" + path,
+			Connect: map[string]string{"echo.team.svc:80": host(exposed)},
+			refused: "Agent card URL must use https, or http on a loopback host",
+		},
+	}
 }
 
 // TestPythonADKClient: google-adk's RemoteA2aAgent takes an agent by the URL of
-// its card through the gateway, which is on its loopback. It takes cards only
-// whose every URL is of the card's origin.
+// its card through the gateway, which is on its loopback, over TLS inside the
+// cluster, and by an external hostname whose TLS ends in front of the sidecar. It
+// takes cards only whose every URL is of the card's origin.
 func TestPythonADKClient(t *testing.T) {
 	program := environment(t, "adk")
-	const path = "/.well-known/agent-card.json"
-	jobs := []adkJob{
-		{Name: "gateway", URL: newElsewhere(t, rig.Start(t, rig.Asks).URL).gateway(t) + path, Resolve: []string{}},
-	}
+	jobs := adkJobs(t)
 	in, err := json.Marshal(jobs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, program, "-u", "client_adk.py")
 	command.Dir, command.Stdin = "python", bytes.NewReader(in)
@@ -50,18 +152,27 @@ func TestPythonADKClient(t *testing.T) {
 	if err != nil {
 		t.Fatalf("client_adk.py: %v\n%s", err, stderr.String())
 	}
-	found := map[string]string{}
+	type report struct{ Job, Got, Error string }
+	found := map[string]report{}
 	for line := range strings.Lines(string(out)) {
-		var one struct{ Job, Got, Error string }
+		var one report
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Fatalf("client_adk.py wrote %q: %v", line, err)
 		}
-		found[one.Job] = one.Got + one.Error
+		found[one.Job] = one
 	}
 	for _, j := range jobs {
-		// The question comes as a function call, and the next message answers it.
-		if got := found[j.Name]; got != "; That one" {
-			t.Errorf("%s: got %q\n%s", j.Name, got, stderr.String())
-		}
+		t.Run(j.Name, func(t *testing.T) {
+			got := found[j.Name]
+			switch {
+			case j.refused != "":
+				if !strings.Contains(got.Error, j.refused) {
+					t.Errorf("got %q, error %q, want the error %q\n%s", got.Got, got.Error, j.refused, stderr.String())
+				}
+			// The question comes as a function call, and the next message answers it.
+			case got.Got != "; That one" || got.Error != "":
+				t.Errorf("got %q, error %q\n%s", got.Got, got.Error, stderr.String())
+			}
+		})
 	}
 }

@@ -46,6 +46,8 @@ type Rig struct {
 
 	// apiKeys is the directory with a file for each caller; "" for none.
 	apiKeys string
+	// certificate is the directory with tls.crt and tls.key; "" serves in the clear.
+	certificate string
 
 	key    *ecdsa.PrivateKey
 	calls  atomic.Int64
@@ -93,7 +95,8 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Rig, *contract
 		tb.Fatal(err)
 	}
 	s, err := sidecar.Open(tb.Context(), &sidecar.Options{
-		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0", APIKeys: r.apiKeys,
+		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
+		APIKeys: r.apiKeys, TLS: r.certificate,
 	}, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		tb.Fatal(err)
@@ -107,7 +110,11 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Rig, *contract
 			tb.Errorf("Serve() error = %v", err)
 		}
 	})
-	r.URL, r.Health, r.Gateway = "http://"+s.Addresses().Agent, "http://"+s.Addresses().Health, "http://"+s.Addresses().Gateway
+	scheme := "http://"
+	if r.certificate != "" {
+		scheme = "https://"
+	}
+	r.URL, r.Health, r.Gateway = scheme+s.Addresses().Agent, "http://"+s.Addresses().Health, "http://"+s.Addresses().Gateway
 	return r
 }
 
@@ -136,6 +143,12 @@ func WithEverything(r *Rig, c *contract.Config) {
 	c.Access.Authentication = append(c.Access.Authentication, anonymous...)
 	c.Card.Skills = append(c.Card.Skills, card.Skill{ID: "x", Name: "X", Description: "d", Tags: []string{"t"}, Extended: true})
 	c.PushNotifications = &contract.PushNotifications{AllowedTargets: []contract.PushTarget{{CIDR: "203.0.113.0/24"}}}
+}
+
+// WithTLS returns a change that serves the A2A endpoint with the certificate and
+// the key of a directory, as tls.crt and tls.key.
+func WithTLS(dir string) func(*Rig, *contract.Config) {
+	return func(r *Rig, _ *contract.Config) { r.certificate = dir }
 }
 
 // APIKey is a key that WithAPIKey admits.

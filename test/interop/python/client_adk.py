@@ -2,19 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Talks to agents by google-adk's RemoteA2aAgent, by the URL of their card.
 
-Standard input holds a JSON list of jobs: {"name", "url", "ca", "resolve"}. ca is the path of the authority of the
-agent's certificate, "" for none; resolve has hosts that lead to the loopback. Standard output is a line of JSON for
-each: {"job", "got"}, what the agent said and how it went on with an answer to its question, or {"job", "error"}.
+Standard input holds a JSON list of jobs: {"name", "url", "ca", "connect"}. ca is the path of the authority of the
+agent's certificate, "" for none. connect maps host:port to the address that is dialed in its place; TLS and Host keep
+the name. It is null for an agent with the HTTP client that ADK makes by itself. Standard output is a line of JSON for
+each job: {"job", "got"}, what the agent said and how it continued with an answer to its question, or {"job", "error"}.
 """
 
 import asyncio
 import json
 import logging
-import socket
+import os
 import ssl
 import sys
 import warnings
 
+import httpcore
 import httpx
 from a2a.client import ClientConfig, ClientFactory
 from google.adk.agents.remote_a2a_agent import RemoteA2aAgent
@@ -23,7 +25,23 @@ from google.genai import types
 
 warnings.filterwarnings("ignore")
 logging.getLogger("google_adk").setLevel(logging.CRITICAL)
-lookup = socket.getaddrinfo
+
+
+class Network(httpcore.AnyIOBackend):
+    """Dials other addresses than those of the URLs, as a name service does."""
+
+    def __init__(self, connect):
+        self.connect = connect
+
+    async def connect_tcp(self, host, port, **kwargs):
+        host, _, port = self.connect.get(f"{host}:{port}", f"{host}:{port}").rpartition(":")
+        return await super().connect_tcp(host, int(port), **kwargs)
+
+
+def transport(job):
+    made = httpx.AsyncHTTPTransport(verify=ssl.create_default_context(cafile=job["ca"] or None), trust_env=False)
+    made._pool._network_backend = Network(job["connect"])
+    return made
 
 
 async def say(runner, session, *parts):
@@ -40,29 +58,30 @@ async def say(runner, session, *parts):
     return "".join(texts), calls
 
 
+async def converse(agent):
+    runner = InMemoryRunner(agent, app_name="interop")
+    session = await runner.session_service.create_session(app_name="interop", user_id="u")
+    answer, _ = await say(runner, session, types.Part(text="Hi"))
+    question, calls = await say(runner, session, types.Part(text="ask"))
+    if not calls:
+        return f"{answer}; {question}"
+    reply = types.FunctionResponse(id=calls[-1].id, name=calls[-1].name, response={"result": "This"})
+    end, _ = await say(runner, session, types.Part(function_response=reply))
+    return f"{answer}; {question}; {end}"
+
+
 async def play(job):
-    verify = ssl.create_default_context(cafile=job["ca"]) if job["ca"] else True
-    hosts = set(job["resolve"])
-
-    def resolve(host, *args, **kwargs):
-        name = host.decode() if isinstance(host, bytes) else host
-        return lookup("127.0.0.1" if name in hosts else host, *args, **kwargs)
-
-    socket.getaddrinfo = resolve
-    async with httpx.AsyncClient(timeout=30, verify=verify, trust_env=False) as http:
-        agent = RemoteA2aAgent(
-            name="remote", agent_card=job["url"],
-            a2a_client_factory=ClientFactory(ClientConfig(httpx_client=http, supported_protocol_bindings=["JSONRPC", "HTTP+JSON"])),
-        )
-        runner = InMemoryRunner(agent, app_name="interop")
-        session = await runner.session_service.create_session(app_name="interop", user_id="u")
-        answer, _ = await say(runner, session, types.Part(text="Hi"))
-        question, calls = await say(runner, session, types.Part(text="ask"))
-        if not calls:
-            return f"{answer}; {question}"
-        reply = types.FunctionResponse(id=calls[-1].id, name=calls[-1].name, response={"result": "This"})
-        end, _ = await say(runner, session, types.Part(function_response=reply))
-        return f"{answer}; {question}; {end}"
+    if job["connect"] is None:
+        os.environ["SSL_CERT_FILE"] = job["ca"]
+        agent = RemoteA2aAgent(name="remote", agent_card=job["url"])
+        try:
+            return await converse(agent)
+        finally:
+            await agent.cleanup()
+            del os.environ["SSL_CERT_FILE"]
+    async with httpx.AsyncClient(timeout=30, transport=transport(job)) as http:
+        config = ClientConfig(httpx_client=http, supported_protocol_bindings=["JSONRPC", "HTTP+JSON"])
+        return await converse(RemoteA2aAgent(name="remote", agent_card=job["url"], a2a_client_factory=ClientFactory(config)))
 
 
 async def main():
