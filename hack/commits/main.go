@@ -40,17 +40,14 @@ func main() {
 // run checks the commits of the repository in dir. It returns an error that names
 // every commit that breaks a rule, with the rule.
 func run(ctx context.Context, dir string, args []string) error {
-	revisions := ""
-	if len(args) > 0 {
-		revisions = args[0]
-	} else {
+	if len(args) == 0 {
 		first, err := introduced(ctx, dir)
 		if err != nil || first == "" {
 			return err
 		}
-		revisions = first + "..HEAD"
+		args = []string{first + "..HEAD"}
 	}
-	commits, err := list(ctx, dir, revisions)
+	commits, err := list(ctx, dir, args[0])
 	if err != nil {
 		return err
 	}
