@@ -96,7 +96,7 @@ func (a *answer) json() error {
 	if err != nil {
 		return err
 	}
-	if err := a.take("answer", text); err != nil {
+	if err := a.take("answer", text, false); err != nil {
 		return err
 	}
 	return a.conclude()
@@ -113,7 +113,7 @@ func (a *answer) sse() error {
 		}
 		// The bytes of an event stream that are no UTF-8 are U+FFFD (WHATWG HTML
 		// section 9.2.6).
-		if err := a.take("event in line "+strconv.Itoa(line), bytes.ToValidUTF8(text, []byte("\uFFFD"))); err != nil {
+		if err := a.take("event in line "+strconv.Itoa(line), bytes.ToValidUTF8(text, []byte("\uFFFD")), true); err != nil {
 			return a.fail(err)
 		}
 		return nil
@@ -129,8 +129,9 @@ func (a *answer) sse() error {
 
 // take reads a completion or a chunk of one. It returns the failure of the turn
 // for one that is an error or that is not understood; what names it for that.
-func (a *answer) take(what string, text []byte) error {
-	c, err := decode(text)
+// streamed is true for a chunk.
+func (a *answer) take(what string, text []byte, streamed bool) error {
+	c, err := decode(text, streamed)
 	switch {
 	case err != nil:
 		return backend.Unrecognized("The agent's "+what+" "+stream.Fault(err, "a completion"), text, err, a.secret)

@@ -223,6 +223,32 @@ func TestBadAnswers(t *testing.T) {
 			model: answer(sse, data(`{"choices":[{"delta":{"refusal":"I "}}]}`), data(`{"choices":[{"delta":{"refusal":"cannot."}}]}`), stop, done),
 			said:  "turn-1=I  turn-1+cannot./last completed" + finished, outcome: ended,
 		},
+		"a chunk without delta, of a filter that works beside the model": {
+			model: answer(sse, delta("x"), data(`{"id":"","model":"","choices":[{"index":0,"finish_reason":null,"content_filter_offsets":{"check_offset":1},"content_filter_results":{"hate":{"filtered":false}}}]}`), stop, done),
+			said:  "turn-1=x/last completed" + finished, outcome: ended,
+		},
+		"a delta that is null": {
+			model: answer(sse, delta("x"), data(`{"choices":[{"index":0,"delta":null,"finish_reason":null}]}`), stop, done),
+			said:  "turn-1=x/last completed" + finished, outcome: ended,
+		},
+		"chunks with all that was said so far beside what is new": {
+			model: answer(sse, data(`{"choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"He"},"delta":{"role":"assistant","content":"He"}}]}`),
+				data(`{"choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"Hello"},"delta":{"content":"llo"}}]}`),
+				data(`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hello"},"delta":{"role":"assistant","content":""}}]}`), done),
+			said: "turn-1=He turn-1+llo/last completed" + finished, outcome: ended,
+		},
+		"a completion with an empty delta beside the message": {
+			model: answer("application/json", `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"Hello"},"delta":{"role":"assistant","content":""}}]}`),
+			said:  "turn-1=Hello/last completed" + finished, outcome: ended,
+		},
+		"a stream whose answer is not in the deltas": {
+			model:   answer(sse, data(`{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"y"},"delta":{}}]}`), done),
+			outcome: `failed: The agent's answer holds nothing that is understood; received: {"choices":[{"index":0,"finish_reason":"stop","message":{"content":"y"},"delta":{}}]}`, unrecognized: true,
+		},
+		"tools that the server has run itself": {
+			model: answer(sse, data(`{"choices":[{"index":0,"delta":{"executed_tools":[{"type":"search"}]}}]}`), data(`{"choices":[{"index":0,"delta":{"reasoning_text":"hm"}}]}`), delta("x"), stop, done),
+			said:  "turn-1=x/last completed" + finished, outcome: ended,
+		},
 		"an unknown reason to finish": {
 			model: answer(sse, delta("x"), finish("eos"), done),
 			said:  `turn-1=x/last completed{"a2a-operator.dev/finishReason":"eos"}`, outcome: ended,

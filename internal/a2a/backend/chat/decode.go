@@ -32,6 +32,8 @@ type chunk struct {
 	// cannot be passed on.
 	reasoning, odd bool
 	lost           string
+	// streamed is true for a chunk of a stream.
+	streamed bool
 }
 
 // call is one call of a tool, or a piece of one.
@@ -40,8 +42,9 @@ type call struct {
 	id, name, arguments string
 }
 
-func decode(text []byte) (chunk, error) {
-	var c chunk
+// decode reads a completion, or with streamed a chunk of one.
+func decode(text []byte, streamed bool) (chunk, error) {
+	c := chunk{streamed: streamed}
 	r := jsonread.New(text)
 	for name := range r.AllMembers() {
 		if r.Kind() == 'n' {
@@ -82,44 +85,73 @@ func (c *chunk) error(r *jsonread.Reader) {
 	}
 }
 
-// choice reads the first choice; no other was asked for.
+// choice reads the first choice; no other was asked for. A choice with delta and
+// message says the same twice, as Perplexity's do: of a chunk the delta counts, of
+// a completion the message.
 func (c *chunk) choice(r *jsonread.Reader) {
 	first := true
-	var said chunk
-	for name := range r.Members() {
+	var said, delta, message chunk
+	for name := range r.AllMembers() {
+		if r.Kind() == 'n' {
+			said.known = said.known || slices.Contains(ofChoice, string(name))
+			continue
+		}
 		switch string(name) {
 		case "index":
 			first = r.Int() == 0
 		case "finish_reason":
 			said.known, said.finish = true, r.String()
-		case "delta", "message":
-			said.known = true
-			said.message(r)
+		case "delta":
+			delta.known = true
+			delta.message(r)
+		case "message":
+			message.known = true
+			message.message(r)
 		case "text":
 			// The older API, of which no answer was asked for.
 			said.odd = said.odd || filled(r)
 		}
 	}
+	counts := c.counting(&delta, &message)
+	said.known, said.odd = said.known || counts.known, said.odd || counts.odd
 	if !first {
-		c.odd = c.odd || len(said.text) > 0 || len(said.calls) > 0 || said.odd || said.lost != ""
+		c.odd = c.odd || said.odd || counts.says()
 		return
 	}
-	c.text, c.calls = append(c.text, said.text...), append(c.calls, said.calls...)
+	c.text, c.calls = append(c.text, counts.text...), append(c.calls, counts.calls...)
 	c.finish = said.finish
-	c.reasoning, c.odd = c.reasoning || said.reasoning, c.odd || said.odd
+	c.reasoning, c.odd = c.reasoning || counts.reasoning, c.odd || said.odd
 	if c.lost == "" {
-		c.lost = said.lost
+		c.lost = counts.lost
 	}
 	if !said.known && !said.odd && c.lost == "" {
 		c.lost = "a choice without delta, message and finish_reason"
 	}
 }
 
+// ofChoice are the members of which a choice has at least one.
+var ofChoice = []string{"finish_reason", "delta", "message"}
+
+// counting returns the one of delta and message that counts. It is odd when only
+// the other one says anything: that would be lost, unless other chunks say it.
+func (c *chunk) counting(delta, message *chunk) *chunk {
+	counts, other := delta, message
+	if !delta.known || message.known && !c.streamed {
+		counts, other = other, counts
+	}
+	counts.odd = counts.odd || !counts.says() && other.says()
+	return counts
+}
+
+// says reports whether there is a part of an answer.
+func (c *chunk) says() bool { return len(c.text) > 0 || len(c.calls) > 0 || c.lost != "" }
+
 // additions are members of messages that servers add to an answer and that are
 // no part of it.
 var additions = []string{
-	"annotations", "channel", "citations", "context", "extra_content", "id", "logprobs", "name", "obfuscation",
-	"provider_specific_fields", "reasoning_signature", "signature", "thinking_blocks", "token_ids", "type",
+	"annotations", "channel", "citations", "content_filter_results", "context", "executed_tools", "extra_content", "id", "logprobs",
+	"name", "obfuscation", "provider_specific_fields", "reasoning_opaque", "reasoning_signature", "search_results", "signature",
+	"thinking_blocks", "token_ids", "type",
 }
 
 func (c *chunk) message(r *jsonread.Reader) {
@@ -140,7 +172,7 @@ func (c *chunk) message(r *jsonread.Reader) {
 			c.function(r, &one)
 			c.calls = append(c.calls, one)
 			said = true
-		case "reasoning_content", "reasoning", "reasoning_details", "thinking":
+		case "reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "thinking":
 			c.reasoning = filled(r) || c.reasoning
 			said = said || c.reasoning
 		case "audio", "images":

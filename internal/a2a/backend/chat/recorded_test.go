@@ -166,7 +166,11 @@ func oracle(body []byte) (text, arguments string) {
 			if c.Index != 0 {
 				continue
 			}
-			for _, m := range []map[string]any{c.Delta, c.Message} {
+			said := []map[string]any{c.Delta}
+			if c.Delta == nil {
+				said[0] = c.Message // else it repeats the deltas
+			}
+			for _, m := range said {
 				for _, name := range []string{"content", "refusal"} {
 					if s, ok := m[name].(string); ok {
 						text += s

@@ -98,7 +98,7 @@ func (b *Body) SSE(take Taker, flush func() error) error {
 		if len(text) == 0 {
 			return dispatch()
 		}
-		name, value, _ := bytes.Cut(text, []byte(":"))
+		name, value := field(text)
 		switch string(name) {
 		case "data":
 		case "", "event", "id", "retry":
@@ -127,4 +127,14 @@ func (b *Body) SSE(take Taker, flush func() error) error {
 		err = flush()
 	}
 	return err
+}
+
+// field returns the name of a field and its value. Comments and lines of blanks
+// have no name.
+func field(text []byte) (name, value []byte) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, nil
+	}
+	name, value, _ = bytes.Cut(text, []byte(":"))
+	return name, value
 }
