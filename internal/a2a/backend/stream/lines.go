@@ -75,8 +75,8 @@ func (b *Body) TooLong(line int) error {
 
 // SSE reads the body event by event (WHATWG HTML section 9.2). It calls take
 // with the data of each, and flush when all that has arrived is read. A block
-// that the body ends in counts as well. It ignores comments, blocks without data
-// and the fields event, id and retry. A line that is none of these fails the turn,
+// that the body ends in counts as well. It ignores comments, lines of blanks, blocks
+// without data and the fields event, id and retry. Any other line fails the turn,
 // other than in the specification: it would be an answer that is lost.
 func (b *Body) SSE(take Taker, flush func() error) error {
 	var data []byte
@@ -104,6 +104,9 @@ func (b *Body) SSE(take Taker, flush func() error) error {
 		case "", "event", "id", "retry":
 			return nil
 		default:
+			if len(bytes.TrimSpace(text)) == 0 {
+				return nil
+			}
 			if err := flush(); err != nil {
 				return err
 			}

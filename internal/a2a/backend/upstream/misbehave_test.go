@@ -126,6 +126,10 @@ func TestMisbehaviour(t *testing.T) {
 			`failed: The agent's event in line 3 is not A2A: kind is not one of task, message, status-update, artifact-update; received: {"kind":"later","x":1}`,
 		},
 		"CRLF, comments and retry": {frames(sse, ": hi\r\n\r\nretry: 1\r\nid: 7\r\n", strings.ReplaceAll(update("a", "completed"), "\n", "\r\n")), "completed", "ended"},
+		"a line of blanks":         {frames(sse, update("a", "working"), " \t\n", update("a", "failed")), "working failed", "ended"},
+		"JSON with the end of a task in place of a stream": {
+			frames("application/json", strings.TrimPrefix(update("a", "completed"), "data: ")), "completed", "ended",
+		},
 		"no event":                 {frames(sse, ": hi\n\n"), "", "failed: The agent's answer says nothing of a task"},
 		"no JSON":                  {frames(sse, "data: oops\n\n"), "", "failed: The agent's event in line 1 is not JSON: Invalid JSON payload at byte 0; received: oops"},
 		"no field":                 {frames(sse, update("a", "working"), "dota: x\n\n"), "working", "failed: The agent's answer has in line 3 no field of an event stream (data, event, id, retry); received: dota: x"},

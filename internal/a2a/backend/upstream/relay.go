@@ -65,7 +65,10 @@ func (r *run) whole(op operation, body *stream.Body) error {
 	if err == nil {
 		err = r.take(&e)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errHeld):
+		return err
+	case err != nil:
 		return blame("answer", text, err)
 	}
 	return r.send()

@@ -266,12 +266,12 @@ func (r *run) call(ctx context.Context, op operation, c *call) error {
 		return r.refused(resp.StatusCode, body)
 	case mediaType == "text/event-stream":
 		err = body.SSE(r.line, r.send)
-		if errors.Is(err, errHeld) {
-			err = r.send()
-			body.Farewell()
-		}
 	default:
 		err = r.whole(op, body)
+	}
+	if errors.Is(err, errHeld) {
+		err = r.send()
+		body.Farewell()
 	}
 	if errors.Is(err, backend.ErrEnded) && watchdog != nil {
 		body.Farewell()
