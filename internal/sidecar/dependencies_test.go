@@ -398,6 +398,68 @@ func TestModelServerThatForbidsItsModels(t *testing.T) {
 	}
 }
 
+// What is reported of a model server is what turns would find.
+func TestModelServerThatAnswersAmiss(t *testing.T) {
+	for name, tt := range map[string]struct {
+		list  func(http.ResponseWriter, *http.Request)
+		cause contract.HealthCause
+		says  string
+	}{
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, contract.CauseInvalid, "redirects are not followed"},
+		"no answer":  {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, contract.CauseTimedOut, "does not answer in time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					tt.list(w, r)
+					return
+				}
+				completes()(w, r)
+			})
+			p := newPod(t, says, func(c *contract.Config) {
+				calls(url)(c)
+				c.Backend.Timeouts.Connect = contract.Duration(200 * time.Millisecond)
+			})
+			if message := p.reports(contract.DependencyModelServer, tt.cause); !strings.Contains(message, tt.says) {
+				t.Errorf("message = %q, want %q in it", message, tt.says)
+			}
+		})
+	}
+}
+
+// A list of models that is open to any key does not hide that completions are
+// refused.
+func TestModelServerThatRefusesCompletions(t *testing.T) {
+	var refuses atomic.Bool
+	var lists atomic.Int32
+	url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			lists.Add(1)
+		} else if refuses.Load() {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		completes()(w, r)
+	})
+	p := newPod(t, says, func(c *contract.Config) {
+		calls(url)(c)
+		c.Backend.Chat.Model = "m"
+	})
+	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
+	refuses.Store(true)
+	p.eventually("a refusal that is reported", func() bool {
+		_ = p.turn()
+		report := p.sidecar.health.Report()
+		return len(report.Dependencies) == 1 && report.Dependencies[0].Cause == contract.CauseAuthentication
+	})
+	before := lists.Load()
+	p.eventually("the models are asked for again, twice", func() bool { return lists.Load() >= before+2 })
+	p.reports(contract.DependencyModelServer, contract.CauseAuthentication)
+	refuses.Store(false)
+	_ = p.turn()
+	p.reports(contract.DependencyModelServer, contract.CauseHealthy)
+}
+
 // A pod whose container speaks A2A is not ready before it serves its card.
 func TestAgentCardThatIsNotServed(t *testing.T) {
 	var served atomic.Bool

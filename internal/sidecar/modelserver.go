@@ -43,6 +43,9 @@ type modelServer struct {
 	// element when a call has failed.
 	health  *health.Dependency
 	failing chan struct{}
+	// refused is true when the last completion was refused with 401 or 403, and the
+	// key is still the same. What the list of models answers says nothing then.
+	refused atomic.Bool
 }
 
 // trackModelServer adds the model server, if it is elsewhere. modelServer.ready
@@ -56,11 +59,16 @@ func (s *Sidecar) trackModelServer(b *contract.Backend) {
 
 // observe says how a call ended, before its error is explained to callers.
 func (m *modelServer) observe(r *http.Request, response *http.Response, err error) {
-	if m.health == nil || err != nil && r.Context().Err() != nil {
-		return // the caller has left, or its time is over
+	if m.health == nil {
+		return
 	}
 	host := r.URL.Host
 	switch {
+	case err != nil && r.Context().Err() != nil:
+		if _, late := errors.AsType[*backend.TurnError](context.Cause(r.Context())); !late {
+			return // the caller has left
+		}
+		m.health.Failf(contract.CauseTimedOut, "%s does not answer in time", host)
 	case errors.Is(err, egress.ErrDenied):
 		m.health.Failf(contract.CauseInvalid, "%s: a loopback, link-local or metadata address is not called", host)
 	case err != nil:
@@ -68,11 +76,18 @@ func (m *modelServer) observe(r *http.Request, response *http.Response, err erro
 		m.health.Failf(cause, "%s: %s", host, text)
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden && r.Method != http.MethodGet:
 		// The list of models may be forbidden to a key that completions are not.
+		m.refused.Store(r.Method != http.MethodGet)
 		m.health.Failf(contract.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
 	case response.StatusCode == http.StatusInternalServerError, response.StatusCode == http.StatusBadGateway,
 		response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusGatewayTimeout:
 		m.health.Failf(contract.CauseNotServing, "%s answers with status %d", host, response.StatusCode)
+	case redirects(response):
+		m.health.Failf(contract.CauseInvalid, "%s answers with status %d, and redirects are not followed", host, response.StatusCode)
+	case r.Method == http.MethodGet && m.refused.Load():
+		// The list of models may be open to any key, or forbidden to all.
+		return
 	default:
+		m.refused.Store(false)
 		m.health.Succeeded()
 		return
 	}
@@ -99,6 +114,7 @@ func (s *Sidecar) newChatKey(file string) *mounted {
 			return fmt.Errorf("%s %w", file, err)
 		}
 		s.model.key.Store(&key)
+		s.model.refused.Store(false)
 		return nil
 	}
 	s.model.mount = m
@@ -185,11 +201,15 @@ func (t modelServerTransport) RoundTrip(r *http.Request) (*http.Response, error)
 	if err != nil {
 		return nil, explainModelServer(err)
 	}
-	if response.StatusCode >= 300 && response.StatusCode < 400 {
+	if redirects(response) {
 		_ = response.Body.Close()
 		return nil, backend.Failed("The model server answered with a redirect, which is not followed; spec.workload.backend.chat.url must be where completions are served", nil)
 	}
 	return response, nil
+}
+
+func redirects(response *http.Response) bool {
+	return response.StatusCode >= 300 && response.StatusCode < 400
 }
 
 func explainModelServer(err error) error {
