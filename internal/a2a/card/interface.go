@@ -101,7 +101,8 @@ func NormalizeHost(host string) string {
 func (b Base) Secure() bool { return strings.HasPrefix(b.URL, "https:") }
 
 // Interfaces lists some bindings of a base in every version. No bindings are
-// DefaultBindings.
+// DefaultBindings, and so are bindings of which none is served at the base: a
+// card without interfaces is of no use to any client.
 func (b Base) Interfaces(bindings []Binding) []Interface {
 	if len(bindings) == 0 {
 		bindings = DefaultBindings
@@ -113,6 +114,9 @@ func (b Base) Interfaces(bindings []Binding) []Interface {
 				all = append(all, Interface{URL: address, Binding: binding, ProtocolVersion: version})
 			}
 		}
+	}
+	if len(all) == 0 {
+		return b.Interfaces(DefaultBindings)
 	}
 	return all
 }
