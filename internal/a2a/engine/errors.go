@@ -15,11 +15,14 @@ var (
 	errOver    = errors.New("task has ended")
 )
 
-// errFollowed says that a turn is not to begin, since it has.
-// errNotPaused says that a task does not wait for its client, or not any more.
-var errNotPaused = errors.New("task is not paused")
-
-var errFollowed = errors.New("message was taken before")
+var (
+	// errFollowed is the error of a turn that does not begin, because the same
+	// message began one before.
+	errFollowed = errors.New("message was taken before")
+	// errNotPaused is the error of a reply to a task that does not wait for its
+	// client, or not any more.
+	errNotPaused = errors.New("task is not paused")
+)
 
 func errUnavailable() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down"}

@@ -119,9 +119,7 @@ func (m *member) Claim(ctx context.Context, message string, c store.MessageClaim
 	if !ok {
 		return store.MessageClaim{}, errReply(reply)
 	}
-	replica, rest, _ := strings.Cut(text, "\n")
-	nonce, task, _ := strings.Cut(rest, "\n")
-	return store.MessageClaim{Replica: store.Replica(replica), TaskID: task, Nonce: nonce}, nil
+	return readClaim(text), nil
 }
 
 // Unclaim implements store.Claims.
@@ -130,8 +128,24 @@ func (m *member) Unclaim(ctx context.Context, message string, c store.MessageCla
 	return err
 }
 
+// readClaim reads a claim as it is stored. Earlier versions stored none of the
+// nonces.
+func readClaim(text string) store.MessageClaim {
+	replica, task, _ := strings.Cut(text, "\n")
+	nonce, named, ok := strings.Cut(task, "\n")
+	if ok {
+		task = named
+	} else {
+		nonce = ""
+	}
+	return store.MessageClaim{Replica: store.Replica(replica), TaskID: task, Nonce: nonce}
+}
+
 // claimText is a claim as it is stored: neither a replica's name nor a nonce holds
 // a line break.
 func claimText(c store.MessageClaim) string {
+	if c.Nonce == "" {
+		return string(c.Replica) + "\n" + c.TaskID
+	}
 	return string(c.Replica) + "\n" + c.Nonce + "\n" + c.TaskID
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	client "github.com/redis/go-redis/v9"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 )
@@ -67,5 +69,29 @@ func TestMailIsNotLostWithAnAnswer(t *testing.T) {
 	}
 	if back, err := a.Withdraw(ctx, b.Self(), post(99)); !back || err != nil {
 		t.Errorf("Withdraw() = %t, %v of mail that waits", back, err)
+	}
+}
+
+// A claim that an earlier version stored, without a nonce, stands for its task
+// and can be ended.
+func TestClaimOfAnEarlierVersion(t *testing.T) {
+	server := start(t)
+	o := server.options()
+	m := open(t, o).Join("b")
+	raw := client.NewClient(&client.Options{Addr: server.Address()})
+	defer func() { _ = raw.Close() }()
+	if err := raw.Set(t.Context(), o.Prefix+"k:message", "a\nt1", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	mine := store.MessageClaim{Replica: m.Self(), TaskID: "t2", Nonce: "n"}
+	former := store.MessageClaim{Replica: "a", TaskID: "t1"}
+	if stands, err := m.Claim(t.Context(), "message", mine, time.Minute); err != nil || stands != former {
+		t.Fatalf("Claim() = %+v, %v; want %+v", stands, err, former)
+	}
+	if err := m.Unclaim(t.Context(), "message", former); err != nil {
+		t.Fatalf("Unclaim() error = %v", err)
+	}
+	if stands, err := m.Claim(t.Context(), "message", mine, time.Minute); err != nil || stands != mine {
+		t.Fatalf("Claim() = %+v, %v; want %+v", stands, err, mine)
 	}
 }
