@@ -67,6 +67,22 @@ var _ = Describe("an Agent with a spec that cannot be carried out", func() {
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected", "spec.workload.template.spec.containers[0].env[0].name: Invalid value")
 	})
 
+	It("names a port that a container has twice, and leaves what runs alone", func(ctx context.Context) {
+		agent := makeAgent(b.namespace, "echo")
+		b.expectReady(ctx, agent)
+		before := specOf(deploymentOf(ctx, agent))
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.Workload.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{
+				{ContainerPort: 8080}, {Name: "udp", ContainerPort: 8080, Protocol: corev1.ProtocolUDP}, {Name: "again", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
+			}
+		})
+		b.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected",
+			`containers[name="agent"].ports: duplicate entries for key [containerPort=8080,protocol="TCP"]`)
+		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
+		Expect(specOf(deploymentOf(ctx, agent))).To(Equal(before))
+	})
+
 	It("names a rule of egress that no NetworkPolicy can have, and leaves what runs alone", func(ctx context.Context) {
 		agent := makeAgent(b.namespace, "echo")
 		b.expectReady(ctx, agent)
