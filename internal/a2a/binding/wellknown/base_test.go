@@ -290,6 +290,13 @@ func TestWire18_LastModified(t *testing.T) {
 	if code := at(h, "a", false, "If-Modified-Since", first).Code; code != http.StatusOK {
 		t.Errorf("the time of a former card gives %d", code)
 	}
+	// The same card in another form is another answer.
+	if err := h.Swap(Content{Card: example(), Profile: card.ProfileV1, Modified: written}); err != nil {
+		t.Fatal(err)
+	}
+	if code := at(h, "a", false, "If-Modified-Since", third).Code; code != http.StatusOK {
+		t.Errorf("the time of a card in another form gives %d", code)
+	}
 }
 
 // TestWire18_ChallengeOfTheExtendedCard: a caller that was admitted without a

@@ -81,7 +81,7 @@ func (r *rendered) follow(former *rendered, written, now time.Time) {
 func (r *rendered) same(other *rendered) bool {
 	equal := func(a, b *variant) bool { return a == b || a != nil && b != nil && a.etag == b.etag }
 	a, b := r.public.first, other.public.first
-	if !equal(a.forms[card.FormUnion], b.forms[card.FormUnion]) || !equal(r.keys, other.keys) || len(r.bases.all) != len(other.bases.all) {
+	if r.profile != other.profile || !equal(a.forms[card.FormUnion], b.forms[card.FormUnion]) || !equal(r.keys, other.keys) || len(r.bases.all) != len(other.bases.all) {
 		return false
 	}
 	for i := range r.bases.all {
