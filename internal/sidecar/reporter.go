@@ -31,8 +31,8 @@ const (
 	// comes and goes costs the API server little.
 	reportPause = 5 * time.Second
 	// reportReword is the least time until a report in which only messages differ from
-	// the last: some are in the words of the agent or of a server, which may be others
-	// each time.
+	// the last, some of which are in the words of the agent or of a server and may be
+	// others each time, and the time after which a report is sent a second time.
 	reportReword = time.Minute
 	// reportRetry is the time after the first report that fails. It doubles, up to
 	// reportRetryMax, and is spread by a quarter.
@@ -45,7 +45,7 @@ const (
 // reporter tells the operator of the health of dependencies: once after the
 // start, which also withdraws what an earlier process of the pod reported, and
 // then whenever it changes: at once when a cause does, and once a minute when only
-// the words of a message do. It is done by the registry, which the gateway
+// the words of a message do. Each report that stays true is sent twice. It is done by the registry, which the gateway
 // reaches with the same token.
 type reporter struct {
 	health *health.Tracker
@@ -74,17 +74,17 @@ func (s *Sidecar) newReporter() *reporter {
 // run reports until ctx ends.
 func (r *reporter) run(ctx context.Context) {
 	r.awaitFirst(ctx)
-	var sent *contract.HealthReport
-	var at time.Time // of what was sent
+	var last *sentReport
 	retry := r.retry
 	for ctx.Err() == nil {
 		report := r.health.Report()
-		if sent != nil && r.holds(ctx, &report, sent, at) {
+		if last != nil && r.holds(ctx, &report, last) {
 			continue
 		}
 		err := r.send(ctx, report)
 		if err == nil {
-			sent, at, retry = &report, time.Now(), r.retry //nolint:forbidigo // it is compared with timers
+			again := last != nil && reflect.DeepEqual(report, last.HealthReport)
+			last, retry = &sentReport{report, time.Now(), again}, r.retry //nolint:forbidigo // it is compared with timers
 			pause(ctx, r.pause)
 			continue
 		}
@@ -97,16 +97,28 @@ func (r *reporter) run(ctx context.Context) {
 	}
 }
 
+// sentReport is the last report that was taken.
+type sentReport struct {
+	contract.HealthReport
+	at time.Time
+	// again is true once it was sent a second time.
+	again bool
+}
+
 // holds reports whether there is nothing to send yet, after it has waited for a
-// change: the report is the one that was sent, or differs in messages only for less
-// than reword.
-func (r *reporter) holds(ctx context.Context, report, sent *contract.HealthReport, at time.Time) bool {
-	if !alike(report, sent) {
+// change. For the time of reword it holds what was sent last, and what differs from
+// that in messages only.
+//
+// What was sent is sent once more then: a replica of the registry compares a report
+// with its cache of pods, and takes one for written that the cache, behind another
+// report, seems to hold.
+func (r *reporter) holds(ctx context.Context, report *contract.HealthReport, last *sentReport) bool {
+	if !alike(report, &last.HealthReport) {
 		return false
 	}
 	var due <-chan time.Time
-	if !reflect.DeepEqual(report, sent) {
-		left := r.reword - time.Since(at)
+	if !last.again || !reflect.DeepEqual(*report, last.HealthReport) {
+		left := r.reword - time.Since(last.at)
 		if left <= 0 {
 			return false
 		}

@@ -116,12 +116,18 @@ func TestReporter(t *testing.T) {
 		store.Succeeded()
 		store.Failf(contract.CauseRefused, "redis:6379: connection refused")
 		time.Sleep(time.Hour)
-		if n := len(registry.sent()); n != 1 {
-			t.Errorf("%d reports of what did not change", n)
+		// What stays is told twice: the registry may have compared the first report with
+		// a cache that was behind.
+		if diff := cmp.Diff([]contract.HealthReport{failing, failing}, registry.sent()); diff != "" {
+			t.Errorf("reports of what did not change (-want +got):\n%s", diff)
 		}
 		store.Succeeded()
-		if diff := cmp.Diff([]contract.HealthReport{failing, well}, registry.sent()); diff != "" {
+		if diff := cmp.Diff([]contract.HealthReport{failing, failing, well}, registry.sent()); diff != "" {
 			t.Errorf("reports (-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Hour)
+		if diff := cmp.Diff([]contract.HealthReport{failing, failing, well, well}, registry.sent()); diff != "" {
+			t.Errorf("reports of what is well (-want +got):\n%s", diff)
 		}
 		stop()
 		synctest.Wait()
@@ -175,7 +181,8 @@ func TestReporterRetries(t *testing.T) {
 		store.Succeeded()
 		registry.fail(nil)
 		time.Sleep(2 * reportRetryMax)
-		if sent := registry.sent(); len(sent) != 1 || len(sent[0].Dependencies) != 0 {
+		sent := registry.sent()
+		if len(sent) == 0 || slices.ContainsFunc(sent, func(r contract.HealthReport) bool { return len(r.Dependencies) > 0 }) {
 			t.Errorf("reports = %+v, want the last state only", sent)
 		}
 		stop()
