@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/test/rig"
 )
 
@@ -23,6 +25,8 @@ func TestForeignHostsAndOrigins(t *testing.T) {
 	r := rig.Start(t, func(w http.ResponseWriter, _ *http.Request) {
 		called++
 		_, _ = io.WriteString(w, "Hi")
+	}, func(_ *rig.Rig, c *contract.Config) {
+		c.Bases = []card.Base{card.NewBase("https://agents.example.test/")}
 	})
 	const own = "localhost"
 	spellings := []struct{ host, origin string }{
@@ -46,6 +50,12 @@ func TestForeignHostsAndOrigins(t *testing.T) {
 		{own, "file://"},
 		{own, "chrome-extension://abcdef"},
 		{own, "http://evil.example, http://localhost"},
+		// The agent is also served at https://agents.example.test, which a page at the
+		// port of the sidecar is not.
+		{"agents.example.test:8080", "http://agents.example.test:8080"},
+		{"agents.example.test.evil.example", ""},
+		{"x.agents.example.test", ""},
+		{"agents.example.test", "https://evil.example"},
 	}
 	attempts := 0
 	for listener, target := range map[string]struct{ address, path string }{
