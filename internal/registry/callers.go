@@ -41,6 +41,9 @@ func callersOf(agent *a2av1alpha1.Agent) string {
 			return allCallers
 		}
 	}
+	// Rules name namespaces to the letter: in one that cannot exist nobody is let in,
+	// and the marks of this form stand for nothing else.
+	callers = slices.DeleteFunc(callers, func(name string) bool { return !isLabel(name) })
 	slices.Sort(callers)
 	return strings.Join(slices.Compact(callers), ",")
 }

@@ -29,6 +29,7 @@ func TestCallersOf(t *testing.T) {
 		"principals": {rules: rules(allow(a2av1alpha1.AuthorizationRule{Principals: []string{"system:serviceaccount:x:bot", "apikey:k"}})), want: "x"},
 		"denied":     {rules: rules(a2av1alpha1.AuthorizationRule{Action: a2av1alpha1.AuthorizationDeny})},
 		"by a token": {rules: rules(allow(a2av1alpha1.AuthorizationRule{})), types: []a2av1alpha1.AuthenticationType{"JWT", "Kubernetes"}, want: "*"},
+		"no names":   {rules: rules(allow(a2av1alpha1.AuthorizationRule{Namespaces: []string{"*", "a,b"}}), allow(a2av1alpha1.AuthorizationRule{Principals: []string{"system:serviceaccount:*:bot"}}))},
 		"by a key":   {rules: rules(allow(a2av1alpha1.AuthorizationRule{})), types: []a2av1alpha1.AuthenticationType{"APIKey"}},
 	} {
 		t.Run(name, func(t *testing.T) {
