@@ -14,7 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// How long an append waits until it is tried again.
+// The exponential backoff between the attempts of an append: it doubles from
+// insistFirst to insistMost.
 const (
 	insistFirst = 100 * time.Millisecond
 	insistMost  = time.Second
@@ -93,9 +94,10 @@ func (t *task) rest(ctx context.Context) {
 	_, _ = t.heldLog().AppendHeld(ctx, t.seq, nil, store.Rest, store.Brief{})
 }
 
-// forsake lets go of a task that is another's, or whose log does not take what
-// there is to say. It is left as it is: whoever holds it next finds it so. Those
-// who wait for it here follow its log.
+// forsake gives up a task that another replica runs, or whose log cannot be appended
+// to. It cancels the runs of the task and appends nothing, so that the next holder
+// finds the task as it is. Clients that wait for it here follow its log. The task's
+// lock is held.
 func (t *task) forsake(why error) {
 	t.forsaken = true
 	if t.freed != nil {
@@ -169,9 +171,11 @@ func (t *task) unstalled() error {
 	return nil
 }
 
-// insist tries an append again that the store did not answer, for a while. The
-// agent is not read meanwhile. The task's lock is let go of in between, and no
-// other append passes.
+// insist retries an append of a run that the store did not answer, with exponential
+// backoff, for OutagePatience. It returns backend.ErrEnded when the retries are used
+// up or the task was lost. Meanwhile the agent is not read (back-pressure). The
+// task's lock is held on entry and on return, and released between attempts; other
+// appends to the task wait.
 func (t *task) insist(ctx context.Context, events []a2a.Event) error {
 	events = slices.Clone(events)
 	t.batch = nil
@@ -203,8 +207,8 @@ func (t *task) insist(ctx context.Context, events []a2a.Event) error {
 	}
 }
 
-// insist asks the store again that does not answer, for a while. No lock is
-// held.
+// insist calls ask, and retries it with exponential backoff for OutagePatience while
+// it fails with an outage of a shared store. The caller holds no lock.
 func (e *Engine) insist(ctx context.Context, ask func() error) error {
 	err := ask()
 	if !e.patient(err) {
@@ -221,7 +225,8 @@ func (e *Engine) insist(ctx context.Context, ask func() error) error {
 	return err
 }
 
-// attempt is one more try of an append that may have gone through before.
+// attempt retries an append once. If the log has moved on, it first compares the log
+// with events, because an earlier attempt may have been stored.
 func (t *task) attempt(ctx context.Context, events []a2a.Event) error {
 	seq, err := t.write(ctx, events, false)
 	if errors.Is(err, store.ErrConflict) {

@@ -29,7 +29,7 @@ const maxRestored = 2560 << 10
 // errOnce says that a turn cannot be run again.
 var errOnce = errors.New("turn cannot be run again")
 
-// recover brings a task on, or to its end, that nobody works at.
+// recover takes over an orphaned task: one that no replica with a lease runs.
 func (r *replica) recover(k store.Key) {
 	t, err := r.engine.acquire(r.ctx, k, false)
 	if err == nil {
@@ -57,8 +57,9 @@ func (t *task) recover(ctx context.Context) error {
 	return unlessMissing(t.revive(ctx, held))
 }
 
-// revive is what becomes of a task whose run is gone. One that waits for its
-// client goes on waiting, without a run. Whoever is first does it.
+// revive ends a task whose run is gone, or runs its turn again (Retry). A task that
+// waits for its client continues to wait, without a run. If several replicas do
+// this at the same time, the first append wins. The task's lock is held.
 func (t *task) revive(ctx context.Context, held store.Hold) error {
 	if err := t.reload(ctx); err != nil {
 		return err
@@ -99,7 +100,8 @@ func (t *task) giveUpOn(ctx context.Context, reason string) error {
 	return t.reclaim(ctx, []a2a.Event{t.says(a2a.StateFailed, t.word(reason))}, store.Take, store.Brief{})
 }
 
-// reclaim appends to a task that was held, unless somebody else was first.
+// reclaim appends to an orphaned task. It returns nil without an effect if another
+// replica was first.
 func (t *task) reclaim(ctx context.Context, events []a2a.Event, c store.Claim, b store.Brief) error {
 	seq, err := t.heldLog().AppendHeld(ctx, t.seq, events, c, b)
 	switch {
@@ -113,7 +115,7 @@ func (t *task) reclaim(ctx context.Context, events []a2a.Event, c store.Claim, b
 	return nil
 }
 
-// restart runs the turn of a replica that is gone again.
+// restart runs again the turn of a replica that is gone, from its turn descriptor.
 func (t *task) restart(ctx context.Context, b store.Brief) error {
 	tn, events, err := t.replay(ctx, b)
 	if err != nil {

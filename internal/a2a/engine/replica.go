@@ -17,8 +17,9 @@ import (
 // lastCall bounds what is told to the store when the engine has ended.
 const lastCall = time.Second
 
-// replica is this engine's part among those that share a store: it renews the
-// lease, has an eye on what the others leave behind, and reads the mail.
+// replica is this engine as one of several that share a store. It renews the lease,
+// takes over the tasks of replicas that are gone (orphan recovery), and reads the
+// inbox.
 type replica struct {
 	store.Member
 	engine *Engine
@@ -80,7 +81,8 @@ func (r *replica) leave(ctx context.Context) {
 	}
 }
 
-// live renews the lease and looks after tasks, until the engine has drained.
+// live renews the lease every third of it, and takes over orphaned tasks after each
+// renewal, until the engine has drained.
 func (r *replica) live() {
 	lease := r.engine.options.Lease
 	beat := time.NewTicker(lease / 3)
@@ -160,8 +162,8 @@ func (r *replica) renew(h *health) (renewed bool) {
 	return true
 }
 
-// tend brings tasks to an end, or on, that nobody works at: those that this
-// replica holds and does not run, and those of replicas that are gone.
+// tend takes over orphaned tasks: those that this replica holds and does not run,
+// and those of replicas whose lease has ended.
 func (r *replica) tend(h *health) {
 	if r.engine.draining.Load() {
 		return
@@ -192,7 +194,8 @@ func (r *replica) tend(h *health) {
 	}
 }
 
-// fence lets go of all runs whose turns would be run again by others.
+// fence cancels all runs before the lease ends, if other replicas would run their
+// turns again (Retry).
 func (r *replica) fence() {
 	if !r.engine.options.Retry() {
 		return

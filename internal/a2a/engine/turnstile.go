@@ -22,9 +22,10 @@ type TurnLimits struct {
 	QueueTimeout time.Duration
 }
 
-// turnstile counts the turns that run and lets others in, payer by payer: each
-// has a queue of its own, and the payers are served in turn, so that whoever
-// has sent a hundred messages delays the one of somebody else by one turn.
+// turnstile is the concurrency limiter of turns, with fair queueing: each payer (an
+// accounting principal) has a queue of its own, and the queues are served in
+// rotation. A payer that sent a hundred messages delays the message of another one
+// by one turn.
 //
 // Its lock is the innermost: nothing is called while it is held.
 type turnstile struct {

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// A host that failed tripAfter times in a row is left alone for cooldown, and
-// then tried by one request at a time until one succeeds.
+// The circuit breaker of a host opens after tripAfter failed requests in a row. It
+// stays open for cooldown, in which no request is sent; after that, one request at a
+// time tries the host until one succeeds, which closes it.
 const (
 	tripAfter = 5
 	cooldown  = 30 * time.Second
@@ -56,7 +57,8 @@ func (p *Pushes) leave(d *delivery) {
 	}
 }
 
-// admission is the answer to a delivery that wants to send.
+// admission is the decision of the concurrency limiter and the circuit breaker of a
+// host about a delivery that wants to send.
 type admission struct {
 	// parked is true when it will be called, and openFor above 0 when it should
 	// not ask before.
@@ -95,7 +97,7 @@ func (p *Pushes) admit(d *delivery) admission {
 	return admission{}
 }
 
-// judge notes what a request said of the host.
+// judge records the outcome of a request for the circuit breaker of the host.
 func (p *Pushes) judge(h *host, healthy bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
