@@ -87,15 +87,17 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 	}
 }
 
-// Every key lives on for this long behind the last change, for agents that were
-// deleted: nothing else is as quiet. A spare less is left alone (live in
+// quiet is the least time to live of every key after its last change. Only keys of
+// agents that were deleted go without a change for so long. A change renews the time
+// to live only if more than spare of it has passed, to save writes (live in
 // prelude.lua).
 const (
 	quiet = 30 * 24 * time.Hour
 	spare = 24 * time.Hour
 )
 
-// keep is how long keys live on: what ended is there for as long as it can be read.
+// keep returns the time to live of keys. It exceeds Retention by spare, so that a
+// task that has ended stays for as long as it can be read.
 func (o *Options) keep() time.Duration { return max(quiet, o.Retention+spare) }
 
 // Store implements store.Store.
