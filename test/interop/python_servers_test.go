@@ -216,7 +216,7 @@ func TestPythonServers(t *testing.T) {
 				})
 			}
 			client := s.open(t, server.backend, func(b *contract.Backend, _ string) {
-				b.Timeouts.Idle = contract.Duration(2 * time.Second)
+				b.Timeouts.Idle = contract.Duration(12 * time.Second)
 			})
 			if server.wants["parts"] != notPlayed {
 				t.Run("parts", func(t *testing.T) { echoesParts(t, client) })
@@ -285,11 +285,13 @@ func remembers(t *testing.T, client sdk) {
 	}
 }
 
-// breaks: a turn whose agent breaks fails. The SDK of 0.3 says nothing of that,
-// so that the sidecar waits for as long as an agent may be silent.
+// breaks: a turn whose agent breaks fails, without waiting for as long as an
+// agent may be silent. The SDK of 0.3 leaves the task unfinished.
 func breaks(t *testing.T, client sdk) {
 	t.Helper()
-	got, err := client.send(t.Context(), message{Text: "fail"})
+	ctx, cancel := context.WithTimeout(t.Context(), 11*time.Second) // less than timeouts.idle
+	defer cancel()
+	got, err := client.send(ctx, message{Text: "fail"})
 	if err != nil || got.State != "failed" {
 		t.Errorf("send = %+v, %v, want failed", got, err)
 	}

@@ -93,9 +93,13 @@ func blame(what string, text []byte, err error) error {
 	}
 }
 
-// take adds what an event says to the batch. Ids of the agent go no further.
+// take adds what an event says to the batch, without the ids of the agent. It
+// returns errHeld for a status that ends the turn and waits for a poll.
 func (r *run) take(e *a2a.Event) error {
 	r.answered = true
+	if r.signal != nil {
+		r.signal()
+	}
 	switch {
 	case e.Task != nil:
 		return r.task(e.Task)
@@ -103,15 +107,7 @@ func (r *run) take(e *a2a.Event) error {
 		if err := r.belongs(e.Status.TaskID, e.Status.ContextID); err != nil {
 			return err
 		}
-		if state := e.Status.Status.State; r.resumed && (state.Terminal() || state.Interrupted()) {
-			r.ending = e.Status
-			return nil
-		}
-		if r.emptySuccess(e.Status) {
-			r.ending = e.Status
-			return errHeld
-		}
-		r.status(e.Status)
+		return r.update(e.Status)
 	case e.Artifact != nil:
 		if err := r.belongs(e.Artifact.TaskID, e.Artifact.ContextID); err != nil {
 			return err
@@ -127,17 +123,38 @@ func (r *run) take(e *a2a.Event) error {
 	return nil
 }
 
-// task adds what a whole task says that was not said yet.
+// update adds a status, unless it ends the turn and the output of the task is not
+// certain: it is held back then.
+func (r *run) update(u *a2a.StatusUpdate) error {
+	over := u.Status.State.Terminal() || u.Status.State.Interrupted()
+	switch {
+	case r.resumed && r.stale(&u.Status):
+		return nil
+	case r.resumed && over, r.emptySuccess(u):
+		r.ending = u
+		return errHeld
+	}
+	r.status(u)
+	return nil
+}
+
+// task adds what a whole task says that was not said yet. A task that begins a
+// resumed subscription and waits for its client is held back like a status: the
+// subscription may go on to repeat events that the task holds, as a2a-sdk 1.3
+// does, which opens its queue before it reads the task.
 func (r *run) task(t *a2a.Task) error {
 	if err := r.belongs(t.ID, t.ContextID); err != nil {
 		return err
 	}
-	// Before its end, a subscription may begin with a task and repeat an event
-	// that the task holds: a2a-sdk 1.3 reads the task after it opened the queue.
-	if state := t.Status.State; state.Terminal() || state.Interrupted() && !r.stale(&t.Status) {
-		r.resumed = false
+	if !r.resumed || !t.Status.State.Interrupted() || r.stale(&t.Status) {
+		return r.snapshot(t)
 	}
-	return r.snapshot(t)
+	r.ending = &a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata}
+	t.Status = a2a.Status{State: a2a.StateWorking}
+	if err := r.snapshot(t); err != nil {
+		return err
+	}
+	return errHeld
 }
 
 // belongs learns the agent's names for the task and the context, and refuses
@@ -250,6 +267,7 @@ func (r *run) artifact(u *a2a.ArtifactUpdate) {
 	if r.state <= a2a.StateSubmitted {
 		r.state = a2a.StateWorking
 	}
+	r.heard()
 	delete(r.artifacts, u.Artifact.ID)
 	r.produced = true
 	if r.open[u.Artifact.ID] = true; u.LastChunk {
@@ -279,8 +297,11 @@ func (r *run) note(u *a2a.StatusUpdate) {
 	}
 }
 
-// heard is called for news, wherever it came from.
-func (r *run) heard() { r.watchdog.Heard() }
+// heard counts news of the task, wherever it came from, as a sign of life.
+func (r *run) heard() {
+	r.news++
+	r.watchdog.Heard()
+}
 
 // send emits what was gathered.
 func (r *run) send() error {

@@ -15,15 +15,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// How often a task is asked for whose events do not come by themselves.
-const (
-	pollFirst = 250 * time.Millisecond
-	pollMost  = 5 * time.Second
-	// maxBrokenPolls is how many polls in a row may fail because a connection
-	// broke, before the turn does.
-	maxBrokenPolls = 3
-)
-
 // maxRefusal bounds what is read of an answer that is an error.
 const maxRefusal = 64 << 10
 
@@ -50,11 +41,14 @@ type run struct {
 	// last is the status behind it.
 	state a2a.State
 	last  a2a.Status
-	// resumed is true while a subscription may have missed an event, or repeated
-	// one: it did not tell the task as it ended. ending is the status with which it
-	// ended.
+	// resumed is true while a resumed subscription is read: it may miss an event or
+	// repeat one. signal is called for each of its events. ending is the status
+	// that ends the turn and waits until a poll has confirmed the output of the task.
 	resumed bool
+	signal  func()
 	ending  *a2a.StatusUpdate
+	// news counts what the agent said of the task that was not known before.
+	news int
 	// spoke is true when the agent said something without a task.
 	spoke bool
 	// brokeOff is true once a stream ended before the task did. Sent holds the ids
@@ -154,7 +148,7 @@ func (r *run) converse(ctx context.Context) error {
 	case r.settled():
 		return nil
 	case r.state != a2a.StateUnknown || r.ending != nil:
-		return r.follow(ctx)
+		return r.follow(ctx, err == nil)
 	case r.spoke:
 		return nil
 	default:
@@ -198,52 +192,6 @@ func (r *run) references() []string {
 	return all
 }
 
-// follow stays with a task whose events ended too early: it subscribes again,
-// once, and then polls the task until it has ended, waits, or was silent too
-// long. A subscription need not repeat what was said before it, so the end
-// that it reports is not passed on before the whole task is.
-func (r *run) follow(ctx context.Context) error {
-	c := &call{taskID: r.link.task, tenant: r.peer.tenantOf(r.turn)}
-	switch {
-	case r.ending != nil:
-		c.history = maxMissed
-	case r.peer.streaming.Load():
-		r.brokeOff = true
-		r.resumed = true
-		err := r.call(ctx, opSubscribe, c)
-		r.resumed = false
-		if errors.Is(err, backend.ErrEnded) || ctx.Err() != nil {
-			return err
-		}
-		if r.settled() {
-			return nil
-		}
-		c.history = maxMissed
-	}
-	broken := 0
-	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
-		err := r.poll(ctx, c)
-		if u := r.ending; u != nil && !r.settled() && ctx.Err() == nil && !r.doubts(err) {
-			// An agent that cannot be asked is believed.
-			r.ending = nil
-			r.status(u)
-			return r.send()
-		}
-		failure, isFailure := errors.AsType[*backend.TurnError](err)
-		switch {
-		case isFailure && failure.Interrupted && !r.doubts(err) && ctx.Err() == nil && broken < maxBrokenPolls:
-			broken++
-		case err != nil || r.settled():
-			return err
-		default:
-			broken = 0
-		}
-		if err := stream.Sleep(ctx, pause); err != nil {
-			return err //nolint:wrapcheck // it is the cause of the end
-		}
-	}
-}
-
 // call sends a call and takes what the agent answers.
 func (r *run) call(ctx context.Context, op operation, c *call) error {
 	client := r.backend.client
@@ -253,8 +201,9 @@ func (r *run) call(ctx context.Context, op operation, c *call) error {
 	}
 	defer resp.Body.Close()
 	watchdog := r.watchdog
-	if op == opGet {
-		// That there is an answer is no sign that the task goes on.
+	if op == opGet || op == opSubscribe {
+		// The bytes of an answer, such as the comments with which servers keep a
+		// connection open, do not show that the task goes on. News and events do.
 		watchdog = nil
 	}
 	body := client.NewBody(resp, watchdog)
@@ -270,8 +219,8 @@ func (r *run) call(ctx context.Context, op operation, c *call) error {
 		err = r.whole(op, body)
 	}
 	if errors.Is(err, errHeld) {
-		err = r.send()
-		body.Farewell()
+		// The turn goes on, so that a connection that stays open is closed.
+		return r.send()
 	}
 	if errors.Is(err, backend.ErrEnded) && watchdog != nil {
 		body.Farewell()
