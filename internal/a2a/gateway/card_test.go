@@ -125,6 +125,44 @@ func TestExtendedCardOverJSONRPCLeadsThroughTheGateway(t *testing.T) {
 	}
 }
 
+// closedBody is a request's body that fails once it is closed, as that of a server
+// does when its answer has begun.
+type closedBody struct {
+	io.Reader
+	closed bool
+}
+
+func (b *closedBody) Read(p []byte) (int, error) {
+	if b.closed {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return b.Reader.Read(p)
+}
+
+func (b *closedBody) Close() error {
+	b.closed = true
+	return nil
+}
+
+// TestRequestIsWholeWhenTheAnswerBegins: an agent that answers at once must not
+// make the gateway break the answer off.
+func TestRequestIsWholeWhenTheAnswerBegins(t *testing.T) {
+	const text = `{"method":"SendStreamingMessage"}`
+	body := &closedBody{Reader: strings.NewReader(text)}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &way{base: "http://127.0.0.1/agents/team/echo", target: r.URL}
+	if asked, err := w.asksForCard(r); asked != cardNone || err != nil {
+		t.Fatalf("asksForCard() = %d, %v", asked, err)
+	}
+	_ = body.Close()
+	if got, err := io.ReadAll(r.Body); string(got) != text || err != nil {
+		t.Errorf("the request is %q, %v", got, err)
+	}
+}
+
 // TestCardPaths are those whose answers are changed, and others like them.
 func TestCardPaths(t *testing.T) {
 	for path, want := range map[string]bool{

@@ -48,8 +48,14 @@ func (w *way) asksForCard(r *http.Request) (cardRequest, error) {
 	if err != nil {
 		return cardNone, errors.New("request body is incomplete")
 	}
-	r.Body = putBack(head, r.Body)
-	if len(head) <= maxCardRequest && isCardMethod(methodOf(head)) {
+	if len(head) > maxCardRequest {
+		r.Body = putBack(head, r.Body)
+		return cardNone, nil
+	}
+	// The server closes its body once the answer begins, and the transport, which
+	// may read the end of the request after that, would break the answer off.
+	r.Body = io.NopCloser(bytes.NewReader(head))
+	if isCardMethod(methodOf(head)) {
 		return cardByRPC, nil
 	}
 	return cardNone, nil
