@@ -191,13 +191,14 @@ const (
 	// spec is applied but the card, which stays as it was published. Programmed is
 	// True with it; CardPublished is False once the pods have the rest.
 	//
-	// Cure: that of SkillsResolved.
+	// Cure: correct what the message of SkillsResolved names.
 	ReasonCardKept = "CardKept"
 	// ReasonBlocked: Accepted is not true, and every object stays as it is, but for
 	// the number of pods. Or SkillsResolved is not true and no card was published
 	// before, and no object is made.
 	//
-	// Cure: that of the other condition.
+	// Cure: see Accepted or SkillsResolved, whichever is not true, and correct what
+	// its message names.
 	ReasonBlocked = "Blocked"
 	// ReasonConflict: an object of the name exists and belongs to somebody else,
 	// or to a deleted Agent of the name.
