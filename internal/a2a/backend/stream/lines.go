@@ -104,9 +104,6 @@ func (b *Body) SSE(take Taker, flush func() error) error {
 		case "", "event", "id", "retry":
 			return nil
 		default:
-			if len(bytes.TrimSpace(text)) == 0 {
-				return nil
-			}
 			if err := flush(); err != nil {
 				return err
 			}
