@@ -46,7 +46,7 @@ var gallery = []example{
 	{name: "adk", framework: "Google ADK", protocol: contract.ProtocolA2A, stream: true, cancel: true, pause: true, history: true, tools: true, reply: confirmation},
 	{
 		name: "strands", framework: "Strands", protocol: contract.ProtocolA2A, stream: true, cancel: true, pause: true, history: true, tools: true, reply: interruptResponse,
-		uncut: "after a cut, tasks/resubscribe of its server (a2a-sdk 0.3.26) may stay open for ever, and its pings keep the turn alive",
+		uncut: "after a cut its server (a2a-sdk 0.3.26) may leave the task working for ever, and the turn then fails only after timeouts.idle, 5 min",
 	},
 	{name: "crewai", framework: "CrewAI", protocol: contract.ProtocolEvents, stream: true, history: true, tools: true},
 	{name: "model-server", framework: "vLLM, Ollama, llama.cpp", protocol: contract.ProtocolChatCompletions, stream: true, cancel: true, history: true},
