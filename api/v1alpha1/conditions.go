@@ -347,7 +347,7 @@ const (
 	// Cure: correct the Secret or the field that the message names.
 	ReasonTaskStoreCredentialsUnusable = "TaskStoreCredentialsUnusable" //nolint:gosec // a reason, not a credential
 	// ReasonIssuerKeysUnavailable (False or True): the keys (JWKS) of the issuer of
-	// JWTs cannot be fetched. False where nobody can be admitted without them.
+	// JWTs cannot be fetched. The status is False when no other method can admit a caller.
 	//
 	// Cure: correct `jwksURL` or `issuer` of the authentication that the message
 	// names; the message has the address and its answer.
@@ -359,7 +359,7 @@ const (
 	// `spec.workload.backend.a2a`, as the message says.
 	ReasonAgentCardNotServed = "AgentCardNotServed"
 	// ReasonConfigurationRefused (False or True): the sidecar does not take the
-	// configuration that the operator wrote, and goes on with the former one.
+	// configuration that the operator wrote, and keeps the former one in force.
 	//
 	// Cure: correct what the message names of the Agent, or ask who installed the
 	// operator: the sidecar's image may be older than the operator.

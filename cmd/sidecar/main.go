@@ -84,9 +84,9 @@ func run(args []string) int {
 	return 0
 }
 
-// newLog returns a log of JSON lines, and makes it that of the process: what
-// libraries write to the standard loggers, such as net/http of a connection that
-// got an answer to no request, becomes such lines, too.
+// newLog returns a logger of JSON lines and installs it as the default of the
+// process, so that what libraries write to the standard loggers is JSON, too.
+// net/http does so for a response that arrives without a request.
 func newLog(to io.Writer, level slog.Leveler) *slog.Logger {
 	log := slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level}))
 	slog.SetDefault(log)
