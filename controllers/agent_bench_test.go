@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	a2aevents "github.com/a2a-operator/a2a-operator/internal/events"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
 // shelf is a cluster that takes what is applied, and gives its own objects to
@@ -172,7 +172,7 @@ func newShelved(tb testing.TB, agent *a2av1alpha1.Agent) *shelved {
 	s.put(agent)
 	l := &shelved{shelf: s, tb: tb, key: client.ObjectKeyFromObject(agent), r: NewAgentReconciler(AgentConfig{
 		Client:   s,
-		Issuer:   &keys{issuer: &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
+		Issuer:   &keys{issuer: &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
 		Remote:   &cards{},
 		Optional: offered{},
 		Events:   a2aevents.NewRecorder(events.NewFakeRecorder(1)),

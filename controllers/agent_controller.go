@@ -25,10 +25,10 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/apply"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 	"github.com/a2a-operator/a2a-operator/internal/events"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
 	"github.com/a2a-operator/a2a-operator/internal/status"
 )
 
@@ -175,7 +175,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 }
 
 // publish tells the pods to read the contract that was written.
-func (r *AgentReconciler) publish(ctx context.Context, in observed.Agent, card desired.Publication) (apply.Outcome, error) {
+func (r *AgentReconciler) publish(ctx context.Context, in clusterstate.Agent, card desired.Publication) (apply.Outcome, error) {
 	return r.apply.Annotate(ctx, in.Pods, a2av1alpha1.AnnotationContractDigest, card.ContractDigest, a2av1alpha1.FieldOwnerPublisher)
 }
 

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 var _ = Describe("an Agent on the straight way", func() {
@@ -165,7 +165,7 @@ var _ = Describe("an Agent on the straight way", func() {
 		Expect(specOf(deploymentOf(ctx, agent))).To(Equal(was))
 
 		configMap := configMapOf(ctx, agent)
-		was = tampered(ctx, configMap, func(c *corev1.ConfigMap) { c.Data[contract.FileName] = "{}" })
+		was = tampered(ctx, configMap, func(c *corev1.ConfigMap) { c.Data[sidecarconfig.FileName] = "{}" })
 		b.expectReconciled(ctx, agent)
 		Expect(b.requests).To(ContainElement("apply ConfigMap"))
 		Expect(specOf(configMapOf(ctx, agent))).To(Equal(was))
@@ -223,7 +223,7 @@ var _ = Describe("an Agent without the issuer's keys", func() {
 		Expect(access.Authentication[0].Kubernetes.Issuer).To(Equal("https://issuer.example"))
 		Expect(access.Authentication[0].Kubernetes.Audiences).To(Equal([]string{"echo." + b.namespace + ".a2a-operator.dev", "a2a-operator.dev"}))
 
-		b.keys.issuer = &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"2"}]}`)}
+		b.keys.issuer = &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"2"}]}`)}
 		b.expectReconciled(ctx, agent)
 		Expect(b.requests).To(Equal([]string{"apply ConfigMap"}))
 		Expect(contractOf(ctx, agent).Access.Authentication[0].Kubernetes.Keys).To(MatchJSON(`{"keys":[{"kid":"2"}]}`))

@@ -13,7 +13,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/sharing"
+	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
 const (
@@ -63,7 +63,7 @@ func skillKeys(obj client.Object) []string {
 	}
 	var keys []string
 	for _, ref := range agent.Spec.SkillRefs {
-		target := sharing.Target(agent, ref)
+		target := skillsharing.Target(agent, ref)
 		keys = append(keys, skillKey(target.Namespace, target.Name))
 	}
 	if agent.Spec.SkillSelector != nil {

@@ -14,8 +14,8 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/apply"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
 // outcomes are what became of the objects of an Agent. The routes stand apart:
@@ -74,7 +74,7 @@ func (p *plan) run(ctx context.Context, a *apply.Applier, owner apply.Owner) (ap
 // applyObjects writes the objects of an Agent, or, where they cannot be, the
 // number of its pods. The error is about those that the agent needs inside the
 // cluster.
-func (r *AgentReconciler) applyObjects(ctx context.Context, in observed.Agent, want desired.Result) (outcomes, error) {
+func (r *AgentReconciler) applyObjects(ctx context.Context, in clusterstate.Agent, want desired.Result) (outcomes, error) {
 	outcome, err := r.applyWhole(ctx, in, want)
 	if err != nil || want.Objects != nil && outcome.core.Complete() {
 		return outcome, err
@@ -86,7 +86,7 @@ func (r *AgentReconciler) applyObjects(ctx context.Context, in observed.Agent, w
 	return outcome, err
 }
 
-func (r *AgentReconciler) applyWhole(ctx context.Context, in observed.Agent, want desired.Result) (outcomes, error) {
+func (r *AgentReconciler) applyWhole(ctx context.Context, in clusterstate.Agent, want desired.Result) (outcomes, error) {
 	if want.Objects == nil {
 		return outcomes{}, nil
 	}
@@ -121,7 +121,7 @@ func programmed(agent *a2av1alpha1.Agent) bool {
 // comes before the Deployment only when there is none yet: a pod cannot start
 // without, but a contract for a template that the API server refuses must not
 // be written.
-func corePlan(current observed.Children, want *desired.Objects) plan {
+func corePlan(current clusterstate.Children, want *desired.Objects) plan {
 	var p plan
 	// A pod must not be there before what protects it.
 	add(&p, want.NetworkPolicy, current.NetworkPolicy)
@@ -140,7 +140,7 @@ func corePlan(current observed.Children, want *desired.Objects) plan {
 
 // routePlan is what leads to the agent from outside. Routes of a kind that the
 // cluster does not have are neither applied nor deleted.
-func routePlan(current observed.Children, want *desired.Objects) plan {
+func routePlan(current clusterstate.Children, want *desired.Objects) plan {
 	var p plan
 	add(&p, want.HTTPRoute, current.HTTPRoute)
 	add(&p, want.GRPCRoute, current.GRPCRoute)

@@ -13,10 +13,10 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 var _ = Describe("an Agent that runs elsewhere", func() {
@@ -26,7 +26,7 @@ var _ = Describe("an Agent that runs elsewhere", func() {
 	published := func(ctx context.Context, agent *a2av1alpha1.Agent) card.Card {
 		GinkgoHelper()
 		var c card.Card
-		text := read[corev1.ConfigMap](ctx, agent, names.ConfigMap(agent.Name)).Data[contract.CardFileName]
+		text := read[corev1.ConfigMap](ctx, agent, names.ConfigMap(agent.Name)).Data[sidecarconfig.CardFileName]
 		Expect(json.Unmarshal([]byte(text), &c)).To(Succeed())
 		return c
 	}
@@ -55,7 +55,7 @@ var _ = Describe("an Agent that runs elsewhere", func() {
 		b.expectConverged(ctx, agent)
 
 		By("a card that was read")
-		b.cards.known = &observed.Remote{Card: &card.Card{Name: "Far", Skills: []card.Skill{{ID: "a"}, {ID: "b"}}}}
+		b.cards.known = &clusterstate.Remote{Card: &card.Card{Name: "Far", Skills: []card.Skill{{ID: "a"}, {ID: "b"}}}}
 		b.expectReconciled(ctx, agent)
 		Expect(b.requests).To(Equal([]string{"apply ConfigMap", "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
@@ -65,7 +65,7 @@ var _ = Describe("an Agent that runs elsewhere", func() {
 		b.expectConverged(ctx, agent)
 
 		By("an agent that cannot be reached any more")
-		b.cards.known = &observed.Remote{Card: b.cards.known.Card, Failure: &problem.Problem{
+		b.cards.known = &clusterstate.Remote{Card: b.cards.known.Card, Failure: &usererror.Problem{
 			Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteUnreachable, Message: "Nobody answers",
 		}}
 		b.expectReconciled(ctx, agent)
@@ -80,7 +80,7 @@ var _ = Describe("an Agent that runs elsewhere", func() {
 		Expect(published(ctx, agent).Name).To(Equal("Far"))
 
 		By("a card that changes")
-		b.cards.known = &observed.Remote{Card: &card.Card{Name: "Farther"}}
+		b.cards.known = &clusterstate.Remote{Card: &card.Card{Name: "Farther"}}
 		b.expectReconciled(ctx, agent)
 		Expect(b.requests).To(Equal([]string{"apply ConfigMap", "apply Agent/status"}))
 		Expect(published(ctx, agent).Name).To(Equal("Farther"))

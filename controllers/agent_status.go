@@ -14,10 +14,10 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/apply"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
 	"github.com/a2a-operator/a2a-operator/internal/status"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // The kinds that hold what a user wrote as it is, and those whose schema is of
@@ -30,7 +30,7 @@ const (
 )
 
 // statusInputs puts together what the status is made from.
-func statusInputs(in observed.Agent, platform desired.Platform, want desired.Result, outcome outcomes, applied bool, now time.Time) status.Inputs {
+func statusInputs(in clusterstate.Agent, platform desired.Platform, want desired.Result, outcome outcomes, applied bool, now time.Time) status.Inputs {
 	inputs := status.Inputs{
 		Observed:          in,
 		Problems:          slices.Concat(want.Problems, outcomeProblems(userFields(in.Agent, platform, outcome.core)), exposureProblems(outcome, want.Exposure), podProblems(outcome.pods)),
@@ -70,8 +70,8 @@ func userFields(agent *a2av1alpha1.Agent, platform desired.Platform, outcome app
 
 // outcomeProblems are what is to be told about objects that could not be
 // written.
-func outcomeProblems(outcome apply.Outcome) []problem.Problem {
-	var problems []problem.Problem
+func outcomeProblems(outcome apply.Outcome) []usererror.Problem {
+	var problems []usererror.Problem
 	for _, c := range outcome.Conflicts {
 		problems = append(problems, conflictProblem(c))
 	}
@@ -79,7 +79,7 @@ func outcomeProblems(outcome apply.Outcome) []problem.Problem {
 		problems = append(problems, rejectionProblem(*outcome.Rejection))
 	}
 	for _, kept := range outcome.Kept {
-		problems = append(problems, problem.Problem{
+		problems = append(problems, usererror.Problem{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonForbidden,
 			Message: fmt.Sprintf("%s %q is no longer asked for, and the API server does not let the operator delete it; "+
@@ -91,10 +91,10 @@ func outcomeProblems(outcome apply.Outcome) []problem.Problem {
 
 // routeProblems are what is to be told about routes that could not be written.
 // They keep the agent from nobody inside the cluster.
-func routeProblems(outcome outcomes) []problem.Problem {
+func routeProblems(outcome outcomes) []usererror.Problem {
 	problems := outcomeProblems(outcome.routes)
 	if outcome.routesErr != nil {
-		problems = append(problems, problem.Problem{
+		problems = append(problems, usererror.Problem{
 			Reason: a2av1alpha1.ReasonApplyFailed,
 			Message: "The API server has not taken every route of spec.exposure yet; the operator tries again; " +
 				"if this stays, ask who installed the operator, whose log has the error",
@@ -108,20 +108,20 @@ func routeProblems(outcome outcomes) []problem.Problem {
 
 // exposureProblems are those with those of the routes that Gateways tell of. Of a
 // route that could not be written none has anything to say.
-func exposureProblems(outcome outcomes, told []problem.Problem) []problem.Problem {
+func exposureProblems(outcome outcomes, told []usererror.Problem) []usererror.Problem {
 	if outcome.routes.Rejection != nil || len(outcome.routes.Conflicts) > 0 || outcome.routesErr != nil {
-		told = slices.DeleteFunc(slices.Clone(told), func(p problem.Problem) bool { return p.Reason == a2av1alpha1.ReasonRoutePending })
+		told = slices.DeleteFunc(slices.Clone(told), func(p usererror.Problem) bool { return p.Reason == a2av1alpha1.ReasonRoutePending })
 	}
 	return append(routeProblems(outcome), told...)
 }
 
 // podProblems are what is to be told about pods that cannot be told of a new
 // card. The kubelet brings it to them, without anybody being able to see when.
-func podProblems(outcome apply.Outcome) []problem.Problem {
+func podProblems(outcome apply.Outcome) []usererror.Problem {
 	if outcome.Rejection == nil {
 		return nil
 	}
-	return []problem.Problem{{
+	return []usererror.Problem{{
 		Condition: a2av1alpha1.ConditionCardPublished,
 		Reason:    a2av1alpha1.ReasonForbidden,
 		Message: fmt.Sprintf("The API server does not let the operator annotate Pod %q, which has it read the card at once; "+
@@ -130,8 +130,8 @@ func podProblems(outcome apply.Outcome) []problem.Problem {
 	}}
 }
 
-func conflictProblem(c apply.Conflict) problem.Problem {
-	p := problem.Problem{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict}
+func conflictProblem(c apply.Conflict) usererror.Problem {
+	p := usererror.Problem{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict}
 	if c.Former {
 		p.Message = fmt.Sprintf("%s %q belongs to a deleted Agent of the same name and is being removed", c.Kind, c.Name)
 		return p
@@ -146,40 +146,40 @@ func conflictProblem(c apply.Conflict) problem.Problem {
 	return p
 }
 
-func rejectionProblem(r apply.Rejection) problem.Problem {
+func rejectionProblem(r apply.Rejection) usererror.Problem {
 	switch {
 	case r.Forbidden:
-		return problem.Problem{
+		return usererror.Problem{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonForbidden,
 			Message: fmt.Sprintf("The API server does not let the operator write %s %q; correct what it names of the Agent, "+
 				"or ask who installed the operator to have that allowed: %s", r.Kind, r.Name, r.Message),
 		}
 	case r.Kind == kindDeployment:
-		return problem.Problem{
+		return usererror.Problem{
 			Condition: a2av1alpha1.ConditionAccepted,
 			Reason:    a2av1alpha1.ReasonTemplateRejected,
 			Message:   "spec.workload.template makes a Deployment that the API server refuses; correct it: " + r.Message,
 		}
 	case r.Kind == kindNetworkPolicy:
-		return problem.Problem{
+		return usererror.Problem{
 			Condition: a2av1alpha1.ConditionAccepted,
 			Reason:    a2av1alpha1.ReasonNetworkPolicyRejected,
 			Message:   "spec.networkPolicy.egress makes a NetworkPolicy that the API server refuses; correct it: " + r.Message,
 		}
 	case (r.Kind == kindHTTPRoute || r.Kind == kindGRPCRoute) && r.Undeclared():
-		return problem.Problem{
+		return usererror.Problem{
 			Reason: a2av1alpha1.ReasonApplyFailed,
 			Message: fmt.Sprintf("The API server refuses %s %q, for its CRD is too old; install the Gateway API %s or later: %s",
 				r.Kind, r.Name, desired.GatewayAPIVersion, r.Message),
 		}
 	case r.Kind == kindHTTPRoute || r.Kind == kindGRPCRoute:
-		return problem.Problem{
+		return usererror.Problem{
 			Reason:  a2av1alpha1.ReasonApplyFailed,
 			Message: fmt.Sprintf("spec.exposure makes %s %q, which the API server refuses; correct it: %s", r.Kind, r.Name, r.Message),
 		}
 	default:
-		return problem.Problem{
+		return usererror.Problem{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonApplyFailed,
 			Message: fmt.Sprintf("The API server refuses %s %q; correct what it names of the Agent, or ask who installed the operator: %s",

@@ -26,23 +26,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/crdwatch"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
-	"github.com/a2a-operator/a2a-operator/internal/issuer"
+	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/optional"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
-	"github.com/a2a-operator/a2a-operator/internal/sharing"
+	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
 // AgentWatches is what starts reconciles of Agents, beside the cache.
 type AgentWatches struct {
 	// Issuer tells when the keys of ServiceAccount tokens have changed.
-	Issuer *issuer.Source
+	Issuer *issuerkeys.Source
 	// Remote tells of which remote agents something else is known.
 	Remote *remote.Source
 	// Optional are the kinds that the cluster may not have.
-	Optional *optional.Kinds
+	Optional *crdwatch.Kinds
 	// MaxConcurrentReconciles is the number of Agents that are worked on at
 	// the same time.
 	MaxConcurrentReconciles int
@@ -88,7 +88,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, key types.NamespacedName) []reconcile.Request {
 				return request(key.Namespace, key.Name)
 			}))).
-		WatchesRawSource(watches.Optional.Source(optional.Handlers{
+		WatchesRawSource(watches.Optional.Source(crdwatch.Handlers{
 			Objects: map[schema.GroupResource]handler.MapFunc{
 				gather.Gateways:   r.agentsOfGateway,
 				gather.HTTPRoutes: r.agentsOfRoute,
@@ -160,7 +160,7 @@ func agentOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 // whether it admits them or not. For an update it is asked twice, with the
 // labels before and after.
 func (r *AgentReconciler) agentsOfSkill(ctx context.Context, skill client.Object) []reconcile.Request {
-	asks := func(agent *a2av1alpha1.Agent) bool { return sharing.AsksFor(agent, skill) }
+	asks := func(agent *a2av1alpha1.Agent) bool { return skillsharing.AsksFor(agent, skill) }
 	return append(
 		r.agents(ctx, asks, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), skill.GetName())}),
 		r.agents(ctx, asks, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), anySkill)})...)
@@ -170,7 +170,7 @@ func (r *AgentReconciler) agentsOfSkill(ctx context.Context, skill client.Object
 // skills of others, or by Gateways, for its labels.
 func (r *AgentReconciler) agentsOfNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
 	asks := func(agent *a2av1alpha1.Agent) bool {
-		return sharing.LeavesNamespace(agent) || agent.Spec.Exposure != nil
+		return skillsharing.LeavesNamespace(agent) || agent.Spec.Exposure != nil
 	}
 	return r.agents(ctx, asks, client.InNamespace(namespace.GetName()))
 }
@@ -215,7 +215,7 @@ func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requests)
 }
 
 // everyAgent maps a change of the issuer to all Agents.
-func (r *AgentReconciler) everyAgent(ctx context.Context, _ *observed.Issuer) []reconcile.Request {
+func (r *AgentReconciler) everyAgent(ctx context.Context, _ *clusterstate.Issuer) []reconcile.Request {
 	return r.agents(ctx, func(*a2av1alpha1.Agent) bool { return true })
 }
 

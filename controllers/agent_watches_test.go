@@ -24,12 +24,12 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/crdwatch"
 	a2aevents "github.com/a2a-operator/a2a-operator/internal/events"
-	"github.com/a2a-operator/a2a-operator/internal/issuer"
+	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/optional"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 var _ = Describe("what is watched", func() {
@@ -117,7 +117,7 @@ func published(ctx context.Context, namespace, agent string) string {
 	if err := cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.ConfigMap(agent)}, configMap); err != nil {
 		return ""
 	}
-	return configMap.Data[contract.FileName]
+	return configMap.Data[sidecarconfig.FileName]
 }
 
 // looks knows which Agents a controller has looked at.
@@ -173,11 +173,11 @@ func runAgents(ctx context.Context, namespace string) *looks {
 		},
 	})
 	Expect(err).NotTo(HaveOccurred())
-	apiServer, err := issuer.APIServer(mgr.GetConfig(), mgr.GetHTTPClient())
+	apiServer, err := issuerkeys.APIServer(mgr.GetConfig(), mgr.GetHTTPClient())
 	Expect(err).NotTo(HaveOccurred())
-	keys := issuer.New(apiServer)
+	keys := issuerkeys.New(apiServer)
 	Expect(mgr.Add(keys)).To(Succeed())
-	cards, kinds := remote.New(remote.Options{}), optional.New(optional.Config{})
+	cards, kinds := remote.New(remote.Options{}), crdwatch.New(crdwatch.Config{})
 	agents := NewAgentReconciler(AgentConfig{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Issuer: keys, Remote: cards, Optional: kinds, Namespaces: []string{namespace},
 		Events: a2aevents.NewRecorder(events.NewFakeRecorder(100)), Platform: testPlatform, Clock: clock.RealClock{},

@@ -20,7 +20,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/sharing"
+	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 	"github.com/a2a-operator/a2a-operator/internal/status"
 )
 
@@ -106,7 +106,7 @@ func (r *AgentSkillReconciler) count(ctx context.Context, skill *a2av1alpha1.Age
 		}
 		for i := range list.Items {
 			agent := &list.Items[i]
-			if !agent.DeletionTimestamp.IsZero() || !sharing.AsksFor(agent, skill) {
+			if !agent.DeletionTimestamp.IsZero() || !skillsharing.AsksFor(agent, skill) {
 				continue
 			}
 			admitted, err := r.admits(ctx, skill, agent.Namespace)
@@ -124,7 +124,7 @@ func (r *AgentSkillReconciler) count(ctx context.Context, skill *a2av1alpha1.Age
 // admits reads the labels of a namespace if they decide.
 func (r *AgentSkillReconciler) admits(ctx context.Context, skill *a2av1alpha1.AgentSkill, namespace string) (bool, error) {
 	if namespace == skill.Namespace || skill.Spec.AllowedAgents.Namespaces.From != a2av1alpha1.FromSelector {
-		return sharing.Admits(skill, namespace, nil), nil
+		return skillsharing.Admits(skill, namespace, nil), nil
 	}
 	metadata := &metav1.PartialObjectMetadata{}
 	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -132,5 +132,5 @@ func (r *AgentSkillReconciler) admits(ctx context.Context, skill *a2av1alpha1.Ag
 		// An Agent of a namespace that is going goes, too.
 		return false, client.IgnoreNotFound(err)
 	}
-	return sharing.Admits(skill, namespace, metadata.Labels), nil
+	return skillsharing.Admits(skill, namespace, metadata.Labels), nil
 }

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/sharing"
+	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
 // SetupWithManager lets a manager run the reconciler. The index of Agents by
@@ -49,7 +49,7 @@ func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Obj
 	}
 	var requests []reconcile.Request
 	for _, ref := range agent.Spec.SkillRefs {
-		if target := sharing.Target(agent, ref); r.watched.has(target.Namespace) {
+		if target := skillsharing.Target(agent, ref); r.watched.has(target.Namespace) {
 			requests = append(requests, reconcile.Request{NamespacedName: target})
 		}
 	}
@@ -62,7 +62,7 @@ func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Obj
 		return requests
 	}
 	for i := range list.Items {
-		if sharing.AsksFor(agent, &list.Items[i]) {
+		if skillsharing.AsksFor(agent, &list.Items[i]) {
 			requests = append(requests, request(list.Items[i].Namespace, list.Items[i].Name)...)
 		}
 	}
@@ -81,7 +81,7 @@ func (r *AgentSkillReconciler) skillsOfNamespace(ctx context.Context, namespace 
 	for i := range list.Items {
 		agent := &list.Items[i]
 		for _, ref := range agent.Spec.SkillRefs {
-			if target := sharing.Target(agent, ref); target.Namespace != agent.Namespace && r.watched.has(target.Namespace) {
+			if target := skillsharing.Target(agent, ref); target.Namespace != agent.Namespace && r.watched.has(target.Namespace) {
 				requests = append(requests, reconcile.Request{NamespacedName: target})
 			}
 		}

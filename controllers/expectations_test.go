@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // makeAgent is a minimal Agent.
@@ -118,9 +118,9 @@ func configMapOf(ctx context.Context, agent *a2av1alpha1.Agent) *corev1.ConfigMa
 }
 
 // contractOf is what the sidecar of an Agent would read.
-func contractOf(ctx context.Context, agent *a2av1alpha1.Agent) *contract.Config {
+func contractOf(ctx context.Context, agent *a2av1alpha1.Agent) *sidecarconfig.Config {
 	GinkgoHelper()
-	decoded, err := contract.Decode([]byte(configMapOf(ctx, agent).Data[contract.FileName]))
+	decoded, err := sidecarconfig.Decode([]byte(configMapOf(ctx, agent).Data[sidecarconfig.FileName]))
 	Expect(err).NotTo(HaveOccurred())
 	return decoded
 }

@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
 // settledAgents remembers the Agents whose objects the last reconcile found in
@@ -70,7 +70,7 @@ func (s *settledAgents) forget(key types.NamespacedName) {
 // copied is what was read with the Agent and its skills apart from the cache:
 // parts of them stand in what is made, into which the API server's answers are
 // read.
-func copied(in observed.Agent) observed.Agent {
+func copied(in clusterstate.Agent) clusterstate.Agent {
 	in.Agent = in.Agent.DeepCopy()
 	in.Skills.Referenced = maps.Clone(in.Skills.Referenced)
 	for key, skill := range in.Skills.Referenced {

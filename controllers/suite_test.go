@@ -29,11 +29,11 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 	a2aevents "github.com/a2a-operator/a2a-operator/internal/events"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
 var (
@@ -69,14 +69,14 @@ var _ = AfterSuite(func() {
 })
 
 // cards are those of remote agents, which a test sets.
-type cards struct{ known *observed.Remote }
+type cards struct{ known *clusterstate.Remote }
 
-func (c *cards) Of(*a2av1alpha1.Agent) *observed.Remote { return c.known }
+func (c *cards) Of(*a2av1alpha1.Agent) *clusterstate.Remote { return c.known }
 
 // keys is an issuer that a test sets.
-type keys struct{ issuer *observed.Issuer }
+type keys struct{ issuer *clusterstate.Issuer }
 
-func (k *keys) Current() *observed.Issuer { return k.issuer }
+func (k *keys) Current() *clusterstate.Issuer { return k.issuer }
 
 // offered are optional kinds that a test adds and removes.
 type offered map[schema.GroupResource]client.Reader
@@ -119,7 +119,7 @@ func newBench(ctx context.Context) *bench {
 	b := &bench{
 		namespace: namespace.Name,
 		clock:     testingclock.NewFakePassiveClock(time.Now()),
-		keys:      &keys{issuer: &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
+		keys:      &keys{issuer: &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
 		events:    events.NewFakeRecorder(100),
 		cards:     &cards{},
 		fail:      map[string]error{},

@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/emission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )
@@ -128,7 +128,7 @@ func events(t *testing.T, response *http.Response) []string {
 	var seen []string
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
-		e, err := emission.Decode(lines.Bytes())
+		e, err := agentevents.Decode(lines.Bytes())
 		if err != nil || !e.Known() {
 			t.Fatalf("line %q is no event: %v", lines.Text(), err)
 		}
@@ -176,11 +176,11 @@ func gateway(t *testing.T, agents string) (url string, asked func() []string) {
 			Method string
 			Params struct{ Message json.RawMessage }
 		}
-		e, err := emission.Decode(body)
+		e, err := agentevents.Decode(body)
 		if json.Unmarshal(body, &call) != nil || call.Method != "message/send" || err != nil || e.Known() {
 			t.Errorf("call = %s", body)
 		}
-		if e, err := emission.Decode(call.Params.Message); err != nil || e.Event.Message == nil || e.Event.Message.ID == "" {
+		if e, err := agentevents.Decode(call.Params.Message); err != nil || e.Event.Message == nil || e.Event.Message.ID == "" {
 			t.Errorf("message = %s: %v", call.Params.Message, err)
 		}
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"kind":"task","id":"x","contextId":"y","status":{"state":"completed"},

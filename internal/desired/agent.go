@@ -19,8 +19,8 @@ import (
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // Result is what should stand in the cluster for an Agent.
@@ -32,12 +32,12 @@ type Result struct {
 	// of a problem with the current one. Everything else is as the spec says.
 	CardKept bool
 	// Problems are the mistakes in the spec.
-	Problems []problem.Problem
+	Problems []usererror.Problem
 	// Remarks are to be told and stand in the way of nothing.
-	Remarks []problem.Problem
+	Remarks []usererror.Problem
 	// Exposure are problems that keep the agent from callers outside the
 	// cluster, and from nobody else: the Objects are made all the same.
-	Exposure []problem.Problem
+	Exposure []usererror.Problem
 	// Card is what the Objects publish.
 	Card Publication
 }
@@ -81,7 +81,7 @@ type Publication struct {
 // A mistake that concerns only the card does not keep the rest of the spec from
 // being applied: a skill that its owner has deleted must not delay a rule that
 // revokes access. Any other mistake leaves all objects as they are.
-func Agent(in observed.Agent, platform Platform) (Result, error) {
+func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	if in.Agent.Spec.Remote != nil {
 		return remoteAgent(in)
 	}
@@ -151,7 +151,7 @@ func Agent(in observed.Agent, platform Platform) (Result, error) {
 
 // agentRemarks returns what the author of a spec should know that can be carried
 // out.
-func agentRemarks(in observed.Agent, published *cardChoice) ([]problem.Problem, error) {
+func agentRemarks(in clusterstate.Agent, published *cardChoice) ([]usererror.Problem, error) {
 	remarks, err := securityRemarks(in.Agent)
 	if err != nil {
 		return nil, err

@@ -26,11 +26,11 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
-	"github.com/a2a-operator/a2a-operator/internal/sharing"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 var testPlatform = Platform{
@@ -41,7 +41,7 @@ var testPlatform = Platform{
 	RegistryNamespace: "a2a",
 }
 
-var testIssuer = &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1","kty":"EC"}]}`)}
+var testIssuer = &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1","kty":"EC"}]}`)}
 
 // TestAgent compares what is desired for testdata/<case>/input.yaml, an Agent
 // followed by AgentSkills, with want.yaml. UPDATE_GOLDEN=1 writes the latter.
@@ -100,7 +100,7 @@ func TestAgentWritesContractsThatTheSidecarReads(t *testing.T) {
 		if result.Objects == nil {
 			continue
 		}
-		if _, err := contract.Decode([]byte(result.Objects.ConfigMap.Data[contract.FileName])); err != nil {
+		if _, err := sidecarconfig.Decode([]byte(result.Objects.ConfigMap.Data[sidecarconfig.FileName])); err != nil {
 			t.Errorf("%s: Decode() error = %v", input, err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestAgentWithAnEndlessGracePeriod(t *testing.T) {
 	if got := *result.Objects.Deployment.Spec.Template.Spec.TerminationGracePeriodSeconds; got != seconds {
 		t.Errorf("terminationGracePeriodSeconds = %d, want the template's", got)
 	}
-	if !strings.Contains(result.Objects.ConfigMap.Data[contract.FileName], `"gracePeriod": "24h0m0s"`) {
+	if !strings.Contains(result.Objects.ConfigMap.Data[sidecarconfig.FileName], `"gracePeriod": "24h0m0s"`) {
 		t.Error("the contract does not bound the grace period")
 	}
 }
@@ -195,7 +195,7 @@ func TestAgentWithoutARegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(result.Objects.ConfigMap.Data[contract.FileName], "gateway") {
+	if strings.Contains(result.Objects.ConfigMap.Data[sidecarconfig.FileName], "gateway") {
 		t.Error("the contract names a gateway")
 	}
 	for _, e := range result.Objects.Deployment.Spec.Template.Spec.Containers[0].Env {
@@ -212,7 +212,7 @@ func TestRemoteAgentsMayBeInRanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, err := contract.Decode([]byte(result.Objects.ConfigMap.Data[contract.FileName]))
+	config, err := sidecarconfig.Decode([]byte(result.Objects.ConfigMap.Data[sidecarconfig.FileName]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,20 +265,20 @@ func TestRemoteAgent(t *testing.T) {
 		Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}},
 	}
 	far := &card.Card{Name: "Far", Skills: []card.Skill{{ID: "a"}, {ID: "b"}}}
-	for name, remote := range map[string]*observed.Remote{"nothing known": nil, "no card": {Failure: &problem.Problem{Message: "x"}}} {
-		result, err := Agent(observed.Agent{Agent: agent, Remote: remote}, testPlatform)
+	for name, remote := range map[string]*clusterstate.Remote{"nothing known": nil, "no card": {Failure: &usererror.Problem{Message: "x"}}} {
+		result, err := Agent(clusterstate.Agent{Agent: agent, Remote: remote}, testPlatform)
 		if err != nil || result.Objects != nil || len(result.Problems) > 0 {
 			t.Errorf("%s: Agent() = %+v, %v", name, result, err)
 		}
 	}
-	result, err := Agent(observed.Agent{Agent: agent, Remote: &observed.Remote{Card: far, Elsewhere: 2}}, testPlatform)
+	result, err := Agent(clusterstate.Agent{Agent: agent, Remote: &clusterstate.Remote{Card: far, Elsewhere: 2}}, testPlatform)
 	if err != nil || result.Objects == nil {
 		t.Fatalf("Agent() = %+v, %v", result, err)
 	}
 	if o := result.Objects; o.Deployment != nil || o.Service != nil || o.ServiceAccount != nil || o.NetworkPolicy != nil {
 		t.Errorf("a remote Agent has more than a card: %+v", o)
 	}
-	if text := result.Objects.ConfigMap.Data[contract.CardFileName]; !strings.Contains(text, `"name":"Far"`) || *result.Objects.ConfigMap.Name != names.ConfigMap("far") {
+	if text := result.Objects.ConfigMap.Data[sidecarconfig.CardFileName]; !strings.Contains(text, `"name":"Far"`) || *result.Objects.ConfigMap.Name != names.ConfigMap("far") {
 		t.Errorf("ConfigMap %+v", result.Objects.ConfigMap)
 	}
 	if c := result.Card; c.URL != "https://far.example" || c.Skills != 2 || c.CardDigest == "" {
@@ -287,24 +287,24 @@ func TestRemoteAgent(t *testing.T) {
 	if len(result.Remarks) != 1 || result.Remarks[0].Reason != a2av1alpha1.ReasonAddressesLeftOut || !strings.Contains(result.Remarks[0].Message, "2 of the addresses") {
 		t.Errorf("remarks %+v", result.Remarks)
 	}
-	far.Description = strings.Repeat("x", contract.MaxSize)
-	result, err = Agent(observed.Agent{Agent: agent, Remote: &observed.Remote{Card: far}}, testPlatform)
+	far.Description = strings.Repeat("x", sidecarconfig.MaxSize)
+	result, err = Agent(clusterstate.Agent{Agent: agent, Remote: &clusterstate.Remote{Card: far}}, testPlatform)
 	if err != nil || result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonContractTooLarge {
 		t.Errorf("a card that does not fit: %+v, %v", result, err)
 	}
 }
 
 // readCase reads an Agent and AgentSkills, as they would be observed.
-func readCase(t *testing.T, path string) observed.Agent {
+func readCase(t *testing.T, path string) clusterstate.Agent {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	documents := strings.Split(string(text), "\n---\n")
-	in := observed.Agent{
+	in := clusterstate.Agent{
 		Agent:  &a2av1alpha1.Agent{},
-		Skills: observed.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}},
+		Skills: clusterstate.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}},
 		Issuer: testIssuer,
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(defaulted(t, documents[0]), in.Agent); err != nil {
@@ -327,7 +327,7 @@ func readCase(t *testing.T, path string) observed.Agent {
 			skill.Namespace = in.Agent.Namespace
 		}
 		key := types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}
-		if slices.ContainsFunc(in.Agent.Spec.SkillRefs, func(ref a2av1alpha1.AgentSkillRef) bool { return sharing.Target(in.Agent, ref) == key }) {
+		if slices.ContainsFunc(in.Agent.Spec.SkillRefs, func(ref a2av1alpha1.AgentSkillRef) bool { return skillsharing.Target(in.Agent, ref) == key }) {
 			in.Skills.Referenced[key] = skill
 		}
 		if skill.Namespace == in.Agent.Namespace && selector.Matches(labels.Set(skill.Labels)) {
@@ -339,7 +339,7 @@ func readCase(t *testing.T, path string) observed.Agent {
 }
 
 // readGateway adds what is of the Gateway API, and the API itself with it.
-func readGateway(t *testing.T, document string, in *observed.Agent) bool {
+func readGateway(t *testing.T, document string, in *clusterstate.Agent) bool {
 	t.Helper()
 	decode := func(into any) {
 		if err := yaml.UnmarshalStrict([]byte(document), into); err != nil {

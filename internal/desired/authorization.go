@@ -8,9 +8,9 @@ import (
 	"fmt"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/expression"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/celcompile"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // allNamespaces admits callers of every one.
@@ -18,16 +18,16 @@ const allNamespaces = "*"
 
 // contractAuthorization returns what the sidecar is told of an Agent's rules,
 // nil without any. What does not compile is a problem.
-func contractAuthorization(agent *a2av1alpha1.Agent) (*contract.Authorization, []problem.Problem, error) {
+func contractAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization, []usererror.Problem, error) {
 	rules := agent.Spec.Access.Authorization
 	if len(rules) == 0 {
 		return nil, nil, nil
 	}
-	authorization := &contract.Authorization{Rules: make([]contract.Rule, len(rules))}
-	var problems []problem.Problem
+	authorization := &sidecarconfig.Authorization{Rules: make([]sidecarconfig.Rule, len(rules))}
+	var problems []usererror.Problem
 	for i, r := range rules {
-		authorization.Rules[i] = contract.Rule{
-			Name: r.Name, Action: contract.Action(r.Action),
+		authorization.Rules[i] = sidecarconfig.Rule{
+			Name: r.Name, Action: sidecarconfig.Action(r.Action),
 			Namespaces: r.Namespaces, Principals: r.Principals, Skills: r.Skills,
 		}
 		for _, method := range r.Methods {
@@ -36,9 +36,9 @@ func contractAuthorization(agent *a2av1alpha1.Agent) (*contract.Authorization, [
 		if r.Expression == "" {
 			continue
 		}
-		checked, err := expression.Compile(r.Expression)
-		if mistake, ok := errors.AsType[*expression.MistakeError](err); ok {
-			problems = append(problems, problem.Problem{
+		checked, err := celcompile.Compile(r.Expression)
+		if mistake, ok := errors.AsType[*celcompile.MistakeError](err); ok {
+			problems = append(problems, usererror.Problem{
 				Condition: a2av1alpha1.ConditionAccepted,
 				Reason:    a2av1alpha1.ReasonInvalidAuthorization,
 				Message:   fmt.Sprintf("spec.access.authorization[%d].expression is not CEL that can be evaluated; correct it: %v", i, mistake),
@@ -48,7 +48,7 @@ func contractAuthorization(agent *a2av1alpha1.Agent) (*contract.Authorization, [
 		if err != nil {
 			return nil, nil, fmt.Errorf("compile spec.access.authorization[%d].expression: %w", i, err)
 		}
-		authorization.Rules[i].Expression = &contract.Expression{Text: r.Expression, Checked: checked}
+		authorization.Rules[i].Expression = &sidecarconfig.Expression{Text: r.Expression, Checked: checked}
 	}
 	return authorization, problems, nil
 }
@@ -58,13 +58,13 @@ func contractAuthorization(agent *a2av1alpha1.Agent) (*contract.Authorization, [
 // denies, which may be meant for another skill, unless the rule is in force: then
 // the skill is gone, and to refuse the rule would keep all later ones from being
 // applied because the owner of a skill has deleted it.
-func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, remarks []problem.Problem) {
+func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, remarks []usererror.Problem) {
 	for i, r := range agent.Spec.Access.Authorization {
 		for j, id := range r.Skills {
 			if skills.known(id) {
 				continue
 			}
-			found := problem.Problem{
+			found := usererror.Problem{
 				Condition: a2av1alpha1.ConditionAccepted,
 				Reason:    a2av1alpha1.ReasonUnknownSkillInRule,
 				Message: fmt.Sprintf("spec.access.authorization[%d].skills[%d] is %q, and the card has no skill of that id; "+

@@ -13,9 +13,9 @@ import (
 	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // turnsMetric is the sidecar's count of turns.
@@ -104,7 +104,7 @@ func scalingRules(rules *a2av1alpha1.ScalingRules) *autoscalingv2ac.HPAScalingRu
 
 // autoscalerRemarks say why the number of pods does not follow the load, and what
 // the metrics that the Agent uses need.
-func autoscalerRemarks(in observed.Agent) []problem.Problem {
+func autoscalerRemarks(in clusterstate.Agent) []usererror.Problem {
 	h, scaling := in.Children.Autoscaler, in.Agent.Spec.Workload.Autoscaling
 	if scaling == nil || h == nil || !metav1.IsControlledBy(h, in.Agent) {
 		return nil
@@ -114,7 +114,7 @@ func autoscalerRemarks(in observed.Agent) []problem.Problem {
 		if !inactive || c.Status != corev1.ConditionFalse || c.Reason == scalingDisabled {
 			continue
 		}
-		return []problem.Problem{{
+		return []usererror.Problem{{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonAutoscalerInactive,
 			Message: fmt.Sprintf("The number of pods does not follow the load (%s): %skubectl describe hpa -n %s %s shows the cause",

@@ -10,16 +10,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // templateField is where the pod of a template stands in an Agent.
 const templateField = "spec.workload.template.spec"
 
 // clashes names everything in an Agent's template that is the operator's.
-func clashes(agent *a2av1alpha1.Agent) []problem.Problem {
-	var problems []problem.Problem
+func clashes(agent *a2av1alpha1.Agent) []usererror.Problem {
+	var problems []usererror.Problem
 	if port := agent.Spec.Workload.Backend.Port; sidecarPort(port) {
 		problems = append(problems, portClash("spec.workload.backend.port", port))
 	}
@@ -49,8 +49,8 @@ const appArmorAnnotation = corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPr
 
 // exposures names what would let the agent's container into the sidecar. The API
 // server refuses them, too; an Agent may be older than its rules.
-func exposures(pod *corev1.PodSpec) []problem.Problem {
-	var problems []problem.Problem
+func exposures(pod *corev1.PodSpec) []usererror.Problem {
+	var problems []usererror.Problem
 	for _, each := range []struct {
 		set        bool
 		field, why string
@@ -60,7 +60,7 @@ func exposures(pod *corev1.PodSpec) []problem.Problem {
 		{pod.ShareProcessNamespace != nil && *pod.ShareProcessNamespace, "shareProcessNamespace", "the agent could read the token of the sidecar"},
 	} {
 		if each.set {
-			problems = append(problems, problem.Problem{
+			problems = append(problems, usererror.Problem{
 				Condition: a2av1alpha1.ConditionAccepted,
 				Reason:    a2av1alpha1.ReasonSidecarExposed,
 				Message:   fmt.Sprintf("%s.%s must be absent: %s; remove it", templateField, each.field, each.why),
@@ -70,8 +70,8 @@ func exposures(pod *corev1.PodSpec) []problem.Problem {
 	return problems
 }
 
-func containerClashes(field string, containers []corev1.Container) []problem.Problem {
-	var problems []problem.Problem
+func containerClashes(field string, containers []corev1.Container) []usererror.Problem {
+	var problems []usererror.Problem
 	for i, c := range containers {
 		if c.Name == a2av1alpha1.ContainerSidecar {
 			problems = append(problems, nameClash("%s[%d].name must not be %q: the operator adds a container of that name; rename it",
@@ -93,7 +93,7 @@ func containerClashes(field string, containers []corev1.Container) []problem.Pro
 }
 
 func sidecarPort(port int32) bool {
-	return port == contract.AgentPort || port == contract.HealthPort || port == contract.GatewayPort
+	return port == sidecarconfig.AgentPort || port == sidecarconfig.HealthPort || port == sidecarconfig.GatewayPort
 }
 
 func sidecarVolume(name string) bool {
@@ -105,17 +105,17 @@ func sidecarVolume(name string) bool {
 	}, name)
 }
 
-func portClash(field string, port int32) problem.Problem {
-	return problem.Problem{
+func portClash(field string, port int32) usererror.Problem {
+	return usererror.Problem{
 		Condition: a2av1alpha1.ConditionAccepted,
 		Reason:    a2av1alpha1.ReasonPortClash,
 		Message: fmt.Sprintf("%s must not be %d: the sidecar listens on %d, %d and %d; use another port",
-			field, port, contract.AgentPort, contract.HealthPort, contract.GatewayPort),
+			field, port, sidecarconfig.AgentPort, sidecarconfig.HealthPort, sidecarconfig.GatewayPort),
 	}
 }
 
-func nameClash(format string, args ...any) problem.Problem {
-	return problem.Problem{
+func nameClash(format string, args ...any) usererror.Problem {
+	return usererror.Problem{
 		Condition: a2av1alpha1.ConditionAccepted,
 		Reason:    a2av1alpha1.ReasonNameClash,
 		Message:   fmt.Sprintf(format, args...),

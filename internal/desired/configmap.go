@@ -7,8 +7,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // configMap holds the contract.
@@ -16,5 +16,5 @@ func configMap(agent *a2av1alpha1.Agent, encoded []byte, digest string) *corev1a
 	return corev1ac.ConfigMap(names.ConfigMap(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
 		WithAnnotations(map[string]string{a2av1alpha1.AnnotationContractDigest: digest}).
-		WithData(map[string]string{contract.FileName: string(encoded)})
+		WithData(map[string]string{sidecarconfig.FileName: string(encoded)})
 }

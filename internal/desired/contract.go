@@ -14,15 +14,15 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // contractConfig returns the configuration of an Agent's sidecar, which serves
 // the card.
-func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *contract.Authorization) (*contract.Config, error) {
+func contractConfig(in clusterstate.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, error) {
 	agent := in.Agent
 	timeouts, err := contractTimeouts(agent.Spec.Workload.Backend.Timeouts)
 	if err != nil {
@@ -41,12 +41,12 @@ func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, b
 		return nil, err
 	}
 	backend := agent.Spec.Workload.Backend
-	config := &contract.Config{
-		Version: contract.Version,
-		Agent:   contract.Agent{Namespace: agent.Namespace, Name: agent.Name},
+	config := &sidecarconfig.Config{
+		Version: sidecarconfig.Version,
+		Agent:   sidecarconfig.Agent{Namespace: agent.Namespace, Name: agent.Name},
 		Card:    agentCard,
 		Bases:   bases,
-		Backend: contract.Backend{
+		Backend: sidecarconfig.Backend{
 			Protocol: backendProtocol(agent),
 			URL:      backendURL(agent),
 			Timeouts: timeouts,
@@ -55,11 +55,11 @@ func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, b
 
 			OnInterruption: onInterruption(backend.OnInterruption),
 		},
-		Tasks:   contract.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)},
+		Tasks:   sidecarconfig.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)},
 		Access:  contractAccess(agent, in.Issuer),
 		Limits:  limits,
 		Gateway: contractGateway(platform),
-		Drain:   contract.Drain{GracePeriod: contract.Duration(gracePeriod(agent))},
+		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(gracePeriod(agent))},
 
 		ProtocolOptions:   options,
 		PushNotifications: contractPush(agent, platform),
@@ -77,8 +77,8 @@ func contractConfig(in observed.Agent, platform Platform, agentCard card.Card, b
 }
 
 // protocolOptions leaves out what is the default anyway.
-func protocolOptions(p *a2av1alpha1.AgentProtocol) (contract.ProtocolOptions, error) {
-	options := contract.ProtocolOptions{
+func protocolOptions(p *a2av1alpha1.AgentProtocol) (sidecarconfig.ProtocolOptions, error) {
+	options := sidecarconfig.ProtocolOptions{
 		StrictVersion: p.VersionCheck == a2av1alpha1.VersionCheckStrict,
 		RestartTasks:  p.FinishedTasks == a2av1alpha1.FinishedTasksRestart,
 	}
@@ -86,16 +86,16 @@ func protocolOptions(p *a2av1alpha1.AgentProtocol) (contract.ProtocolOptions, er
 		options.CardProfile = card.ProfileV1
 	}
 	if p.ErrorProfile == a2av1alpha1.ErrorProfile100 {
-		options.ErrorProfile = contract.ErrorProfile100
+		options.ErrorProfile = sidecarconfig.ErrorProfile100
 	}
 	if p.ContextReplies == a2av1alpha1.ContextRepliesContinuePaused {
-		options.ContextReplies = contract.ContextRepliesContinuePaused
+		options.ContextReplies = sidecarconfig.ContextRepliesContinuePaused
 	}
 	if p.MessageDeduplication == "" {
 		return options, nil
 	}
 	window, err := parseDuration("spec.protocol.messageDeduplication", a2av1alpha1.Duration(p.MessageDeduplication))
-	if err == nil && time.Duration(window) != contract.DefaultMessageDeduplication {
+	if err == nil && time.Duration(window) != sidecarconfig.DefaultMessageDeduplication {
 		options.MessageDeduplication = &window
 	}
 	return options, err
@@ -124,8 +124,8 @@ func serviceBases(agent *a2av1alpha1.Agent, platform Platform) []card.Base {
 }
 
 // backendProtocol is what the agent speaks.
-func backendProtocol(agent *a2av1alpha1.Agent) contract.Protocol {
-	return contract.Protocol(cmp.Or(agent.Spec.Workload.Backend.Protocol, a2av1alpha1.BackendProtocolEvents))
+func backendProtocol(agent *a2av1alpha1.Agent) sidecarconfig.Protocol {
+	return sidecarconfig.Protocol(cmp.Or(agent.Spec.Workload.Backend.Protocol, a2av1alpha1.BackendProtocolEvents))
 }
 
 // modelServer is the address of the model server that works in the place of a
@@ -154,51 +154,51 @@ func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
 	return a2a.Path
 }
 
-func contractA2A(a2a *a2av1alpha1.AgentA2A) contract.A2A {
+func contractA2A(a2a *a2av1alpha1.AgentA2A) sidecarconfig.A2A {
 	if a2a == nil {
-		return contract.A2A{}
+		return sidecarconfig.A2A{}
 	}
-	return contract.A2A{Version: string(a2a.Version), CardPath: a2a.CardPath, Query: a2a.Query}
+	return sidecarconfig.A2A{Version: string(a2a.Version), CardPath: a2a.CardPath, Query: a2a.Query}
 }
 
 // defaultPaths are where turns are posted. An agent that speaks A2A says so
 // itself.
-var defaultPaths = map[contract.Protocol]string{
-	contract.ProtocolEvents:          "/",
-	contract.ProtocolChatCompletions: "/v1/chat/completions",
+var defaultPaths = map[sidecarconfig.Protocol]string{
+	sidecarconfig.ProtocolEvents:          "/",
+	sidecarconfig.ProtocolChatCompletions: "/v1/chat/completions",
 }
 
 // onInterruption leaves out the default, which older sidecars have without
 // knowing of it.
-func onInterruption(p a2av1alpha1.InterruptionPolicy) contract.Interruption {
+func onInterruption(p a2av1alpha1.InterruptionPolicy) sidecarconfig.Interruption {
 	if p != a2av1alpha1.InterruptionRetry {
 		return ""
 	}
-	return contract.InterruptionRetry
+	return sidecarconfig.InterruptionRetry
 }
 
-func contractChat(chat *a2av1alpha1.AgentChat) contract.Chat {
+func contractChat(chat *a2av1alpha1.AgentChat) sidecarconfig.Chat {
 	if chat == nil {
-		return contract.Chat{}
+		return sidecarconfig.Chat{}
 	}
-	c := contract.Chat{Model: chat.Model, SystemPrompt: chat.SystemPrompt}
+	c := sidecarconfig.Chat{Model: chat.Model, SystemPrompt: chat.SystemPrompt}
 	for _, h := range chat.Headers {
-		c.Headers = append(c.Headers, contract.Header{Name: h.Name, Value: h.Value})
+		c.Headers = append(c.Headers, sidecarconfig.Header{Name: h.Name, Value: h.Value})
 	}
 	return c
 }
 
 // contractAccess admits callers of the Agent's own namespace, and those who
 // have none because the Agent names who vouches for them.
-func contractAccess(agent *a2av1alpha1.Agent, issuer *observed.Issuer) contract.Access {
-	access := contract.Access{Namespaces: []string{agent.Namespace}}
+func contractAccess(agent *a2av1alpha1.Agent, issuer *clusterstate.Issuer) sidecarconfig.Access {
+	access := sidecarconfig.Access{Namespaces: []string{agent.Namespace}}
 	if cors := agent.Spec.Access.CORS; cors != nil {
-		access.CORS = &contract.CORS{AllowedOrigins: cors.AllowedOrigins}
+		access.CORS = &sidecarconfig.CORS{AllowedOrigins: cors.AllowedOrigins}
 	}
 	for _, authentication := range authentications(agent) {
-		entry := contract.Authentication{Type: contract.AuthenticationType(authentication.Type), JWT: contractJWT(authentication.JWT), APIKey: contractAPIKey(authentication.APIKey), MTLS: contractMTLS(authentication.MTLS)}
+		entry := sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationType(authentication.Type), JWT: contractJWT(authentication.JWT), APIKey: contractAPIKey(authentication.APIKey), MTLS: contractMTLS(authentication.MTLS)}
 		if authentication.Type == a2av1alpha1.AuthenticationKubernetes {
-			entry.Kubernetes = &contract.KubernetesAuthentication{
+			entry.Kubernetes = &sidecarconfig.KubernetesAuthentication{
 				Issuer:    issuer.URL,
 				Audiences: []string{names.Audience(agent.Name, agent.Namespace), a2av1alpha1.Audience},
 				Keys:      issuer.Keys,
@@ -218,32 +218,32 @@ func authentications(agent *a2av1alpha1.Agent) []a2av1alpha1.Authentication {
 	return agent.Spec.Access.Authentication
 }
 
-func contractJWT(j *a2av1alpha1.JWTAuthentication) *contract.JWTAuthentication {
+func contractJWT(j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthentication {
 	if j == nil {
 		return nil
 	}
-	return &contract.JWTAuthentication{
+	return &sidecarconfig.JWTAuthentication{
 		Issuer: j.Issuer, Audiences: j.Audiences, JWKSURL: j.JWKSURL,
 		PrincipalClaim: j.Claims.Principal, NamespaceClaim: j.Claims.Namespace, OwnerClaim: j.Claims.Owner,
 	}
 }
 
-func contractAPIKey(k *a2av1alpha1.APIKeyAuthentication) *contract.APIKeyAuthentication {
+func contractAPIKey(k *a2av1alpha1.APIKeyAuthentication) *sidecarconfig.APIKeyAuthentication {
 	switch {
 	case k == nil:
 		return nil
 	case k.Query != "":
-		return &contract.APIKeyAuthentication{Query: k.Query}
+		return &sidecarconfig.APIKeyAuthentication{Query: k.Query}
 	default:
-		return &contract.APIKeyAuthentication{Header: cmp.Or(k.Header, contract.DefaultAPIKeyHeader)}
+		return &sidecarconfig.APIKeyAuthentication{Header: cmp.Or(k.Header, sidecarconfig.DefaultAPIKeyHeader)}
 	}
 }
 
-func contractMTLS(m *a2av1alpha1.MTLSAuthentication) *contract.MTLSAuthentication {
+func contractMTLS(m *a2av1alpha1.MTLSAuthentication) *sidecarconfig.MTLSAuthentication {
 	if m == nil {
 		return nil
 	}
-	return &contract.MTLSAuthentication{Subject: m.Principal == a2av1alpha1.CertificatePrincipalSubject, Principals: m.Principals}
+	return &sidecarconfig.MTLSAuthentication{Subject: m.Principal == a2av1alpha1.CertificatePrincipalSubject, Principals: m.Principals}
 }
 
 // needsIssuer tells whether the contract of an Agent holds the issuer's keys.
@@ -253,8 +253,8 @@ func needsIssuer(agent *a2av1alpha1.Agent) bool {
 	})
 }
 
-func issuerUnknown() problem.Problem {
-	return problem.Problem{
+func issuerUnknown() usererror.Problem {
+	return usererror.Problem{
 		Condition: a2av1alpha1.ConditionProgrammed,
 		Reason:    a2av1alpha1.ReasonWaitingForIssuerKeys,
 		Message: "The operator has not yet read the keys that verify ServiceAccount tokens from the API server " +
@@ -262,11 +262,11 @@ func issuerUnknown() problem.Problem {
 	}
 }
 
-func contractGateway(platform Platform) *contract.Gateway {
+func contractGateway(platform Platform) *sidecarconfig.Gateway {
 	if platform.RegistryURL == "" {
 		return nil
 	}
-	gateway := &contract.Gateway{
+	gateway := &sidecarconfig.Gateway{
 		RegistryURL: platform.RegistryURL,
 		AgentURL:    "http://" + names.Host("{name}", "{namespace}", platform.ClusterDomain),
 		TokenFile:   tokenFile,
@@ -277,18 +277,18 @@ func contractGateway(platform Platform) *contract.Gateway {
 	return gateway
 }
 
-func contractTimeouts(t a2av1alpha1.BackendTimeouts) (contract.Timeouts, error) {
+func contractTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, error) {
 	const field = "spec.workload.backend.timeouts."
 	connect, err1 := parseDuration(field+"connect", t.Connect)
 	firstEvent, err2 := parseDuration(field+"firstEvent", t.FirstEvent)
 	idle, err3 := parseDuration(field+"idle", t.Idle)
 	turn, err4 := parseDuration(field+"turn", t.Turn)
-	return contract.Timeouts{Connect: connect, FirstEvent: firstEvent, Idle: idle, Turn: turn},
+	return sidecarconfig.Timeouts{Connect: connect, FirstEvent: firstEvent, Idle: idle, Turn: turn},
 		errors.Join(err1, err2, err3, err4)
 }
 
 // parseDuration reads what the API server has validated; empty is zero.
-func parseDuration(field string, d a2av1alpha1.Duration) (contract.Duration, error) {
+func parseDuration(field string, d a2av1alpha1.Duration) (sidecarconfig.Duration, error) {
 	if d == "" {
 		return 0, nil
 	}
@@ -296,18 +296,18 @@ func parseDuration(field string, d a2av1alpha1.Duration) (contract.Duration, err
 	if err != nil {
 		return 0, fmt.Errorf("parse %s: %w", field, err)
 	}
-	return contract.Duration(parsed), nil
+	return sidecarconfig.Duration(parsed), nil
 }
 
 // encodeContract returns the bytes of the file, or the problem that they are
 // too many.
-func encodeContract(config *contract.Config) ([]byte, []problem.Problem, error) {
-	encoded, err := contract.Encode(config)
-	if errors.Is(err, contract.ErrTooLarge) {
-		return nil, []problem.Problem{skillProblem(a2av1alpha1.ReasonContractTooLarge,
+func encodeContract(config *sidecarconfig.Config) ([]byte, []usererror.Problem, error) {
+	encoded, err := sidecarconfig.Encode(config)
+	if errors.Is(err, sidecarconfig.ErrTooLarge) {
+		return nil, []usererror.Problem{skillProblem(a2av1alpha1.ReasonContractTooLarge,
 			"the card with its %d skills needs more than %d KiB; "+
 				"shorten descriptions and examples, or name fewer skills in spec.skills, spec.skillRefs and spec.skillSelector",
-			len(config.Card.Skills), contract.MaxSize>>10)}, nil
+			len(config.Card.Skills), sidecarconfig.MaxSize>>10)}, nil
 	}
 	if err != nil {
 		return nil, nil, err

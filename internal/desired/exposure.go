@@ -13,9 +13,9 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // exposed is how far an Agent is reached from outside the cluster.
@@ -25,7 +25,7 @@ type exposed struct {
 	// bases are those of the cards that callers from outside get, that of url
 	// first.
 	bases    []card.Base
-	problems []problem.Problem
+	problems []usererror.Problem
 }
 
 // exposedRoute is one of the two routes of an Agent.
@@ -47,7 +47,7 @@ type exposedRoute struct {
 
 // expose tells where the Gateways serve an Agent: a route counts once a
 // Gateway has taken it.
-func expose(in observed.Agent) exposed {
+func expose(in clusterstate.Agent) exposed {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil {
 		return exposed{}
@@ -89,7 +89,7 @@ const (
 	kindGRPCRoute gatewayv1.Kind = "GRPCRoute"
 )
 
-func exposedRoutes(in observed.Agent) []exposedRoute {
+func exposedRoutes(in clusterstate.Agent) []exposedRoute {
 	exposure := in.Agent.Spec.Exposure
 	web := exposedRoute{
 		kind: kindHTTPRoute, resource: "httproutes", offered: in.GatewayAPI.HTTPRoutes, unreadable: in.GatewayAPI.Unreadable.HTTPRoutes,
@@ -130,15 +130,15 @@ func pathOf(route *gatewayv1.HTTPRoute) string {
 
 // lookAt returns the URLs at which a route is served, the best one first, none
 // for nowhere yet, and what is wrong with it.
-func (r exposedRoute) lookAt(in observed.Agent) ([]string, []problem.Problem) {
+func (r exposedRoute) lookAt(in clusterstate.Agent) ([]string, []usererror.Problem) {
 	if r.unreadable != "" {
-		return nil, []problem.Problem{unreadable(r.kind, r.resource, r.unreadable)}
+		return nil, []usererror.Problem{unreadable(r.kind, r.resource, r.unreadable)}
 	}
 	if !r.offered {
-		return nil, []problem.Problem{gatewayAPIMissing(r)}
+		return nil, []usererror.Problem{gatewayAPIMissing(r)}
 	}
 	exposure := in.Agent.Spec.Exposure
-	var problems []problem.Problem
+	var problems []usererror.Problem
 	var addresses []address
 	accepted := false
 	for i, ref := range exposure.ParentRefs {
@@ -192,23 +192,23 @@ func (r exposedRoute) urls(addresses []address) []string {
 
 // unseen tells whether what decides where the HTTPRoute is served cannot be
 // read.
-func unseen(in observed.Agent) bool {
+func unseen(in clusterstate.Agent) bool {
 	return in.GatewayAPI.Unreadable.HTTPRoutes != "" || in.GatewayAPI.Unreadable.Gateways != "" && in.Agent.Spec.Exposure.URL == ""
 }
 
 // unseenGateways names the Gateways that are not there, or why they cannot be
 // seen. Whoever says where the agent is reached does not need to see them.
-func unseenGateways(in observed.Agent) []problem.Problem {
+func unseenGateways(in clusterstate.Agent) []usererror.Problem {
 	if in.Agent.Spec.Exposure.URL != "" {
 		return nil
 	}
 	if why := in.GatewayAPI.Unreadable.Gateways; why != "" {
-		return []problem.Problem{unreadable("Gateway", "gateways", why)}
+		return []usererror.Problem{unreadable("Gateway", "gateways", why)}
 	}
 	if !in.GatewayAPI.HTTPRoutes {
 		return nil
 	}
-	var problems []problem.Problem
+	var problems []usererror.Problem
 	for i, ref := range in.Agent.Spec.Exposure.ParentRefs {
 		key := names.Gateway(in.Agent, ref)
 		if in.GatewayAPI.Gateways[key] == nil {
@@ -220,14 +220,14 @@ func unseenGateways(in observed.Agent) []problem.Problem {
 	return problems
 }
 
-func unreadable(kind gatewayv1.Kind, resource, why string) problem.Problem {
+func unreadable(kind gatewayv1.Kind, resource, why string) usererror.Problem {
 	return exposureProblem(a2av1alpha1.ReasonGatewayAPIUnreadable,
 		"%[1]ss cannot be read: %[3]s; give the operator the right to list and watch %[2]s.%[4]s and its CRD, or see why "+
 			"\"kubectl get %[2]s.%[4]s -A\" fails: the operator tries it again by itself",
 		kind, resource, strings.TrimSuffix(why, "."), gatewayv1.GroupName)
 }
 
-func gatewayAPIMissing(r exposedRoute) problem.Problem {
+func gatewayAPIMissing(r exposedRoute) usererror.Problem {
 	return exposureProblem(a2av1alpha1.ReasonGatewayAPIMissing,
 		"The cluster has no %s: install the CRD %s.%s with version %s "+
 			"(of the Gateway API %s or later: https://gateway-api.sigs.k8s.io/guides), or remove %s",
@@ -242,17 +242,17 @@ func (r exposedRoute) removable() string {
 	return r.field
 }
 
-func routeNotAccepted(r exposedRoute, i int, ref a2av1alpha1.GatewayRef, refusal string) problem.Problem {
+func routeNotAccepted(r exposedRoute, i int, ref a2av1alpha1.GatewayRef, refusal string) usererror.Problem {
 	return exposureProblem(a2av1alpha1.ReasonRouteNotAccepted, "Gateway %q does not take the %s (%s); "+
 		"correct spec.exposure.parentRefs[%d] or %s, or the Gateway's listeners and allowedRoutes", ref.Name, r.kind, strings.TrimSuffix(refusal, "."), i, r.field)
 }
 
-func routePending(r exposedRoute, i int, ref a2av1alpha1.GatewayRef) problem.Problem {
+func routePending(r exposedRoute, i int, ref a2av1alpha1.GatewayRef) usererror.Problem {
 	return exposureProblem(a2av1alpha1.ReasonRoutePending, "Gateway %q, which spec.exposure.parentRefs[%d] names, has not answered about the %s yet; "+
 		"if this stays, see whether the controller of its GatewayClass runs", ref.Name, i, r.kind)
 }
 
-func addressUnknown(r exposedRoute) problem.Problem {
+func addressUnknown(r exposedRoute) usererror.Problem {
 	cure := ", or spec.exposure.url"
 	if r.kind == kindGRPCRoute {
 		cure = ""
@@ -263,8 +263,8 @@ func addressUnknown(r exposedRoute) problem.Problem {
 		r.kind, r.field, r.kind, cure)
 }
 
-func exposureProblem(reason, format string, args ...any) problem.Problem {
-	return problem.Problem{
+func exposureProblem(reason, format string, args ...any) usererror.Problem {
+	return usererror.Problem{
 		Condition: a2av1alpha1.ConditionExposed,
 		Reason:    reason,
 		Message:   fmt.Sprintf(format, args...),

@@ -17,7 +17,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 func listener(name, protocol, hostname string, port int32, changes ...func(*gatewayv1.Listener)) gatewayv1.Listener {
@@ -135,14 +135,14 @@ func TestExpose(t *testing.T) {
 	}
 	unresolved := metav1.Condition{Type: "ResolvedRefs", Status: metav1.ConditionFalse, Reason: "BackendNotFound", Message: "no Service"}
 	tests := map[string]struct {
-		change func(*observed.Agent)
+		change func(*clusterstate.Agent)
 		said   []metav1.Condition
 		url    string
 		reason string
 		parts  []string
 	}{
 		"accepted": {said: []metav1.Condition{accepted}, url: "https://agents.example.com/"},
-		"below path": {said: []metav1.Condition{accepted}, change: func(in *observed.Agent) {
+		"below path": {said: []metav1.Condition{accepted}, change: func(in *clusterstate.Agent) {
 			in.Agent.Spec.Exposure.Path, in.Children.HTTPRoute.Spec.Rules = "/team/echo", rules("/team/echo")
 		}, url: "https://agents.example.com/team/echo/"},
 		"no answer":  {reason: "RoutePending", parts: []string{`Gateway "public"`, "spec.exposure.parentRefs[0]", "HTTPRoute", "GatewayClass"}},
@@ -150,58 +150,60 @@ func TestExpose(t *testing.T) {
 		"unresolved": {said: []metav1.Condition{accepted, unresolved}, reason: "RouteNotAccepted", parts: []string{"BackendNotFound: no Service"}},
 		"taken as it was before": {
 			said:   []metav1.Condition{observedAt(accepted, 1)},
-			change: func(in *observed.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
 			reason: "RoutePending",
 		},
 		"refused as it was before": {
 			said:   []metav1.Condition{observedAt(refused, 1)},
-			change: func(in *observed.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
 			reason: "RoutePending",
 		},
 		"unresolved before": {
 			said: []metav1.Condition{observedAt(accepted, 2), observedAt(unresolved, 1)}, url: "https://agents.example.com/",
-			change: func(in *observed.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
 		},
 		"taken as it is": {
 			said: []metav1.Condition{observedAt(accepted, 2)}, url: "https://agents.example.com/",
-			change: func(in *observed.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
 		},
 		"taken by who does not say when": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
-			change: func(in *observed.Agent) { in.Children.HTTPRoute.Generation = 2 },
+			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
 		},
 		"taken with another hostname": {
-			said:   []metav1.Condition{observedAt(accepted, 1)},
-			change: func(in *observed.Agent) { in.Agent.Spec.Exposure.Hostnames = []a2av1alpha1.Hostname{"new.example.com"} },
+			said: []metav1.Condition{observedAt(accepted, 1)},
+			change: func(in *clusterstate.Agent) {
+				in.Agent.Spec.Exposure.Hostnames = []a2av1alpha1.Hostname{"new.example.com"}
+			},
 			reason: "RoutePending",
 		},
 		"taken with another path": {
 			said:   []metav1.Condition{observedAt(accepted, 1)},
-			change: func(in *observed.Agent) { in.Agent.Spec.Exposure.Path = "/new" },
+			change: func(in *clusterstate.Agent) { in.Agent.Spec.Exposure.Path = "/new" },
 			reason: "RoutePending",
 		},
 		"somebody else's route": {
 			said:   []metav1.Condition{accepted},
-			change: func(in *observed.Agent) { in.Children.HTTPRoute.OwnerReferences = nil }, reason: "RoutePending",
+			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.OwnerReferences = nil }, reason: "RoutePending",
 		},
 		"no Gateway": {
-			change: func(in *observed.Agent) { in.GatewayAPI.Gateways = nil },
+			change: func(in *clusterstate.Agent) { in.GatewayAPI.Gateways = nil },
 			reason: "GatewayNotFound", parts: []string{"spec.exposure.parentRefs[0]", `Gateway "public" of namespace "agents"`, "spec.exposure.url"},
 		},
 		"no Gateway API": {
-			change: func(in *observed.Agent) { in.GatewayAPI = observed.GatewayAPI{} },
+			change: func(in *clusterstate.Agent) { in.GatewayAPI = clusterstate.GatewayAPI{} },
 			reason: "GatewayAPIMissing", parts: []string{"no HTTPRoute", "install the CRD httproutes.gateway.networking.k8s.io with version v1", "remove spec.exposure"},
 		},
 		"no GRPCRoutes": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.GRPCRoutes = false
 				in.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example.com"}
 			},
 			reason: "GatewayAPIMissing", parts: []string{"grpcroutes.gateway.networking.k8s.io", "remove spec.exposure.grpcHostnames"},
 		},
 		"HTTPRoutes cannot be read": {
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.HTTPRoutes, in.GatewayAPI.Unreadable.HTTPRoutes = false, "it is forbidden."
 				in.Children.HTTPRoute = nil
 				in.Agent.Status.ExternalURL = "https://as.before/"
@@ -210,14 +212,14 @@ func TestExpose(t *testing.T) {
 			reason: "GatewayAPIUnreadable", parts: []string{"HTTPRoutes cannot be read: it is forbidden; ", "list and watch httproutes.gateway.networking.k8s.io"},
 		},
 		"HTTPRoutes could never be read": {
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.HTTPRoutes, in.GatewayAPI.Unreadable.HTTPRoutes = false, "it is forbidden"
 			},
 			reason: "GatewayAPIUnreadable", parts: []string{"HTTPRoutes cannot be read"},
 		},
 		"GRPCRoutes cannot be read": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.GRPCRoutes, in.GatewayAPI.Unreadable.GRPCRoutes = false, "it is forbidden"
 				in.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example.com"}
 			},
@@ -225,13 +227,13 @@ func TestExpose(t *testing.T) {
 		},
 		"GRPCRoutes cannot be read, and nobody asks for one": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.GRPCRoutes, in.GatewayAPI.Unreadable.GRPCRoutes = false, "it is forbidden"
 			},
 		},
 		"Gateways cannot be read": {
 			said: []metav1.Condition{accepted}, url: "https://as.before/",
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.Gateways, in.GatewayAPI.Unreadable.Gateways = nil, "it is forbidden"
 				in.Agent.Status.ExternalURL = "https://as.before/"
 			},
@@ -239,32 +241,32 @@ func TestExpose(t *testing.T) {
 		},
 		"Gateways cannot be read, and need not be": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.Gateways, in.GatewayAPI.Unreadable.Gateways = nil, "it is forbidden"
 				in.Agent.Spec.Exposure.URL = "https://front.example/a/"
 			},
 		},
 		"no address": {
 			said: []metav1.Condition{accepted},
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				in.Agent.Spec.Exposure.Hostnames, in.Children.HTTPRoute.Spec.Hostnames = nil, nil
 			},
 			reason: "AddressUnknown", parts: []string{"spec.exposure.hostnames", "spec.exposure.url"},
 		},
 		"a listener that does not take it, before one that does": {
 			said: []metav1.Condition{accepted}, url: "http://agents.example.com/",
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				elsewhere(in, listener("web", "HTTPS", "", 443), listener("plain", "HTTP", "", 80, from(gatewayv1.NamespacesFromAll, nil)))
 			},
 		},
 		"only listeners that do not take it": {
 			said:   []metav1.Condition{accepted},
-			change: func(in *observed.Agent) { elsewhere(in, listener("web", "HTTPS", "", 443)) },
+			change: func(in *clusterstate.Agent) { elsewhere(in, listener("web", "HTTPS", "", 443)) },
 			reason: "AddressUnknown", parts: []string{"allowedRoutes", "spec.exposure.url"},
 		},
 		"one listener and then another": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				for _, gateway := range in.GatewayAPI.Gateways {
 					gateway.Spec.Listeners = append(gateway.Spec.Listeners, listener("plain", "HTTP", "", 80))
 				}
@@ -279,7 +281,7 @@ func TestExpose(t *testing.T) {
 		},
 		"the first Gateway, whatever the next one has": {
 			said: []metav1.Condition{accepted}, url: "http://agents.example.com/",
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				front := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "front"}}
 				front.Spec.Listeners = []gatewayv1.Listener{listener("plain", "HTTP", "", 80)}
 				in.GatewayAPI.Gateways[types.NamespacedName{Namespace: "agents", Name: "front"}] = front
@@ -291,11 +293,11 @@ func TestExpose(t *testing.T) {
 		},
 		"told by the user": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
-			change: func(in *observed.Agent) { in.Agent.Spec.Exposure.URL = "https://front.example/a/" },
+			change: func(in *clusterstate.Agent) { in.Agent.Spec.Exposure.URL = "https://front.example/a/" },
 		},
 		"told by the user, of a Gateway that cannot be seen": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
-			change: func(in *observed.Agent) {
+			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.Gateways = nil
 				in.Agent.Spec.Exposure.URL = "https://front.example/a/"
 			},
@@ -314,7 +316,7 @@ func TestExpose(t *testing.T) {
 			if test.said != nil {
 				route.Status.Parents = []gatewayv1.RouteParentStatus{{ParentRef: gatewayv1.ParentReference{Name: "public"}, Conditions: test.said}}
 			}
-			in := observed.Agent{Agent: agent, Children: observed.Children{HTTPRoute: route}, GatewayAPI: observed.GatewayAPI{
+			in := clusterstate.Agent{Agent: agent, Children: clusterstate.Children{HTTPRoute: route}, GatewayAPI: clusterstate.GatewayAPI{
 				HTTPRoutes: true, GRPCRoutes: true,
 				Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "agents", Name: "public"}: {
 					ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "public"},
@@ -353,9 +355,9 @@ func TestExposedBases(t *testing.T) {
 	gateway.Spec.Listeners = []gatewayv1.Listener{
 		listener("plain", "HTTP", "", 80, from(gatewayv1.NamespacesFromAll, nil)), listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil)),
 	}
-	in := observed.Agent{
-		Agent: one.Agent, Children: observed.Children{HTTPRoute: one.HTTPRoute, GRPCRoute: one.GRPCRoute},
-		GatewayAPI: observed.GatewayAPI{
+	in := clusterstate.Agent{
+		Agent: one.Agent, Children: clusterstate.Children{HTTPRoute: one.HTTPRoute, GRPCRoute: one.GRPCRoute},
+		GatewayAPI: clusterstate.GatewayAPI{
 			HTTPRoutes: true, GRPCRoutes: true,
 			Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 		},
@@ -389,7 +391,7 @@ func rules(path string) []gatewayv1.HTTPRouteRule {
 }
 
 // elsewhere puts the Gateway into another namespace, with other listeners.
-func elsewhere(in *observed.Agent, listeners ...gatewayv1.Listener) {
+func elsewhere(in *clusterstate.Agent, listeners ...gatewayv1.Listener) {
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}, Spec: gatewayv1.GatewaySpec{Listeners: listeners}}
 	in.GatewayAPI.Gateways = map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway}
 	in.Agent.Spec.Exposure.ParentRefs[0].Namespace = "infra"

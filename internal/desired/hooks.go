@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // waitForTurns keeps the agent's container until its turns have ended, unless
@@ -22,7 +22,7 @@ func waitForTurns(main *corev1.Container) {
 	if main.Lifecycle == nil {
 		main.Lifecycle = &corev1.Lifecycle{}
 	}
-	main.Lifecycle.PreStop = &corev1.LifecycleHandler{HTTPGet: healthGet(contract.DrainedPath)}
+	main.Lifecycle.PreStop = &corev1.LifecycleHandler{HTTPGet: healthGet(sidecarconfig.DrainedPath)}
 }
 
 func hasPreStop(c *corev1.Container) bool {
@@ -30,31 +30,31 @@ func hasPreStop(c *corev1.Container) bool {
 }
 
 // preStopRemarks says what a preStop hook of the template's costs.
-func preStopRemarks(agent *a2av1alpha1.Agent) []problem.Problem {
+func preStopRemarks(agent *a2av1alpha1.Agent) []usererror.Problem {
 	containers := agent.Spec.Workload.Template.Spec.Containers
 	if len(containers) == 0 || !hasPreStop(&containers[0]) {
 		return nil
 	}
-	return []problem.Problem{{
+	return []usererror.Problem{{
 		Condition: a2av1alpha1.ConditionProgrammed,
 		Reason:    a2av1alpha1.ReasonPreStopKept,
 		Message: fmt.Sprintf("spec.workload.template.spec.containers[0].lifecycle.preStop is kept: "+
 			"turns that run when a pod stops are cut off unless it waits for an answer of port %d%s; "+
-			"remove it to have the operator's", contract.HealthPort, contract.DrainedPath),
+			"remove it to have the operator's", sidecarconfig.HealthPort, sidecarconfig.DrainedPath),
 	}}
 }
 
 // emptyHooks names hooks that do nothing. The API server refuses them in a new
 // Deployment; server-side apply drops one that takes the place of a hook
 // before anybody judges it, so that pods would roll and lose that hook.
-func emptyHooks(agent *a2av1alpha1.Agent) []problem.Problem {
+func emptyHooks(agent *a2av1alpha1.Agent) []usererror.Problem {
 	pod := &agent.Spec.Workload.Template.Spec
 	return append(emptyHooksOf(templateField+".initContainers", pod.InitContainers),
 		emptyHooksOf(templateField+".containers", pod.Containers)...)
 }
 
-func emptyHooksOf(field string, containers []corev1.Container) []problem.Problem {
-	var problems []problem.Problem
+func emptyHooksOf(field string, containers []corev1.Container) []usererror.Problem {
+	var problems []usererror.Problem
 	for i := range containers {
 		lifecycle := containers[i].Lifecycle
 		if lifecycle == nil {
@@ -67,7 +67,7 @@ func emptyHooksOf(field string, containers []corev1.Container) []problem.Problem
 			if each.hook == nil || *each.hook != (corev1.LifecycleHandler{}) {
 				continue
 			}
-			problems = append(problems, problem.Problem{
+			problems = append(problems, usererror.Problem{
 				Condition: a2av1alpha1.ConditionAccepted,
 				Reason:    a2av1alpha1.ReasonTemplateRejected,
 				Message: fmt.Sprintf("%s[%d].lifecycle.%s does nothing: give it exec, httpGet, tcpSocket or sleep, or remove it",

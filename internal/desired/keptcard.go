@@ -11,9 +11,9 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // cardChoice is the card that is to be published.
@@ -25,17 +25,17 @@ type cardChoice struct {
 	// the default skill only.
 	kept, least bool
 	// problems say why the spec's own card cannot be published.
-	problems []problem.Problem
+	problems []usererror.Problem
 
 	base card.Base
-	last func() *contract.Published
+	last func() *sidecarconfig.Published
 }
 
 // publishedCard returns the card that the spec describes, or the one that was
 // published last if its skills cannot be resolved. base is that of the Agent's
 // Service.
-func publishedCard(in observed.Agent, base card.Base) *cardChoice {
-	choice := &cardChoice{base: base, last: sync.OnceValue(func() *contract.Published { return lastPublished(in) })}
+func publishedCard(in clusterstate.Agent, base card.Base) *cardChoice {
+	choice := &cardChoice{base: base, last: sync.OnceValue(func() *sidecarconfig.Published { return lastPublished(in) })}
 	skills, problems := resolveSkills(in)
 	if len(problems) == 0 {
 		choice.card = new(agentCard(in.Agent, base, skills))
@@ -48,7 +48,7 @@ func publishedCard(in observed.Agent, base card.Base) *cardChoice {
 
 // keep chooses the card that was published last. It returns false when there is
 // none.
-func (c *cardChoice) keep(in observed.Agent) bool {
+func (c *cardChoice) keep(in clusterstate.Agent) bool {
 	c.card, c.least = keptCard(in, c.base, c.last())
 	c.kept = c.card != nil
 	return c.kept
@@ -58,7 +58,7 @@ func (c *cardChoice) keep(in observed.Agent) bool {
 // published last, and then the least one, so that what restricts is applied. That
 // one may be too large for the current spec, and may have been written by somebody
 // who may edit ConfigMaps. It returns false when there is none.
-func (c *cardChoice) smaller(in observed.Agent) bool {
+func (c *cardChoice) smaller(in clusterstate.Agent) bool {
 	switch {
 	case c.least:
 		return false
@@ -72,7 +72,7 @@ func (c *cardChoice) smaller(in observed.Agent) bool {
 
 // ruleSkills returns what a rule may name beside the skills of the card. While the
 // card is kept, those are the skills of the spec, too.
-func (c *cardChoice) ruleSkills(in observed.Agent) *ruleSkills {
+func (c *cardChoice) ruleSkills(in clusterstate.Agent) *ruleSkills {
 	skills := &ruleSkills{onCard: c.card.Skills, denied: deniedBy(c.last)}
 	if c.kept {
 		skills.pending = pendingSkills(in)
@@ -83,16 +83,16 @@ func (c *cardChoice) ruleSkills(in observed.Agent) *ruleSkills {
 // lastPublished returns the card and the rules of the Agent's contract in the
 // cluster. It is nil when there is no contract, when the ConfigMap is not the
 // Agent's, and when its text is not the one that the operator wrote.
-func lastPublished(in observed.Agent) *contract.Published {
+func lastPublished(in clusterstate.Agent) *sidecarconfig.Published {
 	current := in.Children.ConfigMap
 	if current == nil || !metav1.IsControlledBy(current, in.Agent) {
 		return nil
 	}
-	encoded := []byte(current.Data[contract.FileName])
-	if contract.Digest(encoded) != current.Annotations[a2av1alpha1.AnnotationContractDigest] {
+	encoded := []byte(current.Data[sidecarconfig.FileName])
+	if sidecarconfig.Digest(encoded) != current.Annotations[a2av1alpha1.AnnotationContractDigest] {
 		return nil
 	}
-	published, err := contract.ReadPublished(encoded, contract.Agent{Namespace: in.Agent.Namespace, Name: in.Agent.Name})
+	published, err := sidecarconfig.ReadPublished(encoded, sidecarconfig.Agent{Namespace: in.Agent.Namespace, Name: in.Agent.Name})
 	if err != nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func lastPublished(in observed.Agent) *contract.Published {
 //
 // When the published card is lost and pods run, it is the least card. It is nil for
 // an Agent of which nothing runs yet: then nothing is made.
-func keptCard(in observed.Agent, base card.Base, last *contract.Published) (kept *card.Card, least bool) {
+func keptCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Published) (kept *card.Card, least bool) {
 	if last != nil {
 		return updatedCard(in, base, last), false
 	}
@@ -117,14 +117,14 @@ func keptCard(in observed.Agent, base card.Base, last *contract.Published) (kept
 }
 
 // leastCard returns the card of the current spec with the default skill only.
-func leastCard(in observed.Agent, base card.Base) *card.Card {
+func leastCard(in clusterstate.Agent, base card.Base) *card.Card {
 	least := agentCard(in.Agent, base, []card.Skill{defaultSkill(in.Agent)})
 	return &least
 }
 
 // updatedCard returns a published card with the addresses and the visibility of
 // skills of the current spec.
-func updatedCard(in observed.Agent, base card.Base, last *contract.Published) *card.Card {
+func updatedCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Published) *card.Card {
 	kept := last.Card
 	// These are derived from the current spec, as those of any card.
 	kept.Bindings = cardBindings(in.Agent.Spec.Protocol.Bindings)
@@ -137,7 +137,7 @@ func updatedCard(in observed.Agent, base card.Base, last *contract.Published) *c
 
 // hideExtended returns the skills with those extended that the Agent's current
 // skills say are, and with the default skill when none is public any more.
-func hideExtended(in observed.Agent, skills []card.Skill) []card.Skill {
+func hideExtended(in clusterstate.Agent, skills []card.Skill) []card.Skill {
 	current, _ := skillOrigins(in)
 	skills = slices.Clone(skills)
 	for i := range skills {
@@ -174,7 +174,7 @@ func (r *ruleSkills) known(id string) bool {
 
 // pendingSkills returns the ids of the skills that the spec names, those of
 // AgentSkills that cannot be found by their names.
-func pendingSkills(in observed.Agent) []string {
+func pendingSkills(in clusterstate.Agent) []string {
 	current, _ := skillOrigins(in)
 	var ids []string
 	for _, o := range current {
@@ -187,11 +187,11 @@ func pendingSkills(in observed.Agent) []string {
 }
 
 // deniedBy returns whether a rule that was published last denies a skill.
-func deniedBy(last func() *contract.Published) func(id string) bool {
+func deniedBy(last func() *sidecarconfig.Published) func(id string) bool {
 	return func(id string) bool {
 		published := last()
-		return published != nil && slices.ContainsFunc(published.Rules, func(r contract.Rule) bool {
-			return r.Action == contract.ActionDeny && slices.Contains(r.Skills, id)
+		return published != nil && slices.ContainsFunc(published.Rules, func(r sidecarconfig.Rule) bool {
+			return r.Action == sidecarconfig.ActionDeny && slices.Contains(r.Skills, id)
 		})
 	}
 }

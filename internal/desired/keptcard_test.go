@@ -15,13 +15,13 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // agentOf returns the Agent of a case, without any of its objects in the cluster.
-func agentOf(t *testing.T, name string) observed.Agent {
+func agentOf(t *testing.T, name string) clusterstate.Agent {
 	t.Helper()
 	in := readCase(t, filepath.Join("testdata", name, "input.yaml"))
 	in.Agent.UID = "agent-uid"
@@ -29,7 +29,7 @@ func agentOf(t *testing.T, name string) observed.Agent {
 }
 
 // publish puts what is desired into the cluster, as the operator does.
-func publish(t *testing.T, in *observed.Agent) Result {
+func publish(t *testing.T, in *clusterstate.Agent) Result {
 	t.Helper()
 	result, err := Agent(*in, testPlatform)
 	if err != nil || result.Objects == nil {
@@ -45,23 +45,23 @@ func publish(t *testing.T, in *observed.Agent) Result {
 }
 
 // loseSkill has the Agent name a skill that does not exist.
-func loseSkill(in *observed.Agent) {
+func loseSkill(in *clusterstate.Agent) {
 	in.Agent.Spec.SkillRefs = append(in.Agent.Spec.SkillRefs, a2av1alpha1.AgentSkillRef{Name: "gone"})
 }
 
-func contractIn(t *testing.T, result Result) *contract.Config {
+func contractIn(t *testing.T, result Result) *sidecarconfig.Config {
 	t.Helper()
 	if result.Objects == nil {
 		t.Fatalf("Agent() makes no objects: %+v", result.Problems)
 	}
-	config, err := contract.Decode([]byte(result.Objects.ConfigMap.Data[contract.FileName]))
+	config, err := sidecarconfig.Decode([]byte(result.Objects.ConfigMap.Data[sidecarconfig.FileName]))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return config
 }
 
-func desiredOf(t *testing.T, in observed.Agent) Result {
+func desiredOf(t *testing.T, in clusterstate.Agent) Result {
 	t.Helper()
 	result, err := Agent(in, testPlatform)
 	if err != nil {
@@ -110,10 +110,10 @@ func TestRestrictionsApplyWithoutASkill(t *testing.T) {
 			t.Errorf("the card lists %s, the agent serves TLS", i.URL)
 		}
 	}
-	if rules := config.Access.Authorization.Rules; len(rules) != 1 || rules[0].Action != contract.ActionDeny {
+	if rules := config.Access.Authorization.Rules; len(rules) != 1 || rules[0].Action != sidecarconfig.ActionDeny {
 		t.Errorf("rules %+v", rules)
 	}
-	if a := config.Access.Authentication; len(a) != 1 || a[0].Type != contract.AuthenticationAPIKey {
+	if a := config.Access.Authentication; len(a) != 1 || a[0].Type != sidecarconfig.AuthenticationAPIKey {
 		t.Errorf("authentication %+v", a)
 	}
 	if config.Access.CORS == nil || config.Limits.Requests.PerSecond != 1 || len(config.PushNotifications.AllowedTargets) != 1 {
@@ -134,7 +134,7 @@ func TestRestrictionsApplyWithoutASkill(t *testing.T) {
 	}
 
 	// What was kept is kept again, byte for byte: a converged Agent costs no request.
-	again := desiredOf(t, func() observed.Agent { publish(t, &in); return in }())
+	again := desiredOf(t, func() clusterstate.Agent { publish(t, &in); return in }())
 	if diff := cmp.Diff(result.Objects.ConfigMap.Data, again.Objects.ConfigMap.Data); diff != "" {
 		t.Errorf("the second contract differs from the first:\n%s", diff)
 	}
@@ -176,14 +176,14 @@ func TestNothingIsMadeWithoutACard(t *testing.T) {
 // TestCardThatIsLost: what restricts takes effect, and the card says as little as
 // possible.
 func TestCardThatIsLost(t *testing.T) {
-	for name, lose := range map[string]func(*observed.Agent){
-		"deleted":         func(in *observed.Agent) { in.Children.ConfigMap = nil },
-		"of another":      func(in *observed.Agent) { in.Children.ConfigMap.OwnerReferences = nil },
-		"tampered with":   func(in *observed.Agent) { in.Children.ConfigMap.Data[contract.FileName] += " " },
-		"emptied":         func(in *observed.Agent) { in.Children.ConfigMap.Data = nil },
-		"of another name": func(in *observed.Agent) { forge(in, `{"version":"v1","agent":{"namespace":"x","name":"y"}}`) },
-		"too large":       func(in *observed.Agent) { forge(in, strings.Repeat(" ", contract.MaxSize+1)) },
-		"no JSON":         func(in *observed.Agent) { forge(in, "{") },
+	for name, lose := range map[string]func(*clusterstate.Agent){
+		"deleted":         func(in *clusterstate.Agent) { in.Children.ConfigMap = nil },
+		"of another":      func(in *clusterstate.Agent) { in.Children.ConfigMap.OwnerReferences = nil },
+		"tampered with":   func(in *clusterstate.Agent) { in.Children.ConfigMap.Data[sidecarconfig.FileName] += " " },
+		"emptied":         func(in *clusterstate.Agent) { in.Children.ConfigMap.Data = nil },
+		"of another name": func(in *clusterstate.Agent) { forge(in, `{"version":"v1","agent":{"namespace":"x","name":"y"}}`) },
+		"too large":       func(in *clusterstate.Agent) { forge(in, strings.Repeat(" ", sidecarconfig.MaxSize+1)) },
+		"no JSON":         func(in *clusterstate.Agent) { forge(in, "{") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := agentOf(t, "skills")
@@ -204,9 +204,9 @@ func TestCardThatIsLost(t *testing.T) {
 }
 
 // forge replaces the contract, with a digest that fits.
-func forge(in *observed.Agent, text string) {
-	in.Children.ConfigMap.Data = map[string]string{contract.FileName: text}
-	in.Children.ConfigMap.Annotations = map[string]string{a2av1alpha1.AnnotationContractDigest: contract.Digest([]byte(text))}
+func forge(in *clusterstate.Agent, text string) {
+	in.Children.ConfigMap.Data = map[string]string{sidecarconfig.FileName: text}
+	in.Children.ConfigMap.Annotations = map[string]string{a2av1alpha1.AnnotationContractDigest: sidecarconfig.Digest([]byte(text))}
 }
 
 // TestCardThatLeavesNoRoomForRules: whoever may edit the ConfigMap could otherwise
@@ -217,20 +217,20 @@ func TestCardThatLeavesNoRoomForRules(t *testing.T) {
 	in := agentOf(t, "minimal")
 	published := contractIn(t, publish(t, &in))
 	// With indentation the text of the cluster has no more room for rules.
-	published.Card.Description = strings.Repeat("d", contract.MaxSize-8<<10)
+	published.Card.Description = strings.Repeat("d", sidecarconfig.MaxSize-8<<10)
 	for range 2 {
-		encoded, err := contract.Encode(published)
+		encoded, err := sidecarconfig.Encode(published)
 		if err != nil {
 			t.Fatal(err)
 		}
-		published.Card.Description += strings.Repeat("d", contract.MaxSize-len(encoded))
+		published.Card.Description += strings.Repeat("d", sidecarconfig.MaxSize-len(encoded))
 		forge(&in, string(encoded))
 	}
 	loseSkill(&in)
 	in.Agent.Spec.Access.Authorization = deny
 	result := desiredOf(t, in)
 	config := contractIn(t, result)
-	if rules := config.Access.Authorization.Rules; !result.CardKept || len(rules) != 1 || rules[0].Action != contract.ActionDeny {
+	if rules := config.Access.Authorization.Rules; !result.CardKept || len(rules) != 1 || rules[0].Action != sidecarconfig.ActionDeny {
 		t.Errorf("kept = %t, rules %+v", result.CardKept, rules)
 	}
 	if !hasReason(result.Problems, a2av1alpha1.ReasonSkillNotFound) || !hasReason(result.Problems, a2av1alpha1.ReasonContractTooLarge) {
@@ -242,7 +242,7 @@ func TestCardThatLeavesNoRoomForRules(t *testing.T) {
 
 	// The same for a card that becomes too large by itself.
 	publish(t, &in)
-	forge(&in, string(must(contract.Encode(published))))
+	forge(&in, string(must(sidecarconfig.Encode(published))))
 	in.Agent.Spec.SkillRefs = nil
 	in.Agent.Spec.Skills = nil
 	for i := range 400 {
@@ -349,7 +349,7 @@ func TestRulesAboutSkillsThatAreGone(t *testing.T) {
 	}
 }
 
-func hasReason(problems []problem.Problem, reason string) bool {
+func hasReason(problems []usererror.Problem, reason string) bool {
 	for _, p := range problems {
 		if p.Reason == reason {
 			return true

@@ -5,12 +5,12 @@ package desired
 
 import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // contractLimits hands on what an Agent says. What it leaves open is for the
 // sidecar to fill in, so that there is one place for defaults.
-func contractLimits(l *a2av1alpha1.AgentLimits) (limits contract.Limits, err error) {
+func contractLimits(l *a2av1alpha1.AgentLimits) (limits sidecarconfig.Limits, err error) {
 	if l == nil {
 		return limits, nil
 	}
@@ -19,18 +19,18 @@ func contractLimits(l *a2av1alpha1.AgentLimits) (limits contract.Limits, err err
 	limits.FailedAuthentications = contractRate(l.FailedAuthentications)
 	limits.MaxBodyBytes = l.MaxBodyBytes
 	if t := l.Turns; t != nil {
-		limits.Turns = contract.TurnLimits{Max: int(t.Max), MaxPerCaller: int(t.MaxPerCaller), MaxQueued: int(t.MaxQueued)}
+		limits.Turns = sidecarconfig.TurnLimits{Max: int(t.Max), MaxPerCaller: int(t.MaxPerCaller), MaxQueued: int(t.MaxQueued)}
 		limits.Turns.QueueTimeout, err = parseDuration("spec.limits.turns.queueTimeout", t.QueueTimeout)
 	}
 	if s := l.Streams; s != nil {
-		limits.Streams = contract.StreamLimits{Max: int(s.Max), MaxPerCaller: int(s.MaxPerCaller)}
+		limits.Streams = sidecarconfig.StreamLimits{Max: int(s.Max), MaxPerCaller: int(s.MaxPerCaller)}
 	}
 	return limits, err
 }
 
-func contractRate(r *a2av1alpha1.RequestRate) contract.Rate {
+func contractRate(r *a2av1alpha1.RequestRate) sidecarconfig.Rate {
 	if r == nil {
-		return contract.Rate{}
+		return sidecarconfig.Rate{}
 	}
-	return contract.Rate{PerSecond: int(r.PerSecond), Burst: int(r.Burst)}
+	return sidecarconfig.Rate{PerSecond: int(r.PerSecond), Burst: int(r.Burst)}
 }

@@ -11,8 +11,8 @@ import (
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // dnsPorts are where every pod asks for addresses. A policy sees the port of the
@@ -32,7 +32,7 @@ func networkPolicy(agent *a2av1alpha1.Agent, platform Platform) *networkingv1ac.
 		WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(names.Selector(agent.Name))).
 		WithPolicyTypes(networkingv1.PolicyTypeIngress).
 		WithIngress(networkingv1ac.NetworkPolicyIngressRule().
-			WithPorts(tcp(contract.AgentPort), tcp(contract.HealthPort)))
+			WithPorts(tcp(sidecarconfig.AgentPort), tcp(sidecarconfig.HealthPort)))
 	if policy.Egress != nil {
 		spec.WithPolicyTypes(networkingv1.PolicyTypeEgress).WithEgress(egress(*policy.Egress, platform)...)
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/pod-security-admission/policy"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // podSecurity judges pods as the API server does. The checks are of the
@@ -27,7 +27,7 @@ var restrictedLevel = api.LevelVersion{Level: api.LevelRestricted, Version: api.
 // securityRemarks says what a template gives up of the restricted Pod Security
 // level and of the rule that the agent has no token. Both are its author's to
 // decide, who should know that it was decided.
-func securityRemarks(agent *a2av1alpha1.Agent) ([]problem.Problem, error) {
+func securityRemarks(agent *a2av1alpha1.Agent) ([]usererror.Problem, error) {
 	evaluator, err := podSecurity()
 	if err != nil {
 		return nil, fmt.Errorf("build the Pod Security checks: %w", err)
@@ -35,10 +35,10 @@ func securityRemarks(agent *a2av1alpha1.Agent) ([]problem.Problem, error) {
 	// The sidecar is left out: it keeps the level whatever the template says.
 	template := agent.Spec.Workload.Template.DeepCopy()
 	secureContainers(&template.Spec)
-	var remarks []problem.Problem
+	var remarks []usererror.Problem
 	relaxed := policy.AggregateCheckResults(evaluator.EvaluatePod(restrictedLevel, &template.ObjectMeta, &template.Spec))
 	if !relaxed.Allowed {
-		remarks = append(remarks, problem.Problem{
+		remarks = append(remarks, usererror.Problem{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonPodSecurityRelaxed,
 			Message: fmt.Sprintf("%s gives up the restricted Pod Security level, and a namespace that enforces it refuses the pods: %s; "+
@@ -46,7 +46,7 @@ func securityRemarks(agent *a2av1alpha1.Agent) ([]problem.Problem, error) {
 		})
 	}
 	for _, field := range tokenFields(&template.Spec) {
-		remarks = append(remarks, problem.Problem{
+		remarks = append(remarks, usererror.Problem{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonTokenMounted,
 			Message: fmt.Sprintf("%s.%s gives the agent a token of its ServiceAccount, and with it the ServiceAccount's rights; "+

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 // kubernetesVersions are those of the Pod Security levels, from the oldest
@@ -52,7 +52,7 @@ var restrictedTemplates = map[string]string{
 // T-PSA: every pod that the operator makes is admitted where the restricted
 // Pod Security level is enforced, and the agent in it has no token.
 func TestPodsAreRestricted(t *testing.T) {
-	cases := map[string]observed.Agent{}
+	cases := map[string]clusterstate.Agent{}
 	inputs, _ := filepath.Glob("testdata/*/input.yaml")
 	for _, input := range inputs {
 		if name := filepath.Base(filepath.Dir(input)); !slices.Contains(unrestricted, name) {
@@ -207,7 +207,7 @@ func TestNobodySeesIntoTheSidecar(t *testing.T) {
 }
 
 // withTemplate is the minimal Agent with a pod of its own.
-func withTemplate(t *testing.T, pod string) observed.Agent {
+func withTemplate(t *testing.T, pod string) clusterstate.Agent {
 	t.Helper()
 	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
 	spec := corev1.PodSpec{}
@@ -218,7 +218,7 @@ func withTemplate(t *testing.T, pod string) observed.Agent {
 	return in
 }
 
-func desire(t *testing.T, in observed.Agent) Result {
+func desire(t *testing.T, in clusterstate.Agent) Result {
 	t.Helper()
 	result, err := Agent(in, testPlatform)
 	if err != nil {

@@ -17,15 +17,15 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // defaultGracePeriodSeconds lets turns of a minute end when a pod stops.
 const defaultGracePeriodSeconds = 60
 
 // gatewayURL is where the agent's container finds the sidecar's gateway.
-var gatewayURL = "http://127.0.0.1:" + strconv.Itoa(contract.GatewayPort)
+var gatewayURL = "http://127.0.0.1:" + strconv.Itoa(sidecarconfig.GatewayPort)
 
 // podTemplate is the user's template with what is ours over it.
 func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTemplateSpecApplyConfiguration {
@@ -126,5 +126,5 @@ func gracePeriod(agent *a2av1alpha1.Agent) time.Duration {
 
 // healthGet asks the sidecar's health port.
 func healthGet(path string) *corev1.HTTPGetAction {
-	return &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(contract.HealthPort)}
+	return &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(sidecarconfig.HealthPort)}
 }

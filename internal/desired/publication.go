@@ -5,18 +5,18 @@ package desired
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // publicationOf sums up an encoded contract.
-func publicationOf(config *contract.Config, encoded []byte) (Publication, error) {
+func publicationOf(config *sidecarconfig.Config, encoded []byte) (Publication, error) {
 	digest, err := card.Digest(&config.Card, config.Bases...)
 	if err != nil {
 		return Publication{}, err
 	}
 	return Publication{
 		CardDigest:     digest,
-		ContractDigest: contract.Digest(encoded),
+		ContractDigest: sidecarconfig.Digest(encoded),
 		Skills:         int32(len(config.Card.Skills)), //nolint:gosec // contract.MaxSize bounds the number
 	}, nil
 }

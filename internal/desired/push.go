@@ -8,8 +8,8 @@ import (
 	"net/netip"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // unreachable are the ranges that no sidecar posts to, whatever is allowed:
@@ -21,11 +21,11 @@ var unreachable = []netip.Prefix{
 }
 
 // pushProblems names the targets that would allow nothing.
-func pushProblems(agent *a2av1alpha1.Agent) []problem.Problem {
+func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	if agent.Spec.PushNotifications == nil {
 		return nil
 	}
-	var problems []problem.Problem
+	var problems []usererror.Problem
 	for i, target := range agent.Spec.PushNotifications.AllowedTargets {
 		allowed, err := netip.ParsePrefix(target.CIDR)
 		if err != nil {
@@ -33,7 +33,7 @@ func pushProblems(agent *a2av1alpha1.Agent) []problem.Problem {
 		}
 		for _, never := range unreachable {
 			if never.Bits() <= allowed.Bits() && never.Contains(allowed.Addr()) {
-				problems = append(problems, problem.Problem{
+				problems = append(problems, usererror.Problem{
 					Condition: a2av1alpha1.ConditionAccepted,
 					Reason:    a2av1alpha1.ReasonInvalidPushTarget,
 					Message: fmt.Sprintf("spec.pushNotifications.allowedTargets[%d].cidr is %s, which lies in %s: "+
@@ -46,15 +46,15 @@ func pushProblems(agent *a2av1alpha1.Agent) []problem.Problem {
 }
 
 // contractPush says where the sidecar may post to; nil is nowhere.
-func contractPush(agent *a2av1alpha1.Agent, platform Platform) *contract.PushNotifications {
+func contractPush(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.PushNotifications {
 	if agent.Spec.PushNotifications == nil {
 		return nil
 	}
-	push := &contract.PushNotifications{ClusterDomain: platform.ClusterDomain}
+	push := &sidecarconfig.PushNotifications{ClusterDomain: platform.ClusterDomain}
 	for _, target := range agent.Spec.PushNotifications.AllowedTargets {
-		allowed := contract.PushTarget{Namespace: target.Namespace, Host: target.Host, CIDR: target.CIDR}
+		allowed := sidecarconfig.PushTarget{Namespace: target.Namespace, Host: target.Host, CIDR: target.CIDR}
 		if s := target.Service; s != nil {
-			allowed.Service = &contract.PushService{Name: s.Name, Namespace: s.Namespace}
+			allowed.Service = &sidecarconfig.PushService{Name: s.Name, Namespace: s.Namespace}
 			if s.Namespace == "" {
 				allowed.Service.Namespace = agent.Namespace
 			}

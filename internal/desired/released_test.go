@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 const (
@@ -63,7 +63,7 @@ func TestNextReleaseRestartsNoAgent(t *testing.T) {
 // while this one rolls out, and after it was taken back.
 func TestReleasedContractsAreRead(t *testing.T) {
 	for _, dir := range releasedCases(t) {
-		if _, err := contract.Decode([]byte(readFile(t, filepath.Join(dir, "contract.json")))); err != nil {
+		if _, err := sidecarconfig.Decode([]byte(readFile(t, filepath.Join(dir, "contract.json")))); err != nil {
 			t.Errorf("%s: Decode() error = %v", filepath.Base(dir), err)
 		}
 	}
@@ -76,7 +76,7 @@ func strangeMembers(t *testing.T) []string {
 	known, now := map[string]bool{}, map[string]bool{}
 	for _, dir := range releasedCases(t) {
 		members(t, readFile(t, filepath.Join(dir, "contract.json")), known)
-		members(t, releasedAgent(t, dir).ConfigMap.Data[contract.FileName], now)
+		members(t, releasedAgent(t, dir).ConfigMap.Data[sidecarconfig.FileName], now)
 	}
 	maps.DeleteFunc(now, func(path string, _ bool) bool { return known[path] })
 	return slices.Sorted(maps.Keys(now))
@@ -131,7 +131,7 @@ func keepAsReleased(t *testing.T) {
 		for name, text := range map[string]string{
 			"input.yaml":    readFile(t, input),
 			"template.yaml": renderYAML(t, result.Objects.Deployment.Spec.Template),
-			"contract.json": result.Objects.ConfigMap.Data[contract.FileName],
+			"contract.json": result.Objects.ConfigMap.Data[sidecarconfig.FileName],
 		} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)

@@ -11,16 +11,16 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // remoteAgent is Agent for one that runs elsewhere: its card, where the
 // registry of every replica finds it. While no card is known, what stands in
 // the cluster is left alone.
-func remoteAgent(in observed.Agent) (Result, error) {
+func remoteAgent(in clusterstate.Agent) (Result, error) {
 	if in.Remote == nil || in.Remote.Card == nil {
 		return Result{}, nil
 	}
@@ -28,9 +28,9 @@ func remoteAgent(in observed.Agent) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("encode card: %w", err)
 	}
-	if len(encoded) > contract.MaxSize {
-		return Result{Problems: []problem.Problem{skillProblem(a2av1alpha1.ReasonContractTooLarge,
-			"the card of the agent needs more than %d KiB here; it has to be shortened where it is served", contract.MaxSize>>10)}}, nil
+	if len(encoded) > sidecarconfig.MaxSize {
+		return Result{Problems: []usererror.Problem{skillProblem(a2av1alpha1.ReasonContractTooLarge,
+			"the card of the agent needs more than %d KiB here; it has to be shortened where it is served", sidecarconfig.MaxSize>>10)}}, nil
 	}
 	digest, err := card.Digest(in.Remote.Card)
 	if err != nil {
@@ -40,24 +40,24 @@ func remoteAgent(in observed.Agent) (Result, error) {
 		Objects: &Objects{
 			ConfigMap: corev1ac.ConfigMap(names.ConfigMap(in.Agent.Name), in.Agent.Namespace).
 				WithLabels(names.Labels(in.Agent.Name)).
-				WithAnnotations(map[string]string{a2av1alpha1.AnnotationContractDigest: contract.Digest(encoded)}).
-				WithData(map[string]string{contract.CardFileName: string(encoded)}),
+				WithAnnotations(map[string]string{a2av1alpha1.AnnotationContractDigest: sidecarconfig.Digest(encoded)}).
+				WithData(map[string]string{sidecarconfig.CardFileName: string(encoded)}),
 		},
 		Remarks: elsewhereRemarks(in.Remote),
 		Card: Publication{
 			URL:            in.Agent.Spec.Remote.URL,
 			CardDigest:     digest,
-			ContractDigest: contract.Digest(encoded),
+			ContractDigest: sidecarconfig.Digest(encoded),
 			Skills:         int32(len(in.Remote.Card.Skills)), //nolint:gosec // it was bounded when it was read
 		},
 	}, nil
 }
 
-func elsewhereRemarks(remote *observed.Remote) []problem.Problem {
+func elsewhereRemarks(remote *clusterstate.Remote) []usererror.Problem {
 	if remote.Elsewhere == 0 {
 		return nil
 	}
-	return []problem.Problem{{
+	return []usererror.Problem{{
 		Condition: a2av1alpha1.ConditionAvailable,
 		Reason:    a2av1alpha1.ReasonAddressesLeftOut,
 		Message: fmt.Sprintf("The agent serves its card; %d of the addresses on it are not listed, "+

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // anyHost stands for the names of a listener, in a route that has none.
@@ -23,13 +23,13 @@ func isAnyHost(host a2av1alpha1.Hostname) bool { return host == anyHost }
 // free are the hostnames at which a Gateway leads to the Agent and not to
 // another one, anyHost for those of the listeners, and what to say of the rest:
 // of two routes that say the same, a Gateway takes both and follows the older.
-func (r exposedRoute) free(in observed.Agent, i int) ([]a2av1alpha1.Hostname, []problem.Problem) {
+func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname, []usererror.Problem) {
 	wanted := r.hostnames
 	if len(wanted) == 0 {
 		wanted = []a2av1alpha1.Hostname{anyHost}
 	}
 	var free []a2av1alpha1.Hostname
-	var problems []problem.Problem
+	var problems []usererror.Problem
 	for _, host := range wanted {
 		switch rival := r.rivalAt(in, in.Agent.Spec.Exposure.ParentRefs[i], host); {
 		case rival == nil:
@@ -42,12 +42,12 @@ func (r exposedRoute) free(in observed.Agent, i int) ([]a2av1alpha1.Hostname, []
 }
 
 // rivalAt is another Agent that a Gateway leads to in this one's place.
-func (r exposedRoute) rivalAt(in observed.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *a2av1alpha1.Agent {
+func (r exposedRoute) rivalAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *a2av1alpha1.Agent {
 	for i := range in.GatewayAPI.Rivals {
 		rival := &in.GatewayAPI.Rivals[i]
-		for _, other := range exposedRoutes(observed.Agent{
+		for _, other := range exposedRoutes(clusterstate.Agent{
 			Agent:    rival.Agent,
-			Children: observed.Children{HTTPRoute: rival.HTTPRoute, GRPCRoute: rival.GRPCRoute},
+			Children: clusterstate.Children{HTTPRoute: rival.HTTPRoute, GRPCRoute: rival.GRPCRoute},
 		}) {
 			if other.kind == r.kind && other.path == r.path && other.has(host) && other.precedes(r) && other.takenAt(rival.Agent, names.Gateway(in.Agent, ref), ref.SectionName) {
 				return rival.Agent
@@ -78,7 +78,7 @@ func (r exposedRoute) takenAt(agent *a2av1alpha1.Agent, gateway types.Namespaced
 	})
 }
 
-func addressTaken(r exposedRoute, i int, host a2av1alpha1.Hostname, rival *a2av1alpha1.Agent) problem.Problem {
+func addressTaken(r exposedRoute, i int, host a2av1alpha1.Hostname, rival *a2av1alpha1.Agent) usererror.Problem {
 	at, cure := "hostname \""+string(host)+"\"", r.field
 	if host == anyHost {
 		at = "its own hostnames"

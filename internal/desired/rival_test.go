@@ -14,12 +14,12 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 // exposedAgent is one at hostnames of the Gateway "public" of "infra", with a
 // route that is taken.
-func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) observed.Rival {
+func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) clusterstate.Rival {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
 	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public", Namespace: "infra"}}, Hostnames: hosts}
 	route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{
@@ -31,7 +31,7 @@ func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostn
 		ParentRef:  gatewayv1.ParentReference{Name: "public", Namespace: new(gatewayv1.Namespace("infra"))},
 		Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}},
 	}}
-	return observed.Rival{Agent: agent, HTTPRoute: route}
+	return clusterstate.Rival{Agent: agent, HTTPRoute: route}
 }
 
 // TestAddressOfAnother is about an Agent "agents/echo" whose route was made in
@@ -40,8 +40,8 @@ func TestAddressOfAnother(t *testing.T) {
 	const taken = a2av1alpha1.ReasonAddressTaken
 	tests := map[string]struct {
 		own    []a2av1alpha1.Hostname
-		rival  observed.Rival
-		change func(own, rival *observed.Rival)
+		rival  clusterstate.Rival
+		change func(own, rival *clusterstate.Rival)
 		url    string
 		reason string
 	}{
@@ -59,37 +59,37 @@ func TestAddressOfAnother(t *testing.T) {
 		},
 		"another path": {
 			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(_, rival *observed.Rival) { at("/b", rival) }, url: "https://a.example/",
+			change: func(_, rival *clusterstate.Rival) { at("/b", rival) }, url: "https://a.example/",
 		},
 		"the same path": {
 			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(own, rival *observed.Rival) { at("/b", own); at("/b", rival) }, reason: taken,
+			change: func(own, rival *clusterstate.Rival) { at("/b", own); at("/b", rival) }, reason: taken,
 		},
 		"another Gateway": {
 			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(_, rival *observed.Rival) { rival.Agent.Spec.Exposure.ParentRefs[0].Namespace = "zoo" }, url: "https://a.example/",
+			change: func(_, rival *clusterstate.Rival) { rival.Agent.Spec.Exposure.ParentRefs[0].Namespace = "zoo" }, url: "https://a.example/",
 		},
 		"another listener": {
 			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(own, rival *observed.Rival) { section("web", own); section("more", rival) }, url: "https://a.example/",
+			change: func(own, rival *clusterstate.Rival) { section("web", own); section("more", rival) }, url: "https://a.example/",
 		},
 		"one listener of all": {
 			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(own, _ *observed.Rival) { section("web", own) }, reason: taken,
+			change: func(own, _ *clusterstate.Rival) { section("web", own) }, reason: taken,
 		},
 		"a route that is not there": {
 			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(_, rival *observed.Rival) { rival.HTTPRoute = nil }, url: "https://a.example/",
+			change: func(_, rival *clusterstate.Rival) { rival.HTTPRoute = nil }, url: "https://a.example/",
 		},
 		"a route that the Gateway refuses": {
 			rival: exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(_, rival *observed.Rival) {
+			change: func(_, rival *clusterstate.Rival) {
 				rival.HTTPRoute.Status.Parents[0].Conditions[0].Status = metav1.ConditionFalse
 			}, url: "https://a.example/",
 		},
 		"the user's URL": {
 			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(own, _ *observed.Rival) { own.Agent.Spec.Exposure.URL = "https://front.example/" }, reason: taken,
+			change: func(own, _ *clusterstate.Rival) { own.Agent.Spec.Exposure.URL = "https://front.example/" }, reason: taken,
 		},
 	}
 	for name, test := range tests {
@@ -103,10 +103,10 @@ func TestAddressOfAnother(t *testing.T) {
 			}
 			gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
 			gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
-			got := expose(observed.Agent{
-				Agent: own.Agent, Children: observed.Children{HTTPRoute: own.HTTPRoute},
-				GatewayAPI: observed.GatewayAPI{
-					HTTPRoutes: true, Rivals: []observed.Rival{test.rival},
+			got := expose(clusterstate.Agent{
+				Agent: own.Agent, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute},
+				GatewayAPI: clusterstate.GatewayAPI{
+					HTTPRoutes: true, Rivals: []clusterstate.Rival{test.rival},
 					Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 				},
 			})
@@ -134,17 +134,17 @@ func TestAddressOfAnother(t *testing.T) {
 
 func TestGRPCAddressOfAnother(t *testing.T) {
 	own, rival := exposedAgent("agents", "echo", 100, "a.example"), exposedAgent("zoo", "other", 99, "b.example")
-	for _, one := range []*observed.Rival{&own, &rival} {
+	for _, one := range []*clusterstate.Rival{&own, &rival} {
 		one.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example"}
 		one.GRPCRoute = &gatewayv1.GRPCRoute{ObjectMeta: one.HTTPRoute.ObjectMeta}
 		one.GRPCRoute.Spec.Hostnames, one.GRPCRoute.Status = []gatewayv1.Hostname{"grpc.example"}, gatewayv1.GRPCRouteStatus(one.HTTPRoute.Status)
 	}
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
 	gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
-	got := expose(observed.Agent{
-		Agent: own.Agent, Children: observed.Children{HTTPRoute: own.HTTPRoute, GRPCRoute: own.GRPCRoute},
-		GatewayAPI: observed.GatewayAPI{
-			HTTPRoutes: true, GRPCRoutes: true, Rivals: []observed.Rival{rival},
+	got := expose(clusterstate.Agent{
+		Agent: own.Agent, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute, GRPCRoute: own.GRPCRoute},
+		GatewayAPI: clusterstate.GatewayAPI{
+			HTTPRoutes: true, GRPCRoutes: true, Rivals: []clusterstate.Rival{rival},
 			Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 		},
 	})
@@ -156,11 +156,11 @@ func TestGRPCAddressOfAnother(t *testing.T) {
 	}
 }
 
-func at(path string, one *observed.Rival) {
+func at(path string, one *clusterstate.Rival) {
 	one.Agent.Spec.Exposure.Path, one.HTTPRoute.Spec.Rules = path, rules(path)
 }
 
-func section(name string, one *observed.Rival) {
+func section(name string, one *clusterstate.Rival) {
 	one.Agent.Spec.Exposure.ParentRefs[0].SectionName = name
 	one.HTTPRoute.Status.Parents[0].ParentRef.SectionName = new(gatewayv1.SectionName(name))
 }

@@ -8,8 +8,8 @@ import (
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
 // GatewayAPIVersion is the first whose standard CRDs have all that the routes are
@@ -26,7 +26,7 @@ const (
 
 // httpRoute leads JSON-RPC, HTTP+JSON and the card to the Service. It is nil
 // when nobody asks for it or the cluster does not have the kind.
-func httpRoute(in observed.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
+func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil || !in.GatewayAPI.HTTPRoutes {
 		return nil
@@ -56,7 +56,7 @@ func httpRoute(in observed.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 
 // grpcRoute leads gRPC to the Service. A Gateway takes a hostname for one kind
 // of route only, so it is there only for hostnames of its own.
-func grpcRoute(in observed.Agent) *gatewayv1ac.GRPCRouteApplyConfiguration {
+func grpcRoute(in clusterstate.Agent) *gatewayv1ac.GRPCRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil || len(exposure.GRPCHostnames) == 0 || !in.GatewayAPI.GRPCRoutes {
 		return nil

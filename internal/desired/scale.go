@@ -12,14 +12,14 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
 // Scale is the number of pods for a Deployment that is otherwise left as it is,
 // nil when it has that number. What keeps a spec from being carried out must
 // neither keep an agent from being stopped, nor the autoscaler from its work.
-func Scale(in observed.Agent) *appsv1ac.DeploymentApplyConfiguration {
+func Scale(in clusterstate.Agent) *appsv1ac.DeploymentApplyConfiguration {
 	current := in.Children.Deployment
 	if in.Agent.Spec.Workload == nil || current == nil || !metav1.IsControlledBy(current, in.Agent) {
 		return nil

@@ -9,8 +9,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 	serviceTLSPort = 443
 	// grpcServicePort is where a Gateway calls it by gRPC: which protocol a
 	// Gateway speaks to a Service depends on the port's appProtocol.
-	grpcServicePort = contract.AgentPort
+	grpcServicePort = sidecarconfig.AgentPort
 )
 
 // service leads to the sidecars of the pods that are ready. Its type is owned, so
@@ -68,5 +68,5 @@ func agentPort(name, protocol string, port int32) *corev1ac.ServicePortApplyConf
 		WithProtocol(corev1.ProtocolTCP).
 		WithAppProtocol(protocol).
 		WithPort(port).
-		WithTargetPort(intstr.FromInt32(contract.AgentPort))
+		WithTargetPort(intstr.FromInt32(sidecarconfig.AgentPort))
 }

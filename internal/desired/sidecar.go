@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 const (
@@ -46,20 +46,20 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		Name:  a2av1alpha1.ContainerSidecar,
 		Image: platform.SidecarImage,
 		Args: []string{
-			"--config", contractDir + "/" + contract.FileName,
+			"--config", contractDir + "/" + sidecarconfig.FileName,
 			"--backend-url", literal(backendURL(agent)),
 			"--backend-protocol", string(backendProtocol(agent)),
 		},
 		Env: storeEnv(agent),
 		Ports: []corev1.ContainerPort{
-			{Name: a2av1alpha1.PortAgent, ContainerPort: contract.AgentPort, Protocol: corev1.ProtocolTCP},
-			{Name: a2av1alpha1.PortHealth, ContainerPort: contract.HealthPort, Protocol: corev1.ProtocolTCP},
+			{Name: a2av1alpha1.PortAgent, ContainerPort: sidecarconfig.AgentPort, Protocol: corev1.ProtocolTCP},
+			{Name: a2av1alpha1.PortHealth, ContainerPort: sidecarconfig.HealthPort, Protocol: corev1.ProtocolTCP},
 		},
 		// The agent's container starts after this one, so this must not wait
 		// for the agent.
-		StartupProbe:   probe(contract.StartedPath, 1, 60),
+		StartupProbe:   probe(sidecarconfig.StartedPath, 1, 60),
 		ReadinessProbe: readinessProbe(),
-		LivenessProbe:  probe(contract.LivezPath, 10, 3),
+		LivenessProbe:  probe(sidecarconfig.LivezPath, 10, 3),
 		Lifecycle: &corev1.Lifecycle{
 			PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{sidecarProgram, "drain"}}},
 		},
@@ -106,7 +106,7 @@ const (
 )
 
 func readinessProbe() *corev1.Probe {
-	p := probe(contract.ReadyzPath+"?"+contract.ReadyHoldParameter+"="+readyHold, 2, 2)
+	p := probe(sidecarconfig.ReadyzPath+"?"+sidecarconfig.ReadyHoldParameter+"="+readyHold, 2, 2)
 	p.TimeoutSeconds = readyTimeoutSeconds
 	return p
 }

@@ -13,10 +13,10 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
-	"github.com/a2a-operator/a2a-operator/internal/sharing"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/skillschema"
+	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // defaultSkillTag stands on the one skill of an Agent that names none.
@@ -30,7 +30,7 @@ type origin struct {
 
 // resolveSkills returns the skills of a card in their order: those in place,
 // those by reference, and those selected, each AgentSkill once.
-func resolveSkills(in observed.Agent) ([]card.Skill, []problem.Problem) {
+func resolveSkills(in clusterstate.Agent) ([]card.Skill, []usererror.Problem) {
 	agent := in.Agent
 	origins, problems := skillOrigins(in)
 	if len(origins) > 0 && !slices.ContainsFunc(origins, func(o origin) bool { return !o.skill.Extended }) {
@@ -52,10 +52,10 @@ func resolveSkills(in observed.Agent) ([]card.Skill, []problem.Problem) {
 }
 
 // skillOrigins lists the skills of an Agent and what is wrong with the list.
-func skillOrigins(in observed.Agent) ([]origin, []problem.Problem) {
+func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	agent, skills := in.Agent, in.Skills
 	var origins []origin
-	var problems []problem.Problem
+	var problems []usererror.Problem
 	for i, s := range agent.Spec.Skills {
 		place := fmt.Sprintf("spec.skills[%d]", i)
 		origins = append(origins, origin{cardSkill(string(s.ID), s.SkillDetails), place})
@@ -65,9 +65,9 @@ func skillOrigins(in observed.Agent) ([]origin, []problem.Problem) {
 	}
 	listed := map[types.NamespacedName]bool{}
 	for i, ref := range agent.Spec.SkillRefs {
-		target := sharing.Target(agent, ref)
+		target := skillsharing.Target(agent, ref)
 		skill := skills.Referenced[target]
-		if skill == nil || !sharing.Admits(skill, agent.Namespace, in.NamespaceLabels) {
+		if skill == nil || !skillsharing.Admits(skill, agent.Namespace, in.NamespaceLabels) {
 			problems = append(problems, notFound(in, i, target))
 			continue
 		}
@@ -91,7 +91,7 @@ func skillOrigins(in observed.Agent) ([]origin, []problem.Problem) {
 
 // notFound says that there is no such skill for the Agent. Whether another
 // namespace has one that does not admit it is not the Agent's to know.
-func notFound(in observed.Agent, i int, target types.NamespacedName) problem.Problem {
+func notFound(in clusterstate.Agent, i int, target types.NamespacedName) usererror.Problem {
 	agent := in.Agent
 	if in.Skills.Unwatched[target.Namespace] {
 		return skillProblem(a2av1alpha1.ReasonSkillNotFound,
@@ -127,18 +127,18 @@ func sharedName(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill) string 
 }
 
 // sharedSchemaProblems tells the Agent of what its AgentSkill says of itself.
-func sharedSchemaProblems(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string) []problem.Problem {
+func sharedSchemaProblems(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string) []usererror.Problem {
 	invalid := skillschema.Check(&skill.Spec.SkillDetails)
 	if invalid == nil {
 		return nil
 	}
-	return []problem.Problem{skillProblem(a2av1alpha1.ReasonInvalidSchema,
+	return []usererror.Problem{skillProblem(a2av1alpha1.ReasonInvalidSchema,
 		"%s: AgentSkill %q is not accepted, its spec.%s; correct it there, or remove the skill here", place, sharedName(agent, skill), invalid)}
 }
 
 // duplicateIDs names every pair of skills with one id.
-func duplicateIDs(origins []origin) []problem.Problem {
-	var problems []problem.Problem
+func duplicateIDs(origins []origin) []usererror.Problem {
+	var problems []usererror.Problem
 	first := map[string]string{}
 	for _, o := range origins {
 		if place, taken := first[o.skill.ID]; taken {
@@ -164,7 +164,7 @@ func defaultSkill(agent *a2av1alpha1.Agent) card.Skill {
 
 // defaultSkillRemark says why it is on the card. Whoever has written a selector
 // meant others.
-func defaultSkillRemark(in observed.Agent) problem.Problem {
+func defaultSkillRemark(in clusterstate.Agent) usererror.Problem {
 	const listed = "The card lists one skill, made from the agent's name and description"
 	if in.Agent.Spec.SkillSelector != nil && in.Skills.SelectorError == "" {
 		return skillProblem(a2av1alpha1.ReasonDefaultSkill,
@@ -177,7 +177,7 @@ func defaultSkillRemark(in observed.Agent) problem.Problem {
 
 // hiddenSkillRemarks names skills that nobody is shown: without a credential
 // there is no extended card.
-func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []problem.Problem {
+func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []usererror.Problem {
 	if slices.ContainsFunc(authentications(agent), func(a a2av1alpha1.Authentication) bool {
 		return a.Type != a2av1alpha1.AuthenticationAnonymous
 	}) {
@@ -185,7 +185,7 @@ func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []problem
 	}
 	for i := range skills {
 		if skills[i].Extended {
-			return []problem.Problem{{
+			return []usererror.Problem{{
 				Condition: a2av1alpha1.ConditionSkillsResolved,
 				Reason:    a2av1alpha1.ReasonExtendedSkillsHidden,
 				Message: fmt.Sprintf("The skill %q has visibility Extended, and nobody is shown it: all callers are anonymous; "+
@@ -196,8 +196,8 @@ func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []problem
 	return nil
 }
 
-func skillProblem(reason, format string, args ...any) problem.Problem {
-	return problem.Problem{
+func skillProblem(reason, format string, args ...any) usererror.Problem {
+	return usererror.Problem{
 		Condition: a2av1alpha1.ConditionSkillsResolved,
 		Reason:    reason,
 		Message:   fmt.Sprintf(format, args...),

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // Neither the owner of the namespace nor the Agent's can do anything about it.
@@ -41,7 +41,7 @@ func TestSelectorThatSelectsNothingIsNamed(t *testing.T) {
 	if err != nil || result.Objects == nil {
 		t.Fatalf("Agent() = %v, %v", result.Problems, err)
 	}
-	var remark problem.Problem
+	var remark usererror.Problem
 	for _, r := range result.Remarks {
 		if r.Reason == a2av1alpha1.ReasonDefaultSkill {
 			remark = r

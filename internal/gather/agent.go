@@ -27,21 +27,21 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/sharing"
+	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
 // IssuerSource knows who signs the ServiceAccount tokens of the cluster.
 type IssuerSource interface {
 	// Current is nil until the issuer is known.
-	Current() *observed.Issuer
+	Current() *clusterstate.Issuer
 }
 
 // RemoteSource knows the cards of agents that run elsewhere.
 type RemoteSource interface {
 	// Of is nil until something is known of the Agent.
-	Of(agent *a2av1alpha1.Agent) *observed.Remote
+	Of(agent *a2av1alpha1.Agent) *clusterstate.Remote
 }
 
 // OptionalKinds reads the kinds that a cluster may not have.
@@ -109,32 +109,32 @@ func (g *Gatherer) watched(namespace string) bool {
 }
 
 // Agent reads what is around an Agent.
-func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (observed.Agent, error) {
+func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (clusterstate.Agent, error) {
 	skills, err := g.skills(ctx, agent)
 	if err != nil {
-		return observed.Agent{}, err
+		return clusterstate.Agent{}, err
 	}
 	namespaceLabels, err := g.namespaceLabels(ctx, agent)
 	if err != nil {
-		return observed.Agent{}, err
+		return clusterstate.Agent{}, err
 	}
 	children, err := g.children(ctx, agent)
 	if err != nil {
-		return observed.Agent{}, err
+		return clusterstate.Agent{}, err
 	}
 	gatewayAPI, err := g.gatewayAPI(ctx, agent, &children)
 	if err != nil {
-		return observed.Agent{}, err
+		return clusterstate.Agent{}, err
 	}
 	pods, err := g.pods(ctx, agent)
 	if err != nil {
-		return observed.Agent{}, err
+		return clusterstate.Agent{}, err
 	}
-	var remote *observed.Remote
+	var remote *clusterstate.Remote
 	if agent.Spec.Remote != nil && !agent.Spec.Suspend {
 		remote = g.remote.Of(agent)
 	}
-	return observed.Agent{
+	return clusterstate.Agent{
 		Remote:          remote,
 		Agent:           agent,
 		NamespaceLabels: namespaceLabels,
@@ -149,7 +149,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (observe
 // namespaceLabels reads those of an Agent's namespace, if a skill of another
 // one or a Gateway could ask for them.
 func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent) (map[string]string, error) {
-	if !sharing.LeavesNamespace(agent) && agent.Spec.Exposure == nil {
+	if !skillsharing.LeavesNamespace(agent) && agent.Spec.Exposure == nil {
 		return nil, nil
 	}
 	namespace := &metav1.PartialObjectMetadata{}
@@ -163,10 +163,10 @@ func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent
 	return namespace.Labels, nil
 }
 
-func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (observed.Skills, error) {
-	skills := observed.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}}
+func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (clusterstate.Skills, error) {
+	skills := clusterstate.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}}
 	for _, ref := range agent.Spec.SkillRefs {
-		target := sharing.Target(agent, ref)
+		target := skillsharing.Target(agent, ref)
 		if !g.watched(target.Namespace) {
 			if skills.Unwatched == nil {
 				skills.Unwatched = map[string]bool{}
@@ -176,7 +176,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (observ
 		}
 		skill, err := read[a2av1alpha1.AgentSkill](ctx, g.reader, target.Namespace, target.Name)
 		if err != nil {
-			return observed.Skills{}, err
+			return clusterstate.Skills{}, err
 		}
 		if skill != nil {
 			skills.Referenced[target] = skill
@@ -193,7 +193,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (observ
 	list := &a2av1alpha1.AgentSkillList{}
 	err = g.reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return observed.Skills{}, fmt.Errorf("list AgentSkills in %s: %w", agent.Namespace, err)
+		return clusterstate.Skills{}, fmt.Errorf("list AgentSkills in %s: %w", agent.Namespace, err)
 	}
 	for i := range list.Items {
 		skills.Selected = append(skills.Selected, &list.Items[i])
@@ -202,29 +202,29 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (observ
 	return skills, nil
 }
 
-func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (observed.Children, error) {
-	var children observed.Children
+func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (clusterstate.Children, error) {
+	var children clusterstate.Children
 	var err error
 	if children.ServiceAccount, err = read[corev1.ServiceAccount](ctx, g.reader, agent.Namespace, names.ServiceAccount(agent.Name)); err != nil {
-		return observed.Children{}, err
+		return clusterstate.Children{}, err
 	}
 	if children.ConfigMap, err = read[corev1.ConfigMap](ctx, g.reader, agent.Namespace, names.ConfigMap(agent.Name)); err != nil {
-		return observed.Children{}, err
+		return clusterstate.Children{}, err
 	}
 	if children.Service, err = read[corev1.Service](ctx, g.reader, agent.Namespace, names.Service(agent.Name)); err != nil {
-		return observed.Children{}, err
+		return clusterstate.Children{}, err
 	}
 	if children.Deployment, err = read[appsv1.Deployment](ctx, g.reader, agent.Namespace, names.Deployment(agent.Name)); err != nil {
-		return observed.Children{}, err
+		return clusterstate.Children{}, err
 	}
 	if children.NetworkPolicy, err = read[networkingv1.NetworkPolicy](ctx, g.reader, agent.Namespace, names.NetworkPolicy(agent.Name)); err != nil {
-		return observed.Children{}, err
+		return clusterstate.Children{}, err
 	}
 	if children.Autoscaler, err = read[autoscalingv2.HorizontalPodAutoscaler](ctx, g.reader, agent.Namespace, names.HorizontalPodAutoscaler(agent.Name)); err != nil {
-		return observed.Children{}, err
+		return clusterstate.Children{}, err
 	}
 	if children.Budget, err = read[policyv1.PodDisruptionBudget](ctx, g.reader, agent.Namespace, names.PodDisruptionBudget(agent.Name)); err != nil {
-		return observed.Children{}, err
+		return clusterstate.Children{}, err
 	}
 	return children, nil
 }

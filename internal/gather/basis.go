@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/sharing"
+	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
 // Basis is a digest of the inputs from which the objects of an Agent are rendered
@@ -28,12 +28,12 @@ type Basis struct {
 	sum [sha256.Size]byte
 	// The sources replace these values and never change them, so comparing the
 	// pointers is enough.
-	issuer *observed.Issuer
-	remote *observed.Remote
+	issuer *clusterstate.Issuer
+	remote *clusterstate.Remote
 }
 
 // BasisOf returns the Basis of what one reconcile has read.
-func BasisOf(in observed.Agent) Basis {
+func BasisOf(in clusterstate.Agent) Basis {
 	b, _ := bases.Get().(*basis)
 	defer bases.Put(b)
 	b.bytes = b.bytes[:0]
@@ -156,14 +156,14 @@ func (b *basis) deployment(d *appsv1.Deployment) {
 // skills writes the AgentSkills that were found and, for those of other namespaces,
 // whether the Agent may use them. Nothing else of the skills depends on the labels
 // of the Agent's namespace.
-func (b *basis) skills(in observed.Agent) {
+func (b *basis) skills(in clusterstate.Agent) {
 	for _, ref := range in.Agent.Spec.SkillRefs {
-		skill := in.Skills.Referenced[sharing.Target(in.Agent, ref)]
+		skill := in.Skills.Referenced[skillsharing.Target(in.Agent, ref)]
 		b.flag(skill != nil)
 		if skill != nil {
 			b.text(string(skill.UID))
 			b.number(skill.Generation)
-			b.flag(sharing.Admits(skill, in.Agent.Namespace, in.NamespaceLabels))
+			b.flag(skillsharing.Admits(skill, in.Agent.Namespace, in.NamespaceLabels))
 		}
 	}
 	b.number(int64(len(in.Skills.Selected)))

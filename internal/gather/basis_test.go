@@ -24,12 +24,12 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
 // around is an Agent that depends on all that an Agent can depend on.
-func around(t *testing.T) observed.Agent {
+func around(t *testing.T) clusterstate.Agent {
 	t.Helper()
 	agent := &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{
@@ -65,19 +65,19 @@ func around(t *testing.T) observed.Agent {
 			},
 		}
 	}
-	in := observed.Agent{
+	in := clusterstate.Agent{
 		Agent:           agent,
 		NamespaceLabels: map[string]string{"choir": "admitted", "floor": "2"},
-		Skills: observed.Skills{
+		Skills: clusterstate.Skills{
 			Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{
 				{Namespace: "choir", Name: "sing"}: skill("choir", "sing", a2av1alpha1.FromSelector),
 			},
 			Selected: []*a2av1alpha1.AgentSkill{skill("team", "hum", a2av1alpha1.FromSame)},
 		},
-		Issuer: &observed.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[]}`)},
-		Remote: &observed.Remote{Card: &card.Card{Name: "elsewhere"}},
+		Issuer: &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[]}`)},
+		Remote: &clusterstate.Remote{Card: &card.Card{Name: "elsewhere"}},
 		Pods:   []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "echo-1", ResourceVersion: "1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}},
-		GatewayAPI: observed.GatewayAPI{HTTPRoutes: true, GRPCRoutes: true, Gateways: map[types.NamespacedName]*gatewayv1.Gateway{
+		GatewayAPI: clusterstate.GatewayAPI{HTTPRoutes: true, GRPCRoutes: true, Gateways: map[types.NamespacedName]*gatewayv1.Gateway{
 			{Namespace: "edge", Name: "public"}: {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "public", UID: "gateway", ResourceVersion: "1"},
 				Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{{
@@ -112,7 +112,7 @@ func around(t *testing.T) observed.Agent {
 	other.Spec.Exposure = agent.Spec.Exposure
 	route := children.HTTPRoute.DeepCopy()
 	route.Name, route.UID = "twin", "route of twin"
-	in.GatewayAPI.Rivals = []observed.Rival{{Agent: other, HTTPRoute: route}}
+	in.GatewayAPI.Rivals = []clusterstate.Rival{{Agent: other, HTTPRoute: route}}
 	return in
 }
 
@@ -123,9 +123,9 @@ func admitting(from gatewayv1.FromNamespaces) *gatewayv1.AllowedRoutes {
 }
 
 // rival is one that can be changed.
-func rival(in *observed.Agent) *observed.Rival {
+func rival(in *clusterstate.Agent) *clusterstate.Rival {
 	was := in.GatewayAPI.Rivals[0]
-	in.GatewayAPI.Rivals = []observed.Rival{{Agent: was.Agent.DeepCopy(), HTTPRoute: was.HTTPRoute.DeepCopy()}}
+	in.GatewayAPI.Rivals = []clusterstate.Rival{{Agent: was.Agent.DeepCopy(), HTTPRoute: was.HTTPRoute.DeepCopy()}}
 	return &in.GatewayAPI.Rivals[0]
 }
 
@@ -216,7 +216,7 @@ func changed(value any) any {
 }
 
 // what is desired, in words that can be compared.
-func wanted(t *testing.T, in observed.Agent) string {
+func wanted(t *testing.T, in clusterstate.Agent) string {
 	t.Helper()
 	in.Remote = nil
 	want, err := desired.Agent(in, desired.Platform{ClusterDomain: "cluster.local", SidecarImage: "example/sidecar:1"})
@@ -236,7 +236,7 @@ func TestBasis(t *testing.T) {
 	in := around(t)
 	basis, want := BasisOf(in), wanted(t, in)
 	// look tells whether a change is seen where it has to be.
-	look := func(t *testing.T, where string, now observed.Agent) (seen bool) {
+	look := func(t *testing.T, where string, now clusterstate.Agent) (seen bool) {
 		t.Helper()
 		seen = BasisOf(now) != basis
 		if diff := cmp.Diff(want, wanted(t, now)); diff != "" && !seen {
@@ -278,24 +278,24 @@ func TestBasis(t *testing.T) {
 			})
 		}
 	})
-	for name, change := range map[string]func(*observed.Agent){
-		"another label of the namespace that admits": func(now *observed.Agent) { now.NamespaceLabels = map[string]string{"choir": "banned"} },
-		"no skill by reference":                      func(now *observed.Agent) { now.Skills.Referenced = nil },
-		"no selected skill":                          func(now *observed.Agent) { now.Skills.Selected = nil },
-		"other keys of the issuer":                   func(now *observed.Agent) { now.Issuer = &observed.Issuer{URL: "https://issuer.example"} },
-		"no issuer":                                  func(now *observed.Agent) { now.Issuer = nil },
-		"another card of a remote agent":             func(now *observed.Agent) { now.Remote = &observed.Remote{} },
-		"no HTTPRoutes":                              func(now *observed.Agent) { now.GatewayAPI.HTTPRoutes = false },
-		"no GRPCRoutes":                              func(now *observed.Agent) { now.GatewayAPI.GRPCRoutes = false },
-		"Gateways that cannot be read":               func(now *observed.Agent) { now.GatewayAPI.Unreadable.Gateways = "no right" },
-		"HTTPRoutes that cannot be read":             func(now *observed.Agent) { now.GatewayAPI.Unreadable.HTTPRoutes = "no right" },
-		"GRPCRoutes that cannot be read":             func(now *observed.Agent) { now.GatewayAPI.Unreadable.GRPCRoutes = "no right" },
-		"no rival":                                   func(now *observed.Agent) { now.GatewayAPI.Rivals = nil },
-		"another spec of a rival":                    func(now *observed.Agent) { rival(now).Agent.Generation = 2 },
-		"another rival":                              func(now *observed.Agent) { rival(now).Agent.UID = "another" },
-		"another answer about a rival's HTTPRoute":   func(now *observed.Agent) { rival(now).HTTPRoute.ResourceVersion = "2" },
-		"a rival's GRPCRoute":                        func(now *observed.Agent) { rival(now).GRPCRoute = &gatewayv1.GRPCRoute{} },
-		"no Gateway":                                 func(now *observed.Agent) { now.GatewayAPI.Gateways = nil },
+	for name, change := range map[string]func(*clusterstate.Agent){
+		"another label of the namespace that admits": func(now *clusterstate.Agent) { now.NamespaceLabels = map[string]string{"choir": "banned"} },
+		"no skill by reference":                      func(now *clusterstate.Agent) { now.Skills.Referenced = nil },
+		"no selected skill":                          func(now *clusterstate.Agent) { now.Skills.Selected = nil },
+		"other keys of the issuer":                   func(now *clusterstate.Agent) { now.Issuer = &clusterstate.Issuer{URL: "https://issuer.example"} },
+		"no issuer":                                  func(now *clusterstate.Agent) { now.Issuer = nil },
+		"another card of a remote agent":             func(now *clusterstate.Agent) { now.Remote = &clusterstate.Remote{} },
+		"no HTTPRoutes":                              func(now *clusterstate.Agent) { now.GatewayAPI.HTTPRoutes = false },
+		"no GRPCRoutes":                              func(now *clusterstate.Agent) { now.GatewayAPI.GRPCRoutes = false },
+		"Gateways that cannot be read":               func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.Gateways = "no right" },
+		"HTTPRoutes that cannot be read":             func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.HTTPRoutes = "no right" },
+		"GRPCRoutes that cannot be read":             func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.GRPCRoutes = "no right" },
+		"no rival":                                   func(now *clusterstate.Agent) { now.GatewayAPI.Rivals = nil },
+		"another spec of a rival":                    func(now *clusterstate.Agent) { rival(now).Agent.Generation = 2 },
+		"another rival":                              func(now *clusterstate.Agent) { rival(now).Agent.UID = "another" },
+		"another answer about a rival's HTTPRoute":   func(now *clusterstate.Agent) { rival(now).HTTPRoute.ResourceVersion = "2" },
+		"a rival's GRPCRoute":                        func(now *clusterstate.Agent) { rival(now).GRPCRoute = &gatewayv1.GRPCRoute{} },
+		"no Gateway":                                 func(now *clusterstate.Agent) { now.GatewayAPI.Gateways = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := in
@@ -318,10 +318,10 @@ func TestBasis(t *testing.T) {
 			t.Error("it is not in the basis")
 		}
 	})
-	for name, change := range map[string]func(*observed.Agent){
-		"the status of a rival":               func(now *observed.Agent) { rival(now).Agent.ResourceVersion = "2" },
-		"a pod":                               func(now *observed.Agent) { now.Pods = nil },
-		"a label of the namespace of no rule": func(now *observed.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },
+	for name, change := range map[string]func(*clusterstate.Agent){
+		"the status of a rival":               func(now *clusterstate.Agent) { rival(now).Agent.ResourceVersion = "2" },
+		"a pod":                               func(now *clusterstate.Agent) { now.Pods = nil },
+		"a label of the namespace of no rule": func(now *clusterstate.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := in
@@ -337,7 +337,7 @@ func TestBasis(t *testing.T) {
 func TestBasisOfChildren(t *testing.T) {
 	in := around(t)
 	basis := BasisOf(in)
-	see := func(t *testing.T, where string, children observed.Children, seen bool) {
+	see := func(t *testing.T, where string, children clusterstate.Children, seen bool) {
 		t.Helper()
 		now := in
 		now.Children = children
@@ -345,7 +345,7 @@ func TestBasisOfChildren(t *testing.T) {
 			t.Errorf("a change of %s is in the basis: %t", where, got)
 		}
 	}
-	kinds := reflect.TypeFor[observed.Children]()
+	kinds := reflect.TypeFor[clusterstate.Children]()
 	for i := range kinds.NumField() {
 		without := in.Children
 		reflect.ValueOf(&without).Elem().Field(i).SetZero()

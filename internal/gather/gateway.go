@@ -10,36 +10,36 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
 // gatewayAPI reads the Gateways that an Agent names, and the routes under its
 // name whether it asks for any or not: those of an earlier spec have to go.
-func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, children *observed.Children) (observed.GatewayAPI, error) {
-	var api observed.GatewayAPI
+func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, children *clusterstate.Children) (clusterstate.GatewayAPI, error) {
+	var api clusterstate.GatewayAPI
 	var err error
 	if reader := g.optional.Reader(HTTPRoutes); reader != nil {
 		api.HTTPRoutes = true
 		if children.HTTPRoute, err = read[gatewayv1.HTTPRoute](ctx, reader, agent.Namespace, names.HTTPRoute(agent.Name)); err != nil {
-			return observed.GatewayAPI{}, err
+			return clusterstate.GatewayAPI{}, err
 		}
 	}
 	if reader := g.optional.Reader(GRPCRoutes); reader != nil {
 		api.GRPCRoutes = true
 		if children.GRPCRoute, err = read[gatewayv1.GRPCRoute](ctx, reader, agent.Namespace, names.GRPCRoute(agent.Name)); err != nil {
-			return observed.GatewayAPI{}, err
+			return clusterstate.GatewayAPI{}, err
 		}
 	}
 	if agent.Spec.Exposure != nil {
-		api.Unreadable = observed.Unreadable{
+		api.Unreadable = clusterstate.Unreadable{
 			Gateways:   g.optional.Unreadable(Gateways),
 			HTTPRoutes: g.optional.Unreadable(HTTPRoutes),
 			GRPCRoutes: g.optional.Unreadable(GRPCRoutes),
 		}
 	}
 	if api.Gateways, err = g.gateways(ctx, agent); err != nil {
-		return observed.GatewayAPI{}, err
+		return clusterstate.GatewayAPI{}, err
 	}
 	api.Rivals, err = g.rivals(ctx, agent)
 	return api, err

@@ -13,8 +13,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
 )
 
 // AgentsByAddress indexes Agents by what they ask Gateways for. Two with one key
@@ -48,8 +48,8 @@ func AddressKeys(obj client.Object) []string {
 }
 
 // rivals reads the other Agents with an address of this one's, and their routes.
-func (g *Gatherer) rivals(ctx context.Context, agent *a2av1alpha1.Agent) ([]observed.Rival, error) {
-	var rivals []observed.Rival
+func (g *Gatherer) rivals(ctx context.Context, agent *a2av1alpha1.Agent) ([]clusterstate.Rival, error) {
+	var rivals []clusterstate.Rival
 	for _, key := range AddressKeys(agent) {
 		list := &a2av1alpha1.AgentList{}
 		if err := g.reader.List(ctx, list, client.MatchingFields{AgentsByAddress: key}, client.UnsafeDisableDeepCopy); err != nil {
@@ -57,10 +57,10 @@ func (g *Gatherer) rivals(ctx context.Context, agent *a2av1alpha1.Agent) ([]obse
 		}
 		for i := range list.Items {
 			other := &list.Items[i]
-			if same(other, agent) || slices.ContainsFunc(rivals, func(r observed.Rival) bool { return same(other, r.Agent) }) {
+			if same(other, agent) || slices.ContainsFunc(rivals, func(r clusterstate.Rival) bool { return same(other, r.Agent) }) {
 				continue
 			}
-			rival := observed.Rival{Agent: other}
+			rival := clusterstate.Rival{Agent: other}
 			var err error
 			if rival.HTTPRoute, err = optionalRoute[gatewayv1.HTTPRoute](ctx, g.optional.Reader(HTTPRoutes), other.Namespace, names.HTTPRoute(other.Name)); err != nil {
 				return nil, err
@@ -71,7 +71,7 @@ func (g *Gatherer) rivals(ctx context.Context, agent *a2av1alpha1.Agent) ([]obse
 			rivals = append(rivals, rival)
 		}
 	}
-	slices.SortFunc(rivals, func(a, b observed.Rival) int {
+	slices.SortFunc(rivals, func(a, b clusterstate.Rival) int {
 		return cmp.Or(cmp.Compare(a.Agent.Namespace, b.Agent.Namespace), cmp.Compare(a.Agent.Name, b.Agent.Name))
 	})
 	return rivals, nil

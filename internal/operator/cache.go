@@ -18,7 +18,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/intern"
+	"github.com/a2a-operator/a2a-operator/internal/cacheinterning"
 )
 
 // cacheOptions keep the memory of the cache in proportion to the number of
@@ -62,10 +62,10 @@ const knownParts = 4 << 10
 const knownFamilies = 16 << 10
 
 // sharing makes equal parts of objects one.
-type sharing struct{ parts, families *intern.Pool }
+type sharing struct{ parts, families *cacheinterning.Pool }
 
 func newSharing() sharing {
-	return sharing{parts: intern.New(knownParts), families: intern.New(knownFamilies)}
+	return sharing{parts: cacheinterning.New(knownParts), families: cacheinterning.New(knownFamilies)}
 }
 
 // after is a transform and shares what it keeps. An informer that fills its

@@ -8,19 +8,19 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/a2a-operator/a2a-operator/internal/heap"
+	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 )
 
 // heapPolicy is that of a manager. Nearly all that it has in use are its caches,
 // which live as long as it does, and most of the time it has little to do: it
 // renews its lease and writes a page of metrics.
-var heapPolicy = heap.Policy{
+var heapPolicy = gctuning.Policy{
 	Room: 24 << 20, LeastPercent: 50, MostPercent: 200,
 	Quiet: 1 << 20, Worthwhile: 4 << 20, Parts: 8,
 }
 
 // ownHeap keeps the manager small, also while it waits to lead.
-type ownHeap struct{ *heap.Keeper }
+type ownHeap struct{ *gctuning.Keeper }
 
 var (
 	_ manager.Runnable               = ownHeap{}

@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 var _ = Describe("a running manager", func() {
@@ -63,7 +63,7 @@ var _ = Describe("a running manager", func() {
 			if err := cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.ConfigMap(agent.Name)}, configMap); err != nil {
 				return []string{err.Error()}
 			}
-			decoded, err := contract.Decode([]byte(configMap.Data[contract.FileName]))
+			decoded, err := sidecarconfig.Decode([]byte(configMap.Data[sidecarconfig.FileName]))
 			if err != nil {
 				return []string{err.Error()}
 			}
@@ -335,7 +335,7 @@ var _ = Describe("a running manager", func() {
 		Eventually(card(agent)).WithContext(ctx).Should(Equal([]string{"echo"}))
 		configMap := &corev1.ConfigMap{}
 		Expect(cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.ConfigMap("echo")}, configMap)).To(Succeed())
-		decoded, err := contract.Decode([]byte(configMap.Data[contract.FileName]))
+		decoded, err := sidecarconfig.Decode([]byte(configMap.Data[sidecarconfig.FileName]))
 		Expect(err).NotTo(HaveOccurred())
 		kubernetes := decoded.Access.Authentication[0].Kubernetes
 		Expect(kubernetes.Issuer).To(HavePrefix("https://"))

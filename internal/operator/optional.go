@@ -8,26 +8,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
+	"github.com/a2a-operator/a2a-operator/internal/crdwatch"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
-	"github.com/a2a-operator/a2a-operator/internal/optional"
 )
 
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=gateways.gateway.networking.k8s.io;httproutes.gateway.networking.k8s.io;grpcroutes.gateway.networking.k8s.io,verbs=list;watch
 
 // optionalKinds are those that a cluster may not have.
-func optionalKinds(mgr manager.Manager, settings Config) *optional.Kinds {
+func optionalKinds(mgr manager.Manager, settings Config) *crdwatch.Kinds {
 	version := gatewayv1.GroupVersion.Version
-	return optional.New(
-		optional.Config{
+	return crdwatch.New(
+		crdwatch.Config{
 			Cluster:    mgr.GetConfig(),
 			HTTPClient: mgr.GetHTTPClient(),
 			Mapper:     mgr.GetRESTMapper(),
 			Scheme:     mgr.GetScheme(),
 			Cache:      cache.Options{DefaultNamespaces: watchedNamespaces(settings)},
 		},
-		optional.Kind{Resource: gather.Gateways, Version: version, Object: &gatewayv1.Gateway{}, Transform: stripGateway},
-		optional.Kind{Resource: gather.HTTPRoutes, Version: version, Object: &gatewayv1.HTTPRoute{}, Transform: stripForeign},
-		optional.Kind{Resource: gather.GRPCRoutes, Version: version, Object: &gatewayv1.GRPCRoute{}, Transform: stripForeign},
+		crdwatch.Kind{Resource: gather.Gateways, Version: version, Object: &gatewayv1.Gateway{}, Transform: stripGateway},
+		crdwatch.Kind{Resource: gather.HTTPRoutes, Version: version, Object: &gatewayv1.HTTPRoute{}, Transform: stripForeign},
+		crdwatch.Kind{Resource: gather.GRPCRoutes, Version: version, Object: &gatewayv1.GRPCRoute{}, Transform: stripForeign},
 	)
 }
 

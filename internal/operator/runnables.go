@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 	"github.com/a2a-operator/a2a-operator/internal/events"
-	"github.com/a2a-operator/a2a-operator/internal/heap"
-	"github.com/a2a-operator/a2a-operator/internal/issuer"
+	"github.com/a2a-operator/a2a-operator/internal/gctuning"
+	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
 )
@@ -27,7 +27,7 @@ import (
 // addRunnables gives the manager everything that runs in it.
 func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error {
 	if config.OwnHeap {
-		if err := mgr.Add(ownHeap{heap.New(heapPolicy)}); err != nil {
+		if err := mgr.Add(ownHeap{gctuning.New(heapPolicy)}); err != nil {
 			return fmt.Errorf("add heap: %w", err)
 		}
 	}
@@ -42,12 +42,12 @@ func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error
 }
 
 // addIssuer reads the keys of ServiceAccount tokens.
-func addIssuer(mgr manager.Manager) (*issuer.Source, error) {
-	apiServer, err := issuer.APIServer(mgr.GetConfig(), mgr.GetHTTPClient())
+func addIssuer(mgr manager.Manager) (*issuerkeys.Source, error) {
+	apiServer, err := issuerkeys.APIServer(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, err
 	}
-	keys := issuer.New(apiServer)
+	keys := issuerkeys.New(apiServer)
 	if err := mgr.Add(keys); err != nil {
 		return nil, fmt.Errorf("add issuer keys: %w", err)
 	}
@@ -83,7 +83,7 @@ func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 }
 
 // addAgents reconciles Agents and AgentSkills, on the leader.
-func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *issuer.Source) error {
+func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *issuerkeys.Source) error {
 	cards, err := addRemote(mgr, config)
 	if err != nil {
 		return err

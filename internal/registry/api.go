@@ -15,7 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 //go:embed openapi.yaml
@@ -63,7 +63,7 @@ func (a *api) handler() http.Handler {
 	mux.HandleFunc("GET /v1/agents", a.authenticated(a.search))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", a.authenticated(a.agent))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", a.authenticated(a.card))
-	mux.HandleFunc("PUT "+contract.HealthPath, a.authenticated(a.health.put))
+	mux.HandleFunc("PUT "+sidecarconfig.HealthPath, a.authenticated(a.health.put))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")

@@ -25,8 +25,8 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // TestFeedGathers runs a burst of changes through a feed: few snapshots, and
@@ -111,14 +111,14 @@ func testAgent() *a2av1alpha1.Agent {
 
 func testContract(t *testing.T, agent *a2av1alpha1.Agent, description string) *corev1.ConfigMap {
 	t.Helper()
-	encoded, err := contract.Encode(&contract.Config{
-		Version: contract.Version,
-		Agent:   contract.Agent{Namespace: agent.Namespace, Name: agent.Name},
+	encoded, err := sidecarconfig.Encode(&sidecarconfig.Config{
+		Version: sidecarconfig.Version,
+		Agent:   sidecarconfig.Agent{Namespace: agent.Namespace, Name: agent.Name},
 		Card: card.Card{
 			Name: "Echo", Description: description, Version: "1.0.0",
 			Skills: []card.Skill{{ID: "echo", Name: "Echo", Description: "Echoes", Tags: []string{"text"}}},
 		},
-		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: "http://127.0.0.1:8080/"},
+		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: "http://127.0.0.1:8080/"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +126,7 @@ func testContract(t *testing.T, agent *a2av1alpha1.Agent, description string) *c
 	owner := *metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind))
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name), OwnerReferences: []metav1.OwnerReference{owner}},
-		Data:       map[string]string{contract.FileName: string(encoded)},
+		Data:       map[string]string{sidecarconfig.FileName: string(encoded)},
 	}
 }
 
@@ -159,7 +159,7 @@ func TestSource(t *testing.T) {
 	stranger := testContract(t, agent, "Not ours")
 	stranger.OwnerReferences[0].UID = "uid-2"
 	garbage := testContract(t, agent, "x")
-	garbage.Data[contract.FileName] = `{"version":"v9"}`
+	garbage.Data[sidecarconfig.FileName] = `{"version":"v9"}`
 
 	complete, view := readEcho(t, sourceOf(t, agent, testContract(t, agent, "From the card")), nil)
 	if view.Description != "From the card" || view.DisplayName != "Echo" || len(view.Skills) != 1 || view.URL != agent.Status.URL || view.CardDigest == "" {
@@ -191,12 +191,12 @@ func TestSourceOfRemote(t *testing.T) {
 	if e, view := readEcho(t, sourceOf(t, agent, config), nil); e.card != nil || !view.Remote || view.DisplayName != "echo" {
 		t.Errorf("agent without a card = %+v", view)
 	}
-	config.Data[contract.CardFileName] = `{"name":"Far","description":"From afar","version":"2","skills":[{"id":"s"}],"interfaces":[{"url":"https://far.example/a","binding":"JSONRPC","protocolVersion":"1.0"}]}`
+	config.Data[sidecarconfig.CardFileName] = `{"name":"Far","description":"From afar","version":"2","skills":[{"id":"s"}],"interfaces":[{"url":"https://far.example/a","binding":"JSONRPC","protocolVersion":"1.0"}]}`
 	e, view := readEcho(t, sourceOf(t, agent, config), nil)
 	if !view.Remote || view.Description != "From afar" || len(view.Skills) != 1 || !strings.Contains(string(e.card.union.body), "https://far.example/a") {
 		t.Errorf("agent = %+v", view)
 	}
-	config.Data[contract.CardFileName] = `{`
+	config.Data[sidecarconfig.CardFileName] = `{`
 	if kept, _ := readEcho(t, sourceOf(t, agent, config), e); kept.card != e.card {
 		t.Error("a card that cannot be read takes the last one away")
 	}

@@ -23,7 +23,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // What TokenReview says of a token that is bound to a pod.
@@ -96,25 +96,25 @@ func (c *Caller) extra(key string) string {
 
 // readReport reads a report, of which every member is checked: it is written
 // into an object of the cluster.
-func readReport(w http.ResponseWriter, r *http.Request) (*contract.HealthReport, error) {
-	report := &contract.HealthReport{}
+func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthReport, error) {
+	report := &sidecarconfig.HealthReport{}
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport))
 	// An unknown member is one of a newer sidecar.
 	if err := decoder.Decode(report); err != nil {
 		return nil, refuse("body", "it must be a health report as JSON, of at most 16 KiB")
 	}
-	seen := map[contract.Dependency]bool{}
+	seen := map[sidecarconfig.Dependency]bool{}
 	for i := range report.Dependencies {
 		d := &report.Dependencies[i]
 		switch {
-		case !slices.Contains(contract.Dependencies, d.Dependency) || seen[d.Dependency]:
+		case !slices.Contains(sidecarconfig.Dependencies, d.Dependency) || seen[d.Dependency]:
 			return nil, refuse("dependency", "it must be one of those that the operator knows, each once")
-		case !slices.Contains(contract.Causes, d.Cause) || d.Cause == contract.CauseHealthy:
+		case !slices.Contains(sidecarconfig.Causes, d.Cause) || d.Cause == sidecarconfig.CauseHealthy:
 			return nil, refuse("cause", "it must be one of those that the operator knows")
-		case len(d.Message) > contract.MaxHealthMessage:
+		case len(d.Message) > sidecarconfig.MaxHealthMessage:
 			return nil, refuse("message", "it must have at most 512 bytes")
 		}
-		d.Message = contract.OneLine(d.Message)
+		d.Message = sidecarconfig.OneLine(d.Message)
 		seen[d.Dependency] = true
 	}
 	return report, nil
@@ -122,7 +122,7 @@ func readReport(w http.ResponseWriter, r *http.Request) (*contract.HealthReport,
 
 // write brings the conditions of a pod to what is reported. A pod whose
 // conditions say that already costs no request.
-func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *contract.HealthReport) error {
+func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *sidecarconfig.HealthReport) error {
 	unknown := &problem{
 		status: http.StatusConflict, Code: "UnknownPod",
 		Message: "no pod of an Agent with this name and UID is known yet; try again",
@@ -158,7 +158,7 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 
 // changedConditions returns the conditions of a pod that differ from what is
 // reported: those of failing dependencies, and those that are well again.
-func changedConditions(is []corev1.PodCondition, report *contract.HealthReport, now metav1.Time) []corev1.PodCondition {
+func changedConditions(is []corev1.PodCondition, report *sidecarconfig.HealthReport, now metav1.Time) []corev1.PodCondition {
 	var changed []corev1.PodCondition
 	failing := map[corev1.PodConditionType]bool{}
 	set := func(want corev1.PodCondition) {
@@ -183,7 +183,7 @@ func changedConditions(is []corev1.PodCondition, report *contract.HealthReport, 
 	}
 	for i := range is {
 		if c := &is[i]; strings.HasPrefix(string(c.Type), a2av1alpha1.PodConditionPrefix) && !failing[c.Type] {
-			set(corev1.PodCondition{Type: c.Type, Status: corev1.ConditionTrue, Reason: string(contract.CauseHealthy)})
+			set(corev1.PodCondition{Type: c.Type, Status: corev1.ConditionTrue, Reason: string(sidecarconfig.CauseHealthy)})
 		}
 	}
 	return changed

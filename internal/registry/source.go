@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // source reads one agent from the manager's cache.
@@ -74,29 +74,31 @@ func (s *source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry
 	if err != nil {
 		return nil, fmt.Errorf("get ConfigMap %s: %w", name, err)
 	}
-	content, decode := []byte(config.Data[contract.FileName]), decodeContract
+	content, decode := []byte(config.Data[sidecarconfig.FileName]), decodeContract
 	if agent.Spec.Remote != nil {
-		content, decode = []byte(config.Data[contract.CardFileName]), decodeCard
+		content, decode = []byte(config.Data[sidecarconfig.CardFileName]), decodeCard
 	}
 	var kept *renderings
 	if last != nil {
 		kept = last.card
 	}
-	if kept != nil && kept.contract == contract.Digest(content) {
+	if kept != nil && kept.contract == sidecarconfig.Digest(content) {
 		return kept, nil
 	}
 	decoded, err := decode(content)
 	if err != nil {
 		return kept, nil //nolint:nilerr // the operator repairs its own contract, and that is another event
 	}
-	return render(decoded.Card, decoded.Bases, contract.Digest(content))
+	return render(decoded.Card, decoded.Bases, sidecarconfig.Digest(content))
 }
 
-func decodeContract(content []byte) (*contract.Config, error) { return contract.Decode(content) }
+func decodeContract(content []byte) (*sidecarconfig.Config, error) {
+	return sidecarconfig.Decode(content)
+}
 
 // decodeCard reads the card of an agent that runs elsewhere.
-func decodeCard(content []byte) (*contract.Config, error) {
-	c := &contract.Config{}
+func decodeCard(content []byte) (*sidecarconfig.Config, error) {
+	c := &sidecarconfig.Config{}
 	if err := json.Unmarshal(content, &c.Card); err != nil {
 		return nil, fmt.Errorf("decode card: %w", err)
 	}

@@ -20,7 +20,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 var (
@@ -68,9 +68,9 @@ func header(c *a2av1alpha1.RemoteCredentials, data []byte) (name, value string, 
 // failureOf is what the author of an Agent is told. It holds nothing that
 // changes by itself, and of the network no more than what kind of failure it
 // was: the operator may reach what the author may not.
-func failureOf(a *a2av1alpha1.Agent, err error) *problem.Problem {
-	told := func(reason, format string, args ...any) *problem.Problem {
-		return &problem.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: reason, Message: fmt.Sprintf(format, args...)}
+func failureOf(a *a2av1alpha1.Agent, err error) *usererror.Problem {
+	told := func(reason, format string, args ...any) *usererror.Problem {
+		return &usererror.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: reason, Message: fmt.Sprintf(format, args...)}
 	}
 	at := a.Spec.Remote.URL
 	var unknown x509.UnknownAuthorityError

@@ -16,7 +16,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 // Bounds on a card. What is listed is kept in a ConfigMap.
@@ -29,15 +29,15 @@ const (
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
 // look reads the card of an agent within the time of ctx. With an error what is seen has a Failure.
-func (s *Source) look(ctx context.Context, a *a2av1alpha1.Agent) (*observed.Remote, error) {
+func (s *Source) look(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
 	seen, err := s.read(ctx, a)
 	if err != nil {
-		return &observed.Remote{Failure: failureOf(a, err)}, err
+		return &clusterstate.Remote{Failure: failureOf(a, err)}, err
 	}
 	return seen, nil
 }
 
-func (s *Source) read(ctx context.Context, a *a2av1alpha1.Agent) (*observed.Remote, error) {
+func (s *Source) read(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
 	origin, err := url.Parse(a.Spec.Remote.URL)
 	if err != nil {
 		return nil, fmt.Errorf("%w: spec.remote.url cannot be read", errInvalid)
@@ -59,7 +59,7 @@ func (s *Source) read(ctx context.Context, a *a2av1alpha1.Agent) (*observed.Remo
 
 // pin keeps of a card the addresses at its agent's own origin: who calls by
 // what the registry says calls whom the Agent names, and nobody else.
-func pin(c *card.Card, origin *url.URL) (*observed.Remote, error) {
+func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
 	if len(c.Skills) > maxSkills {
 		return nil, fmt.Errorf("%w: it has more than %d skills", errInvalid, maxSkills)
 	}
@@ -68,7 +68,7 @@ func pin(c *card.Card, origin *url.URL) (*observed.Remote, error) {
 	if len(c.Interfaces) == 0 {
 		return nil, fmt.Errorf("%w: none of its %d addresses is at %s", errInvalid, all, base(origin))
 	}
-	return &observed.Remote{Card: c, Elsewhere: all - len(c.Interfaces)}, nil
+	return &clusterstate.Remote{Card: c, Elsewhere: all - len(c.Interfaces)}, nil
 }
 
 // within tells whether an interface is served at an origin. Those of gRPC are a

@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 const (
@@ -97,7 +97,7 @@ type agent struct {
 	// changed since, and is passed over there.
 	lane *lane
 	// known is nil until the first look has ended. It is never changed.
-	known *observed.Remote
+	known *clusterstate.Remote
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
@@ -123,7 +123,7 @@ func (s *Source) Changes() <-chan Change { return s.changes }
 // Of returns what is known of a remote agent, nil when nothing is yet, and has
 // it looked at from now on. What was known under another spec counts for
 // nothing.
-func (s *Source) Of(a *a2av1alpha1.Agent) *observed.Remote {
+func (s *Source) Of(a *a2av1alpha1.Agent) *clusterstate.Remote {
 	key := client.ObjectKeyFromObject(a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -251,7 +251,7 @@ func (s *Source) schedule(key types.NamespacedName, known *agent, l *lane, after
 
 // learn keeps what was seen, and reports whether it is news. A card that was
 // read stays while its agent cannot be reached.
-func (s *Source) learn(key types.NamespacedName, remote *a2av1alpha1.AgentRemote, seen *observed.Remote) bool {
+func (s *Source) learn(key types.NamespacedName, remote *a2av1alpha1.AgentRemote, seen *clusterstate.Remote) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.agents[key]

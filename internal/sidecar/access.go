@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // newPolicy says who may call and what they may do, and returns the issuer's
 // keys that it needs, if any.
-func (s *Sidecar) newPolicy(a *contract.Access) (*auth.Policy, *auth.IssuerKeys, error) {
+func (s *Sidecar) newPolicy(a *sidecarconfig.Access) (*auth.Policy, *auth.IssuerKeys, error) {
 	now := s.now
 	rules, err := newRules(a.Authorization)
 	if err != nil {
@@ -31,9 +31,9 @@ func (s *Sidecar) newPolicy(a *contract.Access) (*auth.Policy, *auth.IssuerKeys,
 	anonymous := false
 	for i, each := range a.Authentication {
 		switch each.Type {
-		case contract.AuthenticationAnonymous:
+		case sidecarconfig.AuthenticationAnonymous:
 			anonymous = true
-		case contract.AuthenticationKubernetes:
+		case sidecarconfig.AuthenticationKubernetes:
 			k := each.Kubernetes
 			authenticator, err := auth.NewKubernetes(auth.KubernetesConfig{
 				Issuer: k.Issuer, Audiences: k.Audiences, Keys: k.Keys, KeepClaims: keepClaims, Now: now,
@@ -42,18 +42,18 @@ func (s *Sidecar) newPolicy(a *contract.Access) (*auth.Policy, *auth.IssuerKeys,
 				return nil, nil, fmt.Errorf("contract access.authentication[%d]: %w", i, err)
 			}
 			p.Authenticators = append(p.Authenticators, authenticator)
-		case contract.AuthenticationJWT:
+		case sidecarconfig.AuthenticationJWT:
 			j := each.JWT
 			keys = s.issuer.keys(auth.KeySource{Issuer: j.Issuer, URL: j.JWKSURL})
 			p.Authenticators = append(p.Authenticators, auth.NewJWT(auth.JWTConfig{
 				Issuer: j.Issuer, Audiences: j.Audiences, Keys: keys, Now: now,
 				PrincipalClaim: j.PrincipalClaim, NamespaceClaim: j.NamespaceClaim, OwnerClaim: j.OwnerClaim, KeepClaims: keepClaims,
 			}))
-		case contract.AuthenticationAPIKey:
+		case sidecarconfig.AuthenticationAPIKey:
 			p.Authenticators = append(p.Authenticators, auth.NewAPIKey(auth.APIKeyConfig{
 				Header: each.APIKey.Header, Query: each.APIKey.Query, Keys: &s.apiKeys,
 			}))
-		case contract.AuthenticationMTLS:
+		case sidecarconfig.AuthenticationMTLS:
 			p.Authenticators = append(p.Authenticators, auth.NewCertificate(auth.CertificateConfig{
 				Authorities: &s.clientCA, Subject: each.MTLS.Subject, Principals: each.MTLS.Principals, Now: now,
 			}))

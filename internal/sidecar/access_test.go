@@ -20,7 +20,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // provider is an issuer of tokens.
@@ -52,10 +52,10 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-func (p *provider) authentication() contract.Authentication {
-	return contract.Authentication{
-		Type: contract.AuthenticationJWT,
-		JWT:  &contract.JWTAuthentication{Issuer: p.URL, Audiences: []string{"echo"}},
+func (p *provider) authentication() sidecarconfig.Authentication {
+	return sidecarconfig.Authentication{
+		Type: sidecarconfig.AuthenticationJWT,
+		JWT:  &sidecarconfig.JWTAuthentication{Issuer: p.URL, Audiences: []string{"echo"}},
 	}
 }
 
@@ -80,7 +80,7 @@ func TestJWTBesideKubernetes(t *testing.T) {
 	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
 		principals <- r.Header.Get("A2A-Principal")
 		says(w, r)
-	}, func(c *contract.Config) {
+	}, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = append(c.Access.Authentication, issuer.authentication())
 	})
 	status := func(credential string) int {
@@ -123,7 +123,9 @@ func TestJWTWithoutItsIssuer(t *testing.T) {
 	credential := issuer.token("alice", "echo")
 	authentication := issuer.authentication()
 	issuer.Close()
-	p := newPod(t, says, func(c *contract.Config) { c.Access.Authentication = []contract.Authentication{authentication} })
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
+		c.Access.Authentication = []sidecarconfig.Authentication{authentication}
+	})
 	p.eventually("a fetch that fails", func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
 		return strings.Contains(metrics, `a2a_issuer_key_fetches_total{result="failed"}`)
@@ -132,7 +134,7 @@ func TestJWTWithoutItsIssuer(t *testing.T) {
 	if response.StatusCode != http.StatusUnauthorized || !strings.Contains(body, "keys of its issuer are not known") {
 		t.Errorf("response = %d %s", response.StatusCode, body)
 	}
-	if ready, _ := p.do("GET", p.health(contract.LivezPath), ""); ready.StatusCode != http.StatusOK {
+	if ready, _ := p.do("GET", p.health(sidecarconfig.LivezPath), ""); ready.StatusCode != http.StatusOK {
 		t.Errorf("livez = %d", ready.StatusCode)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Times between attempts to read the card of an agent that speaks A2A.
@@ -22,9 +22,9 @@ const (
 // where there are probes. Without the card no turn can run, so that a pod is not
 // ready before it was read once. An agent that replaces its card later is asked
 // for it by the turns themselves.
-func (s *Sidecar) trackAgentCard(b *contract.Backend) {
-	if b.Protocol == contract.ProtocolA2A && s.sockets.health != nil {
-		s.agentCard = s.health.Add(contract.DependencyAgentCard, health.Options{
+func (s *Sidecar) trackAgentCard(b *sidecarconfig.Backend) {
+	if b.Protocol == sidecarconfig.ProtocolA2A && s.sockets.health != nil {
+		s.agentCard = s.health.Add(sidecarconfig.DependencyAgentCard, health.Options{
 			Blocks: func(is health.Status) bool { return !is.Reached },
 		})
 	}
@@ -44,7 +44,7 @@ func (s *Sidecar) awaitAgentCard(ctx context.Context) {
 				return
 			}
 			if ctx.Err() == nil {
-				s.agentCard.Failf(contract.CauseInvalid, "%v", err)
+				s.agentCard.Failf(sidecarconfig.CauseInvalid, "%v", err)
 				s.log.WarnContext(ctx, "card of the agent not read", "retryIn", pause, "error", err)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // newAPIKeys returns the API keys of a directory: a file for each caller. To
@@ -16,7 +16,7 @@ import (
 // away the last key means it.
 func (s *Sidecar) newAPIKeys(dir string) *mounted {
 	m := s.mounted("api-keys", dir)
-	tracked := s.health.Add(contract.DependencyAPIKeys, health.Options{
+	tracked := s.health.Add(sidecarconfig.DependencyAPIKeys, health.Options{
 		Blocks: func(health.Status) bool { return s.admitsNobody() },
 	})
 	m.read = func() (map[string][]byte, error) { return readDirectory(dir) }
@@ -31,9 +31,9 @@ func (s *Sidecar) newAPIKeys(dir string) *mounted {
 		switch {
 		case ring.Len() == 0:
 			s.log.Warn("no caller has an API key", "directory", dir)
-			tracked.Failf(contract.CauseMissing, "no caller has an API key that can be used")
+			tracked.Failf(sidecarconfig.CauseMissing, "no caller has an API key that can be used")
 		case len(refused) > 0:
-			tracked.Failf(contract.CauseInvalid, "%d of %d API keys cannot be used: %v", len(refused), len(refused)+ring.Len(), refused[0])
+			tracked.Failf(sidecarconfig.CauseInvalid, "%d of %d API keys cannot be used: %v", len(refused), len(refused)+ring.Len(), refused[0])
 		default:
 			tracked.Succeeded()
 		}

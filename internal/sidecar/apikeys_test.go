@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-func withAPIKeys(c *contract.Config) {
-	c.Access.Authentication = append(c.Access.Authentication, contract.Authentication{
-		Type: contract.AuthenticationAPIKey, APIKey: &contract.APIKeyAuthentication{Header: "X-API-Key"},
+func withAPIKeys(c *sidecarconfig.Config) {
+	c.Access.Authentication = append(c.Access.Authentication, sidecarconfig.Authentication{
+		Type: sidecarconfig.AuthenticationAPIKey, APIKey: &sidecarconfig.APIKeyAuthentication{Header: "X-API-Key"},
 	})
 }
 
@@ -77,7 +77,7 @@ func TestAPIKeysStandalone(t *testing.T) {
 	const key = "alice-0123456789012345678901234567"
 	o := standaloneOptions(t, says)
 	o.Anonymous, o.APIKeys = false, t.TempDir()
-	if _, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now); !errors.Is(err, ErrAPIKeys) || ExitCode(err) != contract.ExitAPIKeys {
+	if _, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now); !errors.Is(err, ErrAPIKeys) || ExitCode(err) != sidecarconfig.ExitAPIKeys {
 		t.Fatalf("Open() without a key: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(o.APIKeys, "alice"), []byte(key), 0o600); err != nil {

@@ -10,19 +10,19 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // newRules returns nil when there are no rules: then all is allowed to those
 // who are admitted.
-func newRules(a *contract.Authorization) (*authz.Policy, error) {
+func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 	if a == nil {
 		return nil, nil
 	}
 	rules := make([]authz.Rule, len(a.Rules))
 	for i, r := range a.Rules {
 		rules[i] = authz.Rule{
-			Name: r.Name, Allow: r.Action == contract.ActionAllow,
+			Name: r.Name, Allow: r.Action == sidecarconfig.ActionAllow,
 			Namespaces: r.Namespaces, Principals: r.Principals, Skills: r.Skills,
 		}
 		for _, m := range r.Methods {

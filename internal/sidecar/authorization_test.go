@@ -21,32 +21,32 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/expression"
+	"github.com/a2a-operator/a2a-operator/internal/celcompile"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // ruled has callers of all namespaces judged by rules.
-func ruled(rules ...contract.Rule) func(*contract.Config) {
-	return func(c *contract.Config) {
+func ruled(rules ...sidecarconfig.Rule) func(*sidecarconfig.Config) {
+	return func(c *sidecarconfig.Config) {
 		c.Access.Namespaces = []string{"*"}
-		c.Access.Authorization = &contract.Authorization{Rules: rules}
+		c.Access.Authorization = &sidecarconfig.Authorization{Rules: rules}
 		c.Card.Skills = []card.Skill{
 			{ID: "open", Name: "Open", Description: "d", Tags: []string{"t"}},
 			{ID: "secret", Name: "Secret", Description: "d", Tags: []string{"t"}, Extended: true},
 		}
-		c.PushNotifications = &contract.PushNotifications{
-			ClusterDomain: "cluster.local", AllowedTargets: []contract.PushTarget{{Host: "hooks.example.com"}},
+		c.PushNotifications = &sidecarconfig.PushNotifications{
+			ClusterDomain: "cluster.local", AllowedTargets: []sidecarconfig.PushTarget{{Host: "hooks.example.com"}},
 		}
 	}
 }
 
-func compiled(t *testing.T, text string) *contract.Expression {
+func compiled(t *testing.T, text string) *sidecarconfig.Expression {
 	t.Helper()
-	checked, err := expression.Compile(text)
+	checked, err := celcompile.Compile(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &contract.Expression{Text: text, Checked: checked}
+	return &sidecarconfig.Expression{Text: text, Checked: checked}
 }
 
 // as is the credential of a ServiceAccount of a namespace.
@@ -135,13 +135,13 @@ var everyMethod = map[a2a.Method]struct {
 // TestEveryMethodIsAuthorizedInEveryBinding denies each method to callers of a
 // namespace of its name.
 func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
-	var rules []contract.Rule
+	var rules []sidecarconfig.Rule
 	for method := range everyMethod {
-		rules = append(rules, contract.Rule{
-			Action: contract.ActionDeny, Namespaces: []string{strings.ToLower(string(method))}, Methods: []string{string(method)},
+		rules = append(rules, sidecarconfig.Rule{
+			Action: sidecarconfig.ActionDeny, Namespaces: []string{strings.ToLower(string(method))}, Methods: []string{string(method)},
 		})
 	}
-	p := newPod(t, says, ruled(append(rules, contract.Rule{Action: contract.ActionAllow})...))
+	p := newPod(t, says, ruled(append(rules, sidecarconfig.Rule{Action: sidecarconfig.ActionAllow})...))
 	conn := p.dial()
 	for method, requests := range everyMethod {
 		for _, denied := range []bool{true, false} {
@@ -183,7 +183,7 @@ func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
 // at the task first.
 func TestASubscriptionNeedsNoOtherMethod(t *testing.T) {
 	p := newPod(t, says, ruled(
-		contract.Rule{Action: contract.ActionAllow, Methods: []string{"SendMessage", "SubscribeToTask"}}))
+		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow, Methods: []string{"SendMessage", "SubscribeToTask"}}))
 	_, body := p.do("POST", p.agent()+"message:send", helloREST10, p.as("team")...)
 	_, id, _ := strings.Cut(body, `"id":"`)
 	id, _, _ = strings.Cut(id, `"`)
@@ -207,8 +207,8 @@ func TestASubscriptionNeedsNoOtherMethod(t *testing.T) {
 // TestASkillThatIsDeniedIsOneThatIsNot compares the answers, byte for byte.
 func TestASkillThatIsDeniedIsOneThatIsNot(t *testing.T) {
 	p := newPod(t, says, ruled(
-		contract.Rule{Action: contract.ActionDeny, Skills: []string{"secret"}, Namespaces: []string{"guest"}},
-		contract.Rule{Action: contract.ActionAllow}))
+		sidecarconfig.Rule{Action: sidecarconfig.ActionDeny, Skills: []string{"secret"}, Namespaces: []string{"guest"}},
+		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow}))
 	conn := p.dial()
 	const name = `"a2a-operator.dev/skill":`
 	answers := map[string][]string{}
@@ -271,8 +271,8 @@ func TestASkillThatIsDeniedIsOneThatIsNot(t *testing.T) {
 
 func TestAPushConfigurationThatComesAlong(t *testing.T) {
 	p := newPod(t, says, ruled(
-		contract.Rule{Action: contract.ActionDeny, Methods: []string{"CreateTaskPushNotificationConfig"}},
-		contract.Rule{Action: contract.ActionAllow}))
+		sidecarconfig.Rule{Action: sidecarconfig.ActionDeny, Methods: []string{"CreateTaskPushNotificationConfig"}},
+		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow}))
 	for version, push := range pushing {
 		response, body := p.do("POST", p.agent(), fmt.Sprintf(push.message, "https://hooks.example.com/"), append(p.as("team"), "A2A-Version", push.version)...)
 		if response.StatusCode != http.StatusForbidden {
@@ -284,9 +284,9 @@ func TestAPushConfigurationThatComesAlong(t *testing.T) {
 // TestExtendedCardOfACaller shows each the skills that it may use.
 func TestExtendedCardOfACaller(t *testing.T) {
 	p := newPod(t, says, ruled(
-		contract.Rule{Name: "guests", Action: contract.ActionAllow, Namespaces: []string{"guest"}, Skills: []string{"open"}},
-		contract.Rule{Name: "staff", Action: contract.ActionAllow, Expression: compiled(t, `caller.claims["kubernetes.io"].namespace == "staff"`)},
-		contract.Rule{Name: "nobody", Action: contract.ActionDeny}))
+		sidecarconfig.Rule{Name: "guests", Action: sidecarconfig.ActionAllow, Namespaces: []string{"guest"}, Skills: []string{"open"}},
+		sidecarconfig.Rule{Name: "staff", Action: sidecarconfig.ActionAllow, Expression: compiled(t, `caller.claims["kubernetes.io"].namespace == "staff"`)},
+		sidecarconfig.Rule{Name: "nobody", Action: sidecarconfig.ActionDeny}))
 	url := strings.TrimSuffix(p.agent(), "/") + wellknown.ExtendedPath
 	tags := map[string]string{}
 	for namespace, want := range map[string]string{"guest": "open", "staff": "open secret"} {
@@ -336,7 +336,7 @@ func TestExtendedCardOfACaller(t *testing.T) {
 // TestRulesAreReloaded takes other rules without a restart, and keeps the former
 // ones when those cannot be evaluated.
 func TestRulesAreReloaded(t *testing.T) {
-	p := newPod(t, says, ruled(contract.Rule{Action: contract.ActionAllow, Namespaces: []string{"team"}}))
+	p := newPod(t, says, ruled(sidecarconfig.Rule{Action: sidecarconfig.ActionAllow, Namespaces: []string{"team"}}))
 	status := func(namespace string) int {
 		response, _ := p.do("POST", p.agent(), hello, p.as(namespace)...)
 		return response.StatusCode
@@ -345,15 +345,15 @@ func TestRulesAreReloaded(t *testing.T) {
 		t.Fatalf("team %d, other %d", team, other)
 	}
 	// A claim that a token does not have refuses, and says so once.
-	p.config.Access.Authorization.Rules = []contract.Rule{
-		{Name: "tiers", Action: contract.ActionAllow, Expression: compiled(t, `caller.claims.tier == "gold"`)}, {Action: contract.ActionAllow},
+	p.config.Access.Authorization.Rules = []sidecarconfig.Rule{
+		{Name: "tiers", Action: sidecarconfig.ActionAllow, Expression: compiled(t, `caller.claims.tier == "gold"`)}, {Action: sidecarconfig.ActionAllow},
 	}
 	p.mount(p.encode())
 	p.eventually("the rule that fails", func() bool { return status("team") == 403 })
 	if _, body := p.do("GET", p.health("/metrics"), ""); !strings.Contains(body, `a2a_refused_calls_total{result="failed",rule="tiers"} 1`) {
 		t.Errorf("metrics lack the failure: %s", body)
 	}
-	p.config.Access.Authorization.Rules = []contract.Rule{{Action: contract.ActionAllow, Expression: &contract.Expression{Text: "x", Checked: []byte("garbage")}}}
+	p.config.Access.Authorization.Rules = []sidecarconfig.Rule{{Action: sidecarconfig.ActionAllow, Expression: &sidecarconfig.Expression{Text: "x", Checked: []byte("garbage")}}}
 	p.mount(p.encode())
 	p.eventually("the contract that is refused", func() bool {
 		_, body := p.do("GET", p.health("/metrics"), "")

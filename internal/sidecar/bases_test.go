@@ -17,13 +17,13 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // TestCardOfTheHost asks a pod as its callers do, by the names of its Service and
 // by that of a Gateway.
 func TestCardOfTheHost(t *testing.T) {
-	p := newPodWith(t, says, func(c *contract.Config) {
+	p := newPodWith(t, says, func(c *sidecarconfig.Config) {
 		withHiddenSkill(c)
 		c.Card.Interfaces = card.NewBase("http://echo.team.svc.cluster.local/").Interfaces(nil)
 		c.Bases = []card.Base{{URL: "https://agents.example.com/echo/"}, card.NewBase("http://echo.team.svc.cluster.local/"), card.NewBase("http://echo/")}

@@ -23,15 +23,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-func withHiddenSkill(c *contract.Config) {
+func withHiddenSkill(c *sidecarconfig.Config) {
 	c.Card.Skills = []card.Skill{
 		{ID: "open", Name: "Open", Description: "d", Tags: []string{"t"}},
 		{ID: "hidden", Name: "Hidden", Description: "d", Tags: []string{"t"}, Extended: true},
 	}
-	c.Access.Authentication = append(c.Access.Authentication, contract.Authentication{Type: contract.AuthenticationAnonymous})
+	c.Access.Authentication = append(c.Access.Authentication, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous})
 }
 
 func TestWire18_ExtendedCardOf02(t *testing.T) {
@@ -76,9 +76,9 @@ func TestWire18_ExtendedCardOf02(t *testing.T) {
 }
 
 func TestWire18_NoExtendedCard(t *testing.T) {
-	for name, change := range map[string]func(*contract.Config){
+	for name, change := range map[string]func(*sidecarconfig.Config){
 		"no such skill": nil,
-		"nobody is known": func(c *contract.Config) {
+		"nobody is known": func(c *sidecarconfig.Config) {
 			withHiddenSkill(c)
 			c.Access.Authentication = c.Access.Authentication[1:]
 		},
@@ -118,7 +118,7 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 	dir := t.TempDir()
 	first, second := newKey(t), newKey(t)
 	mount(t, dir, map[string][]byte{"tls.key": first})
-	p := newPodWith(t, says, func(c *contract.Config) {
+	p := newPodWith(t, says, func(c *sidecarconfig.Config) {
 		c.CardSigning.JWKSURL = "https://keys.example/echo.json"
 	}, func(o *Options) {
 		o.CardSigningKeys = []string{filepath.Join(dir, "tls.key"), filepath.Join(dir, "previous.key")}
@@ -195,8 +195,8 @@ func TestKeysOfAnUnsignedCard(t *testing.T) {
 
 // TestProtocolOptions changes them by the contract, without a restart.
 func TestProtocolOptions(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) {
-		c.Access.Authentication = []contract.Authentication{{Type: contract.AuthenticationAnonymous}}
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
+		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	})
 	const get = `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"none"}}`
 	union := func() bool {
@@ -210,7 +210,7 @@ func TestProtocolOptions(t *testing.T) {
 	if !union() || refused() {
 		t.Fatalf("by default the card is the union: %v, and a request without a version is refused: %v", union(), refused())
 	}
-	p.config.ProtocolOptions = contract.ProtocolOptions{CardProfile: card.ProfileV1, StrictVersion: true}
+	p.config.ProtocolOptions = sidecarconfig.ProtocolOptions{CardProfile: card.ProfileV1, StrictVersion: true}
 	p.mount(p.encode())
 	p.eventually("card of 1.0", func() bool { return !union() })
 	if !refused() {
@@ -225,8 +225,8 @@ func TestMessageOptions(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"input-required"}}`)
 	}
-	p := newPod(t, asks, func(c *contract.Config) {
-		c.Access.Authentication = []contract.Authentication{{Type: contract.AuthenticationAnonymous}}
+	p := newPod(t, asks, func(c *sidecarconfig.Config) {
+		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	})
 	send := func(id, contextID string) string {
 		t.Helper()
@@ -250,8 +250,8 @@ func TestMessageOptions(t *testing.T) {
 	if reply := send("m2", "c1"); reply == first {
 		t.Error("by default a message that names a context continues a task")
 	}
-	off := contract.Duration(0)
-	p.config.ProtocolOptions = contract.ProtocolOptions{MessageDeduplication: &off, ContextReplies: contract.ContextRepliesContinuePaused}
+	off := sidecarconfig.Duration(0)
+	p.config.ProtocolOptions = sidecarconfig.ProtocolOptions{MessageDeduplication: &off, ContextReplies: sidecarconfig.ContextRepliesContinuePaused}
 	p.mount(p.encode())
 	p.eventually("deduplication is off", func() bool {
 		before := send("m3", "")
@@ -330,11 +330,11 @@ func TestWire18_ChallengesOfTheExtendedCard(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "alice"), []byte(strings.Repeat("k", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := newPodWith(t, says, func(c *contract.Config) {
+	p := newPodWith(t, says, func(c *sidecarconfig.Config) {
 		withHiddenSkill(c)
-		c.Access.Authentication = []contract.Authentication{
-			{Type: contract.AuthenticationAPIKey, APIKey: &contract.APIKeyAuthentication{Header: "X-API-Key"}},
-			{Type: contract.AuthenticationAnonymous},
+		c.Access.Authentication = []sidecarconfig.Authentication{
+			{Type: sidecarconfig.AuthenticationAPIKey, APIKey: &sidecarconfig.APIKeyAuthentication{Header: "X-API-Key"}},
+			{Type: sidecarconfig.AuthenticationAnonymous},
 		}
 	}, func(o *Options) { o.APIKeys = dir })
 	for name, request := range map[string][]string{

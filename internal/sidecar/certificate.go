@@ -10,13 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // certificateError is about a certificate outside of its validity period.
 type certificateError struct {
-	cause contract.HealthCause
+	cause sidecarconfig.HealthCause
 	text  string
 	// from is the beginning of the period.
 	from time.Time
@@ -59,7 +59,7 @@ type servedCertificate struct {
 // ready, for clients refuse the connection.
 func (s *Sidecar) trackCertificate() *servedCertificate {
 	c := &servedCertificate{now: s.now, changed: make(chan struct{}, 1)}
-	c.health = s.health.Add(contract.DependencyServingCertificate, health.Options{
+	c.health = s.health.Add(sidecarconfig.DependencyServingCertificate, health.Options{
 		Blocks: func(health.Status) bool { return c.outdated() },
 	})
 	return c
@@ -165,7 +165,7 @@ func (c *servedCertificate) becameValid() bool {
 // pending is when a certificate becomes valid that was refused for its
 // beginning, and else zero. It needs mu.
 func (c *servedCertificate) pending() time.Time {
-	if early, ok := errors.AsType[*certificateError](c.refused); ok && early.cause == contract.CauseNotYetValid {
+	if early, ok := errors.AsType[*certificateError](c.refused); ok && early.cause == sidecarconfig.CauseNotYetValid {
 		return early.from
 	}
 	return time.Time{}

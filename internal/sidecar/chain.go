@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // middleware wraps a handler.
@@ -44,7 +44,7 @@ func chain(all ...middleware) middleware {
 //	caller        which asks no more often than it may
 //	binding       size, decoding, version, method, params
 //	admission     what the caller may do, and what the card declares; then the engine
-func newAgentHandler(log *slog.Logger, now func() time.Time, host middleware, gate *auth.Gate, bounds *limits, access func() *contract.Access, all surfaces) http.Handler {
+func newAgentHandler(log *slog.Logger, now func() time.Time, host middleware, gate *auth.Gate, bounds *limits, access func() *sidecarconfig.Access, all surfaces) http.Handler {
 	guarded := make([]http.Handler, len(all))
 	for i := range all {
 		if guarded[i] = bounds.caller(all[i].serve); !all[i].open {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // standaloneGrace is how long Ctrl-C waits for turns.
@@ -22,7 +22,7 @@ const standaloneGrace = 10 * time.Second
 
 // loaded is a configuration and what it was made of.
 type loaded struct {
-	*contract.Config
+	*sidecarconfig.Config
 	// digest names the contract; "" without one.
 	digest string
 	// hosts are those of the URLs at which the agent is served.
@@ -39,8 +39,8 @@ func (o *Options) load(address net.Addr) (loaded, error) {
 		if err != nil {
 			return l, fmt.Errorf("read contract: %w", err)
 		}
-		l.digest = contract.Digest(text)
-		if l.Config, err = contract.Decode(text); err != nil {
+		l.digest = sidecarconfig.Digest(text)
+		if l.Config, err = sidecarconfig.Decode(text); err != nil {
 			return l, fmt.Errorf("read contract %s: %w", o.ConfigFile, err)
 		}
 	}
@@ -52,30 +52,30 @@ func (o *Options) load(address net.Addr) (loaded, error) {
 }
 
 // standalone is what a sidecar without an operator starts from.
-func (o *Options) standalone() *contract.Config {
-	return &contract.Config{
-		Version: contract.Version,
-		Backend: contract.Backend{Protocol: contract.ProtocolEvents},
-		Drain:   contract.Drain{GracePeriod: contract.Duration(standaloneGrace)},
+func (o *Options) standalone() *sidecarconfig.Config {
+	return &sidecarconfig.Config{
+		Version: sidecarconfig.Version,
+		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents},
+		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(standaloneGrace)},
 	}
 }
 
-func (o *Options) override(c *contract.Config, address net.Addr) error {
+func (o *Options) override(c *sidecarconfig.Config, address net.Addr) error {
 	if o.BackendURL != "" {
 		c.Backend.URL = o.BackendURL
 	}
 	if o.BackendProtocol != "" {
-		c.Backend.Protocol = contract.Protocol(o.BackendProtocol)
-		if c.Backend.Protocol != contract.ProtocolChatCompletions {
+		c.Backend.Protocol = sidecarconfig.Protocol(o.BackendProtocol)
+		if c.Backend.Protocol != sidecarconfig.ProtocolChatCompletions {
 			// The contract may be ahead of the pod.
-			c.Backend.Chat = contract.Chat{}
+			c.Backend.Chat = sidecarconfig.Chat{}
 		}
-		if c.Backend.Protocol != contract.ProtocolA2A {
-			c.Backend.A2A = contract.A2A{}
+		if c.Backend.Protocol != sidecarconfig.ProtocolA2A {
+			c.Backend.A2A = sidecarconfig.A2A{}
 		}
 	}
 	if o.OnInterruption != "" {
-		c.Backend.OnInterruption = contract.Interruption(o.OnInterruption)
+		c.Backend.OnInterruption = sidecarconfig.Interruption(o.OnInterruption)
 	}
 	o.overrideA2A(&c.Backend.A2A)
 	if err := o.overrideChat(&c.Backend.Chat); err != nil {
@@ -86,7 +86,7 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 		c.Card.SecuritySchemes, c.Card.SecurityOptional = access.Schemes(), false
 	}
 	if len(o.AllowOrigins) > 0 {
-		c.Access.CORS = &contract.CORS{AllowedOrigins: o.AllowOrigins}
+		c.Access.CORS = &sidecarconfig.CORS{AllowedOrigins: o.AllowOrigins}
 	}
 	if o.CardFile != "" {
 		file, err := readCard(o.CardFile)
@@ -109,7 +109,7 @@ func (o *Options) override(c *contract.Config, address net.Addr) error {
 // locate decides which bases a card has: those of the flags or of the contract,
 // or else the endpoint's own. A card file that lists its interfaces says all of
 // them itself.
-func (o *Options) locate(c *contract.Config, address net.Addr) error {
+func (o *Options) locate(c *sidecarconfig.Config, address net.Addr) error {
 	listed := len(c.Card.Interfaces) > 0
 	if o.CardFile != "" && listed && (len(o.BaseURLs) > 0 || len(o.Bindings) > 0 || len(c.Card.Bindings) > 0) {
 		return fmt.Errorf("read card %s: interfaces are listed, which --base-url, --binding and bindings cannot change: remove either", o.CardFile)
@@ -138,7 +138,7 @@ func (o *Options) locate(c *contract.Config, address net.Addr) error {
 	return nil
 }
 
-func (o *Options) overrideProtocol(p *contract.ProtocolOptions) error {
+func (o *Options) overrideProtocol(p *sidecarconfig.ProtocolOptions) error {
 	if o.CardProfile != "" {
 		p.CardProfile = card.Profile(o.CardProfile)
 	}
@@ -148,7 +148,7 @@ func (o *Options) overrideProtocol(p *contract.ProtocolOptions) error {
 	p.StrictVersion = p.StrictVersion || o.StrictVersion
 	p.RestartTasks = p.RestartTasks || o.RestartTasks
 	if o.ContextReplies != "" {
-		p.ContextReplies = contract.ContextReplies(o.ContextReplies)
+		p.ContextReplies = sidecarconfig.ContextReplies(o.ContextReplies)
 	}
 	window, err := o.deduplication()
 	if window != nil {
@@ -157,13 +157,13 @@ func (o *Options) overrideProtocol(p *contract.ProtocolOptions) error {
 	return err
 }
 
-func (o *Options) overrideA2A(a *contract.A2A) {
+func (o *Options) overrideA2A(a *sidecarconfig.A2A) {
 	a.Version = cmp.Or(o.A2AVersion, a.Version)
 	a.CardPath = cmp.Or(o.A2ACardPath, a.CardPath)
 	a.Query = cmp.Or(o.A2AQuery, a.Query)
 }
 
-func (o *Options) overrideChat(c *contract.Chat) error {
+func (o *Options) overrideChat(c *sidecarconfig.Chat) error {
 	c.Model = cmp.Or(o.ChatModel, c.Model)
 	c.SystemPrompt = cmp.Or(o.ChatSystemPrompt, c.SystemPrompt)
 	if len(o.ChatHeaders) == 0 {
@@ -171,7 +171,7 @@ func (o *Options) overrideChat(c *contract.Chat) error {
 	}
 	c.Headers = nil
 	for i, text := range o.ChatHeaders {
-		header, err := contract.ParseHeader(text)
+		header, err := sidecarconfig.ParseHeader(text)
 		if err != nil {
 			return fmt.Errorf("--chat-header number %d %w", i+1, err)
 		}
@@ -181,31 +181,31 @@ func (o *Options) overrideChat(c *contract.Chat) error {
 }
 
 // access is what the flags say of who may call; without any, nothing.
-func (o *Options) access() (a contract.Access) {
+func (o *Options) access() (a sidecarconfig.Access) {
 	if o.JWTIssuer != "" {
-		a.Authentication = append(a.Authentication, contract.Authentication{
-			Type: contract.AuthenticationJWT,
-			JWT:  &contract.JWTAuthentication{Issuer: o.JWTIssuer, Audiences: o.JWTAudiences},
+		a.Authentication = append(a.Authentication, sidecarconfig.Authentication{
+			Type: sidecarconfig.AuthenticationJWT,
+			JWT:  &sidecarconfig.JWTAuthentication{Issuer: o.JWTIssuer, Audiences: o.JWTAudiences},
 		})
 	}
 	if o.APIKeys != "" && o.ConfigFile == "" {
-		a.Authentication = append(a.Authentication, contract.Authentication{
-			Type:   contract.AuthenticationAPIKey,
-			APIKey: &contract.APIKeyAuthentication{Header: contract.DefaultAPIKeyHeader},
+		a.Authentication = append(a.Authentication, sidecarconfig.Authentication{
+			Type:   sidecarconfig.AuthenticationAPIKey,
+			APIKey: &sidecarconfig.APIKeyAuthentication{Header: sidecarconfig.DefaultAPIKeyHeader},
 		})
 	}
 	if o.ClientCA != "" && o.ConfigFile == "" {
-		a.Authentication = append(a.Authentication, contract.Authentication{
-			Type: contract.AuthenticationMTLS, MTLS: &contract.MTLSAuthentication{Subject: true},
+		a.Authentication = append(a.Authentication, sidecarconfig.Authentication{
+			Type: sidecarconfig.AuthenticationMTLS, MTLS: &sidecarconfig.MTLSAuthentication{Subject: true},
 		})
 	}
 	if o.Anonymous {
-		a.Authentication = append(a.Authentication, contract.Authentication{Type: contract.AuthenticationAnonymous})
+		a.Authentication = append(a.Authentication, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous})
 	}
 	return a
 }
 
-func (o *Options) overrideLimits(c *contract.Config) error {
+func (o *Options) overrideLimits(c *sidecarconfig.Config) error {
 	for _, flag := range o.Limits {
 		if err := setLimit(&c.Limits, flag); err != nil {
 			return err
@@ -214,11 +214,11 @@ func (o *Options) overrideLimits(c *contract.Config) error {
 	return nil
 }
 
-func (o *Options) overridePush(c *contract.Config) error {
+func (o *Options) overridePush(c *sidecarconfig.Config) error {
 	if len(o.AllowPushTo) == 0 {
 		return nil
 	}
-	c.PushNotifications = &contract.PushNotifications{}
+	c.PushNotifications = &sidecarconfig.PushNotifications{}
 	for _, value := range o.AllowPushTo {
 		target, err := pushTarget(value)
 		if err != nil {

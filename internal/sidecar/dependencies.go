@@ -10,8 +10,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 const (
@@ -49,22 +49,22 @@ func (s storeHealth) Called(took time.Duration, err error) {
 	}
 }
 
-func storeCause(err error) (contract.HealthCause, string) {
+func storeCause(err error) (sidecarconfig.HealthCause, string) {
 	refusal, text := redis.RefusalOf(err)
 	switch refusal {
 	case redis.RefusedPassword:
-		return contract.CauseAuthentication, text
+		return sidecarconfig.CauseAuthentication, text
 	case redis.RefusedPermission:
-		return contract.CausePermission, text
+		return sidecarconfig.CausePermission, text
 	case redis.RefusedNow:
-		return contract.CauseNotServing, text
+		return sidecarconfig.CauseNotServing, text
 	case redis.RefusedOther:
-		return contract.CauseInvalid, text
+		return sidecarconfig.CauseInvalid, text
 	default:
 	}
 	cause, text := health.CauseOf(err)
-	if errors.Is(err, redis.ErrHandshake) && cause != contract.CauseTLS && cause != contract.CauseMissing {
-		return contract.CauseTLS, "the TLS handshake fails: " + text + "; does the server speak TLS there?"
+	if errors.Is(err, redis.ErrHandshake) && cause != sidecarconfig.CauseTLS && cause != sidecarconfig.CauseMissing {
+		return sidecarconfig.CauseTLS, "the TLS handshake fails: " + text + "; does the server speak TLS there?"
 	}
 	return cause, text
 }
@@ -73,7 +73,7 @@ func storeCause(err error) (contract.HealthCause, string) {
 // that loses it stays ready: all pods share the store, and with none of them
 // ready a client would get no answer in place of one that says try again.
 func (s *Sidecar) trackStore() *health.Dependency {
-	return s.health.Add(contract.DependencyTaskStore, health.Options{
+	return s.health.Add(sidecarconfig.DependencyTaskStore, health.Options{
 		Blocks:    func(is health.Status) bool { return !is.Reached },
 		LostAfter: storeLostAfter,
 	})
@@ -84,11 +84,11 @@ func (s *Sidecar) trackStore() *health.Dependency {
 func (s *Sidecar) admitsNobody() bool {
 	for _, each := range s.current().Access.Authentication {
 		switch each.Type {
-		case contract.AuthenticationJWT:
+		case sidecarconfig.AuthenticationJWT:
 			if s.issuer.known() {
 				return false
 			}
-		case contract.AuthenticationAPIKey:
+		case sidecarconfig.AuthenticationAPIKey:
 			if s.apiKeys.Len() > 0 {
 				return false
 			}
@@ -107,14 +107,14 @@ func observeKeys(keys *health.Dependency, err error) {
 	}
 	failure, ok := errors.AsType[*auth.KeysError](err)
 	if !ok {
-		keys.Failf(contract.CauseInvalid, "%v", err)
+		keys.Failf(sidecarconfig.CauseInvalid, "%v", err)
 		return
 	}
 	switch {
 	case failure.Status != 0:
-		keys.Failf(contract.CauseHTTPStatus, "GET %s is answered with status %d", failure.URL, failure.Status)
+		keys.Failf(sidecarconfig.CauseHTTPStatus, "GET %s is answered with status %d", failure.URL, failure.Status)
 	case failure.Content:
-		keys.Failf(contract.CauseInvalid, "GET %s is answered with 200, but %v", failure.URL, failure.Err)
+		keys.Failf(sidecarconfig.CauseInvalid, "GET %s is answered with 200, but %v", failure.URL, failure.Err)
 	default:
 		cause, text := health.CauseOf(failure.Err)
 		keys.Failf(cause, "GET %s: %s", failure.URL, text)

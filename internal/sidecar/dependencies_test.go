@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // readyz asks whether the pod is ready, and why not.
@@ -31,7 +31,7 @@ func (p *pod) readyz() (ready bool, why string) {
 
 // reports waits until a dependency has failed of a cause, or is healthy, and
 // returns the message.
-func (p *pod) reports(name contract.Dependency, cause contract.HealthCause) (message string) {
+func (p *pod) reports(name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (message string) {
 	p.t.Helper()
 	p.eventually(string(name)+" "+string(cause), func() bool {
 		for _, each := range p.sidecar.health.Report().Dependencies {
@@ -40,7 +40,7 @@ func (p *pod) reports(name contract.Dependency, cause contract.HealthCause) (mes
 				return each.Cause == cause
 			}
 		}
-		return cause == contract.CauseHealthy
+		return cause == sidecarconfig.CauseHealthy
 	})
 	return message
 }
@@ -78,33 +78,33 @@ func TestStoreThatWasNeverReached(t *testing.T) {
 	closed := closedAddress(t)
 	for name, test := range map[string]struct {
 		options func(*Options)
-		cause   contract.HealthCause
+		cause   sidecarconfig.HealthCause
 		says    string
 	}{
 		"nothing listens": {
-			func(o *Options) { o.Store = "redis://" + closed }, contract.CauseRefused, closed + ": connection refused",
+			func(o *Options) { o.Store = "redis://" + closed }, sidecarconfig.CauseRefused, closed + ": connection refused",
 		},
 		"no such host": {
-			func(o *Options) { o.Store = "redis://redis.invalid:6379" }, contract.CauseNameResolution, `redis.invalid:6379: `,
+			func(o *Options) { o.Store = "redis://redis.invalid:6379" }, sidecarconfig.CauseNameResolution, `redis.invalid:6379: `,
 		},
 		"wrong password": {
 			func(o *Options) { o.Store, o.StorePasswordFile = "redis://"+server.Address(), file("wrong-secret") },
-			contract.CauseAuthentication, "WRONGPASS",
+			sidecarconfig.CauseAuthentication, "WRONGPASS",
 		},
 		"no password": {
-			func(o *Options) { o.Store = "redis://" + server.Address() }, contract.CauseAuthentication, "NOAUTH",
+			func(o *Options) { o.Store = "redis://" + server.Address() }, sidecarconfig.CauseAuthentication, "NOAUTH",
 		},
 		"missing Secret": {
 			func(o *Options) { o.Store, o.StorePasswordFile = "redis://"+server.Address(), "/nowhere/password" },
-			contract.CauseMissing, "/nowhere/password is not mounted",
+			sidecarconfig.CauseMissing, "/nowhere/password is not mounted",
 		},
 		"no TLS there": {
-			func(o *Options) { o.Store = "rediss://" + open.Address() }, contract.CauseTLS, "TLS",
+			func(o *Options) { o.Store = "rediss://" + open.Address() }, sidecarconfig.CauseTLS, "TLS",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPodWith(t, says, nil, test.options)
-			message := p.reports(contract.DependencyTaskStore, test.cause)
+			message := p.reports(sidecarconfig.DependencyTaskStore, test.cause)
 			if !strings.Contains(message, test.says) || strings.Contains(message, "wrong-secret") {
 				t.Errorf("message = %q, want %q", message, test.says)
 			}
@@ -124,19 +124,19 @@ func TestStoreThatComesAndGoes(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	p := newPodWith(t, says, nil, func(o *Options) { o.Store = "redis://" + server.Address() })
-	p.reports(contract.DependencyTaskStore, contract.CauseRefused)
+	p.reports(sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused)
 	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="never_reached"} 1`)
 	server.Run()
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
 	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="healthy"} 1`)
 	server.Kill()
-	p.reports(contract.DependencyTaskStore, contract.CauseRefused)
+	p.reports(sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused)
 	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="lost"} 1`)
 	if ready, why := p.readyz(); !ready {
 		t.Errorf("/readyz of a pod that lost its store = %s", why)
 	}
 	server.Run()
-	p.reports(contract.DependencyTaskStore, contract.CauseHealthy)
+	p.reports(sidecarconfig.DependencyTaskStore, sidecarconfig.CauseHealthy)
 }
 
 func writeCard(t *testing.T) string {
@@ -194,7 +194,7 @@ func TestCertificateOutOfItsTime(t *testing.T) {
 	first := served()
 
 	a.mountValid(dir, -2*time.Hour, -time.Hour)
-	if message := p.reports(contract.DependencyServingCertificate, contract.CauseExpired); !strings.Contains(message, "is served") ||
+	if message := p.reports(sidecarconfig.DependencyServingCertificate, sidecarconfig.CauseExpired); !strings.Contains(message, "is served") ||
 		!strings.Contains(message, "valid until "+first.UTC().Format(time.RFC3339)) {
 		t.Errorf("message = %q, want that the former is served, and its date", message)
 	}
@@ -204,28 +204,28 @@ func TestCertificateOutOfItsTime(t *testing.T) {
 
 	// One that becomes valid soon is taken then.
 	a.mountValid(dir, 2*time.Second, 6*time.Second)
-	p.reports(contract.DependencyServingCertificate, contract.CauseNotYetValid)
+	p.reports(sidecarconfig.DependencyServingCertificate, sidecarconfig.CauseNotYetValid)
 	p.eventually("the next certificate is served", func() bool { return !served().Equal(first) })
 
-	if message := p.reports(contract.DependencyServingCertificate, contract.CauseExpired); !strings.Contains(message, "the certificate that is served expired on 20") {
+	if message := p.reports(sidecarconfig.DependencyServingCertificate, sidecarconfig.CauseExpired); !strings.Contains(message, "the certificate that is served expired on 20") {
 		t.Errorf("message = %q", message)
 	}
 	if ready, _ := p.readyz(); ready {
 		t.Error("ready with a certificate that expired while it was served")
 	}
 	a.mountValid(dir, -time.Hour, time.Hour)
-	p.reports(contract.DependencyServingCertificate, contract.CauseHealthy)
+	p.reports(sidecarconfig.DependencyServingCertificate, sidecarconfig.CauseHealthy)
 	if ready, why := p.readyz(); !ready {
 		t.Errorf("/readyz with a valid certificate = %s", why)
 	}
 }
 
 // byJWT has the keys of an issuer at an address.
-func byJWT(jwks string, others ...contract.Authentication) func(*contract.Config) {
-	return func(c *contract.Config) {
-		c.Access.Authentication = append(others, contract.Authentication{
-			Type: contract.AuthenticationJWT,
-			JWT:  &contract.JWTAuthentication{Issuer: "https://issuer.example", Audiences: []string{"a"}, JWKSURL: jwks},
+func byJWT(jwks string, others ...sidecarconfig.Authentication) func(*sidecarconfig.Config) {
+	return func(c *sidecarconfig.Config) {
+		c.Access.Authentication = append(others, sidecarconfig.Authentication{
+			Type: sidecarconfig.AuthenticationJWT,
+			JWT:  &sidecarconfig.JWTAuthentication{Issuer: "https://issuer.example", Audiences: []string{"a"}, JWKSURL: jwks},
 		})
 	}
 }
@@ -246,35 +246,35 @@ func TestIssuerKeysThatCannotBeHad(t *testing.T) {
 	defer empty.Close()
 	closed := "http://" + closedAddress(t) + "/jwks"
 	for url, want := range map[string]struct {
-		cause contract.HealthCause
+		cause sidecarconfig.HealthCause
 		says  string
 	}{
-		issuer.URL: {contract.CauseHTTPStatus, "GET " + issuer.URL + " is answered with status 404"},
-		page.URL:   {contract.CauseInvalid, "GET " + page.URL + " is answered with 200, but the content is no JSON"},
-		empty.URL:  {contract.CauseInvalid, "no member of keys is a public key"},
-		closed:     {contract.CauseRefused, "GET " + closed + ": connection refused"},
+		issuer.URL: {sidecarconfig.CauseHTTPStatus, "GET " + issuer.URL + " is answered with status 404"},
+		page.URL:   {sidecarconfig.CauseInvalid, "GET " + page.URL + " is answered with 200, but the content is no JSON"},
+		empty.URL:  {sidecarconfig.CauseInvalid, "no member of keys is a public key"},
+		closed:     {sidecarconfig.CauseRefused, "GET " + closed + ": connection refused"},
 	} {
 		p := newPod(t, says, byJWT(url))
-		if message := p.reports(contract.DependencyIssuerKeys, want.cause); !strings.Contains(message, want.says) {
+		if message := p.reports(sidecarconfig.DependencyIssuerKeys, want.cause); !strings.Contains(message, want.says) {
 			t.Errorf("message = %q, want %q", message, want.says)
 		}
 		if ready, why := p.readyz(); ready || !strings.Contains(why, "IssuerKeys") {
 			t.Errorf("%s: /readyz = %t, %q", url, ready, why)
 		}
 	}
-	other := newPod(t, says, byJWT(issuer.URL, contract.Authentication{Type: contract.AuthenticationAnonymous}))
-	other.reports(contract.DependencyIssuerKeys, contract.CauseHTTPStatus)
+	other := newPod(t, says, byJWT(issuer.URL, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous}))
+	other.reports(sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseHTTPStatus)
 	if ready, why := other.readyz(); !ready {
 		t.Errorf("/readyz where others are admitted = %s", why)
 	}
 	alone := newPod(t, says, byJWT(issuer.URL))
-	alone.reports(contract.DependencyIssuerKeys, contract.CauseHTTPStatus)
+	alone.reports(sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseHTTPStatus)
 	found := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, someKeys) })
 	answer.Store(&found)
 	alone.eventually("ready", func() bool { ready, _ := alone.readyz(); return ready })
 	alone.hasMetric(`a2a_dependency_state{dependency="IssuerKeys",state="healthy"} 1`)
 	// A contract without the issuer needs none of its keys.
-	alone.config.Access.Authentication = []contract.Authentication{{Type: contract.AuthenticationAnonymous}}
+	alone.config.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	alone.mount(alone.encode())
 	alone.eventually("the issuer is forgotten", func() bool {
 		_, metrics := alone.do("GET", alone.health("/metrics"), "")
@@ -289,26 +289,26 @@ func TestMountsThatKeepTheFormer(t *testing.T) {
 	trusted, keys := t.TempDir(), t.TempDir()
 	mount(t, trusted, map[string][]byte{"ca.crt": a.pem})
 	mount(t, keys, map[string][]byte{"alice": []byte(strings.Repeat("k", 32))})
-	p := newPodWith(t, says, func(c *contract.Config) {
-		c.Access.Authentication = []contract.Authentication{{
-			Type: contract.AuthenticationAPIKey, APIKey: &contract.APIKeyAuthentication{Header: contract.DefaultAPIKeyHeader},
+	p := newPodWith(t, says, func(c *sidecarconfig.Config) {
+		c.Access.Authentication = []sidecarconfig.Authentication{{
+			Type: sidecarconfig.AuthenticationAPIKey, APIKey: &sidecarconfig.APIKeyAuthentication{Header: sidecarconfig.DefaultAPIKeyHeader},
 		}}
 	}, func(o *Options) { o.TrustCA, o.APIKeys = filepath.Join(trusted, "ca.crt"), keys })
 	if ready, why := p.readyz(); !ready {
 		t.Fatalf("/readyz = %s", why)
 	}
 	mount(t, trusted, map[string][]byte{"ca.crt": []byte("nonsense")})
-	if message := p.reports(contract.DependencyTrustBundle, contract.CauseInvalid); !strings.Contains(message, "stay in use") {
+	if message := p.reports(sidecarconfig.DependencyTrustBundle, sidecarconfig.CauseInvalid); !strings.Contains(message, "stay in use") {
 		t.Errorf("message = %q", message)
 	}
 	if ready, why := p.readyz(); !ready {
 		t.Errorf("/readyz with the former authorities = %s", why)
 	}
 	mount(t, trusted, map[string][]byte{"ca.crt": a.pem})
-	p.reports(contract.DependencyTrustBundle, contract.CauseHealthy)
+	p.reports(sidecarconfig.DependencyTrustBundle, sidecarconfig.CauseHealthy)
 
 	mount(t, keys, map[string][]byte{"alice": []byte("short-secret")})
-	if message := p.reports(contract.DependencyAPIKeys, contract.CauseMissing); strings.Contains(message, "short-secret") {
+	if message := p.reports(sidecarconfig.DependencyAPIKeys, sidecarconfig.CauseMissing); strings.Contains(message, "short-secret") {
 		t.Errorf("message = %q", message)
 	}
 	if ready, why := p.readyz(); ready || !strings.Contains(why, "APIKeys") {
@@ -318,11 +318,11 @@ func TestMountsThatKeepTheFormer(t *testing.T) {
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
 
 	p.mount([]byte("{"))
-	if message := p.reports(contract.DependencyConfiguration, contract.CauseInvalid); !strings.Contains(message, "the former configuration stays in force") {
+	if message := p.reports(sidecarconfig.DependencyConfiguration, sidecarconfig.CauseInvalid); !strings.Contains(message, "the former configuration stays in force") {
 		t.Errorf("message = %q", message)
 	}
 	p.mount(p.encode())
-	p.reports(contract.DependencyConfiguration, contract.CauseHealthy)
+	p.reports(sidecarconfig.DependencyConfiguration, sidecarconfig.CauseHealthy)
 }
 
 func TestTerminationMessage(t *testing.T) {
@@ -352,15 +352,15 @@ func TestModelServerThatComesAndGoes(t *testing.T) {
 		}
 		answers(w, r)
 	})
-	p := newPod(t, says, func(c *contract.Config) {
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
 		calls(url)(c)
-		c.Backend.Timeouts.FirstEvent = contract.Duration(time.Second) // how long a turn waits for a server that is busy
+		c.Backend.Timeouts.FirstEvent = sidecarconfig.Duration(time.Second) // how long a turn waits for a server that is busy
 	})
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
 	p.hasMetric(`a2a_dependency_state{dependency="ModelServer",state="healthy"} 1`)
 	away.Store(true)
 	_ = p.turn()
-	if message := p.reports(contract.DependencyModelServer, contract.CauseNotServing); !strings.Contains(message, "answers with status 503") {
+	if message := p.reports(sidecarconfig.DependencyModelServer, sidecarconfig.CauseNotServing); !strings.Contains(message, "answers with status 503") {
 		t.Errorf("message = %q", message)
 	}
 	p.hasMetric(`a2a_dependency_state{dependency="ModelServer",state="lost"} 1`)
@@ -368,7 +368,7 @@ func TestModelServerThatComesAndGoes(t *testing.T) {
 		t.Errorf("/readyz of a pod that lost its model server = %s", why)
 	}
 	away.Store(false)
-	p.reports(contract.DependencyModelServer, contract.CauseHealthy)
+	p.reports(sidecarconfig.DependencyModelServer, sidecarconfig.CauseHealthy)
 }
 
 // A server may keep the list of its models from a key that completions are open to:
@@ -384,7 +384,7 @@ func TestModelServerThatForbidsItsModels(t *testing.T) {
 		}
 		answers(w, r)
 	})
-	p := newPod(t, says, func(c *contract.Config) {
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
 		calls(url)(c)
 		c.Backend.Chat.Model = "m"
 	})
@@ -402,11 +402,11 @@ func TestModelServerThatForbidsItsModels(t *testing.T) {
 func TestModelServerThatAnswersAmiss(t *testing.T) {
 	for name, tt := range map[string]struct {
 		list  func(http.ResponseWriter, *http.Request)
-		cause contract.HealthCause
+		cause sidecarconfig.HealthCause
 		says  string
 	}{
-		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, contract.CauseInvalid, "redirects are not followed"},
-		"no answer":  {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, contract.CauseTimedOut, "does not answer in time"},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) }, sidecarconfig.CauseInvalid, "redirects are not followed"},
+		"no answer":  {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, sidecarconfig.CauseTimedOut, "does not answer in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
@@ -416,11 +416,11 @@ func TestModelServerThatAnswersAmiss(t *testing.T) {
 				}
 				completes()(w, r)
 			})
-			p := newPod(t, says, func(c *contract.Config) {
+			p := newPod(t, says, func(c *sidecarconfig.Config) {
 				calls(url)(c)
-				c.Backend.Timeouts.Connect = contract.Duration(200 * time.Millisecond)
+				c.Backend.Timeouts.Connect = sidecarconfig.Duration(200 * time.Millisecond)
 			})
-			if message := p.reports(contract.DependencyModelServer, tt.cause); !strings.Contains(message, tt.says) {
+			if message := p.reports(sidecarconfig.DependencyModelServer, tt.cause); !strings.Contains(message, tt.says) {
 				t.Errorf("message = %q, want %q in it", message, tt.says)
 			}
 		})
@@ -441,7 +441,7 @@ func TestModelServerThatRefusesCompletions(t *testing.T) {
 		}
 		completes()(w, r)
 	})
-	p := newPod(t, says, func(c *contract.Config) {
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
 		calls(url)(c)
 		c.Backend.Chat.Model = "m"
 	})
@@ -450,14 +450,14 @@ func TestModelServerThatRefusesCompletions(t *testing.T) {
 	p.eventually("a refusal that is reported", func() bool {
 		_ = p.turn()
 		report := p.sidecar.health.Report()
-		return len(report.Dependencies) == 1 && report.Dependencies[0].Cause == contract.CauseAuthentication
+		return len(report.Dependencies) == 1 && report.Dependencies[0].Cause == sidecarconfig.CauseAuthentication
 	})
 	before := lists.Load()
 	p.eventually("the models are asked for again, twice", func() bool { return lists.Load() >= before+2 })
-	p.reports(contract.DependencyModelServer, contract.CauseAuthentication)
+	p.reports(sidecarconfig.DependencyModelServer, sidecarconfig.CauseAuthentication)
 	refuses.Store(false)
 	_ = p.turn()
-	p.reports(contract.DependencyModelServer, contract.CauseHealthy)
+	p.reports(sidecarconfig.DependencyModelServer, sidecarconfig.CauseHealthy)
 }
 
 // A pod whose container speaks A2A is not ready before it serves its card.
@@ -471,8 +471,8 @@ func TestAgentCardThatIsNotServed(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"name":"a","url":"http://`+r.Host+`/","version":"1","protocolVersion":"0.3.0","capabilities":{},"skills":[]}`)
 	}
-	p := newPod(t, agent, func(c *contract.Config) { c.Backend.Protocol = contract.ProtocolA2A })
-	message := p.reports(contract.DependencyAgentCard, contract.CauseInvalid)
+	p := newPod(t, agent, func(c *sidecarconfig.Config) { c.Backend.Protocol = sidecarconfig.ProtocolA2A })
+	message := p.reports(sidecarconfig.DependencyAgentCard, sidecarconfig.CauseInvalid)
 	if !strings.Contains(message, "400") || !strings.Contains(message, "unknown assistant") {
 		t.Errorf("message = %q, want the status and what the agent says", message)
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Times of a drain.
@@ -120,7 +120,7 @@ func (d *drainer) sendAway(next http.Handler) http.Handler {
 // AskDrain asks the sidecar whose health port is at address, in the same pod,
 // to drain, and returns when it has.
 func AskDrain(ctx context.Context, address string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+contract.DrainPath, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+sidecarconfig.DrainPath, nil)
 	if err != nil {
 		return fmt.Errorf("ask for the drain: %w", err)
 	}

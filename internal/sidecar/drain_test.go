@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // drain runs the sidecar's preStop hook.
@@ -32,7 +32,7 @@ func (p *pod) drain() {
 func TestDrainIsForThePod(t *testing.T) {
 	p := &probes{metrics: newMetrics(), drain: newDrainer(slog.New(slog.DiscardHandler), time.Now, func() int { return 0 }, func(context.Context) error { return nil })}
 	for _, remote := range []string{"10.0.0.7:4711", "[fd00::7]:4711", ""} {
-		request := httptest.NewRequest(http.MethodPost, contract.DrainPath, nil)
+		request := httptest.NewRequest(http.MethodPost, sidecarconfig.DrainPath, nil)
 		request.RemoteAddr = remote
 		response := httptest.NewRecorder()
 		p.routes().ServeHTTP(response, request)
@@ -233,7 +233,7 @@ func TestDrainEndsWithTheGracePeriod(t *testing.T) {
 	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
-	}, func(c *contract.Config) { c.Drain.GracePeriod = contract.Duration(time.Second) })
+	}, func(c *sidecarconfig.Config) { c.Drain.GracePeriod = sidecarconfig.Duration(time.Second) })
 	result := make(chan string, 1)
 	go func() {
 		_, body := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team"))

@@ -12,13 +12,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // TestTaskOfAFormerReplica asks for tasks that this process never had.
 func TestTaskOfAFormerReplica(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) {
-		c.Access.Authentication = []contract.Authentication{{Type: contract.AuthenticationAnonymous}}
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
+		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	})
 	// One of a day ago, by the time in it.
 	former := uuid.Must(uuid.NewV7())

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // registryOf starts a registry that lists some agents of the cluster, and returns
@@ -83,8 +83,8 @@ func TestGatewayTellsWhatFailed(t *testing.T) {
 	t.Cleanup(h2c.CloseIdleConnections)
 	for name, failure := range failures {
 		t.Run(name, func(t *testing.T) {
-			p := newPodWith(t, says, func(c *contract.Config) {
-				c.Gateway = &contract.Gateway{RegistryURL: registryOf(t, "team/a"), AgentURL: failure.address, TokenFile: token}
+			p := newPodWith(t, says, func(c *sidecarconfig.Config) {
+				c.Gateway = &sidecarconfig.Gateway{RegistryURL: registryOf(t, "team/a"), AgentURL: failure.address, TokenFile: token}
 			}, func(o *Options) { o.TrustCA = trust })
 			base := "http://" + p.sidecar.Addresses().Gateway + "/agents/" + failure.agent
 			for _, ask := range []struct {

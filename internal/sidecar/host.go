@@ -10,7 +10,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // checkHost refuses requests to an endpoint at a loopback address whose Host is
@@ -41,7 +41,7 @@ func checkHost(listener net.Addr, configured func() map[string]bool, deny func(h
 
 // configuredHosts returns the hosts of the URLs at which a configuration says
 // that the agent is served.
-func configuredHosts(c *contract.Config) map[string]bool {
+func configuredHosts(c *sidecarconfig.Config) map[string]bool {
 	hosts := map[string]bool{}
 	add := func(b card.Base) {
 		for _, host := range append(b.Hosts(), b.HostNames()...) {

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // statusAt returns the status with which a sidecar answers requests for the card
@@ -81,8 +81,8 @@ func TestHostOfABaseURL(t *testing.T) {
 
 // TestHostOfAReloadedBase takes the hosts of the configuration that is in force.
 func TestHostOfAReloadedBase(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) {
-		c.Access = contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}}
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
+		c.Access = sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}}
 		c.Bases = []card.Base{card.NewBase("https://a.example.test/")}
 	})
 	if a, b := statusAt(t, p.sidecar, "a.example.test"), statusAt(t, p.sidecar, "b.example.test"); a != http.StatusOK || b != http.StatusForbidden {
@@ -102,8 +102,8 @@ func TestAgentOnALaptopHasNoOtherNames(t *testing.T) {
 	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
 		called = true
 		says(w, r)
-	}, func(c *contract.Config) {
-		c.Access = contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}}
+	}, func(c *sidecarconfig.Config) {
+		c.Access = sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}}
 	})
 	for _, path := range []string{"", "message:send", ".well-known/agent-card.json"} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, p.agent()+path, nil)

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // limitNames are what --limit may set, and an Agent in spec.limits.
@@ -23,7 +23,7 @@ var limitNames = []string{
 }
 
 // setLimit applies a value of --limit, such as turns.max=64.
-func setLimit(limits *contract.Limits, flag string) error {
+func setLimit(limits *sidecarconfig.Limits, flag string) error {
 	name, value, found := strings.Cut(flag, "=")
 	if !found || !slices.Contains(limitNames, name) {
 		return fmt.Errorf("--limit is %q, must be name=value with one of %s", flag, strings.Join(limitNames, ", "))
@@ -48,7 +48,7 @@ func setLimit(limits *contract.Limits, flag string) error {
 }
 
 func (o *Options) validateLimits() error {
-	var limits contract.Limits
+	var limits sidecarconfig.Limits
 	var errs []error
 	for _, flag := range o.Limits {
 		errs = append(errs, setLimit(&limits, flag))

@@ -13,10 +13,10 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 const (
@@ -55,7 +55,7 @@ type limits struct {
 	now     func() time.Time
 	deny    func(http.ResponseWriter, *http.Request, *a2a.Error)
 
-	current atomic.Pointer[contract.Limits]
+	current atomic.Pointer[sidecarconfig.Limits]
 	// callers and addresses are charged for requests: those who are somebody, and
 	// those who are not. failures are charged for credentials.
 	callers, addresses, failures *limit.Table
@@ -66,7 +66,7 @@ type limits struct {
 	answers *limit.Budget
 }
 
-func newLimits(c *contract.Limits, m *metrics, now func() time.Time) *limits {
+func newLimits(c *sidecarconfig.Limits, m *metrics, now func() time.Time) *limits {
 	l := &limits{metrics: m, now: now}
 	effective := c.Effective()
 	l.current.Store(&effective)
@@ -85,12 +85,14 @@ func newLimits(c *contract.Limits, m *metrics, now func() time.Time) *limits {
 	return l
 }
 
-func rateOf(r contract.Rate) limit.Rate { return limit.Rate{PerSecond: r.PerSecond, Burst: r.Burst} }
+func rateOf(r sidecarconfig.Rate) limit.Rate {
+	return limit.Rate{PerSecond: r.PerSecond, Burst: r.Burst}
+}
 
-func bodyBudget(c *contract.Limits) int64 { return max(bodyMemory, bodiesAtOnce*c.MaxBodyBytes) }
+func bodyBudget(c *sidecarconfig.Limits) int64 { return max(bodyMemory, bodiesAtOnce*c.MaxBodyBytes) }
 
 // swap changes the limits. What callers have used stays used.
-func (l *limits) swap(c *contract.Limits) {
+func (l *limits) swap(c *sidecarconfig.Limits) {
 	effective, now := c.Effective(), l.now()
 	l.callers.Set(rateOf(effective.Requests), now)
 	l.addresses.Set(rateOf(effective.Requests), now)
@@ -255,8 +257,8 @@ func (s *openStream) end() {
 }
 
 // exchange is what the bindings keep to.
-func (l *limits) exchange() *exchange.Limits {
-	return &exchange.Limits{
+func (l *limits) exchange() *httpcall.Limits {
+	return &httpcall.Limits{
 		MaxBody: l.maxBody, Bodies: l.bodies, Answers: l.answers, WriteTimeout: writeTimeout, Now: l.now,
 	}
 }

@@ -29,11 +29,11 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // slow is the rate of a caller that has used up its burst for the whole test.
-func slow(burst int) contract.Rate { return contract.Rate{PerSecond: 1, Burst: burst} }
+func slow(burst int) sidecarconfig.Rate { return sidecarconfig.Rate{PerSecond: 1, Burst: burst} }
 
 func (p *pod) metric(line string) {
 	p.t.Helper()
@@ -44,8 +44,8 @@ func (p *pod) metric(line string) {
 }
 
 func TestRequestsOfACaller(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) {
-		c.Limits.Requests = contract.Rate{PerSecond: 1, Burst: 3}
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
+		c.Limits.Requests = sidecarconfig.Rate{PerSecond: 1, Burst: 3}
 		c.Access.Namespaces = []string{"*"}
 	})
 	as := func(namespace string) []string {
@@ -96,7 +96,7 @@ func retries(err error) bool {
 }
 
 func TestRequestsOfAll(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) { c.Limits.TotalRequests = slow(2) })
+	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Limits.TotalRequests = slow(2) })
 	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
 	for range 2 {
 		p.do("POST", p.agent(), hello, as...)
@@ -115,7 +115,7 @@ func TestRequestsOfAll(t *testing.T) {
 
 // TestThePublicCardIsCharged to its reader's address.
 func TestThePublicCardIsCharged(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) { c.Limits.Requests = slow(2) })
+	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Limits.Requests = slow(2) })
 	card := p.agent() + ".well-known/agent-card.json"
 	for _, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
 		if response, _ := p.do("GET", card, ""); response.StatusCode != want {
@@ -130,7 +130,7 @@ func TestThePublicCardIsCharged(t *testing.T) {
 // TestWrongCredentials: an address that shows many is not asked for another one,
 // and whoever is known goes on behind the same address.
 func TestWrongCredentials(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) { c.Limits.FailedAuthentications = slow(3) })
+	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Limits.FailedAuthentications = slow(3) })
 	for range 5 {
 		if response, _ := p.do("POST", p.agent(), hello); response.StatusCode != http.StatusUnauthorized {
 			t.Errorf("without a credential = %d", response.StatusCode)
@@ -168,12 +168,12 @@ func TestWrongCredentialsOfAllKinds(t *testing.T) {
 	stranger := strangers.client(id)
 	for name, anonymous := range map[string]bool{"a credential is needed": false, "none is needed": true} {
 		t.Run(name, func(t *testing.T) {
-			p := newPodWith(t, says, func(c *contract.Config) {
+			p := newPodWith(t, says, func(c *sidecarconfig.Config) {
 				c.Limits.FailedAuthentications = slow(3)
 				withMTLS()(c)
 				withAPIKeys(c)
 				if anonymous {
-					c.Access.Authentication = append(c.Access.Authentication, contract.Authentication{Type: contract.AuthenticationAnonymous})
+					c.Access.Authentication = append(c.Access.Authentication, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous})
 				}
 			}, func(o *Options) { o.TLS, o.ClientCA, o.APIKeys = dir, filepath.Join(caDir, "ca.crt"), keys })
 			token := "Bearer " + p.token("team")
@@ -234,8 +234,8 @@ func holds() (agent http.HandlerFunc, end func()) {
 func TestOpenStreams(t *testing.T) {
 	agent, end := holds()
 	defer end()
-	p := newPod(t, agent, func(c *contract.Config) {
-		c.Limits.Streams = contract.StreamLimits{Max: 3, MaxPerCaller: 2}
+	p := newPod(t, agent, func(c *sidecarconfig.Config) {
+		c.Limits.Streams = sidecarconfig.StreamLimits{Max: 3, MaxPerCaller: 2}
 		c.Access.Namespaces = []string{"*"}
 	})
 	open := func(namespace string) *http.Response {
@@ -267,7 +267,7 @@ func TestOpenStreams(t *testing.T) {
 // TestStreamsThatPanicHoldNoPlace: what fails in the middle of a request, or at
 // its end, must not lessen what others may open.
 func TestStreamsThatPanicHoldNoPlace(t *testing.T) {
-	l := newLimits(&contract.Limits{Streams: contract.StreamLimits{Max: 2, MaxPerCaller: 2}}, newMetrics(), time.Now)
+	l := newLimits(&sidecarconfig.Limits{Streams: sidecarconfig.StreamLimits{Max: 2, MaxPerCaller: 2}}, newMetrics(), time.Now)
 	ctx := auth.WithCaller(t.Context(), auth.Caller{Owner: "a"})
 	panics := func(f func()) {
 		defer func() {
@@ -306,13 +306,13 @@ func TestCallersOfOneOwnerPayForThemselves(t *testing.T) {
 	defer keys.Close()
 	agent, end := holds()
 	defer end()
-	p := newPod(t, agent, func(c *contract.Config) {
-		c.Access.Authentication = []contract.Authentication{{Type: contract.AuthenticationJWT, JWT: &contract.JWTAuthentication{
+	p := newPod(t, agent, func(c *sidecarconfig.Config) {
+		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationJWT, JWT: &sidecarconfig.JWTAuthentication{
 			Issuer: keys.URL, Audiences: []string{"echo"}, JWKSURL: keys.URL, OwnerClaim: "tenant_id",
 		}}}
 		c.Limits.Requests = slow(2)
-		c.Limits.Streams = contract.StreamLimits{Max: 4, MaxPerCaller: 1}
-		c.Limits.Turns = contract.TurnLimits{Max: 4, MaxPerCaller: 1, QueueTimeout: contract.Duration(time.Millisecond)}
+		c.Limits.Streams = sidecarconfig.StreamLimits{Max: 4, MaxPerCaller: 1}
+		c.Limits.Turns = sidecarconfig.TurnLimits{Max: 4, MaxPerCaller: 1, QueueTimeout: sidecarconfig.Duration(time.Millisecond)}
 	})
 	as := func(who string) []string {
 		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
@@ -352,8 +352,8 @@ func TestCallersOfOneOwnerPayForThemselves(t *testing.T) {
 func TestTurnsWaitInAQueue(t *testing.T) {
 	agent, end := holds()
 	defer end()
-	p := newPod(t, agent, func(c *contract.Config) {
-		c.Limits.Turns = contract.TurnLimits{Max: 1, QueueTimeout: contract.Duration(50 * time.Millisecond)}
+	p := newPod(t, agent, func(c *sidecarconfig.Config) {
+		c.Limits.Turns = sidecarconfig.TurnLimits{Max: 1, QueueTimeout: sidecarconfig.Duration(50 * time.Millisecond)}
 	})
 	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
 	p.open("POST", p.agent(), helloStream, as...)
@@ -367,7 +367,7 @@ func TestTurnsWaitInAQueue(t *testing.T) {
 
 // TestLimitsAreReloaded, and what was used stays used.
 func TestLimitsAreReloaded(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) { c.Limits.Requests = slow(1000); c.Limits.MaxBodyBytes = 1 << 20 })
+	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Limits.Requests = slow(1000); c.Limits.MaxBodyBytes = 1 << 20 })
 	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
 	large := strings.Replace(hello, "Hello", strings.Repeat("x", 100_000), 1)
 	if response, body := p.do("POST", p.agent(), large, as...); response.StatusCode != http.StatusOK {
@@ -388,7 +388,7 @@ func TestLimitsAreReloaded(t *testing.T) {
 // TestBodiesInFlight: one caller that sends much and slowly holds up neither
 // small requests nor those of others.
 func TestBodiesInFlight(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) { c.Access.Namespaces = []string{"*"} })
+	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
 	half := strings.Replace(hello, "Hello", strings.Repeat("x", 8<<20), 1)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -468,7 +468,7 @@ func TestOpenRequestsHoldNoBody(t *testing.T) {
 }
 
 func TestLimitFlags(t *testing.T) {
-	var limits contract.Limits
+	var limits sidecarconfig.Limits
 	for _, name := range limitNames {
 		value := "2048"
 		if name == "turns.queueTimeout" {
@@ -478,11 +478,11 @@ func TestLimitFlags(t *testing.T) {
 			t.Errorf("setLimit(%s) error = %v", name, err)
 		}
 	}
-	rate := contract.Rate{PerSecond: 2048, Burst: 2048}
-	want := contract.Limits{
+	rate := sidecarconfig.Rate{PerSecond: 2048, Burst: 2048}
+	want := sidecarconfig.Limits{
 		Requests: rate, TotalRequests: rate, FailedAuthentications: rate,
-		Turns:   contract.TurnLimits{Max: 2048, MaxPerCaller: 2048, MaxQueued: 2048, QueueTimeout: contract.Duration(2 * time.Second)},
-		Streams: contract.StreamLimits{Max: 2048, MaxPerCaller: 2048}, MaxBodyBytes: 2048,
+		Turns:   sidecarconfig.TurnLimits{Max: 2048, MaxPerCaller: 2048, MaxQueued: 2048, QueueTimeout: sidecarconfig.Duration(2 * time.Second)},
+		Streams: sidecarconfig.StreamLimits{Max: 2048, MaxPerCaller: 2048}, MaxBodyBytes: 2048,
 	}
 	if limits != want {
 		t.Errorf("limits = %+v, want %+v", limits, want)

@@ -16,10 +16,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
@@ -63,7 +63,7 @@ type metrics struct {
 const maxKinds = 32
 
 // protocolRemote is the label of remote agents, beside those of backends.
-const protocolRemote contract.Protocol = "Remote"
+const protocolRemote sidecarconfig.Protocol = "Remote"
 
 var (
 	_ engine.Observer = (*metrics)(nil)
@@ -137,7 +137,7 @@ func newMetrics() *metrics {
 		Name: "a2a_backend_unrecognized_events_total",
 		Help: "Events and answers of the agent that the sidecar did not understand, by the protocol of the backend (Remote for agents that are called through the gateway); each of them failed its task.",
 	}, []string{"protocol"})
-	for _, p := range append(slices.Clone(contract.Protocols), protocolRemote) {
+	for _, p := range append(slices.Clone(sidecarconfig.Protocols), protocolRemote) {
 		m.notUnderstood.WithLabelValues(string(p))
 	}
 	m.pushes = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -193,7 +193,7 @@ func (c storeCalls) Called(took time.Duration, err error) {
 }
 
 // observe counts a request.
-func (m *metrics) observe(o exchange.Outcome) {
+func (m *metrics) observe(o httpcall.Outcome) {
 	m.requests.WithLabelValues(o.Binding, o.Method, o.Version, strconv.Itoa(o.Code)).Inc()
 }
 
@@ -246,7 +246,7 @@ func (m *metrics) internalEvent(kind string) {
 }
 
 // unrecognized counts an event or an answer that the backend did not understand.
-func (m *metrics) unrecognized(p contract.Protocol) {
+func (m *metrics) unrecognized(p sidecarconfig.Protocol) {
 	m.notUnderstood.WithLabelValues(string(p)).Inc()
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // modelServer is what the calls to a model server need beside the
@@ -50,10 +50,10 @@ type modelServer struct {
 
 // trackModelServer adds the model server, if it is elsewhere. modelServer.ready
 // says what it means for readiness.
-func (s *Sidecar) trackModelServer(b *contract.Backend) {
+func (s *Sidecar) trackModelServer(b *sidecarconfig.Backend) {
 	s.model.failing = make(chan struct{}, 1)
 	if b.Elsewhere() {
-		s.model.health = s.health.Add(contract.DependencyModelServer, health.Options{LostAfter: modelServerLostAfter})
+		s.model.health = s.health.Add(sidecarconfig.DependencyModelServer, health.Options{LostAfter: modelServerLostAfter})
 	}
 }
 
@@ -68,21 +68,21 @@ func (m *modelServer) observe(r *http.Request, response *http.Response, err erro
 		if _, late := errors.AsType[*backend.TurnError](context.Cause(r.Context())); !late {
 			return // the caller has left
 		}
-		m.health.Failf(contract.CauseTimedOut, "%s does not answer in time", host)
+		m.health.Failf(sidecarconfig.CauseTimedOut, "%s does not answer in time", host)
 	case errors.Is(err, egress.ErrDenied):
-		m.health.Failf(contract.CauseInvalid, "%s: a loopback, link-local or metadata address is not called", host)
+		m.health.Failf(sidecarconfig.CauseInvalid, "%s: a loopback, link-local or metadata address is not called", host)
 	case err != nil:
 		cause, text := health.CauseOf(err)
 		m.health.Failf(cause, "%s: %s", host, text)
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden && r.Method != http.MethodGet:
 		// The list of models may be forbidden to a key that completions are not.
 		m.refused.Store(r.Method != http.MethodGet)
-		m.health.Failf(contract.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
+		m.health.Failf(sidecarconfig.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
 	case response.StatusCode == http.StatusInternalServerError, response.StatusCode == http.StatusBadGateway,
 		response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusGatewayTimeout:
-		m.health.Failf(contract.CauseNotServing, "%s answers with status %d", host, response.StatusCode)
+		m.health.Failf(sidecarconfig.CauseNotServing, "%s answers with status %d", host, response.StatusCode)
 	case redirects(response):
-		m.health.Failf(contract.CauseInvalid, "%s answers with status %d, and redirects are not followed", host, response.StatusCode)
+		m.health.Failf(sidecarconfig.CauseInvalid, "%s answers with status %d, and redirects are not followed", host, response.StatusCode)
 	case r.Method == http.MethodGet && m.refused.Load():
 		// The list of models may be open to any key, or forbidden to all.
 		return
@@ -106,7 +106,7 @@ func (s *Sidecar) newChatKey(file string) *mounted {
 	dir, name := filepath.Split(file)
 	dir = filepath.Clean(dir)
 	m := s.mounted("chat-api-key", dir)
-	s.trackMounted(m, contract.DependencyModelServerKey, "the former API key stays in use")
+	s.trackMounted(m, sidecarconfig.DependencyModelServerKey, "the former API key stays in use")
 	m.read = func() (map[string][]byte, error) { return readFiles(dir, []string{name}) }
 	m.take = func(files map[string][]byte) error {
 		key, err := parseChatKey(files[name])
@@ -161,7 +161,7 @@ const (
 )
 
 // backend returns the backend of a model server, in the pod or elsewhere.
-func (m *modelServer) backend(b *contract.Backend, limits stream.Limits, options chat.Options) (*chat.Backend, error) {
+func (m *modelServer) backend(b *sidecarconfig.Backend, limits stream.Limits, options chat.Options) (*chat.Backend, error) {
 	options.URL, options.Limits = b.URL, limits
 	options.Model, options.SystemPrompt = b.Chat.Model, b.Chat.SystemPrompt
 	options.Key, options.RefreshKey = m.current, m.refresh

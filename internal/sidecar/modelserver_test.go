@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 const completion = `data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
@@ -82,14 +82,14 @@ func completes(keys ...string) http.HandlerFunc {
 }
 
 // calls makes a pod's agent the model server at an address.
-func calls(url string) func(*contract.Config) {
-	return func(c *contract.Config) {
-		c.Backend = contract.Backend{Protocol: contract.ProtocolChatCompletions, URL: url}
+func calls(url string) func(*sidecarconfig.Config) {
+	return func(c *sidecarconfig.Config) {
+		c.Backend = sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolChatCompletions, URL: url}
 	}
 }
 
 func (p *pod) readiness() string {
-	response, body := p.do("GET", p.health(contract.ReadyzPath), "")
+	response, body := p.do("GET", p.health(sidecarconfig.ReadyzPath), "")
 	return fmt.Sprint(response.StatusCode, " ", strings.TrimSpace(body))
 }
 
@@ -316,7 +316,7 @@ func TestChatKeyThatCannotBeUsed(t *testing.T) {
 		o := standaloneOptions(t, says)
 		o.BackendProtocol, o.ChatAPIKeyFile = "ChatCompletions", file
 		_, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now)
-		if !errors.Is(err, ErrChatKey) || ExitCode(err) != contract.ExitChatKey || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+		if !errors.Is(err, ErrChatKey) || ExitCode(err) != sidecarconfig.ExitChatKey || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%.20q: Open() = %v, want %s", text, err, want)
 		}
 	}

@@ -19,8 +19,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Why a sidecar does not start that was told to use something and has none
@@ -44,17 +44,17 @@ var (
 func ExitCode(err error) int {
 	switch {
 	case errors.Is(err, ErrCardKey):
-		return contract.ExitCardKey
+		return sidecarconfig.ExitCardKey
 	case errors.Is(err, ErrAPIKeys):
-		return contract.ExitAPIKeys
+		return sidecarconfig.ExitAPIKeys
 	case errors.Is(err, ErrTLS):
-		return contract.ExitTLS
+		return sidecarconfig.ExitTLS
 	case errors.Is(err, ErrClientCA):
-		return contract.ExitClientCA
+		return sidecarconfig.ExitClientCA
 	case errors.Is(err, ErrTrust):
-		return contract.ExitTrust
+		return sidecarconfig.ExitTrust
 	case errors.Is(err, ErrChatKey):
-		return contract.ExitChatKey
+		return sidecarconfig.ExitChatKey
 	default:
 		return 1
 	}
@@ -64,14 +64,14 @@ func ExitCode(err error) int {
 // container has for that, on one line of at most contract.MaxHealthMessage
 // bytes. Without such a file it does nothing. The error holds no credential:
 // no error of this package does.
-func LeaveTerminationMessage(err error) { leave(contract.TerminationLog, err) }
+func LeaveTerminationMessage(err error) { leave(sidecarconfig.TerminationLog, err) }
 
 func leave(file string, err error) {
 	f, openErr := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0) //nolint:gosec // the path is the runtime's
 	if openErr != nil {
 		return
 	}
-	_, _ = f.WriteString(contract.OneLine(err.Error())) // the log has it, too
+	_, _ = f.WriteString(sidecarconfig.OneLine(err.Error())) // the log has it, too
 	_ = f.Close()
 }
 
@@ -131,7 +131,7 @@ func (m *mounted) retry() {
 
 // trackMounted reports reloads of a mount that never leave the pod without what
 // it had. former says what stays in use.
-func (s *Sidecar) trackMounted(m *mounted, name contract.Dependency, former string) {
+func (s *Sidecar) trackMounted(m *mounted, name sidecarconfig.Dependency, former string) {
 	tracked := s.health.Add(name, health.Options{})
 	m.report = func(err error) {
 		if err == nil {
@@ -143,14 +143,14 @@ func (s *Sidecar) trackMounted(m *mounted, name contract.Dependency, former stri
 }
 
 // causeOfMounted says why files could not be taken.
-func causeOfMounted(err error) contract.HealthCause {
+func causeOfMounted(err error) sidecarconfig.HealthCause {
 	if date, ok := errors.AsType[*certificateError](err); ok {
 		return date.cause
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return contract.CauseMissing
+		return sidecarconfig.CauseMissing
 	}
-	return contract.CauseInvalid
+	return sidecarconfig.CauseInvalid
 }
 
 // reload takes files that have changed, and keeps what is in force when they

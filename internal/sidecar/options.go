@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Options are the flags. Those that are set win over the contract.
@@ -182,9 +182,9 @@ func (o *Options) Validate() error {
 		allowed []string
 	}{
 		"--card-profile":  {o.CardProfile, []string{string(card.ProfileUnion), string(card.ProfileV1)}},
-		"--error-profile": {o.ErrorProfile, []string{contract.ErrorProfile101, contract.ErrorProfile100}},
+		"--error-profile": {o.ErrorProfile, []string{sidecarconfig.ErrorProfile101, sidecarconfig.ErrorProfile100}},
 		"--context-replies": {o.ContextReplies, []string{
-			string(contract.ContextRepliesNewTask), string(contract.ContextRepliesContinuePaused),
+			string(sidecarconfig.ContextRepliesNewTask), string(sidecarconfig.ContextRepliesContinuePaused),
 		}},
 	} {
 		if choice.value != "" && !slices.Contains(choice.allowed, choice.value) {
@@ -251,23 +251,23 @@ func (o *Options) validateAddresses() []error {
 
 func (o *Options) validateProtocol() []error {
 	var errs []error
-	p := contract.Protocol(o.BackendProtocol)
-	if p != "" && !slices.Contains(contract.Protocols, p) {
-		errs = append(errs, fmt.Errorf("--backend-protocol is %q, must be one of %q", p, contract.Protocols))
+	p := sidecarconfig.Protocol(o.BackendProtocol)
+	if p != "" && !slices.Contains(sidecarconfig.Protocols, p) {
+		errs = append(errs, fmt.Errorf("--backend-protocol is %q, must be one of %q", p, sidecarconfig.Protocols))
 	}
-	if i := contract.Interruption(o.OnInterruption); i != "" && !slices.Contains(contract.Interruptions, i) {
-		errs = append(errs, fmt.Errorf("--on-interruption is %q, must be one of %q", i, contract.Interruptions))
+	if i := sidecarconfig.Interruption(o.OnInterruption); i != "" && !slices.Contains(sidecarconfig.Interruptions, i) {
+		errs = append(errs, fmt.Errorf("--on-interruption is %q, must be one of %q", i, sidecarconfig.Interruptions))
 	}
 	// A contract may name the protocol.
 	known := p != "" || o.ConfigFile == ""
 	chat := o.ChatModel != "" || o.ChatSystemPrompt != "" || o.ChatAPIKeyFile != "" || len(o.ChatHeaders) > 0
-	if chat && known && p != contract.ProtocolChatCompletions {
-		errs = append(errs, fmt.Errorf("--chat-model, --chat-system-prompt, --chat-api-key-file and --chat-header need --backend-protocol %s", contract.ProtocolChatCompletions))
+	if chat && known && p != sidecarconfig.ProtocolChatCompletions {
+		errs = append(errs, fmt.Errorf("--chat-model, --chat-system-prompt, --chat-api-key-file and --chat-header need --backend-protocol %s", sidecarconfig.ProtocolChatCompletions))
 	}
-	errs = append(errs, o.validateA2A(known && p != contract.ProtocolA2A)...)
+	errs = append(errs, o.validateA2A(known && p != sidecarconfig.ProtocolA2A)...)
 	for i, text := range o.ChatHeaders {
 		// The text is not repeated: it may be a credential in the wrong place.
-		if _, err := contract.ParseHeader(text); err != nil {
+		if _, err := sidecarconfig.ParseHeader(text); err != nil {
 			errs = append(errs, fmt.Errorf("--chat-header number %d %w", i+1, err))
 		}
 	}
@@ -279,30 +279,30 @@ func (o *Options) validateProtocol() []error {
 func (o *Options) validateA2A(other bool) []error {
 	var errs []error
 	if other && (o.A2AVersion != "" || o.A2ACardPath != "" || o.A2AQuery != "") {
-		errs = append(errs, fmt.Errorf("--backend-a2a-version, --backend-a2a-card-path and --backend-a2a-query need --backend-protocol %s", contract.ProtocolA2A))
+		errs = append(errs, fmt.Errorf("--backend-a2a-version, --backend-a2a-card-path and --backend-a2a-query need --backend-protocol %s", sidecarconfig.ProtocolA2A))
 	}
-	if v := o.A2AVersion; v != "" && !slices.Contains(contract.A2AVersions, v) {
-		errs = append(errs, fmt.Errorf("--backend-a2a-version is %q, must be one of %q", v, contract.A2AVersions))
+	if v := o.A2AVersion; v != "" && !slices.Contains(sidecarconfig.A2AVersions, v) {
+		errs = append(errs, fmt.Errorf("--backend-a2a-version is %q, must be one of %q", v, sidecarconfig.A2AVersions))
 	}
-	if path := o.A2ACardPath; path != "" && !contract.PathOfURL(path) {
+	if path := o.A2ACardPath; path != "" && !sidecarconfig.PathOfURL(path) {
 		errs = append(errs, fmt.Errorf("--backend-a2a-card-path is %q, must be the path of a URL, such as /agent-card.json", path))
 	}
-	if query := o.A2AQuery; query != "" && !contract.QueryOfURL(query) {
+	if query := o.A2AQuery; query != "" && !sidecarconfig.QueryOfURL(query) {
 		errs = append(errs, fmt.Errorf("--backend-a2a-query is %q, must be the query of a URL without its question mark, such as assistant_id=agent", query))
 	}
 	return errs
 }
 
 // deduplication returns how long a message is known, nil when the flag is not set.
-func (o *Options) deduplication() (*contract.Duration, error) {
+func (o *Options) deduplication() (*sidecarconfig.Duration, error) {
 	if o.MessageDeduplication == "" {
 		return nil, nil //nolint:nilnil // nil leaves it to the contract
 	}
 	d, err := time.ParseDuration(o.MessageDeduplication)
-	if err != nil || d < 0 || d > contract.MaxMessageDeduplication {
+	if err != nil || d < 0 || d > sidecarconfig.MaxMessageDeduplication {
 		return nil, fmt.Errorf("--message-deduplication is %q, must be a duration from 0s to 10m, such as 60s or 5m; 0s turns deduplication off", o.MessageDeduplication)
 	}
-	window := contract.Duration(d)
+	window := sidecarconfig.Duration(d)
 	return &window, nil
 }
 
@@ -321,13 +321,13 @@ func (o *Options) addresses() (agent, health, gateway string) {
 		return agent, health, gateway
 	}
 	if agent == "" {
-		agent = ":" + strconv.Itoa(contract.AgentPort)
+		agent = ":" + strconv.Itoa(sidecarconfig.AgentPort)
 	}
 	if health == "" {
-		health = ":" + strconv.Itoa(contract.HealthPort)
+		health = ":" + strconv.Itoa(sidecarconfig.HealthPort)
 	}
 	if gateway == "" {
-		gateway = "127.0.0.1:" + strconv.Itoa(contract.GatewayPort)
+		gateway = "127.0.0.1:" + strconv.Itoa(sidecarconfig.GatewayPort)
 	}
 	return agent, health, gateway
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 func parse(t *testing.T, args ...string) *Options {
@@ -109,8 +109,8 @@ func TestProtocolFlags(t *testing.T) {
 	if err := o.override(c, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
 		t.Fatal(err)
 	}
-	window := contract.Duration(5 * time.Minute)
-	want := contract.ProtocolOptions{CardProfile: card.ProfileV1, ErrorProfile: "1.0.0", StrictVersion: true, RestartTasks: true, MessageDeduplication: &window, ContextReplies: contract.ContextRepliesContinuePaused}
+	window := sidecarconfig.Duration(5 * time.Minute)
+	want := sidecarconfig.ProtocolOptions{CardProfile: card.ProfileV1, ErrorProfile: "1.0.0", StrictVersion: true, RestartTasks: true, MessageDeduplication: &window, ContextReplies: sidecarconfig.ContextRepliesContinuePaused}
 	if diff := cmp.Diff(want, c.ProtocolOptions); diff != "" {
 		t.Errorf("ProtocolOptions (-want +got):\n%s", diff)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // What a web page of another origin may send and read, once it is allowed.
@@ -25,7 +25,7 @@ const (
 // origins keeps web pages away that are not of this origin, unless they are
 // allowed. A browser would carry out their requests, and keep the answers from
 // them only; those that need no preflight would have had their effect.
-func origins(access func() *contract.Access, deny func(http.ResponseWriter, *http.Request, *a2a.Error)) middleware {
+func origins(access func() *sidecarconfig.Access, deny func(http.ResponseWriter, *http.Request, *a2a.Error)) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			rules := access()
@@ -71,7 +71,7 @@ func allowedOrigin(shown, allowed []string) string {
 }
 
 // crossOrigin serves a page that may call.
-func crossOrigin(w http.ResponseWriter, r *http.Request, rules *contract.Access, next http.Handler) {
+func crossOrigin(w http.ResponseWriter, r *http.Request, rules *sidecarconfig.Access, next http.Handler) {
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
 		preflight(w, rules)
 		return
@@ -81,7 +81,7 @@ func crossOrigin(w http.ResponseWriter, r *http.Request, rules *contract.Access,
 }
 
 // preflight says what a page that is allowed may send.
-func preflight(w http.ResponseWriter, rules *contract.Access) {
+func preflight(w http.ResponseWriter, rules *sidecarconfig.Access) {
 	h := w.Header()
 	h.Add("Vary", "Access-Control-Request-Method, Access-Control-Request-Headers")
 	h.Set("Access-Control-Allow-Methods", corsMethods)
@@ -91,7 +91,7 @@ func preflight(w http.ResponseWriter, rules *contract.Access) {
 }
 
 // keyHeader is the header of API keys, behind others.
-func keyHeader(a *contract.Access) string {
+func keyHeader(a *sidecarconfig.Access) string {
 	for _, each := range a.Authentication {
 		if each.APIKey != nil && each.APIKey.Header != "" {
 			return ", " + each.APIKey.Header

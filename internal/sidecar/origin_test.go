@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 func TestOrigins(t *testing.T) {
@@ -47,12 +47,12 @@ func TestOrigins(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			access := &contract.Access{Authentication: []contract.Authentication{{APIKey: &contract.APIKeyAuthentication{Header: "X-API-Key"}}}}
+			access := &sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{APIKey: &sidecarconfig.APIKeyAuthentication{Header: "X-API-Key"}}}}
 			if test.allowed != nil {
-				access.CORS = &contract.CORS{AllowedOrigins: test.allowed}
+				access.CORS = &sidecarconfig.CORS{AllowedOrigins: test.allowed}
 			}
 			served := false
-			h := origins(func() *contract.Access { return access }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = true }))
+			h := origins(func() *sidecarconfig.Access { return access }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = true }))
 			r := httptest.NewRequest(test.method, "http://agent.example/", nil)
 			r.Header = test.headers
 			w := httptest.NewRecorder()
@@ -74,7 +74,7 @@ func TestOriginsOfTLS(t *testing.T) {
 		"https://agent.example": 200, "https://agent.example:443": 200,
 		"http://agent.example": 403, "http://agent.example:80": 403, "http://agent.example:443": 403,
 	} {
-		h := origins(func() *contract.Access { return &contract.Access{} }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		h := origins(func() *sidecarconfig.Access { return &sidecarconfig.Access{} }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		r := httptest.NewRequest(http.MethodPost, "https://agent.example/", nil)
 		r.Header.Set("Origin", origin)
 		w := httptest.NewRecorder()

@@ -26,7 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // After an outage a pool that was closed looks once more, within a second.
@@ -44,7 +44,7 @@ type pod struct {
 	t       *testing.T
 	dir     string
 	key     *ecdsa.PrivateKey
-	config  *contract.Config
+	config  *sidecarconfig.Config
 	sidecar *Sidecar
 	stop    context.CancelFunc
 	done    chan error
@@ -55,12 +55,12 @@ type pod struct {
 	stood time.Time
 }
 
-func newPod(t *testing.T, agent http.HandlerFunc, change func(*contract.Config)) *pod {
+func newPod(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config)) *pod {
 	t.Helper()
 	return newPodWith(t, agent, change, func(*Options) {})
 }
 
-func newPodWith(t *testing.T, agent http.HandlerFunc, change func(*contract.Config), options func(*Options)) *pod {
+func newPodWith(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config), options func(*Options)) *pod {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -73,24 +73,24 @@ func newPodWith(t *testing.T, agent http.HandlerFunc, change func(*contract.Conf
 	}
 	backend := httptest.NewServer(agent)
 	t.Cleanup(backend.Close)
-	p.config = &contract.Config{
-		Version: contract.Version,
-		Agent:   contract.Agent{Namespace: "team", Name: "echo"},
+	p.config = &sidecarconfig.Config{
+		Version: sidecarconfig.Version,
+		Agent:   sidecarconfig.Agent{Namespace: "team", Name: "echo"},
 		Card: card.Card{
 			Name: "Echo", Description: "d", Version: "1",
 			Interfaces: []card.Interface{{URL: "http://echo.team.svc/", Binding: card.JSONRPC, ProtocolVersion: "1.0"}},
 		},
-		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: backend.URL},
-		Access: contract.Access{
-			Authentication: []contract.Authentication{{
-				Type: contract.AuthenticationKubernetes,
-				Kubernetes: &contract.KubernetesAuthentication{
+		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: backend.URL},
+		Access: sidecarconfig.Access{
+			Authentication: []sidecarconfig.Authentication{{
+				Type: sidecarconfig.AuthenticationKubernetes,
+				Kubernetes: &sidecarconfig.KubernetesAuthentication{
 					Issuer: issuer, Audiences: []string{"echo.team.a2a-operator.dev"}, Keys: keys,
 				},
 			}},
 			Namespaces: []string{"team"},
 		},
-		Drain: contract.Drain{GracePeriod: contract.Duration(30 * time.Second)},
+		Drain: sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(30 * time.Second)},
 	}
 	if change != nil {
 		change(p.config)
@@ -102,7 +102,7 @@ func newPodWith(t *testing.T, agent http.HandlerFunc, change func(*contract.Conf
 
 func (p *pod) encode() []byte {
 	p.t.Helper()
-	text, err := contract.Encode(p.config)
+	text, err := sidecarconfig.Encode(p.config)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (p *pod) encode() []byte {
 
 func (p *pod) mount(text []byte) {
 	p.t.Helper()
-	mount(p.t, p.dir, map[string][]byte{contract.FileName: text})
+	mount(p.t, p.dir, map[string][]byte{sidecarconfig.FileName: text})
 }
 
 // mount replaces the files of a volume as the kubelet does: a new directory,
@@ -142,7 +142,7 @@ func mount(t *testing.T, dir string, files map[string][]byte) {
 func (p *pod) start() {
 	p.t.Helper()
 	options := &Options{
-		ConfigFile: filepath.Join(p.dir, contract.FileName),
+		ConfigFile: filepath.Join(p.dir, sidecarconfig.FileName),
 		Listen:     "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
 	}
 	p.options(options)
@@ -152,7 +152,7 @@ func (p *pod) start() {
 	}
 	p.sidecar = s
 	// However long a test takes on a machine that is busy, it earns no more requests.
-	if p.config.Limits != (contract.Limits{}) {
+	if p.config.Limits != (sidecarconfig.Limits{}) {
 		p.stood = time.Now()
 		s.limits.now = func() time.Time { return p.stood }
 	}

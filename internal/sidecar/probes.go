@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // probes answers what the kubelet, Prometheus and the preStop hooks ask. None
@@ -34,20 +34,20 @@ type probes struct {
 
 // handler serves at an address. It is for no web page.
 func (p *probes) handler(address net.Addr) http.Handler {
-	nobody := func() *contract.Access { return &contract.Access{} }
+	nobody := func() *sidecarconfig.Access { return &sidecarconfig.Access{} }
 	return chain(checkHost(address, nil, forbid), origins(nobody, forbid))(p.routes())
 }
 
 func (p *probes) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+contract.LivezPath, func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
-	mux.HandleFunc("GET "+contract.StartedPath, func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+sidecarconfig.LivezPath, func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
+	mux.HandleFunc("GET "+sidecarconfig.StartedPath, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, p.startedErr())
 	})
-	mux.HandleFunc("GET "+contract.ReadyzPath, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+sidecarconfig.ReadyzPath, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, p.hold.wait(r, p.ready, p.drain.draining))
 	})
-	mux.HandleFunc("POST "+contract.DrainPath, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST "+sidecarconfig.DrainPath, func(w http.ResponseWriter, r *http.Request) {
 		if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !loopback(host) {
 			http.Error(w, "only callers inside the pod may start the drain", http.StatusForbidden)
 			return
@@ -56,11 +56,11 @@ func (p *probes) routes() http.Handler {
 		p.drain.wait(r.Context())
 		answer(w, nil)
 	})
-	mux.HandleFunc("GET "+contract.DrainedPath, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+sidecarconfig.DrainedPath, func(w http.ResponseWriter, r *http.Request) {
 		p.drain.waitIfBegun(r.Context())
 		answer(w, nil)
 	})
-	mux.Handle("GET "+contract.MetricsPath, p.metrics.handler())
+	mux.Handle("GET "+sidecarconfig.MetricsPath, p.metrics.handler())
 	return mux
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // pushes deliver push notifications to where the contract allows.
@@ -25,7 +25,7 @@ type pushes struct {
 }
 
 // newPushes returns the pushes of the tasks that are kept.
-func newPushes(c *contract.Config, kept *tasks, local bool, m *metrics, log *slog.Logger, now func() time.Time) (*pushes, error) {
+func newPushes(c *sidecarconfig.Config, kept *tasks, local bool, m *metrics, log *slog.Logger, now func() time.Time) (*pushes, error) {
 	policy, err := pushPolicy(c.PushNotifications, local)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (p *pushes) resume(ctx context.Context, log *slog.Logger) {
 }
 
 // pushPolicy is what the guard lets through; nil is nothing.
-func pushPolicy(c *contract.PushNotifications, local bool) (*egress.Policy, error) {
+func pushPolicy(c *sidecarconfig.PushNotifications, local bool) (*egress.Policy, error) {
 	if c == nil {
 		return nil, nil //nolint:nilnil // no policy is one
 	}
@@ -75,17 +75,17 @@ func pushPolicy(c *contract.PushNotifications, local bool) (*egress.Policy, erro
 }
 
 // pushTarget reads a value of --allow-push-to: a range, an address or a name.
-func pushTarget(value string) (contract.PushTarget, error) {
+func pushTarget(value string) (sidecarconfig.PushTarget, error) {
 	if strings.Contains(value, "/") {
 		_, err := netip.ParsePrefix(value)
-		return contract.PushTarget{CIDR: value}, err
+		return sidecarconfig.PushTarget{CIDR: value}, err
 	}
 	if address, err := netip.ParseAddr(value); err == nil {
-		return contract.PushTarget{CIDR: netip.PrefixFrom(address, address.BitLen()).String()}, nil
+		return sidecarconfig.PushTarget{CIDR: netip.PrefixFrom(address, address.BitLen()).String()}, nil
 	}
 	name := strings.TrimPrefix(value, "*.")
 	if value != "*" && (name == "" || strings.ContainsAny(name, "*:@?# \t")) {
-		return contract.PushTarget{}, fmt.Errorf("%q is no host, address or range", value)
+		return sidecarconfig.PushTarget{}, fmt.Errorf("%q is no host, address or range", value)
 	}
-	return contract.PushTarget{Host: strings.ToLower(value)}, nil
+	return sidecarconfig.PushTarget{Host: strings.ToLower(value)}, nil
 }

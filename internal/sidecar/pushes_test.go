@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // The message of each version that brings a webhook along, and what comes of it.
@@ -192,7 +192,7 @@ func TestPushNotificationsAreOffAndBounded(t *testing.T) {
 	}
 
 	// Whatever a contract allows, a pod does not call itself.
-	p.config.PushNotifications = &contract.PushNotifications{AllowedTargets: []contract.PushTarget{
+	p.config.PushNotifications = &sidecarconfig.PushNotifications{AllowedTargets: []sidecarconfig.PushTarget{
 		{Host: "hooks.example.com"}, {CIDR: "0.0.0.0/0"}, {CIDR: "127.0.0.0/8"},
 	}}
 	p.mount(p.encode())
@@ -215,7 +215,7 @@ func TestPushNotificationsAreOffAndBounded(t *testing.T) {
 }
 
 func TestPushTarget(t *testing.T) {
-	for value, want := range map[string]contract.PushTarget{
+	for value, want := range map[string]sidecarconfig.PushTarget{
 		"Hooks.example.com": {Host: "hooks.example.com"}, "*.example.com": {Host: "*.example.com"}, "*": {Host: "*"},
 		"10.1.0.0/16": {CIDR: "10.1.0.0/16"}, "10.1.2.3": {CIDR: "10.1.2.3/32"}, "::1": {CIDR: "::1/128"},
 	} {
@@ -234,9 +234,9 @@ func TestPushTarget(t *testing.T) {
 }
 
 func TestWire10_PushConfigsBelongToTheirOwner(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) {
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
 		c.Access.Namespaces = []string{"*"}
-		c.PushNotifications = &contract.PushNotifications{AllowedTargets: []contract.PushTarget{{Host: "hooks.example.com"}}}
+		c.PushNotifications = &sidecarconfig.PushNotifications{AllowedTargets: []sidecarconfig.PushTarget{{Host: "hooks.example.com"}}}
 	})
 	call := func(caller, method, params string) string {
 		body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)

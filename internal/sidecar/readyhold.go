@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 const (
@@ -74,7 +74,7 @@ func (h *readyHold) wait(r *http.Request, ready func(context.Context) error, dra
 // holdOf returns how long a request asks to be held back, zero for one that does
 // not say it in a way that can be read.
 func holdOf(r *http.Request) time.Duration {
-	hold, err := time.ParseDuration(r.URL.Query().Get(contract.ReadyHoldParameter))
+	hold, err := time.ParseDuration(r.URL.Query().Get(sidecarconfig.ReadyHoldParameter))
 	if err != nil {
 		return 0
 	}

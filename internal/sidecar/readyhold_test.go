@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // readiness asks a readyHold about an agent that a test has listen.
@@ -24,7 +24,7 @@ type readiness struct {
 }
 
 func (r *readiness) ask(ctx context.Context, query string) error {
-	request := httptest.NewRequestWithContext(ctx, http.MethodGet, contract.ReadyzPath+query, nil)
+	request := httptest.NewRequestWithContext(ctx, http.MethodGet, sidecarconfig.ReadyzPath+query, nil)
 	return r.hold.wait(request, func(context.Context) error {
 		if !r.listens.Load() {
 			return errors.New("agent does not listen")

@@ -13,12 +13,12 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // newRemotes returns what serves agents that run elsewhere to the agent beside
 // the sidecar.
-func (s *Sidecar) newRemotes(g *contract.Gateway) (*translator.Translator, error) {
+func (s *Sidecar) newRemotes(g *sidecarconfig.Gateway) (*translator.Translator, error) {
 	policy, err := remotePolicy(g)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (s *Sidecar) newRemotes(g *contract.Gateway) (*translator.Translator, error
 }
 
 // remotePolicy is what the operator reads cards by.
-func remotePolicy(g *contract.Gateway) (*egress.Policy, error) {
+func remotePolicy(g *sidecarconfig.Gateway) (*egress.Policy, error) {
 	if g == nil {
 		return nil, nil //nolint:nilnil // no policy is one
 	}

@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Times of reports.
@@ -50,7 +50,7 @@ const (
 type reporter struct {
 	health *health.Tracker
 	// gateway returns the registry and the token; nil reports nothing.
-	gateway func() *contract.Gateway
+	gateway func() *sidecarconfig.Gateway
 	client  *http.Client
 	log     *slog.Logger
 	// times are those of the constants, which tests shorten.
@@ -60,7 +60,7 @@ type reporter struct {
 func (s *Sidecar) newReporter() *reporter {
 	return &reporter{
 		health:  s.health,
-		gateway: func() *contract.Gateway { return s.current().Gateway },
+		gateway: func() *sidecarconfig.Gateway { return s.current().Gateway },
 		client: &http.Client{
 			Transport: s.gatewayTransport, Timeout: reportTimeout,
 			// The token is for the registry and nobody else.
@@ -99,7 +99,7 @@ func (r *reporter) run(ctx context.Context) {
 
 // sentReport is the last report that was taken.
 type sentReport struct {
-	contract.HealthReport
+	sidecarconfig.HealthReport
 	at time.Time
 	// again is true once it was sent a second time.
 	again bool
@@ -112,7 +112,7 @@ type sentReport struct {
 // What was sent is sent once more then: a replica of the registry compares a report
 // with its cache of pods, and takes one for written that the cache, behind another
 // report, seems to hold.
-func (r *reporter) holds(ctx context.Context, report *contract.HealthReport, last *sentReport) bool {
+func (r *reporter) holds(ctx context.Context, report *sidecarconfig.HealthReport, last *sentReport) bool {
 	if !alike(report, &last.HealthReport) {
 		return false
 	}
@@ -135,8 +135,8 @@ func (r *reporter) holds(ctx context.Context, report *contract.HealthReport, las
 }
 
 // alike reports whether two reports differ at most in their messages.
-func alike(a, b *contract.HealthReport) bool {
-	return slices.EqualFunc(a.Dependencies, b.Dependencies, func(a, b contract.DependencyHealth) bool {
+func alike(a, b *sidecarconfig.HealthReport) bool {
+	return slices.EqualFunc(a.Dependencies, b.Dependencies, func(a, b sidecarconfig.DependencyHealth) bool {
 		return a.Dependency == b.Dependency && a.Cause == b.Cause
 	})
 }
@@ -157,7 +157,7 @@ func (r *reporter) awaitFirst(ctx context.Context) {
 }
 
 // send puts one report to the registry. Without a registry it succeeds.
-func (r *reporter) send(ctx context.Context, report contract.HealthReport) error {
+func (r *reporter) send(ctx context.Context, report sidecarconfig.HealthReport) error {
 	gateway := r.gateway()
 	if gateway == nil {
 		return nil
@@ -170,7 +170,7 @@ func (r *reporter) send(ctx context.Context, report contract.HealthReport) error
 	if err != nil {
 		return fmt.Errorf("encode health report: %w", err)
 	}
-	url := strings.TrimSuffix(gateway.RegistryURL, "/") + contract.HealthPath
+	url := strings.TrimSuffix(gateway.RegistryURL, "/") + sidecarconfig.HealthPath
 	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("report health: %w", err)
@@ -184,7 +184,7 @@ func (r *reporter) send(ctx context.Context, report contract.HealthReport) error
 	defer response.Body.Close()
 	answer, _ := io.ReadAll(io.LimitReader(response.Body, 512)) // for the log
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("report health: PUT %s is answered with status %d: %s", url, response.StatusCode, contract.OneLine(string(answer)))
+		return fmt.Errorf("report health: PUT %s is answered with status %d: %s", url, response.StatusCode, sidecarconfig.OneLine(string(answer)))
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // fakeRegistry is a transport that answers reports.
@@ -31,12 +31,12 @@ type fakeRegistry struct {
 
 	mu      sync.Mutex
 	err     error
-	reports []contract.HealthReport
+	reports []sidecarconfig.HealthReport
 	at      []time.Time
 }
 
 // sent returns the reports once every goroutine of the test waits.
-func (f *fakeRegistry) sent() []contract.HealthReport {
+func (f *fakeRegistry) sent() []sidecarconfig.HealthReport {
 	synctest.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -65,7 +65,7 @@ func (f *fakeRegistry) RoundTrip(r *http.Request) (*http.Response, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	var report contract.HealthReport
+	var report sidecarconfig.HealthReport
 	if err := json.NewDecoder(r.Body).Decode(&report); err != nil {
 		f.t.Error(err)
 	}
@@ -87,8 +87,10 @@ func newTestReporter(t *testing.T) (*health.Tracker, *fakeRegistry, *reporter) {
 	tracker, registry := health.New(time.Now), &fakeRegistry{t: t}
 	return tracker, registry, &reporter{
 		health: tracker, client: &http.Client{Transport: registry}, log: slog.New(slog.DiscardHandler),
-		gateway: func() *contract.Gateway { return &contract.Gateway{RegistryURL: "http://registry/", TokenFile: file} },
-		settle:  reportSettle, pause: reportPause, reword: reportReword, retry: reportRetry,
+		gateway: func() *sidecarconfig.Gateway {
+			return &sidecarconfig.Gateway{RegistryURL: "http://registry/", TokenFile: file}
+		},
+		settle: reportSettle, pause: reportPause, reword: reportReword, retry: reportRetry,
 	}
 }
 
@@ -98,35 +100,35 @@ func TestReporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
 		ctx, stop := context.WithCancel(t.Context())
-		store := tracker.Add(contract.DependencyTaskStore, health.Options{})
+		store := tracker.Add(sidecarconfig.DependencyTaskStore, health.Options{})
 		go reports.run(ctx)
 		synctest.Wait()
 		if len(registry.sent()) != 0 {
 			t.Fatal("a report was sent before anything was tried")
 		}
-		store.Failf(contract.CauseRefused, "redis:6379: connection refused")
-		failing := contract.HealthReport{Dependencies: []contract.DependencyHealth{
-			{Dependency: contract.DependencyTaskStore, Cause: contract.CauseRefused, Message: "redis:6379: connection refused"},
+		store.Failf(sidecarconfig.CauseRefused, "redis:6379: connection refused")
+		failing := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{
+			{Dependency: sidecarconfig.DependencyTaskStore, Cause: sidecarconfig.CauseRefused, Message: "redis:6379: connection refused"},
 		}}
-		well := contract.HealthReport{Dependencies: []contract.DependencyHealth{}}
-		if diff := cmp.Diff([]contract.HealthReport{failing}, registry.sent()); diff != "" {
+		well := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}}
+		if diff := cmp.Diff([]sidecarconfig.HealthReport{failing}, registry.sent()); diff != "" {
 			t.Fatalf("reports (-want +got):\n%s", diff)
 		}
 		// What changes back within the pause is not told.
 		store.Succeeded()
-		store.Failf(contract.CauseRefused, "redis:6379: connection refused")
+		store.Failf(sidecarconfig.CauseRefused, "redis:6379: connection refused")
 		time.Sleep(time.Hour)
 		// What stays is told twice: the registry may have compared the first report with
 		// a cache that was behind.
-		if diff := cmp.Diff([]contract.HealthReport{failing, failing}, registry.sent()); diff != "" {
+		if diff := cmp.Diff([]sidecarconfig.HealthReport{failing, failing}, registry.sent()); diff != "" {
 			t.Errorf("reports of what did not change (-want +got):\n%s", diff)
 		}
 		store.Succeeded()
-		if diff := cmp.Diff([]contract.HealthReport{failing, failing, well}, registry.sent()); diff != "" {
+		if diff := cmp.Diff([]sidecarconfig.HealthReport{failing, failing, well}, registry.sent()); diff != "" {
 			t.Errorf("reports (-want +got):\n%s", diff)
 		}
 		time.Sleep(time.Hour)
-		if diff := cmp.Diff([]contract.HealthReport{failing, failing, well, well}, registry.sent()); diff != "" {
+		if diff := cmp.Diff([]sidecarconfig.HealthReport{failing, failing, well, well}, registry.sent()); diff != "" {
 			t.Errorf("reports of what is well (-want +got):\n%s", diff)
 		}
 		stop()
@@ -140,10 +142,10 @@ func TestReporterOfWordsThatChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
 		ctx, stop := context.WithCancel(t.Context())
-		card := tracker.Add(contract.DependencyAgentCard, health.Options{})
+		card := tracker.Add(sidecarconfig.DependencyAgentCard, health.Options{})
 		go reports.run(ctx)
 		for i := range 601 { // ten minutes
-			card.Failf(contract.CauseInvalid, "request %d is refused", i)
+			card.Failf(sidecarconfig.CauseInvalid, "request %d is refused", i)
 			time.Sleep(time.Second)
 		}
 		if n := len(registry.sent()); n < 10 || n > 11 {
@@ -171,8 +173,8 @@ func TestReporterRetries(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
 		registry.fail(errors.New("the manager is down"))
 		ctx, stop := context.WithCancel(t.Context())
-		store := tracker.Add(contract.DependencyTaskStore, health.Options{})
-		store.Failf(contract.CauseRefused, "redis:6379: connection refused")
+		store := tracker.Add(sidecarconfig.DependencyTaskStore, health.Options{})
+		store.Failf(sidecarconfig.CauseRefused, "redis:6379: connection refused")
 		go reports.run(ctx)
 		time.Sleep(10 * time.Minute)
 		if n := registry.attempts(); n < 12 || n > 20 {
@@ -182,7 +184,7 @@ func TestReporterRetries(t *testing.T) {
 		registry.fail(nil)
 		time.Sleep(2 * reportRetryMax)
 		sent := registry.sent()
-		if len(sent) == 0 || slices.ContainsFunc(sent, func(r contract.HealthReport) bool { return len(r.Dependencies) > 0 }) {
+		if len(sent) == 0 || slices.ContainsFunc(sent, func(r sidecarconfig.HealthReport) bool { return len(r.Dependencies) > 0 }) {
 			t.Errorf("reports = %+v, want the last state only", sent)
 		}
 		stop()
@@ -204,8 +206,8 @@ func TestPodReportsItsHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := closedAddress(t)
-	newPodWith(t, says, func(c *contract.Config) {
-		c.Gateway = &contract.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}.svc", TokenFile: token}
+	newPodWith(t, says, func(c *sidecarconfig.Config) {
+		c.Gateway = &sidecarconfig.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}.svc", TokenFile: token}
 	}, func(o *Options) { o.Store = "redis://" + closed })
 	want := `PUT /v1/health {"dependencies":[{"dependency":"TaskStore","cause":"ConnectionRefused","message":"` + closed + `: connection refused"}]}`
 	if got := <-reports; got != want {

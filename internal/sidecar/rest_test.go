@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 const (
@@ -76,7 +76,7 @@ func TestREST(t *testing.T) {
 
 // TestWire10_ForeignTasksREST are answered like those that were never there.
 func TestWire10_ForeignTasksREST(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) { c.Access.Namespaces = []string{"*"} })
+	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
 	_, body := p.do("POST", p.agent()+"message:send", helloREST10, "Authorization", "Bearer "+p.token("team"), "Content-Type", "application/json")
 	var sent struct{ Task struct{ ID string } }
 	if err := json.Unmarshal([]byte(body), &sent); err != nil || sent.Task.ID == "" {

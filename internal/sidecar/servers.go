@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Limits of every server. Only that of the A2A endpoint has a write timeout,
@@ -35,7 +35,7 @@ const (
 )
 
 // HealthAddress is where a sidecar in a pod answers callers inside it.
-var HealthAddress = net.JoinHostPort("127.0.0.1", strconv.Itoa(contract.HealthPort))
+var HealthAddress = net.JoinHostPort("127.0.0.1", strconv.Itoa(sidecarconfig.HealthPort))
 
 // listeners are the sockets of a sidecar; one that is nil is off.
 type listeners struct {

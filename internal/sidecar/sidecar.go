@@ -15,14 +15,14 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/heap"
+	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // What is the same for every agent.
@@ -80,7 +80,7 @@ type Sidecar struct {
 	health   *health.Tracker
 	drain    *drainer
 	probes   *probes
-	heap     *heap.Keeper
+	heap     *gctuning.Keeper
 
 	surfaces surfaces
 	// parking has the connections of streams on which nothing happens.
@@ -96,16 +96,16 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 		return nil, err
 	}
 	log = slog.New(tracedLog{log.Handler()})
-	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics(), heap: heap.New(heapPolicy)}
+	s := &Sidecar{options: o, log: log, now: now, sockets: sockets, metrics: newMetrics(), heap: gctuning.New(heapPolicy)}
 	s.metrics.working = s.heap.Working
 	s.config.Store(&config)
 	s.health = health.New(now)
 	s.metrics.registry.MustRegister(s.health)
-	s.configuration = s.health.Add(contract.DependencyConfiguration, health.Options{})
+	s.configuration = s.health.Add(sidecarconfig.DependencyConfiguration, health.Options{})
 	s.configuration.Succeeded()
 	s.issuer = newIssuerKeys(s.metrics, log, now, &s.trust)
 	s.issuer.track = func() *health.Dependency {
-		return s.health.Add(contract.DependencyIssuerKeys, health.Options{
+		return s.health.Add(sidecarconfig.DependencyIssuerKeys, health.Options{
 			Blocks:    func(health.Status) bool { return s.admitsNobody() },
 			LostAfter: keysLostAfter,
 		})
@@ -126,7 +126,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 		return nil, err
 	}
 	if len(o.CardSigningKeys) > 0 {
-		s.cardKeysHealth = s.health.Add(contract.DependencyCardSigningKeys, health.Options{})
+		s.cardKeysHealth = s.health.Add(sidecarconfig.DependencyCardSigningKeys, health.Options{})
 		s.cardKeysHealth.Succeeded()
 	}
 	s.card = &wellknown.Handler{Now: now}
@@ -138,7 +138,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	if s.tasks, err = s.openTasks(config.Config); err != nil {
 		return nil, err
 	}
-	if s.turns, err = newTurns(func() *contract.Config { return s.current().Config }, s.tasks, &s.model, o.ConfigFile == "", s.limits.turns, s.metrics, log, now); err != nil {
+	if s.turns, err = newTurns(func() *sidecarconfig.Config { return s.current().Config }, s.tasks, &s.model, o.ConfigFile == "", s.limits.turns, s.metrics, log, now); err != nil {
 		return nil, err
 	}
 	s.gate = auth.NewGate(policy, s.refuse)
@@ -196,7 +196,7 @@ func (s *Sidecar) modelReady() (elsewhere bool, err error) {
 
 func (s *Sidecar) current() *loaded { return s.config.Load() }
 
-func (s *Sidecar) access() *contract.Access { return &s.current().Access }
+func (s *Sidecar) access() *sidecarconfig.Access { return &s.current().Access }
 
 func (s *Sidecar) grace() time.Duration {
 	return s.current().Drain.GracePeriod.Or(30 * time.Second)
@@ -210,7 +210,7 @@ func (s *Sidecar) refuse(w http.ResponseWriter, r *http.Request, problem *a2a.Er
 
 // deny answers, and counts, a request without a caller.
 func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
-	outcome := exchange.Outcome{Code: exchange.Code(problem)}
+	outcome := httpcall.Outcome{Code: httpcall.Code(problem)}
 	if found := s.surfaces.of(r); found != nil {
 		outcome.Binding = found.binding
 	}
@@ -247,7 +247,7 @@ func (s *Sidecar) reload() {
 		}
 		s.refused = &next.digest
 		s.metrics.reloads.WithLabelValues("refused").Inc()
-		s.configuration.Failf(contract.CauseInvalid, "the former configuration stays in force: %v", err)
+		s.configuration.Failf(sidecarconfig.CauseInvalid, "the former configuration stays in force: %v", err)
 		s.log.Error("keep former contract", "digest", s.current().digest, "error", err)
 		return
 	}
@@ -314,7 +314,7 @@ func (s *Sidecar) swapCard(l *loaded) error {
 	})
 }
 
-func gatewayConfig(g *contract.Gateway) *gateway.Config {
+func gatewayConfig(g *sidecarconfig.Gateway) *gateway.Config {
 	if g == nil {
 		return nil
 	}

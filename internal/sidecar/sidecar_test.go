@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
@@ -60,7 +60,7 @@ func TestAccess(t *testing.T) {
 	for _, want := range []string{
 		`a2a_requests_total{binding="jsonrpc",code="0",method="message/send",version="0.3"} 1`,
 		`a2a_requests_total{binding="jsonrpc",code="-32603",method="",version=""} 4`,
-		`a2a_contract_info{digest="` + contract.Digest(p.encode()) + `"} 1`,
+		`a2a_contract_info{digest="` + sidecarconfig.Digest(p.encode()) + `"} 1`,
 		`a2a_turn_duration_seconds_count{state="completed"} 1`,
 		`a2a_tasks 1`,
 	} {
@@ -72,9 +72,9 @@ func TestAccess(t *testing.T) {
 }
 
 func TestAnonymousComesLast(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) {
-		anonymous := contract.Authentication{Type: contract.AuthenticationAnonymous}
-		c.Access.Authentication = append([]contract.Authentication{anonymous}, c.Access.Authentication...)
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
+		anonymous := sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous}
+		c.Access.Authentication = append([]sidecarconfig.Authentication{anonymous}, c.Access.Authentication...)
 	})
 	for credential, want := range map[string]int{
 		"": http.StatusOK, "Bearer " + p.token("team"): http.StatusOK,
@@ -91,7 +91,7 @@ func TestAnonymousComesLast(t *testing.T) {
 }
 
 func TestTasksBelongToTheirOwner(t *testing.T) {
-	p := newPod(t, says, func(c *contract.Config) { c.Access.Namespaces = []string{"*"} })
+	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
 	_, body := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team"))
 	var sent struct{ Result struct{ ID string } }
 	if err := json.Unmarshal([]byte(body), &sent); err != nil || sent.Result.ID == "" {
@@ -116,7 +116,7 @@ func TestTasksBelongToTheirOwner(t *testing.T) {
 
 func TestProbes(t *testing.T) {
 	address := freeport.Address(t)
-	p := newPod(t, says, func(c *contract.Config) { c.Backend.URL = "http://" + address + "/turns" })
+	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Backend.URL = "http://" + address + "/turns" })
 	for path, want := range map[string]int{"/livez": 200, "/startedz": 200, "/readyz": 503, "/nothing": 404} {
 		if response, body := p.do("GET", p.health(path), ""); response.StatusCode != want {
 			t.Errorf("%s without an agent = %d %s, want %d", path, response.StatusCode, body, want)
@@ -161,11 +161,11 @@ func TestReload(t *testing.T) {
 	if got := name(); got != "Renamed" {
 		t.Errorf("name = %q after a broken contract", got)
 	}
-	if !metric(`a2a_contract_info{digest="` + contract.Digest(good) + `"} 1`) {
+	if !metric(`a2a_contract_info{digest="` + sidecarconfig.Digest(good) + `"} 1`) {
 		t.Error("a2a_contract_info does not name the contract that is served")
 	}
 
-	p.config.Access = contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}}
+	p.config.Access = sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}}
 	p.mount(p.encode())
 	p.eventually("open access", func() bool {
 		response, _ := p.do("POST", p.agent(), hello)
@@ -184,8 +184,8 @@ func TestGatewayIsServed(t *testing.T) {
 	if err := os.WriteFile(token, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := newPod(t, says, func(c *contract.Config) {
-		c.Gateway = &contract.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}", TokenFile: token}
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
+		c.Gateway = &sidecarconfig.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}", TokenFile: token}
 	})
 	if _, body := p.do("GET", "http://"+p.sidecar.Addresses().Gateway+"/registry/v1/agents", ""); body != "/v1/agents Bearer mine" {
 		t.Errorf("registry = %s", body)
@@ -296,7 +296,7 @@ func TestOpenRefuses(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("Open() error = %v, want %q", err, test.want)
 			}
-			if got, want := ExitCode(err) == contract.ExitCardKey, strings.HasSuffix(name, " key"); got != want {
+			if got, want := ExitCode(err) == sidecarconfig.ExitCardKey, strings.HasSuffix(name, " key"); got != want {
 				t.Errorf("ExitCode() tells of a key = %v, want %v", got, want)
 			}
 		})
@@ -306,7 +306,7 @@ func TestOpenRefuses(t *testing.T) {
 // A contract that cannot be read is complained of, once, and the former kept.
 func TestContractThatIsGone(t *testing.T) {
 	p := newPod(t, says, nil)
-	if err := os.Remove(filepath.Join(p.dir, contract.FileName)); err != nil {
+	if err := os.Remove(filepath.Join(p.dir, sidecarconfig.FileName)); err != nil {
 		t.Fatal(err)
 	}
 	refused := func() bool {
@@ -350,8 +350,8 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 		}
 	}))
 	t.Cleanup(registry.Close)
-	p := newPod(t, says, func(c *contract.Config) {
-		c.Gateway = &contract.Gateway{
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
+		c.Gateway = &sidecarconfig.Gateway{
 			RegistryURL: registry.URL, TokenFile: token, RemoteAllow: []string{"127.0.0.0/8"},
 			// No name service has to be asked for a label of that length.
 			AgentURL: "http://{name}.{namespace}." + strings.Repeat("x", 64),
@@ -389,7 +389,7 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 }
 
 func TestRemotePolicy(t *testing.T) {
-	p, err := remotePolicy(&contract.Gateway{AgentURL: "http://{name}.{namespace}.svc.corp.example", RemoteAllow: []string{"10.20.0.0/16"}})
+	p, err := remotePolicy(&sidecarconfig.Gateway{AgentURL: "http://{name}.{namespace}.svc.corp.example", RemoteAllow: []string{"10.20.0.0/16"}})
 	want := &egress.Policy{Hosts: []string{"*"}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")}, ClusterDomain: "corp.example"}
 	if diff := cmp.Diff(want, p, cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" || err != nil {
 		t.Errorf("policy (-want +got), %v:\n%s", err, diff)

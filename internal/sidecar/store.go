@@ -17,8 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // tasks is where tasks and push configurations are kept. Both options are those
@@ -29,7 +29,7 @@ type tasks struct {
 	close  func() error
 }
 
-func (s *Sidecar) openTasks(c *contract.Config) (*tasks, error) {
+func (s *Sidecar) openTasks(c *sidecarconfig.Config) (*tasks, error) {
 	if s.options.Store == "" {
 		return inMemory(c, s.metrics, s.now), nil
 	}
@@ -37,7 +37,7 @@ func (s *Sidecar) openTasks(c *contract.Config) (*tasks, error) {
 }
 
 // inMemory keeps tasks in this process.
-func inMemory(c *contract.Config, m *metrics, now func() time.Time) *tasks {
+func inMemory(c *sidecarconfig.Config, m *metrics, now func() time.Time) *tasks {
 	s := memory.New(memory.Options{
 		MaxTasks:  int(c.Tasks.MaxTasks),
 		MaxBytes:  c.Tasks.MaxBytes,
@@ -57,7 +57,7 @@ func inMemory(c *contract.Config, m *metrics, now func() time.Time) *tasks {
 // inRedis keeps tasks where other replicas find them, and a later process. It
 // makes no connection: a sidecar starts, and serves its card, without Redis. It
 // is not ready before the first call has succeeded, which renews its lease.
-func inRedis(o *Options, address net.Addr, c *contract.Config, m *metrics, tracked *health.Dependency, log *slog.Logger, now func() time.Time) (*tasks, error) {
+func inRedis(o *Options, address net.Addr, c *sidecarconfig.Config, m *metrics, tracked *health.Dependency, log *slog.Logger, now func() time.Time) (*tasks, error) {
 	server, err := o.server()
 	if err != nil {
 		return nil, err

@@ -10,8 +10,7 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/rest"
@@ -20,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
 // surface is one of the ways in at the A2A endpoint.
@@ -83,7 +83,7 @@ func (s *Sidecar) newSurfaces() surfaces {
 	served := func() *card.Card { return &s.current().Card }
 	bounds := s.limits.exchange()
 	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: writeTimeout, Now: s.now, Park: s.park, Quiet: quietAfter}
-	admitted := &admission.Handler{Handler: &metered{s.handler(), s.limits}, Push: s.turns.pushes, Card: served, Refused: s.refusals.refused}
+	admitted := &requestcheck.Handler{Handler: &metered{s.handler(), s.limits}, Push: s.turns.pushes, Card: served, Refused: s.refusals.refused}
 	s.card.Admit = admitted.ExtendedCard
 	rpc := jsonrpc.New(jsonrpc.Config{
 		Handler:       admitted,
@@ -143,8 +143,8 @@ func (s *Sidecar) handler() a2a.Handler {
 }
 
 // errorProfile is the release of 1.0 whose mapping of errors is used.
-func (s *Sidecar) errorProfile() fault.Profile {
-	return fault.Profile(s.current().ProtocolOptions.ErrorProfile)
+func (s *Sidecar) errorProfile() errormap.Profile {
+	return errormap.Profile(s.current().ProtocolOptions.ErrorProfile)
 }
 
 // park implements sse.Park. What follows is outside of the chain, so that a panic

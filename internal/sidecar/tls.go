@@ -12,7 +12,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // The files of a Secret of type kubernetes.io/tls. The last is that of the
@@ -91,7 +91,7 @@ func (s *Sidecar) newServerCertificate(dir string) *mounted {
 // newClientCA verifies clients by the authorities of a file.
 func (s *Sidecar) newClientCA(file string) *mounted {
 	m := s.mounted("client-ca", filepath.Dir(file))
-	s.trackMounted(m, contract.DependencyClientCA, "the former authorities of clients stay in use")
+	s.trackMounted(m, sidecarconfig.DependencyClientCA, "the former authorities of clients stay in use")
 	m.read = func() (map[string][]byte, error) { return readFiles(filepath.Dir(file), []string{filepath.Base(file)}) }
 	m.take = func(files map[string][]byte) error {
 		pool, err := egress.ParseAuthorities(files[filepath.Base(file)])
@@ -107,7 +107,7 @@ func (s *Sidecar) newClientCA(file string) *mounted {
 // asksForCertificates reports whether a client's certificate is of any use.
 func (s *Sidecar) asksForCertificates() bool {
 	for _, each := range s.current().Access.Authentication {
-		if each.Type == contract.AuthenticationMTLS {
+		if each.Type == sidecarconfig.AuthenticationMTLS {
 			return true
 		}
 	}

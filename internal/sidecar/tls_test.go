@@ -26,7 +26,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // authority signs certificates.
@@ -233,11 +233,11 @@ func TestTLSRefusesWhatIsOld(t *testing.T) {
 	}
 }
 
-func withMTLS(principals ...string) func(*contract.Config) {
-	return func(c *contract.Config) {
+func withMTLS(principals ...string) func(*sidecarconfig.Config) {
+	return func(c *sidecarconfig.Config) {
 		// Before the others: what a certificate cannot do they still can.
-		c.Access.Authentication = append([]contract.Authentication{{
-			Type: contract.AuthenticationMTLS, MTLS: &contract.MTLSAuthentication{Principals: principals},
+		c.Access.Authentication = append([]sidecarconfig.Authentication{{
+			Type: sidecarconfig.AuthenticationMTLS, MTLS: &sidecarconfig.MTLSAuthentication{Principals: principals},
 		}}, c.Access.Authentication...)
 	}
 }
@@ -364,16 +364,16 @@ func TestMTLSBySubject(t *testing.T) {
 func TestGatewayTrusts(t *testing.T) {
 	ca, dir, caDir := newAuthority(t, "ca"), t.TempDir(), t.TempDir()
 	ca.mountCertificate(dir, "callee")
-	callee := newPodWith(t, says, func(c *contract.Config) {
-		c.Access.Authentication = []contract.Authentication{{Type: contract.AuthenticationAnonymous}}
+	callee := newPodWith(t, says, func(c *sidecarconfig.Config) {
+		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	}, func(o *Options) { o.TLS = dir })
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, port, _ := net.SplitHostPort(callee.sidecar.Addresses().Agent)
-	toCallee := func(c *contract.Config) {
-		c.Gateway = &contract.Gateway{RegistryURL: registryOf(t, "team/callee"), AgentURL: "https://localhost:" + port, TokenFile: token}
+	toCallee := func(c *sidecarconfig.Config) {
+		c.Gateway = &sidecarconfig.Gateway{RegistryURL: registryOf(t, "team/callee"), AgentURL: "https://localhost:" + port, TokenFile: token}
 	}
 	stranger := newAuthority(t, "stranger")
 	mount(t, caDir, map[string][]byte{"ca.crt": stranger.pem})
@@ -407,12 +407,12 @@ func TestOpenNeedsWhatIsMounted(t *testing.T) {
 		want   error
 		code   int
 	}{
-		"no certificate":      {func(o *Options) { o.TLS = t.TempDir() }, ErrTLS, contract.ExitTLS},
-		"broken certificate":  {func(o *Options) { o.TLS = broken }, ErrTLS, contract.ExitTLS},
-		"no client CA":        {func(o *Options) { o.TLS, o.ClientCA = dir, "/none" }, ErrClientCA, contract.ExitClientCA},
-		"broken client CA":    {func(o *Options) { o.TLS, o.ClientCA = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, contract.ExitClientCA},
-		"a key among the CAs": {func(o *Options) { o.TLS, o.ClientCA = dir, filepath.Join(dir, "tls.key") }, ErrClientCA, contract.ExitClientCA},
-		"no trust":            {func(o *Options) { o.TrustCA = "/none" }, ErrTrust, contract.ExitTrust},
+		"no certificate":      {func(o *Options) { o.TLS = t.TempDir() }, ErrTLS, sidecarconfig.ExitTLS},
+		"broken certificate":  {func(o *Options) { o.TLS = broken }, ErrTLS, sidecarconfig.ExitTLS},
+		"no client CA":        {func(o *Options) { o.TLS, o.ClientCA = dir, "/none" }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"broken client CA":    {func(o *Options) { o.TLS, o.ClientCA = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"a key among the CAs": {func(o *Options) { o.TLS, o.ClientCA = dir, filepath.Join(dir, "tls.key") }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"no trust":            {func(o *Options) { o.TrustCA = "/none" }, ErrTrust, sidecarconfig.ExitTrust},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // trust is whom the sidecar believes when it calls others: the public
@@ -58,7 +58,7 @@ func (t *trust) roots() *x509.CertPool {
 // newTrust trusts the authorities of a file.
 func (s *Sidecar) newTrust(file string) *mounted {
 	m := s.mounted("trust-ca", filepath.Dir(file))
-	s.trackMounted(m, contract.DependencyTrustBundle, "the former authorities of servers stay in use")
+	s.trackMounted(m, sidecarconfig.DependencyTrustBundle, "the former authorities of servers stay in use")
 	m.read = func() (map[string][]byte, error) { return readFiles(filepath.Dir(file), []string{filepath.Base(file)}) }
 	m.take = func(files map[string][]byte) error {
 		if err := s.trust.change(&s.trust.named, files[filepath.Base(file)]); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // turns is the engine with what it works with.
@@ -44,7 +44,7 @@ func (t *turns) Drain(ctx context.Context) error {
 
 // newTurns makes the engine of the first configuration; current returns the one
 // that is in force.
-func newTurns(current func() *contract.Config, kept *tasks, model *modelServer, local bool, bounds func() engine.TurnLimits, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
+func newTurns(current func() *sidecarconfig.Config, kept *tasks, model *modelServer, local bool, bounds func() engine.TurnLimits, m *metrics, log *slog.Logger, now func() time.Time) (*turns, error) {
 	c := current()
 	a := &agent{metrics: m, model: model, now: now}
 	if err := a.swap(&c.Backend); err != nil {
@@ -59,10 +59,10 @@ func newTurns(current func() *contract.Config, kept *tasks, model *modelServer, 
 	options.Observer, options.Log, options.Now = m, log, now
 	// A client may be as slow as the agent.
 	options.InputTimeout = func() time.Duration { return a.current.Load().settings.Timeouts.Idle.Or(5 * time.Minute) }
-	options.Retry = func() bool { return a.current.Load().settings.OnInterruption == contract.InterruptionRetry }
+	options.Retry = func() bool { return a.current.Load().settings.OnInterruption == sidecarconfig.InterruptionRetry }
 	options.IdempotencyWindow = func() time.Duration { return current().ProtocolOptions.Deduplication() }
 	options.ContinuePaused = func() bool {
-		return current().ProtocolOptions.ContextReplies == contract.ContextRepliesContinuePaused
+		return current().ProtocolOptions.ContextReplies == sidecarconfig.ContextRepliesContinuePaused
 	}
 	e, err := engine.New(options)
 	if err != nil {
@@ -83,7 +83,7 @@ type agent struct {
 }
 
 type running struct {
-	settings contract.Backend
+	settings sidecarconfig.Backend
 	speaker
 }
 
@@ -116,7 +116,7 @@ func (a *agent) Canceled(ctx context.Context, t *a2a.Task) {
 	}
 }
 
-func (a *agent) swap(b *contract.Backend) error {
+func (a *agent) swap(b *sidecarconfig.Backend) error {
 	former := a.current.Load()
 	if former != nil && reflect.DeepEqual(former.settings, *b) {
 		return nil
@@ -133,7 +133,7 @@ func (a *agent) swap(b *contract.Backend) error {
 }
 
 // speak returns the backend of a protocol.
-func (a *agent) speak(b *contract.Backend) (speaker, error) {
+func (a *agent) speak(b *sidecarconfig.Backend) (speaker, error) {
 	limits := stream.Limits{
 		Connect:    b.Timeouts.Connect.Or(0),
 		FirstEvent: b.Timeouts.FirstEvent.Or(0),
@@ -141,13 +141,13 @@ func (a *agent) speak(b *contract.Backend) (speaker, error) {
 		Turn:       b.Timeouts.Turn.Or(0),
 	}
 	switch b.Protocol {
-	case contract.ProtocolA2A:
+	case sidecarconfig.ProtocolA2A:
 		// The contract was validated; the zero version is that of the card.
 		v, _ := version.Parse(b.A2A.Version)
 		return upstream.New(upstream.Options{
 			URL: b.URL, Version: v, CardPath: b.A2A.CardPath, Query: b.A2A.Query, Limits: limits, Now: a.now,
 		})
-	case contract.ProtocolChatCompletions:
+	case sidecarconfig.ProtocolChatCompletions:
 		return a.model.backend(b, limits, chat.Options{Now: a.now})
 	default:
 		return events.New(events.Options{URL: b.URL, Limits: limits, Internal: a.metrics.internalEvent, Now: a.now})

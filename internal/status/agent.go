@@ -17,20 +17,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // Inputs are all that the status of an Agent is made from.
 type Inputs struct {
 	// Observed is what the reconcile has read.
-	Observed observed.Agent
+	Observed clusterstate.Agent
 	// Problems are the mistakes in the spec, and what else keeps it from being
 	// carried out.
-	Problems []problem.Problem
+	Problems []usererror.Problem
 	// Remarks stand on conditions that are true.
-	Remarks []problem.Problem
+	Remarks []usererror.Problem
 	// Card is what is to be published. It is nil when nothing can be.
 	Card *Card
 	// CardKept tells that Card is the one that was published last, and that

@@ -17,9 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 func TestAgent(t *testing.T) {
@@ -39,7 +39,7 @@ func TestAgent(t *testing.T) {
 		"ready": {in: healthy()},
 		"port clash": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonPortClash, Message: "field x"}, {Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameClash, Message: "field y"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonPortClash, Message: "field x"}, {Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameClash, Message: "field y"}}
 				in.Applied, in.Card = false, nil
 			}),
 			want:    map[string]string{"Accepted": "False PortClash", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False PortClash"},
@@ -47,14 +47,14 @@ func TestAgent(t *testing.T) {
 		},
 		"name clash": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameClash}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameClash}}
 				in.Applied, in.Card = false, nil
 			}),
 			want: map[string]string{"Accepted": "False NameClash", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False NameClash"},
 		},
 		"missing skill": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
 				in.Applied, in.Card = false, nil
 			}),
 			want:    map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False SkillNotFound"},
@@ -62,7 +62,7 @@ func TestAgent(t *testing.T) {
 		},
 		"missing skill, the rest applied": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
 				in.CardKept = true
 			}),
 			want:    map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "True CardKept", "CardPublished": "False CardKept", "Ready": "False SkillNotFound"},
@@ -70,14 +70,14 @@ func TestAgent(t *testing.T) {
 		},
 		"missing skill, the rest not written": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
 				in.CardKept, in.Applied = true, false
 			}),
 			want: map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "Unknown ApplyFailed", "CardPublished": "False NotProgrammed", "Ready": "False SkillNotFound"},
 		},
 		"missing skill, the rest on its way": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"}}
 				in.CardKept = true
 				in.Observed.Pods[0].Annotations = nil
 			}),
@@ -85,7 +85,7 @@ func TestAgent(t *testing.T) {
 		},
 		"missing skill and a rule that cannot be evaluated": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []problem.Problem{
+				in.Problems = []usererror.Problem{
 					{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonInvalidAuthorization, Message: "rule x"},
 					{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "field x"},
 				}
@@ -98,19 +98,19 @@ func TestAgent(t *testing.T) {
 		},
 		"default skill": {
 			in: healthy(func(in *Inputs) {
-				in.Remarks = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonDefaultSkill}}
+				in.Remarks = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonDefaultSkill}}
 			}),
 			want: map[string]string{"SkillsResolved": "True DefaultSkill"},
 		},
 		"own preStop hook": {
 			in: healthy(func(in *Inputs) {
-				in.Remarks = []problem.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonPreStopKept}}
+				in.Remarks = []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonPreStopKept}}
 			}),
 			want: map[string]string{"Programmed": "True PreStopKept"},
 		},
 		"conflict": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "Service"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "Service"}}
 				in.Applied = false
 			}),
 			want:    map[string]string{"Programmed": "False Conflict", "CardPublished": "False NotProgrammed", "Ready": "False Conflict"},
@@ -118,7 +118,7 @@ func TestAgent(t *testing.T) {
 		},
 		"foreign Deployment": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "Deployment"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "Deployment"}}
 				in.Observed.Children.Deployment.OwnerReferences = nil
 				in.Observed.Pods = nil
 				in.Applied = false
@@ -131,7 +131,7 @@ func TestAgent(t *testing.T) {
 		},
 		"no issuer yet": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonWaitingForIssuerKeys}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonWaitingForIssuerKeys}}
 				in.Applied, in.Card = false, nil
 				in.Observed.Pods, in.Observed.Children.Deployment = nil, nil
 			}),
@@ -208,14 +208,14 @@ func TestAgent(t *testing.T) {
 			message: "keeps ending with exit code 2 (Error); kubectl logs -n agents echo-1 -c agent --previous",
 		},
 		"no key to sign the card": {
-			in: healthy(onlyPod(ending(contract.ExitCardKey, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+			in: healthy(onlyPod(ending(sidecarconfig.ExitCardKey, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
 				in.Observed.Agent.Spec.CardSigning = &a2av1alpha1.AgentCardSigning{SecretRef: a2av1alpha1.SecretReference{Name: "card-key"}}
 			}),
 			want:    map[string]string{"Available": "False CardSigningKeyUnusable", "CardPublished": "False NoPodReady", "Ready": "False CardSigningKeyUnusable"},
 			message: `Secret "card-key", which spec.cardSigning.secretRef names, must hold under "tls.key" a private key`,
 		},
 		"no API keys": {
-			in: healthy(onlyPod(ending(contract.ExitAPIKeys, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+			in: healthy(onlyPod(ending(sidecarconfig.ExitAPIKeys, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
 				in.Observed.Agent.Spec.Access.Authentication = []a2av1alpha1.Authentication{
 					{Type: a2av1alpha1.AuthenticationKubernetes},
 					{Type: a2av1alpha1.AuthenticationAPIKey, APIKey: &a2av1alpha1.APIKeyAuthentication{SecretRef: a2av1alpha1.SecretReference{Name: "keys"}}},
@@ -225,14 +225,14 @@ func TestAgent(t *testing.T) {
 			message: `Secret "keys", which spec.access.authentication[1].apiKey.secretRef names, must hold for each caller`,
 		},
 		"no certificate": {
-			in: healthy(onlyPod(ending(contract.ExitTLS, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+			in: healthy(onlyPod(ending(sidecarconfig.ExitTLS, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
 				in.Observed.Agent.Spec.Access.TLS = &a2av1alpha1.AccessTLS{SecretRef: a2av1alpha1.SecretReference{Name: "cert"}}
 			}),
 			want:    map[string]string{"Available": "False TLSUnusable", "CardPublished": "False NoPodReady", "Ready": "False TLSUnusable"},
 			message: `Secret "cert", which spec.access.tls.secretRef names, must hold a PEM certificate that is valid now under tls.crt`,
 		},
 		"no authority of clients": {
-			in: healthy(onlyPod(ending(contract.ExitClientCA, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+			in: healthy(onlyPod(ending(sidecarconfig.ExitClientCA, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
 				in.Observed.Agent.Spec.Access.Authentication = []a2av1alpha1.Authentication{
 					{Type: a2av1alpha1.AuthenticationMTLS, MTLS: &a2av1alpha1.MTLSAuthentication{CABundle: a2av1alpha1.CABundleReference{Name: "ca"}}},
 				}
@@ -241,7 +241,7 @@ func TestAgent(t *testing.T) {
 			message: `ConfigMap "ca", which spec.access.authentication[0].mtls.caBundle names, must hold PEM certificates, and nothing else, under "ca.crt"`,
 		},
 		"no authority of servers": {
-			in: healthy(onlyPod(ending(contract.ExitTrust, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
+			in: healthy(onlyPod(ending(sidecarconfig.ExitTrust, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
 				in.Observed.Agent.Spec.TrustBundle = &a2av1alpha1.CABundleReference{Kind: a2av1alpha1.CABundleSecret, Name: "ca", Key: "x.pem"}
 			}),
 			want:    map[string]string{"Available": "False CABundleUnusable", "CardPublished": "False NoPodReady", "Ready": "False CABundleUnusable"},
@@ -389,7 +389,7 @@ func TestAgent(t *testing.T) {
 		},
 		"the route is not accepted": {
 			in: healthy(exposedBy("public"), func(in *Inputs) {
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonRouteNotAccepted, Message: "Gateway"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonRouteNotAccepted, Message: "Gateway"}}
 			}),
 			want:    map[string]string{"Exposed": "False RouteNotAccepted", "Ready": "False RouteNotAccepted"},
 			message: "Gateway",
@@ -439,7 +439,7 @@ func TestBlockedTellsWhatIsApplied(t *testing.T) {
 		a2av1alpha1.ConditionSkillsResolved: "No object is made or changed",
 	} {
 		in := healthy(func(in *Inputs) {
-			in.Problems = []problem.Problem{{Condition: condition, Reason: "x", Message: "x"}}
+			in.Problems = []usererror.Problem{{Condition: condition, Reason: "x", Message: "x"}}
 			in.Applied, in.Card = false, nil
 		})
 		programmed := meta.FindStatusCondition(Agent(in).Status.Conditions, a2av1alpha1.ConditionProgrammed)
@@ -453,7 +453,7 @@ func TestBlockedTellsWhatIsApplied(t *testing.T) {
 // the spec is applied.
 func TestLongMessagesTellWhatIsApplied(t *testing.T) {
 	in := healthy(func(in *Inputs) {
-		in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
+		in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
 		in.CardKept = true
 	})
 	message := meta.FindStatusCondition(Agent(in).Status.Conditions, a2av1alpha1.ConditionSkillsResolved).Message
@@ -467,7 +467,7 @@ func TestLongMessagesTellWhatIsApplied(t *testing.T) {
 func TestReadyIsFalseForAKnownCause(t *testing.T) {
 	wrong := func(condition, reason string) func(*Inputs) {
 		return func(in *Inputs) {
-			in.Problems = append(in.Problems, problem.Problem{Condition: condition, Reason: reason, Message: "m"})
+			in.Problems = append(in.Problems, usererror.Problem{Condition: condition, Reason: reason, Message: "m"})
 		}
 	}
 	nothing := func(*Inputs) {}
@@ -484,7 +484,7 @@ func TestReadyIsFalseForAKnownCause(t *testing.T) {
 			},
 			func(in *Inputs) {
 				in.Observed.Pods = []corev1.Pod{pod("echo-1", false, waiting(waitingImagePullBackOff, ""))}
-				in.Observed.Remote = &observed.Remote{Failure: &problem.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteForbidden, Message: "m"}}
+				in.Observed.Remote = &clusterstate.Remote{Failure: &usererror.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteForbidden, Message: "m"}}
 			},
 		},
 	}
@@ -532,7 +532,7 @@ func TestAgentTellsWhatIsPublished(t *testing.T) {
 
 	in := healthy(func(in *Inputs) {
 		in.Observed.Agent.Status = want
-		in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x"}}
+		in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x"}}
 		in.Card, in.Applied = nil, false
 	})
 	got = Agent(in).Status
@@ -565,7 +565,7 @@ func TestAgentLeavesOthersConditions(t *testing.T) {
 
 func TestMessagesAreBounded(t *testing.T) {
 	in := healthy(func(in *Inputs) {
-		in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
+		in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
 	})
 	for _, c := range Agent(in).Status.Conditions {
 		if len(c.Message) > maxMessage || strings.ContainsRune(c.Message, '\uFFFD') {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // verdict is what a condition says.
@@ -168,7 +168,7 @@ func remarks(condition string) check {
 	}
 }
 
-func summed(all []problem.Problem, condition string, status metav1.ConditionStatus) (verdict, bool) {
+func summed(all []usererror.Problem, condition string, status metav1.ConditionStatus) (verdict, bool) {
 	var reason string
 	var messages []string
 	for _, p := range all {

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // credentialUnusable says what a sidecar lacks that ended with an exit code.
@@ -19,13 +19,13 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 	spec := &in.Observed.Agent.Spec
 	var reason, lack string
 	switch ended.ExitCode {
-	case contract.ExitCardKey:
+	case sidecarconfig.ExitCardKey:
 		if signing := spec.CardSigning; signing != nil {
 			reason = a2av1alpha1.ReasonCardSigningKeyUnusable
 			lack = fmt.Sprintf("The sidecar has no key to sign the card with; Secret %q, which spec.cardSigning.secretRef names, must hold under %q "+
 				"a private key without a password: EC (P-256 or P-384), Ed25519 or RSA", signing.SecretRef.Name, a2av1alpha1.CardSigningKey)
 		}
-	case contract.ExitAPIKeys:
+	case sidecarconfig.ExitAPIKeys:
 		for i, each := range spec.Access.Authentication {
 			if each.APIKey != nil {
 				reason = a2av1alpha1.ReasonAPIKeysUnusable
@@ -33,32 +33,32 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 					"must hold for each caller, under its name, a key of at least 32 visible characters", each.APIKey.SecretRef.Name, i)
 			}
 		}
-	case contract.ExitTLS:
+	case sidecarconfig.ExitTLS:
 		if tls := spec.Access.TLS; tls != nil {
 			reason = a2av1alpha1.ReasonTLSUnusable
 			lack = fmt.Sprintf("The sidecar has no certificate to serve with; Secret %q, which spec.access.tls.secretRef names, must hold "+
 				"a PEM certificate that is valid now under tls.crt, and its private key, without a password, under tls.key", tls.SecretRef.Name)
 		}
-	case contract.ExitClientCA:
+	case sidecarconfig.ExitClientCA:
 		for i, each := range spec.Access.Authentication {
 			if each.MTLS != nil {
 				reason = a2av1alpha1.ReasonCABundleUnusable
 				lack = bundleLacks("clients", fmt.Sprintf("spec.access.authentication[%d].mtls.caBundle", i), &each.MTLS.CABundle)
 			}
 		}
-	case contract.ExitTrust:
+	case sidecarconfig.ExitTrust:
 		if trust := spec.TrustBundle; trust != nil {
 			reason = a2av1alpha1.ReasonCABundleUnusable
 			lack = bundleLacks("servers", "spec.trustBundle", trust)
 		}
-	case contract.ExitChatKey:
+	case sidecarconfig.ExitChatKey:
 		reason, lack = chatKeyLacks(spec.Workload.Backend.Chat)
 	}
 	if reason == "" {
 		return diagnosis{}, false
 	}
 	why := fmt.Sprintf("kubectl logs -n %s %s -c %s --previous shows what is wrong with it", c.pod.Namespace, c.pod.Name, c.name)
-	if said := contract.OneLine(ended.Message); said != "" {
+	if said := sidecarconfig.OneLine(ended.Message); said != "" {
 		why = "the sidecar said: " + said
 	}
 	return diagnosis{reason: reason, message: lack + "; " + why, failing: true}, true

@@ -11,20 +11,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // failedDependency returns the most important dependency of which the sidecar
 // of a pod reports that it cannot be used, and that the Agent still names. The
 // message says what failed, on which field or object, and what to do.
 func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, message string, found bool) {
-	for _, name := range contract.Dependencies {
+	for _, name := range sidecarconfig.Dependencies {
 		for i := range pod.Status.Conditions {
 			c := &pod.Status.Conditions[i]
 			if string(c.Type) != a2av1alpha1.PodConditionPrefix+string(name) || c.Status != corev1.ConditionFalse {
 				continue
 			}
-			reason, what, cure := describeDependency(agent, name, contract.HealthCause(c.Reason))
+			reason, what, cure := describeDependency(agent, name, sidecarconfig.HealthCause(c.Reason))
 			if reason == "" {
 				continue // the Agent does not name it any more
 			}
@@ -36,37 +36,37 @@ func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, messag
 
 // describeDependency returns the reason, the words and the cure for a dependency
 // of an Agent, and "" for one that the Agent does not have.
-func describeDependency(agent *a2av1alpha1.Agent, name contract.Dependency, cause contract.HealthCause) (reason, what, cure string) {
+func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, cure string) {
 	spec := &agent.Spec
 	switch name {
-	case contract.DependencyTaskStore:
+	case sidecarconfig.DependencyTaskStore:
 		if redis := spec.Workload.Tasks.Store.Redis; redis != nil {
 			reason, cure = storeCure(redis, cause)
 			return reason, "The task store cannot be used", cure
 		}
-	case contract.DependencyModelServer, contract.DependencyModelServerKey, contract.DependencyAgentCard:
+	case sidecarconfig.DependencyModelServer, sidecarconfig.DependencyModelServerKey, sidecarconfig.DependencyAgentCard:
 		return describeBackend(&spec.Workload.Backend, name, cause)
-	case contract.DependencyServingCertificate:
+	case sidecarconfig.DependencyServingCertificate:
 		if tls := spec.Access.TLS; tls != nil {
 			return a2av1alpha1.ReasonTLSUnusable, "The certificate cannot be used", fmt.Sprintf(
 				"put a certificate that is valid now, and its key, into Secret %q, which spec.access.tls.secretRef names", tls.SecretRef.Name)
 		}
-	case contract.DependencyIssuerKeys, contract.DependencyAPIKeys, contract.DependencyClientCA:
+	case sidecarconfig.DependencyIssuerKeys, sidecarconfig.DependencyAPIKeys, sidecarconfig.DependencyClientCA:
 		for i := range spec.Access.Authentication {
 			if reason, what, cure = describeAuthentication(i, &spec.Access.Authentication[i], name, cause); reason != "" {
 				return reason, what, cure
 			}
 		}
-	case contract.DependencyTrustBundle:
+	case sidecarconfig.DependencyTrustBundle:
 		if trust := spec.TrustBundle; trust != nil {
 			return a2av1alpha1.ReasonCABundleUnusable, "The authorities of servers cannot be used", bundleCure("spec.trustBundle", trust)
 		}
-	case contract.DependencyCardSigningKeys:
+	case sidecarconfig.DependencyCardSigningKeys:
 		if signing := spec.CardSigning; signing != nil {
 			return a2av1alpha1.ReasonCardSigningKeyUnusable, "The keys that sign the card cannot be used", fmt.Sprintf(
 				"correct the keys in Secret %q, which spec.cardSigning.secretRef names", signing.SecretRef.Name)
 		}
-	case contract.DependencyConfiguration:
+	case sidecarconfig.DependencyConfiguration:
 		return a2av1alpha1.ReasonConfigurationRefused, "The sidecar does not take the current configuration",
 			"correct what it names of the Agent, or ask who installed the operator"
 	}
@@ -74,13 +74,13 @@ func describeDependency(agent *a2av1alpha1.Agent, name contract.Dependency, caus
 }
 
 // describeBackend is describeDependency for what turns are run with.
-func describeBackend(b *a2av1alpha1.AgentBackend, name contract.Dependency, cause contract.HealthCause) (reason, what, cure string) {
+func describeBackend(b *a2av1alpha1.AgentBackend, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, cure string) {
 	switch {
-	case name == contract.DependencyModelServer && b.Chat != nil && b.Chat.URL != "":
+	case name == sidecarconfig.DependencyModelServer && b.Chat != nil && b.Chat.URL != "":
 		return a2av1alpha1.ReasonModelServerNotReached, "The model server cannot be used", modelServerCure(b.Chat, cause)
-	case name == contract.DependencyModelServerKey && b.Chat != nil && b.Chat.APIKeySecretRef != nil:
+	case name == sidecarconfig.DependencyModelServerKey && b.Chat != nil && b.Chat.APIKeySecretRef != nil:
 		return a2av1alpha1.ReasonChatAPIKeyUnusable, "The API key of the model server cannot be used", chatKeyCure(b.Chat)
-	case name == contract.DependencyAgentCard && b.Protocol == a2av1alpha1.BackendProtocolA2A:
+	case name == sidecarconfig.DependencyAgentCard && b.Protocol == a2av1alpha1.BackendProtocolA2A:
 		return a2av1alpha1.ReasonAgentCardNotServed, "The container speaks A2A, and its card cannot be used",
 			"have it serve its card, or correct spec.workload.backend.a2a (cardPath, query, version)"
 	default:
@@ -89,15 +89,15 @@ func describeBackend(b *a2av1alpha1.AgentBackend, name contract.Dependency, caus
 }
 
 // describeAuthentication is describeDependency for what an authentication needs.
-func describeAuthentication(i int, a *a2av1alpha1.Authentication, name contract.Dependency, cause contract.HealthCause) (reason, what, cure string) {
+func describeAuthentication(i int, a *a2av1alpha1.Authentication, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, cure string) {
 	switch {
-	case name == contract.DependencyIssuerKeys && a.JWT != nil:
+	case name == sidecarconfig.DependencyIssuerKeys && a.JWT != nil:
 		return a2av1alpha1.ReasonIssuerKeysUnavailable, "The keys of the issuer of tokens cannot be fetched", issuerCure(i, a.JWT, cause)
-	case name == contract.DependencyAPIKeys && a.APIKey != nil:
+	case name == sidecarconfig.DependencyAPIKeys && a.APIKey != nil:
 		return a2av1alpha1.ReasonAPIKeysUnusable, "API keys cannot be used", fmt.Sprintf(
 			"put a key of at least 32 visible characters for each caller into Secret %q, which spec.access.authentication[%d].apiKey.secretRef names",
 			a.APIKey.SecretRef.Name, i)
-	case name == contract.DependencyClientCA && a.MTLS != nil:
+	case name == sidecarconfig.DependencyClientCA && a.MTLS != nil:
 		return a2av1alpha1.ReasonCABundleUnusable, "The authorities of clients cannot be used",
 			bundleCure(fmt.Sprintf("spec.access.authentication[%d].mtls.caBundle", i), &a.MTLS.CABundle)
 	default:
@@ -106,7 +106,7 @@ func describeAuthentication(i int, a *a2av1alpha1.Authentication, name contract.
 }
 
 // storeCure returns the reason and the cure for a task store.
-func storeCure(redis *a2av1alpha1.AgentRedis, cause contract.HealthCause) (reason, cure string) {
+func storeCure(redis *a2av1alpha1.AgentRedis, cause sidecarconfig.HealthCause) (reason, cure string) {
 	const field = "spec.workload.tasks.store.redis"
 	password := fmt.Sprintf("set %s.passwordSecretRef to a Secret with the password under %q", field, a2av1alpha1.RedisPasswordKey)
 	if secret := redis.PasswordSecretRef; secret != nil {
@@ -118,19 +118,19 @@ func storeCure(redis *a2av1alpha1.AgentRedis, cause contract.HealthCause) (reaso
 		secrets = fmt.Sprintf("%s.tls, or Secret %q, which its secretRef names", field, redis.TLS.SecretRef.Name)
 	}
 	switch cause {
-	case contract.CauseAuthentication:
+	case sidecarconfig.CauseAuthentication:
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, password
-	case contract.CausePermission:
+	case sidecarconfig.CausePermission:
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "let the user run all commands but those of +@admin on keys and channels a2a:*"
-	case contract.CauseMissing:
+	case sidecarconfig.CauseMissing:
 		if redis.PasswordSecretRef != nil {
 			return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, fmt.Sprintf("create Secret %q with key %q, or correct %s.passwordSecretRef",
 				redis.PasswordSecretRef.Name, a2av1alpha1.RedisPasswordKey, field)
 		}
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "correct " + secrets
-	case contract.CauseTLS:
+	case sidecarconfig.CauseTLS:
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "correct " + secrets
-	case contract.CauseNotServing, contract.CauseInvalid:
+	case sidecarconfig.CauseNotServing, sidecarconfig.CauseInvalid:
 		return a2av1alpha1.ReasonTaskStoreUnavailable, "look into the server, or correct " + field + ".addresses"
 	default:
 		return a2av1alpha1.ReasonTaskStoreUnavailable, "correct " + field +
@@ -139,17 +139,17 @@ func storeCure(redis *a2av1alpha1.AgentRedis, cause contract.HealthCause) (reaso
 }
 
 // modelServerCure is that of a model server elsewhere.
-func modelServerCure(chat *a2av1alpha1.AgentChat, cause contract.HealthCause) string {
+func modelServerCure(chat *a2av1alpha1.AgentChat, cause sidecarconfig.HealthCause) string {
 	const field = "spec.workload.backend.chat"
 	switch cause {
-	case contract.CauseAuthentication:
+	case sidecarconfig.CauseAuthentication:
 		if chat.APIKeySecretRef == nil {
 			return "set " + field + ".apiKeySecretRef to a Secret with the API key"
 		}
 		return chatKeyCure(chat)
-	case contract.CauseTLS:
+	case sidecarconfig.CauseTLS:
 		return "correct " + field + ".url, or name the authority of the server in spec.trustBundle"
-	case contract.CauseInvalid:
+	case sidecarconfig.CauseInvalid:
 		return "correct " + field + ".url"
 	default:
 		return "correct " + field + ".url, or see whether the server runs and spec.networkPolicy.egress admits the connection"
@@ -162,12 +162,12 @@ func chatKeyCure(chat *a2av1alpha1.AgentChat) string {
 }
 
 // issuerCure is that of an issuer's keys.
-func issuerCure(i int, jwt *a2av1alpha1.JWTAuthentication, cause contract.HealthCause) string {
+func issuerCure(i int, jwt *a2av1alpha1.JWTAuthentication, cause sidecarconfig.HealthCause) string {
 	field := fmt.Sprintf("spec.access.authentication[%d].jwt.jwksURL", i)
 	if jwt.JWKSURL == "" {
 		field = fmt.Sprintf("spec.access.authentication[%d].jwt.issuer, or set jwksURL beside it", i)
 	}
-	if cause == contract.CauseTLS {
+	if cause == sidecarconfig.CauseTLS {
 		return "correct " + field + ", or name the authority of the server in spec.trustBundle"
 	}
 	return "correct " + field + ", or see whether the issuer serves its keys"

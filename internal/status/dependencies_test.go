@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // lacking adds what the sidecar of a pod reports of a dependency.
-func lacking(p corev1.Pod, d contract.Dependency, cause contract.HealthCause, message string) corev1.Pod {
+func lacking(p corev1.Pod, d sidecarconfig.Dependency, cause sidecarconfig.HealthCause, message string) corev1.Pod {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodConditionType("a2a-operator.dev/" + string(d)), Status: corev1.ConditionFalse, Reason: string(cause), Message: message,
 	})
@@ -49,31 +49,31 @@ func dependent(in *Inputs) {
 // pods that take calls.
 func TestDependencies(t *testing.T) {
 	for name, test := range map[string]struct {
-		dependency contract.Dependency
-		cause      contract.HealthCause
+		dependency sidecarconfig.Dependency
+		cause      sidecarconfig.HealthCause
 		reason     string
 		names      []string
 	}{
-		"address":            {contract.DependencyTaskStore, contract.CauseRefused, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
-		"name":               {contract.DependencyTaskStore, contract.CauseNameResolution, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
-		"a full server":      {contract.DependencyTaskStore, contract.CauseNotServing, "TaskStoreUnavailable", []string{"look into the server"}},
-		"password":           {contract.DependencyTaskStore, contract.CauseAuthentication, "TaskStoreCredentialsUnusable", []string{`key "password" of Secret "redis-password"`, "passwordSecretRef"}},
-		"missing Secret":     {contract.DependencyTaskStore, contract.CauseMissing, "TaskStoreCredentialsUnusable", []string{`create Secret "redis-password" with key "password"`}},
-		"rights":             {contract.DependencyTaskStore, contract.CausePermission, "TaskStoreCredentialsUnusable", []string{"a2a:*"}},
-		"TLS of the store":   {contract.DependencyTaskStore, contract.CauseTLS, "TaskStoreCredentialsUnusable", []string{"spec.workload.tasks.store.redis.tls", `Secret "redis-tls"`}},
-		"model server":       {contract.DependencyModelServer, contract.CauseRefused, "ModelServerNotReached", []string{"spec.workload.backend.chat.url"}},
-		"key of the model":   {contract.DependencyModelServer, contract.CauseAuthentication, "ModelServerNotReached", []string{`key "api-key" of Secret "model-key", which spec.workload.backend.chat.apiKeySecretRef names`}},
-		"TLS of the model":   {contract.DependencyModelServer, contract.CauseTLS, "ModelServerNotReached", []string{"spec.trustBundle"}},
-		"a key that is kept": {contract.DependencyModelServerKey, contract.CauseInvalid, "ChatAPIKeyUnusable", []string{`Secret "model-key"`}},
-		"card of the agent":  {contract.DependencyAgentCard, contract.CauseInvalid, "AgentCardNotServed", []string{"spec.workload.backend.a2a"}},
-		"certificate":        {contract.DependencyServingCertificate, contract.CauseExpired, "TLSUnusable", []string{`Secret "cert", which spec.access.tls.secretRef names`}},
-		"issuer":             {contract.DependencyIssuerKeys, contract.CauseHTTPStatus, "IssuerKeysUnavailable", []string{"spec.access.authentication[0].jwt.jwksURL"}},
-		"TLS of the issuer":  {contract.DependencyIssuerKeys, contract.CauseTLS, "IssuerKeysUnavailable", []string{"spec.trustBundle"}},
-		"API keys":           {contract.DependencyAPIKeys, contract.CauseMissing, "APIKeysUnusable", []string{`Secret "keys", which spec.access.authentication[1].apiKey.secretRef names`}},
-		"authorities":        {contract.DependencyClientCA, contract.CauseInvalid, "CABundleUnusable", []string{`"ca.crt" of ConfigMap "clients", which spec.access.authentication[2].mtls.caBundle names`}},
-		"trust":              {contract.DependencyTrustBundle, contract.CauseMissing, "CABundleUnusable", []string{`ConfigMap "trust", which spec.trustBundle names`}},
-		"card keys":          {contract.DependencyCardSigningKeys, contract.CauseMissing, "CardSigningKeyUnusable", []string{`Secret "card-key"`}},
-		"configuration":      {contract.DependencyConfiguration, contract.CauseInvalid, "ConfigurationRefused", []string{"who installed the operator"}},
+		"address":            {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
+		"name":               {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseNameResolution, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
+		"a full server":      {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseNotServing, "TaskStoreUnavailable", []string{"look into the server"}},
+		"password":           {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseAuthentication, "TaskStoreCredentialsUnusable", []string{`key "password" of Secret "redis-password"`, "passwordSecretRef"}},
+		"missing Secret":     {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseMissing, "TaskStoreCredentialsUnusable", []string{`create Secret "redis-password" with key "password"`}},
+		"rights":             {sidecarconfig.DependencyTaskStore, sidecarconfig.CausePermission, "TaskStoreCredentialsUnusable", []string{"a2a:*"}},
+		"TLS of the store":   {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseTLS, "TaskStoreCredentialsUnusable", []string{"spec.workload.tasks.store.redis.tls", `Secret "redis-tls"`}},
+		"model server":       {sidecarconfig.DependencyModelServer, sidecarconfig.CauseRefused, "ModelServerNotReached", []string{"spec.workload.backend.chat.url"}},
+		"key of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseAuthentication, "ModelServerNotReached", []string{`key "api-key" of Secret "model-key", which spec.workload.backend.chat.apiKeySecretRef names`}},
+		"TLS of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseTLS, "ModelServerNotReached", []string{"spec.trustBundle"}},
+		"a key that is kept": {sidecarconfig.DependencyModelServerKey, sidecarconfig.CauseInvalid, "ChatAPIKeyUnusable", []string{`Secret "model-key"`}},
+		"card of the agent":  {sidecarconfig.DependencyAgentCard, sidecarconfig.CauseInvalid, "AgentCardNotServed", []string{"spec.workload.backend.a2a"}},
+		"certificate":        {sidecarconfig.DependencyServingCertificate, sidecarconfig.CauseExpired, "TLSUnusable", []string{`Secret "cert", which spec.access.tls.secretRef names`}},
+		"issuer":             {sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseHTTPStatus, "IssuerKeysUnavailable", []string{"spec.access.authentication[0].jwt.jwksURL"}},
+		"TLS of the issuer":  {sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseTLS, "IssuerKeysUnavailable", []string{"spec.trustBundle"}},
+		"API keys":           {sidecarconfig.DependencyAPIKeys, sidecarconfig.CauseMissing, "APIKeysUnusable", []string{`Secret "keys", which spec.access.authentication[1].apiKey.secretRef names`}},
+		"authorities":        {sidecarconfig.DependencyClientCA, sidecarconfig.CauseInvalid, "CABundleUnusable", []string{`"ca.crt" of ConfigMap "clients", which spec.access.authentication[2].mtls.caBundle names`}},
+		"trust":              {sidecarconfig.DependencyTrustBundle, sidecarconfig.CauseMissing, "CABundleUnusable", []string{`ConfigMap "trust", which spec.trustBundle names`}},
+		"card keys":          {sidecarconfig.DependencyCardSigningKeys, sidecarconfig.CauseMissing, "CardSigningKeyUnusable", []string{`Secret "card-key"`}},
+		"configuration":      {sidecarconfig.DependencyConfiguration, sidecarconfig.CauseInvalid, "ConfigurationRefused", []string{"who installed the operator"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check := func(in Inputs, status string, conditions ...string) {
@@ -111,15 +111,15 @@ func TestDependencies(t *testing.T) {
 func TestDependenciesThatDoNotCount(t *testing.T) {
 	for name, in := range map[string]Inputs{
 		"one that the Agent does not name any more": healthy(func(in *Inputs) {
-			in.Observed.Pods[0] = lacking(in.Observed.Pods[0], contract.DependencyTaskStore, contract.CauseRefused, "x")
+			in.Observed.Pods[0] = lacking(in.Observed.Pods[0], sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused, "x")
 		}),
 		"one that is well again": healthy(dependent, func(in *Inputs) {
-			p := lacking(in.Observed.Pods[0], contract.DependencyTaskStore, contract.CauseHealthy, "")
+			p := lacking(in.Observed.Pods[0], sidecarconfig.DependencyTaskStore, sidecarconfig.CauseHealthy, "")
 			p.Status.Conditions[1].Status = corev1.ConditionTrue
 			in.Observed.Pods[0] = p
 		}),
 		"that of a pod that is on its way out": healthy(dependent, func(in *Inputs) {
-			p := lacking(pod("echo-0", true, runningSince(now)), contract.DependencyTaskStore, contract.CauseRefused, "x")
+			p := lacking(pod("echo-0", true, runningSince(now)), sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused, "x")
 			p.DeletionTimestamp = &in.Observed.Agent.CreationTimestamp
 			p.DeletionTimestamp.Time = now
 			in.Observed.Pods = append(in.Observed.Pods, p)
@@ -134,7 +134,7 @@ func TestDependenciesThatDoNotCount(t *testing.T) {
 
 // What a sidecar said when it ended stands in the message.
 func TestTerminationMessageIsPassedOn(t *testing.T) {
-	p := ending(contract.ExitTLS, pod("echo-1", false, waiting("PodInitializing", "")))
+	p := ending(sidecarconfig.ExitTLS, pod("echo-1", false, waiting("PodInitializing", "")))
 	p.Status.InitContainerStatuses[0].LastTerminationState.Terminated.Message = "tls.crt expired on 2026-01-02T03:04:05Z\n"
 	c := meta.FindStatusCondition(Agent(healthy(dependent, onlyPod(p))).Status.Conditions, a2av1alpha1.ConditionReady)
 	if c.Reason != a2av1alpha1.ReasonTLSUnusable || !strings.Contains(c.Message, "the sidecar said: tls.crt expired on 2026-01-02T03:04:05Z") {

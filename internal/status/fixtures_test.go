@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -27,9 +27,9 @@ func healthy(change ...func(*Inputs)) Inputs {
 		}},
 	}
 	in := Inputs{
-		Observed: observed.Agent{
+		Observed: clusterstate.Agent{
 			Agent:    agent,
-			Children: observed.Children{Deployment: deployment(agent, 1, 1, 1)},
+			Children: clusterstate.Children{Deployment: deployment(agent, 1, 1, 1)},
 			Pods:     []corev1.Pod{pod("echo-1", true, runningSince(now.Add(-time.Hour)))},
 		},
 		Card:    &Card{URL: "http://echo.agents.svc.cluster.local/", CardDigest: "card", ContractDigest: "contract", Skills: 2},

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // sidecarAlone is a pod that is not ready and runs nothing but the sidecar.
@@ -28,7 +28,7 @@ func sidecarAlone(s corev1.ContainerStatus) corev1.Pod {
 // sidecar from being ready.
 func TestAgentOfAModelServer(t *testing.T) {
 	keyless := waiting(waitingCrashLoopBackOff, "")
-	keyless.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: contract.ExitChatKey, Reason: "Error"}
+	keyless.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: sidecarconfig.ExitChatKey, Reason: "Error"}
 	tests := map[string]struct {
 		pod           corev1.Pod
 		want, message string

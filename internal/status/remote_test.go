@@ -12,19 +12,19 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/observed"
-	"github.com/a2a-operator/a2a-operator/internal/problem"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // remoteInputs are those of a remote Agent that is Ready.
 func remoteInputs(change ...func(*Inputs)) Inputs {
 	in := Inputs{
-		Observed: observed.Agent{
+		Observed: clusterstate.Agent{
 			Agent: &a2av1alpha1.Agent{
 				ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "far", Generation: 2},
 				Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}},
 			},
-			Remote: &observed.Remote{Card: &card.Card{Name: "Far"}},
+			Remote: &clusterstate.Remote{Card: &card.Card{Name: "Far"}},
 		},
 		Card:    &Card{URL: "https://far.example", CardDigest: "card", ContractDigest: "x", Skills: 3},
 		Applied: true,
@@ -46,7 +46,7 @@ func TestRemoteAgent(t *testing.T) {
 	}
 	failing := func(reason string) func(*Inputs) {
 		return func(in *Inputs) {
-			in.Observed.Remote = &observed.Remote{Failure: &problem.Problem{
+			in.Observed.Remote = &clusterstate.Remote{Failure: &usererror.Problem{
 				Condition: a2av1alpha1.ConditionAvailable, Reason: reason, Message: "What failed",
 			}}
 		}
@@ -62,7 +62,7 @@ func TestRemoteAgent(t *testing.T) {
 		"ready": {want: ready, digest: "card"},
 		"addresses left out": {
 			change: []func(*Inputs){func(in *Inputs) {
-				in.Remarks = []problem.Problem{{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonAddressesLeftOut, Message: "2"}}
+				in.Remarks = []usererror.Problem{{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonAddressesLeftOut, Message: "2"}}
 			}},
 			want:   []string{"True Accepted", "True Resolved", "True Programmed", "True AddressesLeftOut", "True Published", "True Ready"},
 			digest: "card",
@@ -99,8 +99,8 @@ func TestRemoteAgent(t *testing.T) {
 		},
 		"too large": {
 			change: []func(*Inputs){unread, func(in *Inputs) {
-				in.Observed.Remote = &observed.Remote{Card: &card.Card{Name: "Far"}}
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonContractTooLarge, Message: "x"}}
+				in.Observed.Remote = &clusterstate.Remote{Card: &card.Card{Name: "Far"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonContractTooLarge, Message: "x"}}
 			}},
 			want: []string{"True Accepted", "False ContractTooLarge", "False Blocked", "True Available", "False NotProgrammed", "False ContractTooLarge"},
 		},
@@ -121,7 +121,7 @@ func TestRemoteAgent(t *testing.T) {
 		"a foreign ConfigMap": {
 			change: []func(*Inputs){func(in *Inputs) {
 				in.Applied = false
-				in.Problems = []problem.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "x"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: "x"}}
 			}},
 			want: []string{"True Accepted", "True Resolved", "False Conflict", "True Available", "False NotProgrammed", "False Conflict"},
 		},

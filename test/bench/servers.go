@@ -20,7 +20,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 )
 
@@ -188,7 +188,7 @@ func (s *servers) arguments(agent string, k kind) ([]string, error) {
 	file := filepath.Join(s.dir, "card.yaml")
 	err := os.WriteFile(file, []byte(`{name: Bench, description: An agent of benchmarks, version: "1.0", skills: []}`), 0o600)
 	return []string{
-		"--backend-url", agent, "--backend-protocol", string(contract.ProtocolEvents), "--card", file, "--anonymous",
+		"--backend-url", agent, "--backend-protocol", string(sidecarconfig.ProtocolEvents), "--card", file, "--anonymous",
 		// Outside of a cluster receivers may be on this machine.
 		"--allow-push-to", "127.0.0.1/32",
 		"--limit", "requests.perSecond=1000000", "--limit", "totalRequests.perSecond=1000000", "--limit", "turns.maxPerCaller=256",
@@ -205,26 +205,26 @@ func (s *servers) contractFile(agent string, tokens bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, contract.FileName)
+	file := filepath.Join(dir, sidecarconfig.FileName)
 	return file, os.WriteFile(file, config, 0o600)
 }
 
 func (s *servers) contract(agent string, tokens bool) ([]byte, error) {
-	config := &contract.Config{
-		Version: contract.Version,
-		Agent:   contract.Agent{Namespace: "team", Name: "bench"},
+	config := &sidecarconfig.Config{
+		Version: sidecarconfig.Version,
+		Agent:   sidecarconfig.Agent{Namespace: "team", Name: "bench"},
 		Card: card.Card{
 			Name: "Bench", Description: "An agent of benchmarks", Version: "1.0",
 			Skills: []card.Skill{{ID: "s", Name: "S", Description: "d", Tags: []string{"t"}}},
 		},
-		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: agent},
-		Access:  contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}},
-		Drain:   contract.Drain{GracePeriod: contract.Duration(time.Second)},
+		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: agent},
+		Access:  sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}},
+		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(time.Second)},
 		// The load is one caller, and meant to be more than one may send.
-		Limits: contract.Limits{
-			Requests: contract.Rate{PerSecond: 1_000_000}, TotalRequests: contract.Rate{PerSecond: 1_000_000},
-			Turns:   contract.TurnLimits{Max: 8192, MaxPerCaller: 8192},
-			Streams: contract.StreamLimits{Max: 8192, MaxPerCaller: 8192},
+		Limits: sidecarconfig.Limits{
+			Requests: sidecarconfig.Rate{PerSecond: 1_000_000}, TotalRequests: sidecarconfig.Rate{PerSecond: 1_000_000},
+			Turns:   sidecarconfig.TurnLimits{Max: 8192, MaxPerCaller: 8192},
+			Streams: sidecarconfig.StreamLimits{Max: 8192, MaxPerCaller: 8192},
 		},
 	}
 	if tokens {
@@ -232,15 +232,15 @@ func (s *servers) contract(agent string, tokens bool) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encode keys: %w", err)
 		}
-		config.Access = contract.Access{
-			Authentication: []contract.Authentication{{
-				Type:       contract.AuthenticationKubernetes,
-				Kubernetes: &contract.KubernetesAuthentication{Issuer: issuer, Audiences: []string{audience}, Keys: keys},
+		config.Access = sidecarconfig.Access{
+			Authentication: []sidecarconfig.Authentication{{
+				Type:       sidecarconfig.AuthenticationKubernetes,
+				Kubernetes: &sidecarconfig.KubernetesAuthentication{Issuer: issuer, Audiences: []string{audience}, Keys: keys},
 			}},
 			Namespaces: []string{"team"},
 		}
 	}
-	return contract.Encode(config)
+	return sidecarconfig.Encode(config)
 }
 
 // token is that of a ServiceAccount beside the agent.

@@ -11,7 +11,7 @@ import (
 )
 
 // An Agent reaches what its own namespace has. What may be of another one is
-// granted there: skills by their AgentSkill (internal/sharing), routes by their
+// granted there: skills by their AgentSkill (internal/skillsharing), routes by their
 // Gateway; and whom a sidecar posts to is the Agent's own word (internal/a2a/egress).
 var _ = DescribeTable("T-XNS: an Agent is refused that reaches into another namespace",
 	func(ctx context.Context, path, value, message string) {

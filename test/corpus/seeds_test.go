@@ -20,10 +20,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/emission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
@@ -53,8 +53,8 @@ func TestSeeds(t *testing.T) {
 	if err := json.Unmarshal(text, &want); err != nil {
 		t.Fatal(err)
 	}
-	agent := rig.Start(t, rig.Says)
-	client := rig.Client(t)
+	agent := sidecartest.Start(t, sidecartest.Says)
+	client := sidecartest.Client(t)
 	got := make([]block, len(want))
 	copy(got, want)
 	for i := range got {
@@ -176,7 +176,7 @@ func result(t *testing.T, body []byte) string {
 // event reads what an agent may emit.
 func event(t *testing.T, body []byte) string {
 	t.Helper()
-	e, err := emission.Decode(body)
+	e, err := agentevents.Decode(body)
 	if err != nil {
 		return "refused: " + err.Error()
 	}

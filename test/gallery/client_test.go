@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // client talks A2A 0.3 over JSON-RPC to the sidecar.
@@ -26,7 +26,7 @@ type client struct {
 
 func newClient(t *testing.T, url string) *client {
 	t.Helper()
-	h := rig.Client(t)
+	h := sidecartest.Client(t)
 	h.Timeout = time.Minute
 	return &client{t: t, url: url, http: h}
 }

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/programs"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar").Run()) }
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar").Run()) }
 // do. The table in examples/README.md says the same.
 type example struct {
 	name, framework string
-	protocol        contract.Protocol
+	protocol        sidecarconfig.Protocol
 	// stream: pieces arrive while the model still writes. cancel: the call of the
 	// model ends when the task is cancelled. pause: a tool asks before it runs.
 	// history: the model sees what was said before in the conversation.
@@ -37,26 +37,26 @@ type example struct {
 }
 
 var gallery = []example{
-	{name: "fastapi", framework: "FastAPI", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
-	{name: "langgraph", framework: "LangGraph", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
-	{name: "openai-agents", framework: "OpenAI Agents SDK", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
-	{name: "pydantic-ai", framework: "Pydantic AI", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
-	{name: "mcp", framework: "MCP tools", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
-	{name: "agent-framework", framework: "Microsoft Agent Framework", protocol: contract.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
-	{name: "adk", framework: "Google ADK", protocol: contract.ProtocolA2A, stream: true, cancel: true, pause: true, history: true, tools: true, reply: confirmation},
+	{name: "fastapi", framework: "FastAPI", protocol: sidecarconfig.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "langgraph", framework: "LangGraph", protocol: sidecarconfig.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "openai-agents", framework: "OpenAI Agents SDK", protocol: sidecarconfig.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "pydantic-ai", framework: "Pydantic AI", protocol: sidecarconfig.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "mcp", framework: "MCP tools", protocol: sidecarconfig.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "agent-framework", framework: "Microsoft Agent Framework", protocol: sidecarconfig.ProtocolEvents, stream: true, cancel: true, pause: true, history: true, tools: true},
+	{name: "adk", framework: "Google ADK", protocol: sidecarconfig.ProtocolA2A, stream: true, cancel: true, pause: true, history: true, tools: true, reply: confirmation},
 	{
-		name: "strands", framework: "Strands", protocol: contract.ProtocolA2A, stream: true, cancel: true, pause: true, history: true, tools: true, reply: interruptResponse,
+		name: "strands", framework: "Strands", protocol: sidecarconfig.ProtocolA2A, stream: true, cancel: true, pause: true, history: true, tools: true, reply: interruptResponse,
 		uncut: "after a cut its server (a2a-sdk 0.3.26) may leave the task working for ever, and the turn then fails only after timeouts.idle, 5 min",
 	},
-	{name: "crewai", framework: "CrewAI", protocol: contract.ProtocolEvents, stream: true, history: true, tools: true},
-	{name: "model-server", framework: "vLLM, Ollama, llama.cpp", protocol: contract.ProtocolChatCompletions, stream: true, cancel: true, history: true},
+	{name: "crewai", framework: "CrewAI", protocol: sidecarconfig.ProtocolEvents, stream: true, history: true, tools: true},
+	{name: "model-server", framework: "vLLM, Ollama, llama.cpp", protocol: sidecarconfig.ProtocolChatCompletions, stream: true, cancel: true, history: true},
 }
 
 // backend runs what is behind the sidecar, and returns its URL: the program, or
 // the model itself.
 func (e *example) backend(t *testing.T, m *model, env ...string) string {
 	t.Helper()
-	if e.protocol == contract.ProtocolChatCompletions {
+	if e.protocol == sidecarconfig.ProtocolChatCompletions {
 		return m.URL + "/v1"
 	}
 	return start(t, e.name, m, env...)
@@ -66,13 +66,13 @@ func (e *example) backend(t *testing.T, m *model, env ...string) string {
 // retry is true.
 func (e *example) front(t *testing.T, url, key string, retry bool) *client {
 	t.Helper()
-	if e.protocol == contract.ProtocolChatCompletions {
+	if e.protocol == sidecarconfig.ProtocolChatCompletions {
 		return newClient(t, standalone(t, url, key, retry))
 	}
-	return newClient(t, rig.Start(t, nil, func(_ *rig.Rig, c *contract.Config) {
-		c.Backend = contract.Backend{Protocol: e.protocol, URL: url}
+	return newClient(t, sidecartest.Start(t, nil, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
+		c.Backend = sidecarconfig.Backend{Protocol: e.protocol, URL: url}
 		if retry {
-			c.Backend.OnInterruption = contract.InterruptionRetry
+			c.Backend.OnInterruption = sidecarconfig.InterruptionRetry
 		}
 	}).URL)
 }

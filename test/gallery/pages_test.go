@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/programs"
 	"github.com/a2a-operator/a2a-operator/test/pyenv"
@@ -52,7 +52,7 @@ func TestFolders(t *testing.T) {
 			if !strings.Contains(table, e.row()) {
 				t.Errorf("examples/README.md lacks the row\n%s", e.row())
 			}
-			if e.protocol == contract.ProtocolChatCompletions {
+			if e.protocol == sidecarconfig.ProtocolChatCompletions {
 				return
 			}
 			lines := 0
@@ -147,7 +147,7 @@ func TestPages(t *testing.T) {
 					t.Skip("SKIPPED: curl is not installed")
 				}
 				path := filepath.Dir(programs.Path("cmd/sidecar")) + ":"
-				if e.protocol != contract.ProtocolChatCompletions {
+				if e.protocol != sidecarconfig.ProtocolChatCompletions {
 					path += filepath.Dir(pyenv.Python(t, filepath.Join("..", "..", "examples", e.name, "requirements.txt"))) + ":"
 				}
 				m := startModel(t)

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // opener makes a client of what it finds at a URL.
@@ -72,7 +72,7 @@ func each(t *testing.T, agent http.HandlerFunc, test func(t *testing.T, client s
 	t.Helper()
 	for _, c := range goClients {
 		t.Run(c.name+" "+c.protocol+" "+c.binding, func(t *testing.T) {
-			client, err := c.open(t.Context(), target{client: rig.Client(t), url: rig.Start(t, agent).URL})
+			client, err := c.open(t.Context(), target{client: sidecartest.Client(t), url: sidecartest.Start(t, agent).URL})
 			if errors.Is(err, errNotOnCard) {
 				t.Skip(err)
 			}

@@ -13,7 +13,7 @@ import (
 	oldsdk "github.com/a2aproject/a2a-go/a2a"
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 func TestErrors(t *testing.T) {
@@ -25,7 +25,7 @@ func TestErrors(t *testing.T) {
 		}
 		return false
 	}
-	each(t, rig.Says, func(t *testing.T, client sdk) {
+	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		done, err := client.send(t.Context(), message{Text: "Hi"})
 		if err != nil {

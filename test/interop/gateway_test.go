@@ -18,7 +18,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // newGateway returns the gateway of a sidecar in a cluster with one agent, which
@@ -48,7 +48,7 @@ func TestThroughTheGateway(t *testing.T) {
 		"a2a-go v0.3.15": newV03(oldsdk.TransportProtocolJSONRPC),
 	} {
 		t.Run(name, func(t *testing.T) {
-			handler, passing := newGateway(t, rig.Start(t, rig.Says).URL), 0
+			handler, passing := newGateway(t, sidecartest.Start(t, sidecartest.Says).URL), 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				passing++
 				handler.ServeHTTP(w, r)

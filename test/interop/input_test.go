@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // asksForKey waits on its stream for the answer to what it asks.
@@ -99,7 +99,7 @@ func TestWire13_AnswerThatNamesItsQuestion(t *testing.T) {
 
 // TestWire13_GetThatStreams is how the same client resumes.
 func TestWire13_GetThatStreams(t *testing.T) {
-	c := newOldest(t, rig.Says)
+	c := newOldest(t, sidecartest.Says)
 	done, _ := c.call("tasks/send", say("t", "Hi", ""))
 	text, err := io.ReadAll(c.post("tasks/get", fmt.Sprintf(`{"taskId":%q}`, done.ID)).Body)
 	if err != nil || !bytes.HasPrefix(text, []byte("id: ")) || !bytes.Contains(text, []byte(`"kind":"status-update","taskId":"t"`)) ||

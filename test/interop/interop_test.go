@@ -21,13 +21,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSend(t *testing.T) {
-	each(t, rig.Says, func(t *testing.T, client sdk) {
+	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		got, err := client.send(t.Context(), message{Text: "Hi"})
 		if err != nil {
@@ -59,7 +59,7 @@ func TestSendIsAnsweredByAMessage(t *testing.T) {
 }
 
 func TestStream(t *testing.T) {
-	each(t, rig.Says, func(t *testing.T, client sdk) {
+	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		events, err := collect(client.stream(t.Context(), message{Text: "Hi"}))
 		if err != nil || len(events) < 3 {
@@ -86,7 +86,7 @@ func TestStream(t *testing.T) {
 }
 
 func TestGet(t *testing.T) {
-	each(t, rig.Says, func(t *testing.T, client sdk) {
+	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi", ContextID: "my-context"})
 		if err != nil {
@@ -108,7 +108,7 @@ func TestGet(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	each(t, rig.Waits(nil), func(t *testing.T, client sdk) {
+	each(t, sidecartest.Waits(nil), func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi", Immediately: true})
 		if err != nil || sent.Kind != "task" || sent.State == "completed" {
@@ -130,7 +130,7 @@ func TestCancel(t *testing.T) {
 
 func TestSubscribeToARunningTask(t *testing.T) {
 	proceed := make(chan struct{})
-	each(t, rig.Waits(proceed), func(t *testing.T, client sdk) {
+	each(t, sidecartest.Waits(proceed), func(t *testing.T, client sdk) {
 		t.Helper()
 		ctx, leave := context.WithCancel(t.Context())
 		id := ""
@@ -168,7 +168,7 @@ func TestSubscribeToARunningTask(t *testing.T) {
 }
 
 func TestSubscribeToATaskThatHasEnded(t *testing.T) {
-	each(t, rig.Says, func(t *testing.T, client sdk) {
+	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi"})
 		if err != nil {
@@ -195,7 +195,7 @@ func TestSubscribeToATaskThatHasEnded(t *testing.T) {
 }
 
 func TestInputRequired(t *testing.T) {
-	each(t, rig.Asks, func(t *testing.T, client sdk) {
+	each(t, sidecartest.Asks, func(t *testing.T, client sdk) {
 		t.Helper()
 		asked, err := client.send(t.Context(), message{Text: "Do it"})
 		if err != nil || asked.State != "input-required" {
@@ -253,7 +253,7 @@ func TestParts(t *testing.T) {
 
 // TestOneTaskThroughBothVersions: what one client began, the other can read.
 func TestOneTaskThroughBothVersions(t *testing.T) {
-	url := rig.Start(t, rig.Says).URL
+	url := sidecartest.Start(t, sidecartest.Says).URL
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport}

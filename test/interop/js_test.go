@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // jsClients are those of npm, in the words of js/driver.mjs.
@@ -66,7 +66,7 @@ func playJS(t *testing.T, r *row) {
 	s := newScene(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	driver := exec.CommandContext(ctx, program, "driver.mjs", r.Client, r.Protocol, r.Binding, s.url, s.control, rig.Webhook)
+	driver := exec.CommandContext(ctx, program, "driver.mjs", r.Client, r.Protocol, r.Binding, s.url, s.control, sidecartest.Webhook)
 	driver.Env = append(os.Environ(), "TOKEN="+s.token)
 	driver.Dir = "js"
 	out, err := driver.Output()

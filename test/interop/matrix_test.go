@@ -19,7 +19,7 @@ import (
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // What a cell of the matrix says.
@@ -107,7 +107,7 @@ func playAll(t *testing.T, r *row, open opener) {
 	s := newScene(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	client, err := open(ctx, target{client: rig.Client(t, s.token), url: s.url, token: credential(s.token)})
+	client, err := open(ctx, target{client: sidecartest.Client(t, s.token), url: s.url, token: credential(s.token)})
 	for _, o := range operations {
 		got := ""
 		err := err

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // adkJob is an agent that client_adk.py talks to.
@@ -39,8 +39,8 @@ type adkJob struct {
 }
 
 // withBases serves a card of the default bindings, or of those listed, at some URLs.
-func withBases(urls []string, bindings ...card.Binding) func(*rig.Rig, *contract.Config) {
-	return func(_ *rig.Rig, c *contract.Config) {
+func withBases(urls []string, bindings ...card.Binding) func(*sidecartest.Fixture, *sidecarconfig.Config) {
+	return func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
 		c.Card.Bindings = bindings
 		for _, each := range urls {
 			c.Bases = append(c.Bases, card.NewBase(each))
@@ -90,16 +90,16 @@ func adkJobs(t *testing.T) []adkJob {
 		return u.Host
 	}
 	port := func(at string) string { return at[strings.LastIndexByte(at, ':'):] }
-	local := httptest.NewServer(newGateway(t, rig.Start(t, rig.Asks).URL))
+	local := httptest.NewServer(newGateway(t, sidecartest.Start(t, sidecartest.Asks).URL))
 	t.Cleanup(local.Close)
 
 	// The bases are those that the operator configures.
 	inside := []string{"https://echo.team.svc.cluster.local/", "https://echo.team.svc/", "https://echo.team/", "https://echo/"}
-	own := rig.Start(t, rig.Asks, rig.WithTLS(certificate), withBases(nil)).URL
-	service := rig.Start(t, rig.Asks, rig.WithTLS(certificate), withBases(inside)).URL
-	all := rig.Start(t, rig.Asks, rig.WithTLS(certificate), withBases(inside, card.Bindings...)).URL
+	own := sidecartest.Start(t, sidecartest.Asks, sidecartest.WithTLS(certificate), withBases(nil)).URL
+	service := sidecartest.Start(t, sidecartest.Asks, sidecartest.WithTLS(certificate), withBases(inside)).URL
+	all := sidecartest.Start(t, sidecartest.Asks, sidecartest.WithTLS(certificate), withBases(inside, card.Bindings...)).URL
 	// The Gateway has a listener for http, too, and both lead here in the clear.
-	exposed := rig.Start(t, rig.Asks, withBases([]string{
+	exposed := sidecartest.Start(t, sidecartest.Asks, withBases([]string{
 		"https://agents.example.test/team/echo/", "http://agents.example.test/team/echo/", "http://echo.team.svc.cluster.local/", "http://echo.team.svc/",
 	})).URL
 	outside := terminateTLS(t, certificate, "/team/echo", exposed)
@@ -107,7 +107,7 @@ func adkJobs(t *testing.T) []adkJob {
 	none := map[string]string{}
 	return []adkJob{
 		{Name: "gateway to an agent of the cluster", URL: local.URL + "/agents/team/echo" + path, Connect: none},
-		{Name: "gateway to a remote agent", URL: newElsewhere(t, rig.Start(t, rig.Asks).URL).gateway(t) + path, Connect: none},
+		{Name: "gateway to a remote agent", URL: newElsewhere(t, sidecartest.Start(t, sidecartest.Asks).URL).gateway(t) + path, Connect: none},
 		{Name: "TLS, with SSL_CERT_FILE and nothing else", URL: "https://localhost" + port(own) + path, CA: authority},
 		{
 			Name: "TLS at a name of the Service", URL: "https://echo.team.svc" + path, CA: authority,

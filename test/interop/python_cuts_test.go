@@ -18,9 +18,9 @@ import (
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/cutproxy"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // turnsBehindCuts is how many turns each server runs behind cut connections;
@@ -42,16 +42,16 @@ func TestPythonServersBehindCuts(t *testing.T) {
 		t.Run(server.name, func(t *testing.T) {
 			s := startPython(t, environment(t, server.environment), server.args...)
 			proxy := cutproxy.Start(t, strings.TrimPrefix(s.url, "http://"), cutproxy.Options{Seed: 1, Rate: 1, MaxBytes: 12 << 10, Requests: 0.25})
-			side := rig.Start(t, nil, func(_ *rig.Rig, c *contract.Config) {
-				c.Backend = contract.Backend{
-					Protocol: contract.ProtocolA2A, URL: proxy.URL(),
-					Timeouts: contract.Timeouts{Idle: contract.Duration(20 * time.Second), Turn: contract.Duration(time.Minute)},
+			side := sidecartest.Start(t, nil, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
+				c.Backend = sidecarconfig.Backend{
+					Protocol: sidecarconfig.ProtocolA2A, URL: proxy.URL(),
+					Timeouts: sidecarconfig.Timeouts{Idle: sidecarconfig.Duration(20 * time.Second), Turn: sidecarconfig.Duration(time.Minute)},
 				}
 				if server.backend != nil {
 					server.backend(&c.Backend, s.path)
 				}
 			})
-			client, err := goClients[0].open(t.Context(), target{client: rig.Client(t), url: side.URL})
+			client, err := goClients[0].open(t.Context(), target{client: sidecartest.Client(t), url: side.URL})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // pythonServer is a server of an SDK, in a process of its own.
@@ -126,9 +126,9 @@ func (b *lockedBuilder) String() string {
 }
 
 // scene is a sidecar in front of the server; its release is passed on.
-func (s *pythonServer) scene(t *testing.T, change ...func(*contract.Backend, string)) *scene {
+func (s *pythonServer) scene(t *testing.T, change ...func(*sidecarconfig.Backend, string)) *scene {
 	t.Helper()
-	client := rig.Plain(t)
+	client := sidecartest.Plain(t)
 	played := &scene{release: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wait sync.WaitGroup
@@ -148,8 +148,8 @@ func (s *pythonServer) scene(t *testing.T, change ...func(*contract.Backend, str
 		}
 	})
 	t.Cleanup(func() { cancel(); wait.Wait() })
-	played.url = rig.Start(t, nil, func(_ *rig.Rig, c *contract.Config) {
-		c.Backend = contract.Backend{Protocol: contract.ProtocolA2A, URL: s.url}
+	played.url = sidecartest.Start(t, nil, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
+		c.Backend = sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolA2A, URL: s.url}
 		for _, each := range change {
 			if each != nil {
 				each(&c.Backend, s.path)
@@ -165,7 +165,7 @@ var pythonServers = []struct {
 	args              []string
 	// backend sets the sidecar for a server whose agent is at a path, nil for what
 	// it finds itself.
-	backend func(b *contract.Backend, path string)
+	backend func(b *sidecarconfig.Backend, path string)
 	// wants is what a client finds that is not as with other servers, by
 	// operation.
 	wants map[string]string
@@ -181,7 +181,7 @@ var pythonServers = []struct {
 		// The scenario waits for a piece of an artifact.
 		"resubscribe": notPlayed,
 	}},
-	{"langgraph-api 0.16.7", "langgraph", []string{"server_langgraph.py"}, func(b *contract.Backend, path string) {
+	{"langgraph-api 0.16.7", "langgraph", []string{"server_langgraph.py"}, func(b *sidecarconfig.Backend, path string) {
 		b.A2A.CardPath = path + "/.well-known/agent-card.json"
 	}, map[string]string{
 		// It tells the pieces as google-adk does, each time the whole so far.
@@ -208,15 +208,15 @@ func TestPythonServers(t *testing.T) {
 					played := s.scene(t, server.backend)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
-					client, err := c.open(ctx, target{client: rig.Client(t), url: played.url})
+					client, err := c.open(ctx, target{client: sidecartest.Client(t), url: played.url})
 					if err != nil {
 						t.Fatal(err)
 					}
 					played.relays(ctx, t, client, server.wants)
 				})
 			}
-			client := s.open(t, server.backend, func(b *contract.Backend, _ string) {
-				b.Timeouts.Idle = contract.Duration(12 * time.Second)
+			client := s.open(t, server.backend, func(b *sidecarconfig.Backend, _ string) {
+				b.Timeouts.Idle = sidecarconfig.Duration(12 * time.Second)
 			})
 			if server.wants["parts"] != notPlayed {
 				t.Run("parts", func(t *testing.T) { echoesParts(t, client) })
@@ -243,9 +243,9 @@ func TestPythonServers(t *testing.T) {
 }
 
 // open returns a client of 1.0 for the sidecar in front of the server.
-func (s *pythonServer) open(t *testing.T, change ...func(*contract.Backend, string)) sdk {
+func (s *pythonServer) open(t *testing.T, change ...func(*sidecarconfig.Backend, string)) sdk {
 	t.Helper()
-	client, err := goClients[0].open(t.Context(), target{client: rig.Client(t), url: s.scene(t, change...).url})
+	client, err := goClients[0].open(t.Context(), target{client: sidecartest.Client(t), url: s.scene(t, change...).url})
 	if err != nil {
 		t.Fatal(err)
 	}

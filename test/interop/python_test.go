@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/pyenv"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // environment returns the interpreter of the virtual environment that has
@@ -78,10 +78,10 @@ func playSDK(t *testing.T, sdk *pythonSDK, add func(row)) {
 	var jobs []job
 	for _, r := range sdk.rows {
 		for _, scheme := range []string{"kubernetes", "apiKey"} {
-			s := newSceneWith(t, rig.WithAPIKey(t), rig.WithoutAnonymous)
+			s := newSceneWith(t, sidecartest.WithAPIKey(t), sidecartest.WithoutAnonymous)
 			j := job{
 				Name: r.protocol + " " + r.binding + " " + scheme, Protocol: r.protocol, Binding: r.binding,
-				URL: s.url, Control: s.control, Webhook: rig.Webhook, Scheme: scheme, Credential: rig.APIKey,
+				URL: s.url, Control: s.control, Webhook: sidecartest.Webhook, Scheme: scheme, Credential: sidecartest.APIKey,
 			}
 			if scheme == "kubernetes" {
 				j.Credential = s.token

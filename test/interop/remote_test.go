@@ -24,13 +24,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 const (
@@ -147,7 +147,7 @@ func (e *elsewhere) gateway(t *testing.T) string {
 	remotes := translator.New(translator.Options{
 		Policy: &egress.Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Local: true},
 		Roots:  func() *x509.CertPool { return roots },
-		Limits: &exchange.Limits{
+		Limits: &httpcall.Limits{
 			MaxBody: func() int64 { return 10 << 20 }, Bodies: limit.NewBudget(80<<20, time.Second), Answers: limit.NewBudget(64<<20, time.Second),
 			WriteTimeout: 10 * time.Second, Now: time.Now,
 		},
@@ -218,7 +218,7 @@ func (c chatty) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func newChatty(t *testing.T) *http.Client {
 	t.Helper()
-	client := rig.Client(t, callersKey)
+	client := sidecartest.Client(t, callersKey)
 	client.Transport = chatty{client.Transport}
 	return client
 }

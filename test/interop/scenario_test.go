@@ -17,8 +17,8 @@ import (
 	oldsdk "github.com/a2aproject/a2a-go/a2a"
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // operations are the columns of the matrix: what each client is asked to do,
@@ -32,9 +32,9 @@ var operations = []struct{ name, want string }{
 	{"list", "completed"},
 	{"cancel", "canceled"},
 	{"resubscribe", "task ... completed one two"},
-	{"push set", "config " + rig.Webhook},
-	{"push get", "config " + rig.Webhook},
-	{"push list", "config " + rig.Webhook},
+	{"push set", "config " + sidecartest.Webhook},
+	{"push get", "config " + sidecartest.Webhook},
+	{"push list", "config " + sidecartest.Webhook},
 	{"push delete", "none left"},
 	{"extended card", "Interop 2"},
 	{"error", "task not found"},
@@ -57,11 +57,11 @@ func newScene(t *testing.T) *scene {
 }
 
 // newSceneWith is newScene with a sidecar that was changed.
-func newSceneWith(t *testing.T, change ...func(*rig.Rig, *contract.Config)) *scene {
+func newSceneWith(t *testing.T, change ...func(*sidecartest.Fixture, *sidecarconfig.Config)) *scene {
 	t.Helper()
 	s := &scene{release: make(chan struct{})}
-	waits := rig.Waits(s.release)
-	r := rig.Start(t, func(w http.ResponseWriter, r *http.Request) {
+	waits := sidecartest.Waits(s.release)
+	r := sidecartest.Start(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
@@ -82,15 +82,15 @@ func newSceneWith(t *testing.T, change ...func(*rig.Rig, *contract.Config)) *sce
 		}
 		switch {
 		case turn.Task != nil || said == "ask":
-			rig.Asks(w, r)
+			sidecartest.Asks(w, r)
 		case said == "wait":
 			waits(w, r)
 		case said == "hang":
-			rig.Waits(nil)(w, r)
+			sidecartest.Waits(nil)(w, r)
 		default:
-			rig.Says(w, r)
+			sidecartest.Says(w, r)
 		}
-	}, append([]func(*rig.Rig, *contract.Config){rig.WithEverything}, change...)...)
+	}, append([]func(*sidecartest.Fixture, *sidecarconfig.Config){sidecartest.WithEverything}, change...)...)
 	s.url, s.token = r.URL, r.Token(t, "client")
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
@@ -191,7 +191,7 @@ func (s *scene) push(ctx context.Context, client sdk, operation string) (string,
 	if err != nil {
 		return "", err
 	}
-	set, err := client.setPush(ctx, e.TaskID, "config", rig.Webhook)
+	set, err := client.setPush(ctx, e.TaskID, "config", sidecartest.Webhook)
 	if err != nil || operation == "push set" {
 		return set, err
 	}

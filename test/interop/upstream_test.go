@@ -23,8 +23,8 @@ import (
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 	newsrv "github.com/a2aproject/a2a-go/v2/a2asrv"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // upstreams are agents that speak A2A themselves, by what their card offers:
@@ -92,12 +92,12 @@ func TestAgentsThatSpeakA2A(t *testing.T) {
 			t.Run(name+" for "+c.name, func(t *testing.T) {
 				s := open(t)
 				agent := s.url
-				s.url = rig.Start(t, nil, func(_ *rig.Rig, c *contract.Config) {
-					c.Backend = contract.Backend{Protocol: contract.ProtocolA2A, URL: agent}
+				s.url = sidecartest.Start(t, nil, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
+					c.Backend = sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolA2A, URL: agent}
 				}).URL
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				client, err := c.open(ctx, target{client: rig.Client(t), url: s.url})
+				client, err := c.open(ctx, target{client: sidecartest.Client(t), url: s.url})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -285,12 +285,12 @@ func TestLanguageModel(t *testing.T) {
 	t.Cleanup(model.Close)
 	for _, c := range goClients {
 		t.Run(c.name+" "+c.protocol+" "+c.binding, func(t *testing.T) {
-			side := rig.Start(t, nil, rig.WithEverything, func(_ *rig.Rig, c *contract.Config) {
-				c.Backend = contract.Backend{
-					Protocol: contract.ProtocolChatCompletions, URL: model.URL + "/v1/chat/completions", Chat: contract.Chat{Model: "m"},
+			side := sidecartest.Start(t, nil, sidecartest.WithEverything, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
+				c.Backend = sidecarconfig.Backend{
+					Protocol: sidecarconfig.ProtocolChatCompletions, URL: model.URL + "/v1/chat/completions", Chat: sidecarconfig.Chat{Model: "m"},
 				}
 			})
-			client, err := c.open(t.Context(), target{client: rig.Client(t), url: side.URL})
+			client, err := c.open(t.Context(), target{client: sidecartest.Client(t), url: side.URL})
 			if err != nil {
 				t.Skip(err)
 			}

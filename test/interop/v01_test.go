@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // oldest is a client as the samples of 0.1 had one: it names its tasks, splits
@@ -26,10 +26,10 @@ type oldest struct {
 	url  string
 }
 
-func newOldest(t *testing.T, agent http.HandlerFunc, change ...func(*rig.Rig, *contract.Config)) *oldest {
+func newOldest(t *testing.T, agent http.HandlerFunc, change ...func(*sidecartest.Fixture, *sidecarconfig.Config)) *oldest {
 	t.Helper()
-	r := rig.Start(t, agent, change...)
-	return &oldest{t: t, http: rig.Client(t), url: r.URL + "/"}
+	r := sidecartest.Start(t, agent, change...)
+	return &oldest{t: t, http: sidecartest.Client(t), url: r.URL + "/"}
 }
 
 // task is one of 0.1, as far as the tests look.
@@ -129,7 +129,7 @@ func say(id, text, more string) string {
 
 // TestWire21_Oldest is a conversation with a client of 0.1.
 func TestWire21_Oldest(t *testing.T) {
-	c := newOldest(t, rig.Says)
+	c := newOldest(t, sidecartest.Says)
 	done, code := c.call("tasks/send", say("mine", "Hi", `,"sessionId":"s1","historyLength":5`))
 	if code != 0 || done.ID != "mine" || done.SessionID != "s1" || done.Status.State != "completed" || len(done.Artifacts) != 1 || len(done.History) != 1 {
 		t.Fatalf("tasks/send = %+v, %d", done, code)
@@ -186,7 +186,7 @@ func TestWire21_Oldest(t *testing.T) {
 
 // TestWire21_OldestAnswers continues a task that asked.
 func TestWire21_OldestAnswers(t *testing.T) {
-	c := newOldest(t, rig.Asks)
+	c := newOldest(t, sidecartest.Asks)
 	asked, code := c.call("tasks/send", say("q", "Hi", ""))
 	if code != 0 || asked.Status.State != "input-required" || asked.Status.Message.Parts[0].Text != "Which?" {
 		t.Fatalf("tasks/send = %+v, %d", asked, code)
@@ -207,7 +207,7 @@ func TestWire21_OldestAnswers(t *testing.T) {
 
 // TestWire21_OldestRestarts a task that has ended, where that is allowed.
 func TestWire21_OldestRestarts(t *testing.T) {
-	c := newOldest(t, rig.Says, func(_ *rig.Rig, c *contract.Config) { c.ProtocolOptions.RestartTasks = true })
+	c := newOldest(t, sidecartest.Says, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) { c.ProtocolOptions.RestartTasks = true })
 	for range 2 {
 		if done, code := c.call("tasks/send", say("again", "Hi", "")); code != 0 || done.Status.State != "completed" {
 			t.Errorf("tasks/send = %+v, %d", done, code)
@@ -222,7 +222,7 @@ func TestWire21_OldestRestarts(t *testing.T) {
 // speaks, in what made them or in what all can read: the responses are
 // validated on their way.
 func TestWire07_TasksOfOthers(t *testing.T) {
-	c := newOldest(t, rig.Says)
+	c := newOldest(t, sidecartest.Says)
 	response := c.post("SendMessage", `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`, "A2A-Version", "1.0")
 	var made struct {
 		Result struct {

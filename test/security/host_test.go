@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // TestForeignHostsAndOrigins: what a web page can bring about, by a name that
@@ -22,10 +22,10 @@ import (
 // listener.
 func TestForeignHostsAndOrigins(t *testing.T) {
 	called := 0
-	r := rig.Start(t, func(w http.ResponseWriter, _ *http.Request) {
+	r := sidecartest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
 		called++
 		_, _ = io.WriteString(w, "Hi")
-	}, func(_ *rig.Rig, c *contract.Config) {
+	}, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
 		c.Bases = []card.Base{card.NewBase("https://agents.example.test/")}
 	})
 	const own = "localhost"

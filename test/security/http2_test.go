@@ -21,7 +21,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // attacker is a connection of HTTP/2 on which anything can be written.
@@ -92,7 +92,7 @@ func (a *attacker) closed() bool {
 	}
 }
 
-func served(t *testing.T, r *rig.Rig) {
+func served(t *testing.T, r *sidecartest.Fixture) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	response, err := client.Get(r.URL + "/.well-known/agent-card.json")
@@ -129,7 +129,7 @@ func TestHTTP2Floods(t *testing.T) {
 	const most = 100_000
 	for name, flood := range floods {
 		t.Run(name, func(t *testing.T) {
-			r := rig.Start(t, rig.Says)
+			r := sidecartest.Start(t, sidecartest.Says)
 			a := attack(t, r.URL)
 			began, sent := time.Now(), 0
 			for ; sent < most; sent++ {
@@ -212,7 +212,7 @@ func (p *process) cpu(t *testing.T) (used time.Duration) {
 
 func TestHTTP2Streams(t *testing.T) {
 	const opened = 1000
-	r := rig.Start(t, rig.Says)
+	r := sidecartest.Start(t, sidecartest.Says)
 	a := attack(t, r.URL)
 	for i := range opened {
 		// The body never comes.

@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // method is one of A2A 1.0, in all bindings. TASK stands for the task's id, CONTEXT
@@ -161,7 +161,7 @@ func ask(t *testing.T, c *http.Client, verb, url, body, contentType string, who 
 // TestForeignTasks: what belongs to somebody else is answered byte for byte
 // like what does not exist, and takes as long.
 func TestForeignTasks(t *testing.T) {
-	r := rig.Start(t, rig.Waits(nil), rig.WithEverything, rig.WithTokens)
+	r := sidecartest.Start(t, sidecartest.Waits(nil), sidecartest.WithEverything, sidecartest.WithTokens)
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{Protocols: protocols}
@@ -213,7 +213,7 @@ func TestForeignTasks(t *testing.T) {
 }
 
 // begin sends a message whose task goes on.
-func begin(t *testing.T, c *http.Client, r *rig.Rig, token string) ids {
+func begin(t *testing.T, c *http.Client, r *sidecartest.Fixture, token string) ids {
 	t.Helper()
 	answer := bindings["JSON-RPC"](t, c, r.URL, method{
 		name:   "SendMessage",

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // slowness is a way to be slow. Its bounds are generous: a machine that is busy
@@ -45,9 +45,9 @@ func TestSlowClients(t *testing.T) {
 		t.Skip("takes half a minute")
 	}
 	const each, tries = 1000, 5
-	r := rig.Start(t, rig.Says, func(_ *rig.Rig, c *contract.Config) {
+	r := sidecartest.Start(t, sidecartest.Says, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
 		// The good client is in a hurry.
-		c.Limits.Requests, c.Limits.TotalRequests = contract.Rate{PerSecond: 100_000}, contract.Rate{PerSecond: 100_000}
+		c.Limits.Requests, c.Limits.TotalRequests = sidecarconfig.Rate{PerSecond: 100_000}, sidecarconfig.Rate{PerSecond: 100_000}
 	})
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
@@ -78,24 +78,24 @@ func start(ctx context.Context, s shape) (*fleet, error) {
 	if f.agent, err = f.server(ctx, filepath.Join(s.dir, "agent")); err != nil {
 		return f, err
 	}
-	config := &contract.Config{
-		Version: contract.Version,
-		Agent:   contract.Agent{Namespace: "team", Name: "stream"},
+	config := &sidecarconfig.Config{
+		Version: sidecarconfig.Version,
+		Agent:   sidecarconfig.Agent{Namespace: "team", Name: "stream"},
 		Card: card.Card{
 			Name: "Stream", Description: "An agent that is checked", Version: "1.0",
 			Skills: []card.Skill{{ID: "s", Name: "S", Description: "d", Tags: []string{"t"}}},
 		},
-		Backend: contract.Backend{Protocol: contract.ProtocolEvents, URL: "http://" + f.agent.address + "/"},
-		Access:  contract.Access{Authentication: []contract.Authentication{{Type: contract.AuthenticationAnonymous}}},
-		Drain:   contract.Drain{GracePeriod: contract.Duration(s.grace)},
+		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: "http://" + f.agent.address + "/"},
+		Access:  sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}},
+		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(s.grace)},
 		// The clients are one caller, and more than one may be.
-		Limits: contract.Limits{
-			Requests: contract.Rate{PerSecond: 1_000_000}, TotalRequests: contract.Rate{PerSecond: 1_000_000},
-			Turns:   contract.TurnLimits{MaxPerCaller: 256},
-			Streams: contract.StreamLimits{Max: 8192, MaxPerCaller: 8192},
+		Limits: sidecarconfig.Limits{
+			Requests: sidecarconfig.Rate{PerSecond: 1_000_000}, TotalRequests: sidecarconfig.Rate{PerSecond: 1_000_000},
+			Turns:   sidecarconfig.TurnLimits{MaxPerCaller: 256},
+			Streams: sidecarconfig.StreamLimits{Max: 8192, MaxPerCaller: 8192},
 		},
 	}
-	text, err := contract.Encode(config)
+	text, err := sidecarconfig.Encode(config)
 	if err != nil {
 		return f, err
 	}
@@ -109,7 +109,7 @@ func start(ctx context.Context, s shape) (*fleet, error) {
 	if err != nil {
 		return f, err
 	}
-	file := filepath.Join(dir, contract.FileName)
+	file := filepath.Join(dir, sidecarconfig.FileName)
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return f, err
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 const (
@@ -136,8 +136,8 @@ func hostileJSON() map[string]string {
 
 // TestWire05_HostileJSON also holds that nothing of it reaches the agent.
 func TestWire05_HostileJSON(t *testing.T) {
-	r := rig.Start(t, rig.Says)
-	client := rig.Client(t)
+	r := sidecartest.Start(t, sidecartest.Says)
+	client := sidecartest.Client(t)
 	cases := hostileJSON()
 	for name, body := range cases {
 		body := unique(body)
@@ -158,8 +158,8 @@ func TestWire05_HostileJSON(t *testing.T) {
 
 // TestWire05_HostileREST is the same for the bodies of REST, in its three forms.
 func TestWire05_HostileREST(t *testing.T) {
-	r := rig.Start(t, rig.Says)
-	client := rig.Client(t)
+	r := sidecartest.Start(t, sidecartest.Says)
+	client := sidecartest.Client(t)
 	count := 0
 	for path, good := range map[string]string{
 		"/message:send":           `{"message":{"messageId":"MESSAGEX","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`,
@@ -275,12 +275,12 @@ func hostileRequests() map[string]string {
 func TestWire05_HostileRequests(t *testing.T) {
 	var mu sync.Mutex
 	seen := ""
-	r := rig.Start(t, func(w http.ResponseWriter, req *http.Request) {
+	r := sidecartest.Start(t, func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		mu.Lock()
 		seen += string(body) + "\n"
 		mu.Unlock()
-		rig.Says(w, req)
+		sidecartest.Says(w, req)
 	})
 	cases := hostileRequests()
 	t.Run("all", func(t *testing.T) {

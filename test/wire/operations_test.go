@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // operation is one that concerns a task that exists, in one version.
@@ -81,7 +81,7 @@ var restOperations = []operation{
 }
 
 // everyOperation is what the sidecar offers of both bindings.
-func everyOperation(t *testing.T, r *rig.Rig) []operation {
+func everyOperation(t *testing.T, r *sidecartest.Fixture) []operation {
 	t.Helper()
 	all := rpcOperations
 	if offers(t, r, "HTTP+JSON") {
@@ -93,8 +93,8 @@ func everyOperation(t *testing.T, r *rig.Rig) []operation {
 // TestWire10_ForeignTaskLooksLikeNone: for who does not own a task it does not
 // exist, and no byte of any answer tells otherwise.
 func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
-	r := rig.Start(t, rig.Waits(nil), rig.WithTokens, rig.WithEverything)
-	client := rig.Client(t)
+	r := sidecartest.Start(t, sidecartest.Waits(nil), sidecartest.WithTokens, sidecartest.WithEverything)
+	client := sidecartest.Client(t)
 	alice, bob := "Bearer "+r.Token(t, "alice"), "Bearer "+r.Token(t, "bob")
 	id := send(t, client, r, "Authorization", alice)
 	nowhere := strings.Map(func(c rune) rune {
@@ -131,8 +131,8 @@ func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
 
 // TestWire10_NoTokenNoOperation: who shows no token learns nothing at all.
 func TestWire10_NoTokenNoOperation(t *testing.T) {
-	r := rig.Start(t, rig.Says, rig.WithTokens, rig.WithEverything)
-	client := rig.Client(t)
+	r := sidecartest.Start(t, sidecartest.Says, sidecartest.WithTokens, sidecartest.WithEverything)
+	client := sidecartest.Client(t)
 	for _, o := range everyOperation(t, r) {
 		got := do(t, client, r.URL, o.of("nowhere"))
 		if got.status != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") == "" {

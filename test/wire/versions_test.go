@@ -14,12 +14,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
 // rich is an agent whose answer has something of everything.
-var rich = rig.Lines(
+var rich = sidecartest.Lines(
 	`{"kind":"status-update","status":{"state":"working","message":{"role":"agent","parts":[{"kind":"text","text":"At it"}]}},"metadata":{"n":1}}`,
 	`{"kind":"artifact-update","artifact":{"artifactId":"a","name":"N","description":"D","parts":[{"kind":"text","text":"Hi \u2028 <é>"},{"kind":"data","data":{"a":[1,2.50,null]}}],"metadata":{"k":"v"}}}`,
 	`{"kind":"artifact-update","artifact":{"artifactId":"b","parts":[{"kind":"file","file":{"name":"h.txt","mimeType":"text/plain","bytes":"aGk="}}]},"lastChunk":true}`,
@@ -29,7 +29,7 @@ var rich = rig.Lines(
 // TestWire01_EveryVersion has a client of each version go through the life of a
 // task. Its transport validates all that it gets; here it is seen to have done so.
 func TestWire01_EveryVersion(t *testing.T) {
-	r := rig.Start(t, rich, rig.WithEverything)
+	r := sidecartest.Start(t, rich, sidecartest.WithEverything)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	validator := spec.NewTransport(t, transport)
@@ -74,8 +74,8 @@ func TestWire01_EveryVersion(t *testing.T) {
 // ProtoJSON that knows no member but those of lf.a2a.v1.
 func TestWire02_OnlyMembersOfTheProto(t *testing.T) {
 	// With tasks that other versions made, and told by events that they have more of.
-	r := rig.Start(t, rich)
-	client := rig.Client(t)
+	r := sidecartest.Start(t, rich)
+	client := sidecartest.Client(t)
 	do(t, client, r.URL, rpc("tasks/send", `{"id":"one","message":{"role":"user","parts":[{"type":"text","text":"Hi"}]}}`))
 	do(t, client, r.URL, rpc("message/send", `{"message":{"kind":"message","messageId":"b1","role":"user","parts":[{"kind":"tool-result","toolUseId":"x","result":{}}]}}`))
 	list := do(t, client, r.URL, rpc("ListTasks", `{"includeArtifacts":true}`))
@@ -94,8 +94,8 @@ func TestWire02_OnlyMembersOfTheProto(t *testing.T) {
 
 // TestWire03_OneTaskOverTheWire: a task that one version made says the same to all.
 func TestWire03_OneTaskOverTheWire(t *testing.T) {
-	r := rig.Start(t, rich)
-	client := rig.Client(t)
+	r := sidecartest.Start(t, rich)
+	client := sidecartest.Client(t)
 	id := find(t, do(t, client, r.URL, rpc("SendMessage",
 		`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`)).body, "result", "task", "id")
 	type view struct{ state, text, data, file, url, context, said string }
@@ -140,8 +140,8 @@ func TestWire03_OneTaskOverTheWire(t *testing.T) {
 // TestWire04_Splitter: the clients of 0.1 split at blank lines, and take blocks
 // that begin with "data: ".
 func TestWire04_Splitter(t *testing.T) {
-	r := rig.Start(t, rich)
-	got := do(t, rig.Client(t), r.URL, rpc("tasks/sendSubscribe", `{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"Hi"}]}}`))
+	r := sidecartest.Start(t, rich)
+	got := do(t, sidecartest.Client(t), r.URL, rpc("tasks/sendSubscribe", `{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"Hi"}]}}`))
 	blocks := strings.Split(strings.TrimSuffix(got.body, "\n\n"), "\n\n")
 	for _, block := range blocks {
 		if !strings.HasPrefix(block, "data: ") || strings.ContainsAny(block, "\n\r") {
@@ -159,7 +159,7 @@ func TestWire12_NoGapUnderLoad(t *testing.T) {
 	// The agent goes on, a hundred chunks at a time, when one more has joined.
 	const chunks, subscribers = 2000, 20
 	joined := make(chan struct{})
-	r := rig.Start(t, func(w http.ResponseWriter, req *http.Request) {
+	r := sidecartest.Start(t, func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		for i := range chunks {
 			if i%(chunks/subscribers) == 1 {
@@ -173,7 +173,7 @@ func TestWire12_NoGapUnderLoad(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 		}
 	})
-	client := rig.Client(t)
+	client := sidecartest.Client(t)
 	id := send(t, client, r)
 	want := ""
 	for i := range chunks {
@@ -209,14 +209,14 @@ func TestWire12_NoGapUnderLoad(t *testing.T) {
 // TestWire22_WhatNeverLeaves: what an agent says for its sidecar alone, or after
 // the end, is on no stream of any version.
 func TestWire22_WhatNeverLeaves(t *testing.T) {
-	r := rig.Start(t, rig.Lines(
+	r := sidecartest.Start(t, sidecartest.Lines(
 		`{"kind":"internal:usage","secret":"canary-1"}`,
 		`{"text":"Hi"}`, "", "[DONE]",
 		`{"kind":"status-update","status":{"state":"completed"},"final":true}`,
 		`{"text":"canary-3"}`,
 		`{"kind":"status-update","status":{"state":"failed","message":{"role":"agent","parts":[{"kind":"text","text":"canary-4"}]}}}`,
 	))
-	client := rig.Client(t)
+	client := sidecartest.Client(t)
 	all := ""
 	for _, request := range []request{
 		rpc("tasks/sendSubscribe", `{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"Hi"}]}}`),
@@ -237,8 +237,8 @@ func TestWire22_WhatNeverLeaves(t *testing.T) {
 // TestWire22_WhatIsNotUnderstood: an event of a kind that the sidecar does not
 // know fails the task in every version, with an excerpt, and what came before stays.
 func TestWire22_WhatIsNotUnderstood(t *testing.T) {
-	r := rig.Start(t, rig.Lines(`{"text":"Hi"}`, `{"kind":"telepathy","text":"x"}`, `{"kind":"status-update","status":{"state":"completed"},"final":true}`))
-	client := rig.Client(t)
+	r := sidecartest.Start(t, sidecartest.Lines(`{"text":"Hi"}`, `{"kind":"telepathy","text":"x"}`, `{"kind":"status-update","status":{"state":"completed"},"final":true}`))
+	client := sidecartest.Client(t)
 	for _, request := range []request{
 		rpc("tasks/sendSubscribe", `{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"1"}]}}`),
 		rpc("message/stream", `{"message":{"kind":"message","messageId":"1","role":"user","parts":[{"kind":"text","text":"2"}]}}`),
@@ -260,7 +260,7 @@ func TestWire22_WhatIsNotUnderstood(t *testing.T) {
 // for an authorization, and a call that blocks returns.
 func TestWire14_AuthRequiredOverTheWire(t *testing.T) {
 	proceed := make(chan struct{})
-	r := rig.Start(t, func(w http.ResponseWriter, req *http.Request) {
+	r := sidecartest.Start(t, func(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"auth-required"}}`+"\n")
 		_ = http.NewResponseController(w).Flush()
@@ -270,7 +270,7 @@ func TestWire14_AuthRequiredOverTheWire(t *testing.T) {
 		case <-req.Context().Done():
 		}
 	})
-	client := rig.Client(t)
+	client := sidecartest.Client(t)
 	call := do(t, client, r.URL, rpc("SendMessage", `{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`))
 	if state := find(t, call.body, "result", "task", "status", "state"); state != "TASK_STATE_AUTH_REQUIRED" {
 		t.Errorf("call = %s", call.body)

@@ -17,7 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/a2a-operator/a2a-operator/test/rig"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -136,7 +136,7 @@ func find(t *testing.T, text string, path ...string) string {
 }
 
 // send makes a task in 1.0 and returns its id.
-func send(t *testing.T, client *http.Client, r *rig.Rig, header ...string) string {
+func send(t *testing.T, client *http.Client, r *sidecartest.Fixture, header ...string) string {
 	t.Helper()
 	message := rpc("SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hi"}]},"configuration":{"returnImmediately":true}}`)
 	for i := 0; i+1 < len(header); i += 2 {
@@ -151,19 +151,19 @@ func send(t *testing.T, client *http.Client, r *rig.Rig, header ...string) strin
 }
 
 // offers reports whether the card of 1.0 names a binding.
-func offers(t *testing.T, r *rig.Rig, binding string) bool {
+func offers(t *testing.T, r *sidecartest.Fixture, binding string) bool {
 	t.Helper()
 	return strings.Contains(card(t, r), `"protocolBinding":"`+binding+`"`)
 }
 
-func offersPush(t *testing.T, r *rig.Rig) bool {
+func offersPush(t *testing.T, r *sidecartest.Fixture) bool {
 	t.Helper()
 	return strings.Contains(card(t, r), `"pushNotifications":true`)
 }
 
-func card(t *testing.T, r *rig.Rig) string {
+func card(t *testing.T, r *sidecartest.Fixture) string {
 	t.Helper()
-	return do(t, rig.Client(t), r.URL, request{
+	return do(t, sidecartest.Client(t), r.URL, request{
 		method: http.MethodGet, path: "/.well-known/agent-card.json", header: map[string]string{"A2A-Version": "1.0"},
 	}).body
 }

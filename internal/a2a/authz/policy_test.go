@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/contract"
-	"github.com/a2a-operator/a2a-operator/internal/expression"
+	"github.com/a2a-operator/a2a-operator/internal/celcompile"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // cel is an expression as the operator compiles it.
 func cel(tb testing.TB, text string) []byte {
 	tb.Helper()
-	checked, err := expression.Compile(text)
+	checked, err := celcompile.Compile(text)
 	if err != nil {
 		tb.Fatalf("Compile(%s) error = %v", text, err)
 	}
@@ -114,12 +114,12 @@ func TestRules(t *testing.T) {
 
 // TestVariables evaluates every variable of the contract.
 func TestVariables(t *testing.T) {
-	for _, name := range contract.Variables {
+	for _, name := range sidecarconfig.Variables {
 		p := policy(t, Rule{Allow: true, Expression: cel(t, "size("+name+") >= 0")})
 		if refusal := p.Decide(anybody.asks(Call{Method: a2a.MethodGetTask})); refusal != nil {
 			t.Errorf("%s is not there: %v", name, refusal.Err)
 		}
-		if got := p.UsesClaims(); got != (name == contract.VariableClaims) {
+		if got := p.UsesClaims(); got != (name == sidecarconfig.VariableClaims) {
 			t.Errorf("%s: UsesClaims() = %v", name, got)
 		}
 	}

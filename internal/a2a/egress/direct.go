@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/http1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
 // maxDirect bounds the body of a request that is sent as a whole.

@@ -26,7 +26,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/http1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
 // ErrDenied is in the error of a request whose target is not allowed. No byte

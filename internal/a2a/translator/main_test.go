@@ -24,7 +24,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
@@ -74,7 +74,7 @@ func newBench(t *testing.T, policy *egress.Policy, answer http.HandlerFunc) *ben
 	now := func() time.Time { return begin.Add(time.Duration(b.clock.Load())) }
 	b.Translator = New(Options{
 		Policy: policy, Roots: func() *x509.CertPool { return roots },
-		Limits: &exchange.Limits{
+		Limits: &httpcall.Limits{
 			MaxBody: func() int64 { return 1 << 20 }, Bodies: limit.NewBudget(8<<20, time.Second), Answers: limit.NewBudget(8<<20, time.Second),
 			WriteTimeout: time.Second, Now: time.Now,
 		},

@@ -9,15 +9,15 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/rest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
 // served is a card as the translator keeps its promises. It streams whatever
@@ -42,7 +42,7 @@ type bound struct {
 
 func (t *Translator) bind(l *link) bound {
 	current := func() *card.Card { return l.card }
-	admitted := &admission.Handler{Handler: t.core.engine, Card: current}
+	admitted := &requestcheck.Handler{Handler: t.core.engine, Card: current}
 	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: t.options.Limits.WriteTimeout, Now: t.options.Now}
 	noExtended := func(*http.Request, string, card.Form) ([]byte, error) {
 		return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
@@ -51,7 +51,7 @@ func (t *Translator) bind(l *link) bound {
 		base, _ := r.Context().Value(baseKey{}).(string)
 		return card.Render(l.card.At(card.Base{URL: base}), form)
 	}
-	ignore := func(exchange.Outcome) {}
+	ignore := func(httpcall.Outcome) {}
 	return bound{
 		rpc: jsonrpc.New(jsonrpc.Config{
 			Handler: admitted, Push: admitted, Card: current, ExtendedCard: noExtended,
@@ -102,7 +102,7 @@ func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	case grpc.Owns(r):
 		grpc.Deny(w, r, problem)
 	case isCard(r):
-		f := fault.Of(problem, fault.Profile101)
+		f := errormap.Of(problem, errormap.Profile101)
 		http.Error(w, f.Says(problem), f.HTTP)
 	case rest.Owns(r):
 		rest.Deny(w, r, problem)

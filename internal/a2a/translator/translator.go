@@ -26,7 +26,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
@@ -64,7 +64,7 @@ type Options struct {
 	// Roots returns whom to trust; nil, and a nil pool, are those of the system.
 	Roots func() *x509.CertPool
 	// Limits bound requests and answers.
-	Limits *exchange.Limits
+	Limits *httpcall.Limits
 	// Working is told of each request.
 	Working func()
 	// Unrecognized is called for each turn that failed because the remote agent

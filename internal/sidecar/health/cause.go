@@ -17,44 +17,44 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // CauseOf returns why a connection could not be made or used, and a text that
 // is the same each time: it has no port of this side, no duration and no
 // attempt. An error that is not known is CauseConnection.
-func CauseOf(err error) (contract.HealthCause, string) {
+func CauseOf(err error) (sidecarconfig.HealthCause, string) {
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
 		// The texts of the package net about an answer have no colon. One with a colon
 		// is of a socket, and names its port.
 		if name.IsTimeout || strings.Contains(name.Err, ":") {
-			return contract.CauseNameResolution, fmt.Sprintf("DNS does not answer for host %q", name.Name)
+			return sidecarconfig.CauseNameResolution, fmt.Sprintf("DNS does not answer for host %q", name.Name)
 		}
-		return contract.CauseNameResolution, fmt.Sprintf("host %q: %s", name.Name, name.Err)
+		return sidecarconfig.CauseNameResolution, fmt.Sprintf("host %q: %s", name.Name, name.Err)
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		if errors.Is(err, fs.ErrNotExist) {
-			return contract.CauseMissing, path.Path + " is not mounted"
+			return sidecarconfig.CauseMissing, path.Path + " is not mounted"
 		}
-		return contract.CauseInvalid, path.Error()
+		return sidecarconfig.CauseInvalid, path.Error()
 	}
 	if text, ok := tlsFailure(err); ok {
-		return contract.CauseTLS, text
+		return sidecarconfig.CauseTLS, text
 	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return contract.CauseRefused, "connection refused"
+		return sidecarconfig.CauseRefused, "connection refused"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), timedOut(err):
-		return contract.CauseTimedOut, "no answer in time"
+		return sidecarconfig.CauseTimedOut, "no answer in time"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return contract.CauseConnection, "no route to the address"
+		return sidecarconfig.CauseConnection, "no route to the address"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return contract.CauseConnection, "the server closes the connection"
+		return sidecarconfig.CauseConnection, "the server closes the connection"
 	}
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {
-			return contract.CauseConnection, err.Error()
+			return sidecarconfig.CauseConnection, err.Error()
 		}
 		err = inner
 	}
@@ -96,12 +96,12 @@ func date(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // CertificateProblem returns why a certificate cannot be served at a time, and
 // "" if it can. The text names the date.
-func CertificateProblem(leaf *x509.Certificate, now time.Time) (contract.HealthCause, string) {
+func CertificateProblem(leaf *x509.Certificate, now time.Time) (sidecarconfig.HealthCause, string) {
 	switch {
 	case now.After(leaf.NotAfter):
-		return contract.CauseExpired, "expired on " + date(leaf.NotAfter)
+		return sidecarconfig.CauseExpired, "expired on " + date(leaf.NotAfter)
 	case now.Before(leaf.NotBefore):
-		return contract.CauseNotYetValid, "is not valid before " + date(leaf.NotBefore)
+		return sidecarconfig.CauseNotYetValid, "is not valid before " + date(leaf.NotBefore)
 	default:
 		return "", ""
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // State is the state of a dependency.
@@ -44,7 +44,7 @@ var states = []State{Pending, Healthy, NeverReached, Lost, Wrong}
 type Status struct {
 	State State
 	// Cause and Message say why it is not healthy.
-	Cause   contract.HealthCause
+	Cause   sidecarconfig.HealthCause
 	Message string
 	// Reached is true once it was healthy in this process.
 	Reached bool
@@ -75,7 +75,7 @@ type Tracker struct {
 // Dependency is one dependency of a Tracker.
 type Dependency struct {
 	tracker *Tracker
-	name    contract.Dependency
+	name    sidecarconfig.Dependency
 	options Options
 
 	// The tracker's mutex guards these. failing is when it began to fail, zero
@@ -94,7 +94,7 @@ func New(now func() time.Time) *Tracker {
 }
 
 // Add returns a dependency that is Pending.
-func (t *Tracker) Add(name contract.Dependency, o Options) *Dependency {
+func (t *Tracker) Add(name sidecarconfig.Dependency, o Options) *Dependency {
 	d := &Dependency{tracker: t, name: name, options: o, status: Status{State: Pending}}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,12 +124,12 @@ func (d *Dependency) Succeeded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	d.failing = time.Time{}
-	d.change(Status{State: Healthy, Cause: contract.CauseHealthy, Reached: true})
+	d.change(Status{State: Healthy, Cause: sidecarconfig.CauseHealthy, Reached: true})
 }
 
 // Failf says that the dependency cannot be used. The message is cut off at
 // contract.MaxHealthMessage bytes, and control characters in it become spaces.
-func (d *Dependency) Failf(cause contract.HealthCause, format string, args ...any) {
+func (d *Dependency) Failf(cause sidecarconfig.HealthCause, format string, args ...any) {
 	t := d.tracker
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +140,7 @@ func (d *Dependency) Failf(cause contract.HealthCause, format string, args ...an
 	if d.status.State == Healthy && now.Sub(d.failing) < d.options.LostAfter {
 		return
 	}
-	next := Status{State: Wrong, Cause: cause, Message: contract.OneLine(fmt.Sprintf(format, args...)), Reached: d.status.Reached}
+	next := Status{State: Wrong, Cause: cause, Message: sidecarconfig.OneLine(fmt.Sprintf(format, args...)), Reached: d.status.Reached}
 	if unreachable(cause) {
 		next.State = NeverReached
 		if next.Reached {
@@ -151,9 +151,9 @@ func (d *Dependency) Failf(cause contract.HealthCause, format string, args ...an
 }
 
 // unreachable reports whether a cause may end without anybody changing anything.
-func unreachable(cause contract.HealthCause) bool {
+func unreachable(cause sidecarconfig.HealthCause) bool {
 	switch cause {
-	case contract.CauseNameResolution, contract.CauseRefused, contract.CauseTimedOut, contract.CauseConnection, contract.CauseNotServing:
+	case sidecarconfig.CauseNameResolution, sidecarconfig.CauseRefused, sidecarconfig.CauseTimedOut, sidecarconfig.CauseConnection, sidecarconfig.CauseNotServing:
 		return true
 	default:
 		return false
@@ -234,16 +234,16 @@ func (t *Tracker) Pending() bool {
 
 // Report returns what the operator is to know: the dependencies that fail, in
 // the order of contract.Dependencies.
-func (t *Tracker) Report() contract.HealthReport {
+func (t *Tracker) Report() sidecarconfig.HealthReport {
 	all := t.list()
-	report := contract.HealthReport{Dependencies: []contract.DependencyHealth{}}
-	for _, name := range contract.Dependencies {
+	report := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}}
+	for _, name := range sidecarconfig.Dependencies {
 		for _, d := range all {
 			status := d.Status()
 			if d.name != name || status.State == Healthy || status.State == Pending {
 				continue
 			}
-			report.Dependencies = append(report.Dependencies, contract.DependencyHealth{
+			report.Dependencies = append(report.Dependencies, sidecarconfig.DependencyHealth{
 				Dependency: d.name, Cause: status.Cause, Message: status.Message,
 			})
 			break

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/a2a-operator/a2a-operator/internal/contract"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // clock is set by tests.
@@ -34,7 +34,7 @@ func neverReached(s Status) bool { return !s.Reached }
 
 func TestStates(t *testing.T) {
 	tracker, now := newTracker()
-	store := tracker.Add(contract.DependencyTaskStore, Options{Blocks: neverReached, LostAfter: 5 * time.Second})
+	store := tracker.Add(sidecarconfig.DependencyTaskStore, Options{Blocks: neverReached, LostAfter: 5 * time.Second})
 	is := func(state State, ready bool) {
 		t.Helper()
 		if got := store.Status().State; got != state {
@@ -45,29 +45,29 @@ func TestStates(t *testing.T) {
 		}
 	}
 	is(Pending, false)
-	store.Failf(contract.CauseRefused, "redis:6379: connection refused")
+	store.Failf(sidecarconfig.CauseRefused, "redis:6379: connection refused")
 	is(NeverReached, false)
-	store.Failf(contract.CauseAuthentication, "redis:6379: WRONGPASS")
+	store.Failf(sidecarconfig.CauseAuthentication, "redis:6379: WRONGPASS")
 	is(Wrong, false)
 	store.Succeeded()
 	is(Healthy, true)
-	store.Failf(contract.CauseTimedOut, "redis:6379: no answer in time")
+	store.Failf(sidecarconfig.CauseTimedOut, "redis:6379: no answer in time")
 	is(Healthy, true) // one failure is none
 	now.now = now.now.Add(5 * time.Second)
-	store.Failf(contract.CauseTimedOut, "redis:6379: no answer in time")
+	store.Failf(sidecarconfig.CauseTimedOut, "redis:6379: no answer in time")
 	is(Lost, true)
-	store.Failf(contract.CauseAuthentication, "redis:6379: WRONGPASS")
+	store.Failf(sidecarconfig.CauseAuthentication, "redis:6379: WRONGPASS")
 	is(Wrong, true)
 	store.Succeeded()
 	is(Healthy, true)
-	store.Failf(contract.CauseTimedOut, "redis:6379: no answer in time")
+	store.Failf(sidecarconfig.CauseTimedOut, "redis:6379: no answer in time")
 	is(Healthy, true) // the former failures do not count any more
 }
 
 func TestReport(t *testing.T) {
 	tracker, _ := newTracker()
-	keys := tracker.Add(contract.DependencyIssuerKeys, Options{})
-	store := tracker.Add(contract.DependencyTaskStore, Options{})
+	keys := tracker.Add(sidecarconfig.DependencyIssuerKeys, Options{})
+	store := tracker.Add(sidecarconfig.DependencyTaskStore, Options{})
 	changed := func() bool {
 		select {
 		case <-tracker.Changed():
@@ -76,39 +76,39 @@ func TestReport(t *testing.T) {
 			return false
 		}
 	}
-	if diff := cmp.Diff(contract.HealthReport{Dependencies: []contract.DependencyHealth{}}, tracker.Report()); diff != "" || changed() {
+	if diff := cmp.Diff(sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}}, tracker.Report()); diff != "" || changed() {
 		t.Errorf("Report() of what was not tried (-want +got):\n%s", diff)
 	}
-	keys.Failf(contract.CauseHTTPStatus, "GET %s: 404\nNot Found", "https://issuer/keys")
-	store.Failf(contract.CauseRefused, "%s", strings.Repeat("ü", contract.MaxHealthMessage))
+	keys.Failf(sidecarconfig.CauseHTTPStatus, "GET %s: 404\nNot Found", "https://issuer/keys")
+	store.Failf(sidecarconfig.CauseRefused, "%s", strings.Repeat("ü", sidecarconfig.MaxHealthMessage))
 	if !changed() {
 		t.Error("failures are no change")
 	}
 	got := tracker.Report()
-	want := contract.HealthReport{Dependencies: []contract.DependencyHealth{
-		{Dependency: contract.DependencyTaskStore, Cause: contract.CauseRefused, Message: got.Dependencies[0].Message},
-		{Dependency: contract.DependencyIssuerKeys, Cause: contract.CauseHTTPStatus, Message: "GET https://issuer/keys: 404 Not Found"},
+	want := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{
+		{Dependency: sidecarconfig.DependencyTaskStore, Cause: sidecarconfig.CauseRefused, Message: got.Dependencies[0].Message},
+		{Dependency: sidecarconfig.DependencyIssuerKeys, Cause: sidecarconfig.CauseHTTPStatus, Message: "GET https://issuer/keys: 404 Not Found"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Report() (-want +got):\n%s", diff)
 	}
-	if m := got.Dependencies[0].Message; len(m) > contract.MaxHealthMessage || !strings.HasSuffix(m, "ü…") {
+	if m := got.Dependencies[0].Message; len(m) > sidecarconfig.MaxHealthMessage || !strings.HasSuffix(m, "ü…") {
 		t.Errorf("message has %d bytes and ends with %q", len(m), m[len(m)-8:])
 	}
-	keys.Failf(contract.CauseHTTPStatus, "GET %s: 404\nNot Found", "https://issuer/keys")
+	keys.Failf(sidecarconfig.CauseHTTPStatus, "GET %s: 404\nNot Found", "https://issuer/keys")
 	if changed() {
 		t.Error("the same failure again is a change")
 	}
 	keys.Succeeded()
 	tracker.Remove(store)
-	if diff := cmp.Diff(contract.HealthReport{Dependencies: []contract.DependencyHealth{}}, tracker.Report()); diff != "" || !changed() {
+	if diff := cmp.Diff(sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}}, tracker.Report()); diff != "" || !changed() {
 		t.Errorf("Report() of what is well again (-want +got):\n%s", diff)
 	}
 }
 
 func TestMetric(t *testing.T) {
 	tracker, _ := newTracker()
-	tracker.Add(contract.DependencyTaskStore, Options{}).Failf(contract.CauseRefused, "x")
+	tracker.Add(sidecarconfig.DependencyTaskStore, Options{}).Failf(sidecarconfig.CauseRefused, "x")
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(tracker)
 	families, err := registry.Gather()
@@ -149,7 +149,7 @@ func TestCauseOf(t *testing.T) {
 			t.Errorf("CauseOf(%v) = %q, want %q", err, got, want)
 		}
 	}
-	if cause, _ := CauseOf(context.DeadlineExceeded); cause != contract.CauseTimedOut {
+	if cause, _ := CauseOf(context.DeadlineExceeded); cause != sidecarconfig.CauseTimedOut {
 		t.Errorf("CauseOf(deadline exceeded) = %s", cause)
 	}
 }
@@ -170,7 +170,7 @@ func TestCauseOfDNSThatRefuses(t *testing.T) {
 	for range 2 {
 		_, err := resolver.LookupHost(t.Context(), "redis.example.")
 		cause, text := CauseOf(err)
-		if want := `DNS does not answer for host "redis.example."`; cause != contract.CauseNameResolution || text != want {
+		if want := `DNS does not answer for host "redis.example."`; cause != sidecarconfig.CauseNameResolution || text != want {
 			t.Errorf("CauseOf(%v) = %s, %q, want %q", err, cause, text, want)
 		}
 	}

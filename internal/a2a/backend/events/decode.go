@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/emission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
@@ -62,17 +62,17 @@ func (a *answer) event(text []byte, exact bool) (form, error) {
 		if exact || kind != "" {
 			return shape, nil
 		}
-		if e, err = emission.DecodeEvent(text, false); errors.Is(err, emission.ErrUnknownEvent) {
+		if e, err = agentevents.DecodeEvent(text, false); errors.Is(err, agentevents.ErrUnknownEvent) {
 			return shape, nil
 		}
 		shape = kindEvent
 	}
 	if err == nil && p.Content == 0 {
-		err = emission.Check(&e, text)
+		err = agentevents.Check(&e, text)
 	}
 	if err != nil && (shape == kindEvent || shape == keyEvent && !exact) {
 		// Servers mix the forms of 0.3 and 1.0.
-		if mixed, mixedErr := emission.DecodeEvent(text, shape == keyEvent); mixedErr == nil {
+		if mixed, mixedErr := agentevents.DecodeEvent(text, shape == keyEvent); mixedErr == nil {
 			e, err = mixed, nil
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/http1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
 // The backoff between attempts: to connect, and after a 429 or 503 without

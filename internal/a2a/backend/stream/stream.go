@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/http1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
 // Limits say how long and how much an agent may talk. Zero means the default.

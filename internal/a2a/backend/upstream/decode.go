@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/emission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -40,12 +40,12 @@ func (d *dialect) lenient(decode func([]byte) (a2a.Event, error), text []byte) (
 		// An object of another form, read as a task, has none of a task's members.
 		err = errNoTask
 	default:
-		err = emission.Check(&e, text)
+		err = agentevents.Check(&e, text)
 	}
 	if err == nil {
 		return e, nil
 	}
-	other, otherErr := emission.DecodeEvent(text, d.version == version.V10)
+	other, otherErr := agentevents.DecodeEvent(text, d.version == version.V10)
 	if otherErr == nil {
 		return other, nil
 	}

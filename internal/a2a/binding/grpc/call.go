@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
 // call is one call on its way.
@@ -41,7 +41,7 @@ const head = 5
 
 // receive reads the request, which is one message in all calls.
 func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
-	x := exchange.Exchange{W: c.w, R: c.Request, Limits: h.Limits, Framing: head}
+	x := httpcall.Exchange{W: c.w, R: c.Request, Limits: h.Limits, Framing: head}
 	body, err := x.Body()
 	defer x.Release()
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *call) reply(message []byte) error {
 
 // answer sends the only message of an answer, of size bytes or so.
 func (h *Handler) answer(c *call, size int, encode func() []byte) error {
-	x := exchange.Exchange{R: c.Request, Limits: h.Limits}
+	x := httpcall.Exchange{R: c.Request, Limits: h.Limits}
 	release, err := x.Room(size)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (h *Handler) activate(c *call) ([]string, error) {
 		}
 		asked = slices.Concat(asked, old)
 	}
-	activated, err := admission.Activate(h.Card(), asked)
+	activated, err := requestcheck.Activate(h.Card(), asked)
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {
 		return nil, &a2a.Error{Reason: c.dialect.lacksExtension, Message: problem.Message}
 	}

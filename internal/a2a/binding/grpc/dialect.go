@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/ending"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv03"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv10"
@@ -68,8 +68,8 @@ var dialectV03 = &dialect{
 	versions:        []version.Version{{}, version.V02, version.V03},
 	followsTerminal: true,
 	lacksExtension:  a2a.ReasonInvalidRequest,
-	closesSend:      ending.Final,
-	closesSubscribe: ending.Final,
+	closesSend:      streamend.Final,
+	closesSubscribe: streamend.Final,
 }
 
 var dialectV10 = &dialect{
@@ -91,8 +91,8 @@ var dialectV10 = &dialect{
 	appendPushPage:  pbv10.AppendPushPage,
 	versions:        []version.Version{version.V10},
 	lacksExtension:  a2a.ReasonExtensionRequired,
-	closesSend:      ending.Turn,
-	closesSubscribe: ending.Task,
+	closesSend:      streamend.Turn,
+	closesSubscribe: streamend.Task,
 }
 
 // serves reports whether a call that asks for a version may use the service.

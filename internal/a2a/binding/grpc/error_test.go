@@ -27,7 +27,7 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
@@ -47,7 +47,7 @@ func wantStatus(t *testing.T, err error, want told) {
 		switch d := d.(type) {
 		case *errdetails.ErrorInfo:
 			got.reason, got.metadata = d.GetReason(), d.GetMetadata()
-			if d.GetDomain() != fault.Domain {
+			if d.GetDomain() != errormap.Domain {
 				t.Errorf("domain = %q", d.GetDomain())
 			}
 		case *errdetails.BadRequest:
@@ -62,7 +62,7 @@ func wantStatus(t *testing.T, err error, want told) {
 func TestWire20_ErrorInfo(t *testing.T) {
 	tests := map[string]struct {
 		err     error
-		profile fault.Profile
+		profile errormap.Profile
 		want    told
 		// name begins the message of 0.3.
 		name string
@@ -70,7 +70,7 @@ func TestWire20_ErrorInfo(t *testing.T) {
 		"not found":     {a2a.TaskNotFound("t9"), "", told{"NotFound", "Task not found", "TASK_NOT_FOUND", map[string]string{"taskId": "t9"}, ""}, "TaskNotFoundError: "},
 		"field":         {a2a.InvalidParams("message.x", "is wrong"), "", told{"InvalidArgument", "message.x: is wrong", "INVALID_PARAMS", nil, "message.x: is wrong"}, "InvalidParamsError: "},
 		"unsupported":   {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, "", told{"FailedPrecondition", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
-		"1.0.0":         {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, fault.Profile100, told{"Unimplemented", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
+		"1.0.0":         {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, errormap.Profile100, told{"Unimplemented", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
 		"cancelable":    {&a2a.Error{Reason: a2a.ReasonTaskNotCancelable}, "", told{"FailedPrecondition", "Task cannot be canceled", "TASK_NOT_CANCELABLE", nil, ""}, "TaskNotCancelableError: "},
 		"busy":          {&a2a.Error{Reason: a2a.ReasonResourceExhausted}, "", told{"ResourceExhausted", "Too many requests", "RESOURCE_EXHAUSTED", nil, ""}, ""},
 		"draining":      {a2a.ErrDraining, "", told{"Unavailable", "Service unavailable", "UNAVAILABLE", nil, ""}, ""},
@@ -79,7 +79,7 @@ func TestWire20_ErrorInfo(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := newFixture(t, &fake{err: test.err}, func(c *grpc.Config) { c.Profile = func() fault.Profile { return test.profile } })
+			x := newFixture(t, &fake{err: test.err}, func(c *grpc.Config) { c.Profile = func() errormap.Profile { return test.profile } })
 			_, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t"})
 			wantStatus(t, err, test.want)
 			_, err = x.v03.GetTask(t.Context(), &v03.GetTaskRequest{Name: "tasks/t"})
@@ -159,7 +159,7 @@ func TestWire20_Versions(t *testing.T) {
 		}
 		wantStatus(t, err, told{
 			"FailedPrecondition", message, "VERSION_NOT_SUPPORTED",
-			map[string]string{"supportedVersions": fault.SupportedVersions},
+			map[string]string{"supportedVersions": errormap.SupportedVersions},
 			"",
 		})
 	}

@@ -21,13 +21,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange/exchangetest"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall/httpcalltest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -181,7 +181,7 @@ type fixture struct {
 	v10      v10.A2AServiceClient
 
 	mu       sync.Mutex
-	observed []exchange.Outcome
+	observed []httpcall.Outcome
 	served   sync.WaitGroup
 }
 
@@ -197,7 +197,7 @@ func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
 	f.left = make(chan error, 1)
 	x := &fixture{fake: f, serving: true, card: card.Card{Capabilities: card.Capabilities{Streaming: true, PushNotifications: true}}}
 	served := func() *card.Card { return &x.card }
-	admitted := &admission.Handler{Handler: f, Push: f, Card: served}
+	admitted := &requestcheck.Handler{Handler: f, Push: f, Card: served}
 	config := grpc.Config{
 		Handler: admitted, Push: admitted, Card: served,
 		ExtendedCard: func(_ *http.Request, _ string, form card.Form) ([]byte, error) {
@@ -208,9 +208,9 @@ func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
 		},
 		PublicCard: func(_ *http.Request, form card.Form) ([]byte, error) { return []byte(`{"name":"public"}`), nil },
 		Serving:    func() bool { return x.serving }, StrictVersion: func() bool { return false },
-		Profile: func() fault.Profile { return fault.Profile101 },
-		Limits:  exchangetest.Limits(1 << 20), Log: slog.New(slog.DiscardHandler),
-		Observe: func(o exchange.Outcome) {
+		Profile: func() errormap.Profile { return errormap.Profile101 },
+		Limits:  httpcalltest.Limits(1 << 20), Log: slog.New(slog.DiscardHandler),
+		Observe: func(o httpcall.Outcome) {
 			x.mu.Lock()
 			defer x.mu.Unlock()
 			x.observed = append(x.observed, o)
@@ -262,8 +262,8 @@ func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
 	return x
 }
 
-func (x *fixture) outcomes() []exchange.Outcome {
+func (x *fixture) outcomes() []httpcall.Outcome {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return append([]exchange.Outcome(nil), x.observed...)
+	return append([]httpcall.Outcome(nil), x.observed...)
 }

@@ -19,8 +19,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
@@ -41,13 +41,13 @@ type Config struct {
 	// Serving reports whether new calls are taken, for health checks.
 	Serving func() bool
 	// Limits bound requests and each write.
-	Limits *exchange.Limits
+	Limits *httpcall.Limits
 	// StrictVersion holds clients to a2a-version by the letter.
 	StrictVersion func() bool
 	// Profile decides on the codes of statuses.
-	Profile func() fault.Profile
+	Profile func() errormap.Profile
 	// Observe is told of each call once it is answered.
-	Observe func(exchange.Outcome)
+	Observe func(httpcall.Outcome)
 	Log     *slog.Logger
 }
 
@@ -84,7 +84,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err = h.ended(c, err); err != nil { //nolint:contextcheck // the call carries its request
 		problem := a2a.ErrorOf(err)
 		if problem.Reason == a2a.ReasonUnauthenticated {
-			exchange.Challenge(c.w.Header(), c.Request)
+			httpcall.Challenge(c.w.Header(), c.Request)
 		}
 		c.end(statusOf(problem, h.Profile(), namesErrors(c.Request)))
 	}
@@ -119,7 +119,7 @@ func (h *Handler) ended(c *call, err error) error {
 		c.end(status{code: codeOf(gone)})
 		return nil
 	}
-	outcome := exchange.Outcome{Binding: "grpc"}
+	outcome := httpcall.Outcome{Binding: "grpc"}
 	if c.dialect != nil {
 		outcome.Method, outcome.Version = c.method.name, c.dialect.label
 	}
@@ -135,7 +135,7 @@ func (h *Handler) ended(c *call, err error) error {
 	if problem.Reason == a2a.ReasonInternal {
 		h.Log.ErrorContext(c.Context(), "request", "method", c.method.name, "error", err)
 	}
-	outcome.Code = exchange.Code(problem)
+	outcome.Code = httpcall.Code(problem)
 	h.Observe(outcome)
 	return err
 }

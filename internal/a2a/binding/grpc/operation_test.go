@@ -19,7 +19,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
@@ -77,7 +77,7 @@ func TestWire20_SendMessage(t *testing.T) {
 	same(t, got03, err, &v03.SendMessageResponse{Payload: &v03.SendMessageResponse_Msg{Msg: &v03.Message{
 		MessageId: "m2", Role: v03.Role_ROLE_AGENT, Parts: []*v03.Part{{Part: &v03.Part_Text{Text: "Hi"}}},
 	}}})
-	want := []exchange.Outcome{
+	want := []httpcall.Outcome{
 		{Binding: "grpc", Method: "SendMessage", Version: "0.3"},
 		{Binding: "grpc", Method: "SendMessage", Version: "1.0"},
 		{Binding: "grpc", Method: "SendMessage", Version: "0.3"},

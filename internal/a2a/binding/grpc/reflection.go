@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 )
 
@@ -48,7 +48,7 @@ func (h *Handler) reflect(c *call) error {
 
 // question reads one message. io.EOF says that there is none.
 func (h *Handler) question(c *call) ([]byte, error) {
-	_ = http.NewResponseController(c.w).SetReadDeadline(h.Limits.Now().Add(exchange.BodyTimeout))
+	_ = http.NewResponseController(c.w).SetReadDeadline(h.Limits.Now().Add(httpcall.BodyTimeout))
 	var frame [head]byte
 	if _, err := io.ReadFull(c.Body, frame[:]); errors.Is(err, io.EOF) {
 		return nil, io.EOF

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 )
 
@@ -47,15 +47,15 @@ func namesErrors(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/
 // when a field is to blame, a BadRequest. With named, the message begins with
 // the name of the error, as in "TaskNotFoundError: Task not found": clients of
 // 0.3 tell errors apart by it.
-func statusOf(problem *a2a.Error, profile fault.Profile, named bool) status {
-	f := fault.Of(problem, profile)
+func statusOf(problem *a2a.Error, profile errormap.Profile, named bool) status {
+	f := errormap.Of(problem, profile)
 	s := status{code: int(f.GRPC), message: strings.ToValidUTF8(f.Says(problem), "\ufffd")}
-	if name := fault.Name(problem); named && name != "" {
+	if name := errormap.Name(problem); named && name != "" {
 		s.message = name + ": " + s.message
 	}
 	info := pbwire.AppendString(nil, 1, f.Reason)
-	info = pbwire.AppendString(info, 2, fault.Domain)
-	if name, value := fault.Metadata(problem); name != "" {
+	info = pbwire.AppendString(info, 2, errormap.Domain)
+	if name, value := errormap.Metadata(problem); name != "" {
 		entry := pbwire.AppendString(nil, 1, name)
 		info = pbwire.AppendBytes(info, 3, pbwire.AppendString(entry, 2, value))
 	}
@@ -67,7 +67,7 @@ func statusOf(problem *a2a.Error, profile fault.Profile, named bool) status {
 		violation = pbwire.AppendString(violation, 2, problem.Message)
 		s.details = appendAny(s.details, 3, "google.rpc.BadRequest", pbwire.AppendBytes(nil, 1, violation))
 	}
-	if seconds := fault.RetrySeconds(problem); seconds > 0 {
+	if seconds := errormap.RetrySeconds(problem); seconds > 0 {
 		delay := pbwire.AppendInt(nil, 1, seconds)
 		s.details = appendAny(s.details, 3, "google.rpc.RetryInfo", pbwire.AppendBytes(nil, 1, delay))
 	}
@@ -97,7 +97,7 @@ func (s status) write(h http.Header, prefix string) {
 // same code in every profile.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	w.Header().Set("Content-Type", contentType)
-	statusOf(problem, fault.Profile101, namesErrors(r)).write(w.Header(), "")
+	statusOf(problem, errormap.Profile101, namesErrors(r)).write(w.Header(), "")
 	w.WriteHeader(http.StatusOK)
 }
 

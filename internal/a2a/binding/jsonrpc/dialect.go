@@ -5,7 +5,7 @@ package jsonrpc
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/ending"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
@@ -92,8 +92,8 @@ var dialectV01 = &dialect{
 	plainStreams:       true,
 	open:               openV01,
 	followsTerminal:    true,
-	closesSend:         ending.Final,
-	closesSubscribe:    ending.Final,
+	closesSend:         streamend.Final,
+	closesSubscribe:    streamend.Final,
 }
 
 var dialectV03 = &dialect{
@@ -122,8 +122,8 @@ var dialectV03 = &dialect{
 	deleted:            "null",
 	earlyErrorInStream: true,
 	followsTerminal:    true,
-	closesSend:         ending.Final,
-	closesSubscribe:    ending.Final,
+	closesSend:         streamend.Final,
+	closesSubscribe:    streamend.Final,
 }
 
 // dialectUnion answers a client of 0.1, 0.2 or 0.3 that does not say which it
@@ -160,8 +160,8 @@ var dialectV10 = &dialect{
 	cardForm:         card.FormV10,
 	detailed:         true,
 	deleted:          "{}",
-	closesSend:       ending.Turn,
-	closesSubscribe:  ending.Task,
+	closesSend:       streamend.Turn,
+	closesSubscribe:  streamend.Task,
 }
 
 // dialectOf is the one in which a client is answered that does not say what it

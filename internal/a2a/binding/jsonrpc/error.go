@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
 // appendError appends a whole response. Versions up to 0.3 type data as an
@@ -17,21 +17,21 @@ func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 		// 0.1 knows no such code.
 		problem = &a2a.Error{Reason: a2a.ReasonInternal, Message: problem.Message}
 	}
-	f := fault.Of(problem, fault.Profile101)
+	f := errormap.Of(problem, errormap.Profile101)
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = append(dst, c.request.id...)
 	dst = append(dst, `,"error":{"code":`...)
 	dst = strconv.AppendInt(dst, int64(f.Code), 10)
 	dst = append(dst, `,"message":`...)
-	dst = fault.AppendString(dst, f.Says(problem))
+	dst = errormap.AppendString(dst, f.Says(problem))
 	switch {
 	case c.detailed():
 		dst = append(dst, `,"data":`...)
-		dst = fault.AppendDetails(dst, problem)
+		dst = errormap.AppendDetails(dst, problem)
 	case problem.Field != "":
 		dst = appendData(dst, f.Reason, "field", problem.Field)
 	case problem.Reason == a2a.ReasonVersionNotSupported:
-		dst = appendData(dst, f.Reason, "supportedVersions", fault.SupportedVersions)
+		dst = appendData(dst, f.Reason, "supportedVersions", errormap.SupportedVersions)
 	}
 	return append(dst, `}}`...)
 }
@@ -43,7 +43,7 @@ func appendData(dst []byte, reason, name, value string) []byte {
 	dst = append(dst, `","`...)
 	dst = append(dst, name...)
 	dst = append(dst, `":`...)
-	dst = fault.AppendString(dst, value)
+	dst = errormap.AppendString(dst, value)
 	return append(dst, '}')
 }
 

@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
@@ -28,7 +28,7 @@ func (h *Handler) extendedCard(c *call) error {
 	if malformed != nil {
 		return malformed
 	}
-	exchange.Private(c.W.Header())
+	httpcall.Private(c.W.Header())
 	return c.result(len(text), func(dst []byte) []byte { return append(dst, text...) })
 }
 

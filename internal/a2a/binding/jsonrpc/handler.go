@@ -16,8 +16,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
@@ -43,9 +43,9 @@ type Config struct {
 	// Streams says how streams behave.
 	Streams sse.Config
 	// Limits bound requests and answers.
-	Limits *exchange.Limits
+	Limits *httpcall.Limits
 	// Observe is told of each request once it is answered.
-	Observe func(exchange.Outcome)
+	Observe func(httpcall.Outcome)
 	Log     *slog.Logger
 }
 
@@ -60,7 +60,7 @@ func (h *Handler) on(option func() bool) bool { return option != nil && option()
 
 // call is one request on its way.
 type call struct {
-	exchange.Exchange
+	httpcall.Exchange
 	request request
 	// asked is the version that the client names; garbled is true when that is
 	// none.
@@ -80,7 +80,7 @@ type call struct {
 
 // ServeHTTP answers one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{Exchange: exchange.Exchange{W: w, R: r, Limits: h.Limits}, request: request{id: null}}
+	c := &call{Exchange: httpcall.Exchange{W: w, R: r, Limits: h.Limits}, request: request{id: null}}
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	if errors.Is(err, sse.ErrResting) {
 		c.W, c.R = nil, nil // its stream has the call, and for long
@@ -92,8 +92,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // outcome is that of a call that succeeds.
-func (c *call) outcome() exchange.Outcome {
-	o := exchange.Outcome{Binding: "jsonrpc"}
+func (c *call) outcome() httpcall.Outcome {
+	o := httpcall.Outcome{Binding: "jsonrpc"}
 	if c.method != nil {
 		o.Method, o.Version = c.method.name, c.dialect.label
 	}
@@ -106,7 +106,7 @@ func (h *Handler) serve(c *call) error {
 		c.Status = http.StatusMethodNotAllowed
 		return invalid("Method must be POST")
 	}
-	if !exchange.JSON(c.R.Header) {
+	if !httpcall.JSON(c.R.Header) {
 		c.Status = http.StatusUnsupportedMediaType
 		return &a2a.Error{Reason: a2a.ReasonContentTypeNotSupported, Message: "Content-Type must be application/json"}
 	}
@@ -135,7 +135,7 @@ func (h *Handler) serve(c *call) error {
 
 // Deny answers a request that was refused before it was read.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
-	c := &call{Exchange: exchange.Exchange{W: w, R: r}, request: request{id: null}}
+	c := &call{Exchange: httpcall.Exchange{W: w, R: r}, request: request{id: null}}
 	c.asked, _ = version.Of(r)
 	c.reject(problem)
 }
@@ -144,8 +144,8 @@ func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 // that says so.
 func (c *call) reject(problem *a2a.Error) {
 	status := http.StatusOK
-	if fault.OfTransport(problem) {
-		status = fault.Of(problem, fault.Profile101).HTTP
+	if errormap.OfTransport(problem) {
+		status = errormap.Of(problem, errormap.Profile101).HTTP
 	}
 	c.Refuse(problem, status, contentType, c.appendError(nil, problem))
 }

@@ -16,13 +16,13 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
 // TestABodyThatNeverComes is cut off, though streams may last for hours.
 func TestABodyThatNeverComes(t *testing.T) {
 	x := newFixture(&fake{})
-	x.Limits.Now = func() time.Time { return time.Now().Add(50*time.Millisecond - exchange.BodyTimeout) }
+	x.Limits.Now = func() time.Time { return time.Now().Add(50*time.Millisecond - httpcall.BodyTimeout) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x.ServeHTTP(w, r.WithContext(auth.WithCaller(r.Context(), auth.Caller{Owner: "alice"})))
 	}))
@@ -72,7 +72,7 @@ func TestAnAnswerThatNobodyReads(t *testing.T) {
 
 func BenchmarkGet(b *testing.B) {
 	x := newFixture(&fake{task: newTask(a2a.StateWorking)})
-	x.Observe = func(exchange.Outcome) {}
+	x.Observe = func(httpcall.Outcome) {}
 	const body = `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t1"}}`
 	ctx := auth.WithCaller(b.Context(), auth.Caller{Owner: "alice"})
 	b.ReportAllocs()

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
 func (h *Handler) send(c *call) error {
@@ -41,7 +41,7 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 // name that the client used.
 func (h *Handler) activate(c *call) ([]string, error) {
 	d := c.dialect
-	activated, err := admission.Activate(h.Card(), c.R.Header.Values(d.extensionsHeader))
+	activated, err := requestcheck.Activate(h.Card(), c.R.Header.Values(d.extensionsHeader))
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && !d.detailed {
 		// It has a code of its own in 1.0 only.
 		return nil, invalid(problem.Message)

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/ending"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
@@ -142,7 +142,7 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 		Stream:  stream,
 		First:   first,
 		Closing: closing,
-		Last:    ending.Untold,
+		Last:    streamend.Untold,
 		Failed:  func(err error) []byte { return c.errorBody(err) },
 		Request: c.R,
 	}
@@ -152,7 +152,7 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 		_ = outcome.Conclude(ctx, h.Log, h.Observe, sse.Failure(ctx, h.Log, method, err))
 	}
 	if d.followsTerminal {
-		reply.Last = ending.Told
+		reply.Last = streamend.Told
 	}
 	streams := h.Streams
 	if d.plainStreams && c.R.Header.Get("Last-Event-ID") == "" {
@@ -166,7 +166,7 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 // stream is told in one: those of Go and Python read nothing else.
 func (h *Handler) early(c *call, err error) error {
 	inStream := c.dialect.earlyErrorInStream || strings.Contains(c.R.Header.Get("Accept"), sse.ContentType)
-	if !inStream || fault.OfTransport(a2a.ErrorOf(err)) || exchange.Gone(c.R.Context(), err) {
+	if !inStream || errormap.OfTransport(a2a.ErrorOf(err)) || httpcall.Gone(c.R.Context(), err) {
 		return err
 	}
 	c.Answered = true

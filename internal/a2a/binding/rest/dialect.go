@@ -5,7 +5,7 @@ package rest
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/ending"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
@@ -69,9 +69,9 @@ var dialectV10 = &dialect{
 	extensionsHeader: "A2A-Extensions",
 	cardForm:         card.FormV10,
 	mediaType:        "application/a2a+json",
-	last:             ending.Untold,
-	closesSend:       ending.Turn,
-	closesSubscribe:  ending.Task,
+	last:             streamend.Untold,
+	closesSend:       streamend.Turn,
+	closesSubscribe:  streamend.Task,
 }
 
 var dialectV03 = &dialect{
@@ -93,9 +93,9 @@ var dialectV03 = &dialect{
 	legacy:           true,
 	zeroHistory:      true,
 	followsTerminal:  true,
-	last:             ending.Untold,
-	closesSend:       ending.Final,
-	closesSubscribe:  ending.Final,
+	last:             streamend.Untold,
+	closesSend:       streamend.Final,
+	closesSubscribe:  streamend.Final,
 }
 
 // dialectKind differs from that of 0.3 in what it says of messages and tasks.
@@ -104,6 +104,6 @@ var dialectKind = func() *dialect {
 	d.id = a2a.DialectKindREST
 	d.decodeSend = kindrest.DecodeSend
 	d.appendAnswer, d.appendEvent, d.appendTask = kindrest.AppendAnswer, kindrest.AppendEvent, kindrest.AppendTask
-	d.last = ending.Told
+	d.last = streamend.Told
 	return &d
 }()

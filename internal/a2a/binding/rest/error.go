@@ -8,12 +8,12 @@ import (
 	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
 // status is the one with which an error is told.
 func (c *call) status(problem *a2a.Error) int {
-	return cmp.Or(c.Status, fault.Of(problem, c.profile).HTTP)
+	return cmp.Or(c.Status, errormap.Of(problem, c.profile).HTTP)
 }
 
 // appendError appends a whole body. Before 1.0 there were clients that read the
@@ -23,17 +23,17 @@ func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 	if !c.dialect.legacy {
 		return c.appendFault(append(dst, '{'), problem)
 	}
-	f := fault.Of(problem, c.profile)
+	f := errormap.Of(problem, c.profile)
 	dst = append(dst, '{')
-	if name := fault.Name(problem); name != "" {
-		dst = append(fault.AppendString(append(dst, `"type":`...), name), ',')
+	if name := errormap.Name(problem); name != "" {
+		dst = append(errormap.AppendString(append(dst, `"type":`...), name), ',')
 	}
 	dst = strconv.AppendInt(append(dst, `"code":`...), int64(f.Code), 10)
-	dst = fault.AppendString(append(dst, `,"message":`...), f.Says(problem))
+	dst = errormap.AppendString(append(dst, `,"message":`...), f.Says(problem))
 	if problem.Field != "" {
 		dst = append(dst, `,"data":{"reason":"`...)
 		dst = append(dst, f.Reason...)
-		dst = fault.AppendString(append(dst, `","field":`...), problem.Field)
+		dst = errormap.AppendString(append(dst, `","field":`...), problem.Field)
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ',')
@@ -45,12 +45,12 @@ func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 // appendFault appends the one member that errors of 1.0 have, and what ends the
 // body.
 func (c *call) appendFault(dst []byte, problem *a2a.Error) []byte {
-	f := fault.Of(problem, c.profile)
+	f := errormap.Of(problem, c.profile)
 	dst = strconv.AppendInt(append(dst, `"error":{"code":`...), int64(c.status(problem)), 10)
 	dst = append(dst, `,"status":"`...)
 	dst = append(dst, f.Status()...)
-	dst = fault.AppendString(append(dst, `","message":`...), f.Says(problem))
-	dst = fault.AppendDetails(append(dst, `,"details":`...), problem)
+	dst = errormap.AppendString(append(dst, `","message":`...), f.Says(problem))
+	dst = errormap.AppendDetails(append(dst, `,"details":`...), problem)
 	return append(dst, "}}"...)
 }
 

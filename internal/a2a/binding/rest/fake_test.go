@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange/exchangetest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall/httpcalltest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -151,7 +151,7 @@ type fixture struct {
 	fake     *fake
 	push     *fakePush
 	card     card.Card
-	observed []exchange.Outcome
+	observed []httpcall.Outcome
 }
 
 func newFixture(f *fake) *fixture {
@@ -159,7 +159,7 @@ func newFixture(f *fake) *fixture {
 	x.card.Capabilities.PushNotifications = true
 	x.card.Capabilities.Streaming = true
 	served := func() *card.Card { return &x.card }
-	admitted := &admission.Handler{Handler: f, Push: x.push, Card: served}
+	admitted := &requestcheck.Handler{Handler: f, Push: x.push, Card: served}
 	x.Handler = New(Config{
 		Handler: admitted,
 		Push:    admitted,
@@ -170,8 +170,8 @@ func newFixture(f *fake) *fixture {
 		},
 		PublicCard: func(_ *http.Request, form card.Form) ([]byte, error) { return []byte(`{"name":"public"}`), nil },
 		Streams:    sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
-		Limits:     exchangetest.Limits(1 << 20),
-		Observe:    func(o exchange.Outcome) { x.observed = append(x.observed, o) },
+		Limits:     httpcalltest.Limits(1 << 20),
+		Observe:    func(o httpcall.Outcome) { x.observed = append(x.observed, o) },
 		Log:        slog.New(slog.DiscardHandler),
 	})
 	return x

@@ -20,12 +20,12 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -47,13 +47,13 @@ type Config struct {
 	StrictVersion func() bool
 	// ErrorProfile names the release of 1.0 whose statuses errors have. Nil is
 	// for the latest.
-	ErrorProfile func() fault.Profile
+	ErrorProfile func() errormap.Profile
 	// Streams says how streams behave.
 	Streams sse.Config
 	// Limits bound requests and answers.
-	Limits *exchange.Limits
+	Limits *httpcall.Limits
 	// Observe is told of each request once it is answered.
-	Observe func(exchange.Outcome)
+	Observe func(httpcall.Outcome)
 	Log     *slog.Logger
 }
 
@@ -66,16 +66,16 @@ func New(c Config) *Handler {
 		c.StrictVersion = func() bool { return false }
 	}
 	if c.ErrorProfile == nil {
-		c.ErrorProfile = func() fault.Profile { return fault.Profile101 }
+		c.ErrorProfile = func() errormap.Profile { return errormap.Profile101 }
 	}
 	return &Handler{Config: c}
 }
 
 // call is one request on its way.
 type call struct {
-	exchange.Exchange
+	httpcall.Exchange
 	target
-	profile   fault.Profile
+	profile   errormap.Profile
 	operation *operation
 	// dialect is that of the path until more is known of the client.
 	dialect *dialect
@@ -87,7 +87,7 @@ type call struct {
 }
 
 func newCall(w http.ResponseWriter, r *http.Request) *call {
-	c := &call{Exchange: exchange.Exchange{W: w, R: r}, dialect: dialectV10}
+	c := &call{Exchange: httpcall.Exchange{W: w, R: r}, dialect: dialectV10}
 	c.target, _ = parse(r.URL.EscapedPath())
 	if c.legacy {
 		c.dialect = dialectV03
@@ -114,8 +114,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // outcome is that of a call that succeeds.
-func (c *call) outcome() exchange.Outcome {
-	o := exchange.Outcome{Binding: "rest"}
+func (c *call) outcome() httpcall.Outcome {
+	o := httpcall.Outcome{Binding: "rest"}
 	if c.operation != nil {
 		o.Method, o.Version = c.operation.name, c.dialect.label
 	}
@@ -126,7 +126,7 @@ func (h *Handler) serve(c *call) error {
 	if err := c.find(); err != nil {
 		return err
 	}
-	if c.R.Method == http.MethodPost && !exchange.JSON(c.R.Header) {
+	if c.R.Method == http.MethodPost && !httpcall.JSON(c.R.Header) {
 		c.Status = http.StatusUnsupportedMediaType
 		return &a2a.Error{
 			Reason:  a2a.ReasonContentTypeNotSupported,
@@ -210,7 +210,7 @@ func (t *target) check() error {
 	if len(t.config) > maxID {
 		return a2a.InvalidParams("configId", "is longer than 256 bytes")
 	}
-	return admission.CheckTenant(t.tenant)
+	return requestcheck.CheckTenant(t.tenant)
 }
 
 // within returns the tenant of a request that may name one beside the path.
@@ -221,7 +221,7 @@ func (c *call) within(named string) (string, error) {
 	if c.tenant != "" && named != c.tenant {
 		return "", a2a.InvalidParams("tenant", "is not the one of the path")
 	}
-	return named, admission.CheckTenant(named)
+	return named, requestcheck.CheckTenant(named)
 }
 
 // names checks that a body which names the task of the path again means the
@@ -240,7 +240,7 @@ func (h *Handler) activate(c *call) error {
 		return nil
 	}
 	header := c.dialect.extensionsHeader
-	activated, err := admission.Activate(h.Card(), c.R.Header.Values(header))
+	activated, err := requestcheck.Activate(h.Card(), c.R.Header.Values(header))
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && c.legacy {
 		// It has a code of its own in 1.0 only.
 		return &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: problem.Message}

@@ -7,7 +7,7 @@ import (
 	"bytes"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
 func (h *Handler) send(c *call) error {
@@ -160,6 +160,6 @@ func (h *Handler) extendedCard(c *call) error {
 	if err != nil {
 		return err
 	}
-	exchange.Private(c.W.Header())
+	httpcall.Private(c.W.Header())
 	return c.result(len(text), func(dst []byte) []byte { return append(dst, text...) })
 }

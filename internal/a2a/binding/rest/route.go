@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/admission"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
 // resource is what a path names.
@@ -67,7 +67,7 @@ func parse(path string) (t target, owned bool) {
 		return target{}, true
 	}
 	tenant, err := url.PathUnescape(first)
-	if err != nil || tenant == "" || admission.Reserved(tenant) || !t.read(rest) {
+	if err != nil || tenant == "" || requestcheck.Reserved(tenant) || !t.read(rest) {
 		return target{}, false
 	}
 	t.tenant = tenant

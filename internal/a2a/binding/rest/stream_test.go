@@ -17,7 +17,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
 const (
@@ -235,9 +235,9 @@ func TestErrorProfiles(t *testing.T) {
 		a2a.ReasonVersionNotSupported:       {"400 FAILED_PRECONDITION", "400 UNIMPLEMENTED"},
 		a2a.ReasonPermissionDenied:          {"403 PERMISSION_DENIED", "403 PERMISSION_DENIED"},
 	} {
-		for profile, want := range map[fault.Profile]string{"": want.new, fault.Profile101: want.new, fault.Profile100: want.old} {
+		for profile, want := range map[errormap.Profile]string{"": want.new, errormap.Profile101: want.new, errormap.Profile100: want.old} {
 			x := newFixture(&fake{err: &a2a.Error{Reason: reason}})
-			x.ErrorProfile = func() fault.Profile { return profile }
+			x.ErrorProfile = func() errormap.Profile { return profile }
 			w := x.do(t, "GET", "/tasks/t1", "")
 			code, status, _ := strings.Cut(want, " ")
 			if http.StatusText(w.Code) == "" || !strings.HasPrefix(w.Body.String(), `{"error":{"code":`+code+`,"status":"`+status+`"`) || w.Result().Status[:3] != code {

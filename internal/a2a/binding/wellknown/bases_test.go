@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
@@ -311,7 +311,7 @@ func TestWire18_ChallengeOfTheExtendedCard(t *testing.T) {
 	}
 	gate := auth.NewGate(&auth.Policy{Authenticators: []auth.Authenticator{ways("ApiKey a"), ways("Bearer b"), ways("Bearer b"), auth.Anonymous{}}}, nil)
 	w := httptest.NewRecorder()
-	gate.Require(h.ServeExtended(func(exchange.Outcome) {})).ServeHTTP(w, as(context.Background(), "a"))
+	gate.Require(h.ServeExtended(func(httpcall.Outcome) {})).ServeHTTP(w, as(context.Background(), "a"))
 	if diff := cmp.Diff([]string{"ApiKey a", "Bearer b"}, w.Header().Values("WWW-Authenticate")); diff != "" || w.Code != http.StatusUnauthorized {
 		t.Errorf("status %d, WWW-Authenticate (-want +got):\n%s", w.Code, diff)
 	}

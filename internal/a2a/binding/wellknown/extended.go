@@ -8,8 +8,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/exchange"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/fault"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
@@ -59,12 +59,12 @@ func (h *Handler) extendedFor(r *http.Request, tenant string, form card.Form) (*
 
 // ServeExtended answers GET for the extended card of 0.2. Others ask for it by
 // an operation of their binding.
-func (h *Handler) ServeExtended(observe func(exchange.Outcome)) http.Handler {
+func (h *Handler) ServeExtended(observe func(httpcall.Outcome)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		outcome := exchange.Outcome{Binding: "wellknown", Method: ExtendedPath, Version: "0.2"}
+		outcome := httpcall.Outcome{Binding: "wellknown", Method: ExtendedPath, Version: "0.2"}
 		defer func() { observe(outcome) }()
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			outcome.Code = exchange.Code(&a2a.Error{Reason: a2a.ReasonInvalidRequest})
+			outcome.Code = httpcall.Code(&a2a.Error{Reason: a2a.ReasonInvalidRequest})
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "method must be GET or HEAD", http.StatusMethodNotAllowed)
 			return
@@ -72,11 +72,11 @@ func (h *Handler) ServeExtended(observe func(exchange.Outcome)) http.Handler {
 		v, err := h.extendedFor(r, "", card.FormV03)
 		if err != nil {
 			problem := a2a.ErrorOf(err)
-			outcome.Code = exchange.Code(problem)
+			outcome.Code = httpcall.Code(problem)
 			Deny(w, r, problem)
 			return
 		}
-		exchange.Private(w.Header())
+		httpcall.Private(w.Header())
 		w.Header().Set("ETag", v.etag)
 		if matches(r.Header.Values("If-None-Match"), v.etag) {
 			w.WriteHeader(http.StatusNotModified)
@@ -88,14 +88,14 @@ func (h *Handler) ServeExtended(observe func(exchange.Outcome)) http.Handler {
 
 // Deny answers a request for the extended card that may not have it.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
-	f := fault.Of(problem, fault.Profile101)
+	f := errormap.Of(problem, errormap.Profile101)
 	status := f.HTTP
 	switch problem.Reason {
 	case a2a.ReasonUnsupportedOperation:
 		// 0.2 has no error for it: what is not offered is not there.
 		status = http.StatusNotFound
 	case a2a.ReasonUnauthenticated:
-		exchange.Challenge(w.Header(), r)
+		httpcall.Challenge(w.Header(), r)
 	default:
 	}
 	w.Header().Set("Cache-Control", "no-store")

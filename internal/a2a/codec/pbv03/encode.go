@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
@@ -171,8 +171,8 @@ func appendData(dst []byte, number protowire.Number, p *a2a.Part) (_ []byte, met
 	}
 	dst, within := pbwire.Begin(dst, 1)
 	dst = pbwire.End(pbwire.AppendMember(dst, "value", p.Data), within)
-	_, metadata = object.Cut(p.Metadata, compatName)
-	return pbwire.End(dst, at), object.With(metadata, compatName, a2a.Value("true"))
+	_, metadata = jsonobject.Cut(p.Metadata, compatName)
+	return pbwire.End(dst, at), jsonobject.With(metadata, compatName, a2a.Value("true"))
 }
 
 // appendFile writes the base64 of the bytes where the bytes belong: the SDKs

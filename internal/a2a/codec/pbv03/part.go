@@ -8,7 +8,7 @@ import (
 	"encoding/base64"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 )
 
@@ -59,14 +59,14 @@ const compatName = "data_part_compat"
 
 // unwrap undoes what appendData does to a value that is no object.
 func unwrap(p *a2a.Part) {
-	if p.Content != a2a.ContentData || !object.MayHave(p.Metadata, compatName) {
+	if p.Content != a2a.ContentData || !jsonobject.MayHave(p.Metadata, compatName) {
 		return
 	}
-	mark, rest := object.Cut(p.Metadata, compatName)
+	mark, rest := jsonobject.Cut(p.Metadata, compatName)
 	if string(mark) != "true" {
 		return
 	}
-	if value, others := object.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
+	if value, others := jsonobject.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
 		p.Data, p.Metadata = value, rest
 	}
 }

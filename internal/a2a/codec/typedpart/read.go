@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
 )
 
 // Reader reads parts, in any form.
@@ -168,11 +168,11 @@ func (d Reader) data(m *members) a2a.Part {
 
 // unwrap undoes what appendWrapped does.
 func unwrap(p *a2a.Part) {
-	mark, rest := object.Cut(p.Metadata, compatName)
+	mark, rest := jsonobject.Cut(p.Metadata, compatName)
 	if string(mark) != "true" {
 		return
 	}
-	if value, others := object.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
+	if value, others := jsonobject.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
 		p.Data, p.Metadata = value, rest
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"bytes"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
 )
 
 // tools are the kinds of part by which one project of the 0.3 era answers an
@@ -22,13 +22,13 @@ var toolMark = []byte(`{"` + kindName + `":`)
 
 // fromTool makes the data part of a tool's members, the text of an object.
 func fromTool(kind string, members, metadata a2a.Object) a2a.Part {
-	_, metadata = object.Cut(metadata, kindName)
+	_, metadata = jsonobject.Cut(metadata, kindName)
 	if members == nil {
 		members = a2a.Object("{}")
 	}
 	return a2a.Part{
 		Content: a2a.ContentData, Data: a2a.Value(members),
-		Metadata: object.With(metadata, kindName, a2a.Value(`"`+kind+`"`)),
+		Metadata: jsonobject.With(metadata, kindName, a2a.Value(`"`+kind+`"`)),
 	}
 }
 
@@ -38,7 +38,7 @@ func tool(p *a2a.Part) (kind a2a.Value, rest a2a.Object) {
 	if !bytes.HasPrefix(p.Metadata, toolMark) {
 		return nil, nil
 	}
-	kind, rest = object.Cut(p.Metadata, kindName)
+	kind, rest = jsonobject.Cut(p.Metadata, kindName)
 	known := false
 	for _, name := range tools {
 		known = known || string(kind) == `"`+name+`"`

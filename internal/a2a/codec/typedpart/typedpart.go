@@ -9,8 +9,8 @@ package typedpart
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
 )
 
 // Form says which member tells what a part is.
@@ -114,7 +114,7 @@ func (f Form) appendWrapped(dst []byte, p *a2a.Part) []byte {
 	}
 	dst = append(dst, p.Data...)
 	dst = append(dst, `},"metadata":{"`+compatName+`":true`...)
-	_, metadata := object.Cut(p.Metadata, compatName)
+	_, metadata := jsonobject.Cut(p.Metadata, compatName)
 	// What follows the brace of an object that is not empty.
 	if len(metadata) > len("{}") {
 		dst = append(dst, ',')

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
@@ -191,17 +191,17 @@ func (d *decoder) message() *a2a.Message {
 // withInputRequest returns the metadata with what an agent waits for, in front,
 // whether it was there already or beside the metadata.
 func withInputRequest(metadata, wanted a2a.Object) a2a.Object {
-	if wanted == nil && (len(metadata) == 0 || !object.MayHave(metadata, inputRequest)) {
+	if wanted == nil && (len(metadata) == 0 || !jsonobject.MayHave(metadata, inputRequest)) {
 		return metadata
 	}
-	value, rest := object.Cut(metadata, inputRequest)
+	value, rest := jsonobject.Cut(metadata, inputRequest)
 	if wanted != nil {
 		value = a2a.Value(wanted)
 	}
 	if value == nil {
 		return metadata
 	}
-	return object.With(rest, inputRequest, value)
+	return jsonobject.With(rest, inputRequest, value)
 }
 
 // status reads a status. An agent may leave out the state of a task, but not

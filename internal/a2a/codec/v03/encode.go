@@ -10,8 +10,8 @@ package v03
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
@@ -214,10 +214,10 @@ func (f form) artifact(dst []byte, a *a2a.Artifact, index int) []byte {
 const inputRequest = "inputRequest"
 
 func appendMessageMetadata(dst []byte, metadata a2a.Object) []byte {
-	if len(metadata) == 0 || !object.MayHave(metadata, inputRequest) {
+	if len(metadata) == 0 || !jsonobject.MayHave(metadata, inputRequest) {
 		return jsonwrite.Metadata(dst, metadata)
 	}
-	value, rest := object.Cut(metadata, inputRequest)
+	value, rest := jsonobject.Cut(metadata, inputRequest)
 	if len(value) > 0 && value[0] == '{' {
 		dst = append(dst, `,"inputRequest":`...)
 		return jsonwrite.Metadata(append(dst, value...), rest)

@@ -8,8 +8,8 @@ import (
 	"encoding/base64"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/object"
 )
 
 // compatName marks a data part whose value is wrapped in {"value":...}, since
@@ -85,8 +85,8 @@ func appendData(dst []byte, p *a2a.Part) []byte {
 	dst = append(dst, p.Data...)
 	dst = append(dst, `}},"metadata":{"`+compatName+`":true`...)
 	metadata := p.Metadata
-	if object.MayHave(metadata, compatName) {
-		_, metadata = object.Cut(metadata, compatName)
+	if jsonobject.MayHave(metadata, compatName) {
+		_, metadata = jsonobject.Cut(metadata, compatName)
 	}
 	// What follows the brace of an object that is not empty.
 	if len(metadata) > len("{}") {
@@ -183,11 +183,11 @@ func (d *decoder) data() a2a.Value {
 
 // unwrap undoes what appendData does to a value that is no object.
 func unwrap(p *a2a.Part) {
-	mark, rest := object.Cut(p.Metadata, compatName)
+	mark, rest := jsonobject.Cut(p.Metadata, compatName)
 	if p.Content != a2a.ContentData || string(mark) != "true" {
 		return
 	}
-	if value, others := object.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
+	if value, others := jsonobject.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
 		p.Data, p.Metadata = value, rest
 	}
 }

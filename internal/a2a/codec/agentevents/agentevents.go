@@ -1,0 +1,126 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agentevents reads what an agent's container emits, whichever version's
+// shape it has: an event of 0.3 or of 1.0, or a bare part of either.
+//
+// It decides by the members alone and keeps no state; what an emission does to
+// a task is not known here.
+package agentevents
+
+import (
+	"errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
+)
+
+// Emission is one JSON value of an agent.
+type Emission struct {
+	// Kind is the value's kind member, "" when it has none. It is set for
+	// kinds that are not known, such as internal:usage, as well.
+	Kind string
+	// Event is what the value says; all nil when it is no event.
+	Event a2a.Event
+	// Part is set when the value is a bare part.
+	Part *a2a.Part
+}
+
+// Known reports whether the value is an event or a part.
+func (e *Emission) Known() bool {
+	return e.Part != nil || e.Event != a2a.Event{}
+}
+
+// Decode reads one value. What is JSON but neither an event nor a part gives
+// an Emission that is not Known and no error; the error is an *a2a.Error, and
+// says that the text is not JSON or that an event is malformed.
+func Decode(text []byte) (Emission, error) {
+	shape, err := look(text)
+	if err != nil {
+		return Emission{}, err
+	}
+	out := Emission{Kind: shape.kind}
+	switch shape.form {
+	case formEventV03:
+		out.Event, err = v03.DecodeEvent(text)
+	case formEventV10:
+		out.Event, err = v10.DecodeEvent(text)
+	case formPartV03:
+		out.Part, err = part(v03.DecodePart(text))
+	case formPartV10:
+		out.Part, err = part(v10.DecodePart(text))
+	case formOther:
+	}
+	if errors.Is(err, v03.ErrUnknownKind) || errors.Is(err, v10.ErrUnknownKind) {
+		return Emission{Kind: shape.kind}, nil
+	}
+	return out, err
+}
+
+func part(p a2a.Part, err error) (*a2a.Part, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+type form uint8
+
+const (
+	formOther form = iota
+	formEventV03
+	formEventV10
+	formPartV03
+	formPartV10
+)
+
+type shape struct {
+	kind string
+	form form
+}
+
+// look reads the names of an object's members. The kind decides when there is
+// one; without it a member of 1.0 does.
+func look(text []byte) (shape, error) {
+	r := jsonread.New(text)
+	var s shape
+	if r.Kind() != '{' {
+		r.Skip()
+		return s, r.End()
+	}
+	for name := range r.Members() {
+		switch string(name) {
+		case "kind":
+			if r.Kind() == '"' {
+				s.kind = r.String()
+				s.form = formOfKind(s.kind)
+			}
+		case "task", "message", "statusUpdate", "status_update", "artifactUpdate", "artifact_update":
+			if s.kind == "" && r.Kind() == '{' {
+				s.form = formEventV10
+			}
+		case "text", "raw", "url":
+			if s.kind == "" && s.form == formOther && r.Kind() == '"' {
+				s.form = formPartV10
+			}
+		case "data":
+			if s.kind == "" && s.form == formOther {
+				s.form = formPartV10
+			}
+		}
+	}
+	return s, r.End()
+}
+
+func formOfKind(kind string) form {
+	switch kind {
+	case "task", "message", "status-update", "artifact-update":
+		return formEventV03
+	case "text", "file", "data":
+		return formPartV03
+	default:
+		return formOther
+	}
+}

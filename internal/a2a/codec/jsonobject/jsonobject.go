@@ -1,0 +1,71 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jsonobject takes members out of the text of a JSON object and puts them
+// in. What it does not touch keeps its bytes and its order.
+package jsonobject
+
+import (
+	"bytes"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+)
+
+// MayHave is a cheap test that comes before Cut: it is false only when the
+// object has no such member. The name must need no escapes.
+func MayHave(o a2a.Object, name string) bool {
+	i := bytes.Index(o, []byte(name))
+	// A name with escapes holds a backslash.
+	return i > 0 || bytes.IndexByte(o, '\\') >= 0
+}
+
+// Cut returns a member and the object without it. The value is nil when there
+// is no such member, and the rest when nothing is left.
+func Cut(o a2a.Object, name string) (value a2a.Value, rest a2a.Object) {
+	if len(o) == 0 || !MayHave(o, name) {
+		return nil, o
+	}
+	r := jsonread.New(o)
+	for member := range r.AllMembers() {
+		if string(member) == name {
+			value = r.Value()
+			continue
+		}
+		rest = appendMember(rest, string(member), r.Raw())
+	}
+	if value == nil || r.Err() != nil {
+		return nil, o
+	}
+	return value, closed(rest)
+}
+
+// With returns the object with a member, which it does not have yet, in front
+// of the others.
+func With(o a2a.Object, name string, value a2a.Value) a2a.Object {
+	out := appendMember(nil, name, value)
+	if len(o) > len("{}") {
+		out = append(out, ',')
+		return append(out, o[1:]...)
+	}
+	return append(out, '}')
+}
+
+func appendMember(dst a2a.Object, name string, value []byte) a2a.Object {
+	if dst == nil {
+		dst = append(dst, '{')
+	} else {
+		dst = append(dst, ',')
+	}
+	dst = jsonwrite.String(dst, name)
+	dst = append(dst, ':')
+	return append(dst, value...)
+}
+
+func closed(o a2a.Object) a2a.Object {
+	if o == nil {
+		return nil
+	}
+	return append(o, '}')
+}

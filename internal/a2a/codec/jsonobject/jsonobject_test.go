@@ -1,0 +1,43 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonobject
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+func TestCut(t *testing.T) {
+	tests := map[string]struct{ object, value, rest string }{
+		"nothing":          {``, ``, ``},
+		"empty":            {`{}`, ``, `{}`},
+		"first":            {`{"a":[1],"b":2}`, `[1]`, `{"b":2}`},
+		"last":             {`{"b":{"a":1},"a":null}`, `null`, `{"b":{"a":1}}`},
+		"alone":            {`{"a":1}`, `1`, ``},
+		"deeper only":      {`{"b":{"a":1}}`, ``, `{"b":{"a":1}}`},
+		"a value only":     {`{"b":"a"}`, ``, `{"b":"a"}`},
+		"case":             {`{"A":1}`, ``, `{"A":1}`},
+		"escaped":          {`{"\u0061":1,"b":2}`, `1`, `{"b":2}`},
+		"escaped neighbor": {`{"a":1,"\"":2}`, `1`, `{"\"":2}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			value, rest := Cut(a2a.Object(test.object), "a")
+			if diff := cmp.Diff([]string{test.value, test.rest}, []string{string(value), string(rest)}); diff != "" {
+				t.Errorf("Cut() (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWith(t *testing.T) {
+	for object, want := range map[string]string{``: `{"a":1}`, `{}`: `{"a":1}`, `{"b":2}`: `{"a":1,"b":2}`} {
+		if got := string(With(a2a.Object(object), "a", a2a.Value("1"))); got != want {
+			t.Errorf("With(%s) = %s, want %s", object, got, want)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package requestcheck stands between the bindings and the engine. It asks the
+// rules of who may do what, for all bindings in one place, and judges requests
+// by what the agent's card declares: what is off answers its error in every
+// binding and version, and a media type that nobody declared reaches no agent.
+// It also puts a tenant's requests into a scope of their own.
+//
+// It knows no transport and keeps no state.
+package requestcheck
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// Handler judges, and hands on what it admits.
+type Handler struct {
+	// Handler runs the operations.
+	a2a.Handler
+	// Push keeps push configurations; nil for none.
+	Push a2a.PushHandler
+	// Card is the one that is served now.
+	Card func() *card.Card
+	// Refused is told of calls that the caller's rules refuse.
+	Refused func(context.Context, *authz.Refusal)
+}
+
+var (
+	_ a2a.Handler     = (*Handler)(nil)
+	_ a2a.PushHandler = (*Handler)(nil)
+)
+
+// Send implements a2a.Handler.
+func (h *Handler) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
+	if err := h.enterWith(ctx, a2a.MethodSendMessage, r); err != nil {
+		return a2a.Event{}, err
+	}
+	if err := h.admit(r); err != nil {
+		return a2a.Event{}, err
+	}
+	return h.Handler.Send(ctx, r)
+}
+
+// Stream implements a2a.Handler.
+func (h *Handler) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
+	if err := h.enterWith(ctx, a2a.MethodSendStreamingMessage, r); err != nil {
+		return nil, err
+	}
+	if err := h.streams(); err != nil {
+		return nil, err
+	}
+	if err := h.admit(r); err != nil {
+		return nil, err
+	}
+	return h.Handler.Stream(ctx, r)
+}
+
+// Get implements a2a.Handler.
+func (h *Handler) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
+	if err := h.enter(ctx, cmp.Or(r.Within, a2a.MethodGetTask), &r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
+	return h.Handler.Get(ctx, r)
+}
+
+// List implements a2a.Handler.
+func (h *Handler) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, error) {
+	if err := h.enter(ctx, a2a.MethodListTasks, &r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
+	return h.Handler.List(ctx, r)
+}
+
+// Cancel implements a2a.Handler.
+func (h *Handler) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
+	if err := h.enter(ctx, a2a.MethodCancelTask, &r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
+	return h.Handler.Cancel(ctx, r)
+}
+
+// Subscribe implements a2a.Handler.
+func (h *Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
+	if err := h.enter(ctx, a2a.MethodSubscribeToTask, &r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
+	if err := h.streams(); err != nil {
+		return nil, err
+	}
+	return h.Handler.Subscribe(ctx, r)
+}
+
+// SetPush implements a2a.PushHandler.
+func (h *Handler) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.PushConfig, error) {
+	if err := h.enter(ctx, a2a.MethodCreatePushConfig, &r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
+	if err := h.pushes(); err != nil {
+		return nil, err
+	}
+	return h.Push.SetPush(ctx, r)
+}
+
+// GetPush implements a2a.PushHandler.
+func (h *Handler) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushConfig, error) {
+	if err := h.enter(ctx, a2a.MethodGetPushConfig, &r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
+	if err := h.pushes(); err != nil {
+		return nil, err
+	}
+	return h.Push.GetPush(ctx, r)
+}
+
+// ListPush implements a2a.PushHandler.
+func (h *Handler) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.PushPage, error) {
+	if err := h.enter(ctx, a2a.MethodListPushConfigs, &r.Owner, r.Tenant); err != nil {
+		return nil, err
+	}
+	if err := h.pushes(); err != nil {
+		return nil, err
+	}
+	return h.Push.ListPush(ctx, r)
+}
+
+// DeletePush implements a2a.PushHandler.
+func (h *Handler) DeletePush(ctx context.Context, r *a2a.PushRequest) error {
+	if err := h.enter(ctx, a2a.MethodDeletePushConfig, &r.Owner, r.Tenant); err != nil {
+		return err
+	}
+	if err := h.pushes(); err != nil {
+		return err
+	}
+	return h.Push.DeletePush(ctx, r)
+}
+
+func (h *Handler) streams() error {
+	if !h.Card().Capabilities.Streaming {
+		return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
+	}
+	return nil
+}
+
+func (h *Handler) pushes() error {
+	if h.Push == nil || !h.Card().Capabilities.PushNotifications {
+		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}
+	}
+	return nil
+}
+
+func (h *Handler) admit(r *a2a.SendRequest) error {
+	if r.Push != nil {
+		if err := h.pushes(); err != nil {
+			return err
+		}
+		c := *r.Push
+		c.Dialect, c.Extensions, c.TraceParent = r.Dialect, r.Extensions, r.TraceParent
+		r.Push = &c
+	}
+	return h.accepts(r.Message)
+}
+
+// accepts refuses media types that the card does not declare. A part that does
+// not name its type is the agent's to judge.
+func (h *Handler) accepts(m *a2a.Message) error {
+	c := h.Card()
+	for i := range m.Parts {
+		if t := m.Parts[i].MediaType; t != "" && !c.AcceptsInput(t) {
+			return &a2a.Error{
+				Reason:  a2a.ReasonContentTypeNotSupported,
+				Message: "media type " + clipped(t) + " is not among the input modes of the agent's card",
+				Field:   "message.parts[" + strconv.Itoa(i) + "]",
+			}
+		}
+	}
+	return nil
+}
+
+// clipped is a client's text as it is told back: it may be any length.
+func clipped(text string) string {
+	const most = 64
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// Activate returns the extensions that the values of a header ask for and the
+// card declares. A required one that is missing is an error, whose reason is
+// the one that versions before 1.0 have no code for; bindings of those say
+// that the request is invalid.
+func Activate(c *card.Card, header []string) ([]string, error) {
+	declared := c.Capabilities.Extensions
+	if len(declared) == 0 {
+		return nil, nil
+	}
+	asked := strings.Split(strings.Join(header, ","), ",")
+	for i := range asked {
+		asked[i] = strings.TrimSpace(asked[i])
+	}
+	var activated []string
+	for _, e := range declared {
+		if slices.Contains(asked, e.URI) {
+			activated = append(activated, e.URI)
+		} else if e.Required {
+			return nil, &a2a.Error{Reason: a2a.ReasonExtensionRequired, Message: "Extension " + e.URI + " is required"}
+		}
+	}
+	return activated, nil
+}

@@ -1,0 +1,54 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package requestcheck
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// maxTenant bounds the name of a tenant, in bytes.
+const maxTenant = 256
+
+// reserved are names that stand for other things in the paths of REST. No
+// binding takes them, so that a tenant can be reached by all.
+var reserved = []string{
+	"v1", "task", "tasks", "agent", ".well-known", "extendedAgentCard", "message:send", "message:stream",
+	"livez", "readyz", "startedz", "healthz", "health", "metrics", "drained",
+}
+
+// Reserved reports whether a name stands for something else.
+func Reserved(tenant string) bool { return slices.Contains(reserved, tenant) }
+
+// CheckTenant judges the name of a tenant; "" is none.
+func CheckTenant(tenant string) error {
+	switch {
+	case tenant == "":
+		return nil
+	case len(tenant) > maxTenant:
+		return a2a.InvalidParams("tenant", "is longer than 256 bytes")
+	case strings.ContainsAny(tenant, `/\`):
+		return a2a.InvalidParams("tenant", "must not hold a path separator")
+	case !utf8.ValidString(tenant), strings.ContainsFunc(tenant, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return a2a.InvalidParams("tenant", "must be plain text")
+	case tenant == ".", tenant == "..":
+		// Whoever cleans paths, such as a proxy, would not see it.
+		return a2a.InvalidParams("tenant", "must not be a dot segment")
+	case Reserved(tenant):
+		return a2a.InvalidParams("tenant", "is a name that no tenant may have")
+	}
+	return nil
+}
+
+// scope puts a request into the scope of its tenant.
+func scope(owner *a2a.Owner, tenant string) error {
+	if err := CheckTenant(tenant); err != nil {
+		return err
+	}
+	*owner = owner.In(tenant)
+	return nil
+}

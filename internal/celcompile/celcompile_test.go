@@ -1,0 +1,49 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package celcompile
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// How good expressions are evaluated stands in internal/a2a/authz.
+
+func TestCompileNamesMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   "Syntax error",
+		`caller.nmespace == "a"`:             "line 1, column 1: undeclared reference to 'caller'; there are caller.principal, caller.namespace, caller.claims",
+		`request.path == "a"`:                "line 1, column 1: undeclared reference to 'request'; there are",
+		`principal == "a"`:                   "line 1, column 1: undeclared reference to 'principal'",
+		"request.skill == 'a' &&\n  caller.": "line 2, column 10: Syntax error",
+		`caller.namespace`:                   "it is of type string and must be a bool",
+		`caller.claims.admin`:                "it is of type dyn and must be a bool; compare it with something",
+		`caller.namespace == 1`:              "line 1, column 18: found no matching overload for '_==_' applied to '(string, int)'",
+		`caller.principal.matches("[")`:      "missing closing ]",
+		`now() > timestamp("x")`:             "undeclared reference to 'now'",
+		strings.Repeat("(", 500):             "expression recursion limit exceeded",
+	} {
+		_, err := Compile(text)
+		mistake, ok := errors.AsType[*MistakeError](err)
+		if !ok || !strings.Contains(mistake.Error(), want) {
+			t.Errorf("Compile(%.40q) error = %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestCompileIsDeterministic, or each look at an Agent would be a change.
+func TestCompileIsDeterministic(t *testing.T) {
+	const text = `has(caller.claims.a) && caller.claims.groups.exists(g, g == "x" || g in ["a", "b"]) ? request.skill != "" : caller.namespace in ["c", "d"]`
+	first, err := Compile(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if next, err := Compile(text); err != nil || !bytes.Equal(first, next) {
+			t.Fatalf("Compile() differs, %v", err)
+		}
+	}
+}

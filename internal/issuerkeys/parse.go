@@ -1,0 +1,50 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package issuerkeys
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+)
+
+// parse reads an OpenID configuration and a JWK set. Sets with the same keys
+// give the same bytes, whatever the order.
+func parse(configuration, keySet []byte) (*clusterstate.Issuer, error) {
+	var discovered struct {
+		Issuer string `json:"issuer"`
+	}
+	if err := json.Unmarshal(configuration, &discovered); err != nil {
+		return nil, fmt.Errorf("decode OpenID configuration: %w", err)
+	}
+	if discovered.Issuer == "" {
+		return nil, errors.New("decode OpenID configuration: it names no issuer")
+	}
+	var set struct {
+		Keys []map[string]any `json:"keys"`
+	}
+	if err := json.Unmarshal(keySet, &set); err != nil {
+		return nil, fmt.Errorf("decode key set: %w", err)
+	}
+	if len(set.Keys) == 0 {
+		return nil, errors.New("decode key set: it holds no key")
+	}
+	slices.SortStableFunc(set.Keys, func(a, b map[string]any) int {
+		return cmp.Compare(fmt.Sprint(a["kid"]), fmt.Sprint(b["kid"]))
+	})
+	keys, err := json.Marshal(set)
+	if err != nil {
+		return nil, fmt.Errorf("encode key set: %w", err)
+	}
+	return &clusterstate.Issuer{URL: discovered.Issuer, Keys: keys}, nil
+}
+
+func equal(a, b *clusterstate.Issuer) bool {
+	return a.URL == b.URL && bytes.Equal(a.Keys, b.Keys)
+}

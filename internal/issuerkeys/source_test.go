@@ -1,0 +1,189 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package issuerkeys
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+)
+
+const (
+	configuration = `{"issuer":"https://issuer.example","jwks_uri":"https://elsewhere"}`
+	oneKey        = `{"keys":[{"kid":"a"}]}`
+)
+
+// documents is an API server with fixed answers, which a test sets.
+type documents struct {
+	mutex         sync.Mutex
+	configuration string
+	keys          string
+	err           error
+	reads         int
+}
+
+func (d *documents) Get(_ context.Context, path string) ([]byte, error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.reads++
+	switch {
+	case d.err != nil:
+		return nil, d.err
+	case path == configurationPath:
+		return []byte(d.configuration), nil
+	case path == keysPath:
+		return []byte(d.keys), nil
+	default:
+		return nil, errors.New("no such document")
+	}
+}
+
+// answer changes what the API server answers from now on.
+func (d *documents) answer(keys string, err error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.keys, d.err = keys, err
+}
+
+func TestParse(t *testing.T) {
+	want := &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"a","kty":"EC"},{"kid":"b","kty":"RSA"}]}`)}
+	for _, keys := range []string{
+		`{"keys":[{"kid":"a","kty":"EC"},{"kid":"b","kty":"RSA"}]}`,
+		`{ "keys": [ {"kty":"RSA","kid":"b"}, {"kty":"EC","kid":"a"} ] }`,
+	} {
+		got, err := parse([]byte(configuration), []byte(keys))
+		if err != nil {
+			t.Fatalf("parse() error = %v", err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("parse() (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	tests := map[string]struct{ configuration, keys string }{
+		"no JSON":        {"<html>", `{"keys":[{}]}`},
+		"no issuer":      {`{}`, `{"keys":[{}]}`},
+		"keys no JSON":   {configuration, "<html>"},
+		"no keys":        {configuration, `{"keys":[]}`},
+		"keys no object": {configuration, `[]`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, err := parse([]byte(test.configuration), []byte(test.keys)); err == nil {
+				t.Errorf("parse() = %v, want an error", got)
+			}
+		})
+	}
+}
+
+func TestSourceFollowsTheKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &documents{configuration: configuration, keys: oneKey}
+		source := New(server)
+		start(t, source)
+
+		synctest.Wait()
+		if got := source.Current(); got == nil || string(got.Keys) != oneKey {
+			t.Fatalf("Current() = %v", got)
+		}
+		expectChange(t, source, true)
+
+		time.Sleep(2 * refreshPeriod)
+		synctest.Wait()
+		expectChange(t, source, false)
+
+		const rotated = `{"keys":[{"kid":"b"}]}`
+		server.answer(rotated, nil)
+		time.Sleep(2 * refreshPeriod)
+		synctest.Wait()
+		expectChange(t, source, true)
+		if got := source.Current(); string(got.Keys) != rotated {
+			t.Errorf("Current() = %s, want %s", got.Keys, rotated)
+		}
+	})
+}
+
+func TestSourceKeepsTheLastGoodKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &documents{configuration: configuration, keys: oneKey}
+		source := New(server)
+		start(t, source)
+		synctest.Wait()
+		expectChange(t, source, true)
+
+		server.answer(oneKey, errors.New("connection refused"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		expectChange(t, source, false)
+		if got := source.Current(); got == nil || string(got.Keys) != oneKey {
+			t.Errorf("Current() = %v, want the last good keys", got)
+		}
+	})
+}
+
+func TestSourceRetriesSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &documents{configuration: configuration, keys: oneKey, err: errors.New("connection refused")}
+		source := New(server)
+		start(t, source)
+		synctest.Wait()
+		if source.Current() != nil {
+			t.Fatalf("Current() = %v, want nil", source.Current())
+		}
+		select {
+		case <-source.Tried():
+		default:
+			t.Error("Tried() is open after a read that failed")
+		}
+
+		server.answer(oneKey, nil)
+		time.Sleep(2 * retryPeriod)
+		synctest.Wait()
+		expectChange(t, source, true)
+		if source.Current() == nil {
+			t.Error("Current() = nil after a retry that worked")
+		}
+		if server.reads != 3 {
+			t.Errorf("%d reads, want 3: one that failed, two that did not", server.reads)
+		}
+	})
+}
+
+// start runs a source until the test ends.
+func start(t *testing.T, source *Source) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
+	done := make(chan error)
+	go func() { done <- source.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Start() error = %v", err)
+		}
+	})
+}
+
+func expectChange(t *testing.T, source *Source, want bool) {
+	t.Helper()
+	got := false
+	select {
+	case <-source.Changes():
+		got = true
+	default:
+	}
+	if got != want {
+		t.Errorf("a change was told: %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,176 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecarconfig
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// Names of the security schemes on the card.
+const (
+	kubernetesScheme = "kubernetes"
+	jwtScheme        = "jwt"
+	apiKeyScheme     = "apiKey"
+	mtlsScheme       = "mtls"
+)
+
+// Schemes tells the card's readers what a call needs. It is empty when that is
+// nothing: a client that saw a scheme would look for a token before its first call.
+func (a *Access) Schemes() []card.SecurityScheme {
+	var schemes []card.SecurityScheme
+	for _, each := range a.Authentication {
+		switch each.Type {
+		case AuthenticationAnonymous:
+			return nil
+		case AuthenticationKubernetes:
+			schemes = append(schemes, card.SecurityScheme{
+				Name:         kubernetesScheme,
+				Type:         card.SchemeHTTP,
+				Description:  "A Kubernetes ServiceAccount token.",
+				Scheme:       "bearer",
+				BearerFormat: "JWT",
+			})
+		case AuthenticationJWT:
+			schemes = append(schemes, each.JWT.scheme())
+		case AuthenticationAPIKey:
+			schemes = append(schemes, each.APIKey.scheme())
+		case AuthenticationMTLS:
+			schemes = append(schemes, card.SecurityScheme{
+				Name: mtlsScheme, Type: card.SchemeMutualTLS, Description: "A client certificate of an authority that the agent's owner trusts.",
+			})
+		}
+	}
+	return schemes
+}
+
+func (j *JWTAuthentication) scheme() card.SecurityScheme {
+	s := card.SecurityScheme{
+		Name:        jwtScheme,
+		Description: fmt.Sprintf("A token of %s for the audience %s.", j.Issuer, j.Audiences[0]),
+	}
+	if j.JWKSURL == "" {
+		s.Type, s.OpenIDConnectURL = card.SchemeOpenIDConnect, strings.TrimSuffix(j.Issuer, "/")+"/.well-known/openid-configuration"
+	} else {
+		s.Type, s.Scheme, s.BearerFormat = card.SchemeHTTP, "bearer", "JWT"
+	}
+	return s
+}
+
+// DefaultAPIKeyHeader is where a key is looked for unless somebody says otherwise.
+const DefaultAPIKeyHeader = "X-API-Key" //nolint:gosec // a name, not a credential
+
+func (k *APIKeyAuthentication) scheme() card.SecurityScheme {
+	s := card.SecurityScheme{Name: apiKeyScheme, Type: card.SchemeAPIKey, Description: "A key that the agent's owner gives out.", In: "header", ParameterName: k.Header}
+	if k.Query != "" {
+		s.In, s.ParameterName = "query", k.Query
+	}
+	return s
+}
+
+func (a *Access) validate(refuse func(field, format string, args ...any)) {
+	a.CORS.validate(refuse)
+	for i, each := range a.Authentication {
+		field := fmt.Sprintf("access.authentication[%d]", i)
+		if each.foreign() {
+			refuse(field, "has a member of another type than %q", each.Type)
+			continue
+		}
+		switch each.Type {
+		case AuthenticationAnonymous:
+		case AuthenticationKubernetes:
+			if k := each.Kubernetes; k == nil || k.Issuer == "" || len(k.Audiences) == 0 || len(k.Keys) == 0 {
+				refuse(field, "needs kubernetes.issuer, kubernetes.audiences and kubernetes.keys")
+			}
+		case AuthenticationJWT:
+			each.JWT.validate(field, refuse)
+		case AuthenticationAPIKey:
+			each.APIKey.validate(field, refuse)
+		case AuthenticationMTLS:
+			if each.MTLS == nil || slices.Contains(each.MTLS.Principals, "") {
+				refuse(field, "needs mtls, without an empty principal")
+			}
+		default:
+			refuse(field+".type", "is %q, must be one of %q", each.Type, authenticationTypes)
+		}
+		second := slices.ContainsFunc(a.Authentication[:i], func(b Authentication) bool { return b.Type == each.Type })
+		if second && each.Type != AuthenticationKubernetes && each.Type != AuthenticationAnonymous {
+			refuse(field, "is the second of type %q", each.Type)
+		}
+	}
+	if a.Authorization != nil {
+		a.Authorization.validate(refuse)
+	}
+}
+
+func (c *CORS) validate(refuse func(field, format string, args ...any)) {
+	for i, each := range c.Origins() {
+		if u, err := url.Parse(each); each != "*" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || each != u.Scheme+"://"+u.Host || u.Host == "") {
+			refuse(fmt.Sprintf("access.cors.allowedOrigins[%d]", i), "is %q, must be an origin such as https://app.example.com, or *", each)
+		}
+	}
+}
+
+// foreign reports whether a member is of another type.
+func (a *Authentication) foreign() bool {
+	return a.Kubernetes != nil && a.Type != AuthenticationKubernetes ||
+		a.JWT != nil && a.Type != AuthenticationJWT ||
+		a.APIKey != nil && a.Type != AuthenticationAPIKey ||
+		a.MTLS != nil && a.Type != AuthenticationMTLS
+}
+
+// keyName reports whether no other header or parameter of the protocol has a
+// name: ^([A-Za-z0-9][A-Za-z0-9_-]{0,60})?[Kk][Ee][Yy]$. Compiled, it would take
+// more memory of each sidecar than the whole contract.
+func keyName(name string) bool {
+	const longest, letters = 64, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	return len(name) <= longest && strings.HasSuffix(strings.ToLower(name), "key") &&
+		strings.Trim(name, letters+"_-") == "" && strings.Contains(letters, name[:1])
+}
+
+func (k *APIKeyAuthentication) validate(field string, refuse func(field, format string, args ...any)) {
+	switch {
+	case k == nil || (k.Header == "") == (k.Query == ""):
+		refuse(field, "needs apiKey.header or apiKey.query")
+	case !keyName(k.Header + k.Query):
+		refuse(field+".apiKey", "is %q, must be letters, digits, '-' and '_' that end in key", k.Header+k.Query)
+	}
+}
+
+func (j *JWTAuthentication) validate(field string, refuse func(field, format string, args ...any)) {
+	if j == nil || j.Issuer == "" || len(j.Audiences) == 0 || slices.Contains(j.Audiences, "") {
+		refuse(field, "needs jwt.issuer and jwt.audiences")
+		return
+	}
+	if !trusted(j.Issuer) || strings.Contains(j.Issuer, "?") {
+		refuse(field+".jwt.issuer", "is %q, must be an https URL without a query or fragment, or an http one of the cluster", j.Issuer)
+	}
+	if j.JWKSURL != "" && !trusted(j.JWKSURL) {
+		refuse(field+".jwt.jwksUrl", "is %q, must be an https URL without a fragment, or an http one of the cluster", j.JWKSURL)
+	}
+}
+
+// trusted reports whether keys that an address leads to are those of its owner:
+// it has TLS, or is in the cluster or on this machine.
+func trusted(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Hostname() == "" || u.User != nil || strings.Contains(address, "#") {
+		return false
+	}
+	host := u.Hostname()
+	switch u.Scheme {
+	case "https":
+		return true
+	case "http":
+		return strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".svc.cluster.local") ||
+			host == "localhost" || net.ParseIP(host).IsLoopback()
+	default:
+		return false
+	}
+}

@@ -1,0 +1,30 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecarconfig
+
+import "slices"
+
+// Declare puts on the card what a sidecar with this contract can do.
+func (c *Config) Declare() {
+	declared := &c.Card.Capabilities
+	declared.Streaming = true
+	declared.PushNotifications = c.PushNotifications != nil
+	// Who does not say who they are is not shown more than everybody.
+	declared.ExtendedCard = c.Card.HasExtended() && slices.ContainsFunc(c.Access.Authentication, func(a Authentication) bool {
+		return a.Type != AuthenticationAnonymous
+	})
+	c.declareOptionalSchemes()
+}
+
+// declareOptionalSchemes lists the security schemes of an agent that admits
+// callers without a credential and has an extended card: the clients that read
+// it need to know with what to authenticate (A2A 1.0 section 3.1.11).
+func (c *Config) declareOptionalSchemes() {
+	anonymous := func(a Authentication) bool { return a.Type == AuthenticationAnonymous }
+	if c.Card.SecuritySchemes != nil || !c.Card.Capabilities.ExtendedCard || !slices.ContainsFunc(c.Access.Authentication, anonymous) {
+		return
+	}
+	known := Access{Authentication: slices.DeleteFunc(slices.Clone(c.Access.Authentication), anonymous)}
+	c.Card.SecuritySchemes, c.Card.SecurityOptional = known.Schemes(), true
+}

@@ -1,0 +1,97 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecarconfig
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Bounds on the headers for a model server.
+const (
+	maxHeaders     = 16
+	maxHeaderName  = 64
+	maxHeaderValue = 1024
+)
+
+func (b *Backend) validate(refuse func(field, format string, args ...any)) {
+	chat := b.Protocol == ProtocolChatCompletions
+	if !chat && (b.Chat.Model != "" || b.Chat.SystemPrompt != "" || len(b.Chat.Headers) > 0) {
+		refuse("backend.chat", "needs backend.protocol %q", ProtocolChatCompletions)
+	}
+	u, err := url.Parse(b.URL)
+	switch {
+	case chat && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != ""):
+		refuse("backend.url", "must be an absolute http or https URL without credentials and fragment")
+	case !chat && (err != nil || u.Scheme != "http" || u.Host == ""):
+		refuse("backend.url", "is %q, must be an absolute http URL", b.URL)
+	}
+	if len(b.Chat.Headers) > maxHeaders {
+		refuse("backend.chat.headers", "has %d headers, must have at most %d", len(b.Chat.Headers), maxHeaders)
+	}
+	seen := map[string]bool{}
+	for i, h := range b.Chat.Headers {
+		if err := h.Validate(); err != nil {
+			refuse(fmt.Sprintf("backend.chat.headers[%d]", i), "%v", err)
+		}
+		if name := strings.ToLower(h.Name); seen[name] {
+			refuse(fmt.Sprintf("backend.chat.headers[%d]", i), "names %q a second time", h.Name)
+		} else {
+			seen[name] = true
+		}
+	}
+}
+
+// Elsewhere reports whether the backend is outside the pod or the machine of
+// the sidecar: its host is anything but a loopback address or localhost.
+func (b *Backend) Elsewhere() bool {
+	u, err := url.Parse(b.URL)
+	if err != nil || b.Protocol != ProtocolChatCompletions {
+		return false
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	address, err := netip.ParseAddr(host)
+	return host != "localhost" && (err != nil || !address.Unmap().IsLoopback())
+}
+
+var (
+	credentialHeaders = []string{"authorization", "proxy-authorization", "cookie"}
+	reservedHeaders   = []string{
+		"host", "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "te", "trailer", "transfer-encoding",
+		"upgrade", "expect", "accept", "accept-encoding", "traceparent",
+	}
+)
+
+// Validate says why a header cannot be sent to a model server. The error holds
+// no value: it may be a credential in the wrong place.
+func (h Header) Validate() error {
+	const token = "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+.^_|~-"
+	name := strings.ToLower(h.Name)
+	switch {
+	case name == "" || len(name) > maxHeaderName || strings.Trim(name, token) != "":
+		return fmt.Errorf("must have a name of 1 to %d letters, digits and dashes", maxHeaderName)
+	case slices.Contains(credentialHeaders, name):
+		return fmt.Errorf("must not be %s: the values of headers are not secret; give the API key of the model server as a file", h.Name)
+	case slices.Contains(reservedHeaders, name), strings.HasPrefix(name, "content-"), strings.HasPrefix(name, "a2a-"):
+		return fmt.Errorf("must not be %s, which belongs to the connection or the body, or is set by the sidecar", h.Name)
+	case h.Value == "" || len(h.Value) > maxHeaderValue || strings.TrimSpace(h.Value) != h.Value ||
+		strings.ContainsFunc(h.Value, func(r rune) bool { return r < ' ' || r > '~' }):
+		return fmt.Errorf("must have a value of 1 to %d visible ASCII characters, with blanks within only", maxHeaderValue)
+	}
+	return nil
+}
+
+// ParseHeader reads a header as it is written in a flag, such as X-Team=blue.
+func ParseHeader(text string) (Header, error) {
+	name, value, found := strings.Cut(text, "=")
+	if !found {
+		return Header{}, errors.New("must be name=value")
+	}
+	h := Header{Name: name, Value: value}
+	return h, h.Validate()
+}

@@ -1,0 +1,125 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecarconfig
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Limits bound what callers use. Zero means the default, in every field.
+type Limits struct {
+	// Requests bounds the requests of one caller, 500 a second and twice as many
+	// at once by default; TotalRequests those of all, 2,000.
+	Requests      Rate `json:"requests,omitzero"`
+	TotalRequests Rate `json:"totalRequests,omitzero"`
+	// FailedAuthentications bounds the credentials that an address may show in
+	// vain, 5 a second and 50 at once by default.
+	FailedAuthentications Rate         `json:"failedAuthentications,omitzero"`
+	Turns                 TurnLimits   `json:"turns,omitzero"`
+	Streams               StreamLimits `json:"streams,omitzero"`
+	// MaxBodyBytes bounds the body of a request, 10 MiB by default.
+	MaxBodyBytes int64 `json:"maxBodyBytes,omitempty"`
+}
+
+// Rate is a number of events a second, and how many may come at once: twice as
+// many by default.
+type Rate struct {
+	PerSecond int `json:"perSecond,omitempty"`
+	Burst     int `json:"burst,omitempty"`
+}
+
+// TurnLimits bound the turns that the agent works at.
+type TurnLimits struct {
+	// Max bounds all, 256 by default, and MaxPerCaller those of one caller, half
+	// of that by default.
+	Max          int `json:"max,omitempty"`
+	MaxPerCaller int `json:"maxPerCaller,omitempty"`
+	// MaxQueued bounds the messages that wait for a place, 256 by default, and
+	// QueueTimeout how long one does, 5 s by default.
+	MaxQueued    int      `json:"maxQueued,omitempty"`
+	QueueTimeout Duration `json:"queueTimeout,omitempty"`
+}
+
+// StreamLimits bound the streams that are open.
+type StreamLimits struct {
+	// Max bounds all, 2,048 by default, and MaxPerCaller those of one caller, a
+	// quarter of that by default.
+	Max          int `json:"max,omitempty"`
+	MaxPerCaller int `json:"maxPerCaller,omitempty"`
+}
+
+// The highest that can be set.
+const (
+	maxRate       = 1_000_000
+	maxTurns      = 65_536
+	maxStreams    = 65_536
+	maxBodyBytes  = 32 << 20
+	minBodyBytes  = 1 << 10
+	maxQueueTime  = 5 * time.Minute
+	failuresBurst = 50
+)
+
+// Effective returns the limits with every default filled in.
+func (l *Limits) Effective() Limits {
+	c := *l
+	c.Requests = c.Requests.or(500)
+	c.TotalRequests = c.TotalRequests.or(2000)
+	if c.FailedAuthentications == (Rate{}) {
+		c.FailedAuthentications.Burst = failuresBurst
+	}
+	c.FailedAuthentications = c.FailedAuthentications.or(5)
+	t := &c.Turns
+	t.Max = cmp.Or(t.Max, 256)
+	t.MaxPerCaller = cmp.Or(t.MaxPerCaller, max(t.Max/2, 1))
+	t.MaxQueued = cmp.Or(t.MaxQueued, 256)
+	t.QueueTimeout = cmp.Or(t.QueueTimeout, Duration(5*time.Second))
+	s := &c.Streams
+	s.Max = cmp.Or(s.Max, 2048)
+	s.MaxPerCaller = cmp.Or(s.MaxPerCaller, max(s.Max/4, 1))
+	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, 10<<20)
+	return c
+}
+
+func (r Rate) or(perSecond int) Rate {
+	r.PerSecond = cmp.Or(r.PerSecond, perSecond)
+	r.Burst = cmp.Or(r.Burst, 2*r.PerSecond)
+	return r
+}
+
+// Validate names every limit that is out of its range.
+func (l *Limits) Validate() error {
+	var errs []error
+	l.validate(func(field, format string, args ...any) {
+		errs = append(errs, fmt.Errorf(field+" "+format, args...))
+	})
+	return errors.Join(errs...)
+}
+
+func (l *Limits) validate(refuse func(field, format string, args ...any)) {
+	within := func(field string, value, most int) {
+		if value < 0 || value > most {
+			refuse("limits."+field, "is %d, must be 1 to %d, or absent for the default", value, most)
+		}
+	}
+	for field, r := range map[string]Rate{
+		"requests": l.Requests, "totalRequests": l.TotalRequests, "failedAuthentications": l.FailedAuthentications,
+	} {
+		within(field+".perSecond", r.PerSecond, maxRate)
+		within(field+".burst", r.Burst, 2*maxRate)
+	}
+	within("turns.max", l.Turns.Max, maxTurns)
+	within("turns.maxPerCaller", l.Turns.MaxPerCaller, maxTurns)
+	within("turns.maxQueued", l.Turns.MaxQueued, maxTurns)
+	within("streams.max", l.Streams.Max, maxStreams)
+	within("streams.maxPerCaller", l.Streams.MaxPerCaller, maxStreams)
+	if t := time.Duration(l.Turns.QueueTimeout); t < 0 || t > maxQueueTime {
+		refuse("limits.turns.queueTimeout", "is %s, must be at most %s", t, maxQueueTime)
+	}
+	if b := l.MaxBodyBytes; b != 0 && (b < minBodyBytes || b > maxBodyBytes) {
+		refuse("limits.maxBodyBytes", "is %d, must be %d to %d", b, minBodyBytes, maxBodyBytes)
+	}
+}

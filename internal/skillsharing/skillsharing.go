@@ -1,0 +1,88 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package skillsharing says which Agents ask for an AgentSkill, and which of them
+// may have it.
+//
+// It is pure: whoever calls it has read what it needs.
+package skillsharing
+
+import (
+	"cmp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// Target is the AgentSkill that a reference of an Agent names.
+func Target(agent *a2av1alpha1.Agent, ref a2av1alpha1.AgentSkillRef) types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, agent.Namespace), Name: ref.Name}
+}
+
+// LeavesNamespace tells whether an Agent names a skill of another namespace.
+func LeavesNamespace(agent *a2av1alpha1.Agent) bool {
+	return slices.ContainsFunc(agent.Spec.SkillRefs, func(ref a2av1alpha1.AgentSkillRef) bool {
+		return Target(agent, ref).Namespace != agent.Namespace
+	})
+}
+
+// AsksFor tells whether an Agent names or selects a skill, whether it may have
+// it or not. Only the metadata of the skill is looked at.
+func AsksFor(agent *a2av1alpha1.Agent, skill metav1.Object) bool {
+	key := types.NamespacedName{Namespace: skill.GetNamespace(), Name: skill.GetName()}
+	for _, ref := range agent.Spec.SkillRefs {
+		if Target(agent, ref) == key {
+			return true
+		}
+	}
+	if agent.Spec.SkillSelector == nil || agent.Namespace != key.Namespace {
+		return false
+	}
+	return selects(agent.Spec.SkillSelector, skill.GetLabels())
+}
+
+// Admits tells whether Agents of a namespace with these labels may have a
+// skill.
+func Admits(skill *a2av1alpha1.AgentSkill, namespace string, namespaceLabels map[string]string) bool {
+	if skill.Namespace == namespace {
+		return true
+	}
+	allowed := skill.Spec.AllowedAgents.Namespaces
+	switch allowed.From {
+	case a2av1alpha1.FromAll:
+		return true
+	case a2av1alpha1.FromSelector:
+		return selects(labelSelector(allowed.Selector), namespaceLabels)
+	default:
+		return false
+	}
+}
+
+// labelSelector is a selector of namespaces, as Kubernetes evaluates it.
+func labelSelector(selector *a2av1alpha1.NamespaceSelector) *metav1.LabelSelector {
+	if selector == nil {
+		return nil
+	}
+	converted := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for key, value := range selector.MatchLabels {
+		converted.MatchLabels[key] = string(value)
+	}
+	for _, r := range selector.MatchExpressions {
+		requirement := metav1.LabelSelectorRequirement{Key: r.Key, Operator: r.Operator}
+		for _, value := range r.Values {
+			requirement.Values = append(requirement.Values, string(value))
+		}
+		converted.MatchExpressions = append(converted.MatchExpressions, requirement)
+	}
+	return converted
+}
+
+// selects is false for a selector that is absent or cannot be evaluated.
+func selects(selector *metav1.LabelSelector, set map[string]string) bool {
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && parsed.Matches(labels.Set(set))
+}

@@ -1,0 +1,90 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package skillsharing
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+func TestAdmits(t *testing.T) {
+	gold := &a2av1alpha1.NamespaceSelector{MatchLabels: map[string]a2av1alpha1.LabelValue{"tier": "gold"}}
+	expression := func(operator metav1.LabelSelectorOperator, values ...a2av1alpha1.LabelValue) *a2av1alpha1.NamespaceSelector {
+		return &a2av1alpha1.NamespaceSelector{MatchExpressions: []a2av1alpha1.NamespaceSelectorRequirement{{Key: "tier", Operator: operator, Values: values}}}
+	}
+	bySelector := func(selector *a2av1alpha1.NamespaceSelector) a2av1alpha1.AllowedNamespaces {
+		return a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector, Selector: selector}
+	}
+	tests := map[string]struct {
+		allowed   a2av1alpha1.AllowedNamespaces
+		namespace string
+		labels    map[string]string
+		want      bool
+	}{
+		"nothing said, own":            {namespace: "own", want: true},
+		"nothing said, other":          {namespace: "other"},
+		"same, own":                    {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame}, namespace: "own", want: true},
+		"same, other":                  {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame}, namespace: "other"},
+		"same, other, with a selector": {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame, Selector: &a2av1alpha1.NamespaceSelector{}}, namespace: "other"},
+		"all":                          {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromAll}, namespace: "other", want: true},
+		"unknown":                      {allowed: a2av1alpha1.AllowedNamespaces{From: "Some"}, namespace: "other"},
+		"selected":                     {allowed: bySelector(gold), namespace: "other", labels: map[string]string{"tier": "gold"}, want: true},
+		"not selected":                 {allowed: bySelector(gold), namespace: "other", labels: map[string]string{"tier": "tin"}},
+		"no labels":                    {allowed: bySelector(gold), namespace: "other"},
+		"own, whatever its labels":     {allowed: bySelector(gold), namespace: "own", want: true},
+		"an empty selector":            {allowed: bySelector(&a2av1alpha1.NamespaceSelector{}), namespace: "other", want: true},
+		"no selector":                  {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector}, namespace: "other"},
+		"one of some values":           {allowed: bySelector(expression("In", "tin", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}, want: true},
+		"none of some values":          {allowed: bySelector(expression("NotIn", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}},
+		"any value":                    {allowed: bySelector(expression("Exists")), namespace: "other", labels: map[string]string{"tier": "x"}, want: true},
+		"no value":                     {allowed: bySelector(expression("DoesNotExist")), namespace: "other", labels: map[string]string{"tier": "x"}},
+		"an unknown operator":          {allowed: bySelector(expression("Like", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			skill := &a2av1alpha1.AgentSkill{ObjectMeta: metav1.ObjectMeta{Namespace: "own", Name: "skill"}}
+			skill.Spec.AllowedAgents.Namespaces = test.allowed
+			if got := Admits(skill, test.namespace, test.labels); got != test.want {
+				t.Errorf("Admits() = %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAsksFor(t *testing.T) {
+	named := []a2av1alpha1.AgentSkillRef{{Name: "other"}, {Name: "skill"}}
+	foreign := []a2av1alpha1.AgentSkillRef{{Namespace: "library", Name: "skill"}}
+	search := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "search"}}
+	tests := map[string]struct {
+		spec         a2av1alpha1.AgentSpec
+		namespace    string
+		want, leaves bool
+	}{
+		"nothing":                          {namespace: "own"},
+		"by name":                          {spec: a2av1alpha1.AgentSpec{SkillRefs: named}, namespace: "own", want: true},
+		"by name, of another namespace":    {spec: a2av1alpha1.AgentSpec{SkillRefs: named}, namespace: "library"},
+		"by both names":                    {spec: a2av1alpha1.AgentSpec{SkillRefs: foreign}, namespace: "library", want: true, leaves: true},
+		"by both names, the own":           {spec: a2av1alpha1.AgentSpec{SkillRefs: foreign}, namespace: "own", leaves: true},
+		"by the name of the own":           {spec: a2av1alpha1.AgentSpec{SkillRefs: []a2av1alpha1.AgentSkillRef{{Namespace: "own", Name: "skill"}}}, namespace: "own", want: true},
+		"by label":                         {spec: a2av1alpha1.AgentSpec{SkillSelector: search}, namespace: "own", want: true},
+		"by label, of another namespace":   {spec: a2av1alpha1.AgentSpec{SkillSelector: search}, namespace: "library"},
+		"by another label":                 {spec: a2av1alpha1.AgentSpec{SkillSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}}, namespace: "own"},
+		"by a selector that means nothing": {spec: a2av1alpha1.AgentSpec{SkillSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Like"}}}}, namespace: "own"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "own", Name: "agent"}, Spec: test.spec}
+			skill := &a2av1alpha1.AgentSkill{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "skill", Labels: map[string]string{"team": "search"}}}
+			if got := AsksFor(agent, skill); got != test.want {
+				t.Errorf("AsksFor() = %v, want %v", got, test.want)
+			}
+			if got := LeavesNamespace(agent); got != test.leaves {
+				t.Errorf("LeavesNamespace() = %v, want %v", got, test.leaves)
+			}
+		})
+	}
+}
