@@ -16,6 +16,11 @@ lint-fix: prerequisites ## Let the linters mend what they can.
 		(cd "$$module" && $(golangci_lint) --fix) || true; \
 	done
 
+.PHONY: prose
+prose: prerequisites ## Check the words of docs and comments; PATHS=docs for a part.
+	$(call say,checking the words)
+	@hack/prose.sh $(PATHS)
+
 .PHONY: verify
 verify: prerequisites ## Generate, check everything that needs no cluster, fail if a checked-in file differs.
 	@hack/verify.sh
