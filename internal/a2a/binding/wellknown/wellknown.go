@@ -59,18 +59,27 @@ type Handler struct {
 	current atomic.Pointer[rendered]
 }
 
-// Swap replaces what is served. On error the former content stays. One call at a
-// time is allowed.
-func (h *Handler) Swap(c Content) error {
+// Prepare renders a card and returns the function that serves it from then on, or
+// an error, which changes nothing. No other call of Prepare, commit or Swap may
+// run between Prepare and commit.
+func (h *Handler) Prepare(c Content) (commit func(), err error) {
 	next, err := render(c)
 	if err != nil {
-		return fmt.Errorf("render card: %w", err)
+		return nil, fmt.Errorf("render card: %w", err)
 	}
 	if h.Now != nil {
 		next.follow(h.current.Load(), c.Modified, h.Now())
 	}
-	h.current.Store(next)
-	return nil
+	return func() { h.current.Store(next) }, nil
+}
+
+// Swap prepares a card and serves it. On error the former card stays.
+func (h *Handler) Swap(c Content) error {
+	commit, err := h.Prepare(c)
+	if err == nil {
+		commit()
+	}
+	return err
 }
 
 // ServeHTTP answers GET, HEAD and a browser's OPTIONS.
