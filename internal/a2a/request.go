@@ -42,9 +42,10 @@ func (o Owner) Tenant() string {
 // SendRequest is a message to the agent.
 type SendRequest struct {
 	Owner Owner
-	// Payer is who is charged for the turn, unless that is the owner.
-	Payer   Payer
-	Message *Message
+	// AccountingPrincipal is whom limits charge for the turn; the zero value stands for
+	// the principal of the owner.
+	AccountingPrincipal AccountingPrincipal
+	Message             *Message
 	// Dialect is the one of the request; a task that it creates remembers it.
 	Dialect Dialect
 	// ClientTaskID lets Message.TaskID name a task that does not exist yet, which

@@ -73,7 +73,7 @@ func (a *authenticator) caller(r *http.Request) (Caller, bool, error) {
 		return Caller{}, false, nil
 	}
 	now := a.clock.Now()
-	if bucket := a.asked.Bucket(a2a.PayerAt(r.RemoteAddr), now); !bucket.Take(now) {
+	if bucket := a.asked.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now); !bucket.Take(now) {
 		return Caller{}, false, limitedError{bucket.Refusal(now)}
 	}
 	return a.ask(r.Context(), key, token)

@@ -70,7 +70,7 @@ func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c Caller, _ 
 		}
 	}
 	now := h.clock.Now()
-	if bucket := h.rates.Bucket(a2a.Payer{Principal: uid}, now); !bucket.Take(now) {
+	if bucket := h.rates.Bucket(a2a.AccountingPrincipal{Principal: uid}, now); !bucket.Take(now) {
 		tooMany(w, "health_reports", bucket.Refusal(now), "too many reports of this pod; wait and send the last one only")
 		return nil
 	}

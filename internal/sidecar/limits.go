@@ -108,7 +108,7 @@ func (l *limits) maxBody() int64 { return l.current.Load().MaxBodyBytes }
 func (l *limits) turns() engine.TurnLimits {
 	t := &l.current.Load().Turns
 	return engine.TurnLimits{
-		Max: t.Max, MaxPerPayer: t.MaxPerCaller, MaxQueued: t.MaxQueued, QueueTimeout: time.Duration(t.QueueTimeout),
+		Max: t.Max, MaxPerPrincipal: t.MaxPerCaller, MaxQueued: t.MaxQueued, QueueTimeout: time.Duration(t.QueueTimeout),
 	}
 }
 
@@ -118,7 +118,7 @@ func (l *limits) turns() engine.TurnLimits {
 func (l *limits) address(gate *auth.Gate, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := l.now()
-		bucket, known := l.failures.Known(a2a.PayerAt(r.RemoteAddr))
+		bucket, known := l.failures.Known(a2a.AccountingPrincipalAt(r.RemoteAddr))
 		if !known || !bucket.Empty(now) || gate.Recognizes(r) {
 			next.ServeHTTP(w, r)
 			return
@@ -131,7 +131,7 @@ func (l *limits) address(gate *auth.Gate, next http.Handler) http.Handler {
 func (l *limits) failed(r *http.Request, problem *a2a.Error) {
 	if !auth.Missing(problem) {
 		now := l.now()
-		l.failures.Bucket(a2a.PayerAt(r.RemoteAddr), now).Take(now)
+		l.failures.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now)
 	}
 }
 
@@ -142,7 +142,7 @@ func (l *limits) caller(next http.Handler) http.Handler {
 		caller, ok := auth.CallerFrom(r.Context())
 		table, payer := l.callers, caller.Payer()
 		if !ok || caller.Anonymous {
-			table, payer = l.addresses, a2a.PayerAt(r.RemoteAddr)
+			table, payer = l.addresses, a2a.AccountingPrincipalAt(r.RemoteAddr)
 		}
 		switch bucket := table.Bucket(payer, now); {
 		case !bucket.Take(now):
@@ -179,13 +179,13 @@ type metered struct {
 
 // Send implements a2a.Handler.
 func (m *metered) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
-	r.Payer = payer(ctx)
+	r.AccountingPrincipal = payer(ctx)
 	return m.Handler.Send(ctx, r)
 }
 
 // Stream implements a2a.Handler.
 func (m *metered) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
-	r.Payer = payer(ctx)
+	r.AccountingPrincipal = payer(ctx)
 	return m.limits.open(ctx, func() (a2a.Stream, error) { return m.Handler.Stream(ctx, r) })
 }
 
@@ -195,7 +195,7 @@ func (m *metered) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.S
 }
 
 // payer is who is charged for a turn.
-func payer(ctx context.Context) a2a.Payer {
+func payer(ctx context.Context) a2a.AccountingPrincipal {
 	caller, _ := auth.CallerFrom(ctx)
 	return caller.Payer()
 }

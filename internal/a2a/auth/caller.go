@@ -44,11 +44,11 @@ type Caller struct {
 }
 
 // Payer is who is charged for what the caller uses.
-func (c *Caller) Payer() a2a.Payer {
+func (c *Caller) Payer() a2a.AccountingPrincipal {
 	if c.Anonymous {
-		return a2a.PayerAt(c.From)
+		return a2a.AccountingPrincipalAt(c.From)
 	}
-	return a2a.Payer{Principal: c.Principal()}
+	return a2a.AccountingPrincipal{Principal: c.Principal()}
 }
 
 // May returns nil for a call that the caller may make.

@@ -45,7 +45,7 @@ func (t *task) write(ctx context.Context, events []a2a.Event, open bool) (uint64
 // number.
 func (tn *turn) briefAt(begin uint64) store.Brief {
 	return store.Brief{
-		Begin: begin, Attempt: 1, Redacted: tn.kept != tn.message, Claim: tn.claim, Payer: tn.request.Payer,
+		Begin: begin, Attempt: 1, Redacted: tn.kept != tn.message, Claim: tn.claim, Payer: tn.request.AccountingPrincipal,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes, Metadata: tn.request.Metadata,
 		Extensions: tn.request.Extensions, TraceParent: tn.request.TraceParent,
 	}

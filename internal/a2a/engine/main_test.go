@@ -65,7 +65,7 @@ func play(t *testing.T, options engine.Options, test func(t *testing.T, b *bench
 
 // atMost bounds the turns that run.
 func atMost(n int) func() engine.TurnLimits {
-	return func() engine.TurnLimits { return engine.TurnLimits{Max: n, MaxPerPayer: n} }
+	return func() engine.TurnLimits { return engine.TurnLimits{Max: n, MaxPerPrincipal: n} }
 }
 
 var errEndOfTest = errors.New("end of test")

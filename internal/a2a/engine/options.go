@@ -105,7 +105,7 @@ type Observer interface {
 
 func (o *Options) setDefaults() {
 	if o.Turns == nil {
-		o.Turns = func() TurnLimits { return TurnLimits{Max: 256, MaxPerPayer: 256} }
+		o.Turns = func() TurnLimits { return TurnLimits{Max: 256, MaxPerPrincipal: 256} }
 	}
 	setDefault(&o.MaxWaiting, 8)
 	setDefault(&o.DecideAfter, time.Second)

@@ -160,7 +160,7 @@ func (t *task) replay(ctx context.Context, b store.Brief) (*turn, []a2a.Event, e
 	m := records[b.Begin-1].Message
 	b.Attempt++
 	tn := newTurn(&a2a.SendRequest{
-		Owner: t.key.Owner, Payer: b.Payer, Message: m, Dialect: record.Task.Dialect,
+		Owner: t.key.Owner, AccountingPrincipal: b.Payer, Message: m, Dialect: record.Task.Dialect,
 		AcceptedOutputModes: b.AcceptedOutputModes, Metadata: b.Metadata, Extensions: b.Extensions,
 		Tenant: t.key.Owner.Tenant(), TraceParent: b.TraceParent,
 	})

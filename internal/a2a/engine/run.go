@@ -17,7 +17,7 @@ import (
 type run struct {
 	turn *turn
 	// payer is the accounting principal that the run's place is charged to.
-	payer   a2a.Payer
+	payer   a2a.AccountingPrincipal
 	started time.Time
 	// stop ends the context of the call; nil until it begins.
 	stop context.CancelCauseFunc

@@ -22,7 +22,7 @@ type turn struct {
 	message *a2a.Message
 	// payer is who is charged for the turn; placed is true while it has a place
 	// and no run.
-	payer  a2a.Payer
+	payer  a2a.AccountingPrincipal
 	placed bool
 	// kept is the message as it is kept.
 	kept *a2a.Message
@@ -88,8 +88,8 @@ func newTurn(r *a2a.SendRequest) *turn {
 }
 
 // payerOf returns who is charged for a turn.
-func payerOf(r *a2a.SendRequest) a2a.Payer {
-	return cmp.Or(r.Payer, a2a.Payer{Principal: r.Owner.Principal()})
+func payerOf(r *a2a.SendRequest) a2a.AccountingPrincipal {
+	return cmp.Or(r.AccountingPrincipal, a2a.AccountingPrincipal{Principal: r.Owner.Principal()})
 }
 
 // wait returns when the turn is decided.

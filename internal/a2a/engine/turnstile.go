@@ -15,7 +15,7 @@ import (
 // TurnLimits bound the turns that run, and those that wait for a place.
 type TurnLimits struct {
 	// Max bounds the turns that run, and MaxPerPayer those of one payer.
-	Max, MaxPerPayer int
+	Max, MaxPerPrincipal int
 	// MaxQueued bounds the messages that wait for a place, and QueueTimeout how
 	// long one does; without either, none waits.
 	MaxQueued    int
@@ -33,7 +33,7 @@ type turnstile struct {
 
 	mu      sync.Mutex
 	running int
-	payers  map[a2a.Payer]*payer
+	payers  map[a2a.AccountingPrincipal]*payer
 	// spare is for the next one that comes.
 	spare *payer
 	// waiting are the payers with a queue, the next to be served in front, and
@@ -45,7 +45,7 @@ type turnstile struct {
 
 // payer is there while it runs or waits for something.
 type payer struct {
-	who     a2a.Payer
+	who     a2a.AccountingPrincipal
 	running int
 	queue   []*place
 }
@@ -63,11 +63,11 @@ var (
 )
 
 func newTurnstile(limits func() TurnLimits) *turnstile {
-	return &turnstile{limits: limits, payers: map[a2a.Payer]*payer{}}
+	return &turnstile{limits: limits, payers: map[a2a.AccountingPrincipal]*payer{}}
 }
 
 // enter takes a place for a turn, if one is free and nobody else's.
-func (s *turnstile) enter(who a2a.Payer) bool {
+func (s *turnstile) enter(who a2a.AccountingPrincipal) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.of(who)
@@ -80,14 +80,14 @@ func (s *turnstile) enter(who a2a.Payer) bool {
 }
 
 // take is enter for a turn that cannot be refused.
-func (s *turnstile) take(who a2a.Payer) {
+func (s *turnstile) take(who a2a.AccountingPrincipal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.start(s.of(who))
 }
 
 // leave gives a place to the next who waits.
-func (s *turnstile) leave(who a2a.Payer) {
+func (s *turnstile) leave(who a2a.AccountingPrincipal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.of(who)
@@ -98,7 +98,7 @@ func (s *turnstile) leave(who a2a.Payer) {
 }
 
 // wait returns once it has taken a place, or an *a2a.Error.
-func (s *turnstile) wait(ctx context.Context, who a2a.Payer) error {
+func (s *turnstile) wait(ctx context.Context, who a2a.AccountingPrincipal) error {
 	w, limits, err := s.join(who)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func (s *turnstile) counts() (running, queued int) {
 
 // join puts somebody into the queue of its payer. A queue that is full loses the
 // last of the payer that has most in it, if the new one has less.
-func (s *turnstile) join(who a2a.Payer) (*place, TurnLimits, error) {
+func (s *turnstile) join(who a2a.AccountingPrincipal) (*place, TurnLimits, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limits := s.limits()
@@ -228,7 +228,7 @@ func (s *turnstile) dispatch() {
 }
 
 // remove takes somebody out of the queue who is no longer waiting, if it is there.
-func (s *turnstile) remove(who a2a.Payer, w *place) {
+func (s *turnstile) remove(who a2a.AccountingPrincipal, w *place) {
 	p := s.of(who)
 	if at := slices.Index(p.queue, w); at >= 0 {
 		p.queue = slices.Delete(p.queue, at, at+1)
@@ -242,7 +242,7 @@ func (s *turnstile) remove(who a2a.Payer, w *place) {
 
 func (s *turnstile) free(p *payer) bool {
 	limits := s.limits()
-	return s.running < limits.Max && p.running < limits.MaxPerPayer
+	return s.running < limits.Max && p.running < limits.MaxPerPrincipal
 }
 
 func (s *turnstile) start(p *payer) {
@@ -250,7 +250,7 @@ func (s *turnstile) start(p *payer) {
 	p.running++
 }
 
-func (s *turnstile) of(who a2a.Payer) *payer {
+func (s *turnstile) of(who a2a.AccountingPrincipal) *payer {
 	p := s.payers[who]
 	if p == nil {
 		if p, s.spare = s.spare, nil; p == nil {

@@ -32,7 +32,7 @@ func of(owner a2a.Owner, id string) *a2a.SendRequest {
 // TestQueueIsFair: each payer's messages come in their order, and the payers in
 // turn, however many messages one of them has.
 func TestQueueIsFair(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPayer: 1, MaxQueued: 10, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		b.send(of("a", "a0"))
 		c := b.call()
@@ -64,7 +64,7 @@ func TestQueueIsFair(t *testing.T) {
 
 // TestHigherLimitsLetInWhoWaits, though nobody comes or leaves.
 func TestHigherLimitsLetInWhoWaits(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPayer: 1, MaxQueued: 10, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	o := engine.Options{Turns: func() engine.TurnLimits { return limits }}
 	play(t, o, func(t *testing.T, b *bench) {
 		b.send(of("a", "a1"))
@@ -85,7 +85,7 @@ func TestHigherLimitsLetInWhoWaits(t *testing.T) {
 }
 
 func TestOnePayerLeavesPlacesToOthers(t *testing.T) {
-	limits := engine.TurnLimits{Max: 3, MaxPerPayer: 2, MaxQueued: 10, QueueTimeout: time.Second}
+	limits := engine.TurnLimits{Max: 3, MaxPerPrincipal: 2, MaxQueued: 10, QueueTimeout: time.Second}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		b.send(of("a", "a1"))
 		b.call()
@@ -104,7 +104,7 @@ func TestOnePayerLeavesPlacesToOthers(t *testing.T) {
 }
 
 func TestQueueHasADeadline(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPayer: 1, MaxQueued: 10, QueueTimeout: 5 * time.Second}
+	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: 5 * time.Second}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		b.send(of("a", "a1"))
 		c := b.call()
@@ -131,7 +131,7 @@ func TestQueueHasADeadline(t *testing.T) {
 }
 
 func TestWhoLeavesTheQueueTakesNoPlace(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPayer: 1, MaxQueued: 10, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		b.send(of("a", "a1"))
 		c := b.call()
@@ -156,7 +156,7 @@ func TestWhoLeavesTheQueueTakesNoPlace(t *testing.T) {
 
 // TestFullQueue: whoever has most in it makes room for whoever has least.
 func TestFullQueue(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPayer: 1, MaxQueued: 3, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		b.send(of("a", "a0"))
 		b.call()
@@ -175,7 +175,7 @@ func TestFullQueue(t *testing.T) {
 }
 
 func TestDrainEmptiesTheQueue(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPayer: 1, MaxQueued: 3, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		b.send(of("a", "a1"))
 		c := b.call()
@@ -195,7 +195,7 @@ func TestDrainEmptiesTheQueue(t *testing.T) {
 // TestMessageForAnEndedTaskGivesItsPlaceBack: what was waited for may not be
 // needed any more.
 func TestMessageForAnEndedTaskGivesItsPlaceBack(t *testing.T) {
-	limits := engine.TurnLimits{Max: 1, MaxPerPayer: 1, MaxQueued: 3, QueueTimeout: time.Minute}
+	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		b.send(of("a", "a1"))
 		asks := b.call()
@@ -219,11 +219,11 @@ func TestMessageForAnEndedTaskGivesItsPlaceBack(t *testing.T) {
 
 // TestAddressesPayForAnonymousCallers, who all have one owner.
 func TestAddressesPayForAnonymousCallers(t *testing.T) {
-	limits := engine.TurnLimits{Max: 2, MaxPerPayer: 1}
+	limits := engine.TurnLimits{Max: 2, MaxPerPrincipal: 1}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		from := func(id, address string) *a2a.SendRequest {
 			r := of("anonymous", id)
-			r.Payer = a2a.PayerAt(address)
+			r.AccountingPrincipal = a2a.AccountingPrincipalAt(address)
 			return r
 		}
 		b.send(from("1", "192.0.2.1:1"))
@@ -255,7 +255,7 @@ func TestQueueUnderPressure(t *testing.T) {
 	e, err := engine.New(engine.Options{
 		Store: memory.New(memory.Options{}), Backend: agent,
 		Turns: func() engine.TurnLimits {
-			return engine.TurnLimits{Max: most, MaxPerPayer: 2, MaxQueued: 1000, QueueTimeout: time.Minute}
+			return engine.TurnLimits{Max: most, MaxPerPrincipal: 2, MaxQueued: 1000, QueueTimeout: time.Minute}
 		},
 	})
 	if err != nil {

@@ -37,17 +37,17 @@ type Budget struct {
 
 	mu sync.Mutex
 	// patient is how often each key waits.
-	patient map[a2a.Payer]int64
+	patient map[a2a.AccountingPrincipal]int64
 	large   int64
 	// keys and small are what each key holds of the large, and of the small.
-	keys, small map[a2a.Payer]int64
+	keys, small map[a2a.AccountingPrincipal]int64
 	// freed is closed when somebody gives back while others wait.
 	freed chan struct{}
 }
 
 // NewBudget returns a budget of so many bytes.
 func NewBudget(bytes int64, patience time.Duration) *Budget {
-	b := &Budget{patience: patience, keys: map[a2a.Payer]int64{}, small: map[a2a.Payer]int64{}, patient: map[a2a.Payer]int64{}, freed: make(chan struct{})}
+	b := &Budget{patience: patience, keys: map[a2a.AccountingPrincipal]int64{}, small: map[a2a.AccountingPrincipal]int64{}, patient: map[a2a.AccountingPrincipal]int64{}, freed: make(chan struct{})}
 	b.limit.Store(bytes)
 	return b
 }
@@ -65,7 +65,7 @@ func (b *Budget) Used() int64 { return b.used.Load() }
 // nothing; it is used by one goroutine.
 type Share struct {
 	budget *Budget
-	key    a2a.Payer
+	key    a2a.AccountingPrincipal
 	held   int64
 	as     class
 }
@@ -81,7 +81,7 @@ const (
 
 // Grow has the share hold so many bytes in all, and reports false when there is
 // no room for them in time.
-func (b *Budget) Grow(ctx context.Context, s *Share, key a2a.Payer, to int64) bool {
+func (b *Budget) Grow(ctx context.Context, s *Share, key a2a.AccountingPrincipal, to int64) bool {
 	s.budget, s.key = b, key
 	if to <= s.held || b.take(s, to) {
 		return true
@@ -173,7 +173,7 @@ func (b *Budget) uncount(s *Share, was int64) {
 	}
 }
 
-func lessen(held map[a2a.Payer]int64, key a2a.Payer, by int64) {
+func lessen(held map[a2a.AccountingPrincipal]int64, key a2a.AccountingPrincipal, by int64) {
 	if held[key] -= by; held[key] <= 0 {
 		delete(held, key)
 	}
@@ -190,7 +190,7 @@ func (b *Budget) add(s *Share, to int64) bool {
 }
 
 // queue takes a place in which a key may wait.
-func (b *Budget) queue(key a2a.Payer) bool {
+func (b *Budget) queue(key a2a.AccountingPrincipal) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	mine, left := b.patient[key], maxPatient-b.waiting.Load()-1
@@ -202,7 +202,7 @@ func (b *Budget) queue(key a2a.Payer) bool {
 	return true
 }
 
-func (b *Budget) unqueue(key a2a.Payer) {
+func (b *Budget) unqueue(key a2a.AccountingPrincipal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting.Add(-1)

@@ -93,7 +93,7 @@ type Table struct {
 
 type shard struct {
 	mu       sync.RWMutex
-	accounts map[a2a.Payer]*account
+	accounts map[a2a.AccountingPrincipal]*account
 	swept    time.Time
 }
 
@@ -102,7 +102,7 @@ func NewTable(capacity int, r Rate) *Table {
 	t := &Table{seed: maphash.MakeSeed(), perShard: max(capacity/shards, 1), strangers: account{bucket: NewBucket(r)}}
 	t.rate.Store(&r)
 	for i := range t.shards {
-		t.shards[i].accounts = map[a2a.Payer]*account{}
+		t.shards[i].accounts = map[a2a.AccountingPrincipal]*account{}
 	}
 	return t
 }
@@ -136,7 +136,7 @@ func (t *Table) Len() (n int) {
 }
 
 // Bucket returns the bucket of a key.
-func (t *Table) Bucket(k a2a.Payer, now time.Time) Bucket {
+func (t *Table) Bucket(k a2a.AccountingPrincipal, now time.Time) Bucket {
 	s := t.shard(k)
 	s.mu.RLock()
 	a := s.accounts[k]
@@ -150,7 +150,7 @@ func (t *Table) Bucket(k a2a.Payer, now time.Time) Bucket {
 }
 
 // Known returns the bucket of a key that has one, and opens no account.
-func (t *Table) Known(k a2a.Payer) (Bucket, bool) {
+func (t *Table) Known(k a2a.AccountingPrincipal) (Bucket, bool) {
 	s := t.shard(k)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -162,7 +162,7 @@ func (t *Table) Known(k a2a.Payer) (Bucket, bool) {
 
 // Hold adds one to what a key holds, unless that is limit already. The caller
 // calls release once.
-func (t *Table) Hold(k a2a.Payer, limit int, now time.Time) (release func(), ok bool) {
+func (t *Table) Hold(k a2a.AccountingPrincipal, limit int, now time.Time) (release func(), ok bool) {
 	s := t.shard(k)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,10 +174,12 @@ func (t *Table) Hold(k a2a.Payer, limit int, now time.Time) (release func(), ok 
 	return func() { a.held.Add(-1) }, true
 }
 
-func (t *Table) shard(k a2a.Payer) *shard { return &t.shards[maphash.Comparable(t.seed, k)%shards] }
+func (t *Table) shard(k a2a.AccountingPrincipal) *shard {
+	return &t.shards[maphash.Comparable(t.seed, k)%shards]
+}
 
 // open returns the account of a key. The shard is locked.
-func (t *Table) open(s *shard, k a2a.Payer, now time.Time) *account {
+func (t *Table) open(s *shard, k a2a.AccountingPrincipal, now time.Time) *account {
 	if a := s.accounts[k]; a != nil {
 		return a
 	}

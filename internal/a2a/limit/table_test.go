@@ -17,7 +17,7 @@ import (
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-func owner(name string) a2a.Payer { return a2a.Payer{Principal: name} }
+func owner(name string) a2a.AccountingPrincipal { return a2a.AccountingPrincipal{Principal: name} }
 
 // tokens takes all there are.
 func tokens(b limit.Bucket, now time.Time) (n int) {
@@ -144,7 +144,7 @@ func BenchmarkRequest(b *testing.B) {
 func BenchmarkAddress(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		a2a.PayerAt("192.0.2.1:51234")
+		a2a.AccountingPrincipalAt("192.0.2.1:51234")
 	}
 }
 
@@ -154,7 +154,7 @@ func TestRequestsCostNoMemory(t *testing.T) {
 	table.Bucket(k, start)
 	if n := testing.AllocsPerRun(100, func() {
 		table.Bucket(k, start).Take(start)
-		table.Bucket(a2a.PayerAt("192.0.2.1:51234"), start)
+		table.Bucket(a2a.AccountingPrincipalAt("192.0.2.1:51234"), start)
 	}); n != 0 {
 		t.Errorf("%v allocations for a request, want none", n)
 	}

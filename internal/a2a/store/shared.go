@@ -127,7 +127,7 @@ type Brief struct {
 	// Claim is the one on the turn's message; the zero value without one.
 	Claim ClaimedMessage
 	// What follows is the request's.
-	Payer               a2a.Payer
+	Payer               a2a.AccountingPrincipal
 	AcceptedOutputModes []string
 	Metadata            a2a.Object
 	Extensions          []string

@@ -153,7 +153,7 @@ func (t *Translator) start() error {
 		Store:   memory.New(memory.Options{MaxTasks: maxTasks, MaxBytes: maxBytes, Now: t.options.Now}),
 		Backend: linked{t},
 		Turns: func() engine.TurnLimits {
-			return engine.TurnLimits{Max: maxTurns, MaxPerPayer: maxTurns, MaxQueued: maxQueued, QueueTimeout: queueTimeout}
+			return engine.TurnLimits{Max: maxTurns, MaxPerPrincipal: maxTurns, MaxQueued: maxQueued, QueueTimeout: queueTimeout}
 		},
 		MaxIdempotent: maxIdempotent,
 		Log:           t.options.Log,

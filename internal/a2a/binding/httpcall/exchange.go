@@ -69,11 +69,11 @@ var errBusy = &a2a.Error{
 }
 
 // payer is who is charged for a request.
-func payer(r *http.Request) a2a.Payer {
+func payer(r *http.Request) a2a.AccountingPrincipal {
 	if caller, ok := auth.CallerFrom(r.Context()); ok {
 		return caller.Payer()
 	}
-	return a2a.PayerAt(r.RemoteAddr)
+	return a2a.AccountingPrincipalAt(r.RemoteAddr)
 }
 
 // Body reads the request into pooled memory, which Release gives back. Its

@@ -321,7 +321,7 @@ func holdHasOneWinner(t *testing.T, s Shared) {
 func briefComesBack(t *testing.T, s Shared) {
 	a := join(t, s, "a")
 	want := store.Brief{
-		Begin: 1, Attempt: 2, Redacted: true, Payer: a2a.PayerAt("192.0.2.1"), AcceptedOutputModes: []string{"text/plain", "image/*"},
+		Begin: 1, Attempt: 2, Redacted: true, Payer: a2a.AccountingPrincipalAt("192.0.2.1"), AcceptedOutputModes: []string{"text/plain", "image/*"},
 		Metadata: a2a.Object(`{"a":{"b":[1,"ü"]}}`), Extensions: []string{"urn:x"}, TraceParent: "00-1-2-01",
 	}
 	log, err := a.CreateHeld(t.Context(), key, origin, Begin(), want)

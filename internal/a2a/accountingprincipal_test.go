@@ -10,7 +10,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-func TestPayerAtAnAddress(t *testing.T) {
+func TestIPv6SubnetIsOneAccountingPrincipal(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.1:80":             "192.0.2.1",
 		"192.0.2.1":                "192.0.2.1",
@@ -18,11 +18,11 @@ func TestPayerAtAnAddress(t *testing.T) {
 		"[2001:db8:1:2:3:4:5:6]:8": "2001:db8:1:2::",
 		"[fe80::1%eth0]:80":        "fe80::",
 	} {
-		if got := a2a.PayerAt(address); got.Address != netip.MustParseAddr(want) {
-			t.Errorf("PayerAt(%q) = %v, want %s", address, got, want)
+		if got := a2a.AccountingPrincipalAt(address); got.Address != netip.MustParseAddr(want) {
+			t.Errorf("AccountingPrincipalAt(%q) = %v, want %s", address, got, want)
 		}
 	}
-	if got := a2a.PayerAt("@"); got != (a2a.Payer{}) {
-		t.Errorf("PayerAt() of no address = %v", got)
+	if got := a2a.AccountingPrincipalAt("@"); got != (a2a.AccountingPrincipal{}) {
+		t.Errorf("AccountingPrincipalAt() of no address = %v", got)
 	}
 }
