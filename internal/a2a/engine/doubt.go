@@ -14,7 +14,7 @@ import (
 )
 
 // make makes the log of the task, and holds it.
-func (t *task) make(ctx context.Context, o store.Origin, events []a2a.Event, b *store.Brief) (store.Log, error) {
+func (t *task) make(ctx context.Context, o store.Origin, events []a2a.Event, b *store.TurnDescriptor) (store.Log, error) {
 	r := t.engine.replica
 	if r == nil {
 		return t.engine.options.Store.Create(ctx, t.key, o, events) //nolint:wrapcheck // its caller does
@@ -73,7 +73,7 @@ func (t *task) made(ctx context.Context, events []a2a.Event) (store.HeldLog, err
 // outcome is still unknown then (an indeterminate write), hold cancels a run of this
 // task that waits for its client: the log may hold a message by now that the run was
 // not shown, so its end must not complete the task.
-func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.Brief, continues bool) (uint64, error) {
+func (t *task) hold(ctx context.Context, events []a2a.Event, b *store.TurnDescriptor, continues bool) (uint64, error) {
 	r := t.engine.replica
 	if r == nil {
 		return t.log.Append(ctx, t.seq, events)

@@ -52,7 +52,7 @@ func (r *replica) forward(tn *turn, to store.Replica, claimed string) error {
 func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest, claimed string) error {
 	number, answers, end := r.ask()
 	defer end()
-	mail := &store.Mail{From: r.Self(), Kind: store.MailMessage, Number: number, Request: request, Claim: tn.claim}
+	mail := &store.InboxMessage{From: r.Self(), Kind: store.ForwardedMessage, Number: number, Request: request, Claim: tn.claim}
 	about := &inquiry{to: to, homes: homes(request, cmp.Or(claimed, tn.taskID)), request: request}
 	if claimed != "" {
 		mail.Task = about.homes[0]
@@ -75,7 +75,7 @@ func (r *replica) relay(tn *turn, to store.Replica, request *a2a.SendRequest, cl
 		case m := <-answers:
 			taken = true
 			patience.Stop()
-			if m.Kind == store.MailDecided {
+			if m.Kind == store.MessageDecided {
 				return r.decided(tn, m)
 			}
 		case <-patience.C:
@@ -160,7 +160,7 @@ func (r *replica) inherit(tn *turn, about *inquiry) (joined bool, err error) {
 	return false, errNotNow()
 }
 
-func (r *replica) decided(tn *turn, m *store.Mail) error {
+func (r *replica) decided(tn *turn, m *store.InboxMessage) error {
 	switch {
 	case m.Problem != nil:
 		return m.Problem

@@ -38,13 +38,13 @@ func (t *task) write(ctx context.Context, events []a2a.Event, open bool) (uint64
 	if t.engine.replica == nil || open {
 		return t.log.Append(ctx, t.seq, events)
 	}
-	return t.heldLog().AppendHeld(ctx, t.seq, events, store.Keep, store.Brief{})
+	return t.heldLog().AppendHeld(ctx, t.seq, events, store.Keep, store.TurnDescriptor{})
 }
 
 // briefAt is what has to be known of a turn whose message is the event with a
 // number.
-func (tn *turn) briefAt(begin uint64) store.Brief {
-	return store.Brief{
+func (tn *turn) briefAt(begin uint64) store.TurnDescriptor {
+	return store.TurnDescriptor{
 		Begin: begin, Attempt: 1, Redacted: tn.kept != tn.message, Claim: tn.claim, Payer: tn.request.AccountingPrincipal,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes, Metadata: tn.request.Metadata,
 		Extensions: tn.request.Extensions, TraceParent: tn.request.TraceParent,
@@ -91,7 +91,7 @@ func (t *task) rest(ctx context.Context) {
 	if t.engine.replica == nil || t.log == nil || t.working() || t.forsaken || !t.state().Interrupted() {
 		return
 	}
-	_, _ = t.heldLog().AppendHeld(ctx, t.seq, nil, store.Rest, store.Brief{})
+	_, _ = t.heldLog().AppendHeld(ctx, t.seq, nil, store.Release, store.TurnDescriptor{})
 }
 
 // forsake gives up a task that another replica runs, or whose log cannot be appended

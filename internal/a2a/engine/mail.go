@@ -27,9 +27,9 @@ func (r *replica) readMail() {
 	}
 }
 
-func (r *replica) read(m *store.Mail) {
+func (r *replica) read(m *store.InboxMessage) {
 	switch m.Kind {
-	case store.MailTaken, store.MailDecided:
+	case store.MessageAccepted, store.MessageDecided:
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if answers := r.questions[m.Number]; answers != nil {
@@ -39,13 +39,13 @@ func (r *replica) read(m *store.Mail) {
 				// There is room for all answers that a question has.
 			}
 		}
-	case store.MailLook:
+	case store.ReviewTask:
 		select {
 		case r.looks <- m.Task:
 		default:
 			// The next renewal of the lease tells, too.
 		}
-	case store.MailMessage:
+	case store.ForwardedMessage:
 		select {
 		case r.places <- struct{}{}:
 			r.group.Go(func() {
@@ -60,7 +60,7 @@ func (r *replica) read(m *store.Mail) {
 
 // accept takes the message of a client of another replica, as if the client
 // were this one's, and tells what becomes of it.
-func (r *replica) accept(m *store.Mail) {
+func (r *replica) accept(m *store.InboxMessage) {
 	if m.Request == nil || m.Request.Message == nil {
 		return
 	}
@@ -71,14 +71,14 @@ func (r *replica) accept(m *store.Mail) {
 	}
 	tn := r.engine.submitHere(r.ctx, m.Request, claimed, m.Claim)
 	if !tn.isDecided() {
-		_ = r.engine.insist(r.ctx, func() error { return r.reply(m, &store.Mail{Kind: store.MailTaken}) })
+		_ = r.engine.insist(r.ctx, func() error { return r.reply(m, &store.InboxMessage{Kind: store.MessageAccepted}) })
 	}
 	r.decide(m, tn.wait(r.ctx), tn)
 }
 
 // decide answers what the sender of a message is told.
-func (r *replica) decide(m *store.Mail, err error, turns ...*turn) {
-	answer := &store.Mail{Kind: store.MailDecided}
+func (r *replica) decide(m *store.InboxMessage, err error, turns ...*turn) {
+	answer := &store.InboxMessage{Kind: store.MessageDecided}
 	switch {
 	case err != nil:
 		if errors.Is(err, errDrained) {
@@ -95,7 +95,7 @@ func (r *replica) decide(m *store.Mail, err error, turns ...*turn) {
 	_ = r.engine.insist(r.ctx, func() error { return r.reply(m, answer) })
 }
 
-func (r *replica) reply(to, answer *store.Mail) error {
+func (r *replica) reply(to, answer *store.InboxMessage) error {
 	answer.From, answer.Number = r.Self(), to.Number
 	// The last answers are given while the engine ends.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), lastCall)
@@ -108,12 +108,12 @@ func (r *replica) reply(to, answer *store.Mail) error {
 }
 
 // ask registers a question, and ends it.
-func (r *replica) ask() (number uint64, answers chan *store.Mail, end func()) {
+func (r *replica) ask() (number uint64, answers chan *store.InboxMessage, end func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.number++
 	number = r.number
-	answers = make(chan *store.Mail, 4)
+	answers = make(chan *store.InboxMessage, 4)
 	r.questions[number] = answers
 	return number, answers, func() {
 		r.mu.Lock()
@@ -128,5 +128,5 @@ func (r *replica) tell(ctx context.Context, held store.Hold, k store.Key) {
 		return
 	}
 	// If that fails, it sees for itself when it renews its lease.
-	_, _ = r.Post(ctx, held.Replica, &store.Mail{From: r.Self(), Kind: store.MailLook, Task: k})
+	_, _ = r.Post(ctx, held.Replica, &store.InboxMessage{From: r.Self(), Kind: store.ReviewTask, Task: k})
 }

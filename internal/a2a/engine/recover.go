@@ -68,7 +68,7 @@ func (t *task) revive(ctx context.Context, held store.Hold) error {
 	case t.state().Terminal():
 		return nil
 	case t.state().Interrupted():
-		return t.reclaim(ctx, []a2a.Event{t.says(t.state(), t.status.Message)}, store.Rest, store.Brief{})
+		return t.reclaim(ctx, []a2a.Event{t.says(t.state(), t.status.Message)}, store.Release, store.TurnDescriptor{})
 	case t.engine.replica.rejected(t.key):
 		err := t.giveUpOn(ctx, reasonRefused)
 		t.engine.replica.reject(t.key, err) // it is not run at the next look either
@@ -78,10 +78,10 @@ func (t *task) revive(ctx context.Context, held store.Hold) error {
 	case !t.engine.options.Retry():
 		return t.giveUpOn(ctx, reasonInterrupted)
 	}
-	err := t.restart(ctx, held.Brief)
+	err := t.restart(ctx, held.Turn)
 	switch {
 	case errors.Is(err, errOnce):
-		return t.giveUpOn(ctx, whyOnce(t.engine, held.Brief))
+		return t.giveUpOn(ctx, whyOnce(t.engine, held.Turn))
 	case errors.Is(err, store.ErrHeld), errors.Is(err, store.ErrConflict):
 		return nil
 	default:
@@ -89,7 +89,7 @@ func (t *task) revive(ctx context.Context, held store.Hold) error {
 	}
 }
 
-func whyOnce(e *Engine, b store.Brief) string {
+func whyOnce(e *Engine, b store.TurnDescriptor) string {
 	if b.Attempt >= e.options.MaxAttempts {
 		return reasonExhausted
 	}
@@ -97,12 +97,12 @@ func whyOnce(e *Engine, b store.Brief) string {
 }
 
 func (t *task) giveUpOn(ctx context.Context, reason string) error {
-	return t.reclaim(ctx, []a2a.Event{t.says(a2a.StateFailed, t.word(reason))}, store.Take, store.Brief{})
+	return t.reclaim(ctx, []a2a.Event{t.says(a2a.StateFailed, t.word(reason))}, store.Take, store.TurnDescriptor{})
 }
 
 // reclaim appends to an orphaned task. It returns nil without an effect if another
 // replica was first.
-func (t *task) reclaim(ctx context.Context, events []a2a.Event, c store.Claim, b store.Brief) error {
+func (t *task) reclaim(ctx context.Context, events []a2a.Event, c store.HoldChange, b store.TurnDescriptor) error {
 	seq, err := t.heldLog().AppendHeld(ctx, t.seq, events, c, b)
 	switch {
 	case errors.Is(err, store.ErrHeld), errors.Is(err, store.ErrConflict):
@@ -116,7 +116,7 @@ func (t *task) reclaim(ctx context.Context, events []a2a.Event, c store.Claim, b
 }
 
 // restart runs again the turn of a replica that is gone, from its turn descriptor.
-func (t *task) restart(ctx context.Context, b store.Brief) error {
+func (t *task) restart(ctx context.Context, b store.TurnDescriptor) error {
 	tn, events, err := t.replay(ctx, b)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (t *task) restart(ctx context.Context, b store.Brief) error {
 // replay returns a turn that was interrupted, as it was when it began, and what
 // brings the task back there. It returns errOnce when there is no way back: too
 // many attempts, or a log that no longer holds what is needed.
-func (t *task) replay(ctx context.Context, b store.Brief) (*turn, []a2a.Event, error) {
+func (t *task) replay(ctx context.Context, b store.TurnDescriptor) (*turn, []a2a.Event, error) {
 	if b.Begin == 0 || b.Redacted || b.Attempt >= t.engine.options.MaxAttempts {
 		return nil, nil, errOnce
 	}

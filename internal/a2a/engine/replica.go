@@ -37,7 +37,7 @@ type replica struct {
 
 	mu sync.Mutex
 	// questions are those that were mailed and not answered, by their numbers.
-	questions map[uint64]chan *store.Mail
+	questions map[uint64]chan *store.InboxMessage
 	number    uint64
 	// refused are tasks whose message was refused since the store did not say
 	// whether it took it, and when that was.
@@ -49,9 +49,9 @@ type replica struct {
 func newReplica(e *Engine, m store.Member) *replica {
 	r := &replica{
 		Member: m, engine: e,
-		places:    make(chan struct{}, store.MaxMail),
-		looks:     make(chan store.Key, store.MaxMail),
-		questions: map[uint64]chan *store.Mail{},
+		places:    make(chan struct{}, store.MaxInbox),
+		looks:     make(chan store.Key, store.MaxInbox),
+		questions: map[uint64]chan *store.InboxMessage{},
 		refused:   map[store.Key]time.Time{},
 	}
 	r.ctx, r.stop = context.WithCancelCause(context.Background())
@@ -248,7 +248,7 @@ func (r *replica) reject(k store.Key, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.refused) < store.MaxMail {
+	if len(r.refused) < store.MaxInbox {
 		r.refused[k] = r.engine.options.Now()
 	}
 }

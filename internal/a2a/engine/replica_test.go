@@ -61,7 +61,7 @@ func (l *line) Create(ctx context.Context, k store.Key, o store.Origin, events [
 	return over(l, func() (store.Log, error) { return l.Member.Create(ctx, k, o, events) })
 }
 
-func (l *line) CreateHeld(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.Brief) (store.HeldLog, error) {
+func (l *line) CreateHeld(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.TurnDescriptor) (store.HeldLog, error) {
 	return over(l, func() (store.HeldLog, error) {
 		if l.mute.Load() {
 			return nil, errOutage
@@ -98,7 +98,7 @@ func (l *line) Leave(ctx context.Context) error {
 	return l.Member.Leave(ctx)
 }
 
-func (l *line) Post(ctx context.Context, to store.Replica, m *store.Mail) (string, error) {
+func (l *line) Post(ctx context.Context, to store.Replica, m *store.InboxMessage) (string, error) {
 	return over(l, func() (string, error) {
 		if l.dumb.Load() {
 			return "", errOutage
@@ -121,7 +121,7 @@ func (l *line) Claim(ctx context.Context, message string, c store.MessageClaim, 
 	})
 }
 
-func (l *line) Receive(ctx context.Context) ([]*store.Mail, error) {
+func (l *line) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
 	mail, err := l.Member.Receive(ctx)
 	if l.eats.Load() {
 		mail = nil
@@ -147,7 +147,7 @@ type lineLog struct {
 	seen atomic.Uint64
 }
 
-func (l *lineLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.Claim, b store.Brief) (uint64, error) {
+func (l *lineLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.HoldChange, b store.TurnDescriptor) (uint64, error) {
 	l.line.appends.Add(1)
 	return over(l.line, func() (uint64, error) {
 		if l.line.mute.Load() {
@@ -658,7 +658,7 @@ func TestReplicaThatDoesNotReadItsMail(t *testing.T) {
 		}
 		key := store.Key{Owner: "owner", TaskID: "t1"}
 		if _, err := mute.CreateHeld(t.Context(), key, store.Origin{ContextID: "c"},
-			[]a2a.Event{{Message: &a2a.Message{ID: "m0", Role: a2a.RoleUser}}, status(a2a.StateWorking)}, store.Brief{Begin: 1, Attempt: 1}); err != nil {
+			[]a2a.Event{{Message: &a2a.Message{ID: "m0", Role: a2a.RoleUser}}, status(a2a.StateWorking)}, store.TurnDescriptor{Begin: 1, Attempt: 1}); err != nil {
 			t.Fatal(err)
 		}
 		s := b.send(to(say("m1", "hi"), "t1"))

@@ -60,7 +60,7 @@ type task struct {
 
 	// brief is that of the turn that runs, and repeated the turn that is run again
 	// when its run has ended.
-	brief    store.Brief
+	brief    store.TurnDescriptor
 	repeated *turn
 	// What follows is of use on a shared store only. stalled closes when an append
 	// that is being tried again is through, or given up; nil when there is none.

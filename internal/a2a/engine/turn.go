@@ -76,7 +76,7 @@ type turn struct {
 
 // again is what a turn that is run again has beside.
 type again struct {
-	brief store.Brief
+	brief store.TurnDescriptor
 	// stale are the artifacts that the former attempt made.
 	stale map[string]bool
 	// pause is how long the agent is given to be back.

@@ -44,10 +44,10 @@ type Member interface {
 	// holds.
 	Store
 	Lease
-	Mailbox
+	Inbox
 	Claims
 	// CreateHeld is Create of a task that the caller holds, unless it has ended.
-	CreateHeld(ctx context.Context, k Key, o Origin, events []a2a.Event, b Brief) (HeldLog, error)
+	CreateHeld(ctx context.Context, k Key, o Origin, events []a2a.Event, b TurnDescriptor) (HeldLog, error)
 }
 
 // Lease says who lives.
@@ -71,17 +71,17 @@ type Lease interface {
 	Holding(ctx context.Context, r Replica) ([]Key, error)
 }
 
-// Claim is what an append does to the hold on its task.
-type Claim uint8
+// HoldChange is what an append does to the hold on its task.
+type HoldChange uint8
 
 const (
 	// Keep is for a run that goes on: the caller holds the task, or ErrHeld.
-	Keep Claim = iota
+	Keep HoldChange = iota
 	// Take makes the caller the holder, unless another replica that has a lease
 	// is: ErrHeld.
 	Take
-	// Rest leaves the task without a holder, under the same condition as Take.
-	Rest
+	// Release leaves the task without a holder, under the same condition as Take.
+	Release
 	// Continue is Take for a message that continues a task which had stopped. The
 	// claims on the messages that began the task's former turns end with it, so
 	// that the same messages may be sent anew.
@@ -98,11 +98,11 @@ type HeldLog interface {
 	Log
 	// AppendHeld is Append for those who run the task, in one step with the claim
 	// on it. The number is compared before the holder. Without events it changes
-	// the hold only, and wakes nobody. With Take and Continue, b replaces the brief,
+	// the hold only, and wakes nobody. With Take and Continue, b replaces the turn descriptor,
 	// and the claim that it names is the task's to end; with any other claim it is
 	// not looked at. It returns ErrHeld, beside the errors of
 	// Append, and then nothing has changed.
-	AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c Claim, b Brief) (uint64, error)
+	AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c HoldChange, b TurnDescriptor) (uint64, error)
 	// Holder returns the hold on the task. Without one it is the zero value.
 	Holder(ctx context.Context) (Hold, error)
 }
@@ -112,11 +112,11 @@ type Hold struct {
 	Replica Replica
 	// Alive is whether the replica had a lease a moment ago.
 	Alive bool
-	Brief Brief
+	Turn TurnDescriptor
 }
 
-// Brief is what a replica has to know of a turn, beside the log, to run it again.
-type Brief struct {
+// TurnDescriptor is what a replica has to know of a turn, beside the log, to run it again.
+type TurnDescriptor struct {
 	// Begin is the number of the event that holds the turn's message.
 	Begin uint64
 	// Attempt counts the runs of the turn from 1.
@@ -134,47 +134,47 @@ type Brief struct {
 	TraceParent         string
 }
 
-// MaxMail bounds what waits in the mailbox of one replica.
-const MaxMail = 256
+// MaxInbox bounds what waits in the mailbox of one replica.
+const MaxInbox = 256
 
-// Mailbox carries what replicas have to tell each other.
-type Mailbox interface {
+// Inbox carries what replicas have to tell each other.
+type Inbox interface {
 	// Post puts a mail into the box of a replica and returns its place there. It
 	// returns ErrNotFound for a replica without a lease, and ErrFull.
-	Post(ctx context.Context, to Replica, m *Mail) (place string, err error)
+	Post(ctx context.Context, to Replica, m *InboxMessage) (place string, err error)
 	// Withdraw takes a mail back, and reports whether it was still there: then it
 	// never is received.
 	Withdraw(ctx context.Context, to Replica, place string) (bool, error)
 	// Receive waits for mail to the caller and takes it out of the box, the
 	// oldest first. One goroutine calls it.
-	Receive(ctx context.Context) ([]*Mail, error)
+	Receive(ctx context.Context) ([]*InboxMessage, error)
 }
 
-// MailKind is what a mail is about.
-type MailKind uint8
+// InboxKind is what a mail is about.
+type InboxKind uint8
 
 const (
-	// MailMessage brings a client's message to the replica that runs its task, or
+	// ForwardedMessage brings a client's message to the replica that runs its task, or
 	// that knows what became of the same message.
-	MailMessage MailKind = iota + 1
-	// MailTaken answers that the message was taken: it runs, or waits.
-	MailTaken
-	// MailDecided answers what the sender of the message is told.
-	MailDecided
-	// MailLook says that somebody else appended to the log of a task that the
+	ForwardedMessage InboxKind = iota + 1
+	// MessageAccepted answers that the message was taken: it runs, or waits.
+	MessageAccepted
+	// MessageDecided answers what the sender of the message is told.
+	MessageDecided
+	// ReviewTask says that somebody else appended to the log of a task that the
 	// receiver holds.
-	MailLook
+	ReviewTask
 )
 
-// Mail is one thing that a replica tells another. It holds values only, so that
+// InboxMessage is one thing that a replica tells another. It holds values only, so that
 // a store may write it as JSON.
-type Mail struct {
+type InboxMessage struct {
 	From Replica
-	Kind MailKind
+	Kind InboxKind
 	// Number is given by who asks, and comes back with the answers.
 	Number uint64
 	Task   Key
-	// Request is that of a MailMessage. Its Push, if any, was checked.
+	// Request is that of a ForwardedMessage. Its Push, if any, was checked.
 	Request *a2a.SendRequest
 	// Claim is the one on that message; the zero value without one.
 	Claim ClaimedMessage

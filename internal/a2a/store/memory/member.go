@@ -44,7 +44,7 @@ func (m *member) Open(_ context.Context, k store.Key) (store.Log, error) {
 }
 
 // CreateHeld implements store.Member.
-func (m *member) CreateHeld(_ context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.Brief) (store.HeldLog, error) {
+func (m *member) CreateHeld(_ context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.TurnDescriptor) (store.HeldLog, error) {
 	log, err := m.create(k, o, events, &hold{replica: m.self, brief: b})
 	return m.hold(log, err)
 }
@@ -121,7 +121,7 @@ func (m *member) Holding(_ context.Context, r store.Replica) ([]store.Key, error
 // hold is who runs a task.
 type hold struct {
 	replica store.Replica
-	brief   store.Brief
+	brief   store.TurnDescriptor
 }
 
 // heldLog is a log as one replica sees it.
@@ -133,7 +133,7 @@ type heldLog struct {
 var _ store.HeldLog = (*heldLog)(nil)
 
 // AppendHeld implements store.HeldLog.
-func (l *heldLog) AppendHeld(_ context.Context, after uint64, events []a2a.Event, c store.Claim, b store.Brief) (uint64, error) {
+func (l *heldLog) AppendHeld(_ context.Context, after uint64, events []a2a.Event, c store.HoldChange, b store.TurnDescriptor) (uint64, error) {
 	return l.append(after, events, &claim{by: l.member.self, what: c, brief: b})
 }
 
@@ -148,14 +148,14 @@ func (l *heldLog) Holder(context.Context) (store.Hold, error) {
 		return store.Hold{}, nil
 	}
 	alive := l.store.peers.alive(l.held.replica, l.store.options.Now())
-	return store.Hold{Replica: l.held.replica, Alive: alive, Brief: l.held.brief}, nil
+	return store.Hold{Replica: l.held.replica, Alive: alive, Turn: l.held.brief}, nil
 }
 
 // claim is what an append does to the hold on a task.
 type claim struct {
 	by    store.Replica
-	what  store.Claim
-	brief store.Brief
+	what  store.HoldChange
+	brief store.TurnDescriptor
 }
 
 // admits reports whether a replica may do what it claims. l.mu is held.
@@ -174,7 +174,7 @@ func (l *log) admits(c *claim) bool {
 // l.mu is held.
 func (l *log) settleHold(c *claim) {
 	switch {
-	case l.fold.State().Terminal(), c != nil && c.what == store.Rest:
+	case l.fold.State().Terminal(), c != nil && c.what == store.Release:
 		l.setHold(nil)
 	case c != nil && (c.what == store.Take || c.what == store.Continue):
 		l.setHold(&hold{replica: c.by, brief: c.brief})

@@ -30,7 +30,7 @@ func TestEvictionEndsHold(t *testing.T) {
 	if _, err := m.Renew(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	log, err := m.CreateHeld(t.Context(), key("1"), store.Origin{ContextID: "c"}, storetest.Begin(), store.Brief{})
+	log, err := m.CreateHeld(t.Context(), key("1"), store.Origin{ContextID: "c"}, storetest.Begin(), store.TurnDescriptor{})
 	if err != nil {
 		t.Fatal(err)
 	}

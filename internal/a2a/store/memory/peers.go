@@ -39,7 +39,7 @@ type peer struct {
 
 type posted struct {
 	place string
-	mail  *store.Mail
+	mail  *store.InboxMessage
 }
 
 type claimed struct {
@@ -83,8 +83,8 @@ func (p *peer) keys() []store.Key {
 	return keys
 }
 
-// Post implements store.Mailbox.
-func (m *member) Post(_ context.Context, to store.Replica, mail *store.Mail) (string, error) {
+// Post implements store.Inbox.
+func (m *member) Post(_ context.Context, to store.Replica, mail *store.InboxMessage) (string, error) {
 	p := &m.peers
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,7 @@ func (m *member) Post(_ context.Context, to store.Replica, mail *store.Mail) (st
 	switch {
 	case box == nil || !box.until.After(m.options.Now()):
 		return "", store.ErrNotFound
-	case len(box.mail) >= store.MaxMail:
+	case len(box.mail) >= store.MaxInbox:
 		return "", store.ErrFull
 	}
 	p.places++
@@ -105,7 +105,7 @@ func (m *member) Post(_ context.Context, to store.Replica, mail *store.Mail) (st
 	return place, nil
 }
 
-// Withdraw implements store.Mailbox.
+// Withdraw implements store.Inbox.
 func (m *member) Withdraw(_ context.Context, to store.Replica, place string) (bool, error) {
 	p := &m.peers
 	p.mu.Lock()
@@ -122,8 +122,8 @@ func (m *member) Withdraw(_ context.Context, to store.Replica, place string) (bo
 	return true, nil
 }
 
-// Receive implements store.Mailbox.
-func (m *member) Receive(ctx context.Context) ([]*store.Mail, error) {
+// Receive implements store.Inbox.
+func (m *member) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
 	arrived := m.box().arrived
 	for {
 		if mail := m.collect(); len(mail) > 0 {
@@ -143,11 +143,11 @@ func (m *member) box() *peer {
 	return m.peers.peer(m.self)
 }
 
-func (m *member) collect() []*store.Mail {
+func (m *member) collect() []*store.InboxMessage {
 	m.peers.mu.Lock()
 	defer m.peers.mu.Unlock()
 	box := m.peers.peer(m.self)
-	mail := make([]*store.Mail, 0, len(box.mail))
+	mail := make([]*store.InboxMessage, 0, len(box.mail))
 	for _, each := range box.mail {
 		mail = append(mail, each.mail)
 	}

@@ -32,7 +32,7 @@ type claim struct {
 }
 
 // The claims, in the words of append.lua.
-var claims = map[store.Claim]string{store.Keep: "keep", store.Take: "take", store.Rest: "rest", store.Continue: "continue"}
+var claims = map[store.HoldChange]string{store.Keep: "keep", store.Take: "take", store.Release: "rest", store.Continue: "continue"}
 
 // Append implements store.Log. It has two phases: it reads where the log stands,
 // if that is not known, and writes. While an outage lasts, each phase is retried for

@@ -127,7 +127,7 @@ func TestKeysLiveOn(t *testing.T) {
 	if _, err := replica.Renew(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	log, err := replica.CreateHeld(t.Context(), key, origin, storetest.Begin(), store.Brief{})
+	log, err := replica.CreateHeld(t.Context(), key, origin, storetest.Begin(), store.TurnDescriptor{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestKeysLiveOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := log.AppendHeld(t.Context(), 2, []a2a.Event{storetest.Status(a2a.StateInputRequired, nil)}, store.Take, store.Brief{}); err != nil {
+	if _, err := log.AppendHeld(t.Context(), 2, []a2a.Event{storetest.Status(a2a.StateInputRequired, nil)}, store.Take, store.TurnDescriptor{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Recall(t.Context(), talk); err != nil {

@@ -24,16 +24,16 @@ const (
 	checkMail = 10 * time.Second
 )
 
-// Post implements store.Mailbox. It is not tried again: whether a mail whose
+// Post implements store.Inbox. It is not tried again: whether a mail whose
 // answer was lost is in the box is not known.
-func (m *member) Post(ctx context.Context, to store.Replica, mail *store.Mail) (string, error) {
+func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMessage) (string, error) {
 	text, err := json.Marshal(mail) //nolint:musttag // names of fields are the form, and new ones do no harm
 	if err != nil {
 		return "", fmt.Errorf("write mail: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()
-	reply, err := m.calls.pipe(ctx, m.scripts.post, len(text), string(to), text, store.MaxMail, millis(keepMail))
+	reply, err := m.calls.pipe(ctx, m.scripts.post, len(text), string(to), text, store.MaxInbox, millis(keepMail))
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +50,7 @@ func (m *member) Post(ctx context.Context, to store.Replica, mail *store.Mail) (
 	}
 }
 
-// Withdraw implements store.Mailbox.
+// Withdraw implements store.Inbox.
 func (m *member) Withdraw(ctx context.Context, to store.Replica, place string) (bool, error) {
 	reply, err := m.calls.run(ctx, m.scripts.withdraw, string(to), place)
 	if err != nil {
@@ -60,8 +60,8 @@ func (m *member) Withdraw(ctx context.Context, to store.Replica, place string) (
 	return n == 1, err
 }
 
-// Receive implements store.Mailbox. An outage ends no wait.
-func (m *member) Receive(ctx context.Context) ([]*store.Mail, error) {
+// Receive implements store.Inbox. An outage ends no wait.
+func (m *member) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
 	bell := m.follower.bell(m.box(m.self))
 	check := time.NewTicker(checkMail)
 	defer check.Stop()
@@ -81,16 +81,16 @@ func (m *member) Receive(ctx context.Context) ([]*store.Mail, error) {
 
 // collect asks for mail, and tells by the way what came of the answer before: so
 // none is lost with an answer.
-func (m *member) collect(ctx context.Context) ([]*store.Mail, error) {
+func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
 	reply, err := m.calls.run(ctx, m.scripts.receive, string(m.self), mailCount, mailBytes, m.had, millis(keepMail))
 	if err != nil {
 		return nil, err
 	}
-	var mail []*store.Mail
+	var mail []*store.InboxMessage
 	a := answerOf(reply)
 	had := a.text()
 	for a.more() {
-		one := &store.Mail{}
+		one := &store.InboxMessage{}
 		if err := json.Unmarshal([]byte(a.text()), one); err != nil { //nolint:musttag // as in Post
 			// It would come again for ever, and before all others.
 			m.options.Log.ErrorContext(ctx, "mail cannot be read", "error", err)

@@ -46,7 +46,7 @@ func TestMailIsNotLostWithAnAnswer(t *testing.T) {
 	}
 	post := func(n uint64) (place string) {
 		t.Helper()
-		place, err := a.Post(ctx, b.Self(), &store.Mail{Number: n})
+		place, err := a.Post(ctx, b.Self(), &store.InboxMessage{Number: n})
 		if err != nil {
 			t.Fatalf("Post() error = %v", err)
 		}

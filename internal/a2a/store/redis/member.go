@@ -51,7 +51,7 @@ func (m *member) Open(ctx context.Context, k store.Key) (store.Log, error) {
 }
 
 // CreateHeld implements store.Member.
-func (m *member) CreateHeld(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.Brief) (store.HeldLog, error) {
+func (m *member) CreateHeld(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.TurnDescriptor) (store.HeldLog, error) {
 	made, err := claimWith(m.self, b)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (m *member) CreateHeld(ctx context.Context, k store.Key, o store.Origin, ev
 }
 
 // claimWith returns the claim of a replica on a task with a brief.
-func claimWith(r store.Replica, b store.Brief) (claim, error) {
+func claimWith(r store.Replica, b store.TurnDescriptor) (claim, error) {
 	brief, err := json.Marshal(b) //nolint:musttag // names of fields are the form
 	if err != nil {
 		return claim{}, fmt.Errorf("write brief: %w", err)
@@ -155,7 +155,7 @@ type heldLog struct {
 var _ store.HeldLog = (*heldLog)(nil)
 
 // AppendHeld implements store.HeldLog.
-func (l *heldLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.Claim, b store.Brief) (uint64, error) {
+func (l *heldLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.HoldChange, b store.TurnDescriptor) (uint64, error) {
 	made := claim{replica: string(l.member.self)}
 	if c == store.Take || c == store.Continue {
 		var err error
@@ -180,7 +180,7 @@ func (l *heldLog) Holder(ctx context.Context) (h store.Hold, err error) {
 	a := answerOf(reply)
 	h.Replica, h.Alive = store.Replica(a.text()), a.number() == 1
 	if brief := a.text(); brief != "" {
-		if err := json.Unmarshal([]byte(brief), &h.Brief); err != nil { //nolint:musttag // as it was written
+		if err := json.Unmarshal([]byte(brief), &h.Turn); err != nil { //nolint:musttag // as it was written
 			return store.Hold{}, fmt.Errorf("read brief: %w", err)
 		}
 	}

@@ -38,9 +38,9 @@ func wantClaimed(t *testing.T, m store.Member, c store.ClaimedMessage, want bool
 }
 
 // beginTurn appends the beginning of a turn with the claim on its message.
-func beginTurn(t *testing.T, log store.HeldLog, after uint64, how store.Claim, c store.ClaimedMessage) uint64 {
+func beginTurn(t *testing.T, log store.HeldLog, after uint64, how store.HoldChange, c store.ClaimedMessage) uint64 {
 	t.Helper()
-	seq, err := log.AppendHeld(t.Context(), after, []a2a.Event{Status(a2a.StateWorking, nil)}, how, store.Brief{Begin: after, Attempt: 1, Claim: c})
+	seq, err := log.AppendHeld(t.Context(), after, []a2a.Event{Status(a2a.StateWorking, nil)}, how, store.TurnDescriptor{Begin: after, Attempt: 1, Claim: c})
 	if err != nil {
 		t.Fatalf("AppendHeld() error = %v", err)
 	}
@@ -51,7 +51,7 @@ func claimsEndWithTask(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
 	// What a client names may hold anything.
 	first := claimMessage(t, a, "first", "t1\n\t:,\x00")
-	log, err := a.CreateHeld(t.Context(), key, origin, Begin(), store.Brief{Begin: 1, Attempt: 1, Claim: first})
+	log, err := a.CreateHeld(t.Context(), key, origin, Begin(), store.TurnDescriptor{Begin: 1, Attempt: 1, Claim: first})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func claimsEndWithTask(t *testing.T, s Shared) {
 	for _, c := range []store.ClaimedMessage{first, queued, waits} {
 		wantClaimed(t, b, c, true)
 	}
-	if _, err := log.AppendHeld(t.Context(), seq, nil, store.Rest, store.Brief{}); err != nil {
+	if _, err := log.AppendHeld(t.Context(), seq, nil, store.Release, store.TurnDescriptor{}); err != nil {
 		t.Fatal(err)
 	}
 	next := claimMessage(t, b, "next", "t1")
@@ -72,7 +72,7 @@ func claimsEndWithTask(t *testing.T, s Shared) {
 	wantClaimed(t, a, next, true)
 	// A claim that was made since is another's, though the message is the same.
 	anew := claimMessage(t, a, "first", "t2")
-	if hold, err := openHeld(t, a).Holder(t.Context()); err != nil || hold.Replica != b.Self() || hold.Brief.Claim != next {
+	if hold, err := openHeld(t, a).Holder(t.Context()); err != nil || hold.Replica != b.Self() || hold.Turn.Claim != next {
 		t.Errorf("Holder() = %+v, %v", hold, err)
 	}
 	if _, err := openHeld(t, a).Append(t.Context(), seq, []a2a.Event{Status(a2a.StateCanceled, nil)}); err != nil {

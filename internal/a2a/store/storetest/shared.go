@@ -79,7 +79,7 @@ func renew(t *testing.T, m store.Member) []store.Key {
 
 func createHeld(t *testing.T, m store.Member) store.HeldLog {
 	t.Helper()
-	log, err := m.CreateHeld(t.Context(), key, origin, Begin(), store.Brief{Begin: 1, Attempt: 1})
+	log, err := m.CreateHeld(t.Context(), key, origin, Begin(), store.TurnDescriptor{Begin: 1, Attempt: 1})
 	if err != nil {
 		t.Fatalf("CreateHeld() error = %v", err)
 	}
@@ -104,9 +104,9 @@ func wantHolder(t *testing.T, log store.HeldLog, want store.Replica, alive bool)
 }
 
 // wantAppend appends a status as its caller claims, and compares the outcome.
-func wantAppend(t *testing.T, log store.HeldLog, after uint64, c store.Claim, want error) {
+func wantAppend(t *testing.T, log store.HeldLog, after uint64, c store.HoldChange, want error) {
 	t.Helper()
-	seq, err := log.AppendHeld(t.Context(), after, []a2a.Event{Status(a2a.StateWorking, nil)}, c, store.Brief{})
+	seq, err := log.AppendHeld(t.Context(), after, []a2a.Event{Status(a2a.StateWorking, nil)}, c, store.TurnDescriptor{})
 	if !errors.Is(err, want) || want == nil && seq != after+1 {
 		t.Errorf("AppendHeld(%d) = %d, %v, want %v", after, seq, err, want)
 	}
@@ -198,18 +198,18 @@ func holdIsKeptTakenAndRested(t *testing.T, s Shared) {
 	wantHolder(t, theirs, a.Self(), true)
 	wantHolding(t, a, b, key)
 	wantAppend(t, mine, 2, store.Keep, nil)
-	for _, c := range []store.Claim{store.Keep, store.Take, store.Rest} {
+	for _, c := range []store.HoldChange{store.Keep, store.Take, store.Release} {
 		wantAppend(t, theirs, 3, c, store.ErrHeld)
 	}
 	wantAppend(t, mine, 3, store.Take, nil)
 	// What all may do leaves the hold.
 	add(t, theirs, 4, Status(a2a.StateWorking, nil))
 	wantHolder(t, mine, a.Self(), true)
-	wantAppend(t, mine, 5, store.Rest, nil)
+	wantAppend(t, mine, 5, store.Release, nil)
 	wantHolder(t, mine, "", false)
 	wantHolding(t, a, b)
 	wantAppend(t, mine, 6, store.Keep, store.ErrHeld)
-	wantAppend(t, theirs, 6, store.Rest, nil)
+	wantAppend(t, theirs, 6, store.Release, nil)
 	wantAppend(t, theirs, 7, store.Take, nil)
 	wantHolder(t, mine, b.Self(), true)
 	wantHolding(t, b, a, key)
@@ -225,19 +225,19 @@ func holdWithoutEvents(t *testing.T, s Shared) {
 	woken := 0
 	stop := log.Watch(func() { woken++ })
 	defer stop()
-	for _, c := range []store.Claim{store.Keep, store.Rest, store.Take} {
-		if seq, err := log.AppendHeld(t.Context(), 2, nil, c, store.Brief{Begin: 1, Attempt: 2}); seq != 2 || err != nil {
+	for _, c := range []store.HoldChange{store.Keep, store.Release, store.Take} {
+		if seq, err := log.AppendHeld(t.Context(), 2, nil, c, store.TurnDescriptor{Begin: 1, Attempt: 2}); seq != 2 || err != nil {
 			t.Errorf("AppendHeld() = %d, %v, want 2", seq, err)
 		}
 	}
 	held, err := log.Holder(t.Context())
-	if err != nil || held.Replica != a.Self() || held.Brief.Attempt != 2 {
+	if err != nil || held.Replica != a.Self() || held.Turn.Attempt != 2 {
 		t.Errorf("Holder() = %+v, %v", held, err)
 	}
 	if woken > 0 || task(t, log).Seq != 2 {
 		t.Errorf("log is at %d, and woke %d times", task(t, log).Seq, woken)
 	}
-	if _, err := log.AppendHeld(t.Context(), 1, nil, store.Rest, store.Brief{}); !errors.Is(err, store.ErrConflict) {
+	if _, err := log.AppendHeld(t.Context(), 1, nil, store.Release, store.TurnDescriptor{}); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("AppendHeld() behind another number: error = %v, want ErrConflict", err)
 	}
 }
@@ -270,11 +270,11 @@ func holdEndsWithTask(t *testing.T, s Shared) {
 	wantAppend(t, mine, 3, store.Keep, store.ErrHeld)
 	// A task may be started again.
 	wantAppend(t, mine, 3, store.Take, nil)
-	if _, err := mine.AppendHeld(t.Context(), 4, []a2a.Event{Status(a2a.StateCompleted, nil)}, store.Keep, store.Brief{}); err != nil {
+	if _, err := mine.AppendHeld(t.Context(), 4, []a2a.Event{Status(a2a.StateCompleted, nil)}, store.Keep, store.TurnDescriptor{}); err != nil {
 		t.Errorf("AppendHeld() error = %v", err)
 	}
 	wantHolder(t, mine, "", false)
-	if _, err := mine.AppendHeld(t.Context(), 5, []a2a.Event{Status(a2a.StateFailed, nil)}, store.Take, store.Brief{}); err != nil {
+	if _, err := mine.AppendHeld(t.Context(), 5, []a2a.Event{Status(a2a.StateFailed, nil)}, store.Take, store.TurnDescriptor{}); err != nil {
 		t.Errorf("AppendHeld() error = %v", err)
 	}
 	wantHolder(t, mine, "", false)
@@ -283,7 +283,7 @@ func holdEndsWithTask(t *testing.T, s Shared) {
 func numberBeforeHolder(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
 	createHeld(t, a)
-	for _, c := range []store.Claim{store.Keep, store.Take, store.Rest} {
+	for _, c := range []store.HoldChange{store.Keep, store.Take, store.Release} {
 		wantAppend(t, openHeld(t, b), 1, c, store.ErrConflict)
 	}
 }
@@ -300,7 +300,7 @@ func holdHasOneWinner(t *testing.T, s Shared) {
 		m := join(t, s, strconv.Itoa(i))
 		log := openHeld(t, m)
 		all.Go(func() {
-			_, err := log.AppendHeld(t.Context(), 2, nil, store.Take, store.Brief{})
+			_, err := log.AppendHeld(t.Context(), 2, nil, store.Take, store.TurnDescriptor{})
 			switch {
 			case err == nil:
 				mu.Lock()
@@ -320,7 +320,7 @@ func holdHasOneWinner(t *testing.T, s Shared) {
 
 func briefComesBack(t *testing.T, s Shared) {
 	a := join(t, s, "a")
-	want := store.Brief{
+	want := store.TurnDescriptor{
 		Begin: 1, Attempt: 2, Redacted: true, Payer: a2a.AccountingPrincipalAt("192.0.2.1"), AcceptedOutputModes: []string{"text/plain", "image/*"},
 		Metadata: a2a.Object(`{"a":{"b":[1,"ü"]}}`), Extensions: []string{"urn:x"}, TraceParent: "00-1-2-01",
 	}
@@ -328,25 +328,25 @@ func briefComesBack(t *testing.T, s Shared) {
 	if err != nil {
 		t.Fatalf("CreateHeld() error = %v", err)
 	}
-	check := func(want store.Brief) {
+	check := func(want store.TurnDescriptor) {
 		t.Helper()
 		got, err := log.Holder(t.Context())
-		if diff := cmp.Diff(want, got.Brief); diff != "" || err != nil {
+		if diff := cmp.Diff(want, got.Turn); diff != "" || err != nil {
 			t.Errorf("Holder() error = %v, difference (-want +got):\n%s", err, diff)
 		}
 	}
 	check(want)
 	wantAppend(t, log, 2, store.Keep, nil)
 	check(want)
-	if _, err := log.AppendHeld(t.Context(), 3, nil, store.Take, store.Brief{Begin: 3}); err != nil {
+	if _, err := log.AppendHeld(t.Context(), 3, nil, store.Take, store.TurnDescriptor{Begin: 3}); err != nil {
 		t.Errorf("AppendHeld() error = %v", err)
 	}
-	check(store.Brief{Begin: 3})
+	check(store.TurnDescriptor{Begin: 3})
 }
 
 func endedIsNotHeld(t *testing.T, s Shared) {
 	a := join(t, s, "a")
-	log, err := a.CreateHeld(t.Context(), key, origin, append(Begin(), Chunk("x", "hi"), Status(a2a.StateCompleted, nil)), store.Brief{Begin: 1})
+	log, err := a.CreateHeld(t.Context(), key, origin, append(Begin(), Chunk("x", "hi"), Status(a2a.StateCompleted, nil)), store.TurnDescriptor{Begin: 1})
 	if err != nil {
 		t.Fatalf("CreateHeld() error = %v", err)
 	}
@@ -360,7 +360,7 @@ func endedIsNotHeld(t *testing.T, s Shared) {
 	}
 }
 
-func receive(t *testing.T, m store.Member) []*store.Mail {
+func receive(t *testing.T, m store.Member) []*store.InboxMessage {
 	t.Helper()
 	mail, err := m.Receive(t.Context())
 	if err != nil {
@@ -376,25 +376,25 @@ func mailComesInOrder(t *testing.T, s Shared) {
 	said := Message("m1", "ünicode\x1f")
 	said.Parts = append(said.Parts, a2a.Part{Content: a2a.ContentRaw, Raw: []byte{0, 0xff}, Metadata: a2a.Object(`{"a":1}`)},
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`[1.50]`)})
-	all := []*store.Mail{
-		{From: a.Self(), Kind: store.MailMessage, Number: 1 << 63, Task: store.Key{Owner: "alice\x1ft", TaskID: "t1"}, Request: &a2a.SendRequest{
+	all := []*store.InboxMessage{
+		{From: a.Self(), Kind: store.ForwardedMessage, Number: 1 << 63, Task: store.Key{Owner: "alice\x1ft", TaskID: "t1"}, Request: &a2a.SendRequest{
 			Owner: "alice\x1ft", Message: said, Dialect: a2a.DialectV10, ClientTaskID: true, Restart: true,
 			AcceptedOutputModes: []string{"text/plain"}, HistoryLength: &history, ReturnImmediately: true, Push: &push,
 			Metadata: a2a.Object(`{"b":2}`), Extensions: []string{"urn:x"}, Tenant: "t", TraceParent: "00-1-2-01",
 		}},
-		{From: a.Self(), Kind: store.MailTaken, Number: 2},
-		{From: a.Self(), Kind: store.MailDecided, Number: 3, Task: key, Seq: 7, Message: Message("m2", "direct")},
-		{From: a.Self(), Kind: store.MailDecided, Number: 4, Problem: &a2a.Error{
+		{From: a.Self(), Kind: store.MessageAccepted, Number: 2},
+		{From: a.Self(), Kind: store.MessageDecided, Number: 3, Task: key, Seq: 7, Message: Message("m2", "direct")},
+		{From: a.Self(), Kind: store.MessageDecided, Number: 4, Problem: &a2a.Error{
 			Reason: a2a.ReasonInvalidParams, Message: "is wrong", Field: "message", TaskID: "t1",
 		}},
-		{From: a.Self(), Kind: store.MailLook, Task: key},
+		{From: a.Self(), Kind: store.ReviewTask, Task: key},
 	}
 	for _, m := range all {
 		if _, err := a.Post(t.Context(), b.Self(), m); err != nil {
 			t.Fatalf("Post() error = %v", err)
 		}
 	}
-	var got []*store.Mail
+	var got []*store.InboxMessage
 	for len(got) < len(all) {
 		got = append(got, receive(t, b)...)
 	}
@@ -405,21 +405,21 @@ func mailComesInOrder(t *testing.T, s Shared) {
 
 func mailIsBounded(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
-	for i := range store.MaxMail {
-		if _, err := a.Post(t.Context(), b.Self(), &store.Mail{Number: uint64(i)}); err != nil {
+	for i := range store.MaxInbox {
+		if _, err := a.Post(t.Context(), b.Self(), &store.InboxMessage{Number: uint64(i)}); err != nil {
 			t.Fatalf("Post() number %d: error = %v", i, err)
 		}
 	}
-	if _, err := a.Post(t.Context(), b.Self(), &store.Mail{}); !errors.Is(err, store.ErrFull) {
+	if _, err := a.Post(t.Context(), b.Self(), &store.InboxMessage{}); !errors.Is(err, store.ErrFull) {
 		t.Errorf("Post() to a full box: error = %v, want ErrFull", err)
 	}
-	if _, err := a.Post(t.Context(), "c/nobody", &store.Mail{}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := a.Post(t.Context(), "c/nobody", &store.InboxMessage{}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Post() to nobody: error = %v, want ErrNotFound", err)
 	}
 	if err := b.Leave(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Post(t.Context(), b.Self(), &store.Mail{}); !errors.Is(err, store.ErrNotFound) {
+	if _, err := a.Post(t.Context(), b.Self(), &store.InboxMessage{}); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Post() to the dead: error = %v, want ErrNotFound", err)
 	}
 }
@@ -427,7 +427,7 @@ func mailIsBounded(t *testing.T, s Shared) {
 func mailIsWithdrawnOrReceived(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
 	post := func(n uint64) string {
-		place, err := a.Post(t.Context(), b.Self(), &store.Mail{Number: n})
+		place, err := a.Post(t.Context(), b.Self(), &store.InboxMessage{Number: n})
 		if err != nil {
 			t.Fatalf("Post() error = %v", err)
 		}
@@ -450,7 +450,7 @@ func mailIsWithdrawnOrReceived(t *testing.T, s Shared) {
 
 func mailWaits(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
-	got := make(chan []*store.Mail, 1)
+	got := make(chan []*store.InboxMessage, 1)
 	go func() {
 		mail, err := b.Receive(t.Context())
 		if err != nil {
@@ -458,7 +458,7 @@ func mailWaits(t *testing.T, s Shared) {
 		}
 		got <- mail
 	}()
-	if _, err := a.Post(t.Context(), b.Self(), &store.Mail{Number: 1}); err != nil {
+	if _, err := a.Post(t.Context(), b.Self(), &store.InboxMessage{Number: 1}); err != nil {
 		t.Fatalf("Post() error = %v", err)
 	}
 	if mail := <-got; len(mail) != 1 {
