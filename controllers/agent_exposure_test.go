@@ -251,7 +251,7 @@ var _ = Describe("the exposure of an Agent", func() {
 			b.expectReconciled(ctx, agent)
 		}
 		expectCondition(first, a2av1alpha1.ConditionExposed, "True Exposed")
-		expectCondition(second, a2av1alpha1.ConditionExposed, "False AddressTaken", b.namespace+"/echo-1", "agents.example.com", "spec.exposure.path")
+		expectCondition(second, a2av1alpha1.ConditionExposed, "False AddressConflict", b.namespace+"/echo-1", "agents.example.com", "spec.exposure.path")
 		Expect(second.Status.ExternalURL).To(BeEmpty())
 		b.expectConverged(ctx, second)
 

@@ -37,7 +37,7 @@ var _ = Describe("an Agent with a spec that cannot be carried out", func() {
 			c.VolumeMounts = []corev1.VolumeMount{{Name: a2av1alpha1.VolumeToken, MountPath: "/stolen"}}
 		})
 		b.expectReconciled(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False PortClash",
+		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False PortConflict",
 			"spec.workload.template.spec.containers[0].ports[0].containerPort must not be 8642", "containers[0].volumeMounts[0].name")
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
 		Expect(specOf(deploymentOf(ctx, agent))).To(Equal(before))

@@ -73,16 +73,16 @@ const (
 const (
 	// ReasonAccepted (True): the spec can be carried out.
 	ReasonAccepted = "Accepted"
-	// ReasonPortClash: the template or the backend uses a port of the sidecar.
+	// ReasonPortConflict: the template or the backend uses a port of the sidecar.
 	//
 	// Cure: use another port than 8641, 8642 and 8643, for the container and
 	// for `spec.workload.backend.port`.
-	ReasonPortClash = "PortClash"
-	// ReasonNameClash: the template uses the name of a container or volume, or
+	ReasonPortConflict = "PortConflict"
+	// ReasonNameConflict: the template uses the name of a container or volume, or
 	// sets a label or annotation, that is the operator's.
 	//
 	// Cure: rename or remove what the message names.
-	ReasonNameClash = "NameClash"
+	ReasonNameConflict = "NameConflict"
 	// ReasonSidecarExposed: the template would let the agent's container into
 	// the sidecar.
 	//
@@ -152,11 +152,11 @@ const (
 	//
 	// Cure: correct `spec.skillSelector`, as the message says.
 	ReasonInvalidSelector = "InvalidSelector"
-	// ReasonContractTooLarge: the card does not fit into a ConfigMap.
+	// ReasonCardTooLarge: the card does not fit into a ConfigMap.
 	//
 	// Cure: shorten descriptions and examples, or list fewer skills; the card
 	// of a remote agent has to be shortened where it is served.
-	ReasonContractTooLarge = "ContractTooLarge"
+	ReasonCardTooLarge = "CardTooLarge"
 )
 
 // Reasons of Programmed.
@@ -311,14 +311,14 @@ const (
 	// Cure: put the key, on one line and of visible ASCII characters, into the
 	// Secret that the message names.
 	ReasonChatAPIKeyUnusable = "ChatAPIKeyUnusable" //nolint:gosec // a reason, not a credential
-	// ReasonModelServerNotReached (False or True): the sidecar cannot reach the
+	// ReasonModelServerUnreachable (False or True): the sidecar cannot reach the
 	// model server of `spec.workload.backend.chat.url`, or the server refuses the
 	// API key. False of pods that never reached it, and are not ready; True of pods
 	// that have lost it.
 	//
 	// Cure: the message has the cause: correct the address, the key or `spec.trustBundle`, or allow the connection in
 	// `spec.networkPolicy.egress`.
-	ReasonModelServerNotReached = "ModelServerNotReached"
+	ReasonModelServerUnreachable = "ModelServerUnreachable"
 	// ReasonTLSUnusable (False or True): the Secret with the agent's certificate
 	// does not exist, its certificate and key do not fit, or the certificate has
 	// expired or is not valid yet. True while the former certificate is served.
@@ -358,12 +358,12 @@ const (
 	// Cure: have it serve its card, or set `cardPath`, `query` or `version` of
 	// `spec.workload.backend.a2a`, as the message says.
 	ReasonAgentCardNotServed = "AgentCardNotServed"
-	// ReasonConfigurationRefused (False or True): the sidecar does not take the
+	// ReasonConfigurationRejected (False or True): the sidecar does not take the
 	// configuration that the operator wrote, and keeps the former one in force.
 	//
 	// Cure: correct what the message names of the Agent, or ask who installed the
 	// operator: the sidecar's image may be older than the operator.
-	ReasonConfigurationRefused = "ConfigurationRefused"
+	ReasonConfigurationRejected = "ConfigurationRejected"
 	// ReasonUnschedulable (False or True): no node takes the pod.
 	//
 	// Cure: make room, or have the template ask for less.
@@ -373,11 +373,11 @@ const (
 	// Cure: wait. If it comes again, `kubectl describe pod` says why, such as
 	// an eviction.
 	ReasonPodFailed = "PodFailed"
-	// ReasonPodsRefused (False or True): the API server refuses to create pods,
+	// ReasonPodsRejected (False or True): the API server refuses to create pods,
 	// because of a quota or of the namespace's Pod Security level.
 	//
 	// Cure: raise the quota, or correct the template, as the message says.
-	ReasonPodsRefused = "PodsRefused"
+	ReasonPodsRejected = "PodsRejected"
 	// ReasonProgressDeadlineExceeded (False or True): the rollout makes no
 	// progress, and no pod tells why.
 	//
@@ -388,12 +388,12 @@ const (
 // Reasons of Available of a remote agent, beside ReasonAvailable and
 // ReasonSuspended.
 const (
-	// ReasonAddressesLeftOut (True): as ReasonAvailable, and some of the
+	// ReasonAddressesOmitted (True): as ReasonAvailable, and some of the
 	// addresses on the card are at another origin.
 	//
 	// Cure: nothing has to be done. Those at the origin of `spec.remote.url` are
 	// listed.
-	ReasonAddressesLeftOut = "AddressesLeftOut"
+	ReasonAddressesOmitted = "AddressesOmitted"
 	// ReasonRemoteUnreachable: nobody answers at spec.remote.url, or nobody who
 	// is trusted.
 	//
@@ -475,12 +475,12 @@ const (
 	// Cure: correct `spec.exposure`, or the listeners and `allowedRoutes` of the
 	// Gateway; the message has its controller's words.
 	ReasonRouteNotAccepted = "RouteNotAccepted"
-	// ReasonAddressTaken: a Gateway leads to an older Agent at the same hostname
+	// ReasonAddressConflict: a Gateway leads to an older Agent at the same hostname
 	// and path.
 	//
 	// Cure: change `spec.exposure.hostnames` or `spec.exposure.path` here, or those
 	// of the Agent that the message names.
-	ReasonAddressTaken = "AddressTaken"
+	ReasonAddressConflict = "AddressConflict"
 	// ReasonAddressUnknown: the Gateways take the routes, and do not say where
 	// they are reached.
 	//
@@ -492,10 +492,10 @@ const (
 // Reasons of Ready, beside those of the first condition that is not true and
 // ReasonRolloutInProgress, and True, while the agent takes calls without
 // something that it depends on, ReasonTaskStoreUnavailable,
-// ReasonTaskStoreCredentialsUnusable, ReasonModelServerNotReached,
+// ReasonTaskStoreCredentialsUnusable, ReasonModelServerUnreachable,
 // ReasonChatAPIKeyUnusable, ReasonAgentCardNotServed,
 // ReasonIssuerKeysUnavailable, ReasonTLSUnusable, ReasonAPIKeysUnusable, ReasonCABundleUnusable,
-// ReasonCardSigningKeyUnusable and ReasonConfigurationRefused.
+// ReasonCardSigningKeyUnusable and ReasonConfigurationRejected.
 const (
 	// ReasonReady (True): every other condition is true, and the current spec is
 	// what runs.

@@ -183,8 +183,8 @@ func TestAgentWithTooMuchOnItsCard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonContractTooLarge {
-		t.Errorf("Agent() problems = %+v, want %s", result.Problems, a2av1alpha1.ReasonContractTooLarge)
+	if result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonCardTooLarge {
+		t.Errorf("Agent() problems = %+v, want %s", result.Problems, a2av1alpha1.ReasonCardTooLarge)
 	}
 }
 
@@ -284,12 +284,12 @@ func TestRemoteAgent(t *testing.T) {
 	if c := result.Card; c.URL != "https://far.example" || c.Skills != 2 || c.CardDigest == "" {
 		t.Errorf("publication %+v", c)
 	}
-	if len(result.Remarks) != 1 || result.Remarks[0].Reason != a2av1alpha1.ReasonAddressesLeftOut || !strings.Contains(result.Remarks[0].Message, "2 of the addresses") {
+	if len(result.Remarks) != 1 || result.Remarks[0].Reason != a2av1alpha1.ReasonAddressesOmitted || !strings.Contains(result.Remarks[0].Message, "2 of the addresses") {
 		t.Errorf("remarks %+v", result.Remarks)
 	}
 	far.Description = strings.Repeat("x", sidecarconfig.MaxSize)
 	result, err = Agent(clusterstate.Agent{Agent: agent, Remote: &clusterstate.Remote{Card: far}}, testPlatform)
-	if err != nil || result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonContractTooLarge {
+	if err != nil || result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonCardTooLarge {
 		t.Errorf("a card that does not fit: %+v, %v", result, err)
 	}
 }

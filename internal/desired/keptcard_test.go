@@ -233,7 +233,7 @@ func TestCardThatLeavesNoRoomForRules(t *testing.T) {
 	if rules := config.Access.Authorization.Rules; !result.CardKept || len(rules) != 1 || rules[0].Action != sidecarconfig.ActionDeny {
 		t.Errorf("kept = %t, rules %+v", result.CardKept, rules)
 	}
-	if !hasReason(result.Problems, a2av1alpha1.ReasonSkillNotFound) || !hasReason(result.Problems, a2av1alpha1.ReasonContractTooLarge) {
+	if !hasReason(result.Problems, a2av1alpha1.ReasonSkillNotFound) || !hasReason(result.Problems, a2av1alpha1.ReasonCardTooLarge) {
 		t.Errorf("problems %+v", result.Problems)
 	}
 	if len(config.Card.Skills) != 1 || config.Card.Skills[0].ID != in.Agent.Name || config.Card.Description != in.Agent.Spec.Description {
@@ -295,7 +295,7 @@ func TestCardThatBecomesTooLargeIsKept(t *testing.T) {
 	in.Agent.Spec.Limits = &a2av1alpha1.AgentLimits{MaxBodyBytes: 1024}
 	result := desiredOf(t, in)
 	config := contractIn(t, result)
-	if !result.CardKept || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonContractTooLarge {
+	if !result.CardKept || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonCardTooLarge {
 		t.Errorf("kept = %t, problems %+v", result.CardKept, result.Problems)
 	}
 	if diff := cmp.Diff(before.Card, config.Card); diff != "" || config.Limits.MaxBodyBytes != 1024 {

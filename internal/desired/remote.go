@@ -29,7 +29,7 @@ func remoteAgent(in clusterstate.Agent) (Result, error) {
 		return Result{}, fmt.Errorf("encode card: %w", err)
 	}
 	if len(encoded) > sidecarconfig.MaxSize {
-		return Result{Problems: []usererror.Problem{skillProblem(a2av1alpha1.ReasonContractTooLarge,
+		return Result{Problems: []usererror.Problem{skillProblem(a2av1alpha1.ReasonCardTooLarge,
 			"the card of the agent needs more than %d KiB here; it has to be shortened where it is served", sidecarconfig.MaxSize>>10)}}, nil
 	}
 	digest, err := card.Digest(in.Remote.Card)
@@ -59,7 +59,7 @@ func elsewhereRemarks(remote *clusterstate.Remote) []usererror.Problem {
 	}
 	return []usererror.Problem{{
 		Condition: a2av1alpha1.ConditionAvailable,
-		Reason:    a2av1alpha1.ReasonAddressesLeftOut,
+		Reason:    a2av1alpha1.ReasonAddressesOmitted,
 		Message: fmt.Sprintf("The agent serves its card; %d of the addresses on it are not listed, "+
 			"because they are not at the origin of spec.remote.url", remote.Elsewhere),
 	}}

@@ -86,6 +86,6 @@ func addressTaken(r exposedRoute, i int, host a2av1alpha1.Hostname, rival *a2av1
 	if r.kind == kindHTTPRoute {
 		at, cure = at+" and path "+r.path, cure+" or spec.exposure.path"
 	}
-	return exposureProblem(a2av1alpha1.ReasonAddressTaken, "The Gateway that spec.exposure.parentRefs[%d] names leads callers of %s to Agent %s/%s, "+
+	return exposureProblem(a2av1alpha1.ReasonAddressConflict, "The Gateway that spec.exposure.parentRefs[%d] names leads callers of %s to Agent %s/%s, "+
 		"whose %s is older, and not to this one: change %s here or there", i, at, rival.Namespace, rival.Name, r.kind, cure)
 }

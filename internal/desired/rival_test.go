@@ -37,7 +37,7 @@ func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostn
 // TestAddressOfAnother is about an Agent "agents/echo" whose route was made in
 // the second 100.
 func TestAddressOfAnother(t *testing.T) {
-	const taken = a2av1alpha1.ReasonAddressTaken
+	const taken = a2av1alpha1.ReasonAddressConflict
 	tests := map[string]struct {
 		own    []a2av1alpha1.Hostname
 		rival  clusterstate.Rival
@@ -151,7 +151,7 @@ func TestGRPCAddressOfAnother(t *testing.T) {
 	if got.url != "https://a.example/" || len(got.bases) != 1 || got.bases[0].GRPC != "" {
 		t.Errorf("url = %q, %d addresses, want that of the HTTPRoute only", got.url, len(got.bases))
 	}
-	if len(got.problems) != 1 || got.problems[0].Reason != a2av1alpha1.ReasonAddressTaken || !strings.HasSuffix(got.problems[0].Message, "change spec.exposure.grpcHostnames here or there") {
+	if len(got.problems) != 1 || got.problems[0].Reason != a2av1alpha1.ReasonAddressConflict || !strings.HasSuffix(got.problems[0].Message, "change spec.exposure.grpcHostnames here or there") {
 		t.Errorf("problems = %+v", got.problems)
 	}
 }

@@ -48,8 +48,8 @@ func TestTransitions(t *testing.T) {
 		},
 		"mistakes": {
 			before: status("a", "Accepted True Accepted", "Programmed True Programmed", "Ready True Ready"),
-			after:  status("a", "Accepted False PortClash", "SkillsResolved False SkillNotFound", "Programmed False Blocked", "Ready False PortClash"),
-			want:   []Event{{"Warning", "PortClash", "Accepted"}, {"Warning", "SkillNotFound", "SkillsResolved"}},
+			after:  status("a", "Accepted False PortConflict", "SkillsResolved False SkillNotFound", "Programmed False Blocked", "Ready False PortConflict"),
+			want:   []Event{{"Warning", "PortConflict", "Accepted"}, {"Warning", "SkillNotFound", "SkillsResolved"}},
 		},
 		"one failure after the other": {
 			before: status("a", "Available False ImagePullFailed"),

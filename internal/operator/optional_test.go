@@ -253,7 +253,7 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(later), its)).To(Succeed())
 		its.Status = taken.Status
 		Expect(cluster.Status().Update(ctx, its)).To(Succeed())
-		Eventually(reason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonAddressTaken))
+		Eventually(reason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonAddressConflict))
 
 		By("an answer about the older route")
 		taken.Status.Parents[0].Conditions[0].Status = metav1.ConditionFalse
@@ -261,7 +261,7 @@ var _ = Describe("a manager in a cluster whose Gateway API comes and goes", Seri
 		Eventually(reason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonExposed))
 		taken.Status.Parents[0].Conditions[0].Status = metav1.ConditionTrue
 		Expect(cluster.Status().Update(ctx, taken)).To(Succeed())
-		Eventually(reason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonAddressTaken))
+		Eventually(reason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonAddressConflict))
 
 		By("another path of the older Agent")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())

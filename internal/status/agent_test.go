@@ -37,20 +37,20 @@ func TestAgent(t *testing.T) {
 		recheck time.Duration
 	}{
 		"ready": {in: healthy()},
-		"port clash": {
+		"port conflict": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonPortClash, Message: "field x"}, {Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameClash, Message: "field y"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonPortConflict, Message: "field x"}, {Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameConflict, Message: "field y"}}
 				in.Applied, in.Card = false, nil
 			}),
-			want:    map[string]string{"Accepted": "False PortClash", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False PortClash"},
+			want:    map[string]string{"Accepted": "False PortConflict", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False PortConflict"},
 			message: "field x; field y",
 		},
-		"name clash": {
+		"name conflict": {
 			in: healthy(func(in *Inputs) {
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameClash}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionAccepted, Reason: a2av1alpha1.ReasonNameConflict}}
 				in.Applied, in.Card = false, nil
 			}),
-			want: map[string]string{"Accepted": "False NameClash", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False NameClash"},
+			want: map[string]string{"Accepted": "False NameConflict", "Programmed": "False Blocked", "CardPublished": "False NotProgrammed", "Ready": "False NameConflict"},
 		},
 		"missing skill": {
 			in: healthy(func(in *Inputs) {
@@ -321,7 +321,7 @@ func TestAgent(t *testing.T) {
 					{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "violates PodSecurity"},
 				}}
 			}),
-			want:    map[string]string{"Available": "False PodsRefused", "CardPublished": "False NoPodReady", "Ready": "False PodsRefused"},
+			want:    map[string]string{"Available": "False PodsRejected", "CardPublished": "False NoPodReady", "Ready": "False PodsRejected"},
 			message: "violates PodSecurity",
 		},
 		"a quota asks for limits": {
@@ -331,7 +331,7 @@ func TestAgent(t *testing.T) {
 					{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "failed quota: q: must specify limits.cpu for: a2a-sidecar"},
 				}}
 			}),
-			want:    map[string]string{"Available": "False PodsRefused", "CardPublished": "False NoPodReady", "Ready": "False PodsRefused"},
+			want:    map[string]string{"Available": "False PodsRejected", "CardPublished": "False NoPodReady", "Ready": "False PodsRejected"},
 			message: "the namespace a LimitRange with defaults for container a2a-sidecar",
 		},
 		"nothing says why": {
@@ -472,7 +472,7 @@ func TestReadyIsFalseForAKnownCause(t *testing.T) {
 	}
 	nothing := func(*Inputs) {}
 	axes := [][]func(*Inputs){
-		{nothing, wrong(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonPortClash)},
+		{nothing, wrong(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonPortConflict)},
 		{nothing, wrong(a2av1alpha1.ConditionSkillsResolved, a2av1alpha1.ReasonSkillNotFound)},
 		{nothing, wrong(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonWaitingForIssuerKeys)},
 		{nothing, wrong(a2av1alpha1.ConditionExposed, a2av1alpha1.ReasonGatewayNotFound), wrong(a2av1alpha1.ConditionCardPublished, a2av1alpha1.ReasonForbidden)},

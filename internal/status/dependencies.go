@@ -67,7 +67,7 @@ func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency,
 				"correct the keys in Secret %q, which spec.cardSigning.secretRef names", signing.SecretRef.Name)
 		}
 	case sidecarconfig.DependencyConfiguration:
-		return a2av1alpha1.ReasonConfigurationRefused, "The sidecar does not take the current configuration",
+		return a2av1alpha1.ReasonConfigurationRejected, "The sidecar does not take the current configuration",
 			"correct what it names of the Agent, or ask who installed the operator"
 	}
 	return "", "", ""
@@ -77,7 +77,7 @@ func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency,
 func describeBackend(b *a2av1alpha1.AgentBackend, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, cure string) {
 	switch {
 	case name == sidecarconfig.DependencyModelServer && b.Chat != nil && b.Chat.URL != "":
-		return a2av1alpha1.ReasonModelServerNotReached, "The model server cannot be used", modelServerCure(b.Chat, cause)
+		return a2av1alpha1.ReasonModelServerUnreachable, "The model server cannot be used", modelServerCure(b.Chat, cause)
 	case name == sidecarconfig.DependencyModelServerKey && b.Chat != nil && b.Chat.APIKeySecretRef != nil:
 		return a2av1alpha1.ReasonChatAPIKeyUnusable, "The API key of the model server cannot be used", chatKeyCure(b.Chat)
 	case name == sidecarconfig.DependencyAgentCard && b.Protocol == a2av1alpha1.BackendProtocolA2A:

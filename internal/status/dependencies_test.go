@@ -61,9 +61,9 @@ func TestDependencies(t *testing.T) {
 		"missing Secret":     {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseMissing, "TaskStoreCredentialsUnusable", []string{`create Secret "redis-password" with key "password"`}},
 		"rights":             {sidecarconfig.DependencyTaskStore, sidecarconfig.CausePermission, "TaskStoreCredentialsUnusable", []string{"a2a:*"}},
 		"TLS of the store":   {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseTLS, "TaskStoreCredentialsUnusable", []string{"spec.workload.tasks.store.redis.tls", `Secret "redis-tls"`}},
-		"model server":       {sidecarconfig.DependencyModelServer, sidecarconfig.CauseRefused, "ModelServerNotReached", []string{"spec.workload.backend.chat.url"}},
-		"key of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseAuthentication, "ModelServerNotReached", []string{`key "api-key" of Secret "model-key", which spec.workload.backend.chat.apiKeySecretRef names`}},
-		"TLS of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseTLS, "ModelServerNotReached", []string{"spec.trustBundle"}},
+		"model server":       {sidecarconfig.DependencyModelServer, sidecarconfig.CauseRefused, "ModelServerUnreachable", []string{"spec.workload.backend.chat.url"}},
+		"key of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseAuthentication, "ModelServerUnreachable", []string{`key "api-key" of Secret "model-key", which spec.workload.backend.chat.apiKeySecretRef names`}},
+		"TLS of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseTLS, "ModelServerUnreachable", []string{"spec.trustBundle"}},
 		"a key that is kept": {sidecarconfig.DependencyModelServerKey, sidecarconfig.CauseInvalid, "ChatAPIKeyUnusable", []string{`Secret "model-key"`}},
 		"card of the agent":  {sidecarconfig.DependencyAgentCard, sidecarconfig.CauseInvalid, "AgentCardNotServed", []string{"spec.workload.backend.a2a"}},
 		"certificate":        {sidecarconfig.DependencyServingCertificate, sidecarconfig.CauseExpired, "TLSUnusable", []string{`Secret "cert", which spec.access.tls.secretRef names`}},
@@ -73,7 +73,7 @@ func TestDependencies(t *testing.T) {
 		"authorities":        {sidecarconfig.DependencyClientCA, sidecarconfig.CauseInvalid, "CABundleUnusable", []string{`"ca.crt" of ConfigMap "clients", which spec.access.authentication[2].mtls.caBundle names`}},
 		"trust":              {sidecarconfig.DependencyTrustBundle, sidecarconfig.CauseMissing, "CABundleUnusable", []string{`ConfigMap "trust", which spec.trustBundle names`}},
 		"card keys":          {sidecarconfig.DependencyCardSigningKeys, sidecarconfig.CauseMissing, "CardSigningKeyUnusable", []string{`Secret "card-key"`}},
-		"configuration":      {sidecarconfig.DependencyConfiguration, sidecarconfig.CauseInvalid, "ConfigurationRefused", []string{"who installed the operator"}},
+		"configuration":      {sidecarconfig.DependencyConfiguration, sidecarconfig.CauseInvalid, "ConfigurationRejected", []string{"who installed the operator"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check := func(in Inputs, status string, conditions ...string) {

@@ -317,7 +317,7 @@ func modelServerNotReached(in Inputs, c container, url string) diagnosis {
 		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message + ", yet", recheckAfter: left}
 	}
 	return diagnosis{
-		reason: a2av1alpha1.ReasonModelServerNotReached,
+		reason: a2av1alpha1.ReasonModelServerUnreachable,
 		message: fmt.Sprintf("%s; see that the server runs, accepts the API key and may be connected to; kubectl logs -n %s %s -c %s shows the cause",
 			message, c.pod.Namespace, c.pod.Name, c.name),
 		failing: true,

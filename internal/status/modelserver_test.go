@@ -37,7 +37,7 @@ func TestAgentOfAModelServer(t *testing.T) {
 			sidecarAlone(runningSince(now.Add(-time.Second))), "AgentStarting", `has not reached the model server at "http://vllm.models:8000", which spec.workload.backend.chat.url names, yet`,
 		},
 		"not reached": {
-			sidecarAlone(runningSince(now.Add(-time.Minute))), "ModelServerNotReached",
+			sidecarAlone(runningSince(now.Add(-time.Minute))), "ModelServerUnreachable",
 			"accepts the API key and may be connected to; kubectl logs -n agents echo-1 -c a2a-sidecar shows the cause",
 		},
 		"no key": {

@@ -62,9 +62,9 @@ func TestRemoteAgent(t *testing.T) {
 		"ready": {want: ready, digest: "card"},
 		"addresses left out": {
 			change: []func(*Inputs){func(in *Inputs) {
-				in.Remarks = []usererror.Problem{{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonAddressesLeftOut, Message: "2"}}
+				in.Remarks = []usererror.Problem{{Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonAddressesOmitted, Message: "2"}}
 			}},
-			want:   []string{"True Accepted", "True Resolved", "True Programmed", "True AddressesLeftOut", "True Published", "True Ready"},
+			want:   []string{"True Accepted", "True Resolved", "True Programmed", "True AddressesOmitted", "True Published", "True Ready"},
 			digest: "card",
 		},
 		"not read yet": {
@@ -100,9 +100,9 @@ func TestRemoteAgent(t *testing.T) {
 		"too large": {
 			change: []func(*Inputs){unread, func(in *Inputs) {
 				in.Observed.Remote = &clusterstate.Remote{Card: &card.Card{Name: "Far"}}
-				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonContractTooLarge, Message: "x"}}
+				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonCardTooLarge, Message: "x"}}
 			}},
-			want: []string{"True Accepted", "False ContractTooLarge", "False Blocked", "True Available", "False NotProgrammed", "False ContractTooLarge"},
+			want: []string{"True Accepted", "False CardTooLarge", "False Blocked", "True Available", "False NotProgrammed", "False CardTooLarge"},
 		},
 		"unreachable by now": {
 			change: []func(*Inputs){former, unreachable, func(in *Inputs) { in.Observed.Remote.Card = &card.Card{Name: "Far"} }},

@@ -126,7 +126,7 @@ func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			return diagnosis{
-				reason:  a2av1alpha1.ReasonPodsRefused,
+				reason:  a2av1alpha1.ReasonPodsRejected,
 				message: "The API server refuses to create the pod: " + c.Message + refusalCure(c.Message),
 				failing: true,
 			}, true

@@ -208,7 +208,7 @@ func (b *bench) poison(card string) {
 	}()
 	b.t.Cleanup(func() { cancel(); <-done })
 	b.eventually("the poison to be told of", func() string {
-		return b.lacks(heavy, a2av1alpha1.ConditionSkillsResolved, a2av1alpha1.ReasonContractTooLarge) + b.lacks(endless, a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonRemoteCardInvalid)
+		return b.lacks(heavy, a2av1alpha1.ConditionSkillsResolved, a2av1alpha1.ReasonCardTooLarge) + b.lacks(endless, a2av1alpha1.ConditionAvailable, a2av1alpha1.ReasonRemoteCardInvalid)
 	})
 }
 

@@ -17,27 +17,27 @@ import (
 // templateField is where the pod of a template stands in an Agent.
 const templateField = "spec.workload.template.spec"
 
-// clashes names everything in an Agent's template that is the operator's.
-func clashes(agent *a2av1alpha1.Agent) []usererror.Problem {
+// templateConflicts names everything in an Agent's template that is the operator's.
+func templateConflicts(agent *a2av1alpha1.Agent) []usererror.Problem {
 	var problems []usererror.Problem
 	if port := agent.Spec.Workload.Backend.Port; sidecarPort(port) {
-		problems = append(problems, portClash("spec.workload.backend.port", port))
+		problems = append(problems, portConflict("spec.workload.backend.port", port))
 	}
 	template := &agent.Spec.Workload.Template
 	if value, set := template.Labels[a2av1alpha1.LabelAgent]; set && value != agent.Name {
-		problems = append(problems, nameClash("spec.workload.template.metadata.labels must not set %q: "+
+		problems = append(problems, nameConflict("spec.workload.template.metadata.labels must not set %q: "+
 			"the operator selects the pods by it; remove it", a2av1alpha1.LabelAgent))
 	}
 	if _, set := template.Annotations[appArmorAnnotation]; set {
-		problems = append(problems, nameClash("spec.workload.template.metadata.annotations must not set %q: "+
+		problems = append(problems, nameConflict("spec.workload.template.metadata.annotations must not set %q: "+
 			"the sidecar keeps its own profile; remove it", appArmorAnnotation))
 	}
 	problems = append(problems, exposures(&template.Spec)...)
-	problems = append(problems, containerClashes(templateField+".initContainers", template.Spec.InitContainers)...)
-	problems = append(problems, containerClashes(templateField+".containers", template.Spec.Containers)...)
+	problems = append(problems, containerConflicts(templateField+".initContainers", template.Spec.InitContainers)...)
+	problems = append(problems, containerConflicts(templateField+".containers", template.Spec.Containers)...)
 	for i, volume := range template.Spec.Volumes {
 		if sidecarVolume(volume.Name) {
-			problems = append(problems, nameClash("%s.volumes[%d].name must not be %q: the operator adds a volume of that name; rename it",
+			problems = append(problems, nameConflict("%s.volumes[%d].name must not be %q: the operator adds a volume of that name; rename it",
 				templateField, i, volume.Name))
 		}
 	}
@@ -70,21 +70,21 @@ func exposures(pod *corev1.PodSpec) []usererror.Problem {
 	return problems
 }
 
-func containerClashes(field string, containers []corev1.Container) []usererror.Problem {
+func containerConflicts(field string, containers []corev1.Container) []usererror.Problem {
 	var problems []usererror.Problem
 	for i, c := range containers {
 		if c.Name == a2av1alpha1.ContainerSidecar {
-			problems = append(problems, nameClash("%s[%d].name must not be %q: the operator adds a container of that name; rename it",
+			problems = append(problems, nameConflict("%s[%d].name must not be %q: the operator adds a container of that name; rename it",
 				field, i, c.Name))
 		}
 		for j, port := range c.Ports {
 			if sidecarPort(port.ContainerPort) {
-				problems = append(problems, portClash(fmt.Sprintf("%s[%d].ports[%d].containerPort", field, i, j), port.ContainerPort))
+				problems = append(problems, portConflict(fmt.Sprintf("%s[%d].ports[%d].containerPort", field, i, j), port.ContainerPort))
 			}
 		}
 		for j, mount := range c.VolumeMounts {
 			if sidecarVolume(mount.Name) {
-				problems = append(problems, nameClash("%s[%d].volumeMounts[%d].name must not be %q: that volume is for the sidecar alone; remove the mount",
+				problems = append(problems, nameConflict("%s[%d].volumeMounts[%d].name must not be %q: that volume is for the sidecar alone; remove the mount",
 					field, i, j, mount.Name))
 			}
 		}
@@ -105,19 +105,19 @@ func sidecarVolume(name string) bool {
 	}, name)
 }
 
-func portClash(field string, port int32) usererror.Problem {
+func portConflict(field string, port int32) usererror.Problem {
 	return usererror.Problem{
 		Condition: a2av1alpha1.ConditionAccepted,
-		Reason:    a2av1alpha1.ReasonPortClash,
+		Reason:    a2av1alpha1.ReasonPortConflict,
 		Message: fmt.Sprintf("%s must not be %d: the sidecar listens on %d, %d and %d; use another port",
 			field, port, sidecarconfig.AgentPort, sidecarconfig.HealthPort, sidecarconfig.GatewayPort),
 	}
 }
 
-func nameClash(format string, args ...any) usererror.Problem {
+func nameConflict(format string, args ...any) usererror.Problem {
 	return usererror.Problem{
 		Condition: a2av1alpha1.ConditionAccepted,
-		Reason:    a2av1alpha1.ReasonNameClash,
+		Reason:    a2av1alpha1.ReasonNameConflict,
 		Message:   fmt.Sprintf(format, args...),
 	}
 }
