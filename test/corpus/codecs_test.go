@@ -1,0 +1,139 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package corpus
+
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv03"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
+)
+
+// encode appends the encoding of one value.
+type encode func(dst []byte, value any) []byte
+
+// decode reads one value.
+type decode func(text []byte) (any, error)
+
+func encoder[T any](f func([]byte, *T) []byte) encode {
+	return func(dst []byte, value any) []byte { return f(dst, value.(*T)) }
+}
+
+func decoder[T any](f func([]byte) (T, error)) decode {
+	return func(text []byte) (any, error) { return f(text) }
+}
+
+// encoders are the encoding functions of all codecs, by what they encode and by
+// dialect.
+var encoders = map[string]map[string]encode{
+	"event": {
+		"0.1": encoder(v01.AppendEvent), "0.3": encoder(v03.AppendEvent), "0.3 union": encoder(v03.AppendUnionEvent),
+		"0.3 proto": encoder(v03proto.AppendEvent), "0.3 kind REST": encoder(kindrest.AppendEvent),
+		"1.0": encoder(v10.AppendEvent), "0.3 gRPC": encoder(pbv03.AppendEvent), "1.0 gRPC": encoder(pbv10.AppendEvent),
+	},
+	"answer": {"0.1": encoder(v01.AppendAnswer), "0.3 kind REST": encoder(kindrest.AppendAnswer)},
+	"task": {
+		"0.1": encoder(v01.AppendTask), "0.3": encoder(v03.AppendTask), "0.3 union": encoder(v03.AppendUnionTask),
+		"0.3 proto": encoder(v03proto.AppendTask), "0.3 kind REST": encoder(kindrest.AppendTask),
+		"1.0": encoder(v10.AppendTask), "0.3 gRPC": encoder(pbv03.AppendTask), "1.0 gRPC": encoder(pbv10.AppendTask),
+	},
+	"message": {
+		"0.3": encoder(v03.AppendMessage), "0.3 proto": encoder(v03proto.AppendMessage), "1.0": encoder(v10.AppendMessage),
+	},
+	"task page": {
+		"0.3": encoder(v03.AppendTaskPage), "0.3 proto": encoder(v03proto.AppendTaskPage), "1.0": encoder(v10.AppendTaskPage),
+		"1.0 gRPC": encoder(pbv10.AppendPage),
+	},
+	"push": {
+		"0.1": encoder(v01.AppendPush), "0.3": encoder(v03.AppendPush), "0.3 proto": encoder(v03proto.AppendPush),
+		"1.0": encoder(v10.AppendPush), "0.3 gRPC": encoder(pbv03.AppendPush), "1.0 gRPC": encoder(pbv10.AppendPush),
+	},
+	"push page": {
+		"0.3": encoder(v03.AppendPushPage), "0.3 proto": encoder(v03proto.AppendPushPage), "1.0": encoder(v10.AppendPushPage),
+		"0.3 gRPC": encoder(pbv03.AppendPushPage), "1.0 gRPC": encoder(pbv10.AppendPushPage),
+	},
+	"send": {
+		"0.1": encoder(v01.AppendSend), "0.3": encoder(v03.AppendSend), "0.3 proto": encoder(v03proto.AppendSend),
+		"1.0": encoder(v10.AppendSend), "0.3 gRPC": encoder(pbv03.AppendSend), "1.0 gRPC": encoder(pbv10.AppendSend),
+	},
+	"get": {
+		"0.1": encoder(v01.AppendGet), "0.3": encoder(v03.AppendGet), "1.0": encoder(v10.AppendGet),
+		"0.3 gRPC": encoder(pbv03.AppendGet), "1.0 gRPC": encoder(pbv10.AppendGet),
+	},
+	"cancel": {
+		"0.1": encoder(v01.AppendCancel), "0.3": encoder(v03.AppendCancel), "1.0": encoder(v10.AppendCancel),
+		"0.3 gRPC": encoder(pbv03.AppendCancel), "1.0 gRPC": encoder(pbv10.AppendCancel),
+	},
+	"subscribe": {
+		"0.1": encoder(v01.AppendSubscribe), "0.3": encoder(v03.AppendSubscribe), "1.0": encoder(v10.AppendSubscribe),
+		"0.3 gRPC": encoder(pbv03.AppendSubscribe), "1.0 gRPC": encoder(pbv10.AppendSubscribe),
+	},
+}
+
+// jsonDecoders are the functions that decode JSON, by the kind of their input.
+var jsonDecoders = map[string]map[string]decode{
+	"event": {
+		"0.1 event": decoder(v01.DecodeEvent), "0.1 task": decoder(v01.DecodeTask),
+		"0.3 event": decoder(v03.DecodeEvent), "0.3 task": decoder(v03.DecodeTask), "0.3 part": decoder(v03.DecodePart),
+		"0.3 proto event": decoder(v03proto.DecodeEvent), "0.3 proto task": decoder(v03proto.DecodeTask),
+		"1.0 event": decoder(v10.DecodeEvent), "1.0 task": decoder(v10.DecodeTask), "1.0 part": decoder(v10.DecodePart),
+		"agent":          decoder(agentevents.Decode),
+		"lenient event":  func(text []byte) (any, error) { return agentevents.DecodeEvent(text, false) },
+		"lenient newer":  func(text []byte) (any, error) { return agentevents.DecodeEvent(text, true) },
+		"lenient a task": func(text []byte) (any, error) { return agentevents.DecodeTask(text, true) },
+	},
+	"send": {
+		"0.1": decoder(v01.DecodeSend), "0.3": decoder(v03.DecodeSend), "0.3 proto": decoder(v03proto.DecodeSend),
+		"0.3 kind REST": decoder(kindrest.DecodeSend), "1.0": decoder(v10.DecodeSend),
+	},
+	"params": {
+		"0.1 get": decoder(v01.DecodeGet), "0.1 cancel": decoder(v01.DecodeCancel), "0.1 subscribe": decoder(v01.DecodeSubscribe),
+		"0.3 get": decoder(v03.DecodeGet), "0.3 cancel": decoder(v03.DecodeCancel), "0.3 subscribe": decoder(v03.DecodeSubscribe),
+		"0.3 list": decoder(v03.DecodeList), "0.3 follow": follow,
+		"0.3 proto cancel": decoder(v03proto.DecodeCancel), "0.3 proto subscribe": decoder(v03proto.DecodeSubscribe),
+		"1.0 get": decoder(v10.DecodeGet), "1.0 cancel": decoder(v10.DecodeCancel), "1.0 subscribe": decoder(v10.DecodeSubscribe),
+		"1.0 cancel body": decoder(v10.DecodeCancelBody), "1.0 subscribe body": decoder(v10.DecodeSubscribeBody),
+		"1.0 list": decoder(v10.DecodeList), "1.0 card": decoder(v10.DecodeExtendedCard),
+	},
+	"push": {
+		"0.1 set": decoder(v01.DecodeSetPush), "0.1 get": decoder(v01.DecodeGetPush),
+		"0.3 set": decoder(v03.DecodeSetPush), "0.3 get": decoder(v03.DecodeGetPush), "0.3 delete": decoder(v03.DecodeDeletePush),
+		"0.3 list": decoder(v03.DecodeListPush), "0.3 proto set": decoder(v03proto.DecodeSetPush),
+		"1.0 set": decoder(v10.DecodeSetPush), "1.0 set body": decoder(v10.DecodeSetPushBody),
+		"1.0 get": decoder(v10.DecodePush), "1.0 list": decoder(v10.DecodeListPush),
+	},
+}
+
+func follow(text []byte) (any, error) {
+	r, asked := v03.DecodeFollow(text)
+	if !asked {
+		return (*a2a.SubscribeRequest)(nil), nil
+	}
+	return r, nil
+}
+
+// protobufDecoders are the functions that decode protobuf, by the kind of their
+// input.
+var protobufDecoders = map[string]map[string]decode{
+	"event": {
+		"0.3 gRPC event": decoder(pbv03.DecodeEvent), "0.3 gRPC task": decoder(pbv03.DecodeTask),
+		"1.0 gRPC event": decoder(pbv10.DecodeEvent), "1.0 gRPC task": decoder(pbv10.DecodeTask),
+	},
+	"request": {
+		"0.3 gRPC send": decoder(pbv03.DecodeSend), "0.3 gRPC get": decoder(pbv03.DecodeGet),
+		"0.3 gRPC cancel": decoder(pbv03.DecodeCancel), "0.3 gRPC subscribe": decoder(pbv03.DecodeSubscribe),
+		"0.3 gRPC set push": decoder(pbv03.DecodeSetPush), "0.3 gRPC push": decoder(pbv03.DecodePush),
+		"0.3 gRPC list push": decoder(pbv03.DecodeListPush),
+		"1.0 gRPC send":      decoder(pbv10.DecodeSend), "1.0 gRPC get": decoder(pbv10.DecodeGet),
+		"1.0 gRPC cancel": decoder(pbv10.DecodeCancel), "1.0 gRPC subscribe": decoder(pbv10.DecodeSubscribe),
+		"1.0 gRPC set push": decoder(pbv10.DecodeSetPush), "1.0 gRPC push": decoder(pbv10.DecodePush),
+		"1.0 gRPC list push": decoder(pbv10.DecodeListPush), "1.0 gRPC list": decoder(pbv10.DecodeList),
+		"1.0 gRPC card": decoder(pbv10.DecodeExtendedCard),
+	},
+}
