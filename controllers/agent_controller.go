@@ -176,7 +176,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 
 // publish tells the pods to read the contract that was written.
 func (r *AgentReconciler) publish(ctx context.Context, in clusterstate.Agent, card desired.Publication) (apply.Outcome, error) {
-	return r.apply.Annotate(ctx, in.Pods, a2av1alpha1.AnnotationContractDigest, card.ContractDigest, a2av1alpha1.FieldOwnerPublisher)
+	return r.apply.Annotate(ctx, in.Pods, a2av1alpha1.AnnotationConfigDigest, card.ConfigDigest, a2av1alpha1.FieldOwnerPublisher)
 }
 
 // writeStatus writes a status, but for one that is there already.

@@ -84,8 +84,8 @@ var _ = Describe("an Agent on the straight way", func() {
 		Expect(agent.Status.Replicas).To(BeEquivalentTo(1))
 
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
-		Expect(pod.Annotations).To(HaveKeyWithValue(a2av1alpha1.AnnotationContractDigest,
-			configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationContractDigest]))
+		Expect(pod.Annotations).To(HaveKeyWithValue(a2av1alpha1.AnnotationConfigDigest,
+			configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationConfigDigest]))
 		b.expectConverged(ctx, agent)
 	})
 

@@ -74,7 +74,7 @@ var _ = Describe("the exposure of an Agent", func() {
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed", "spec.exposure", "ask who installed the operator")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
-		Expect(pod.Annotations).To(HaveKey(a2av1alpha1.AnnotationContractDigest))
+		Expect(pod.Annotations).To(HaveKey(a2av1alpha1.AnnotationConfigDigest))
 
 		delete(b.fail, "HTTPRoute")
 		b.expectReconciled(ctx, agent)

@@ -120,7 +120,7 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 		}, `ServiceAccount "echo"`),
 		Entry("a ConfigMap", func(ns string) client.Object {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: names.ConfigMap("echo")}, Data: map[string]string{"mine": "yes"}}
-		}, `ConfigMap "echo-contract"`),
+		}, `ConfigMap "echo-a2a-config"`),
 		Entry("a Service", func(ns string) client.Object {
 			return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "echo"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}}
 		}, `Service "echo"`),
@@ -337,7 +337,7 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `NetworkPolicy "echo"`, "not without a word", "delete it, or ask who installed the operator")
 		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "True Published")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
-		Expect(pod.Annotations[a2av1alpha1.AnnotationContractDigest]).To(Equal(configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationContractDigest]))
+		Expect(pod.Annotations[a2av1alpha1.AnnotationConfigDigest]).To(Equal(configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationConfigDigest]))
 		b.expectConverged(ctx, agent)
 
 		By("a policy that is gone")

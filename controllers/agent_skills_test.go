@@ -41,8 +41,8 @@ var _ = Describe("an Agent with skills", func() {
 		Expect(b.happened()).To(Equal([]string{"Normal CardChanged The card is now " + agent.Status.CardDigest + " and lists 3 skills"}))
 
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
-		Expect(pod.Annotations[a2av1alpha1.AnnotationContractDigest]).To(Equal(
-			configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationContractDigest]))
+		Expect(pod.Annotations[a2av1alpha1.AnnotationConfigDigest]).To(Equal(
+			configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationConfigDigest]))
 		b.expectConverged(ctx, agent)
 	})
 
@@ -67,8 +67,8 @@ var _ = Describe("an Agent with skills", func() {
 		Expect(contractOf(ctx, agent).Access.Authorization.Rules).To(HaveLen(1))
 		Expect(agent.Status.CardDigest).To(Equal(digest))
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
-		Expect(pod.Annotations[a2av1alpha1.AnnotationContractDigest]).To(Equal(
-			configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationContractDigest]), "the pods read the rules at once")
+		Expect(pod.Annotations[a2av1alpha1.AnnotationConfigDigest]).To(Equal(
+			configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationConfigDigest]), "the pods read the rules at once")
 		Expect(b.happened()).To(ConsistOf(HavePrefix("Warning SkillNotFound")))
 		b.expectConverged(ctx, agent)
 

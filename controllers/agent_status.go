@@ -45,7 +45,7 @@ func statusInputs(in clusterstate.Agent, platform desired.Platform, want desired
 			URL:            want.Card.URL,
 			ExternalURL:    want.Card.ExternalURL,
 			CardDigest:     want.Card.CardDigest,
-			ContractDigest: want.Card.ContractDigest,
+			ConfigDigest: want.Card.ConfigDigest,
 			Skills:         want.Card.Skills,
 		}
 	}

@@ -28,16 +28,16 @@ const (
 const (
 	// AnnotationAppliedDigest names what the operator applied last.
 	AnnotationAppliedDigest = "a2a-operator.dev/applied-digest"
-	// AnnotationContractDigest names the contract: on the ConfigMap what it
+	// AnnotationConfigDigest names the contract: on the ConfigMap what it
 	// holds, on a pod what the pod was told to read.
-	AnnotationContractDigest = "a2a-operator.dev/contract-digest"
+	AnnotationConfigDigest = "a2a-operator.dev/config-digest"
 )
 
 // Field owners of server-side apply and patches.
 const (
 	// FieldOwner owns the objects of an Agent and its status.
 	FieldOwner = "a2a-operator"
-	// FieldOwnerPublisher owns AnnotationContractDigest on pods.
+	// FieldOwnerPublisher owns AnnotationConfigDigest on pods.
 	FieldOwnerPublisher = "a2a-operator-publisher"
 	// FieldOwnerScaler owns the number of pods of a Deployment that is otherwise
 	// left as it is.
@@ -49,8 +49,8 @@ const (
 const (
 	// ContainerSidecar is the sidecar's container.
 	ContainerSidecar = "a2a-sidecar"
-	// VolumeContract holds the contract, for the sidecar.
-	VolumeContract = "a2a-contract"
+	// VolumeConfig holds the contract, for the sidecar.
+	VolumeConfig = "a2a-config"
 	// VolumeCardSigning holds the keys that sign the card, for the sidecar.
 	VolumeCardSigning = "a2a-card-signing"
 	// VolumeAPIKeys holds the API keys of callers, for the sidecar.

@@ -69,8 +69,8 @@ type Publication struct {
 	ExternalURL string
 	// CardDigest names the content of the card.
 	CardDigest string
-	// ContractDigest names the content of the contract, the card included.
-	ContractDigest string
+	// ConfigDigest names the content of the contract, the card included.
+	ConfigDigest string
 	// Skills is the number of skills on the card.
 	Skills int32
 }
@@ -85,7 +85,7 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	if in.Agent.Spec.Remote != nil {
 		return remoteAgent(in)
 	}
-	authorization, invalid, err := contractAuthorization(in.Agent)
+	authorization, invalid, err := configAuthorization(in.Agent)
 	if err != nil {
 		return Result{}, err
 	}
@@ -110,11 +110,11 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 		return result, nil
 	}
 
-	config, err := contractConfig(in, platform, *published.card, bases, authorization)
+	config, err := sidecarConfiguration(in, platform, *published.card, bases, authorization)
 	if err != nil {
 		return Result{}, err
 	}
-	encoded, tooLarge, err := encodeContract(config)
+	encoded, tooLarge, err := encodeConfiguration(config)
 	if err != nil {
 		return Result{}, err
 	}
@@ -123,10 +123,10 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 		if !published.smaller(in) {
 			return result, nil
 		}
-		if config, err = contractConfig(in, platform, *published.card, bases, authorization); err != nil {
+		if config, err = sidecarConfiguration(in, platform, *published.card, bases, authorization); err != nil {
 			return Result{}, err
 		}
-		if encoded, tooLarge, err = encodeContract(config); err != nil {
+		if encoded, tooLarge, err = encodeConfiguration(config); err != nil {
 			return Result{}, err
 		}
 	}
@@ -137,7 +137,7 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	result.Card.URL, result.Card.ExternalURL = agentURL(in.Agent, platform), exposed.url
 	result.Objects = &Objects{
 		ServiceAccount: serviceAccount(in.Agent),
-		ConfigMap:      configMap(in.Agent, encoded, result.Card.ContractDigest),
+		ConfigMap:      configMap(in.Agent, encoded, result.Card.ConfigDigest),
 		Service:        service(in.Agent),
 		Deployment:     deployment(in.Agent, platform),
 		NetworkPolicy:  networkPolicy(in.Agent, platform),

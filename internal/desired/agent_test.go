@@ -90,7 +90,7 @@ func TestAgentIsDeterministic(t *testing.T) {
 	}
 }
 
-func TestAgentWritesContractsThatTheSidecarReads(t *testing.T) {
+func TestAgentWritesConfigurationsThatTheSidecarReads(t *testing.T) {
 	inputs, _ := filepath.Glob("testdata/*/input.yaml")
 	for _, input := range inputs {
 		result, err := Agent(readCase(t, input), testPlatform)
@@ -133,7 +133,7 @@ func TestSkillEditsNeverTouchThePod(t *testing.T) {
 	if diff := cmp.Diff(before.Objects.Deployment, after.Objects.Deployment); diff != "" {
 		t.Errorf("the Deployment changed:\n%s", diff)
 	}
-	if before.Card.ContractDigest == after.Card.ContractDigest || before.Card.CardDigest == after.Card.CardDigest {
+	if before.Card.ConfigDigest == after.Card.ConfigDigest || before.Card.CardDigest == after.Card.CardDigest {
 		t.Error("the digests did not change")
 	}
 }
@@ -150,7 +150,7 @@ func TestAgentWithAnEndlessGracePeriod(t *testing.T) {
 		t.Errorf("terminationGracePeriodSeconds = %d, want the template's", got)
 	}
 	if !strings.Contains(result.Objects.ConfigMap.Data[sidecarconfig.FileName], `"gracePeriod": "24h0m0s"`) {
-		t.Error("the contract does not bound the grace period")
+		t.Error("the configuration does not bound the grace period")
 	}
 }
 
@@ -196,7 +196,7 @@ func TestAgentWithoutARegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(result.Objects.ConfigMap.Data[sidecarconfig.FileName], "gateway") {
-		t.Error("the contract names a gateway")
+		t.Error("the configuration names a gateway")
 	}
 	for _, e := range result.Objects.Deployment.Spec.Template.Spec.Containers[0].Env {
 		if *e.Name == a2av1alpha1.EnvGatewayURL {

@@ -16,9 +16,9 @@ import (
 // allNamespaces admits callers of every one.
 const allNamespaces = "*"
 
-// contractAuthorization returns what the sidecar is told of an Agent's rules,
+// configAuthorization returns what the sidecar is told of an Agent's rules,
 // nil without any. What does not compile is a problem.
-func contractAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization, []usererror.Problem, error) {
+func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization, []usererror.Problem, error) {
 	rules := agent.Spec.Access.Authorization
 	if len(rules) == 0 {
 		return nil, nil, nil

@@ -15,6 +15,6 @@ import (
 func configMap(agent *a2av1alpha1.Agent, encoded []byte, digest string) *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap(names.ConfigMap(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
-		WithAnnotations(map[string]string{a2av1alpha1.AnnotationContractDigest: digest}).
+		WithAnnotations(map[string]string{a2av1alpha1.AnnotationConfigDigest: digest}).
 		WithData(map[string]string{sidecarconfig.FileName: string(encoded)})
 }

@@ -89,7 +89,7 @@ func lastPublished(in clusterstate.Agent) *sidecarconfig.Published {
 		return nil
 	}
 	encoded := []byte(current.Data[sidecarconfig.FileName])
-	if sidecarconfig.Digest(encoded) != current.Annotations[a2av1alpha1.AnnotationContractDigest] {
+	if sidecarconfig.Digest(encoded) != current.Annotations[a2av1alpha1.AnnotationConfigDigest] {
 		return nil
 	}
 	published, err := sidecarconfig.ReadPublished(encoded, sidecarconfig.Agent{Namespace: in.Agent.Namespace, Name: in.Agent.Name})

@@ -49,7 +49,7 @@ func loseSkill(in *clusterstate.Agent) {
 	in.Agent.Spec.SkillRefs = append(in.Agent.Spec.SkillRefs, a2av1alpha1.AgentSkillRef{Name: "gone"})
 }
 
-func contractIn(t *testing.T, result Result) *sidecarconfig.Config {
+func configIn(t *testing.T, result Result) *sidecarconfig.Config {
 	t.Helper()
 	if result.Objects == nil {
 		t.Fatalf("Agent() makes no objects: %+v", result.Problems)
@@ -77,7 +77,7 @@ func TestRestrictionsApplyWithoutASkill(t *testing.T) {
 	in.Agent.Spec.PushNotifications = &a2av1alpha1.AgentPushNotifications{
 		AllowedTargets: []a2av1alpha1.PushTarget{{CIDR: "203.0.113.0/24"}, {CIDR: "198.51.100.0/24"}},
 	}
-	before := contractIn(t, publish(t, &in))
+	before := configIn(t, publish(t, &in))
 
 	loseSkill(&in)
 	spec := &in.Agent.Spec
@@ -94,7 +94,7 @@ func TestRestrictionsApplyWithoutASkill(t *testing.T) {
 	spec.Suspend = true
 
 	result := desiredOf(t, in)
-	config := contractIn(t, result)
+	config := configIn(t, result)
 	if !result.CardKept || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonSkillNotFound {
 		t.Errorf("kept = %t, problems %+v", result.CardKept, result.Problems)
 	}
@@ -136,17 +136,17 @@ func TestRestrictionsApplyWithoutASkill(t *testing.T) {
 	// What was kept is kept again, byte for byte: a converged Agent costs no request.
 	again := desiredOf(t, func() clusterstate.Agent { publish(t, &in); return in }())
 	if diff := cmp.Diff(result.Objects.ConfigMap.Data, again.Objects.ConfigMap.Data); diff != "" {
-		t.Errorf("the second contract differs from the first:\n%s", diff)
+		t.Errorf("the second configuration differs from the first:\n%s", diff)
 	}
 	// With the skill, the card follows the spec again.
 	in.Agent.Spec.SkillRefs = in.Agent.Spec.SkillRefs[:len(in.Agent.Spec.SkillRefs)-1]
-	if mended := desiredOf(t, in); mended.CardKept || contractIn(t, mended).Card.Description != "Somebody else." {
+	if mended := desiredOf(t, in); mended.CardKept || configIn(t, mended).Card.Description != "Somebody else." {
 		t.Errorf("the card is still kept: %+v", mended.Problems)
 	}
 }
 
-// TestKeptContractsAreStable keeps the card of every case, and keeps it again.
-func TestKeptContractsAreStable(t *testing.T) {
+// TestKeptConfigurationsAreStable keeps the card of every case, and keeps it again.
+func TestKeptConfigurationsAreStable(t *testing.T) {
 	inputs, _ := filepath.Glob("testdata/*/input.yaml")
 	for _, input := range inputs {
 		in := agentOf(t, filepath.Base(filepath.Dir(input)))
@@ -157,7 +157,7 @@ func TestKeptContractsAreStable(t *testing.T) {
 		loseSkill(&in)
 		kept := publish(t, &in)
 		if diff := cmp.Diff(first.Objects.ConfigMap.Data, kept.Objects.ConfigMap.Data); diff != "" || !kept.CardKept {
-			t.Errorf("%s: kept = %t, the contract differs (-published +kept):\n%s", input, kept.CardKept, diff)
+			t.Errorf("%s: kept = %t, the configuration differs (-published +kept):\n%s", input, kept.CardKept, diff)
 		}
 		if again := desiredOf(t, in); again.Card != kept.Card {
 			t.Errorf("%s: published %+v, then %+v", input, kept.Card, again.Card)
@@ -192,7 +192,7 @@ func TestCardThatIsLost(t *testing.T) {
 			lose(&in)
 			in.Agent.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny}}
 			result := desiredOf(t, in)
-			config := contractIn(t, result)
+			config := configIn(t, result)
 			if !result.CardKept || config.Access.Authorization == nil {
 				t.Errorf("kept = %t, authorization %+v", result.CardKept, config.Access.Authorization)
 			}
@@ -206,7 +206,7 @@ func TestCardThatIsLost(t *testing.T) {
 // forge replaces the contract, with a digest that fits.
 func forge(in *clusterstate.Agent, text string) {
 	in.Children.ConfigMap.Data = map[string]string{sidecarconfig.FileName: text}
-	in.Children.ConfigMap.Annotations = map[string]string{a2av1alpha1.AnnotationContractDigest: sidecarconfig.Digest([]byte(text))}
+	in.Children.ConfigMap.Annotations = map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest([]byte(text))}
 }
 
 // TestCardThatLeavesNoRoomForRules: whoever may edit the ConfigMap could otherwise
@@ -215,7 +215,7 @@ func forge(in *clusterstate.Agent, text string) {
 func TestCardThatLeavesNoRoomForRules(t *testing.T) {
 	deny := []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny, Namespaces: []string{"left"}}}
 	in := agentOf(t, "minimal")
-	published := contractIn(t, publish(t, &in))
+	published := configIn(t, publish(t, &in))
 	// With indentation the text of the cluster has no more room for rules.
 	published.Card.Description = strings.Repeat("d", sidecarconfig.MaxSize-8<<10)
 	for range 2 {
@@ -229,7 +229,7 @@ func TestCardThatLeavesNoRoomForRules(t *testing.T) {
 	loseSkill(&in)
 	in.Agent.Spec.Access.Authorization = deny
 	result := desiredOf(t, in)
-	config := contractIn(t, result)
+	config := configIn(t, result)
 	if rules := config.Access.Authorization.Rules; !result.CardKept || len(rules) != 1 || rules[0].Action != sidecarconfig.ActionDeny {
 		t.Errorf("kept = %t, rules %+v", result.CardKept, rules)
 	}
@@ -251,7 +251,7 @@ func TestCardThatLeavesNoRoomForRules(t *testing.T) {
 			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Description: strings.Repeat("d", 4096)}},
 		})
 	}
-	if rules := contractIn(t, desiredOf(t, in)).Access.Authorization.Rules; len(rules) != 1 {
+	if rules := configIn(t, desiredOf(t, in)).Access.Authorization.Rules; len(rules) != 1 {
 		t.Errorf("rules %+v", rules)
 	}
 }
@@ -270,7 +270,7 @@ func TestKeptCardHidesWhatIsExtendedNow(t *testing.T) {
 	publish(t, &in)
 	loseSkill(&in)
 	in.Agent.Spec.Skills[0].Visibility = a2av1alpha1.SkillVisibilityExtended
-	config := contractIn(t, publish(t, &in))
+	config := configIn(t, publish(t, &in))
 	if public := config.Card.Public().Skills; len(public) != 1 || public[0].ID != in.Agent.Name {
 		t.Errorf("public skills %+v, want only the one that stands for the agent", public)
 	}
@@ -278,14 +278,14 @@ func TestKeptCardHidesWhatIsExtendedNow(t *testing.T) {
 		t.Errorf("card %+v", config.Card)
 	}
 	in.Agent.Spec.Skills[0].Visibility = a2av1alpha1.SkillVisibilityPublic
-	if again := contractIn(t, desiredOf(t, in)); len(again.Card.Public().Skills) != 1 {
+	if again := configIn(t, desiredOf(t, in)); len(again.Card.Public().Skills) != 1 {
 		t.Error("a kept card shows more than it did")
 	}
 }
 
 func TestCardThatBecomesTooLargeIsKept(t *testing.T) {
 	in := agentOf(t, "minimal")
-	before := contractIn(t, publish(t, &in))
+	before := configIn(t, publish(t, &in))
 	for i := range 400 {
 		in.Skills.Selected = append(in.Skills.Selected, &a2av1alpha1.AgentSkill{
 			ObjectMeta: metav1.ObjectMeta{Name: strings.Repeat("s", i+1)},
@@ -294,7 +294,7 @@ func TestCardThatBecomesTooLargeIsKept(t *testing.T) {
 	}
 	in.Agent.Spec.Limits = &a2av1alpha1.AgentLimits{MaxBodyBytes: 1024}
 	result := desiredOf(t, in)
-	config := contractIn(t, result)
+	config := configIn(t, result)
 	if !result.CardKept || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonCardTooLarge {
 		t.Errorf("kept = %t, problems %+v", result.CardKept, result.Problems)
 	}
@@ -323,7 +323,7 @@ func TestRulesAboutSkillsThatAreGone(t *testing.T) {
 		a2av1alpha1.AuthorizationRule{Action: a2av1alpha1.AuthorizationDeny, Namespaces: []string{"left"}})
 	for range 2 { // the second time, the published card does not have the skill either
 		result := publish(t, &in)
-		if rules := contractIn(t, result).Access.Authorization.Rules; len(rules) != 2 || len(result.Problems) > 0 {
+		if rules := configIn(t, result).Access.Authorization.Rules; len(rules) != 2 || len(result.Problems) > 0 {
 			t.Errorf("rules %+v, problems %+v", rules, result.Problems)
 		}
 		if !hasReason(result.Remarks, a2av1alpha1.ReasonUnknownSkillInRule) {

@@ -8,15 +8,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// contractLimits hands on what an Agent says. What it leaves open is for the
+// configLimits hands on what an Agent says. What it leaves open is for the
 // sidecar to fill in, so that there is one place for defaults.
-func contractLimits(l *a2av1alpha1.AgentLimits) (limits sidecarconfig.Limits, err error) {
+func configLimits(l *a2av1alpha1.AgentLimits) (limits sidecarconfig.Limits, err error) {
 	if l == nil {
 		return limits, nil
 	}
-	limits.Requests = contractRate(l.Requests)
-	limits.TotalRequests = contractRate(l.TotalRequests)
-	limits.FailedAuthentications = contractRate(l.FailedAuthentications)
+	limits.Requests = configRate(l.Requests)
+	limits.TotalRequests = configRate(l.TotalRequests)
+	limits.FailedAuthentications = configRate(l.FailedAuthentications)
 	limits.MaxBodyBytes = l.MaxBodyBytes
 	if t := l.Turns; t != nil {
 		limits.Turns = sidecarconfig.TurnLimits{Max: int(t.Max), MaxPerCaller: int(t.MaxPerCaller), MaxQueued: int(t.MaxQueued)}
@@ -28,7 +28,7 @@ func contractLimits(l *a2av1alpha1.AgentLimits) (limits sidecarconfig.Limits, er
 	return limits, err
 }
 
-func contractRate(r *a2av1alpha1.RequestRate) sidecarconfig.Rate {
+func configRate(r *a2av1alpha1.RequestRate) sidecarconfig.Rate {
 	if r == nil {
 		return sidecarconfig.Rate{}
 	}

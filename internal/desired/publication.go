@@ -15,8 +15,8 @@ func publicationOf(config *sidecarconfig.Config, encoded []byte) (Publication, e
 		return Publication{}, err
 	}
 	return Publication{
-		CardDigest:     digest,
-		ContractDigest: sidecarconfig.Digest(encoded),
-		Skills:         int32(len(config.Card.Skills)), //nolint:gosec // contract.MaxSize bounds the number
+		CardDigest:   digest,
+		ConfigDigest: sidecarconfig.Digest(encoded),
+		Skills:       int32(len(config.Card.Skills)), //nolint:gosec // contract.MaxSize bounds the number
 	}, nil
 }

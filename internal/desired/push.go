@@ -45,8 +45,8 @@ func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	return problems
 }
 
-// contractPush says where the sidecar may post to; nil is nowhere.
-func contractPush(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.PushNotifications {
+// configPush says where the sidecar may post to; nil is nowhere.
+func configPush(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.PushNotifications {
 	if agent.Spec.PushNotifications == nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ import (
 
 const (
 	// releasedDir is what the last release has made of Agents of that time:
-	// <case>/input.yaml, template.yaml and contract.json. UPDATE_RELEASED=1
+	// <case>/input.yaml, template.yaml and config.json. UPDATE_RELEASED=1
 	// writes it, at a release and never else (`make released`).
 	releasedDir = "testdata/released"
 	// restartsFile says why the next release restarts agents, or has them run
@@ -51,7 +51,7 @@ func TestNextReleaseRestartsNoAgent(t *testing.T) {
 	}
 	strange := strangeMembers(t)
 	if len(strange) > 0 && len(reasons) == 0 {
-		t.Errorf("released sidecars refuse contracts with %q, and keep the last one until their pods are replaced; "+
+		t.Errorf("released sidecars reject configurations with %q, and keep the last one until their pods are replaced; "+
 			"leave a member out where it has no effect, or say why in %s", strange, restartsFile)
 	}
 	if len(reasons) > 0 && differ == 0 && len(strange) == 0 {
@@ -59,11 +59,11 @@ func TestNextReleaseRestartsNoAgent(t *testing.T) {
 	}
 }
 
-// TestReleasedContractsAreRead: what the last release has written is in force
+// TestReleasedConfigurationsAreRead: what the last release has written is in force
 // while this one rolls out, and after it was taken back.
-func TestReleasedContractsAreRead(t *testing.T) {
+func TestReleasedConfigurationsAreRead(t *testing.T) {
 	for _, dir := range releasedCases(t) {
-		if _, err := sidecarconfig.Decode([]byte(readFile(t, filepath.Join(dir, "contract.json")))); err != nil {
+		if _, err := sidecarconfig.Decode([]byte(readFile(t, filepath.Join(dir, "config.json")))); err != nil {
 			t.Errorf("%s: Decode() error = %v", filepath.Base(dir), err)
 		}
 	}
@@ -75,7 +75,7 @@ func strangeMembers(t *testing.T) []string {
 	t.Helper()
 	known, now := map[string]bool{}, map[string]bool{}
 	for _, dir := range releasedCases(t) {
-		members(t, readFile(t, filepath.Join(dir, "contract.json")), known)
+		members(t, readFile(t, filepath.Join(dir, "config.json")), known)
 		members(t, releasedAgent(t, dir).ConfigMap.Data[sidecarconfig.FileName], now)
 	}
 	maps.DeleteFunc(now, func(path string, _ bool) bool { return known[path] })
@@ -131,7 +131,7 @@ func keepAsReleased(t *testing.T) {
 		for name, text := range map[string]string{
 			"input.yaml":    readFile(t, input),
 			"template.yaml": renderYAML(t, result.Objects.Deployment.Spec.Template),
-			"contract.json": result.Objects.ConfigMap.Data[sidecarconfig.FileName],
+			"config.json":   result.Objects.ConfigMap.Data[sidecarconfig.FileName],
 		} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)

@@ -40,15 +40,15 @@ func remoteAgent(in clusterstate.Agent) (Result, error) {
 		Objects: &Objects{
 			ConfigMap: corev1ac.ConfigMap(names.ConfigMap(in.Agent.Name), in.Agent.Namespace).
 				WithLabels(names.Labels(in.Agent.Name)).
-				WithAnnotations(map[string]string{a2av1alpha1.AnnotationContractDigest: sidecarconfig.Digest(encoded)}).
+				WithAnnotations(map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest(encoded)}).
 				WithData(map[string]string{sidecarconfig.CardFileName: string(encoded)}),
 		},
 		Remarks: elsewhereRemarks(in.Remote),
 		Card: Publication{
-			URL:            in.Agent.Spec.Remote.URL,
-			CardDigest:     digest,
-			ContractDigest: sidecarconfig.Digest(encoded),
-			Skills:         int32(len(in.Remote.Card.Skills)), //nolint:gosec // it was bounded when it was read
+			URL:          in.Agent.Spec.Remote.URL,
+			CardDigest:   digest,
+			ConfigDigest: sidecarconfig.Digest(encoded),
+			Skills:       int32(len(in.Remote.Card.Skills)), //nolint:gosec // it was bounded when it was read
 		},
 	}, nil
 }

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// contractDir is where the sidecar finds the contract. The whole directory
+	// configDir is where the sidecar finds the contract. The whole directory
 	// is mounted: the kubelet does not refresh a single file.
-	contractDir = "/etc/a2a"
+	configDir = "/etc/a2a"
 	// sidecarProgram is the sidecar's image's only program.
 	sidecarProgram = "/sidecar"
 	// tokenDir and tokenName are where the sidecar finds its own token.
@@ -46,7 +46,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 		Name:  a2av1alpha1.ContainerSidecar,
 		Image: platform.SidecarImage,
 		Args: []string{
-			"--config", contractDir + "/" + sidecarconfig.FileName,
+			"--config", configDir + "/" + sidecarconfig.FileName,
 			"--backend-url", literal(backendURL(agent)),
 			"--backend-protocol", string(backendProtocol(agent)),
 		},
@@ -68,7 +68,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 			corev1.ResourceMemory: resource.MustParse("32Mi"),
 		}},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: a2av1alpha1.VolumeContract, MountPath: contractDir, ReadOnly: true},
+			{Name: a2av1alpha1.VolumeConfig, MountPath: configDir, ReadOnly: true},
 			{Name: a2av1alpha1.VolumeToken, MountPath: tokenDir, ReadOnly: true},
 		},
 		SecurityContext: sidecarSecurity(agent.Spec.Workload.Template.Spec.SecurityContext),
@@ -116,7 +116,7 @@ func readinessProbe() *corev1.Probe {
 func sidecarVolumes(agent *a2av1alpha1.Agent) []corev1.Volume {
 	volumes := []corev1.Volume{
 		{
-			Name: a2av1alpha1.VolumeContract,
+			Name: a2av1alpha1.VolumeConfig,
 			VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: names.ConfigMap(agent.Name)},
 			}},

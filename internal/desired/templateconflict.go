@@ -98,7 +98,7 @@ func sidecarPort(port int32) bool {
 
 func sidecarVolume(name string) bool {
 	return slices.Contains([]string{
-		a2av1alpha1.VolumeContract, a2av1alpha1.VolumeToken, a2av1alpha1.VolumeCardSigning, a2av1alpha1.VolumeAPIKeys,
+		a2av1alpha1.VolumeConfig, a2av1alpha1.VolumeToken, a2av1alpha1.VolumeCardSigning, a2av1alpha1.VolumeAPIKeys,
 		a2av1alpha1.VolumeTLS, a2av1alpha1.VolumeClientCA, a2av1alpha1.VolumeTrust,
 		a2av1alpha1.VolumeStorePassword, a2av1alpha1.VolumeStoreTLS,
 		a2av1alpha1.VolumeChatKey,

@@ -17,9 +17,9 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// contractSuffix tells the ConfigMap of an Agent from those of its namespace
-// that users make.
-const contractSuffix = "-contract"
+// configSuffix distinguishes the ConfigMap of an Agent from the ConfigMaps that
+// users make, such as one for the agent's container.
+const configSuffix = "-a2a-config"
 
 // Deployment is the name of an Agent's Deployment.
 func Deployment(agent string) string { return agent }
@@ -30,8 +30,9 @@ func Service(agent string) string { return agent }
 // ServiceAccount is the name of an Agent's ServiceAccount.
 func ServiceAccount(agent string) string { return agent }
 
-// ConfigMap is the name of the ConfigMap that holds an Agent's contract.
-func ConfigMap(agent string) string { return agent + contractSuffix }
+// ConfigMap is the name of the ConfigMap with the sidecar configuration of an
+// Agent.
+func ConfigMap(agent string) string { return agent + configSuffix }
 
 // NetworkPolicy is the name of an Agent's NetworkPolicy.
 func NetworkPolicy(agent string) string { return agent }
@@ -56,7 +57,7 @@ func Gateway(agent *a2av1alpha1.Agent, ref a2av1alpha1.GatewayRef) types.Namespa
 // AgentOfConfigMap is the inverse of ConfigMap. It is empty for a ConfigMap
 // that no Agent could own.
 func AgentOfConfigMap(configMap string) string {
-	agent, found := strings.CutSuffix(configMap, contractSuffix)
+	agent, found := strings.CutSuffix(configMap, configSuffix)
 	if !found {
 		return ""
 	}

@@ -31,10 +31,10 @@ func TestNamesAreValid(t *testing.T) {
 
 func TestAgentOfConfigMap(t *testing.T) {
 	tests := map[string]string{
-		ConfigMap("echo"):          "echo",
-		ConfigMap("echo-contract"): "echo-contract",
-		"echo":                     "",
-		"-contract":                "",
+		ConfigMap("echo"):            "echo",
+		ConfigMap("echo-a2a-config"): "echo-a2a-config",
+		"echo":                       "",
+		"-a2a-config":                "",
 	}
 	for configMap, want := range tests {
 		if got := AgentOfConfigMap(configMap); got != want {

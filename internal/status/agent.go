@@ -51,7 +51,7 @@ type Card struct {
 	// ExternalURL is "" when no Gateway leads to the agent.
 	ExternalURL    string
 	CardDigest     string
-	ContractDigest string
+	ConfigDigest string
 	Skills         int32
 }
 

@@ -137,7 +137,7 @@ func noPodReady(_ Inputs, f *facts) (verdict, bool) {
 func publishing(in Inputs, _ *facts) (verdict, bool) {
 	for i := range in.Observed.Pods {
 		pod := &in.Observed.Pods[i]
-		if takesCalls(pod) && pod.Annotations[a2av1alpha1.AnnotationContractDigest] != in.Card.ContractDigest {
+		if takesCalls(pod) && pod.Annotations[a2av1alpha1.AnnotationConfigDigest] != in.Card.ConfigDigest {
 			return isFalse(a2av1alpha1.ReasonPublishing, "The card is on its way to the pods"), true
 		}
 	}

@@ -32,7 +32,7 @@ func healthy(change ...func(*Inputs)) Inputs {
 			Children: clusterstate.Children{Deployment: deployment(agent, 1, 1, 1)},
 			Pods:     []corev1.Pod{pod("echo-1", true, runningSince(now.Add(-time.Hour)))},
 		},
-		Card:    &Card{URL: "http://echo.agents.svc.cluster.local/", CardDigest: "card", ContractDigest: "contract", Skills: 2},
+		Card:    &Card{URL: "http://echo.agents.svc.cluster.local/", CardDigest: "card", ConfigDigest: "digest", Skills: 2},
 		Applied: true,
 		Now:     now,
 	}
@@ -64,7 +64,7 @@ func pod(name string, ready bool, agent corev1.ContainerStatus) corev1.Pod {
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "agents", Name: name,
-			Annotations: map[string]string{a2av1alpha1.AnnotationContractDigest: "contract"},
+			Annotations: map[string]string{a2av1alpha1.AnnotationConfigDigest: "digest"},
 		},
 		Spec: corev1.PodSpec{
 			InitContainers: []corev1.Container{{Name: a2av1alpha1.ContainerSidecar, Image: "example/sidecar:1"}},

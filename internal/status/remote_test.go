@@ -26,7 +26,7 @@ func remoteInputs(change ...func(*Inputs)) Inputs {
 			},
 			Remote: &clusterstate.Remote{Card: &card.Card{Name: "Far"}},
 		},
-		Card:    &Card{URL: "https://far.example", CardDigest: "card", ContractDigest: "x", Skills: 3},
+		Card:    &Card{URL: "https://far.example", CardDigest: "card", ConfigDigest: "x", Skills: 3},
 		Applied: true,
 		Now:     now,
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
@@ -128,7 +129,7 @@ func (b *bench) bodies(ctx context.Context, namespace string) ([]map[string]any,
 	for _, object := range written() {
 		name := agentName(0)
 		if _, ok := object.(*corev1.ConfigMap); ok {
-			name += "-contract"
+			name = names.ConfigMap(name)
 		}
 		body, err := b.body(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
 		if err != nil {
@@ -217,7 +218,7 @@ func (b *bench) body(ctx context.Context, key client.ObjectKey, object client.Ob
 func copyOf(ctx context.Context, bare client.Client, body map[string]any, object client.Object, agent *a2av1alpha1.Agent) error {
 	name := agent.Name
 	if body["kind"] == "ConfigMap" {
-		name += "-contract"
+		name = names.ConfigMap(name)
 	}
 	metadata := map[string]any{"name": name, "namespace": agent.Namespace}
 	if old, ok := body["metadata"].(map[string]any); ok {

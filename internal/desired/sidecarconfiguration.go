@@ -20,11 +20,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// contractConfig returns the configuration of an Agent's sidecar, which serves
+// sidecarConfiguration returns the configuration of an Agent's sidecar, which serves
 // the card.
-func contractConfig(in clusterstate.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, error) {
+func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, error) {
 	agent := in.Agent
-	timeouts, err := contractTimeouts(agent.Spec.Workload.Backend.Timeouts)
+	timeouts, err := configTimeouts(agent.Spec.Workload.Backend.Timeouts)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func contractConfig(in clusterstate.Agent, platform Platform, agentCard card.Car
 	if err != nil {
 		return nil, err
 	}
-	limits, err := contractLimits(agent.Spec.Limits)
+	limits, err := configLimits(agent.Spec.Limits)
 	if err != nil {
 		return nil, err
 	}
@@ -50,19 +50,19 @@ func contractConfig(in clusterstate.Agent, platform Platform, agentCard card.Car
 			Protocol: backendProtocol(agent),
 			URL:      backendURL(agent),
 			Timeouts: timeouts,
-			A2A:      contractA2A(backend.A2A),
-			Chat:     contractChat(backend.Chat),
+			A2A:      configA2A(backend.A2A),
+			Chat:     configChat(backend.Chat),
 
 			OnInterruption: onInterruption(backend.OnInterruption),
 		},
 		Tasks:   sidecarconfig.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)},
-		Access:  contractAccess(agent, in.Issuer),
+		Access:  configAccess(agent, in.Issuer),
 		Limits:  limits,
-		Gateway: contractGateway(platform),
+		Gateway: configGateway(platform),
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(gracePeriod(agent))},
 
 		ProtocolOptions:   options,
-		PushNotifications: contractPush(agent, platform),
+		PushNotifications: configPush(agent, platform),
 	}
 	if signing := agent.Spec.CardSigning; signing != nil {
 		config.CardSigning.JWKSURL = signing.JWKSURL
@@ -154,7 +154,7 @@ func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
 	return a2a.Path
 }
 
-func contractA2A(a2a *a2av1alpha1.AgentA2A) sidecarconfig.A2A {
+func configA2A(a2a *a2av1alpha1.AgentA2A) sidecarconfig.A2A {
 	if a2a == nil {
 		return sidecarconfig.A2A{}
 	}
@@ -177,7 +177,7 @@ func onInterruption(p a2av1alpha1.InterruptionPolicy) sidecarconfig.Interruption
 	return sidecarconfig.InterruptionRetry
 }
 
-func contractChat(chat *a2av1alpha1.AgentChat) sidecarconfig.Chat {
+func configChat(chat *a2av1alpha1.AgentChat) sidecarconfig.Chat {
 	if chat == nil {
 		return sidecarconfig.Chat{}
 	}
@@ -188,15 +188,15 @@ func contractChat(chat *a2av1alpha1.AgentChat) sidecarconfig.Chat {
 	return c
 }
 
-// contractAccess admits callers of the Agent's own namespace, and those who
+// configAccess admits callers of the Agent's own namespace, and those who
 // have none because the Agent names who vouches for them.
-func contractAccess(agent *a2av1alpha1.Agent, issuer *clusterstate.Issuer) sidecarconfig.Access {
+func configAccess(agent *a2av1alpha1.Agent, issuer *clusterstate.Issuer) sidecarconfig.Access {
 	access := sidecarconfig.Access{Namespaces: []string{agent.Namespace}}
 	if cors := agent.Spec.Access.CORS; cors != nil {
 		access.CORS = &sidecarconfig.CORS{AllowedOrigins: cors.AllowedOrigins}
 	}
 	for _, authentication := range authentications(agent) {
-		entry := sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationType(authentication.Type), JWT: contractJWT(authentication.JWT), APIKey: contractAPIKey(authentication.APIKey), MTLS: contractMTLS(authentication.MTLS)}
+		entry := sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationType(authentication.Type), JWT: configJWT(authentication.JWT), APIKey: configAPIKey(authentication.APIKey), MTLS: configMTLS(authentication.MTLS)}
 		if authentication.Type == a2av1alpha1.AuthenticationKubernetes {
 			entry.Kubernetes = &sidecarconfig.KubernetesAuthentication{
 				Issuer:    issuer.URL,
@@ -218,7 +218,7 @@ func authentications(agent *a2av1alpha1.Agent) []a2av1alpha1.Authentication {
 	return agent.Spec.Access.Authentication
 }
 
-func contractJWT(j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthentication {
+func configJWT(j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthentication {
 	if j == nil {
 		return nil
 	}
@@ -228,7 +228,7 @@ func contractJWT(j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthenticat
 	}
 }
 
-func contractAPIKey(k *a2av1alpha1.APIKeyAuthentication) *sidecarconfig.APIKeyAuthentication {
+func configAPIKey(k *a2av1alpha1.APIKeyAuthentication) *sidecarconfig.APIKeyAuthentication {
 	switch {
 	case k == nil:
 		return nil
@@ -239,7 +239,7 @@ func contractAPIKey(k *a2av1alpha1.APIKeyAuthentication) *sidecarconfig.APIKeyAu
 	}
 }
 
-func contractMTLS(m *a2av1alpha1.MTLSAuthentication) *sidecarconfig.MTLSAuthentication {
+func configMTLS(m *a2av1alpha1.MTLSAuthentication) *sidecarconfig.MTLSAuthentication {
 	if m == nil {
 		return nil
 	}
@@ -262,7 +262,7 @@ func issuerUnknown() usererror.Problem {
 	}
 }
 
-func contractGateway(platform Platform) *sidecarconfig.Gateway {
+func configGateway(platform Platform) *sidecarconfig.Gateway {
 	if platform.RegistryURL == "" {
 		return nil
 	}
@@ -277,7 +277,7 @@ func contractGateway(platform Platform) *sidecarconfig.Gateway {
 	return gateway
 }
 
-func contractTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, error) {
+func configTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, error) {
 	const field = "spec.workload.backend.timeouts."
 	connect, err1 := parseDuration(field+"connect", t.Connect)
 	firstEvent, err2 := parseDuration(field+"firstEvent", t.FirstEvent)
@@ -299,9 +299,9 @@ func parseDuration(field string, d a2av1alpha1.Duration) (sidecarconfig.Duration
 	return sidecarconfig.Duration(parsed), nil
 }
 
-// encodeContract returns the bytes of the file, or the problem that they are
+// encodeConfiguration returns the bytes of the file, or the problem that they are
 // too many.
-func encodeContract(config *sidecarconfig.Config) ([]byte, []usererror.Problem, error) {
+func encodeConfiguration(config *sidecarconfig.Config) ([]byte, []usererror.Problem, error) {
 	encoded, err := sidecarconfig.Encode(config)
 	if errors.Is(err, sidecarconfig.ErrTooLarge) {
 		return nil, []usererror.Problem{skillProblem(a2av1alpha1.ReasonCardTooLarge,
