@@ -4,25 +4,25 @@
 // Package a2a is the domain of the Agent2Agent protocol, independent of any
 // protocol version: tasks, messages, events, requests and errors.
 //
-// It is the vocabulary of the request path, which runs
+// Its types are used along the whole request path, which runs
 //
 //	auth -> binding -> codec -> engine -> backend -> engine -> codec -> binding
 //
 // through the packages below this one. Each of them may import this package
 // and its own subtree; none imports Kubernetes, the sidecar configuration or a custom
-// resource. A version of the protocol is a codec, never an if elsewhere.
+// resource. Only a codec depends on a version of the protocol.
 //
-//	auth         who is calling
-//	authz        what a caller may do
-//	requestcheck asks that, and what the card declares, before the engine
-//	version      which version a request asks for
-//	binding      one transport each: bytes in, handler call, bytes out
-//	codec        one protocol version each: bytes to domain and back, pure
-//	engine       runs turns and owns tasks; knows no transport
+//	auth         authenticates callers
+//	authz        authorizes callers
+//	requestcheck checks each request against the authorization rules and the card
+//	version      selects the protocol version of a request
+//	binding      one transport each: decodes requests, calls the handler, encodes answers
+//	codec        one protocol version each: translates bytes into domain values and back
+//	engine       runs turns and owns tasks; independent of transports
 //	store        keeps the event logs
-//	backend      what runs a turn: the agent's container
+//	backend      runs turns in the agent's container
 //	push         posts the events of tasks to webhooks
-//	egress       guards calls to addresses that clients name
+//	egress       checks the addresses that clients name before they are called
 //	card         the Agent Card, pure; shared with the operator
-//	gateway      the agent's way out to the registry and to other agents
+//	gateway      the agent's way to the registry and to other agents
 package a2a

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Reason classifies an error of the protocol. Each binding has one table from
-// reasons to its own codes; the text is the ErrorInfo reason of 1.0.
+// Reason classifies an error of the protocol. Its value is the ErrorInfo reason of
+// 1.0. Each binding has one table from reasons to its own codes.
 type Reason string
 
 // The reasons (A2A 1.0 sections 3.3.2 and 5.4).
@@ -35,17 +35,17 @@ const (
 	ReasonInternal                  Reason = "INTERNAL_ERROR"
 )
 
-// Error is a failure that its caller is told about. It never holds the text of
-// a Go error, of an upstream's body or of a credential.
+// Error is a failure that is reported to the client. It never contains the text of a Go
+// error, a response body of an upstream, or a credential.
 type Error struct {
 	Reason  Reason
 	Message string
-	// Field is the path of the offending request field, such as
-	// "message.parts[0]"; "" when none is to blame.
+	// Field is the path of the invalid request field, such as "message.parts[0]"; ""
+	// if the error concerns no single field.
 	Field string
-	// TaskID is the task in question, "" when there is none.
+	// TaskID is the task that the error concerns, "" for none.
 	TaskID string
-	// RetryAfter is when the same request may succeed; 0 says nothing.
+	// RetryAfter is the delay after which the same request may succeed; 0 if unknown.
 	RetryAfter time.Duration
 }
 
@@ -57,24 +57,25 @@ func (e *Error) Error() string {
 	return e.Field + ": " + e.Message
 }
 
-// TaskNotFound is the answer for tasks that are missing and for those of
-// somebody else; the two cannot be told apart.
+// TaskNotFound returns the error for a task that does not exist or belongs to another
+// owner. A client cannot distinguish the two.
 func TaskNotFound(id string) *Error {
 	return &Error{Reason: ReasonTaskNotFound, Message: "Task not found", TaskID: id}
 }
 
-// InvalidParams blames one field of the request.
+// InvalidParams returns the error for an invalid field of the request.
 func InvalidParams(field, message string) *Error {
 	return &Error{Reason: ReasonInvalidParams, Message: message, Field: field}
 }
 
-// Busy is the answer to a request for which there is no room now.
+// Busy returns the error for a request that exceeds a limit now and may succeed after a
+// second.
 func Busy(message string) *Error {
 	return &Error{Reason: ReasonResourceExhausted, Message: message, RetryAfter: time.Second}
 }
 
-// ErrorOf returns the error that a client is told about. What is not meant for
-// clients becomes an internal error without its text.
+// ErrorOf returns the error to report to the client. An error that is not an *Error
+// becomes an internal error without a text.
 func ErrorOf(err error) *Error {
 	if problem, ok := errors.AsType[*Error](err); ok {
 		return problem
@@ -85,14 +86,14 @@ func ErrorOf(err error) *Error {
 	return &Error{Reason: ReasonInternal}
 }
 
-// LacksExtendedCard reports whether an error says that there is no extended
-// card, and not that the caller may not have it.
+// LacksExtendedCard reports whether an error means that no extended card exists, rather
+// than that the caller may not read it.
 func LacksExtendedCard(err error) bool {
 	problem, ok := errors.AsType[*Error](err)
 	return ok && (problem.Reason == ReasonUnsupportedOperation || problem.Reason == ReasonExtendedCardNotConfigured)
 }
 
-// Ends of a stream that are no failures of the task. The client may subscribe again.
+// Ends of a stream while its task continues. The client may subscribe again.
 var (
 	ErrSlowSubscriber = errors.New("subscriber fell too far behind")
 	ErrDraining       = errors.New("server is shutting down")

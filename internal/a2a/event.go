@@ -3,17 +3,16 @@
 
 package a2a
 
-// Event is one entry of a task's log, or the answer to a message that made no
-// task. Exactly one of its members is set.
+// Event is one entry of a task's log, or the agent's answer to a message without a
+// task. Exactly one of its fields is set.
 type Event struct {
-	// Task is a snapshot. It opens streams and is never in a log.
+	// Task is a snapshot. It is the first event of a stream and never in a log.
 	Task *Task
-	// Message is a direct answer when it comes from a turn without a task, and
-	// a message of the client when it stands in a log.
+	// Message is a message of the client in a log, and of the agent outside of one.
 	Message *Message
 	// Status is a new status of the task.
 	Status *StatusUpdate
-	// Artifact is a new or longer artifact.
+	// Artifact is a new artifact, or more content of one.
 	Artifact *ArtifactUpdate
 }
 
@@ -22,12 +21,11 @@ type StatusUpdate struct {
 	TaskID    string
 	ContextID string
 	Status    Status
-	// Paused is true when the state is an interruption and the agent's run goes
-	// on waiting for the answer. Versions up to 0.3 then say final:false.
+	// Paused is true if the task is interrupted and the run of the agent stays
+	// connected until the client answers. Versions up to 0.3 encode it as final:false.
 	Paused   bool
 	Metadata Object
-	// Note is what the backend wants to find in Task.Note when the task goes on;
-	// "" leaves that as it is.
+	// Note replaces Task.Note; "" keeps it.
 	Note string
 }
 
@@ -36,15 +34,14 @@ type ArtifactUpdate struct {
 	TaskID    string
 	ContextID string
 	Artifact  Artifact
-	// Index is the artifact's place among those of the task, from 0, in the order
-	// of their first updates. The log fills it in.
+	// Index is the position of the artifact among those of the task, from 0, in the
+	// order of their first updates. The log sets it.
 	Index int
-	// Append adds the parts to those of the artifact with the same id;
-	// otherwise the artifact is replaced.
+	// Append adds the parts to the artifact with the same id; otherwise the update
+	// replaces the artifact.
 	Append bool
-	// JoinText makes plain text of this update continue the text that the
-	// artifact ends with, instead of standing in a part of its own. It concerns
-	// the task only; on the wire the update looks like any other.
+	// JoinText appends plain text of this update to the last text part of the artifact
+	// instead of adding a part. It affects the task only, not the update on the wire.
 	JoinText  bool
 	LastChunk bool
 	Metadata  Object

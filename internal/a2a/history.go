@@ -3,8 +3,8 @@
 
 package a2a
 
-// WithHistory returns the task with at most the newest n messages of its
-// history. Nil asks for all of them, and 0 for none.
+// WithHistory returns the task with at most the newest *n messages of its history; nil
+// means all messages. It does not change t.
 func (t *Task) WithHistory(n *int) *Task {
 	if n == nil || len(t.History) <= *n {
 		return t

@@ -13,33 +13,33 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Where messages carry what no version of the protocol has a place for. The
-// JSON of 0.2 and 0.3 has other spellings for both, which its codec knows.
+// Metadata members for fields that no version of the protocol defines. The codec of
+// 0.2 and 0.3 translates their other spellings.
 const (
-	// inputRequestName is the member of a message's metadata with what an agent
-	// asks for.
+	// inputRequestName is the member of a message's metadata with an InputRequest.
 	inputRequestName = "inputRequest"
-	// partKindName is the member of a part's metadata with the kind that the part
-	// had, and toolResult the kind of a data part that answers a request:
+	// partKindName is the member of a part's metadata with the part's original kind.
+	// toolResult is the kind of a data part that answers an InputRequest:
 	// {"toolUseId":"...","result":...}.
 	partKindName = "a2a.partKind"
 	toolResult   = `"tool-result"`
 )
 
-// redacted stands for what must not be kept.
+// redacted replaces sensitive content.
 const redacted = "[redacted]"
 
-// InputRequest is what an agent asks of its client, beside the words.
+// InputRequest describes the input that an agent requests from its client.
 type InputRequest struct {
-	// ID is what the answer names, "" when the agent gave none.
+	// ID is the request's id, to which the answer refers; "" if the agent set none.
 	ID string
-	// Sensitive answers are for the agent only: nobody keeps or shows them.
+	// Sensitive is true if the answer must reach the agent only and must not be stored.
 	Sensitive bool
-	// Timeout is how long the agent waits; 0 when it does not say.
+	// Timeout is how long the agent waits for the answer; 0 if it set none.
 	Timeout time.Duration
 }
 
-// InputRequest returns what the message asks for. A nil message asks nothing.
+// InputRequest returns the input that the message requests, and false for none. The
+// message may be nil.
 func (m *Message) InputRequest() (request InputRequest, ok bool) {
 	if m == nil {
 		return request, false
@@ -61,12 +61,12 @@ func (m *Message) InputRequest() (request InputRequest, ok bool) {
 	return request, true
 }
 
-// HasResult reports whether a part of the message is the result of any request.
+// HasResult reports whether a part of the message answers an input request.
 func (m *Message) HasResult() bool {
 	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.isToolResult() })
 }
 
-// Answers reports whether a part of the message is the result of a request.
+// Answers reports whether a part of the message answers the input request with an id.
 func (m *Message) Answers(request string) bool {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; request != "" && p.isToolResult() && text(member(p.Data, "toolUseId")) == request {
@@ -76,8 +76,8 @@ func (m *Message) Answers(request string) bool {
 	return false
 }
 
-// Redacted returns the message without its content: who answered which request
-// is left, and how many parts it took.
+// Redacted returns a copy of the message without content and metadata. It keeps the ids,
+// the number of parts, and the ids of the answered input requests.
 func (m *Message) Redacted() *Message {
 	r := *m
 	r.Metadata = nil
@@ -106,8 +106,7 @@ func (p *Part) isToolResult() bool {
 	return p.Content == ContentData && string(member(p.Metadata, partKindName)) == toolResult
 }
 
-// member returns the value of a member of an object; nil when
-// there is none.
+// member returns the value of a member of a JSON object, or nil.
 func member(object []byte, name string) []byte {
 	if !bytes.Contains(object, []byte(name)) {
 		return nil
@@ -133,7 +132,7 @@ func member(object []byte, name string) []byte {
 	return nil
 }
 
-// text returns the value of a JSON string, and "" of anything else.
+// text returns the value of a JSON string, and "" for any other JSON value.
 func text(value []byte) string {
 	if len(value) == 0 || value[0] != '"' {
 		return ""

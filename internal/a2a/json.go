@@ -3,10 +3,10 @@
 
 package a2a
 
-// Object is the text of a JSON object that the server carries without reading,
-// such as metadata. A decoder has checked it: valid UTF-8, no duplicate keys,
-// bounded depth, no insignificant whitespace. Nil means absent.
+// Object is the encoding of a JSON object that the server forwards unread, such as
+// metadata. A decoder has validated it: UTF-8, no duplicate keys, bounded depth, no
+// insignificant whitespace. Nil means absent.
 type Object []byte
 
-// Value is the text of any JSON value, under the same promise as Object.
+// Value is the encoding of any JSON value, validated like Object.
 type Value []byte

@@ -3,8 +3,7 @@
 
 package a2a
 
-// Method is an operation by its name in 1.0, whatever the version and the
-// binding of a request call it.
+// Method is an operation by its name in 1.0, for requests of all versions and bindings.
 type Method string
 
 // The methods.
@@ -22,5 +21,6 @@ const (
 	MethodGetExtendedCard      Method = "GetExtendedAgentCard"
 )
 
-// Sends reports whether a call brings a message: no other names a skill.
+// Sends reports whether the request contains a message. Only such a request can name a
+// skill.
 func (m Method) Sends() bool { return m == MethodSendMessage || m == MethodSendStreamingMessage }

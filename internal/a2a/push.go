@@ -10,41 +10,41 @@ import (
 
 // PushConfig asks for a task's events to be posted to a URL.
 type PushConfig struct {
-	// Dialect is the one in which the configuration was registered, which is
-	// also that of what is posted.
+	// Dialect is that of the request which registered the configuration, and of the
+	// notifications.
 	Dialect Dialect
 	ID      string
 	TaskID  string
 	URL     string
-	// Token is sent along, so that the receiver knows who asked for it.
+	// Token is sent with each notification so that the receiver can verify its origin.
 	Token string
-	// Scheme and Credentials make the Authorization header; "" for none.
+	// Scheme and Credentials form the Authorization header; "" for none.
 	Scheme      string
 	Credentials string
 	// Extensions and TraceParent are those of the message that the configuration
-	// came with. They go along with what is posted.
+	// came with. They are sent with each notification.
 	Extensions  []string
 	TraceParent string
 }
 
-// LogValue leaves out whatever may be a secret: beside the credentials that is
-// the URL, whose path and query often hold one.
+// LogValue omits all fields that may contain a secret: token, credentials and the URL,
+// whose path or query often contains one.
 func (c PushConfig) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("task", c.TaskID), slog.String("id", c.ID))
 }
 
-// String is for whoever prints a configuration: see LogValue.
+// String returns the ids of the configuration and nothing secret, see LogValue.
 func (c PushConfig) String() string { return "push configuration " + c.ID + " of task " + c.TaskID }
 
 // GoString is String.
 func (c PushConfig) GoString() string { return c.String() }
 
-// SetPushRequest adds a configuration to a task, or replaces the one with the
+// SetPushRequest asks to add a configuration to a task, or to replace the one with the
 // same id.
 type SetPushRequest struct {
 	Owner  Owner
 	Tenant string
-	// Config names its task. Without an id it gets that of the task.
+	// Config contains the task id. Without an id of its own it gets that of the task.
 	Config PushConfig
 }
 
@@ -53,8 +53,8 @@ type PushRequest struct {
 	Owner  Owner
 	Tenant string
 	TaskID string
-	// ID is "" for the configuration that has the id of the task or, when there
-	// is none, for the one that was set last.
+	// ID is "" for the configuration with the id of the task or, if there is none, for
+	// the one that was set last.
 	ID string
 }
 
@@ -78,10 +78,10 @@ type PushPage struct {
 // PushHandler keeps push configurations. Its errors are those of a Handler.
 type PushHandler interface {
 	SetPush(ctx context.Context, r *SetPushRequest) (*PushConfig, error)
-	// GetPush answers ReasonTaskNotFound when there is no such configuration.
+	// GetPush returns ReasonTaskNotFound if there is no such configuration.
 	GetPush(ctx context.Context, r *PushRequest) (*PushConfig, error)
 	ListPush(ctx context.Context, r *ListPushRequest) (*PushPage, error)
-	// DeletePush also ends deliveries that wait to be tried again. To delete
-	// what is not there is no error, as long as the task is there.
+	// DeletePush also ends deliveries that wait for a retry. Deleting a configuration
+	// that does not exist is no error if the task exists.
 	DeletePush(ctx context.Context, r *PushRequest) error
 }

@@ -5,8 +5,7 @@ package a2a
 
 import "sync/atomic"
 
-// Dialect numbers a form in which events are encoded, so that each record
-// keeps the bytes of each.
+// Dialect is an encoding of events. Records cache their bytes per dialect.
 type Dialect uint8
 
 // The dialects.
@@ -19,63 +18,63 @@ const (
 	DialectV01
 	// DialectV03Proto is the ProtoJSON of the package a2a.v1 (0.2.2 to 0.3).
 	DialectV03Proto
-	// DialectKindREST is the JSON of DialectV03 over REST, in frames that hold an
+	// DialectKindREST is the JSON of DialectV03 over REST, whose frames contain each
 	// event twice.
 	DialectKindREST
 	// DialectV03GRPC and DialectV10GRPC are the messages of a2a.v1 and lf.a2a.v1.
 	DialectV03GRPC
 	DialectV10GRPC
-	// DialectUnion is DialectV03 with what clients of DialectV01 look for.
+	// DialectUnion is DialectV03 with the members that clients of DialectV01 read.
 	DialectUnion
 	dialects
 )
 
-// Record is an event at its place in a task's log, with its encodings. It is
-// shared by all subscribers and, but for the encodings, never changes.
+// Record is an event with its number in a task's log and its cached encodings. All
+// subscribers share it. Only the encodings change, under atomic operations.
 type Record struct {
-	// Seq counts from 1 in each task. A snapshot carries the number of the last
-	// event that is folded into it.
+	// Seq counts from 1 in each task. That of a snapshot is the number of the last event
+	// that is folded into it.
 	Seq uint64
 	Event
 
 	room Room
-	// encodings are those that are kept, the newest first.
+	// encodings is the list of cached encodings, the newest first.
 	encodings atomic.Pointer[encoding]
 }
 
-// encoding is the event in one dialect. It never changes; others come before it.
+// encoding has the bytes of the event in one dialect. It is immutable.
 type encoding struct {
 	next    *encoding
 	dialect Dialect
 	bytes   []byte
 }
 
-// dropped stands for the encodings of a record that its log has let go of:
-// none is kept any more, in no dialect.
+// dropped replaces the encodings of a record that its log has trimmed: no encoding is
+// cached any more.
 var dropped = encoding{dialect: dialects}
 
-// Room is where encodings are kept. Its methods do not block.
+// Room is the memory budget of cached encodings. Its methods do not block.
 type Room interface {
-	// Take takes room for so many bytes, and reports whether there was enough.
+	// Take reserves bytes and reports whether the budget had them.
 	Take(bytes int64) bool
-	// Give gives it back.
+	// Give returns reserved bytes.
 	Give(bytes int64)
-	// Shared reports whether there are readers to share what is kept.
+	// Shared reports whether the log has more than one reader.
 	Shared() bool
 }
 
-// encodingOverhead is what an encoding costs beside its bytes.
+// encodingOverhead estimates the bytes of an encoding beside its content.
 const encodingOverhead = 48
 
-// NewRecord returns a record that keeps its encodings in a room. A record that
-// was made otherwise has none, and keeps nothing.
+// NewRecord returns a record that caches its encodings within a budget. A Record that is
+// not made by a function of this package caches none.
 func NewRecord(seq uint64, e Event, room Room) *Record {
 	return &Record{Seq: seq, Event: e, room: room}
 }
 
-// AppendRecords appends records of events behind the one numbered after. They
-// lie side by side in memory, some at a time: most events are small, and come
-// by the dozen.
+// AppendRecords appends the records of events, which follow the one numbered after, to
+// dst. It allocates up to 31 records at once, because most events are small and arrive
+// in groups.
 func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Record {
 	const together = 31 // 2 KiB, with what the allocator puts before them
 	for len(events) > 0 {
@@ -90,15 +89,15 @@ func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Re
 	return dst
 }
 
-// Shared reports whether the event's encoding in a dialect is one for several
-// readers. The only reader of a log need not have it kept.
+// Shared reports whether the encoding in a dialect is or will be cached for several
+// readers. The only reader of a log encodes into its own buffer instead.
 func (r *Record) Shared(d Dialect) bool {
 	return r.room != nil && r.room.Shared() || r.encodings.Load().in(d) != nil
 }
 
-// Encoded returns the event in a dialect. encode appends to its argument, and
-// runs at most once per dialect in all but a race of first readers, as long as
-// there is room.
+// Encoded returns the event in a dialect. encode appends the encoding to its argument.
+// While the budget has room, it is called once per dialect, and more often only if the
+// first readers race.
 func (r *Record) Encoded(d Dialect, encode func(dst []byte, e *Event) []byte) []byte {
 	kept := r.encodings.Load()
 	if e := kept.in(d); e != nil {
@@ -119,7 +118,7 @@ func (r *Record) Encoded(d Dialect, encode func(dst []byte, e *Event) []byte) []
 	}
 }
 
-// in finds the encoding in a dialect.
+// in returns the encoding in a dialect, or nil.
 func (e *encoding) in(d Dialect) *encoding {
 	for ; e != nil; e = e.next {
 		if e.dialect == d {
@@ -129,14 +128,14 @@ func (e *encoding) in(d Dialect) *encoding {
 	return nil
 }
 
-// Forget drops the encodings, for a while in which nobody asks for them.
+// Forget drops the cached encodings. Later readers cache them again.
 func (r *Record) Forget() { r.forget(nil) }
 
-// Drop is what a log does to a record that it lets go of. Those who still read
-// it find its event, and encode it for themselves.
+// Drop drops the cached encodings for good. A log calls it when it trims the record;
+// readers that still have the record encode its event themselves.
 func (r *Record) Drop() { r.forget(&dropped) }
 
-// forget gives back the room of all encodings, which nobody finds any more.
+// forget replaces the list of encodings and returns its bytes to the budget.
 func (r *Record) forget(instead *encoding) {
 	kept := r.encodings.Load()
 	for kept != instead && kept != &dropped {

@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// Owner is the authenticated principal that a task belongs to. It is part of
-// every key: what a caller does not own does not exist for it.
-//
-// Within a tenant the same principal is another owner: see In.
+// Owner is the authenticated principal that owns a task, and the tenant if the request
+// names one. It is part of every key, so that tasks of other owners do not exist for a
+// caller.
 type Owner string
 
-// tenantMark stands between a principal and a tenant. No principal holds it.
+// tenantMark separates principal and tenant. No principal contains it.
 const tenantMark = "\x1f"
 
-// In returns the owner within a tenant, "" for none: what was made under one
-// tenant does not exist under another.
+// In returns the owner within a tenant; "" means none. Owners of different tenants are
+// different owners.
 func (o Owner) In(tenant string) Owner {
 	if tenant == "" {
 		return o
@@ -48,12 +47,12 @@ type SendRequest struct {
 	Message             *Message
 	// Dialect is the one of the request; a task that it creates remembers it.
 	Dialect Dialect
-	// ClientTaskID lets Message.TaskID name a task that does not exist yet, which
-	// is then created, whatever the agent answers (0.1).
+	// ClientTaskID creates the task that Message.TaskID names if it does not exist, even
+	// if the agent answers with a message (0.1).
 	ClientTaskID bool
-	// Restart lets the message start a new run of a task that has ended (0.1).
+	// Restart allows the message to begin a turn of a task that has ended (0.1).
 	Restart bool
-	// AcceptedOutputModes is advice to the agent.
+	// AcceptedOutputModes are media types that the agent should prefer.
 	AcceptedOutputModes []string
 	// HistoryLength bounds the history in the answer; nil means all of it.
 	HistoryLength *int
@@ -62,7 +61,7 @@ type SendRequest struct {
 	// Push is the push configuration that came with the message; nil for none.
 	Push     *PushConfig
 	Metadata Object
-	// Extensions are the URIs that the client asked for and the card declares.
+	// Extensions are the URIs that the client requests and the card declares.
 	Extensions []string
 	Tenant     string
 	// TraceParent is the W3C trace context of the request, "" when absent.
@@ -75,12 +74,12 @@ type GetRequest struct {
 	Tenant        string
 	TaskID        string
 	HistoryLength *int
-	// Within is the method that a look at the task is a part of, "" when it is
-	// all that was asked for.
+	// Within is the method of the request that reads the task as one of its steps; ""
+	// for a request of its own.
 	Within Method
 }
 
-// CancelRequest asks for a task to end.
+// CancelRequest asks to cancel a task.
 type CancelRequest struct {
 	Owner    Owner
 	Tenant   string
@@ -93,15 +92,15 @@ type SubscribeRequest struct {
 	Owner  Owner
 	Tenant string
 	TaskID string
-	// After resumes behind the event with this number, when the log still has
-	// it. Nil asks for a snapshot first.
+	// After resumes behind the event with this number if the log still contains it.
+	// Otherwise, and if it is nil, the stream begins with a snapshot.
 	After *uint64
 	// HistoryLength bounds the history in the snapshot; nil means all of it.
 	HistoryLength *int
 }
 
-// ListRequest asks for the tasks of a caller that meet all of its conditions,
-// the one with the newest status first.
+// ListRequest asks for the tasks of an owner that meet all conditions, ordered by the
+// time of their status, the newest first.
 type ListRequest struct {
 	Owner  Owner
 	Tenant string
@@ -109,14 +108,14 @@ type ListRequest struct {
 	ContextID string
 	// State is StateUnknown for all states.
 	State State
-	// Since leaves out tasks whose status is older; the zero time leaves out none.
+	// Since excludes tasks whose status is older; the zero time excludes none.
 	Since time.Time
 	// PageSize is between 1 and 100; 0 means 50.
 	PageSize  int
 	PageToken string
 	// HistoryLength bounds the history of each task; nil means all of it.
 	HistoryLength *int
-	// IncludeArtifacts is false to leave them out.
+	// IncludeArtifacts is false for tasks without their artifacts.
 	IncludeArtifacts bool
 }
 
@@ -125,41 +124,43 @@ type TaskPage struct {
 	Tasks []*Task
 	// NextPageToken is "" on the last page.
 	NextPageToken string
-	// PageSize is the limit that was applied.
+	// PageSize is the applied limit.
 	PageSize int
 	// TotalSize counts the tasks on all pages.
 	TotalSize int
 }
 
-// Handler is what a binding calls. It is implemented by the engine.
+// Handler serves the operations of the protocol. Bindings call it, the engine
+// implements it.
 //
-// Errors that a client caused or may act on are *Error; all others are system
-// failures, whose text never reaches a client.
+// Its errors are of type *Error if the client caused them or can act on them. The text
+// of any other error is not sent to clients.
 type Handler interface {
-	// Send runs a turn and returns a Task or a Message. It blocks until the
-	// task is terminal or interrupted, unless the request says otherwise.
-	// When ctx ends, the turn goes on.
+	// Send runs a turn and returns a Task or a Message. It blocks until the task is
+	// terminal or interrupted, unless the request sets ReturnImmediately. The turn
+	// continues when ctx ends.
 	Send(ctx context.Context, r *SendRequest) (Event, error)
-	// Stream is Send with every event. The caller closes the stream.
+	// Stream runs a turn and returns its events. The caller closes the stream.
 	Stream(ctx context.Context, r *SendRequest) (Stream, error)
 	// Get returns a snapshot.
 	Get(ctx context.Context, r *GetRequest) (*Task, error)
 	// List returns a page of tasks.
 	List(ctx context.Context, r *ListRequest) (*TaskPage, error)
-	// Cancel ends a task and returns it.
+	// Cancel cancels a task and returns it.
 	Cancel(ctx context.Context, r *CancelRequest) (*Task, error)
-	// Subscribe follows a task that exists. On a terminal task the stream
-	// holds the snapshot only; Terminal tells a version that wants an error.
+	// Subscribe returns the events of an existing task. The stream of a terminal task
+	// consists of its snapshot.
 	Subscribe(ctx context.Context, r *SubscribeRequest) (Stream, error)
 }
 
 // Stream yields the events of one task, or one Message, in order.
 type Stream interface {
-	// Next waits for at least one record and returns all that are ready. It
-	// returns io.EOF after the last one, ErrSlowSubscriber when the caller fell
-	// too far behind, ErrDraining when the server shuts down (both can be
-	// resumed), and ctx's error. The slice is valid until the next call.
+	// Next waits for at least one record and returns all that are ready. The slice is
+	// valid until the next call. Next returns io.EOF after the last record,
+	// ErrSlowSubscriber if the log has trimmed records that the caller did not read,
+	// ErrDraining if the server shuts down, and ctx's error. After ErrSlowSubscriber
+	// and ErrDraining the client may subscribe again.
 	Next(ctx context.Context) ([]*Record, error)
-	// Close releases the stream. The task goes on.
+	// Close releases the stream. The task continues.
 	Close()
 }

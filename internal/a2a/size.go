@@ -3,8 +3,8 @@
 
 package a2a
 
-// What an object costs beside the bytes it carries: names in an encoding, and
-// headers in memory. Bounds need no better estimate.
+// Estimated bytes of an object beside its content: member names in an encoding, and
+// headers in memory. Memory bounds need no better estimate.
 const (
 	partOverhead     = 96
 	messageOverhead  = 192
@@ -19,7 +19,7 @@ func (p *Part) Size() int {
 		len(p.Filename) + len(p.MediaType) + len(p.Metadata)
 }
 
-// Size estimates the bytes of a message; those of nil are none.
+// Size estimates the bytes of a message; nil has none.
 func (m *Message) Size() int {
 	if m == nil {
 		return 0

@@ -11,12 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// SkillName is the member of metadata, of a request or of its message, with the
-// id of the skill that a message is for: no version has a place for it.
+// SkillName is the member with the skill id in the metadata of a request or of its
+// message. No version of the protocol defines a field for it.
 const SkillName = "a2a-operator.dev/skill"
 
-// Skill returns the id of the skill that a message names, "" for none. What the
-// agent could read otherwise than its guard does is an error.
+// Skill returns the id of the skill that a message names, "" for none. It returns an
+// error for metadata that the agent's decoder could read differently than the checks of
+// the sidecar do.
 func (r *SendRequest) Skill() (string, error) {
 	of, err := skillIn(r.Metadata, "metadata")
 	if err != nil {
@@ -37,8 +38,8 @@ func (r *SendRequest) Skill() (string, error) {
 }
 
 func skillIn(metadata Object, field string) (string, error) {
-	// An escape can stand for any letter of the name, and so can what is no
-	// ASCII for a decoder that folds cases.
+	// An escape can encode any letter of the name. A decoder that folds cases may map
+	// letters outside of ASCII to it.
 	plain := !bytes.ContainsFunc(metadata, func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf })
 	if plain && !bytes.Contains(bytes.ToLower(metadata), []byte(SkillName)) {
 		return "", nil
@@ -64,8 +65,8 @@ func skillIn(metadata Object, field string) (string, error) {
 				return "", InvalidParams(field, `"`+SkillName+`" must be the id of a skill`)
 			}
 		case strings.EqualFold(name, SkillName):
-			// There are decoders that do not tell them apart.
-			return "", InvalidParams(field, `"`+SkillName+`" is written otherwise`)
+			// Some decoders ignore the case of member names.
+			return "", InvalidParams(field, `"`+SkillName+`" must be written in lower case`)
 		}
 	}
 	return skill, nil

@@ -5,11 +5,11 @@ package a2a
 
 import "time"
 
-// State is where a task stands (A2A 1.0 section 4.1.3).
+// State is the state of a task (A2A 1.0 section 4.1.3).
 type State uint8
 
-// The states. The zero value is unknown to every version of the protocol and
-// never leaves the engine.
+// The states. StateUnknown is in no version of the protocol and is never sent to
+// clients.
 const (
 	StateUnknown State = iota
 	StateSubmitted
@@ -22,13 +22,13 @@ const (
 	StateRejected
 )
 
-// Terminal reports whether a task in this state accepts no further event.
+// Terminal reports whether the state is final: no event follows it.
 func (s State) Terminal() bool { return s >= StateCompleted }
 
-// Interrupted reports whether the task waits for its client.
+// Interrupted reports whether a task in this state waits for its client.
 func (s State) Interrupted() bool { return s == StateInputRequired || s == StateAuthRequired }
 
-// String returns the name of 0.3, which is also what logs and metrics use.
+// String returns the name of the state in 0.3, which logs and metrics use as well.
 func (s State) String() string {
 	names := [...]string{
 		"unknown", "submitted", "working", "input-required", "auth-required",
@@ -40,28 +40,28 @@ func (s State) String() string {
 	return names[StateUnknown]
 }
 
-// Task is the fold of a task's event log. A Task that was handed out is never
-// changed: the engine makes a new one, which may share the older one's slices.
+// Task is the fold of a task's event log. It is immutable: a later Task is a new value,
+// which may share slices with it.
 type Task struct {
 	ID        string
 	ContextID string
 	Status    Status
 	Artifacts []Artifact
-	// History holds the messages of both sides, the oldest first. The current
-	// Status.Message is not in it.
+	// History has the messages of client and agent, the oldest first, without the
+	// current Status.Message.
 	History  []*Message
 	Metadata Object
-	// Note is what the backend keeps with the task. No version of the protocol
-	// has a place for it, and no client sees it.
+	// Note is state of the backend that is stored with the task and never sent to
+	// clients.
 	Note string
-	// Dialect is the one in which the task was created.
+	// Dialect is that of the request which created the task.
 	Dialect Dialect
 }
 
-// Status is the state of a task, since when, and why.
+// Status is the state of a task with its time.
 type Status struct {
 	State State
-	// Message is the agent's word on the state; nil when it said nothing.
+	// Message is the agent's message about the state, nil for none.
 	Message *Message
 	Time    time.Time
 }
@@ -76,7 +76,7 @@ type Artifact struct {
 	Extensions  []string
 }
 
-// Role says who wrote a message.
+// Role is the author of a message.
 type Role uint8
 
 // The roles.
@@ -86,8 +86,7 @@ const (
 	RoleAgent
 )
 
-// Message is one thing said by a client or an agent. It is not changed after
-// it was handed to the engine.
+// Message is a message of a client or an agent. It is immutable once the engine has it.
 type Message struct {
 	ID         string
 	ContextID  string
@@ -96,11 +95,11 @@ type Message struct {
 	Parts      []Part
 	Metadata   Object
 	Extensions []string
-	// ReferenceTasks are the ids of tasks that the message builds on.
+	// ReferenceTasks are the ids of tasks to which the message refers.
 	ReferenceTasks []string
 }
 
-// Content says which member of a Part is set.
+// Content tells which field of a Part is set.
 type Content uint8
 
 // The contents of a Part.
@@ -111,14 +110,14 @@ const (
 	ContentData
 )
 
-// Part is a piece of a message or of an artifact: exactly one of Text, Raw,
-// URL and Data, as Content says.
+// Part is one part of a message or an artifact. Content tells which of Text, Raw, URL
+// and Data is set.
 type Part struct {
 	Content Content
 	Text    string
 	Raw     []byte
 	URL     string
-	// Data is any JSON value, as text.
+	// Data is a JSON value.
 	Data      Value
 	Filename  string
 	MediaType string

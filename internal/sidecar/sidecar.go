@@ -295,7 +295,7 @@ func (s *Sidecar) apply(next *loaded) error {
 	}
 	s.gateway.Swap(gatewayConfig(next.Gateway))
 	s.limits.swap(&next.Limits)
-	s.turns.Refit()
+	s.turns.LimitsChanged()
 	if former.Tasks != next.Tasks {
 		s.log.Warn("bounds of the task store change with the next start", "tasks", next.Tasks)
 	}

@@ -60,7 +60,7 @@ func newTurns(current func() *sidecarconfig.Config, kept *tasks, model *modelSer
 	// A client may be as slow as the agent.
 	options.InputTimeout = func() time.Duration { return a.current.Load().settings.Timeouts.Idle.Or(5 * time.Minute) }
 	options.Retry = func() bool { return a.current.Load().settings.OnInterruption == sidecarconfig.InterruptionRetry }
-	options.IdempotencyWindow = func() time.Duration { return current().ProtocolOptions.Deduplication() }
+	options.DeduplicationWindow = func() time.Duration { return current().ProtocolOptions.Deduplication() }
 	options.ContinuePaused = func() bool {
 		return current().ProtocolOptions.ContextReplies == sidecarconfig.ContextRepliesContinuePaused
 	}

@@ -162,5 +162,5 @@ func (t *task) attach(ctx context.Context, tn *turn) error {
 	}
 	config := *tn.request.Push
 	config.TaskID = t.key.TaskID
-	return wrapUnlessTold("attach push configuration", t.engine.options.Pushes.Attach(ctx, t.key, config))
+	return wrapUnlessClientError("attach push configuration", t.engine.options.Pushes.Attach(ctx, t.key, config))
 }

@@ -27,7 +27,7 @@ func (r *replica) claim(ctx context.Context, tn *turn) (followed bool, err error
 	}
 	name := digest(tn.request)
 	mine := store.MessageClaim{Replica: r.Self(), TaskID: tn.home(), Nonce: newID()}
-	window := r.engine.options.IdempotencyWindow()
+	window := r.engine.options.DeduplicationWindow()
 	for range maxClaims {
 		stands, err := r.Claim(ctx, name, mine, max(window, time.Millisecond))
 		if err != nil {
@@ -108,6 +108,6 @@ func digest(r *a2a.SendRequest) string {
 	for _, s := range []string{string(r.Owner), m.ContextID, m.TaskID, m.ID} {
 		write(s)
 	}
-	pieces(r, write, func(b []byte) { write(string(b)) })
+	writeContent(r, write, func(b []byte) { write(string(b)) })
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -31,7 +31,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 	if e.replica != nil {
 		e.replica.leave(context.WithoutCancel(ctx))
 	}
-	e.audience.dismiss()
+	e.subscribers.close()
 	return cause
 }
 
@@ -39,7 +39,7 @@ func (e *Engine) stopAccepting() []*task {
 	e.mu.Lock()
 	e.draining.Store(true)
 	if e.runs == 0 {
-		e.closeIdle()
+		e.signalIdle()
 	}
 	e.mu.Unlock()
 	e.turns.close()

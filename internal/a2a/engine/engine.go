@@ -26,16 +26,16 @@ import (
 // Engine implements a2a.Handler.
 type Engine struct {
 	options Options
-	recent  *idempotency
+	recent  *deduplication
 
 	draining atomic.Bool
 	// turns counts what Options.Turns bounds. A turn is over when its outcome is
 	// known; its goroutine, which runs counts, may take a moment longer.
-	turns *turnstile
+	turns *turnQueue
 	// idle closes when the engine drains and no turn runs. The audience is
 	// dismissed when it is done with it.
-	idle     chan struct{}
-	audience audience
+	idle        chan struct{}
+	subscribers subscribers
 	// cutOff closes when turns are not waited for any more.
 	cutOff     chan struct{}
 	cutOffOnce sync.Once
@@ -67,8 +67,8 @@ func New(options Options) (*Engine, error) {
 	options.setDefaults()
 	e := &Engine{
 		options: options,
-		recent:  newIdempotency(options.IdempotencyWindow, options.MaxIdempotent, options.Member != nil),
-		turns:   newTurnstile(options.Turns),
+		recent:  newDeduplication(options.DeduplicationWindow, options.MaxDeduplicated, options.Member != nil),
+		turns:   newTurnQueue(options.Turns),
 		idle:    make(chan struct{}),
 		cutOff:  make(chan struct{}),
 		tasks:   map[store.Key]*task{},
@@ -92,8 +92,8 @@ func (e *Engine) Queued() int {
 	return queued
 }
 
-// Refit has other limits of turns take effect for those who wait already.
-func (e *Engine) Refit() { e.turns.refit() }
+// LimitsChanged applies changed limits of turns (Options.Turns) to waiting messages.
+func (e *Engine) LimitsChanged() { e.turns.limitsChanged() }
 
 // Get implements a2a.Handler.
 func (e *Engine) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
@@ -121,7 +121,7 @@ func snapshot(ctx context.Context, log store.Log, id string, history *int) (*a2a
 }
 
 // wrapUnlessTold adds what was done to an error that no client is told about.
-func wrapUnlessTold(doing string, err error) error {
+func wrapUnlessClientError(doing string, err error) error {
 	if _, told := errors.AsType[*a2a.Error](err); err == nil || told {
 		return err
 	}
@@ -214,12 +214,12 @@ func (e *Engine) hire(t *task, tn *turn, refusable bool) error {
 		return errUnavailable()
 	case refusable && e.replica != nil && e.replica.fenced.Load():
 		return errStoreDown()
-	case tn.placed:
-		tn.placed = false
+	case tn.reserved:
+		tn.reserved = false
 	case !refusable:
-		e.turns.take(tn.payer)
-	case !e.turns.enter(tn.payer):
-		return errNoPlace
+		e.turns.start(tn.principal)
+	case !e.turns.tryStart(tn.principal):
+		return errTurnLimit
 	}
 	e.runs++
 	t.holds++
@@ -232,7 +232,7 @@ func (e *Engine) hire(t *task, tn *turn, refusable bool) error {
 func (e *Engine) leave(r *run) {
 	if !r.left {
 		r.left = true
-		e.turns.leave(r.payer)
+		e.turns.end(r.principal)
 	}
 }
 
@@ -259,18 +259,18 @@ func (e *Engine) dismiss(t *task) {
 	e.releaseLocked(t)
 	e.runs--
 	if e.runs == 0 && e.draining.Load() {
-		e.closeIdle()
+		e.signalIdle()
 	}
 }
 
 // unhire takes back what hire did.
 func (e *Engine) unhire(t *task, tn *turn) {
-	e.turns.leave(tn.payer)
+	e.turns.end(tn.principal)
 	e.dismiss(t)
 }
 
-// closeIdle needs mu.
-func (e *Engine) closeIdle() {
+// signalIdle closes idle. The lock is held.
+func (e *Engine) signalIdle() {
 	select {
 	case <-e.idle:
 	default:

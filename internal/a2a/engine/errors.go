@@ -9,18 +9,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Why a run's context ends. The log says it to clients before.
+// Causes with which the context of a run is canceled.
 var (
 	errDrained = errors.New("server is shutting down")
 	errOver    = errors.New("task has ended")
 )
 
+// Outcomes of beginning a turn that no client sees.
 var (
-	// errFollowed is the error of a turn that does not begin, because the same
-	// message began one before.
-	errFollowed = errors.New("message was taken before")
-	// errNotPaused is the error of a reply to a task that does not wait for its
-	// client, or not any more.
+	// errFollowed: the same message began a turn before, which the new turn follows.
+	errFollowed = errors.New("message began a turn before")
+	// errNotPaused: the task that a reply was meant for is not paused any more.
 	errNotPaused = errors.New("task is not paused")
 )
 
@@ -28,12 +27,12 @@ func errUnavailable() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down"}
 }
 
-// errStoreDown is what a client reads of a store that does not answer.
+// errStoreDown refuses a request during an outage of the store.
 func errStoreDown() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task store is not available"}
 }
 
-// errNotNow refuses what another replica is about to decide.
+// errNotNow refuses a message for a task whose owner replica is about to change.
 func errNotNow() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task moves to another replica"}
 }
@@ -42,8 +41,8 @@ func errTooManyMails() error {
 	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many messages wait for another replica"}
 }
 
-// errTerminal refuses a message to a task that has ended. A client that chose
-// the id chose a wrong one; to all others the operation is not open.
+// errTerminal refuses a message to a task that has ended: as invalid parameters if the
+// client chose the task id (0.1), otherwise as an unsupported operation.
 func errTerminal(tn *turn) error {
 	id := tn.taskID
 	if tn.request.ClientTaskID {

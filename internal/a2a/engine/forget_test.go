@@ -196,7 +196,7 @@ func TestTwoRetriesOfAForgottenMessageMakeOneTask(t *testing.T) {
 
 func TestDeduplicationCanBeTurnedOffAndOn(t *testing.T) {
 	var window atomic.Int64
-	options := engine.Options{IdempotencyWindow: func() time.Duration { return time.Duration(window.Load()) }}
+	options := engine.Options{DeduplicationWindow: func() time.Duration { return time.Duration(window.Load()) }}
 	check := func(t *testing.T, b *bench) {
 		t.Helper()
 		ask := func() (*sent, *call) { return b.send(say("m", "hi")), b.call() }

@@ -220,7 +220,7 @@ func (t *task) retold(ctx context.Context, tn *turn) (followed bool, err error) 
 		return false, storeErrorOrNil("read task", t.key.TaskID, err)
 	}
 	opening, err := openingAt(ctx, t.log, t.key, seq+1)
-	if err != nil || t.engine.options.Now().Sub(opening.Task.Status.Time) > t.engine.options.IdempotencyWindow() {
+	if err != nil || t.engine.options.Now().Sub(opening.Task.Status.Time) > t.engine.options.DeduplicationWindow() {
 		return false, err
 	}
 	tn.follow(t.log, t.key, opening)
@@ -325,7 +325,7 @@ func find(ctx context.Context, log store.Log, r *a2a.SendRequest) (seq uint64, e
 func (e *Engine) outcome(ctx context.Context, tn *turn) (*a2a.Record, error) {
 	s := e.follow(tn.log, nil, tn.opening.Seq, stops)
 	defer s.Close()
-	s.whole = true
+	s.withMessages = true
 	fold := store.Resume(tn.opening.Task)
 	seq := tn.opening.Seq
 	for {

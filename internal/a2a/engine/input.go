@@ -40,7 +40,7 @@ func (e *Engine) answer(ctx context.Context, tn *turn) (taken bool, err error) {
 	}
 	claimed := tn.taskID
 	tn.message.TaskID, tn.taskID = t.key.TaskID, t.key.TaskID
-	if err = t.take(ctx, tn); err == error(errNoPlace) { //nolint:errorlint // it is this very error
+	if err = t.take(ctx, tn); err == error(errTurnLimit) { //nolint:errorlint // it is this very error
 		tn.taskID = claimed // when there is a place, it may be no answer any more
 	}
 	return true, err

@@ -10,7 +10,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Bounds of a page.
+// The page size of a request without one, and the largest, in tasks.
 const (
 	defaultPageSize = 50
 	maxPageSize     = 100
@@ -27,10 +27,10 @@ func (e *Engine) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, e
 	}
 	key, err := e.options.PageKey(ctx)
 	if err != nil {
-		return nil, storeError("read key of pages", "", err)
+		return nil, storeError("read key of page tokens", "", err)
 	}
-	pages := pages{key: key}
-	after, err := pages.place(r)
+	tokens := pageTokens{key: key}
+	after, err := tokens.place(r)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (e *Engine) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, e
 		list.Tasks[i] = t
 	}
 	if page.Next != nil {
-		list.NextPageToken = pages.token(r, *page.Next)
+		list.NextPageToken = tokens.token(r, *page.Next)
 	}
 	return list, nil
 }

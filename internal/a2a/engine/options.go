@@ -15,90 +15,89 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Options are what an engine works with. Zero means the default.
+// Options configure an engine. The zero value of a field means its default.
 type Options struct {
 	// Store and Backend are required.
 	Store   store.Store
 	Backend backend.Backend
-	// Member is this replica's side of a store that others use, too. It takes
-	// the place of Store. Nil when this process has the store for itself.
+	// Member is this replica's side of a store that several replicas share; the engine
+	// then uses it instead of Store. Nil if no other process uses the store.
 	Member store.Member
-	// Lease is how long the others take this replica for alive without hearing of
-	// it, 10 s by default.
+	// Lease is how long the lease of this replica lasts without a renewal, 10 s by
+	// default.
 	Lease time.Duration
-	// OutagePatience is how long a run waits for a shared store to take what the
-	// agent said, 30 s by default.
+	// OutagePatience is how long an append of a run is retried during an outage of a
+	// shared store, 30 s by default.
 	OutagePatience time.Duration
-	// Retry tells whether a turn that was interrupted is run again; nil is no.
-	// MaxAttempts bounds how often in all, 3 by default.
+	// Retry returns whether interrupted turns are re-run; nil means never. MaxAttempts
+	// bounds the runs of one turn, 3 by default.
 	Retry       func() bool
 	MaxAttempts int
-	// Pushes keeps the push configurations that come with messages; nil refuses
-	// them.
+	// Pushes keeps the push configurations that come with messages. If it is nil, such
+	// messages are refused.
 	Pushes Pushes
-	// Turns bounds the turns that run; it may change at any time. Nil is 256, of
-	// whomever, and nobody waits for a place.
+	// Turns returns the limits of running turns. They may change at any time, see
+	// LimitsChanged. Nil means 256 turns of any principals, and no queue.
 	Turns func() TurnLimits
 	// MaxWaiting bounds the messages that wait for one task, 8 by default.
 	MaxWaiting int
-	// DecideAfter is how long a turn may be silent before it becomes a task,
+	// DecideAfter is how long an agent may be silent before its turn becomes a task,
 	// 1 s by default.
 	DecideAfter time.Duration
-	// BlockingCap bounds how long Send waits, 5 min by default; it then answers
-	// with the task as it is.
+	// BlockingCap bounds how long Send waits, 5 min by default. After that it returns
+	// the task as it is.
 	BlockingCap time.Duration
-	// IdempotencyWindow returns how long a message is known from now on; 0 turns
-	// deduplication off. Nil is a minute. MaxIdempotent bounds the
-	// messages that this engine knows, 4,096 by default.
-	IdempotencyWindow func() time.Duration
-	MaxIdempotent     int
-	// ContinuePaused tells whether a message that names a context and no task
-	// continues the only paused task of its owner and context. Nil is no: it
-	// begins a task.
+	// DeduplicationWindow returns how long a new message is remembered. 0 turns
+	// deduplication off; nil means 1 min. MaxDeduplicated bounds the remembered
+	// messages, 4,096 by default.
+	DeduplicationWindow func() time.Duration
+	MaxDeduplicated     int
+	// ContinuePaused returns whether a message that names a context and no task
+	// continues the only paused task of its owner in that context. If it is nil or
+	// returns false, such a message begins a task.
 	ContinuePaused func() bool
-	// InputGrace is how long a run that paused may take to end before it is
-	// taken to wait for its input, 100 ms by default. A run that said that it
-	// waits is given none.
+	// InputGrace is how long the engine waits for a paused run to end before it gives
+	// the run its input, 100 ms by default. A run whose status says that it waits gets
+	// the input at once.
 	InputGrace time.Duration
-	// PageKey returns what proves page tokens. Engines that share a store share it;
-	// nil makes
-	// one that only this engine has.
+	// PageKey returns the key that authenticates page tokens. Engines that share a
+	// store must share the key. If it is nil, the engine uses a random key.
 	PageKey func(ctx context.Context) ([]byte, error)
-	// InputTimeout tells how long a run that said that it waits for its client
-	// may wait, 5 min by default. A request for input may ask for less.
+	// InputTimeout returns how long a run whose status says that it waits may wait for
+	// its client, 5 min by default. The agent's request for input may set less.
 	InputTimeout func() time.Duration
-	// Observer counts; nil for none.
+	// Observer receives metrics; nil means none.
 	Observer Observer
-	// Log is told of failures that are not the client's, nor the agent's.
+	// Log receives failures of the server. Failures of clients and agents are not
+	// logged as errors. Nil discards everything.
 	Log *slog.Logger
-	// Now is the clock.
+	// Now is the clock, time.Now by default.
 	Now func() time.Time
 }
 
 // Pushes keeps push configurations.
 type Pushes interface {
-	// Check refuses a configuration that can never be used. It is called while
-	// there may be no task, and may take its time.
+	// Check returns an error for a configuration that can never be used. It is called
+	// without a lock, possibly before the task exists, and may block.
 	Check(ctx context.Context, config a2a.PushConfig) error
-	// Attach adds a configuration to a task that exists, behind whose last event
-	// nothing has happened: what is read from its log from now on is all that
-	// the configuration is for. An error refuses the message.
+	// Attach adds a configuration to a task that exists. The configuration covers the
+	// events behind the last one in the task's log. An error refuses the message.
 	//
-	// It is called under the task's lock: it must neither block nor call the
-	// engine. It may use the store.
+	// Attach is called under the task's lock, so that no event is appended meanwhile.
+	// It may use the store and must not call the engine.
 	Attach(ctx context.Context, k store.Key, config a2a.PushConfig) error
 }
 
-// Observer is told what happens, for metrics. Its methods must not block.
+// Observer receives what metrics count. Its methods must not block.
 type Observer interface {
-	// TurnStarted and TurnEnded enclose a turn. A turn that was answered
-	// without a task counts as completed.
+	// TurnStarted and TurnEnded are called at the start and the end of a turn. A turn
+	// that is answered without a task ends as completed.
 	TurnStarted()
 	TurnEnded(state a2a.State, took time.Duration)
-	// Refused counts messages for whose turn there was no place in time.
+	// Refused is called for each message that the concurrency limit of turns refuses.
 	Refused()
-	// Appended counts events that went into a log, and Dropped those of agents
-	// whose task or turn had ended.
+	// Appended counts the events that were appended to logs, Dropped those that agents
+	// sent after the end of their task or turn.
 	Appended(events int)
 	Dropped(events int)
 }
@@ -110,13 +109,13 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxWaiting, 8)
 	setDefault(&o.DecideAfter, time.Second)
 	setDefault(&o.BlockingCap, 5*time.Minute)
-	setDefault(&o.MaxIdempotent, 4096)
+	setDefault(&o.MaxDeduplicated, 4096)
 	setDefault(&o.InputGrace, 100*time.Millisecond)
 	setDefault(&o.Lease, 10*time.Second)
 	setDefault(&o.OutagePatience, 30*time.Second)
 	setDefault(&o.MaxAttempts, 3)
-	if o.IdempotencyWindow == nil {
-		o.IdempotencyWindow = func() time.Duration { return time.Minute }
+	if o.DeduplicationWindow == nil {
+		o.DeduplicationWindow = func() time.Duration { return time.Minute }
 	}
 	if o.ContinuePaused == nil {
 		o.ContinuePaused = func() bool { return false }
@@ -133,7 +132,7 @@ func (o *Options) setDefaults() {
 		o.InputTimeout = func() time.Duration { return 5 * time.Minute }
 	}
 	if o.Observer == nil {
-		o.Observer = unobserved{}
+		o.Observer = noObserver{}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -149,10 +148,10 @@ func setDefault[T int | time.Duration](v *T, to T) {
 	}
 }
 
-type unobserved struct{}
+type noObserver struct{}
 
-func (unobserved) TurnStarted()                       {}
-func (unobserved) TurnEnded(a2a.State, time.Duration) {}
-func (unobserved) Refused()                           {}
-func (unobserved) Appended(int)                       {}
-func (unobserved) Dropped(int)                        {}
+func (noObserver) TurnStarted()                       {}
+func (noObserver) TurnEnded(a2a.State, time.Duration) {}
+func (noObserver) Refused()                           {}
+func (noObserver) Appended(int)                       {}
+func (noObserver) Dropped(int)                        {}

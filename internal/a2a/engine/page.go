@@ -14,10 +14,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// pages makes page tokens and reads them. A token is a place, behind a code
-// over the place and the conditions of its list: it opens no other list, and
-// nobody else can make one.
-type pages struct{ key []byte }
+// pageTokens encodes and decodes page tokens. A token is a place in a list behind a
+// message authentication code (HMAC-SHA-256, 16 bytes) over the place and the
+// conditions of the list. It is valid for that list only and cannot be forged.
+type pageTokens struct{ key []byte }
 
 const (
 	codeSize = 16
@@ -26,21 +26,23 @@ const (
 
 var tokenText = base64.RawURLEncoding
 
-// token names the page behind a place.
-func (p *pages) token(r *a2a.ListRequest, at store.Place) string {
+// token returns the token of the page that begins behind a place.
+func (p *pageTokens) token(r *a2a.ListRequest, at store.Place) string {
 	place := make([]byte, 0, timeSize+len(at.TaskID))
 	place = appendTime(place, at.Time)
 	place = append(place, at.TaskID...)
 	return tokenText.EncodeToString(append(p.code(r, place), place...))
 }
 
-// place is where the page begins that a request asks for; nil for the first one.
-func (p *pages) place(r *a2a.ListRequest) (*store.Place, error) {
+// place returns the place behind which the requested page begins, nil for the first
+// page, or an INVALID_PARAMS error for a token of another list.
+func (p *pageTokens) place(r *a2a.ListRequest) (*store.Place, error) {
 	if r.PageToken == "" {
 		return nil, nil //nolint:nilnil // nil is the first page
 	}
 	token, err := tokenText.DecodeString(r.PageToken)
-	// A token has one spelling: the decoder overlooks line breaks and odd bits.
+	// The comparison refuses other spellings of a token: the decoder ignores line
+	// breaks and trailing bits.
 	if err != nil || tokenText.EncodeToString(token) != r.PageToken || len(token) < codeSize+timeSize ||
 		!hmac.Equal(token[:codeSize], p.code(r, token[codeSize:])) {
 		return nil, a2a.InvalidParams("pageToken", "is not a token of this list")
@@ -49,9 +51,9 @@ func (p *pages) place(r *a2a.ListRequest) (*store.Place, error) {
 	return &store.Place{Time: timeOf(place), TaskID: string(place[timeSize:])}, nil
 }
 
-// code is the proof of a place in one list. Each condition stands behind its
-// length.
-func (p *pages) code(r *a2a.ListRequest, place []byte) []byte {
+// code returns the authentication code of a place in the list of a request. Each
+// value is preceded by its length, so that no two lists have the same input.
+func (p *pageTokens) code(r *a2a.ListRequest, place []byte) []byte {
 	h := hmac.New(sha256.New, p.key)
 	var size [8]byte
 	write := func(b []byte) {
@@ -67,7 +69,7 @@ func (p *pages) code(r *a2a.ListRequest, place []byte) []byte {
 	return h.Sum(nil)[:codeSize]
 }
 
-// appendTime writes seconds and nanoseconds: a year of any calendar fits.
+// appendTime appends seconds and nanoseconds, which hold the whole range of time.Time.
 func appendTime(dst []byte, t time.Time) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Unix()))        //nolint:gosec // the bits come back
 	return binary.BigEndian.AppendUint32(dst, uint32(t.Nanosecond())) //nolint:gosec // below 1e9

@@ -71,7 +71,7 @@ func (e *Engine) replyTo(ctx context.Context, tn *turn, id string) (taken bool, 
 	case errors.Is(err, errNotPaused):
 		tn.message.TaskID, tn.taskID, tn.onlyPaused = "", claimed, false
 		return false, nil
-	case err == error(errNoPlace): //nolint:errorlint // it is this very error
+	case err == error(errTurnLimit): //nolint:errorlint // it is this very error
 		// When there is a place, the task may not be paused any more.
 		tn.taskID, tn.onlyPaused = claimed, false
 	}

@@ -16,9 +16,9 @@ import (
 // run is one call of the backend.
 type run struct {
 	turn *turn
-	// payer is the accounting principal that the run's place is charged to.
-	payer   a2a.AccountingPrincipal
-	started time.Time
+	// principal is whom the turn queue charges for the run.
+	principal a2a.AccountingPrincipal
+	started   time.Time
 	// stop ends the context of the call; nil until it begins.
 	stop context.CancelCauseFunc
 	// left is true once the run has freed its place among the running turns. Only
@@ -76,7 +76,7 @@ func (t *task) deliver(ctx context.Context, tn *turn, said bool) {
 }
 
 func (t *task) newRun(tn *turn) *run {
-	return &run{turn: tn, payer: tn.payer, started: t.engine.options.Now(), done: make(chan struct{})}
+	return &run{turn: tn, principal: tn.principal, started: t.engine.options.Now(), done: make(chan struct{})}
 }
 
 // drive runs turns of the task, one after the other, until none waits.
@@ -90,9 +90,9 @@ func (t *task) drive(ctx context.Context, r *run) {
 		}
 		// A task that goes on keeps its place, or takes it again.
 		if r.left {
-			t.engine.turns.take(next.payer)
+			t.engine.turns.start(next.principal)
 		} else {
-			next.payer = r.payer
+			next.principal = r.principal
 		}
 		r = next
 	}
@@ -229,7 +229,7 @@ func (t *task) say(ctx context.Context, r *run, events []a2a.Event) error {
 		state, said = a2a.StateSubmitted, t.beginning(r.turn)
 		put = func(ctx context.Context, events []a2a.Event) error { return t.createWith(ctx, r.turn, events) }
 	}
-	said = t.shape(r, state, said, events)
+	said = t.normalize(r, state, said, events)
 	if ended(said) {
 		t.engine.leave(r)
 	}
@@ -261,7 +261,7 @@ func (t *task) answer(ctx context.Context, r *run, m *a2a.Message) {
 	t.engine.leave(r)
 	t.remember(ctx, m)
 	r.turn.reply(m)
-	t.engine.recent.grow(r.turn, m.Size())
+	t.engine.recent.addBytes(r.turn, m.Size())
 }
 
 // promote lets an input that is answered at length take over from the run that

@@ -92,7 +92,7 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 		tn.refuse(errUnavailable())
 		return tn
 	}
-	tn, joined := e.recent.join(r, e.options.Now())
+	tn, joined := e.recent.findOrAdd(r, e.options.Now())
 	if joined {
 		return tn
 	}
@@ -123,18 +123,18 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 // is held meanwhile, so the task may have moved on: the turn is placed anew.
 func (e *Engine) admit(ctx context.Context, tn *turn) error {
 	err := e.place(ctx, tn)
-	if err == error(errNoPlace) { //nolint:errorlint // it is this very error
+	if err == error(errTurnLimit) { //nolint:errorlint // it is this very error
 		if err = e.queue(ctx, tn); err == nil {
-			tn.placed = true
+			tn.reserved = true
 			err = e.place(ctx, tn)
 		}
 	}
-	if tn.placed {
+	if tn.reserved {
 		// It was refused for another reason, or waits for its task.
-		tn.placed = false
-		e.turns.leave(tn.payer)
+		tn.reserved = false
+		e.turns.end(tn.principal)
 	}
-	if problem, ok := errors.AsType[*a2a.Error](err); ok && (problem == errNoPlace || problem == errQueue) {
+	if problem, ok := errors.AsType[*a2a.Error](err); ok && (problem == errTurnLimit || problem == errQueueFull) {
 		e.options.Observer.Refused()
 	}
 	return err
@@ -143,17 +143,17 @@ func (e *Engine) admit(ctx context.Context, tn *turn) error {
 // queue waits for a place. What the message holds is counted among what waits.
 func (e *Engine) queue(ctx context.Context, tn *turn) error {
 	if !e.keep(tn) {
-		return errQueue
+		return errQueueFull
 	}
 	defer e.free(tn)
-	return e.turns.wait(ctx, tn.payer)
+	return e.turns.wait(ctx, tn.principal)
 }
 
 // submitHere is submit for a message that another replica brought. It goes no
 // further. claimed is the task that it makes if it makes one, "" for any, and claim
 // the one that stands for it.
 func (e *Engine) submitHere(ctx context.Context, r *a2a.SendRequest, claimed string, claim store.ClaimedMessage) *turn {
-	tn, joined := e.recent.join(r, e.options.Now())
+	tn, joined := e.recent.findOrAdd(r, e.options.Now())
 	if joined {
 		return tn
 	}
@@ -233,7 +233,7 @@ func (e *Engine) checkPush(ctx context.Context, p *a2a.PushConfig) error {
 	case e.options.Pushes == nil:
 		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}
 	}
-	return wrapUnlessTold("check push configuration", e.options.Pushes.Check(ctx, *p))
+	return wrapUnlessClientError("check push configuration", e.options.Pushes.Check(ctx, *p))
 }
 
 // start gives a turn to a task that does not exist yet, and will not if the

@@ -38,9 +38,9 @@ func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 	return s, nil
 }
 
-// closesSend reports whether an event ends the stream of a message: the task
-// is over, or waits for an answer and no run waits with it. Authentication
-// happens elsewhere, so a stream that waits for it stays open.
+// closesSend reports whether an event ends the stream of a message: the task has
+// ended, or requires input and no run stays connected. A task that requires
+// authentication keeps the stream open, because the client authenticates out of band.
 func closesSend(u *a2a.StatusUpdate) bool {
 	return u.Status.State.Terminal() || u.Status.State == a2a.StateInputRequired && !u.Paused
 }
@@ -48,8 +48,8 @@ func closesSend(u *a2a.StatusUpdate) bool {
 // closesSubscribe reports whether an event ends a subscription.
 func closesSubscribe(u *a2a.StatusUpdate) bool { return u.Status.State.Terminal() }
 
-// withHistory returns a snapshot with a bounded history. One that is not
-// changed is shared, with its encodings.
+// withHistory returns a snapshot with at most the newest n messages; nil means all. A
+// snapshot within the bound is returned itself, with its encodings.
 func withHistory(r *a2a.Record, n *int) *a2a.Record {
 	t := r.Task.WithHistory(n)
 	if t == r.Task {
@@ -58,38 +58,40 @@ func withHistory(r *a2a.Record, n *int) *a2a.Record {
 	return &a2a.Record{Seq: r.Seq, Event: a2a.Event{Task: t}}
 }
 
+// follow subscribes to a log behind the event numbered after. The subscription first
+// returns first, unless that is nil, and ends with the status for which closes is
+// true.
 func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes func(*a2a.StatusUpdate) bool) *subscription {
-	s := &subscription{log: log, after: after, closes: closes, audience: &e.audience, wake: make(chan struct{}, 1)}
+	s := &subscription{log: log, after: after, closes: closes, subscribers: &e.subscribers, wake: make(chan struct{}, 1)}
 	if first != nil {
 		s.batch = append(s.batch, first)
 		s.ended = first.Task.Status.State.Terminal()
 	}
 	if e.replica != nil {
-		s.patience = int(e.options.OutagePatience / insistMost)
+		s.maxFailures = int(e.options.OutagePatience / insistMost)
 	}
-	e.audience.join(s)
-	s.stop = log.Watch(s.told)
+	e.subscribers.add(s)
+	s.stop = log.Watch(s.signal)
 	return s
 }
 
-// subscription is a cursor into a log. It owns no events.
+// subscription is a cursor into the log of a task. It holds no events of its own.
 type subscription struct {
-	log      store.Log
-	after    uint64
-	closes   func(*a2a.StatusUpdate) bool
-	audience *audience
-	wake     chan struct{}
-	stop     func()
-	// batch is what Next returns; before the first call it may hold the
-	// snapshot.
+	log         store.Log
+	after       uint64
+	closes      func(*a2a.StatusUpdate) bool
+	subscribers *subscribers
+	wake        chan struct{}
+	stop        func()
+	// batch is what Next returns. Before the first call it may hold the snapshot.
 	batch []*a2a.Record
-	// returned is true when the caller has seen the batch.
+	// returned is true once Next has returned the batch, ended once there is no more.
 	returned, ended bool
-	// whole is true for who wants the messages of the client, too.
-	whole bool
-	// failures counts the seconds that the store has not answered, and patience
-	// bounds them.
-	failures, patience int
+	// withMessages includes the messages of the client.
+	withMessages bool
+	// failures counts the failed reads in a row, one a second. After maxFailures, Next
+	// returns the error.
+	failures, maxFailures int
 }
 
 var _ a2a.Stream = (*subscription)(nil)
@@ -104,10 +106,10 @@ func (s *subscription) Next(ctx context.Context) ([]*a2a.Record, error) {
 		from := s.after
 		err := s.read(ctx)
 		if len(s.batch) > 0 {
-			// What is there comes first; an error comes again.
+			// The next read returns the error again, if there is one.
 			return s.batch, nil
 		}
-		if err != nil && !s.endures(ctx, err) {
+		if err != nil && !s.waitForStore(ctx, err) {
 			return nil, err
 		}
 		if err != nil || s.after != from {
@@ -123,9 +125,10 @@ func (s *subscription) Next(ctx context.Context) ([]*a2a.Record, error) {
 	return nil, io.EOF
 }
 
-// endures waits for a store to answer again, and reports whether it may.
-func (s *subscription) endures(ctx context.Context, err error) bool {
-	if !errors.Is(err, errStore) || s.failures >= s.patience {
+// waitForStore waits for a second after an outage of the store, and reports whether
+// Next may read again.
+func (s *subscription) waitForStore(ctx context.Context, err error) bool {
+	if !errors.Is(err, errStore) || s.failures >= s.maxFailures {
 		return false
 	}
 	s.failures++
@@ -133,8 +136,8 @@ func (s *subscription) endures(ctx context.Context, err error) bool {
 	return ctx.Err() == nil
 }
 
-// read adds what is ready, up to the event that ends the stream. Messages of
-// the client are in the log for the sake of the task, and no part of a stream.
+// read adds the new records to the batch, up to the event that ends the stream. It
+// leaves out the messages of the client: they are part of the task, not of a stream.
 func (s *subscription) read(ctx context.Context) error {
 	before := len(s.batch)
 	batch, err := s.log.Read(ctx, s.batch, s.after)
@@ -148,7 +151,7 @@ func (s *subscription) read(ctx context.Context) error {
 	kept := s.batch[:before]
 	for _, r := range s.batch[before:] {
 		s.after = r.Seq
-		if r.Message != nil && !s.whole {
+		if r.Message != nil && !s.withMessages {
 			continue
 		}
 		kept = append(kept, r)
@@ -161,17 +164,17 @@ func (s *subscription) read(ctx context.Context) error {
 	return nil
 }
 
-// wait returns when there may be more. A server that shuts down has nothing
-// more once all is read.
+// wait returns nil when there may be new records, and ErrDraining when the engine has
+// drained and there are none.
 func (s *subscription) wait(ctx context.Context) error {
-	over := s.audience.over.Load()
+	closed := s.subscribers.closed.Load()
 	select {
 	case <-s.wake:
-		// Appended before the end, perhaps, and seen after it.
+		// A record may have been appended before the engine had drained.
 		return nil
 	default:
 	}
-	if over {
+	if closed {
 		return a2a.ErrDraining
 	}
 	select {
@@ -182,8 +185,8 @@ func (s *subscription) wait(ctx context.Context) error {
 	}
 }
 
-// told wakes whoever waits in Next. A channel that is full has told already.
-func (s *subscription) told() {
+// signal wakes Next. If the channel is full, a wake-up is pending.
+func (s *subscription) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -193,10 +196,10 @@ func (s *subscription) told() {
 // Close implements a2a.Stream.
 func (s *subscription) Close() {
 	s.stop()
-	s.audience.leave(s)
+	s.subscribers.remove(s)
 }
 
-// answer is the stream of a message without a task.
+// answer is the stream of a turn that the agent answered with a message and no task.
 type answer struct{ record *a2a.Record }
 
 // Next implements a2a.Stream.

@@ -5,12 +5,12 @@ package engine
 
 import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
-// transition is the state machine of a task: the state that an event leads to,
-// or false for an event that may not follow.
+// transition is the state machine of a task. It returns the state to which an event
+// leads, and false for an event that is not allowed in the state from.
 //
-// Agents may skip states and go back and forth between working and waiting. A
-// terminal state is the end: nothing follows it, whatever arrives. A state that
-// an agent does not know, or that lies behind it, changes nothing.
+// An agent may skip states and alternate between working and waiting. No event is
+// allowed after a terminal state. A status without a state changes nothing, except
+// that it starts a submitted task; neither does submitted after a later state.
 func transition(from a2a.State, e *a2a.Event) (to a2a.State, ok bool) {
 	switch {
 	case from.Terminal(), e.Task != nil:

@@ -15,15 +15,15 @@ import (
 // turn is one message and what its sender waits for.
 type turn struct {
 	// recent is where the turn is known to those who send the message again.
-	recent *remembered
+	recent *recentMessage
 	// request is let go when the turn has ended.
 	request *a2a.SendRequest
 	// message is the request's, with all its ids.
 	message *a2a.Message
 	// payer is who is charged for the turn; placed is true while it has a place
 	// and no run.
-	payer  a2a.AccountingPrincipal
-	placed bool
+	principal a2a.AccountingPrincipal
+	reserved  bool
 	// kept is the message as it is kept.
 	kept *a2a.Message
 	// taskID is that of the message.
@@ -84,11 +84,11 @@ type again struct {
 }
 
 func newTurn(r *a2a.SendRequest) *turn {
-	return &turn{request: r, payer: payerOf(r), decided: make(chan struct{}), settled: make(chan struct{})}
+	return &turn{request: r, principal: chargedTo(r), decided: make(chan struct{}), settled: make(chan struct{})}
 }
 
-// payerOf returns who is charged for a turn.
-func payerOf(r *a2a.SendRequest) a2a.AccountingPrincipal {
+// chargedTo returns the accounting principal of a turn.
+func chargedTo(r *a2a.SendRequest) a2a.AccountingPrincipal {
 	return cmp.Or(r.AccountingPrincipal, a2a.AccountingPrincipal{Principal: r.Owner.Principal()})
 }
 

@@ -155,7 +155,7 @@ func (t *Translator) start() error {
 		Turns: func() engine.TurnLimits {
 			return engine.TurnLimits{Max: maxTurns, MaxPerPrincipal: maxTurns, MaxQueued: maxQueued, QueueTimeout: queueTimeout}
 		},
-		MaxIdempotent: maxIdempotent,
+		MaxDeduplicated: maxIdempotent,
 		Log:           t.options.Log,
 		Now:           t.options.Now,
 	})

@@ -91,7 +91,7 @@ func TestRefusedMessageMayBeSentAgain(t *testing.T) {
 }
 
 func TestKnownMessagesAreBounded(t *testing.T) {
-	play(t, engine.Options{MaxIdempotent: 3}, func(t *testing.T, b *bench) {
+	play(t, engine.Options{MaxDeduplicated: 3}, func(t *testing.T, b *bench) {
 		for i := range 4 {
 			b.send(say(strconv.Itoa(i), "hi"))
 			b.call().ends(nil)

@@ -74,7 +74,7 @@ func TestHigherLimitsLetInWhoWaits(t *testing.T) {
 		}
 		b.noCall()
 		limits.Max = 3
-		b.Refit()
+		b.LimitsChanged()
 		b.call()
 		b.call()
 		b.noCall()

@@ -9,11 +9,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// shape turns what an agent says in a state into events that may be appended,
-// and adds them to out: complete, allowed by transition, up to the first terminal
-// state.
-func (t *task) shape(r *run, state a2a.State, out, events []a2a.Event) []a2a.Event {
-	s := shaper{task: t, run: r, state: state, out: out}
+// normalize appends the events of an agent to out as events that may be appended to
+// the log of a task in a state: with all ids and times, allowed by transition, and up
+// to the first terminal state.
+func (t *task) normalize(r *run, state a2a.State, out, events []a2a.Event) []a2a.Event {
+	s := normalizer{task: t, run: r, state: state, out: out}
 	for i := range events {
 		if s.state.Terminal() {
 			t.engine.options.Observer.Dropped(len(events) - i)
@@ -24,14 +24,14 @@ func (t *task) shape(r *run, state a2a.State, out, events []a2a.Event) []a2a.Eve
 	return s.out
 }
 
-type shaper struct {
+type normalizer struct {
 	task  *task
 	run   *run
 	state a2a.State
 	out   []a2a.Event
 }
 
-func (s *shaper) event(e *a2a.Event) {
+func (s *normalizer) event(e *a2a.Event) {
 	switch {
 	case e.Artifact != nil:
 		s.artifact(e.Artifact)
@@ -42,12 +42,13 @@ func (s *shaper) event(e *a2a.Event) {
 		s.run.word = e.Message
 		s.status(&a2a.StatusUpdate{Status: a2a.Status{Message: e.Message}})
 	case e.Task != nil:
-		s.whole(e.Task)
+		s.snapshot(e.Task)
 	}
 }
 
-// whole takes what counts of an agent's idea of its task.
-func (s *shaper) whole(t *a2a.Task) {
+// snapshot takes artifacts, status and metadata of a task that an agent sent as a
+// whole, and ignores its ids and its history.
+func (s *normalizer) snapshot(t *a2a.Task) {
 	for i := range t.Artifacts {
 		s.artifact(&a2a.ArtifactUpdate{Artifact: t.Artifacts[i], LastChunk: true})
 	}
@@ -55,15 +56,14 @@ func (s *shaper) whole(t *a2a.Task) {
 	s.status(&a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata})
 }
 
-func (s *shaper) status(u *a2a.StatusUpdate) {
+func (s *normalizer) status(u *a2a.StatusUpdate) {
 	e := a2a.Event{Status: u}
 	to, ok := transition(s.state, &e)
 	if !ok {
 		return
 	}
-	asked := u.Status.State
-	if vague := asked <= a2a.StateSubmitted; vague && to == s.state && u.Status.Message == nil && len(u.Metadata) == 0 && u.Note == "" {
-		return
+	if u.Status.State <= a2a.StateSubmitted && to == s.state && u.Status.Message == nil && len(u.Metadata) == 0 && u.Note == "" {
+		return // it changes nothing
 	}
 	u.Status.State = to
 	u.Paused = u.Paused && to.Interrupted()
@@ -71,7 +71,7 @@ func (s *shaper) status(u *a2a.StatusUpdate) {
 	if u.Status.Time.IsZero() {
 		u.Status.Time = s.task.engine.now()
 	} else {
-		u.Status.Time = written(u.Status.Time)
+		u.Status.Time = toWirePrecision(u.Status.Time)
 	}
 	if u.Status.Message != nil {
 		s.task.fill(u.Status.Message)
@@ -80,8 +80,9 @@ func (s *shaper) status(u *a2a.StatusUpdate) {
 	s.out = append(s.out, e)
 }
 
-// artifact is a sign of work, for agents that do not speak of it.
-func (s *shaper) artifact(u *a2a.ArtifactUpdate) {
+// artifact puts the task into the state working if it is submitted: agents may send
+// an artifact without a status.
+func (s *normalizer) artifact(u *a2a.ArtifactUpdate) {
 	if s.state == a2a.StateSubmitted {
 		s.out = append(s.out, s.task.says(a2a.StateWorking, nil))
 		s.state = a2a.StateWorking
@@ -94,14 +95,14 @@ func (s *shaper) artifact(u *a2a.ArtifactUpdate) {
 		s.run.spoke = true
 	}
 	if again := s.run.turn.again; again != nil && again.stale[u.Artifact.ID] {
-		// It begins anew what an interrupted attempt had begun.
+		// The first update of a re-run replaces what the interrupted attempt wrote.
 		u.Append = false
 		delete(again.stale, u.Artifact.ID)
 	}
 	s.out = append(s.out, a2a.Event{Artifact: u})
 }
 
-// fill completes a message of the agent.
+// fill sets the ids and the role of a message of the agent.
 func (t *task) fill(m *a2a.Message) {
 	if m.ID == "" {
 		m.ID = newID()
@@ -109,8 +110,9 @@ func (t *task) fill(m *a2a.Message) {
 	m.TaskID, m.ContextID, m.Role = t.key.TaskID, t.contextID, a2a.RoleAgent
 }
 
-func (e *Engine) now() time.Time { return written(e.options.Now()) }
+func (e *Engine) now() time.Time { return toWirePrecision(e.options.Now()) }
 
-// written is a time as every version writes it. Tasks are listed by it, in an
-// order that clients can check.
-func written(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
+// toWirePrecision returns a time in UTC and in milliseconds, which is how every
+// version of the protocol writes it. Lists are ordered by this time, so that clients
+// see the order in the times that they get.
+func toWirePrecision(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -1,0 +1,224 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// maxDeduplicatedBytes bounds the memory of remembered turns that no store counts:
+// messages of running turns, and answers without a task.
+const maxDeduplicatedBytes = 16 << 20
+
+// deduplication remembers recent turns by their messages, so that a message that a
+// client sends again joins its turn. A message is forgotten after the window, and
+// once its task is continued or canceled: the client has the answer then, and the
+// same message is a new one.
+type deduplication struct {
+	window func() time.Duration
+	limit  int
+	// shared is true if another replica may continue or cancel a task. The claim in the
+	// store then tells whether a message is forgotten (store.Claims).
+	shared bool
+	seed   maphash.Seed
+
+	mu    sync.Mutex
+	turns map[messageKey]*recentMessage
+	// tasks indexes the turns that have a task.
+	tasks map[store.Key][]*recentMessage
+	// order has the entries by age, the oldest first. A forgotten entry stays in it
+	// without its turn.
+	order []*recentMessage
+	bytes int
+}
+
+// messageKey identifies a message by owner, ids and content. body is a hash with a
+// random seed, so that clients cannot construct collisions.
+type messageKey struct {
+	owner                        a2a.Owner
+	contextID, taskID, messageID string
+	body                         uint64
+}
+
+type recentMessage struct {
+	key   messageKey
+	turn  *turn
+	until time.Time
+	bytes int
+	// task is the zero value until the turn has a task.
+	task store.Key
+}
+
+func newDeduplication(window func() time.Duration, limit int, shared bool) *deduplication {
+	return &deduplication{
+		window: window, limit: limit, shared: shared, seed: maphash.MakeSeed(),
+		turns: map[messageKey]*recentMessage{}, tasks: map[store.Key][]*recentMessage{},
+	}
+}
+
+// findOrAdd returns the turn of the same message, or a new one. If another replica may
+// have continued or canceled the task of the turn that it finds, it returns a new
+// turn with the found one as its former turn; the claim in the store then decides.
+func (d *deduplication) findOrAdd(r *a2a.SendRequest, now time.Time) (tn *turn, joined bool) {
+	window := d.window()
+	if r.Message.ID == "" || window <= 0 {
+		return newTurn(r), false
+	}
+	key := d.key(r)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expire(now)
+	until := now.Add(window)
+	var former *turn
+	if known := d.turns[key]; known != nil {
+		switch {
+		case !now.Before(known.until), known.turn.isRefused():
+			// A message that was refused may be accepted now.
+		case d.shared && known.turn.mayBeForgotten():
+			former, until = known.turn, known.until
+		default:
+			return known.turn, true
+		}
+		d.drop(known)
+	}
+	tn = newTurn(r)
+	tn.former = former
+	tn.recent = &recentMessage{key: key, turn: tn, until: until, bytes: r.Message.Size()}
+	d.turns[key] = tn.recent
+	d.order = append(d.order, tn.recent)
+	d.bytes += tn.recent.bytes
+	d.shrink()
+	return tn, false
+}
+
+// addBytes counts the bytes of an answer that is kept with its turn.
+func (d *deduplication) addBytes(tn *turn, bytes int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if old := tn.recent; old != nil && old.turn != nil {
+		old.bytes += bytes
+		d.bytes += bytes
+		d.shrink()
+	}
+}
+
+// forget removes the entry of a turn that was refused: its message may be sent again.
+func (d *deduplication) forget(tn *turn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if tn.recent != nil {
+		d.drop(tn.recent)
+	}
+}
+
+// began indexes a turn by its task.
+func (d *deduplication) began(tn *turn, k store.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known := tn.recent; known != nil && known.turn != nil && known.task == (store.Key{}) {
+		known.task = k
+		d.tasks[k] = append(d.tasks[k], known)
+	}
+}
+
+// forgetTask removes the entries of all turns of a task.
+func (d *deduplication) forgetTask(k store.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, known := range slices.Clone(d.tasks[k]) {
+		d.drop(known)
+	}
+}
+
+func (d *deduplication) expire(now time.Time) {
+	for len(d.order) > 0 && (len(d.order) >= d.limit || !now.Before(d.order[0].until)) {
+		d.dropOldest()
+	}
+}
+
+func (d *deduplication) shrink() {
+	for len(d.order) > 0 && d.bytes > maxDeduplicatedBytes {
+		d.dropOldest()
+	}
+}
+
+func (d *deduplication) dropOldest() {
+	d.drop(d.order[0])
+	d.order[0] = nil
+	d.order = d.order[1:]
+}
+
+func (d *deduplication) drop(old *recentMessage) {
+	if old.turn == nil {
+		return
+	}
+	delete(d.turns, old.key)
+	if old.task != (store.Key{}) {
+		of := slices.DeleteFunc(d.tasks[old.task], func(other *recentMessage) bool { return other == old })
+		if d.tasks[old.task] = of; len(of) == 0 {
+			delete(d.tasks, old.task)
+		}
+	}
+	d.bytes -= old.bytes
+	old.turn = nil
+}
+
+func (d *deduplication) key(r *a2a.SendRequest) messageKey {
+	m := r.Message
+	return messageKey{
+		owner: r.Owner, contextID: m.ContextID, taskID: m.TaskID, messageID: m.ID,
+		body: d.body(r),
+	}
+}
+
+// body hashes the content of a message. Each value is preceded by its length.
+func (d *deduplication) body(r *a2a.SendRequest) uint64 {
+	var h maphash.Hash
+	h.SetSeed(d.seed)
+	text := func(s string) {
+		maphash.WriteComparable(&h, len(s))
+		_, _ = h.WriteString(s)
+	}
+	raw := func(b []byte) {
+		maphash.WriteComparable(&h, len(b))
+		_, _ = h.Write(b)
+	}
+	writeContent(r, text, raw)
+	return h.Sum64()
+}
+
+// writeContent calls text and raw with each value that makes up the content of a
+// message, in a fixed order.
+func writeContent(r *a2a.SendRequest, text func(string), raw func([]byte)) {
+	m := r.Message
+	for n := range m.Parts {
+		p := &m.Parts[n]
+		text("0123456789"[p.Content : p.Content+1])
+		text(p.Text)
+		raw(p.Raw)
+		text(p.URL)
+		raw(p.Data)
+		text(p.Filename)
+		text(p.MediaType)
+		raw(p.Metadata)
+	}
+	raw(m.Metadata)
+	raw(r.Metadata)
+	if p := r.Push; p != nil {
+		text(p.ID)
+		text(p.URL)
+		text(p.Token)
+		text(p.Scheme)
+		text(p.Credentials)
+	}
+	for _, id := range m.ReferenceTasks {
+		text(id)
+	}
+}
