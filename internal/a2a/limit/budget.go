@@ -12,98 +12,108 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Small is what a request may hold of a budget without being asked who it is.
+// Small is the largest reservation, in bytes, that counts as small.
 const Small = 64 << 10
 
-// maxPatient bounds those who wait for a budget; further ones are refused. One
-// key has at most twice the places that it leaves to others.
-const maxPatient = 64
+// maxWaiters bounds the requests that wait for memory; further ones are refused.
+const maxWaiters = 64
 
-// Budget is a number of bytes that all requests share.
+// Budget is a number of bytes that all requests share. It is safe for concurrent
+// use.
 //
-// What is larger than Small is counted by key: one key holds one request, or
-// several of at most half of what the large may hold, and the large leave a
-// quarter to the small. What is small takes two additions while there is little
-// of it, and is counted by key beyond that: one key holds one request, or at most
-// a quarter and twice what it leaves to others. So whoever is slow, with much or
-// with many, is in nobody's way but its own.
+// A large reservation, of more than Small bytes, is counted for its principal. One
+// principal holds one of any size, or several of at most half of what large
+// reservations may hold. Large reservations leave a quarter of the budget to small
+// ones. A small reservation costs two additions while small ones hold at most an
+// eighth of the budget, and is counted for its principal beyond that. One principal
+// then holds one of these, or at most a quarter of the budget and twice what it
+// leaves free. A slow client, with large or with many requests, therefore delays
+// only its own.
 type Budget struct {
 	limit, used atomic.Int64
-	// unnamed is what the small hold that are not counted by key.
-	unnamed atomic.Int64
-	// patience is how long somebody waits for room.
-	patience time.Duration
-	waiting  atomic.Int64
+	// uncounted is the sum of small reservations that are counted for no principal.
+	uncounted atomic.Int64
+	timeout   time.Duration
+	waiting   atomic.Int64
 
 	mu sync.Mutex
-	// patient is how often each key waits.
-	patient map[a2a.AccountingPrincipal]int64
-	large   int64
-	// keys and small are what each key holds of the large, and of the small.
-	keys, small map[a2a.AccountingPrincipal]int64
-	// freed is closed when somebody gives back while others wait.
+	// waiters counts the waiting requests of each principal.
+	waiters map[a2a.AccountingPrincipal]int64
+	// largeTotal is the sum of large.
+	largeTotal int64
+	// large and small are the bytes that each principal holds.
+	large, small map[a2a.AccountingPrincipal]int64
+	// freed is closed, and replaced, when bytes are released while requests wait.
 	freed chan struct{}
 }
 
-// NewBudget returns a budget of so many bytes.
-func NewBudget(bytes int64, patience time.Duration) *Budget {
-	b := &Budget{patience: patience, keys: map[a2a.AccountingPrincipal]int64{}, small: map[a2a.AccountingPrincipal]int64{}, patient: map[a2a.AccountingPrincipal]int64{}, freed: make(chan struct{})}
+// NewBudget returns a budget of so many bytes. A request waits for memory for at
+// most timeout.
+func NewBudget(bytes int64, timeout time.Duration) *Budget {
+	b := &Budget{
+		timeout: timeout,
+		large:   map[a2a.AccountingPrincipal]int64{},
+		small:   map[a2a.AccountingPrincipal]int64{},
+		waiters: map[a2a.AccountingPrincipal]int64{},
+		freed:   make(chan struct{}),
+	}
 	b.limit.Store(bytes)
 	return b
 }
 
-// Set changes the budget. What is held stays held.
+// Set changes the size of the budget. Reservations stay as they are.
 func (b *Budget) Set(bytes int64) { b.limit.Store(bytes) }
 
-// Largest is the most that one request can hold.
+// Largest returns the size of the largest possible reservation.
 func (b *Budget) Largest() int64 { return b.limit.Load() / 4 * 3 }
 
-// Used returns the bytes that are held.
+// Used returns the bytes that are reserved.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
-// Share is the part of a budget that one request holds. The zero value holds
-// nothing; it is used by one goroutine.
-type Share struct {
-	budget *Budget
-	key    a2a.AccountingPrincipal
-	held   int64
-	as     class
+// Reservation is the part of a budget that one request holds. The zero value holds
+// nothing. One goroutine at a time may use it.
+type Reservation struct {
+	budget    *Budget
+	principal a2a.AccountingPrincipal
+	held      int64
+	class     class
 }
 
-// class is what a share is counted among.
+// class tells which counters of the budget include a reservation.
 type class uint8
 
 const (
-	classUnnamed class = iota
+	classUncounted class = iota
 	classSmall
 	classLarge
 )
 
-// Grow has the share hold so many bytes in all, and reports false when there is
-// no room for them in time.
-func (b *Budget) Grow(ctx context.Context, s *Share, key a2a.AccountingPrincipal, to int64) bool {
-	s.budget, s.key = b, key
-	if to <= s.held || b.take(s, to) {
+// Grow raises the reservation to so many bytes in all. It waits until the budget has
+// room, and returns false if the time-out or ctx ends first, or if too many requests
+// wait already. The reservation is then as it was.
+func (b *Budget) Grow(ctx context.Context, r *Reservation, principal a2a.AccountingPrincipal, to int64) bool {
+	r.budget, r.principal = b, principal
+	if to <= r.held || b.tryGrow(r, to) {
 		return true
 	}
-	return b.wait(ctx, s, to)
+	return b.wait(ctx, r, to)
 }
 
-// Release gives all of it back.
-func (s *Share) Release() {
-	if s.held == 0 {
+// Release returns all bytes to the budget. It may be called more than once.
+func (r *Reservation) Release() {
+	if r.held == 0 {
 		return
 	}
-	b := s.budget
-	if s.as == classUnnamed {
-		b.uncount(s, s.held)
+	b := r.budget
+	if r.class == classUncounted {
+		b.uncount(r, r.held)
 	} else {
 		b.mu.Lock()
-		b.uncount(s, s.held)
+		b.uncount(r, r.held)
 		b.mu.Unlock()
 	}
-	b.used.Add(-s.held)
-	s.held, s.as = 0, classUnnamed
+	b.used.Add(-r.held)
+	r.held, r.class = 0, classUncounted
 	if b.waiting.Load() > 0 {
 		b.mu.Lock()
 		close(b.freed)
@@ -112,121 +122,124 @@ func (s *Share) Release() {
 	}
 }
 
-func (b *Budget) take(s *Share, to int64) bool {
+func (b *Budget) tryGrow(r *Reservation, to int64) bool {
 	if to <= Small {
-		return b.takeSmall(s, to)
+		return b.tryGrowSmall(r, to)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	was, counted := s.held, int64(0)
-	if s.as == classLarge {
+	was, counted := r.held, int64(0)
+	if r.class == classLarge {
 		counted = was
 	}
-	forLarge := b.Largest()
-	others := b.keys[s.key] - counted
-	if b.large-counted+to > forLarge || others > 0 && others+to > forLarge/2 || !b.add(s, to) {
+	limit := b.Largest()
+	others := b.large[r.principal] - counted
+	if b.largeTotal-counted+to > limit || others > 0 && others+to > limit/2 || !b.reserve(r, to) {
 		return false
 	}
-	b.uncount(s, was)
-	s.as = classLarge
-	b.large += to
-	b.keys[s.key] += to
+	b.uncount(r, was)
+	r.class = classLarge
+	b.largeTotal += to
+	b.large[r.principal] += to
 	return true
 }
 
-// takeSmall asks for no key while there is little that is small.
-func (b *Budget) takeSmall(s *Share, to int64) bool {
-	was, limit := s.held, b.limit.Load()
-	if s.as == classUnnamed {
-		if b.unnamed.Add(to-was) <= limit/8 && b.add(s, to) {
+// tryGrowSmall counts for no principal while small reservations hold little.
+func (b *Budget) tryGrowSmall(r *Reservation, to int64) bool {
+	was, limit := r.held, b.limit.Load()
+	if r.class == classUncounted {
+		if b.uncounted.Add(to-was) <= limit/8 && b.reserve(r, to) {
 			return true
 		}
-		b.unnamed.Add(was - to)
+		b.uncounted.Add(was - to)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	others := b.small[s.key]
-	if s.as == classSmall {
+	others := b.small[r.principal]
+	if r.class == classSmall {
 		others -= was
 	}
-	left := limit - b.used.Load() - (to - was)
-	if others > 0 && others+to > min(2*left, limit/4) || !b.add(s, to) {
+	free := limit - b.used.Load() - (to - was)
+	if others > 0 && others+to > min(2*free, limit/4) || !b.reserve(r, to) {
 		return false
 	}
-	b.uncount(s, was)
-	s.as = classSmall
-	b.small[s.key] += to
+	b.uncount(r, was)
+	r.class = classSmall
+	b.small[r.principal] += to
 	return true
 }
 
-// uncount forgets what a share held, in its class. Unless it has no name, the
-// lock is held.
-func (b *Budget) uncount(s *Share, was int64) {
-	switch s.as {
-	case classUnnamed:
-		b.unnamed.Add(-was)
+// uncount subtracts was bytes of a reservation from the counters of its class. The
+// caller holds the lock, unless the class is classUncounted.
+func (b *Budget) uncount(r *Reservation, was int64) {
+	switch r.class {
+	case classUncounted:
+		b.uncounted.Add(-was)
 	case classSmall:
-		lessen(b.small, s.key, was)
+		subtract(b.small, r.principal, was)
 	case classLarge:
-		b.large -= was
-		lessen(b.keys, s.key, was)
+		b.largeTotal -= was
+		subtract(b.large, r.principal, was)
 	}
 }
 
-func lessen(held map[a2a.AccountingPrincipal]int64, key a2a.AccountingPrincipal, by int64) {
-	if held[key] -= by; held[key] <= 0 {
-		delete(held, key)
+// subtract lowers a counter, and deletes it at zero.
+func subtract(counts map[a2a.AccountingPrincipal]int64, principal a2a.AccountingPrincipal, by int64) {
+	if counts[principal] -= by; counts[principal] <= 0 {
+		delete(counts, principal)
 	}
 }
 
-func (b *Budget) add(s *Share, to int64) bool {
-	more := to - s.held
+// reserve raises the reservation if the budget as a whole has room.
+func (b *Budget) reserve(r *Reservation, to int64) bool {
+	more := to - r.held
 	if b.used.Add(more) > b.limit.Load() {
 		b.used.Add(-more)
 		return false
 	}
-	s.held = to
+	r.held = to
 	return true
 }
 
-// queue takes a place in which a key may wait.
-func (b *Budget) queue(key a2a.AccountingPrincipal) bool {
+// enqueue counts a waiting request. It returns false if all places are taken, or if
+// the principal would wait in more than twice as many places as it leaves free.
+func (b *Budget) enqueue(principal a2a.AccountingPrincipal) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	mine, left := b.patient[key], maxPatient-b.waiting.Load()-1
-	if left < 0 || mine > 0 && mine+1 > 2*left {
+	waiting, free := b.waiters[principal], maxWaiters-b.waiting.Load()-1
+	if free < 0 || waiting > 0 && waiting+1 > 2*free {
 		return false
 	}
 	b.waiting.Add(1)
-	b.patient[key]++
+	b.waiters[principal]++
 	return true
 }
 
-func (b *Budget) unqueue(key a2a.AccountingPrincipal) {
+func (b *Budget) dequeue(principal a2a.AccountingPrincipal) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting.Add(-1)
-	lessen(b.patient, key, 1)
+	subtract(b.waiters, principal, 1)
 }
 
-func (b *Budget) wait(ctx context.Context, s *Share, to int64) bool {
-	if !b.queue(s.key) {
+func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
+	if !b.enqueue(r.principal) {
 		return false
 	}
-	defer b.unqueue(s.key)
-	over := time.NewTimer(b.patience)
-	defer over.Stop()
+	defer b.dequeue(r.principal)
+	timeout := time.NewTimer(b.timeout)
+	defer timeout.Stop()
 	for {
 		b.mu.Lock()
 		freed := b.freed
 		b.mu.Unlock()
-		// After freed was read: what is given back from now on is heard of.
-		if b.take(s, to) {
+		// tryGrow follows the read of freed, so that no release in between is missed.
+		if b.tryGrow(r, to) {
 			return true
 		}
 		select {
 		case <-freed:
-		case <-over.C:
+		case <-timeout.C:
 			return false
 		case <-ctx.Done():
 			return false

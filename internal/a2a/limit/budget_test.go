@@ -15,25 +15,25 @@ import (
 
 const kib = 1 << 10
 
-func grow(t *testing.T, b *limit.Budget, key string, bytes int64) (*limit.Share, bool) {
+func grow(t *testing.T, b *limit.Budget, key string, bytes int64) (*limit.Reservation, bool) {
 	t.Helper()
-	s := &limit.Share{}
+	s := &limit.Reservation{}
 	return s, b.Grow(t.Context(), s, owner(key), bytes)
 }
 
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limit.NewBudget(1024*kib, time.Second)
-		// Three quarters are for the large, and half of these for one key.
+		// Large reservations may hold three quarters, and one principal half of these.
 		first, ok := grow(t, b, "a", 300*kib)
 		if _, second := grow(t, b, "a", 100*kib); !ok || second {
-			t.Error("one key holds more than its half")
+			t.Error("one principal holds more than half of what large reservations may hold")
 		}
 		if _, ok := grow(t, b, "b", 384*kib); !ok {
-			t.Error("another key has no room")
+			t.Error("another principal has no room")
 		}
 		if _, ok := grow(t, b, "c", 100*kib); ok {
-			t.Error("the large hold what is kept for the small")
+			t.Error("large reservations hold the part that is reserved for small ones")
 		}
 		small := 0
 		for ; ; small++ {
@@ -42,7 +42,7 @@ func TestBudget(t *testing.T) {
 			}
 		}
 		if small < 4 {
-			t.Errorf("room for %d small requests, want a quarter of all", small)
+			t.Errorf("room for %d small requests, want a quarter of the budget", small)
 		}
 		if got := b.Used(); got > 1024*kib {
 			t.Errorf("Used() = %d", got)
@@ -50,21 +50,21 @@ func TestBudget(t *testing.T) {
 		first.Release()
 		first.Release()
 		if _, ok := grow(t, b, "c", 100*kib); !ok {
-			t.Error("what was given back cannot be taken again")
+			t.Error("released bytes are not available again")
 		}
 	})
 }
 
-func TestBudgetGrowsWithItsRequest(t *testing.T) {
+func TestReservationGrows(t *testing.T) {
 	b := limit.NewBudget(1024*kib, 0)
-	var s limit.Share
+	var s limit.Reservation
 	for _, to := range []int64{1, 60 * kib, 65 * kib, 200 * kib, 768 * kib} {
 		if !b.Grow(t.Context(), &s, owner("a"), to) || b.Used() != to {
 			t.Fatalf("Grow() to %d holds %d", to, b.Used())
 		}
 	}
 	if b.Grow(t.Context(), &s, owner("a"), 769*kib) || b.Used() != 768*kib {
-		t.Errorf("Grow() beyond all that is for the large holds %d", b.Used())
+		t.Errorf("Grow() beyond the largest reservation holds %d", b.Used())
 	}
 	s.Release()
 	if b.Used() != 0 {
@@ -72,7 +72,7 @@ func TestBudgetGrowsWithItsRequest(t *testing.T) {
 	}
 }
 
-func TestBudgetIsWaitedFor(t *testing.T) {
+func TestGrowWaitsForARelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limit.NewBudget(128*kib, time.Second)
 		held, _ := grow(t, b, "a", 64*kib)
@@ -85,13 +85,13 @@ func TestBudgetIsWaitedFor(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		held.Release()
 		if !<-got {
-			t.Error("room that came in time was not taken")
+			t.Error("Grow() missed a release before its time-out")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		from := time.Now()
-		if b.Grow(ctx, &limit.Share{}, owner("c"), 64*kib) || time.Since(from) > 0 {
-			t.Error("a client that left was waited for")
+		if b.Grow(ctx, &limit.Reservation{}, owner("c"), 64*kib) || time.Since(from) > 0 {
+			t.Error("Grow() waited for a client that had disconnected")
 		}
 		if _, ok := grow(t, b, "c", 64*kib); ok || time.Since(from) != time.Second {
 			t.Errorf("Grow() without room = %t after %s", ok, time.Since(from))
@@ -99,16 +99,16 @@ func TestBudgetIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestNobodyTakesAllThatWait: one key that waits as often as it can leaves places
-// in which others wait, and get what is given back.
-func TestNobodyTakesAllThatWait(t *testing.T) {
+// TestWaitersOfOnePrincipalLeaveRoomForOthers: a principal with as many waiting
+// requests as allowed leaves places for others, which get the released bytes.
+func TestWaitersOfOnePrincipalLeaveRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limit.NewBudget(1024*kib, time.Minute)
 		held, _ := grow(t, b, "a", 700*kib)
 		ctx, cancel := context.WithCancel(t.Context())
 		var greedy sync.WaitGroup
 		for range 200 {
-			greedy.Go(func() { b.Grow(ctx, &limit.Share{}, owner("a"), 100*kib) })
+			greedy.Go(func() { b.Grow(ctx, &limit.Reservation{}, owner("a"), 100*kib) })
 		}
 		synctest.Wait()
 		got := make(chan bool)
@@ -124,10 +124,10 @@ func TestNobodyTakesAllThatWait(t *testing.T) {
 		held.Release()
 		for range 2 {
 			if !<-got {
-				t.Error("no place is left in which others could wait")
+				t.Error("no place is left for waiting requests of others")
 			}
 		}
-		// Those that went left their places.
+		// Disconnected requests have freed their places.
 		held, _ = grow(t, b, "d", 500*kib)
 		go func() {
 			_, ok := grow(t, b, "a", 100*kib)
@@ -136,52 +136,52 @@ func TestNobodyTakesAllThatWait(t *testing.T) {
 		synctest.Wait()
 		held.Release()
 		if !<-got {
-			t.Error("places that were left are still counted")
+			t.Error("places of disconnected requests are still counted")
 		}
 	})
 }
 
-// TestBudgetOfManySmall: one key that holds as many small ones as it can is in
-// nobody's way, be they small or large.
-func TestBudgetOfManySmall(t *testing.T) {
-	for name, large := range map[string]int64{"alone": 0, "beside large ones": 6100 * kib} {
+// TestManySmallReservationsLeaveRoomForOthers: a principal with as many small
+// reservations as allowed leaves room for small and large ones of others.
+func TestManySmallReservationsLeaveRoomForOthers(t *testing.T) {
+	for name, large := range map[string]int64{"alone": 0, "beside a large one": 6100 * kib} {
 		t.Run(name, func(t *testing.T) {
 			b := limit.NewBudget(8192*kib, 0)
-			big := &limit.Share{}
+			big := &limit.Reservation{}
 			if large > 0 && !b.Grow(t.Context(), big, owner("b"), large) {
-				t.Fatal("no room for a large one")
+				t.Fatal("no room for a large reservation")
 			}
-			var greedy []*limit.Share
+			var greedy []*limit.Reservation
 			for range 8192 {
-				s := &limit.Share{}
+				s := &limit.Reservation{}
 				if !b.Grow(t.Context(), s, owner("a"), kib) {
 					continue
 				}
 				greedy = append(greedy, s)
-				// Some are longer than they seemed.
+				// Some grow later.
 				if len(greedy)%3 == 0 {
 					b.Grow(t.Context(), s, owner("a"), 3*kib)
 				}
 			}
 			if len(greedy) < 512 {
-				t.Errorf("room for %d small ones of a key", len(greedy))
+				t.Errorf("room for %d small reservations of one principal", len(greedy))
 			}
 			if _, ok := grow(t, b, "c", limit.Small); !ok {
-				t.Errorf("%d of one key leave no room for another", b.Used()-large)
+				t.Errorf("%d bytes of one principal leave no room for another", b.Used()-large)
 			}
 			if got := b.Used() - large; got > (1024+2048+64)*kib {
-				t.Errorf("one key holds %d", got)
+				t.Errorf("one principal holds %d", got)
 			}
 			for _, s := range greedy {
 				s.Release()
 			}
 			big.Release()
 			if got := b.Used(); got != limit.Small {
-				t.Errorf("Used() = %d when all but one were given back", got)
+				t.Errorf("Used() = %d when all but one reservation was released", got)
 			}
 			for range 8 {
 				if _, ok := grow(t, b, "a", limit.Small/2); !ok {
-					t.Error("what was given back is still counted")
+					t.Error("released bytes are still counted")
 				}
 			}
 		})

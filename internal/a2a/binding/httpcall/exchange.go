@@ -50,9 +50,9 @@ type Exchange struct {
 	// Framing is what a binding puts around a body, in bytes.
 	Framing int64
 
-	pooled *[]byte
-	body   []byte
-	share  limit.Share
+	pooled      *[]byte
+	body        []byte
+	reservation limit.Reservation
 }
 
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
@@ -119,7 +119,7 @@ func (x *Exchange) Release() {
 		bodies.Put(x.pooled)
 	}
 	x.pooled, x.body = nil, nil
-	x.share.Release()
+	x.reservation.Release()
 }
 
 // Forget lets go of the body before the answer, which may be long in coming: the
@@ -193,7 +193,7 @@ func fill(r io.Reader, buffer []byte) (n int, err error) {
 
 // hold charges the bytes of the body to its client.
 func (x *Exchange) hold(bytes int64) bool {
-	return x.Limits.Bodies.Grow(x.R.Context(), &x.share, payer(x.R), bytes)
+	return x.Limits.Bodies.Grow(x.R.Context(), &x.reservation, payer(x.R), bytes)
 }
 
 // JSON reports whether a request may hold JSON. One that a web page can send
@@ -266,11 +266,11 @@ func (x *Exchange) Room(size int) (release func(), err error) {
 	if size <= maxPooled {
 		return func() {}, nil
 	}
-	var share limit.Share
-	if !x.Limits.Answers.Grow(x.R.Context(), &share, payer(x.R), min(int64(size), x.Limits.Answers.Largest())) {
+	var reservation limit.Reservation
+	if !x.Limits.Answers.Grow(x.R.Context(), &reservation, payer(x.R), min(int64(size), x.Limits.Answers.Largest())) {
 		return nil, errBusy
 	}
-	return share.Release, nil
+	return reservation.Release, nil
 }
 
 var responses = sync.Pool{New: func() any { return new([]byte) }}

@@ -19,7 +19,7 @@ var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func owner(name string) a2a.AccountingPrincipal { return a2a.AccountingPrincipal{Principal: name} }
 
-// tokens takes all there are.
+// tokens takes all tokens and returns their number.
 func tokens(b limit.Bucket, now time.Time) (n int) {
 	for b.Take(now) {
 		n++
@@ -30,44 +30,44 @@ func tokens(b limit.Bucket, now time.Time) (n int) {
 func TestBucket(t *testing.T) {
 	b := limit.NewBucket(limit.Rate{PerSecond: 10, Burst: 2})
 	if n := tokens(b, start); n != 2 || !b.Empty(start) {
-		t.Errorf("a bucket of two gives %d tokens", n)
+		t.Errorf("a bucket with a burst of two has %d tokens", n)
 	}
 	want := limit.Refusal{Limit: 2, Wait: 100 * time.Millisecond, Full: 200 * time.Millisecond}
 	if diff := cmp.Diff(want, b.Refusal(start)); diff != "" {
 		t.Errorf("Refusal() (-want +got):\n%s", diff)
 	}
 	if n := tokens(b, start.Add(want.Wait)); n != 1 {
-		t.Errorf("%d tokens at the time that was told", n)
+		t.Errorf("%d tokens after Refusal.Wait", n)
 	}
 	b.Set(limit.Rate{PerSecond: 10, Burst: 100}, start.Add(want.Wait))
 	if !b.Empty(start.Add(want.Wait)) {
-		t.Error("another rate paid the debts")
+		t.Error("Set() refilled the bucket")
 	}
 }
 
-// TestStrangersForgiveNoDebt: whoever owes must not be forgotten because
-// somebody brings thousands of new names along.
-func TestStrangersForgiveNoDebt(t *testing.T) {
+// TestNewPrincipalsEvictNoUsedAccount: an account that has used up its limit is not
+// evicted when thousands of new principals arrive.
+func TestNewPrincipalsEvictNoUsedAccount(t *testing.T) {
 	table := limit.NewTable(64, limit.Rate{PerSecond: 1, Burst: 2})
-	debtor := owner("debtor")
-	table.Bucket(debtor, start).Take(start)
-	table.Bucket(debtor, start).Take(start)
+	used := owner("used")
+	table.Bucket(used, start).Take(start)
+	table.Bucket(used, start).Take(start)
 	refused := 0
 	for i := range 10_000 {
 		if !table.Bucket(owner(strconv.Itoa(i)), start).Take(start) {
 			refused++
 		}
 	}
-	if table.Bucket(debtor, start).Take(start) {
-		t.Error("the debt was forgotten")
+	if table.Bucket(used, start).Take(start) {
+		t.Error("the account was evicted")
 	}
 	if n := table.Len(); n > 64 {
 		t.Errorf("%d accounts in a table for 64", n)
 	}
 	if refused < 9_900 {
-		t.Errorf("of 10,000 strangers beyond the table's room %d were refused", refused)
+		t.Errorf("of 10,000 principals beyond the capacity, %d were refused", refused)
 	}
-	// Once their debts are paid there is room for others.
+	// Idle accounts make room for new ones.
 	later := start.Add(time.Minute)
 	if n := tokens(table.Bucket(owner("fresh"), later), later); n != 2 {
 		t.Errorf("a new caller has %d tokens, want an account of its own", n)
@@ -83,17 +83,17 @@ func TestHold(t *testing.T) {
 	if !ok || !ok2 || ok3 {
 		t.Errorf("Hold() of two = %t, %t, %t", ok, ok2, ok3)
 	}
-	// Strangers do not drop an account that holds something.
+	// New principals do not evict an account with concurrent uses.
 	for i := range 1_000 {
 		at := start.Add(time.Duration(i) * time.Second)
 		table.Bucket(owner(strconv.Itoa(i)), at).Take(at)
 	}
 	if _, ok := table.Hold(k, 2, start); ok {
-		t.Error("what is held was forgotten")
+		t.Error("the account was evicted")
 	}
 	first()
 	if _, ok := table.Hold(k, 2, start); !ok {
-		t.Error("what was given back cannot be taken again")
+		t.Error("a released use is still counted")
 	}
 }
 
@@ -104,7 +104,7 @@ func TestSetChangesAllAccounts(t *testing.T) {
 	table.Set(limit.Rate{PerSecond: 100, Burst: 5}, start)
 	later := start.Add(time.Second)
 	if n := tokens(table.Bucket(k, later), later); n != 5 {
-		t.Errorf("%d tokens of an account that was there before the new rate, want 5", n)
+		t.Errorf("%d tokens of an earlier account at the new rate, want 5", n)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestConcurrentUse(t *testing.T) {
 	all.Wait()
 }
 
-// The price of a request: what is on the road of each.
+// BenchmarkRequest measures the rate limits that every request passes.
 func BenchmarkRequest(b *testing.B) {
 	table := limit.NewTable(4096, limit.Rate{PerSecond: 1 << 30, Burst: 1 << 30})
 	agent := limit.NewBucket(limit.Rate{PerSecond: 1 << 30, Burst: 1 << 30})

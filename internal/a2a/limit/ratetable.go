@@ -1,9 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limit counts what callers use, in bounded memory: requests, streams
-// and the bytes of bodies. It says yes or no, and when to come back; it knows
-// no transport, no protocol and no setting but those that it is given.
+// Package limit has the limits of callers, in bounded memory: token buckets for
+// rates, counters for concurrency, and a memory budget.
+//
+// It decides whether an event is allowed, and when the next one is. It knows no
+// transport, no protocol and no default.
 package limit
 
 import (
@@ -17,15 +19,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Rate is a number of events a second, and how many may come at once.
+// Rate is a number of events a second, and the number that may come at once.
 type Rate struct {
 	PerSecond, Burst int
 }
 
-// Refusal is what a bucket says of an event that it does not allow.
+// Refusal describes an event that a bucket does not allow.
 type Refusal struct {
-	// Limit is the burst. Wait is how long until the next event is allowed, Full
-	// until all of the burst is.
+	// Limit is the burst. Wait is the time until the next event is allowed. Full is
+	// the time until the whole burst is available again.
 	Limit      int
 	Wait, Full time.Duration
 }
@@ -38,19 +40,19 @@ func NewBucket(r Rate) Bucket {
 	return Bucket{rate.NewLimiter(rate.Limit(r.PerSecond), r.Burst)}
 }
 
-// Set changes the rate. What was spent stays spent.
+// Set changes the rate. Spent tokens stay spent.
 func (b Bucket) Set(r Rate, now time.Time) {
 	b.limiter.SetLimitAt(now, rate.Limit(r.PerSecond))
 	b.limiter.SetBurstAt(now, r.Burst)
 }
 
-// Take takes an event's token, if there is one.
+// Take takes one token, and returns false if there is none.
 func (b Bucket) Take(now time.Time) bool { return b.limiter.AllowN(now, 1) }
 
-// Empty reports whether Take would fail, and takes nothing.
+// Empty reports whether Take would return false. It takes no token.
 func (b Bucket) Empty(now time.Time) bool { return b.limiter.TokensAt(now) < 1 }
 
-// Refusal says more of an event for which there was no token.
+// Refusal describes the current state of the bucket, for an event that found no token.
 func (b Bucket) Refusal(now time.Time) Refusal {
 	tokens, perSecond, burst := b.limiter.TokensAt(now), float64(b.limiter.Limit()), b.limiter.Burst()
 	after := func(missing float64) time.Duration {
@@ -63,32 +65,33 @@ func (b Bucket) full(now time.Time) bool {
 	return b.limiter.TokensAt(now) >= float64(b.limiter.Burst())
 }
 
-// account is what one key owes.
+// account is the usage of one principal.
 type account struct {
 	bucket Bucket
-	// held counts what is given back, such as open streams.
+	// held counts concurrent uses, such as open streams.
 	held atomic.Int64
 }
 
-// settled reports whether an account tells no more than a new one would.
-func (a *account) settled(now time.Time) bool { return a.held.Load() == 0 && a.bucket.full(now) }
+// idle reports whether an account equals a new one.
+func (a *account) idle(now time.Time) bool { return a.held.Load() == 0 && a.bucket.full(now) }
 
 const shards = 16
 
-// sweepEvery bounds how often a full shard looks for accounts to drop.
-const sweepEvery = 100 * time.Millisecond
+// sweepInterval is the least time between two searches of a full shard for idle accounts.
+const sweepInterval = 100 * time.Millisecond
 
-// Table has an account for each key, and a bounded number of them.
+// Table has one account for each principal, and a bounded number of accounts. It is
+// safe for concurrent use.
 //
-// A cache that forgets whom it saw longest ago would forgive the debts of those
-// who bring enough strangers along. So only accounts are dropped that owe
-// nothing, and when there is none, new keys share one account until there is.
+// It evicts idle accounts only. If no account is idle, new principals share one
+// account. An LRU cache would let an attacker with many names evict the account of
+// one that has used up its limit.
 type Table struct {
-	seed      maphash.Seed
-	rate      atomic.Pointer[Rate]
-	strangers account
-	perShard  int
-	shards    [shards]shard
+	seed     maphash.Seed
+	rate     atomic.Pointer[Rate]
+	overflow account
+	perShard int
+	shards   [shards]shard
 }
 
 type shard struct {
@@ -97,9 +100,9 @@ type shard struct {
 	swept    time.Time
 }
 
-// NewTable returns a table with room for about capacity keys.
+// NewTable returns a table of about capacity accounts.
 func NewTable(capacity int, r Rate) *Table {
-	t := &Table{seed: maphash.MakeSeed(), perShard: max(capacity/shards, 1), strangers: account{bucket: NewBucket(r)}}
+	t := &Table{seed: maphash.MakeSeed(), perShard: max(capacity/shards, 1), overflow: account{bucket: NewBucket(r)}}
 	t.rate.Store(&r)
 	for i := range t.shards {
 		t.shards[i].accounts = map[a2a.AccountingPrincipal]*account{}
@@ -107,13 +110,13 @@ func NewTable(capacity int, r Rate) *Table {
 	return t
 }
 
-// Set changes the rate of all keys.
+// Set changes the rate of all principals.
 func (t *Table) Set(r Rate, now time.Time) {
 	if *t.rate.Load() == r {
 		return
 	}
 	t.rate.Store(&r)
-	t.strangers.bucket.Set(r, now)
+	t.overflow.bucket.Set(r, now)
 	for i := range t.shards {
 		s := &t.shards[i]
 		s.mu.Lock()
@@ -124,7 +127,7 @@ func (t *Table) Set(r Rate, now time.Time) {
 	}
 }
 
-// Len returns the number of keys with an account.
+// Len returns the number of principals with an account of their own.
 func (t *Table) Len() (n int) {
 	for i := range t.shards {
 		s := &t.shards[i]
@@ -135,7 +138,7 @@ func (t *Table) Len() (n int) {
 	return n
 }
 
-// Bucket returns the bucket of a key.
+// Bucket returns the bucket of a principal, and creates its account if the table has room.
 func (t *Table) Bucket(k a2a.AccountingPrincipal, now time.Time) Bucket {
 	s := t.shard(k)
 	s.mu.RLock()
@@ -149,7 +152,8 @@ func (t *Table) Bucket(k a2a.AccountingPrincipal, now time.Time) Bucket {
 	return t.open(s, k, now).bucket
 }
 
-// Known returns the bucket of a key that has one, and opens no account.
+// Known returns the bucket of a principal and creates no account. It returns false if
+// the principal has none and the table has room for it.
 func (t *Table) Known(k a2a.AccountingPrincipal) (Bucket, bool) {
 	s := t.shard(k)
 	s.mu.RLock()
@@ -157,11 +161,11 @@ func (t *Table) Known(k a2a.AccountingPrincipal) (Bucket, bool) {
 	if a := s.accounts[k]; a != nil {
 		return a.bucket, true
 	}
-	return t.strangers.bucket, len(s.accounts) >= t.perShard
+	return t.overflow.bucket, len(s.accounts) >= t.perShard
 }
 
-// Hold adds one to what a key holds, unless that is limit already. The caller
-// calls release once.
+// Hold counts one concurrent use of a principal, and returns false at limit. The
+// caller calls release once.
 func (t *Table) Hold(k a2a.AccountingPrincipal, limit int, now time.Time) (release func(), ok bool) {
 	s := t.shard(k)
 	s.mu.Lock()
@@ -178,28 +182,29 @@ func (t *Table) shard(k a2a.AccountingPrincipal) *shard {
 	return &t.shards[maphash.Comparable(t.seed, k)%shards]
 }
 
-// open returns the account of a key. The shard is locked.
+// open returns the account of a principal. The caller holds the lock of the shard.
 func (t *Table) open(s *shard, k a2a.AccountingPrincipal, now time.Time) *account {
 	if a := s.accounts[k]; a != nil {
 		return a
 	}
 	if len(s.accounts) >= t.perShard && !s.sweep(now) {
-		return &t.strangers
+		return &t.overflow
 	}
 	a := &account{bucket: NewBucket(*t.rate.Load())}
 	s.accounts[k] = a
 	return a
 }
 
-// sweep drops the accounts that owe nothing, and reports whether there were any.
+// sweep evicts idle accounts, and reports whether it found any. The caller holds the
+// lock of the shard.
 func (s *shard) sweep(now time.Time) bool {
-	if now.Sub(s.swept) < sweepEvery {
+	if now.Sub(s.swept) < sweepInterval {
 		return false
 	}
 	s.swept = now
 	before := len(s.accounts)
 	for k, a := range s.accounts {
-		if a.settled(now) {
+		if a.idle(now) {
 			delete(s.accounts, k)
 		}
 	}
