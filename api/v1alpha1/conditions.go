@@ -94,6 +94,13 @@ const (
 	// Cure: remove it from `spec.pushNotifications.allowedTargets`: loopback,
 	// link-local, multicast and unspecified addresses are never posted to.
 	ReasonInvalidPushTarget = "InvalidPushTarget"
+	// ReasonInvalidModelServerURL: the URL of the model server leads to a loopback
+	// address, and so into the pod of the sidecar.
+	//
+	// Cure: set `spec.workload.backend.chat.url` to a model server outside of the
+	// pod, or remove it and give the container of the model server in
+	// `spec.workload.template`.
+	ReasonInvalidModelServerURL = "InvalidModelServerURL"
 	// ReasonInvalidAuthorization: a rule of authorization cannot be evaluated.
 	//
 	// Cure: correct the CEL of the `expression` that the message names.

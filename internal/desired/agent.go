@@ -93,7 +93,7 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	inside := serviceBases(in.Agent, platform)
 	bases := slices.Concat(exposed.bases, inside)
 	published := publishedCard(in, inside[0])
-	problems := slices.Concat(templateConflicts(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), invalid)
+	problems := slices.Concat(templateConflicts(in.Agent), emptyHooks(in.Agent), pushProblems(in.Agent), modelServerProblems(in.Agent), invalid)
 	remarks, err := agentRemarks(in, published)
 	if err != nil {
 		return Result{}, err

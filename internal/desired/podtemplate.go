@@ -46,7 +46,7 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 	secureContainers(pod)
 	spread(agent.Name, pod)
 
-	if modelServer(agent) != "" {
+	if externalModelServer(agent) != "" {
 		// The agent is outside the pod: nothing needs the sidecar to start first.
 		pod.Containers = []corev1.Container{sidecar(agent, platform)}
 	} else {

@@ -128,18 +128,9 @@ func backendProtocol(agent *a2av1alpha1.Agent) sidecarconfig.Protocol {
 	return sidecarconfig.Protocol(cmp.Or(agent.Spec.Workload.Backend.Protocol, a2av1alpha1.BackendProtocolEvents))
 }
 
-// modelServer is the address of the model server that works in the place of a
-// container; "" for an Agent with a container.
-func modelServer(agent *a2av1alpha1.Agent) string {
-	if chat := agent.Spec.Workload.Backend.Chat; chat != nil {
-		return chat.URL
-	}
-	return ""
-}
-
 // backendURL is where the sidecar posts a turn.
 func backendURL(agent *a2av1alpha1.Agent) string {
-	if url := modelServer(agent); url != "" {
+	if url := externalModelServer(agent); url != "" {
 		return url
 	}
 	backend := agent.Spec.Workload.Backend

@@ -52,7 +52,7 @@ type modelServer struct {
 // says what it means for readiness.
 func (s *Sidecar) trackModelServer(b *sidecarconfig.Backend) {
 	s.model.failing = make(chan struct{}, 1)
-	if b.Elsewhere() {
+	if b.External() {
 		s.model.health = s.health.Add(sidecarconfig.DependencyModelServer, health.Options{LostAfter: modelServerLostAfter})
 	}
 }
@@ -168,7 +168,7 @@ func (m *modelServer) backend(b *sidecarconfig.Backend, limits stream.Limits, op
 	for _, h := range b.Chat.Headers {
 		options.Headers = append(options.Headers, chat.Header{Name: h.Name, Value: h.Value})
 	}
-	if b.Elsewhere() {
+	if b.External() {
 		u, err := url.Parse(b.URL)
 		if err != nil {
 			return nil, errors.New("backend URL cannot be parsed")
@@ -269,7 +269,7 @@ func (s *Sidecar) followModelServer(ctx context.Context) {
 // pod is not ready before.
 func (s *Sidecar) awaitModelServer(ctx context.Context) {
 	told, pause := "", reachFirst
-	for s.current().Backend.Elsewhere() && !s.model.reached.Load() {
+	for s.current().Backend.External() && !s.model.reached.Load() {
 		err := s.turns.backend.check(ctx)
 		if err == nil {
 			s.model.reached.Store(true)

@@ -188,7 +188,7 @@ func (s *Sidecar) Addresses() Addresses {
 // modelReady reports whether the model server is elsewhere, and what keeps the
 // sidecar from calling it.
 func (s *Sidecar) modelReady() (elsewhere bool, err error) {
-	if !s.current().Backend.Elsewhere() {
+	if !s.current().Backend.External() {
 		return false, nil
 	}
 	return true, s.model.ready()

@@ -47,9 +47,10 @@ func (b *Backend) validate(refuse func(field, format string, args ...any)) {
 	}
 }
 
-// Elsewhere reports whether the backend is outside the pod or the machine of
-// the sidecar: its host is anything but a loopback address or localhost.
-func (b *Backend) Elsewhere() bool {
+// External reports whether the backend is a model server outside of the sidecar's
+// pod or machine: its host is neither localhost nor a loopback address, in any
+// spelling.
+func (b *Backend) External() bool {
 	u, err := url.Parse(b.URL)
 	if err != nil || b.Protocol != ProtocolChatCompletions {
 		return false

@@ -1,0 +1,38 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
+)
+
+// externalModelServer returns the URL of the model server that takes the place of
+// the agent's container, and "" for an Agent with a container.
+func externalModelServer(agent *a2av1alpha1.Agent) string {
+	if chat := agent.Spec.Workload.Backend.Chat; chat != nil {
+		return chat.URL
+	}
+	return ""
+}
+
+// modelServerProblems returns a problem if the URL of the model server leads into
+// the pod of the sidecar. The CEL rule of the field knows the usual spellings of
+// loopback, and not all of them, such as "localhost." and "[::ffff:127.0.0.1]".
+func modelServerProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
+	url := externalModelServer(agent)
+	backend := sidecarconfig.Backend{Protocol: backendProtocol(agent), URL: url}
+	if url == "" || backend.External() {
+		return nil
+	}
+	return []usererror.Problem{{
+		Condition: a2av1alpha1.ConditionAccepted,
+		Reason:    a2av1alpha1.ReasonInvalidModelServerURL,
+		Message: fmt.Sprintf("spec.workload.backend.chat.url is %q, which leads to a loopback address and so into the pod of the sidecar; "+
+			"set the address of a model server outside of the pod, or remove url and give the container of the model server in spec.workload.template", url),
+	}}
+}

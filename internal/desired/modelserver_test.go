@@ -1,0 +1,50 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// TestModelServerURLMustNotLeadIntoThePod has the spellings of loopback that the
+// CEL rule of the field lets through.
+func TestModelServerURLMustNotLeadIntoThePod(t *testing.T) {
+	tests := map[string]bool{ // whether the URL is refused
+		"http://localhost.:8000/v1":             true,
+		"http://LOCALHOST.:8000/v1":             true,
+		"http://[::ffff:127.0.0.1]:8000/v1":     true,
+		"http://[0:0:0:0:0:0:0:1]:8000/v1":      true,
+		"http://vllm.models.svc:8000/v1":        false,
+		"http://localhost.example.com:8000/v1":  false,
+		"http://[fd00::1]:11434/v1":             false,
+		"https://models.example/v1?key=$(HOME)": false,
+	}
+	for url, refused := range tests {
+		in := readCase(t, filepath.Join("testdata", "chat-url", "input.yaml"))
+		in.Agent.Spec.Workload.Backend.Chat.URL = url
+		result, err := Agent(in, testPlatform)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !refused {
+			if len(result.Problems) > 0 || result.Objects == nil {
+				t.Errorf("%s: problems = %+v, want none", url, result.Problems)
+			}
+			continue
+		}
+		if len(result.Problems) != 1 || result.Objects != nil {
+			t.Errorf("%s: problems = %+v, objects = %v, want one problem and no object", url, result.Problems, result.Objects)
+			continue
+		}
+		p := result.Problems[0]
+		if p.Condition != a2av1alpha1.ConditionAccepted || p.Reason != a2av1alpha1.ReasonInvalidModelServerURL ||
+			!strings.HasPrefix(p.Message, "spec.workload.backend.chat.url is \""+url+"\"") {
+			t.Errorf("%s: problem = %+v", url, p)
+		}
+	}
+}
