@@ -55,6 +55,7 @@ async def answer(said, context_id, answered):
             text = f"{turn[0]}/{i} "
             yield text
             tell(turn=turn[0], run=run, sent=text)
+            await asyncio.sleep(0.01)  # the connection may be cut before the agent is done
     elif answered:
         yield "That one"
     elif said == "ask":

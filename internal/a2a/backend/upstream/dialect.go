@@ -50,6 +50,10 @@ type dialect struct {
 	extensionsHeader string
 	// namesTasks is true when a client makes up the ids of its tasks.
 	namesTasks bool
+	// resubscribes is true when a subscription to a running task leaves the task as
+	// it is. Before 1.0, a2a-sdk appends each artifact chunk to the stored task once
+	// for each subscriber, so that polls find the chunk more than once.
+	resubscribes bool
 }
 
 var (
@@ -58,13 +62,13 @@ var (
 		methods:    [operations]string{"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask"},
 		appendSend: v10.AppendSend, appendGet: v10.AppendGet, appendCancel: v10.AppendCancel, appendSubscribe: v10.AppendSubscribe,
 		decodeAnswer: v10.DecodeEvent, decodeEvent: v10.DecodeEvent, decodeTask: v10.DecodeTask,
-		extensionsHeader: "A2A-Extensions",
+		extensionsHeader: "A2A-Extensions", resubscribes: true,
 	}
 	restV10 = &dialect{
 		version: version.V10, name: card.HTTPJSON, binding: httpJSON{},
 		appendSend: v10.AppendSend, appendCancel: v10.AppendCancel,
 		decodeAnswer: v10.DecodeEvent, decodeEvent: v10.DecodeEvent, decodeTask: v10.DecodeTask,
-		extensionsHeader: "A2A-Extensions",
+		extensionsHeader: "A2A-Extensions", resubscribes: true,
 	}
 	rpcV03 = &dialect{
 		version: version.V03, name: card.JSONRPC, binding: jsonRPC{},

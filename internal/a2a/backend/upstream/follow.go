@@ -58,7 +58,9 @@ type follower struct {
 }
 
 // follow subscribes to the task again and polls it until it has ended, waits, or
-// was silent for timeouts.idle. Whole says that the stream ended by itself.
+// was silent for timeouts.idle. Whole says that the stream ended by itself. Before
+// 1.0, follow only polls a task whose stream was cut, because a subscription may
+// change the stored task of an agent that still runs it.
 //
 // A resumed subscription may miss events and repeat others, so an end that it
 // reports is held back until a poll has confirmed the output of the task, or the
@@ -66,14 +68,15 @@ type follower struct {
 // does not close when the task ends meanwhile. So one that is quiet is left, and
 // opened again only if a poll finds the task unfinished.
 func (r *run) follow(ctx context.Context, whole bool) error {
+	endedEarly := r.ending == nil && r.peer.streaming.Load()
 	f := &follower{
-		run: r, whole: whole, subscribes: r.ending == nil && r.peer.streaming.Load(), call: &call{taskID: r.link.task, tenant: r.peer.tenantOf(r.turn)},
+		run: r, whole: whole, subscribes: endedEarly && (whole || r.peer.resubscribes), call: &call{taskID: r.link.task, tenant: r.peer.tenantOf(r.turn)},
 		seen: r.news, quiet: min(maxQuiet, r.backend.client.Limits().Idle/4),
 	}
-	if f.subscribes {
+	if endedEarly {
 		r.brokeOff = true
 	}
-	if f.subscribes || r.ending != nil {
+	if endedEarly || r.ending != nil {
 		f.call.history = maxMissed
 	}
 	for pause := pollFirst; ; {
