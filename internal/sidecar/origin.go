@@ -17,9 +17,11 @@ import (
 // Cookies are not among it: nothing here reads them.
 const (
 	corsMethods = "GET, POST, PUT, DELETE"
-	corsHeaders = "Accept, Authorization, Content-Type, A2A-Version, A2A-Extensions, X-A2A-Extensions, Last-Event-ID, Traceparent, Tracestate"
-	corsExposed = "A2A-Version, A2A-Extensions, X-A2A-Extensions, ETag, Retry-After, WWW-Authenticate"
-	corsMaxAge  = "600"
+	corsHeaders = "Accept, Authorization, Content-Type, A2A-Version, A2A-Extensions, X-A2A-Extensions, Last-Event-ID, Traceparent, Tracestate, " +
+		"Grpc-Timeout, X-Grpc-Web, X-User-Agent"
+	corsExposed = "A2A-Version, A2A-Extensions, X-A2A-Extensions, ETag, Retry-After, WWW-Authenticate, " +
+		"Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Last-Event-Id"
+	corsMaxAge = "600"
 )
 
 // origins keeps web pages away that are not of this origin, unless they are
