@@ -3,6 +3,7 @@ module github.com/a2a-operator/a2a-operator
 go 1.26.0
 
 require (
+	connectrpc.com/connect v1.20.0
 	github.com/CycloneDX/cyclonedx-go v0.9.3
 	github.com/KimMachineGun/automemlimit v0.7.5
 	github.com/a2aproject/a2a-go v0.3.15

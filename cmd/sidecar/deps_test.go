@@ -19,13 +19,17 @@ func TestLinksNoKubernetes(t *testing.T) {
 		"github.com/a2a-operator/a2a-operator/api/",
 		"github.com/a2a-operator/a2a-operator/controllers",
 		"github.com/a2aproject/", // drives tests, serves nothing
-		"google.golang.org/grpc", // and templates with it: binding/grpc needs only HTTP/2
+		"google.golang.org/grpc", // binding/grpc serves gRPC by connect (ADR 0026)
 		"google.golang.org/genproto",
 		"testing",
 	}
 	// The checked form of CEL, which the contract carries and the interpreter
 	// takes (ADR 0019).
-	allowed := []string{"google.golang.org/genproto/googleapis/api/expr/v1alpha1", "google.golang.org/genproto/googleapis/rpc/status"}
+	// The details of a gRPC status (ADR 0026).
+	allowed := []string{
+		"google.golang.org/genproto/googleapis/api/expr/v1alpha1", "google.golang.org/genproto/googleapis/rpc/status",
+		"google.golang.org/genproto/googleapis/rpc/errdetails",
+	}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("go list -deps: %v\n%s", err, out)

@@ -4,62 +4,121 @@
 package grpc
 
 import (
-	"context"
+	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
+
+	"connectrpc.com/connect"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
-// call is one call on its way.
+// call is the state of one call.
 type call struct {
+	// Request has the context of the call, with the deadline of the client.
 	*http.Request
 	w      *writer
 	method *method
-	// dialect and owner are known once the call has passed.
+	// source is the request as the server handed it over, and body what connect
+	// reads in place of its body.
+	source *http.Request
+	body   body
+	// conn is nil until connect has accepted the call.
+	conn connect.StreamingHandlerConn
+	// dialect and owner are set once the version and the caller are checked.
 	dialect *dialect
 	owner   a2a.Owner
-	// extensions are in force.
+	// extensions are the activated extensions.
 	extensions []string
-	// begun is true once the head was sent.
-	begun bool
 }
 
-// errGone ends a call that can no longer be answered.
-var errGone = errors.New("client is gone")
+// callKey is the key of the *call in the context of its request.
+type callKey struct{}
 
-// head is what stands before a message: a flag that tells of compression, and
-// its length.
-const head = 5
+// body is a request body that was read into memory.
+type body struct{ bytes.Reader }
 
-// receive reads the request, which is one message in all calls.
+// Close implements io.Closer.
+func (*body) Close() error { return nil }
+
+var (
+	// errGone ends a call whose client can no longer be answered.
+	errGone    = errors.New("client is gone")
+	errFraming = &a2a.Error{Reason: a2a.ReasonParse, Message: "Request is not one whole gRPC message, encoded as grpc-encoding names"}
+)
+
+// frameHead is the length of what precedes a message: a flag that says whether
+// it is compressed, and its length.
+const frameHead = 5
+
+// receive reads the request, which is a single message, and decodes it. The
+// memory that the message takes is charged before the message is read.
 func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
-	x := httpcall.Exchange{W: c.w, R: c.Request, Limits: h.Limits, Framing: head}
-	body, err := x.Body()
+	x := httpcall.Exchange{W: c.w, R: c.source, Limits: h.Limits, Framing: frameHead}
+	framed, err := x.Body()
 	defer x.Release()
-	if err != nil {
-		return r, err
-	}
-	message, err := unframed(body)
 	if err == nil {
-		// Nobody waits for the answer.
-		err = c.Context().Err()
+		err = x.Charge(c.copied(int64(len(framed)), h.Limits.MaxBody()))
 	}
 	if err != nil {
 		return r, err
 	}
-	return decode(message)
+	if len(framed) == 0 {
+		return r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "Request message is missing"}
+	}
+	c.body.Reset(framed)
+	received := false
+	err = c.receive(func(text []byte) (err error) {
+		if c.body.Len() > 0 {
+			return errFraming
+		}
+		received = true
+		r, err = decode(text)
+		return err
+	})
+	if err == nil && !received {
+		// connect does not decode a message without bytes.
+		r, err = decode(nil)
+	}
+	return r, err
 }
 
-// request reads the request of an operation, which has the extensions that it
-// must.
+// copied returns the bytes that connect needs beside a body to read its message.
+func (c *call) copied(body, maxBody int64) int64 {
+	if c.Header.Get("Grpc-Encoding") == "" {
+		return body
+	}
+	// The buffer doubles as it grows.
+	return body + 2*min(maxBody, body*maxInflation)
+}
+
+// receive reads the next message. Its error is io.EOF if the client sends no
+// more, and otherwise an *a2a.Error or that of the context.
+func (c *call) receive(m message) error {
+	err := c.conn.Receive(&m)
+	if err == nil {
+		return c.Context().Err()
+	}
+	if gone := c.Context().Err(); gone != nil {
+		return gone
+	}
+	if problem, ok := errors.AsType[*a2a.Error](err); ok {
+		return problem
+	}
+	if errors.Is(err, io.EOF) {
+		return io.EOF
+	}
+	return errFraming
+}
+
+// request reads the request of an operation, once the extensions that the card
+// requires are active.
 func request[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
 	if c.extensions, err = h.activate(c); err != nil {
 		return r, err
@@ -67,48 +126,21 @@ func request[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, e
 	return receive(h, c, decode)
 }
 
-func unframed(body []byte) ([]byte, error) {
-	if len(body) == 0 {
-		return nil, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "Request message is missing"}
-	}
-	if len(body) < head || body[0] > 1 {
-		return nil, &a2a.Error{Reason: a2a.ReasonParse, Message: "Request is not framed as gRPC"}
-	}
-	if body[0] == 1 {
-		return nil, errCompressed
-	}
-	if length := binary.BigEndian.Uint32(body[1:]); int64(length) != int64(len(body)-head) {
-		return nil, &a2a.Error{Reason: a2a.ReasonParse, Message: "Request is not one whole message"}
-	}
-	return body[head:], nil
-}
-
-// errCompressed has the code that gRPC gives to encodings that are not known.
-var errCompressed = &a2a.Error{Reason: a2a.ReasonMethodNotFound, Message: "Compression of requests is not supported"}
-
-// begin sends the head, before a first message that may be long in coming.
+// begin has the header of the response precede what is written next.
 func (c *call) begin() {
-	if c.begun {
-		return
+	if !c.w.begun {
+		c.w.begun = true
+		_ = c.conn.Send(nil)
 	}
-	c.begun = true
-	c.head()
-	c.w.WriteHeader(http.StatusOK)
 }
 
-// head sets what stands before every answer.
-func (c *call) head() {
-	h := c.w.Header()
-	h.Set("Content-Type", contentType)
-	h.Set("Grpc-Accept-Encoding", "identity")
-}
-
-// reply sends a message.
+// reply sends a message. It frames the message itself, because connect copies
+// each message, while subscribers share theirs.
 func (c *call) reply(message []byte) error {
 	c.begin()
-	var frame [head]byte
-	binary.BigEndian.PutUint32(frame[1:], uint32(len(message))) //nolint:gosec // the log's events and answers are megabytes
-	if _, err := c.w.Write(frame[:]); err != nil {
+	var head [frameHead]byte
+	binary.BigEndian.PutUint32(head[1:], uint32(len(message))) //nolint:gosec // events and answers have megabytes
+	if _, err := c.w.Write(head[:]); err != nil {
 		return errGone
 	}
 	if _, err := c.w.Write(message); err != nil {
@@ -117,7 +149,7 @@ func (c *call) reply(message []byte) error {
 	return nil
 }
 
-// answer sends the only message of an answer, of size bytes or so.
+// answer sends the only message of an answer; size is an estimate of its bytes.
 func (h *Handler) answer(c *call, size int, encode func() []byte) error {
 	x := httpcall.Exchange{R: c.Request, Limits: h.Limits}
 	release, err := x.Room(size)
@@ -128,55 +160,14 @@ func (h *Handler) answer(c *call, size int, encode func() []byte) error {
 	return c.reply(encode())
 }
 
-// end sends the status, in a trailer or, when nothing was sent, as the whole
-// answer.
-func (c *call) end(s status) {
-	h := c.w.Header()
-	prefix := http.TrailerPrefix
-	if !c.begun {
-		prefix = ""
-		c.head()
-	}
-	s.write(h, prefix)
-	if !c.begun {
-		c.w.WriteHeader(http.StatusOK)
-	}
-}
-
-// withTimeout applies the deadline of a client.
-func withTimeout(ctx context.Context, text string) (context.Context, context.CancelFunc, error) {
-	if text == "" {
-		return ctx, func() {}, nil
-	}
-	units := map[byte]time.Duration{
-		'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': 1,
-	}
-	const maxDigits = 8
-	digits := text[:len(text)-1]
-	n, err := strconv.ParseUint(digits, 10, 32)
-	unit := units[text[len(text)-1]]
-	if err != nil || unit == 0 || len(digits) > maxDigits {
-		return ctx, func() {}, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "grpc-timeout is not a number with a unit"}
-	}
-	// The longest is eleven thousand years, which no clock can add.
-	const century = 100 * 365 * 24 * time.Hour
-	limit := century
-	if time.Duration(n) < century/unit {
-		limit = time.Duration(n) * unit
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	return ctx, cancel, nil
-}
-
-// The names of the metadata that lists extensions: that of 1.0, and that of 0.3
-// before it.
+// The metadata that lists extensions, in 1.0 and in 0.3.
 const (
 	extensions    = "A2a-Extensions"
 	oldExtensions = "X-A2a-Extensions"
 )
 
-// activate returns the extensions that are in force, and echoes them under the
-// name that the client used.
+// activate returns the activated extensions, and sends them back under the name
+// that the client used.
 func (h *Handler) activate(c *call) ([]string, error) {
 	name, asked := extensions, c.Header.Values(extensions)
 	if old := c.Header.Values(oldExtensions); len(old) > 0 {

@@ -192,8 +192,8 @@ const serverTimeout = time.Second
 // socketTimeout is how long a connection may take nothing at all.
 const socketTimeout = time.Second
 
-func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
-	t.Helper()
+func newFixture(tb testing.TB, f *fake, change ...func(*grpc.Config)) *fixture {
+	tb.Helper()
 	f.left = make(chan error, 1)
 	x := &fixture{fake: f, serving: true, card: card.Card{Capabilities: card.Capabilities{Streaming: true, PushNotifications: true}}}
 	served := func() *card.Card { return &x.card }
@@ -241,22 +241,22 @@ func newFixture(t *testing.T, f *fake, change ...func(*grpc.Config)) *fixture {
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	x.address = listener.Addr().String()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
 	x.conn, err = googlegrpc.NewClient(x.address, googlegrpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	x.v03, x.v10 = v03.NewA2AServiceClient(x.conn), v10.NewA2AServiceClient(x.conn)
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = x.conn.Close()
 		x.served.Wait()
 		_ = server.Close()
 		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return x

@@ -1,21 +1,26 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package grpc is the gRPC binding: the service of a2a.v1 for 0.2 and 0.3, and
-// that of lf.a2a.v1 for 1.0, side by side.
+// Package grpc is the gRPC binding: it serves the service of a2a.v1 to clients
+// of 0.2 and 0.3, and that of lf.a2a.v1 to clients of 1.0, over gRPC and
+// gRPC-Web.
 //
-// gRPC is a little framing over HTTP/2, which net/http has, so this is an
-// http.Handler like every other binding, behind the same chain: who is calling
-// was settled before. No message exists as a generated type; the codecs read and
-// write bytes, and what subscribers share is those bytes. The package keeps no
-// state between calls and knows no backend.
+// connect implements the protocol: framing, compression, deadlines, status and
+// the trailers of gRPC-Web. It does so as an http.Handler, so that calls pass
+// the same chain of handlers as the requests of every binding; the chain has
+// authenticated the caller. Messages have no generated types: the codecs read
+// and write their bytes, and subscribers share the bytes of an event. The
+// package keeps no state between calls and does not know the backend.
 package grpc
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
+
+	"connectrpc.com/connect"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
@@ -25,75 +30,126 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// Config is what a Handler needs. All fields are required.
+// Config configures a Handler. All fields are required.
 type Config struct {
-	// Handler has passed what the card rules out.
+	// Handler runs the operations on tasks. It has checked requests against the
+	// card.
 	Handler a2a.Handler
-	Push    a2a.PushHandler
-	// Card is the one that is served now: what it declares is what is taken.
+	// Push keeps push configurations.
+	Push a2a.PushHandler
+	// Card returns the card that is served now.
 	Card func() *card.Card
-	// ExtendedCard returns the card for a caller who is known, in a version's
-	// form. Its error is an *a2a.Error where there is none.
+	// ExtendedCard returns the extended card for the caller of r in a form. Its
+	// error is an *a2a.Error if the agent has none or the caller may not have it.
 	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
-	// PublicCard returns the card for everybody. Clients of 0.3 that ask for the
-	// card of a caller get it where there is no extended one.
+	// PublicCard returns the public card in a form. GetAgentCard of 0.3 answers
+	// with it if there is no extended card.
 	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
-	// Serving reports whether new calls are taken, for health checks.
+	// Serving reports whether the sidecar accepts new calls, for health checks.
 	Serving func() bool
 	// Limits bound requests and each write.
 	Limits *httpcall.Limits
-	// StrictVersion holds clients to a2a-version by the letter.
+	// StrictVersion reports whether a2a-version must be one of the service's
+	// versions.
 	StrictVersion func() bool
-	// Profile decides on the codes of statuses.
+	// Profile returns the release of 1.0 whose codes errors have.
 	Profile func() errormap.Profile
-	// Observe is told of each call once it is answered.
+	// Observe is called once for each call that was answered.
 	Observe func(httpcall.Outcome)
 	Log     *slog.Logger
 }
 
-// Handler serves gRPC over HTTP/2.
-type Handler struct{ Config }
-
-// New returns the handler.
-func New(c Config) *Handler { return &Handler{Config: c} }
-
-const contentType = "application/grpc"
-
-// Owns reports whether a request is one of gRPC: by its type, and in the only
-// verb and version of HTTP that can carry it.
-func Owns(r *http.Request) bool {
-	rest, ok := strings.CutPrefix(r.Header.Get("Content-Type"), contentType)
-	return ok && r.Method == http.MethodPost && r.ProtoMajor == 2 && (rest == "" || rest[0] == '+' || rest[0] == ';')
+// Handler serves gRPC and gRPC-Web.
+type Handler struct {
+	Config
+	// single serves the methods whose request is one message, and dialogue those
+	// to which a client streams messages.
+	single, dialogue *connect.Handler
 }
 
-// OwnsHealth reports whether a request is a health check, which asks no
-// credential: those who route calls have none.
+// New returns a handler.
+func New(c Config) *Handler {
+	h := &Handler{Config: c}
+	options := connect.WithHandlerOptions(
+		connect.WithCodec(codec{}),
+		// Answers are not compressed: subscribers share the bytes of an event.
+		connect.WithCompression("gzip", h.newDecompressor, nil),
+		connect.WithCompressMinBytes(1<<31-1),
+		connect.WithInterceptors(interceptor(h.serve)),
+	)
+	h.single = connect.NewServerStreamHandler[message, message]("", nil, options)
+	h.dialogue = connect.NewBidiStreamHandler[message, message]("", nil, options, connect.WithReadMaxBytes(maxQuestion))
+	return h
+}
+
+// Owns reports whether r is a call of gRPC or gRPC-Web: a POST with the content
+// type of either. gRPC needs HTTP/2, gRPC-Web does not.
+func Owns(r *http.Request) bool {
+	const grpc, web = "application/grpc", "application/grpc-web"
+	contentType := r.Header.Get("Content-Type")
+	codec, ok := strings.CutPrefix(contentType, web)
+	if !ok {
+		codec, ok = strings.CutPrefix(contentType, grpc)
+		ok = ok && r.ProtoMajor == 2
+	}
+	return ok && r.Method == http.MethodPost && (codec == "" || codec[0] == '+' || codec[0] == ';')
+}
+
+// OwnsHealth reports whether r is a health check. A health check needs no
+// credential, because load balancers have none.
 func OwnsHealth(r *http.Request) bool { return r.URL.Path == healthCheck && Owns(r) }
 
-// ServeHTTP answers one call.
+// ServeHTTP serves one call.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel, err := withTimeout(r.Context(), r.Header.Get("Grpc-Timeout"))
-	defer cancel()
-	c := &call{Request: r.WithContext(ctx), w: newWriter(w, h.Limits.WriteTimeout), method: methods[r.URL.Path]}
+	c := &call{w: newWriter(w, h.Limits.WriteTimeout), source: r, method: methods[r.URL.Path]}
 	if c.method == nil {
 		c.method = unknown
 	}
-	if err == nil {
-		err = h.run(c) //nolint:contextcheck // the call carries its request
+	framed := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
+	handler := h.single
+	if c.method.streamsRequests {
+		handler = h.dialogue
+		framed.Body = http.MaxBytesReader(w, r.Body, h.Limits.MaxBody())
+	} else {
+		framed.Body = &c.body
 	}
-	if err = h.ended(c, err); err != nil { //nolint:contextcheck // the call carries its request
-		problem := a2a.ErrorOf(err)
-		if problem.Reason == a2a.ReasonUnauthenticated {
-			httpcall.Challenge(c.w.Header(), c.Request)
-		}
-		c.end(statusOf(problem, h.Profile(), namesErrors(c.Request)))
+	handler.ServeHTTP(c.w, framed)
+	if c.conn == nil {
+		// The library refused the timeout, the compression or the content type.
+		h.Observe(httpcall.Outcome{Binding: "grpc", Code: httpcall.Code(errFraming)})
 	}
 }
 
-// run checks in the order of all bindings: version, method, then what the
-// operation asks for.
+// interceptor is a connect.Interceptor that serves all calls itself, in place of
+// the implementation that it wraps.
+type interceptor connect.StreamingHandlerFunc
+
+func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
+
+func (i interceptor) WrapStreamingClient(next connect.StreamingClientFunc) connect.StreamingClientFunc {
+	return next
+}
+
+func (i interceptor) WrapStreamingHandler(connect.StreamingHandlerFunc) connect.StreamingHandlerFunc {
+	return connect.StreamingHandlerFunc(i)
+}
+
+// serve serves the call of a context, which has the deadline of the client. Its
+// error is the status of the call.
+func (h *Handler) serve(ctx context.Context, conn connect.StreamingHandlerConn) error {
+	c := ctx.Value(callKey{}).(*call)
+	c.Request, c.conn = c.source.WithContext(ctx), conn
+	// No answer is compressed, see New.
+	c.w.Header().Del("Grpc-Encoding")
+	return h.end(c, h.run(c)) //nolint:contextcheck // the call has its context
+}
+
+// run checks the version and the caller, and calls the method.
 func (h *Handler) run(c *call) error {
-	if c.method.plain {
+	if err := c.Context().Err(); err != nil {
+		return err
+	}
+	if c.method.unversioned {
 		return c.method.serve(h, c)
 	}
 	asked, ok := version.Of(c.Request)
@@ -108,34 +164,32 @@ func (h *Handler) run(c *call) error {
 	return c.method.serve(h, c)
 }
 
-// ended tells of a call that is over, and returns what its client is yet to be
-// told. That it left, or that its deadline passed, is nobody's error and no end
-// of the task.
-func (h *Handler) ended(c *call, err error) error {
+// end logs and observes a call that ended with err, and returns its status. A
+// client that left and a deadline that passed are no failure of the call, and
+// do not end the task.
+func (h *Handler) end(c *call, err error) error {
 	if c.w.stalled.Load() {
-		h.Log.InfoContext(c.Context(), "cut off stalled client", "method", c.method.name)
+		h.Log.InfoContext(c.Context(), "disconnected slow client", "method", c.method.name)
 	}
-	if gone := c.Context().Err(); gone != nil || errors.Is(err, errGone) {
-		c.end(status{code: codeOf(gone)})
-		return nil
+	if gone := c.Context().Err(); gone != nil {
+		return gone
+	}
+	if errors.Is(err, errGone) {
+		return context.Canceled
 	}
 	outcome := httpcall.Outcome{Binding: "grpc"}
 	if c.dialect != nil {
 		outcome.Method, outcome.Version = c.method.name, c.dialect.label
 	}
-	if err == nil {
-		c.end(status{})
-		h.Observe(outcome)
+	if errors.Is(err, a2a.ErrSlowSubscriber) {
+		h.Log.InfoContext(c.Context(), "disconnected slow subscriber", "method", c.method.name)
+	}
+	problem := outcome.Conclude(c.Context(), h.Log, h.Observe, err)
+	if problem == nil {
 		return nil
 	}
-	if errors.Is(err, a2a.ErrSlowSubscriber) {
-		h.Log.InfoContext(c.Context(), "cut off stalled stream", "method", c.method.name)
+	if problem.Reason == a2a.ReasonUnauthenticated {
+		httpcall.Challenge(c.w.Header(), c.Request)
 	}
-	problem := a2a.ErrorOf(err)
-	if problem.Reason == a2a.ReasonInternal {
-		h.Log.ErrorContext(c.Context(), "request", "method", c.method.name, "error", err)
-	}
-	outcome.Code = httpcall.Code(problem)
-	h.Observe(outcome)
-	return err
+	return statusOf(problem, h.Profile(), namesErrors(c.Request))
 }

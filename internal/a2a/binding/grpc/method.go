@@ -14,12 +14,14 @@ type method struct {
 	name    string
 	dialect *dialect
 	serve   func(*Handler, *call) error
-	// plain methods are not of A2A: they have no version, and nobody's tasks.
-	plain bool
+	// unversioned methods belong to gRPC and not to A2A. They need no caller.
+	unversioned bool
+	// streamsRequests is true if the request may have several messages.
+	streamsRequests bool
 }
 
 // unknown answers calls of what there is not.
-var unknown = &method{plain: true, serve: func(*Handler, *call) error {
+var unknown = &method{unversioned: true, serve: func(*Handler, *call) error {
 	return &a2a.Error{Reason: a2a.ReasonMethodNotFound}
 }}
 
@@ -37,10 +39,10 @@ const (
 
 // methods are those of all services, by path.
 var methods = func() map[string]*method {
-	all := map[string]*method{healthCheck: {plain: true, serve: (*Handler).health}}
+	all := map[string]*method{healthCheck: {unversioned: true, serve: (*Handler).health}}
 	// Both versions have the same messages. Few clients know the newer one alone.
 	for _, service := range []string{reflection, alphaReflection} {
-		all["/"+service+"/ServerReflectionInfo"] = &method{plain: true, serve: (*Handler).reflect}
+		all["/"+service+"/ServerReflectionInfo"] = &method{unversioned: true, serve: (*Handler).reflect, streamsRequests: true}
 	}
 	maps.Copy(all, methodsOf(service03, dialectV03, map[string]func(*Handler, *call) error{
 		"SendMessage":                      (*Handler).send,

@@ -4,14 +4,12 @@
 package grpc
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 	"net/http"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 )
@@ -27,46 +25,26 @@ func (h *Handler) reflect(c *call) error {
 		return err
 	}
 	c.begin()
+	control := http.NewResponseController(c.w)
 	for {
-		question, err := h.question(c)
+		_ = control.SetReadDeadline(h.Limits.Now().Add(httpcall.BodyTimeout))
+		var answer []byte
+		err := c.receive(func(question []byte) (err error) {
+			answer, err = answerOf(known, question)
+			return err
+		})
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		answer, err := answerOf(known, question)
-		if err != nil {
-			return err
-		}
 		if err := c.reply(answer); err != nil {
 			return err
 		}
-		c.w.Flush()
+		c.w.flush()
 	}
 }
-
-// question reads one message. io.EOF says that there is none.
-func (h *Handler) question(c *call) ([]byte, error) {
-	_ = http.NewResponseController(c.w).SetReadDeadline(h.Limits.Now().Add(httpcall.BodyTimeout))
-	var frame [head]byte
-	if _, err := io.ReadFull(c.Body, frame[:]); errors.Is(err, io.EOF) {
-		return nil, io.EOF
-	} else if err != nil {
-		return nil, errQuestion
-	}
-	length := binary.BigEndian.Uint32(frame[1:])
-	if frame[0] != 0 || length > maxQuestion {
-		return nil, errQuestion
-	}
-	message := make([]byte, length)
-	if _, err := io.ReadFull(c.Body, message); err != nil {
-		return nil, errQuestion
-	}
-	return message, nil
-}
-
-var errQuestion = &a2a.Error{Reason: a2a.ReasonParse, Message: "Request is not one whole message"}
 
 // The fields of ServerReflectionRequest.
 var questionFields = pbwire.Message{

@@ -6,7 +6,6 @@ package grpc
 import (
 	"errors"
 	"io"
-	"net/http"
 	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -47,7 +46,7 @@ func (h *Handler) subscribe(c *call) error {
 	if req.After != nil {
 		// It may be long before there is more, and nothing can go wrong till then.
 		c.begin()
-		c.w.Flush()
+		c.w.flush()
 	}
 	return c.follow(stream, c.dialect.closesSubscribe, c.dialect.followsTerminal || req.After != nil)
 }
@@ -71,13 +70,13 @@ func (c *call) follow(stream a2a.Stream, closing func(*a2a.Event) bool, terminal
 				return nil
 			}
 		}
-		c.w.Flush()
+		c.w.flush()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			if last > 0 {
-				c.w.Header().Set(http.TrailerPrefix+lastEventID, strconv.FormatUint(last, 10))
+				c.conn.ResponseTrailer().Set(lastEventID, strconv.FormatUint(last, 10))
 			}
 			return err
 		}

@@ -17,6 +17,8 @@ type writer struct {
 	control *http.ResponseController
 	timeout time.Duration
 	stalled atomic.Bool
+	// begun is true once a message may have been written.
+	begun bool
 
 	mu      sync.Mutex
 	writing bool
@@ -47,8 +49,16 @@ func (w *writer) Write(p []byte) (written int, err error) {
 	return written, err
 }
 
-// Flush implements http.Flusher.
-func (w *writer) Flush() { w.within(func() { _ = w.control.Flush() }) }
+// Flush implements http.Flusher for connect, which flushes after each message
+// and at the end of a call. The call itself knows when it has no more to send.
+func (w *writer) Flush() {
+	if !w.begun {
+		w.flush()
+	}
+}
+
+// flush sends what was written.
+func (w *writer) flush() { w.within(func() { _ = w.control.Flush() }) }
 
 // within runs one write. A timer costs less than the deadlines of HTTP/2, which
 // are messages to the goroutine of the connection.

@@ -112,6 +112,14 @@ func (x *Exchange) Body() ([]byte, error) {
 	return x.body, nil
 }
 
+// Charge charges the client for so many bytes beside the body, until Release.
+func (x *Exchange) Charge(bytes int64) error {
+	if !x.hold(int64(len(x.body)) + bytes) {
+		return errBusy
+	}
+	return nil
+}
+
 // Release gives back what Body took.
 func (x *Exchange) Release() {
 	if x.pooled != nil && x.body != nil && cap(x.body) <= maxPooled {

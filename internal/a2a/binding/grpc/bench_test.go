@@ -1,0 +1,126 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grpc_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
+)
+
+// batchStream yields records in batches, as the engine does under load.
+type batchStream struct {
+	fakeStream
+	batch int
+}
+
+func (s *batchStream) Next(context.Context) ([]*a2a.Record, error) {
+	if len(s.records) == 0 {
+		return nil, io.EOF
+	}
+	n := min(s.batch, len(s.records))
+	next := s.records[:n]
+	s.records = s.records[n:]
+	return next, nil
+}
+
+type batchHandler struct {
+	*fake
+	batch int
+}
+
+func (h *batchHandler) Subscribe(context.Context, *a2a.SubscribeRequest) (a2a.Stream, error) {
+	return &batchStream{fakeStream{fake: h.fake, records: h.records}, h.batch}, nil
+}
+
+// post sends a framed GetTask or SubscribeToTask for the task t, and returns the
+// number of bytes of the response.
+func post(b *testing.B, client *http.Client, url string) int64 {
+	b.Helper()
+	r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, url, bytes.NewReader([]byte{0, 0, 0, 0, 3, 0x12, 1, 't'}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Header = http.Header{"Content-Type": {"application/grpc"}, "Te": {"trailers"}, "Grpc-Timeout": {"60S"}}
+	response, err := client.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, response.Body)
+	if err != nil || response.Trailer.Get("Grpc-Status")+response.Header.Get("Grpc-Status") != "0" {
+		b.Fatal(response.Trailer, err)
+	}
+	_ = response.Body.Close()
+	return n
+}
+
+func benchClient(b *testing.B) *http.Client {
+	b.Helper()
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	b.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// reportCPU reports the CPU time of the process, client and server, by operation.
+func reportCPU(b *testing.B) func() {
+	b.Helper()
+	used := func() int64 {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return u.Utime.Nano() + u.Stime.Nano()
+	}
+	began := used()
+	return func() { b.ReportMetric(float64(used()-began)/float64(b.N), "cpu-ns/op") }
+}
+
+// BenchmarkCall is one GetTask over a connection that exists.
+func BenchmarkCall(b *testing.B) {
+	x := newFixture(b, &fake{task: newTask(a2a.StateWorking)})
+	client := benchClient(b)
+	url := "http://" + x.address + "/lf.a2a.v1.A2AService/GetTask"
+	post(b, client, url)
+	b.ReportAllocs()
+	b.ResetTimer()
+	defer reportCPU(b)()
+	for range b.N {
+		post(b, client, url)
+	}
+}
+
+// BenchmarkStream is an event of a stream of a thousand, in batches of several
+// sizes and with artifacts of several lengths.
+func BenchmarkStream(b *testing.B) {
+	for name, size := range map[string]struct{ batch, text, events int }{
+		"batch=1/text=100":  {1, 100, 1000},
+		"batch=20/text=100": {20, 100, 1000},
+		"batch=1/text=256K": {1, 256 << 10, 20},
+	} {
+		b.Run(name, func(b *testing.B) {
+			f := &fake{}
+			for i := range size.events {
+				f.records = append(f.records, artifact(uint64(i+1), strings.Repeat("x", size.text)))
+			}
+			x := newFixture(b, f, func(c *grpc.Config) { c.Handler = &batchHandler{f, size.batch} })
+			client := benchClient(b)
+			url := "http://" + x.address + "/lf.a2a.v1.A2AService/SubscribeToTask"
+			post(b, client, url)
+			b.ReportAllocs()
+			b.ResetTimer()
+			defer reportCPU(b)()
+			for n := 0; n < b.N; n += size.events {
+				post(b, client, url)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package grpc
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+
+	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// message receives the bytes of a message of a client. The function must not
+// keep them.
+type message func([]byte) error
+
+// codec hands the bytes of messages to their receivers. It encodes the status of
+// calls, which is the only message that connect sends.
+type codec struct{}
+
+// Name implements connect.Codec.
+func (codec) Name() string { return "proto" }
+
+// Marshal implements connect.Codec.
+func (codec) Marshal(m any) ([]byte, error) {
+	status, ok := m.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("encode %T: not a protobuf message", m)
+	}
+	return proto.Marshal(status)
+}
+
+// Unmarshal implements connect.Codec.
+func (codec) Unmarshal(text []byte, m any) error { return (*m.(*message))(text) }
+
+// maxInflation is the most bytes to which DEFLATE expands one byte.
+const maxInflation = 1032
+
+// decompressor reads gzip, and fails once a message is longer than a request may
+// be: connect would go on to read the rest of it.
+type decompressor struct {
+	gzip.Reader
+	max  func() int64
+	left int64
+}
+
+func (h *Handler) newDecompressor() connect.Decompressor {
+	return &decompressor{max: h.Limits.MaxBody}
+}
+
+// Reset implements connect.Decompressor.
+func (d *decompressor) Reset(r io.Reader) error {
+	d.left = d.max()
+	return d.Reader.Reset(r)
+}
+
+// Read implements io.Reader.
+func (d *decompressor) Read(p []byte) (int, error) {
+	n, err := d.Reader.Read(p)
+	if d.left -= int64(n); d.left < 0 {
+		return 0, &a2a.Error{Reason: a2a.ReasonTooLarge}
+	}
+	return n, err
+}
