@@ -46,7 +46,7 @@ func (t *task) heldBy(ctx context.Context) (store.Hold, error) {
 	if t.working() || t.engine.replica == nil || t.log == nil {
 		return store.Hold{}, nil
 	}
-	held, err := t.heldLog().Holder(ctx)
+	held, err := t.engine.replica.Holder(ctx, t.key)
 	return held, storeErrorOrNil("read holder of task", t.key.TaskID, err)
 }
 

@@ -115,7 +115,9 @@ func TestAnswerToAQuestionInDoubt(t *testing.T) {
 				a.line.mute.Store(!stored)
 				c.emits(paused(a2a.StateInputRequired, "what?"))
 				s := a.send(to(say("m2", "that"), c.TaskID))
-				time.Sleep(6 * time.Second)
+				time.Sleep(time.Second)
+				a.line.deaf.Store(false)
+				time.Sleep(5 * time.Second)
 				if !stored {
 					if got := s.result(); got != string(a2a.ReasonUnavailable) {
 						t.Errorf("Send() = %s", got)
@@ -123,7 +125,6 @@ func TestAnswerToAQuestionInDoubt(t *testing.T) {
 					return
 				}
 				b.wantState(c.TaskID, a2a.StateWorking)
-				a.line.deaf.Store(false)
 				input := a.call()
 				if !input.Input {
 					t.Error("the message is not for the run that waits")

@@ -11,6 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
 // A message that was refused, since nobody could say whether the other replica
@@ -133,7 +134,7 @@ func TestRefusalOfAnotherReplicaIsLost(t *testing.T) {
 // message, those who send it again find it, also when its replica is gone.
 func TestClaimInDoubtNamesTheTaskThatIsMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := memory.New(memory.Options{})
+		s := storetest.NewMemory(memory.Options{})
 		a, b, third := newPeer(t, s, "a", engine.Options{}), newPeer(t, s, "b", engine.Options{}), newPeer(t, s, "c", engine.Options{})
 		defer third.leaves()
 		defer b.leaves()

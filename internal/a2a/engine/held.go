@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// The exponential backoff between the attempts of an append: it doubles from
-// insistFirst to insistMost.
+// The exponential backoff between the attempts of reading and of sending to inboxes: it
+// doubles from insistFirst to insistMost.
 const (
 	insistFirst = 100 * time.Millisecond
 	insistMost  = time.Second
@@ -29,16 +30,21 @@ func (e *elsewhere) Error() string { return "task is run by " + string(e.replica
 // working reports whether a run is at work here.
 func (t *task) working() bool { return t.run != nil || t.input != nil }
 
-// heldLog is the log of a task on a store that replicas share.
-func (t *task) heldLog() store.HeldLog { return t.log.(store.HeldLog) }
-
-// write appends behind the last event that is known. Only those who run a task
-// may, unless it is open to all.
-func (t *task) write(ctx context.Context, events []a2a.Event, open bool) (uint64, error) {
-	if t.engine.replica == nil || open {
-		return t.log.Append(ctx, t.seq, events)
+// appendOf is an append behind the last event that is known. Only the replica that
+// holds the task may make it, unless it is open to all.
+func (t *task) appendOf(events []a2a.Event, open bool) store.Append {
+	a := store.Append{After: t.seq, Events: events}
+	if r := t.engine.replica; r != nil && !open {
+		a.Hold, a.Write = store.Keep, r.newWrite(nil)
 	}
-	return t.heldLog().AppendHeld(ctx, t.seq, events, store.Keep, store.TurnDescriptor{})
+	return a
+}
+
+// changeHold appends with a change of the hold. It is not repeated.
+func (t *task) changeHold(ctx context.Context, events []a2a.Event, c store.HoldChange, d *store.TurnDescriptor) (uint64, error) {
+	return t.log.Append(ctx, store.Append{
+		After: t.seq, Events: events, Hold: c, Write: store.Write{Replica: t.engine.replica.Self(), Turn: d},
+	})
 }
 
 // briefAt is what has to be known of a turn whose message is the event with a
@@ -67,7 +73,7 @@ func (t *task) find(ctx context.Context) error {
 		}
 		return nil
 	}
-	held, err := t.heldLog().Holder(ctx)
+	held, err := r.Holder(ctx, t.key)
 	switch {
 	case err != nil:
 		return storeError("read holder of task", t.key.TaskID, err)
@@ -91,7 +97,7 @@ func (t *task) rest(ctx context.Context) {
 	if t.engine.replica == nil || t.log == nil || t.working() || t.forsaken || !t.state().Interrupted() {
 		return
 	}
-	_, _ = t.heldLog().AppendHeld(ctx, t.seq, nil, store.Release, store.TurnDescriptor{})
+	_, _ = t.changeHold(ctx, nil, store.Release, nil)
 }
 
 // forsake gives up a task that another replica runs, or whose log cannot be appended
@@ -100,9 +106,8 @@ func (t *task) rest(ctx context.Context) {
 // lock is held.
 func (t *task) forsake(why error) {
 	t.forsaken = true
-	if t.freed != nil {
-		close(t.freed)
-		t.freed = nil
+	if t.cancelWrite != nil {
+		t.cancelWrite()
 	}
 	t.expectNothing()
 	for _, r := range []*run{t.run, t.input} {
@@ -147,7 +152,7 @@ func (t *task) calmSoon() bool {
 	if t.stalled == nil {
 		return true
 	}
-	patience := time.NewTimer(holdPatience)
+	patience := time.NewTimer(beginRetryFor)
 	defer patience.Stop()
 	for stalled := t.stalled; stalled != nil; stalled = t.stalled {
 		t.mu.Unlock()
@@ -171,39 +176,34 @@ func (t *task) unstalled() error {
 	return nil
 }
 
-// insist retries an append of a run that the store did not answer, with exponential
-// backoff, for OutagePatience. It returns backend.ErrEnded when the retries are used
-// up or the task was lost. Meanwhile the agent is not read (back-pressure). The
-// task's lock is held on entry and on return, and released between attempts; other
-// appends to the task wait.
-func (t *task) insist(ctx context.Context, events []a2a.Event) error {
-	events = slices.Clone(events)
-	t.batch = nil
-	stalled := make(chan struct{})
-	freed := make(chan struct{})
-	t.stalled, t.freed = stalled, freed
-	defer func() {
-		t.stalled, t.freed = nil, nil
-		close(stalled)
-	}()
-	patience := time.NewTimer(t.engine.options.OutagePatience)
-	defer patience.Stop()
-	for pause := insistFirst; ; pause = min(2*pause, insistMost) {
-		t.mu.Unlock()
-		waited := t.engine.sleep(pause, patience.C, freed)
-		t.mu.Lock()
-		if t.forsaken {
-			return backend.ErrEnded
-		}
-		if !waited {
-			t.engine.options.Log.ErrorContext(ctx, "task could not be stored", "task", t.key.TaskID)
-			t.forsake(errStore)
-			return backend.ErrEnded
-		}
-		err := t.attempt(ctx, events)
-		if !outage(err) || err == nil {
-			return err
-		}
+// insist repeats an append of a run that the store did not answer, for OutagePatience.
+// It returns backend.ErrEnded when the outcome is still unknown then or the task was
+// lost. Meanwhile the agent is not read (back-pressure). The task's lock is held on
+// entry and on return, and released in between; other appends to the task wait.
+func (t *task) insist(ctx context.Context, a store.Append, err error) error {
+	a.Events = slices.Clone(a.Events)
+	err = t.repeatWrite(ctx, &a.Write, t.engine.options.OutagePatience, err, func(ctx context.Context) error {
+		_, err := t.log.Append(ctx, a)
+		return err
+	})
+	switch {
+	case t.forsaken:
+		return backend.ErrEnded
+	case err == nil:
+		t.seq = a.After + uint64(len(a.Events))
+		t.logged(ctx, a.Events)
+		return nil
+	case errors.Is(err, store.ErrConflict):
+		return t.append(ctx, a.Events)
+	case errors.Is(err, store.ErrHeld):
+		t.forsake(errLost)
+		return backend.ErrEnded
+	case outage(err):
+		t.engine.options.Log.ErrorContext(ctx, "task could not be stored", "task", t.key.TaskID)
+		t.forsake(errStore)
+		return backend.ErrEnded
+	default:
+		return fmt.Errorf("append to task: %w", err)
 	}
 }
 
@@ -217,41 +217,12 @@ func (e *Engine) insist(ctx context.Context, ask func() error) error {
 	patience := time.NewTimer(e.options.OutagePatience)
 	defer patience.Stop()
 	for pause := insistFirst; e.patient(err); pause = min(2*pause, insistMost) {
-		if !e.sleep(pause, patience.C, nil) || ctx.Err() != nil {
+		if !e.sleep(pause, patience.C) || ctx.Err() != nil {
 			break
 		}
 		err = ask()
 	}
 	return err
-}
-
-// attempt retries an append once. If the log has moved on, it first compares the log
-// with events, because an earlier attempt may have been stored.
-func (t *task) attempt(ctx context.Context, events []a2a.Event) error {
-	seq, err := t.write(ctx, events, false)
-	if errors.Is(err, store.ErrConflict) {
-		var ours bool
-		if ours, err = t.wrote(ctx, events); err != nil {
-			return err
-		}
-		if !ours {
-			if err := t.catchUp(ctx, false); err != nil {
-				return err
-			}
-			return t.attempt(ctx, events)
-		}
-		seq = t.seq + uint64(len(events))
-	}
-	switch {
-	case errors.Is(err, store.ErrHeld):
-		t.forsake(errLost)
-		return backend.ErrEnded
-	case err != nil:
-		return err
-	}
-	t.seq = seq
-	t.logged(ctx, events)
-	return nil
 }
 
 // catchUp follows an append of somebody else: the log is the truth. What is open
@@ -274,14 +245,13 @@ func (t *task) catchUp(ctx context.Context, open bool) error {
 }
 
 // sleep waits, and reports whether there is more time.
-func (e *Engine) sleep(d time.Duration, until <-chan time.Time, freed <-chan struct{}) bool {
+func (e *Engine) sleep(d time.Duration, until <-chan time.Time) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
 	case <-until:
-	case <-freed:
 	case <-e.cutOff:
 	}
 	return false

@@ -43,8 +43,10 @@ func (s *shelf) put(owner a2a.Owner, id, contextID string, state a2a.State, seco
 	s.t.Helper()
 	e := status(state)
 	e.Status.Status.Time = time.Unix(int64(second), 0).UTC()
-	_, err := s.tasks.Create(s.t.Context(), store.Key{Owner: owner, TaskID: id}, store.Origin{ContextID: contextID},
-		[]a2a.Event{{Message: say("m1", "one").Message}, {Message: say("m2", "two").Message}, e, chunk("x")})
+	_, err := s.tasks.Create(s.t.Context(), store.NewTask{
+		Key: store.Key{Owner: owner, TaskID: id}, Origin: store.Origin{ContextID: contextID},
+		Events: []a2a.Event{{Message: say("m1", "one").Message}, {Message: say("m2", "two").Message}, e, chunk("x")},
+	})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -281,8 +283,10 @@ func BenchmarkList(b *testing.B) {
 		}
 		done := status(a2a.StateCompleted)
 		done.Status.Status.Time = time.Unix(int64(i), 0)
-		if _, err := tasks.Create(b.Context(), store.Key{Owner: owner, TaskID: fmt.Sprint(i)}, store.Origin{},
-			[]a2a.Event{{Message: say("m", "hi").Message}, done, chunk("x")}); err != nil {
+		if _, err := tasks.Create(b.Context(), store.NewTask{
+			Key: store.Key{Owner: owner, TaskID: fmt.Sprint(i)}, Origin: store.Origin{},
+			Events: []a2a.Event{{Message: say("m", "hi").Message}, done, chunk("x")},
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -124,8 +124,10 @@ func TestNamesRace(t *testing.T) {
 func TestNamesRaceBetweenEngines(t *testing.T) {
 	tasks := &late{Store: memory.New(memory.Options{})}
 	play(t, engine.Options{Store: tasks}, func(t *testing.T, b *bench) {
-		_, err := tasks.Create(t.Context(), store.Key{Owner: "owner", TaskID: "mine"}, store.Origin{ContextID: "theirs"},
-			[]a2a.Event{{Message: say("m", "x").Message}, status(a2a.StateInputRequired)})
+		_, err := tasks.Create(t.Context(), store.NewTask{
+			Key: store.Key{Owner: "owner", TaskID: "mine"}, Origin: store.Origin{ContextID: "theirs"},
+			Events: []a2a.Event{{Message: say("m", "x").Message}, status(a2a.StateInputRequired)},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

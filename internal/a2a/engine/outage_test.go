@@ -6,6 +6,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-var errOutage = errors.New("connection refused")
+var errOutage = fmt.Errorf("%w: connection refused", store.ErrUnavailable)
 
 // shaky is a store of which parts may be out of order.
 type shaky struct {
@@ -29,8 +30,8 @@ type shakyLog struct {
 	store *shaky
 }
 
-func (s *shaky) Create(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event) (store.Log, error) {
-	log, err := s.Store.Create(ctx, k, o, events)
+func (s *shaky) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
+	log, err := s.Store.Create(ctx, n)
 	return shakyLog{log, s}, err
 }
 
@@ -49,11 +50,11 @@ func (l shakyLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
 	return l.Log.Snapshot(ctx)
 }
 
-func (l shakyLog) Append(ctx context.Context, after uint64, events []a2a.Event) (uint64, error) {
+func (l shakyLog) Append(ctx context.Context, a store.Append) (uint64, error) {
 	if l.store.noAppend {
 		return 0, errOutage
 	}
-	return l.Log.Append(ctx, after, events)
+	return l.Log.Append(ctx, a)
 }
 
 // A message is refused, and nothing comes of it, or it is taken, and its

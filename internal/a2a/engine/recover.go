@@ -47,7 +47,7 @@ func (t *task) recover(ctx context.Context) error {
 	if t.log == nil || t.stalled != nil || t.working() {
 		return nil
 	}
-	held, err := t.heldLog().Holder(ctx)
+	held, err := t.engine.replica.Holder(ctx, t.key)
 	if err != nil {
 		return unlessMissing(storeError("read holder of task", t.key.TaskID, err))
 	}
@@ -68,10 +68,12 @@ func (t *task) revive(ctx context.Context, held store.Hold) error {
 	case t.state().Terminal():
 		return nil
 	case t.state().Interrupted():
-		return t.reclaim(ctx, []a2a.Event{t.says(t.state(), t.status.Message)}, store.Release, store.TurnDescriptor{})
+		return t.reclaim(ctx, []a2a.Event{t.says(t.state(), t.status.Message)}, store.Release)
 	case t.engine.replica.rejected(t.key):
 		err := t.giveUpOn(ctx, reasonRefused)
-		t.engine.replica.reject(t.key, err) // it is not run at the next look either
+		if outage(err) {
+			t.engine.replica.reject(t.key) // it is not run at the next look either
+		}
 		return err
 	case !t.engine.options.Retry() && held.Replica == t.engine.replica.Self():
 		return t.giveUpOn(ctx, reasonStore)
@@ -97,13 +99,13 @@ func whyOnce(e *Engine, b store.TurnDescriptor) string {
 }
 
 func (t *task) giveUpOn(ctx context.Context, reason string) error {
-	return t.reclaim(ctx, []a2a.Event{t.says(a2a.StateFailed, t.word(reason))}, store.Take, store.TurnDescriptor{})
+	return t.reclaim(ctx, []a2a.Event{t.says(a2a.StateFailed, t.word(reason))}, store.Take)
 }
 
 // reclaim appends to an orphaned task. It returns nil without an effect if another
 // replica was first.
-func (t *task) reclaim(ctx context.Context, events []a2a.Event, c store.HoldChange, b store.TurnDescriptor) error {
-	seq, err := t.heldLog().AppendHeld(ctx, t.seq, events, c, b)
+func (t *task) reclaim(ctx context.Context, events []a2a.Event, c store.HoldChange) error {
+	seq, err := t.changeHold(ctx, events, c, nil)
 	switch {
 	case errors.Is(err, store.ErrHeld), errors.Is(err, store.ErrConflict):
 		return nil
@@ -124,7 +126,7 @@ func (t *task) restart(ctx context.Context, b store.TurnDescriptor) error {
 	if err := t.engine.hire(t, tn, true); err != nil {
 		return nil //nolint:nilerr // there is no place now; another replica, or a later look, has one
 	}
-	seq, err := t.heldLog().AppendHeld(ctx, t.seq, events, store.Take, tn.again.brief)
+	seq, err := t.changeHold(ctx, events, store.Take, &tn.again.brief)
 	if err != nil {
 		t.engine.unhire(t, tn)
 		return err //nolint:wrapcheck // its caller knows the outcomes
@@ -259,7 +261,7 @@ func (t *task) repeat(ctx context.Context, err error) bool {
 	}
 	if t.engine.replica != nil {
 		// The next attempt counts, whoever makes it.
-		if _, err := t.heldLog().AppendHeld(ctx, t.seq, nil, store.Take, tn.again.brief); err != nil {
+		if _, err := t.changeHold(ctx, nil, store.Take, &tn.again.brief); err != nil {
 			return false
 		}
 	}
@@ -279,7 +281,7 @@ func (t *task) handOver(ctx context.Context) bool {
 	}
 	b := t.brief
 	b.Attempt--
-	if _, err := t.heldLog().AppendHeld(ctx, t.seq, nil, store.Take, b); err != nil {
+	if _, err := t.changeHold(ctx, nil, store.Take, &b); err != nil {
 		return false
 	}
 	t.forsake(errDrained)

@@ -208,6 +208,9 @@ func (r *replica) fence() {
 		letting.Go(func() {
 			t.mu.Lock()
 			defer t.mu.Unlock()
+			if t.cancelWrite != nil {
+				t.cancelWrite()
+			}
 			if t.log != nil && t.working() && !t.state().Terminal() {
 				t.forsake(errLost)
 			}
@@ -235,17 +238,14 @@ func (r *replica) reviewTask(t *task) {
 	if err := t.catchUp(r.ctx, false); err != nil {
 		return
 	}
-	if held, err := t.heldLog().Holder(r.ctx); err == nil && held.Replica != r.Self() {
+	if held, err := r.Holder(r.ctx, t.key); err == nil && held.Replica != r.Self() {
 		t.forsake(errLost)
 	}
 }
 
 // reject remembers that the message of a task was refused, though the store may
 // have taken it.
-func (r *replica) reject(k store.Key, err error) {
-	if !outage(err) {
-		return
-	}
+func (r *replica) reject(k store.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.refused) < store.MaxInbox {

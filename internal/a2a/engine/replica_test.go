@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
 // line is how a replica reaches the store.
@@ -57,24 +58,44 @@ func over[T any](l *line, call func() (T, error)) (T, error) {
 	return call()
 }
 
-func (l *line) Create(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event) (store.Log, error) {
-	return over(l, func() (store.Log, error) { return l.Member.Create(ctx, k, o, events) })
-}
-
-func (l *line) CreateHeld(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.TurnDescriptor) (store.HeldLog, error) {
-	return over(l, func() (store.HeldLog, error) {
+// write is how attempts of a write get through. Without a time for retries there is
+// one attempt.
+func (l *line) write(ctx context.Context, w *store.Write, attempt func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, w.RetryFor)
+	defer cancel()
+	return store.RetryWrite(ctx, w.Repeat, func() error {
+		if err := l.err(); err != nil {
+			return err
+		}
+		if w.Replica == "" {
+			return attempt()
+		}
 		if l.mute.Load() {
-			return nil, errOutage
+			return errOutage
 		}
 		if l.full.Load() {
-			return nil, store.ErrFull
+			return store.ErrFull
 		}
-		log, err := l.Member.CreateHeld(ctx, k, o, events, b)
-		if err == nil && l.deaf.Load() {
-			err = errOutage
+		if err := attempt(); err != nil {
+			return err
 		}
-		return &lineLog{HeldLog: log, line: l}, err
+		w.Repeat = true // the store has it, and a later attempt is a repeat
+		if l.deaf.Load() {
+			return errOutage
+		}
+		return nil
 	})
+}
+
+func (l *line) Create(ctx context.Context, n store.NewTask) (log store.Log, err error) {
+	err = l.write(ctx, &n.Write, func() (err error) {
+		log, err = l.Member.Create(ctx, n)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &lineLog{Log: log, line: l}, nil
 }
 
 func (l *line) Open(ctx context.Context, k store.Key) (store.Log, error) {
@@ -83,7 +104,7 @@ func (l *line) Open(ctx context.Context, k store.Key) (store.Log, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &lineLog{HeldLog: log.(store.HeldLog), line: l}, nil
+		return &lineLog{Log: log, line: l}, nil
 	})
 }
 
@@ -139,7 +160,7 @@ func (l *line) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message
 }
 
 type lineLog struct {
-	store.HeldLog
+	store.Log
 	line *line
 	// seen is the last event that the line told of, by an answer or a snapshot:
 	// it remembers what it read, and looks again when it is asked where the log
@@ -147,33 +168,23 @@ type lineLog struct {
 	seen atomic.Uint64
 }
 
-func (l *lineLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.HoldChange, b store.TurnDescriptor) (uint64, error) {
-	l.line.appends.Add(1)
-	return over(l.line, func() (uint64, error) {
-		if l.line.mute.Load() {
-			return 0, errOutage
-		}
-		if l.line.full.Load() {
-			return 0, store.ErrFull
-		}
-		seq, err := l.HeldLog.AppendHeld(ctx, after, events, c, b)
-		if err == nil && l.line.deaf.Load() {
-			err = errOutage
-		}
-		if err == nil {
-			l.seen.Store(seq)
-		}
-		return seq, err
+func (l *lineLog) Append(ctx context.Context, a store.Append) (seq uint64, err error) {
+	if a.Hold != store.AnyHolder {
+		l.line.appends.Add(1)
+	}
+	err = l.line.write(ctx, &a.Write, func() (err error) {
+		seq, err = l.Log.Append(ctx, a)
+		return err
 	})
-}
-
-func (l *lineLog) Append(ctx context.Context, after uint64, events []a2a.Event) (uint64, error) {
-	return over(l.line, func() (uint64, error) { return l.HeldLog.Append(ctx, after, events) })
+	if err == nil {
+		l.seen.Store(seq)
+	}
+	return seq, err
 }
 
 func (l *lineLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
 	return over(l.line, func() (*a2a.Record, error) {
-		record, err := l.HeldLog.Snapshot(ctx)
+		record, err := l.Log.Snapshot(ctx)
 		if err == nil {
 			l.seen.Store(record.Seq)
 		}
@@ -186,12 +197,12 @@ func (l *lineLog) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]
 		if l.line.lags.Load() && after >= l.seen.Load() {
 			return dst, nil
 		}
-		return l.HeldLog.Read(ctx, dst, after)
+		return l.Log.Read(ctx, dst, after)
 	})
 }
 
-func (l *lineLog) Holder(ctx context.Context) (store.Hold, error) {
-	return over(l.line, func() (store.Hold, error) { return l.HeldLog.Holder(ctx) })
+func (l *line) Holder(ctx context.Context, k store.Key) (store.Hold, error) {
+	return over(l, func() (store.Hold, error) { return l.Member.Holder(ctx, k) })
 }
 
 // peer is one of several engines on one store.
@@ -209,7 +220,7 @@ func retry() bool { return true }
 func share(t *testing.T, options engine.Options, test func(t *testing.T, a, b *peer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := memory.New(memory.Options{})
+		s := storetest.NewMemory(memory.Options{})
 		a, b := newPeer(t, s, "a", options), newPeer(t, s, "b", options)
 		// A test that gives up must not leave anybody who renews a lease for ever.
 		defer b.leaves()
@@ -218,7 +229,7 @@ func share(t *testing.T, options engine.Options, test func(t *testing.T, a, b *p
 	})
 }
 
-func newPeer(t *testing.T, s *memory.Store, name string, options engine.Options) *peer {
+func newPeer(t *testing.T, s *storetest.Memory, name string, options engine.Options) *peer {
 	t.Helper()
 	p := &peer{bench: &bench{t: t, calls: make(chan *call, 100)}, line: &line{Member: s.Join(name)}}
 	options.Member, options.Backend = p.line, p.bench
@@ -365,7 +376,7 @@ func TestHolderSeesForItselfThatItsTaskEnded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := log.Append(t.Context(), 3, []a2a.Event{status(a2a.StateCanceled)}); err != nil {
+		if _, err := log.Append(t.Context(), store.Append{After: 3, Events: []a2a.Event{status(a2a.StateCanceled)}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(4 * time.Second)
@@ -449,7 +460,7 @@ func TestMessageToATaskOfADeadReplica(t *testing.T) {
 
 func TestRestartedReplicaFindsItsFormerLifesTasksAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := memory.New(memory.Options{})
+		s := storetest.NewMemory(memory.Options{})
 		former := newPeer(t, s, "a", engine.Options{})
 		former.send(say("m1", "hi"))
 		c := former.call()
@@ -510,7 +521,7 @@ func TestTurnOfADeadReplicaIsRunAgain(t *testing.T) {
 
 func TestTurnIsRunThreeTimesAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := memory.New(memory.Options{})
+		s := storetest.NewMemory(memory.Options{})
 		options := engine.Options{Retry: retry}
 		var dead []*peer
 		first := newPeer(t, s, "0", options)
@@ -657,8 +668,11 @@ func TestReplicaThatDoesNotReadItsMail(t *testing.T) {
 			t.Fatal(err)
 		}
 		key := store.Key{Owner: "owner", TaskID: "t1"}
-		if _, err := mute.CreateHeld(t.Context(), key, store.Origin{ContextID: "c"},
-			[]a2a.Event{{Message: &a2a.Message{ID: "m0", Role: a2a.RoleUser}}, status(a2a.StateWorking)}, store.TurnDescriptor{Begin: 1, Attempt: 1}); err != nil {
+		if _, err := mute.Create(t.Context(), store.NewTask{
+			Key: key, Origin: store.Origin{ContextID: "c"},
+			Events: []a2a.Event{{Message: &a2a.Message{ID: "m0", Role: a2a.RoleUser}}, status(a2a.StateWorking)},
+			Write:  store.Write{Replica: mute.Self(), Turn: &store.TurnDescriptor{Begin: 1, Attempt: 1}},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		s := b.send(to(say("m1", "hi"), "t1"))

@@ -17,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
 // asking is an agent that asks its client in the first turn of a task, with or
@@ -61,7 +62,7 @@ func TestSchedulesOfReplies(t *testing.T) {
 func scheduleOfReplies(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 12))
-	s := memory.New(memory.Options{})
+	s := storetest.NewMemory(memory.Options{})
 	retried := seed%3 == 0
 	open := func(name string) (*engine.Engine, *line) {
 		l := &line{Member: s.Join(name)}

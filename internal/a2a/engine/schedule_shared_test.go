@@ -17,6 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
 // census knows which turns run, and which messages the agent was shown.
@@ -74,7 +75,7 @@ func TestSchedulesOfTwoReplicas(t *testing.T) {
 func scheduleOfTwo(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
-	s := memory.New(memory.Options{})
+	s := storetest.NewMemory(memory.Options{})
 	again := seed%2 == 0
 	c := &census{t: t, seed: seed, runs: map[string]bool{}, shown: map[string]bool{}}
 	open := func(name string, agent backend.Backend) (*engine.Engine, *line) {
@@ -151,7 +152,7 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 			time.Sleep(time.Millisecond)
 			lineA.mute.Store(true)
 			lineA.deaf.Store(false)
-			time.Sleep(holdPatience + outage)
+			time.Sleep(beginRetryFor + outage)
 			lineA.mute.Store(false)
 		})
 	}

@@ -113,11 +113,11 @@ func TestLogOfSomebodyElseIsTheTruth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := log.Append(t.Context(), 3, []a2a.Event{chunk("theirs")}); err != nil {
+		if _, err := log.Append(t.Context(), store.Append{After: 3, Events: []a2a.Event{chunk("theirs")}}); err != nil {
 			t.Fatal(err)
 		}
 		c.must(chunk("ours"))
-		if _, err := log.Append(t.Context(), 5, []a2a.Event{status(a2a.StateCanceled)}); err != nil {
+		if _, err := log.Append(t.Context(), store.Append{After: 5, Events: []a2a.Event{status(a2a.StateCanceled)}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.says(chunk("too late")); err == nil {

@@ -62,10 +62,11 @@ type task struct {
 	// when its run has ended.
 	brief    store.TurnDescriptor
 	repeated *turn
-	// What follows is of use on a shared store only. stalled closes when an append
-	// that is being tried again is through, or given up; nil when there is none.
-	// freed gives it up at once.
-	stalled, freed chan struct{}
+	// What follows is of use on a shared store only. stalled closes when a write that
+	// is repeated has its outcome, or is given up; nil when there is none. cancelWrite
+	// gives it up at once.
+	stalled     chan struct{}
+	cancelWrite context.CancelFunc
 	// forsaken is true when the runs, if any are left, were let go since the task
 	// is in other hands.
 	forsaken bool
@@ -273,7 +274,8 @@ func (t *task) commit(ctx context.Context, events []a2a.Event, open bool) error 
 	}
 	t.batch = events
 	for {
-		seq, err := t.write(ctx, events, open)
+		a := t.appendOf(events, open)
+		seq, err := t.log.Append(ctx, a)
 		if errors.Is(err, store.ErrConflict) {
 			if err = t.catchUp(ctx, open); err == nil {
 				continue
@@ -290,7 +292,7 @@ func (t *task) commit(ctx context.Context, events []a2a.Event, open bool) error 
 			t.forsake(errLost)
 			return backend.ErrEnded
 		case !open && t.engine.patient(err):
-			return t.insist(ctx, events)
+			return t.insist(ctx, a, err)
 		default:
 			return fmt.Errorf("append to task: %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
 // TestARetrySaysTheSame: whatever the task has come to meanwhile, an event has one
@@ -64,7 +65,7 @@ func TestARetrySaysTheSame(t *testing.T) {
 // posted without artifacts, and again without.
 func TestARetryOfATrimmedLogSaysTheSame(t *testing.T) {
 	play(t, push.Options{}, func(t *testing.T, b *bench) {
-		b.tasks = memory.New(memory.Options{MaxLogEvents: 8})
+		b.tasks = storetest.NewMemory(memory.Options{MaxLogEvents: 8})
 		b.options.Tasks = b.tasks
 		b.restart()
 		task := b.task("t1")

@@ -24,6 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,7 +36,7 @@ type bench struct {
 	*push.Pushes
 	t       *testing.T
 	options push.Options
-	tasks   *memory.Store
+	tasks   *storetest.Memory
 	configs *memory.Pushes
 	// answer is what the receiver does. By default it says 200.
 	answer func(r *http.Request) (*http.Response, error)
@@ -74,7 +75,7 @@ func play(t *testing.T, options push.Options, test func(t *testing.T, b *bench))
 func newBench(t *testing.T, options push.Options) *bench {
 	t.Helper()
 	b := &bench{
-		t: t, tasks: memory.New(memory.Options{}), configs: memory.NewPushes(memory.PushOptions{}), start: time.Now(),
+		t: t, tasks: storetest.NewMemory(memory.Options{}), configs: memory.NewPushes(memory.PushOptions{}), start: time.Now(),
 		results: map[push.Result]int{}, causes: map[push.Cause]int{},
 	}
 	options.Tasks, options.Configs, options.Guard, options.Observer = b.tasks, b.configs, b, b
@@ -210,7 +211,7 @@ func (b *bench) taskOf(owner a2a.Owner, id string) *task {
 	b.t.Helper()
 	key := store.Key{Owner: owner, TaskID: id}
 	said := &a2a.Message{ID: "m1", Role: a2a.RoleUser, TaskID: id, ContextID: "c1", Parts: []a2a.Part{a2a.TextPart("hello")}}
-	log, err := b.tasks.Create(b.t.Context(), key, store.Origin{ContextID: "c1"}, []a2a.Event{{Message: said}, state(id, a2a.StateSubmitted)})
+	log, err := b.tasks.Create(b.t.Context(), store.NewTask{Key: key, Origin: store.Origin{ContextID: "c1"}, Events: []a2a.Event{{Message: said}, state(id, a2a.StateSubmitted)}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -233,7 +234,7 @@ func chunk(id, artifact, text string, follows bool) a2a.Event {
 
 func (t *task) add(events ...a2a.Event) {
 	t.b.t.Helper()
-	seq, err := t.Append(t.b.t.Context(), t.seq, events)
+	seq, err := t.Append(t.b.t.Context(), store.Append{After: t.seq, Events: events})
 	if err != nil {
 		t.b.t.Fatalf("Append() error = %v", err)
 	}

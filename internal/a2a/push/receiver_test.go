@@ -56,14 +56,14 @@ func newNetwork(t *testing.T, o push.Options) *network {
 func (r *network) finishes(t *testing.T, url string) {
 	t.Helper()
 	key := store.Key{Owner: "alice", TaskID: "t1"}
-	log, err := r.tasks.Create(t.Context(), key, store.Origin{ContextID: "c1"}, []a2a.Event{state("t1", a2a.StateSubmitted)})
+	log, err := r.tasks.Create(t.Context(), store.NewTask{Key: key, Origin: store.Origin{ContextID: "c1"}, Events: []a2a.Event{state("t1", a2a.StateSubmitted)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.SetPush(t.Context(), &a2a.SetPushRequest{Owner: "alice", Config: a2a.PushConfig{TaskID: "t1", URL: url}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.Append(t.Context(), 1, []a2a.Event{state("t1", a2a.StateCompleted)}); err != nil {
+	if _, err := log.Append(t.Context(), store.Append{After: 1, Events: []a2a.Event{state("t1", a2a.StateCompleted)}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,15 +5,11 @@ package store
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
-
-// ErrHeld says that another replica runs the task.
-var ErrHeld = errors.New("task is run by another replica")
 
 // Replica names one life of a replica: "<name>/<incarnation>". The name is the
 // pod's, which a restarted container keeps; the incarnation is random.
@@ -26,93 +22,86 @@ func (r Replica) Name() string {
 
 // Shared is a Store that several replicas use at once.
 //
-// A replica proves that it lives by one lease, whatever it runs. The lease tells
-// the others when they may take over what it holds, and nothing else: who runs
-// a task stands with the task, and changes in the same step as its log. So a
-// replica whose lease lapsed and that comes back still has what nobody took.
+// Each replica has one lease, however many tasks it holds. While a replica has a
+// lease, no other can take over its tasks. The hold on a task is part of the task and
+// changes in the same step as its log. So a replica whose lease expired and that
+// renews it still holds the tasks that no other has taken over.
 type Shared interface {
 	Store
-	// Join returns a new life of a replica. It does not call the store: the
-	// others know of it from its first Renew on.
+	// Join returns a new incarnation of a replica. It does not call the store: other
+	// replicas see the incarnation from its first Renew on.
 	Join(name string) Member
 }
 
-// Member is a replica's side of a shared store. Its methods are called from
-// many goroutines.
+// Member is the side of a shared store that one replica uses. Its methods are called
+// from many goroutines.
 type Member interface {
-	// Store opens logs that are HeldLogs. Its Create makes a task that nobody
-	// holds.
 	Store
 	Lease
+	Holds
 	Inbox
 	Claims
-	// CreateHeld is Create of a task that the caller holds, unless it has ended.
-	CreateHeld(ctx context.Context, k Key, o Origin, events []a2a.Event, b TurnDescriptor) (HeldLog, error)
 }
 
-// Lease says who lives.
+// Lease tells which replicas are alive.
 type Lease interface {
 	// Self is the caller.
 	Self() Replica
-	// Renew has the lease end after so much time, by the clock of the store. The
-	// first call ends the lease of every other life of the same name. It returns
-	// the tasks that the caller holds at that moment: a run of any other that had
-	// begun before the call has lost its task.
+	// Renew makes the lease end after a time, by the clock of the store. The first
+	// call ends the lease of every other incarnation of the same name. It returns the
+	// tasks that the caller holds at that moment. A run that began before the call and
+	// whose task is not among them has lost the task.
 	Renew(ctx context.Context, lease time.Duration) ([]Key, error)
-	// Leave ends the lease. What the caller still holds is left to the others.
+	// Leave ends the lease. Other replicas may take over what the caller still holds.
 	Leave(ctx context.Context) error
 	// Alive reports whether a replica has a lease.
 	Alive(ctx context.Context, r Replica) (bool, error)
-	// Dead returns the replicas whose lease has ended and who may still hold
-	// tasks or push configurations. One that holds nothing is forgotten after a
+	// Dead returns the replicas whose lease has ended and that may still hold tasks or
+	// push configurations. The store forgets a replica that holds nothing after a
 	// while.
 	Dead(ctx context.Context) ([]Replica, error)
+}
+
+// Holds tells which replica holds which task.
+type Holds interface {
 	// Holding returns the tasks that a replica holds.
 	Holding(ctx context.Context, r Replica) ([]Key, error)
+	// Holder returns the hold on a task; the zero value without one. It returns
+	// ErrNotFound without such a task.
+	Holder(ctx context.Context, k Key) (Hold, error)
 }
 
 // HoldChange is what an append does to the hold on its task.
+//
+// The store compares the number of the last event before it compares the holder. An
+// append without events changes the hold only and wakes no watcher. A terminal status
+// ends the hold, with every HoldChange.
 type HoldChange uint8
 
 const (
-	// Keep is for a run that goes on: the caller holds the task, or ErrHeld.
-	Keep HoldChange = iota
-	// Take makes the caller the holder, unless another replica that has a lease
-	// is: ErrHeld.
+	// AnyHolder is for appends that every replica may make: it leaves the hold. It is
+	// how any replica cancels a task. A cancellation also ends the claims on the
+	// messages that began the turns of the task.
+	AnyHolder HoldChange = iota
+	// Keep requires that the caller holds the task: otherwise ErrHeld.
+	Keep
+	// Take makes the caller the holder, unless another replica with a lease is:
+	// ErrHeld.
 	Take
 	// Release leaves the task without a holder, under the same condition as Take.
 	Release
-	// Continue is Take for a message that continues a task which had stopped. The
-	// claims on the messages that began the task's former turns end with it, so
-	// that the same messages may be sent anew.
+	// Continue is Take for a message that continues a task which had stopped. It also
+	// ends the claims on the messages that began the former turns of the task, so that
+	// clients may send the same messages anew.
 	Continue
 )
-
-// HeldLog is a log whose task may have a holder: the replica that runs it.
-//
-// Append of the interface is open to everybody, and compares the number only:
-// it is how a task is canceled from anywhere, which also ends the claims on the
-// messages that began its turns. An event with a terminal status ends the hold,
-// whoever appends it and however.
-type HeldLog interface {
-	Log
-	// AppendHeld is Append for those who run the task, in one step with the claim
-	// on it. The number is compared before the holder. Without events it changes
-	// the hold only, and wakes nobody. With Take and Continue, b replaces the turn descriptor,
-	// and the claim that it names is the task's to end; with any other claim it is
-	// not looked at. It returns ErrHeld, beside the errors of
-	// Append, and then nothing has changed.
-	AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c HoldChange, b TurnDescriptor) (uint64, error)
-	// Holder returns the hold on the task. Without one it is the zero value.
-	Holder(ctx context.Context) (Hold, error)
-}
 
 // Hold says who runs a task.
 type Hold struct {
 	Replica Replica
 	// Alive is whether the replica had a lease a moment ago.
 	Alive bool
-	Turn TurnDescriptor
+	Turn  TurnDescriptor
 }
 
 // TurnDescriptor is what a replica has to know of a turn, beside the log, to run it again.
@@ -207,7 +196,7 @@ const MaxTaskClaims = 16
 
 // Claims knows the messages of a while, so that one that is sent again to
 // another replica is not taken twice. A claim ends with its window, by Unclaim,
-// or when the task of its message is continued or canceled (HeldLog).
+// or when the task of its message is continued or canceled.
 type Claims interface {
 	// Claim claims a message for so much time, by the clock of the store, and
 	// returns the claim that stands: c, unless somebody came before.

@@ -16,18 +16,27 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// The outcomes that a caller acts on. All other errors are outages.
+// The errors that a caller acts on.
 var (
 	// ErrNotFound: there is no such task, or no longer.
 	ErrNotFound = errors.New("task is not in the store")
-	// ErrExists: the key is taken.
+	// ErrExists: there is a task with the key.
 	ErrExists = errors.New("task is in the store already")
-	// ErrConflict: somebody else appended first.
+	// ErrConflict: the log has more events than the caller knows. The append did not
+	// happen and never will.
 	ErrConflict = errors.New("log has gone on")
-	// ErrTrimmed: the log no longer holds what was asked for; the fold does.
+	// ErrTrimmed: the log has dropped the event. The snapshot includes it.
 	ErrTrimmed = errors.New("log no longer holds the event")
-	// ErrFull: there is no room, and nothing that may be evicted.
+	// ErrFull: the store has no room, and nothing that it may evict.
 	ErrFull = errors.New("store is full")
+	// ErrHeld: another replica holds the task. The write did not happen.
+	ErrHeld = errors.New("task is held by another replica")
+	// ErrUnavailable: the store does not answer, or cannot serve (an outage).
+	ErrUnavailable = errors.New("store does not answer")
+	// ErrIndeterminate: it is not known whether a write happened. It may also happen
+	// later. The caller repeats the write with the same token (Write.Repeat), or gives
+	// up the task.
+	ErrIndeterminate = errors.New("outcome of the write is not known")
 )
 
 // Key names a task. The owner is part of it: with another owner there is no
@@ -59,9 +68,9 @@ const (
 
 // Store keeps logs and conversations.
 type Store interface {
-	// Create starts the log of a task with its first events, which are
-	// numbered from 1. It returns ErrExists or ErrFull.
-	Create(ctx context.Context, k Key, o Origin, events []a2a.Event) (Log, error)
+	// Create starts the log of a task with its first events. It returns ErrExists,
+	// ErrFull or ErrIndeterminate.
+	Create(ctx context.Context, n NewTask) (Log, error)
 	// Open returns the log of a task, or ErrNotFound.
 	Open(ctx context.Context, k Key) (Log, error)
 	// List returns a page of an owner's tasks. Each task is as it is at some
@@ -83,12 +92,13 @@ type Store interface {
 // Log is the log of one task. It may outlive its task: when that is evicted,
 // every method returns ErrNotFound.
 type Log interface {
-	// Append adds events behind the one numbered after, and returns the number
-	// of the last. It returns ErrConflict when after is not the last one, and
-	// ErrFull, which a terminal status never meets. All events are appended or
-	// none. The log owns what the events point to, not the slice, and fills in
-	// the index of artifact updates.
-	Append(ctx context.Context, after uint64, events []a2a.Event) (uint64, error)
+	// Append adds events to the end of the log and returns the number of the last. It
+	// adds all events or none, and adds them once, however often it is called with the
+	// same token. It retries outages for Write.RetryFor; when ctx ends, it returns at
+	// once, but the write may still happen. It returns ErrConflict when After is not
+	// the last event, ErrHeld, ErrIndeterminate, or ErrFull, which a terminal status
+	// never meets. With ErrConflict, ErrHeld and ErrFull nothing has changed.
+	Append(ctx context.Context, a Append) (uint64, error)
 	// Snapshot returns the task and, in Seq, the number of the last event that
 	// is folded into it: one moment, nothing lost or doubled in between. Callers
 	// at the same moment share the record.

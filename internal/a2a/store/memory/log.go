@@ -39,41 +39,46 @@ type log struct {
 	snapshot *a2a.Record
 	watchers []*watcher
 	room     room
-	// held is who runs the task, when replicas share the store, and claims are
-	// those on the messages that began its turns, the oldest first.
-	held   *hold
-	claims []store.ClaimedMessage
+	// created is the token of the creation, and written those of the appends whose
+	// records the log still has; appends without a token are not among them.
+	created store.Token
+	written []written
+}
+
+// written is an append that has a token.
+type written struct {
+	last  uint64
+	token store.Token
 }
 
 var _ store.Log = (*log)(nil)
 
 // Append implements store.Log.
-func (l *log) Append(_ context.Context, after uint64, events []a2a.Event) (uint64, error) {
-	return l.append(after, events, nil)
-}
-
-// append is open to all without a claim.
-func (l *log) append(after uint64, events []a2a.Event, c *claim) (uint64, error) {
-	size, ok := l.reserve(events)
+func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
+	if a.Repeat {
+		if done, err := l.repeated(&a); done || err != nil {
+			return a.After + uint64(len(a.Events)), err
+		}
+	}
+	size, ok := l.reserve(a.Events)
 	if !ok {
 		return 0, store.ErrFull
 	}
 	l.mu.Lock()
 	l.charge += size
-	if err := l.refuse(after, c); err != nil {
+	if err := l.refuse(a.After); err != nil {
 		l.settle()
 		l.mu.Unlock()
 		return 0, err
 	}
 	before := l.fold.State()
-	if len(events) > 0 {
-		l.add(events)
+	if len(a.Events) > 0 {
+		l.add(a.Events)
+		if a.Token != 0 {
+			l.written = append(l.written, written{l.seq, a.Token})
+		}
 		l.trim(l.store.options.MaxLogEvents, l.store.options.MaxLogBytes)
 		l.settle()
-	}
-	l.settleHold(c)
-	l.settleClaims(c, events)
-	if len(events) > 0 {
 		l.wake()
 	}
 	seq, now := l.seq, l.fold.State()
@@ -86,17 +91,34 @@ func (l *log) append(after uint64, events []a2a.Event, c *claim) (uint64, error)
 	return seq, nil
 }
 
-// refuse says why an append is not possible; nil when it is.
-func (l *log) refuse(after uint64, c *claim) error {
+// refuse returns why an append is not possible; nil when it is.
+func (l *log) refuse(after uint64) error {
 	switch {
 	case l.gone:
 		return store.ErrNotFound
 	case after != l.seq:
 		return store.ErrConflict
-	case c != nil && !l.admits(c):
-		return store.ErrHeld
 	default:
 		return nil
+	}
+}
+
+// repeated reports whether an append that is repeated has happened.
+func (l *log) repeated(a *store.Append) (done bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := a.After + uint64(len(a.Events))
+	switch {
+	case l.gone:
+		return false, store.ErrNotFound
+	case a.After == l.seq:
+		return false, nil
+	case slices.Contains(l.written, written{last, a.Token}):
+		return true, nil
+	case last <= l.seq-uint64(len(l.records)):
+		return false, store.ErrIndeterminate // its record is gone, and the token with it
+	default:
+		return false, store.ErrConflict
 	}
 }
 
@@ -201,6 +223,10 @@ func (l *log) trim(count, bytes int) {
 		drop++
 	}
 	l.records = l.records[drop:]
+	first := l.seq - uint64(len(l.records)) + 1
+	for len(l.written) > 0 && l.written[0].last < first {
+		l.written = l.written[1:]
+	}
 }
 
 // wake tells those who watch.
@@ -280,8 +306,7 @@ func (l *log) remove() int64 {
 		r.Drop()
 	}
 	l.forgetSnapshot()
-	l.setHold(nil)
-	l.gone, l.charge, l.records = true, 0, nil
+	l.gone, l.charge, l.records, l.written = true, 0, nil, nil
 	// Somebody may hold the log for a while; it holds nothing any more.
 	l.fold = store.NewFold(l.key.TaskID, store.Origin{})
 	l.wake()

@@ -78,8 +78,6 @@ type Store struct {
 	heavy         *account
 	share         int64
 	conversations conversations
-
-	peers peers
 }
 
 var _ store.Store = (*Store)(nil)
@@ -95,24 +93,19 @@ func New(options Options) *Store {
 }
 
 // Create implements store.Store.
-func (s *Store) Create(_ context.Context, k store.Key, o store.Origin, events []a2a.Event) (store.Log, error) {
-	l, err := s.create(k, o, events, nil)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-func (s *Store) create(k store.Key, o store.Origin, events []a2a.Event, h *hold) (*log, error) {
-	l := &log{store: s, key: k, fold: store.NewFold(k.TaskID, o), room: room{encodings: &s.encodings}}
-	l.add(events)
+func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
+	l := &log{store: s, key: n.Key, created: n.Token, fold: store.NewFold(n.TaskID, n.Origin), room: room{encodings: &s.encodings}}
+	l.add(n.Events)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.logs[k] != nil {
+	if former := s.logs[n.Key]; former != nil {
+		if n.Repeat && former.created == n.Token {
+			return former, nil
+		}
 		return nil, store.ErrExists
 	}
 	s.expire()
-	principal := k.Owner.Principal()
+	principal := n.Owner.Principal()
 	l.account = s.accountOf(principal)
 	// Evictions may leave the account without tasks for a moment.
 	l.account.tasks++
@@ -126,15 +119,9 @@ func (s *Store) create(k store.Key, o store.Origin, events []a2a.Event, h *hold)
 		return nil, s.refuse(principal, l.account)
 	}
 	s.grown(l.account)
-	s.logs[k] = l
+	s.logs[n.Key] = l
 	s.enlist(l)
 	s.file(l)
-	if h != nil {
-		l.claimed(h.brief.Claim)
-	}
-	if !l.fold.State().Terminal() {
-		l.setHold(h)
-	}
 	return l, nil
 }
 
@@ -147,14 +134,6 @@ func (s *Store) refuse(principal string, a *account) error {
 
 // Open implements store.Store.
 func (s *Store) Open(_ context.Context, k store.Key) (store.Log, error) {
-	l, err := s.open(k)
-	if err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-func (s *Store) open(k store.Key) (*log, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()

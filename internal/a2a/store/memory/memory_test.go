@@ -48,7 +48,7 @@ func key(id string) store.Key { return store.Key{Owner: "o", TaskID: id} }
 // task creates one in a state.
 func (f *fixture) task(id string, state a2a.State) store.Log {
 	f.t.Helper()
-	log, err := f.Create(f.t.Context(), key(id), store.Origin{ContextID: "c"}, storetest.Begin())
+	log, err := f.Create(f.t.Context(), store.NewTask{Key: key(id), Origin: store.Origin{ContextID: "c"}, Events: storetest.Begin()})
 	if err != nil {
 		f.t.Fatalf("Create(%s) error = %v", id, err)
 	}
@@ -60,7 +60,7 @@ func (f *fixture) task(id string, state a2a.State) store.Log {
 
 func (f *fixture) append(log store.Log, after uint64, e a2a.Event) {
 	f.t.Helper()
-	if _, err := log.Append(f.t.Context(), after, []a2a.Event{e}); err != nil {
+	if _, err := log.Append(f.t.Context(), store.Append{After: after, Events: []a2a.Event{e}}); err != nil {
 		f.t.Fatalf("Append() error = %v", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestFinishedTasksAreEvictedFirstOldestFirst(t *testing.T) {
 	f.want("0 1 4 5 6")
 	f.task("7", a2a.StateSubmitted)
 	f.want("1 4 5 6 7")
-	if _, err := f.Create(t.Context(), key("8"), store.Origin{ContextID: "c"}, storetest.Begin()); !errors.Is(err, store.ErrFull) {
+	if _, err := f.Create(t.Context(), store.NewTask{Key: key("8"), Origin: store.Origin{ContextID: "c"}, Events: storetest.Begin()}); !errors.Is(err, store.ErrFull) {
 		t.Errorf("Create() with all tasks at work: error = %v, want ErrFull", err)
 	}
 	f.want("1 4 5 6 7")
@@ -166,7 +166,7 @@ func TestRunningTaskTrimsItsOwnLogAndThenIsFull(t *testing.T) {
 	big, seq := strings.Repeat("x", 10<<10), uint64(3)
 	full := false
 	for range 200 {
-		_, err := log.Append(t.Context(), seq, []a2a.Event{storetest.Chunk("a", big)})
+		_, err := log.Append(t.Context(), store.Append{After: seq, Events: []a2a.Event{storetest.Chunk("a", big)}})
 		if errors.Is(err, store.ErrFull) {
 			full = true
 			break
@@ -211,7 +211,7 @@ func TestEvictedTaskTellsItsWatchers(t *testing.T) {
 	defer log.Watch(tell(wake))()
 	f.task("1", a2a.StateWorking)
 	<-wake
-	_, appendErr := log.Append(t.Context(), 3, []a2a.Event{storetest.Chunk("a", "x")})
+	_, appendErr := log.Append(t.Context(), store.Append{After: 3, Events: []a2a.Event{storetest.Chunk("a", "x")}})
 	_, readErr := log.Read(t.Context(), nil, 0)
 	_, snapshotErr := log.Snapshot(t.Context())
 	for _, err := range []error{appendErr, readErr, snapshotErr} {
@@ -249,7 +249,7 @@ func TestCountComesBackToZero(t *testing.T) {
 	for w := range 4 {
 		wg.Go(func() {
 			for i := range 100 {
-				log, err := f.Create(t.Context(), key(strconv.Itoa(w)+"-"+strconv.Itoa(i)), store.Origin{ContextID: "c"}, storetest.Begin())
+				log, err := f.Create(t.Context(), store.NewTask{Key: key(strconv.Itoa(w) + "-" + strconv.Itoa(i)), Origin: store.Origin{ContextID: "c"}, Events: storetest.Begin()})
 				if err != nil {
 					continue
 				}
@@ -258,12 +258,12 @@ func TestCountComesBackToZero(t *testing.T) {
 					e := storetest.Chunk("a", strings.Repeat("x", 100*n))
 					e.Artifact.Append = n%7 != 0
 					e.Artifact.JoinText = n%2 == 0
-					if next, err := log.Append(t.Context(), seq, []a2a.Event{e}); err == nil {
+					if next, err := log.Append(t.Context(), store.Append{After: seq, Events: []a2a.Event{e}}); err == nil {
 						seq = next
 					}
 					encodeAll(t, log)
 				}
-				_, _ = log.Append(t.Context(), seq, []a2a.Event{storetest.Status(a2a.StateCompleted, nil)})
+				_, _ = log.Append(t.Context(), store.Append{After: seq, Events: []a2a.Event{storetest.Status(a2a.StateCompleted, nil)}})
 			}
 		})
 	}
@@ -278,12 +278,12 @@ func TestCountComesBackToZero(t *testing.T) {
 func TestTaskThatWorksAgainIsKept(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxTasks: 1})
 	log := f.task("0", a2a.StateCompleted)
-	if _, err := log.Append(t.Context(), 3, []a2a.Event{{Message: storetest.Message("m", "again")}, storetest.Status(a2a.StateWorking, nil)}); err != nil {
+	if _, err := log.Append(t.Context(), store.Append{After: 3, Events: []a2a.Event{{Message: storetest.Message("m", "again")}, storetest.Status(a2a.StateWorking, nil)}}); err != nil {
 		t.Fatal(err)
 	}
 	f.clock.now = f.clock.now.Add(24 * time.Hour)
 	f.want("0")
-	if _, err := f.Create(t.Context(), key("1"), store.Origin{}, storetest.Begin()); !errors.Is(err, store.ErrFull) {
+	if _, err := f.Create(t.Context(), store.NewTask{Key: key("1"), Origin: store.Origin{}, Events: storetest.Begin()}); !errors.Is(err, store.ErrFull) {
 		t.Errorf("Create() error = %v, want ErrFull", err)
 	}
 	f.append(log, 5, storetest.Status(a2a.StateCompleted, nil))
@@ -377,7 +377,7 @@ func TestAllThatAClientSendsIsCounted(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	m := storetest.Message("m", "x")
 	m.Extensions = []string{strings.Repeat("e", 1<<20)}
-	if _, err := f.Create(t.Context(), key("a"), store.Origin{ContextID: "c"}, []a2a.Event{{Message: m}}); err != nil {
+	if _, err := f.Create(t.Context(), store.NewTask{Key: key("a"), Origin: store.Origin{ContextID: "c"}, Events: []a2a.Event{{Message: m}}}); err != nil {
 		t.Fatal(err)
 	}
 	if f.Bytes() < 1<<20 {
@@ -393,7 +393,7 @@ func TestTinyPiecesOfOneTextCostTheirText(t *testing.T) {
 		chunk := storetest.Chunk("t", "a")
 		chunk.Artifact.JoinText, chunk.Artifact.Append = true, i > 0
 		var err error
-		if seq, err = log.Append(t.Context(), seq, []a2a.Event{chunk}); err != nil {
+		if seq, err = log.Append(t.Context(), store.Append{After: seq, Events: []a2a.Event{chunk}}); err != nil {
 			t.Fatalf("Append() of piece %d error = %v", i, err)
 		}
 	}
@@ -411,4 +411,10 @@ func tell(wake chan<- struct{}) func() {
 		default:
 		}
 	}
+}
+
+func TestRepeatBehindTrim(t *testing.T) {
+	storetest.RepeatBehindTrim(t, func(*testing.T) (store.Store, int) {
+		return memory.New(memory.Options{MaxLogEvents: 4}), 4
+	})
 }

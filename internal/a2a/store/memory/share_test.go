@@ -33,7 +33,7 @@ func (s *shared) make(owner, id string, state a2a.State, bytes int) error {
 	events := storetest.Begin()
 	events = append(events, storetest.Chunk("a", strings.Repeat("x", bytes)), storetest.Status(state, nil))
 	k := store.Key{Owner: a2a.Owner(owner).In(strconv.Itoa(len(id) % 2)), TaskID: id}
-	_, err := s.Create(s.t.Context(), k, store.Origin{ContextID: "c"}, events)
+	_, err := s.Create(s.t.Context(), store.NewTask{Key: k, Origin: store.Origin{ContextID: "c"}, Events: events})
 	return err
 }
 

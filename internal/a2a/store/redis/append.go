@@ -4,8 +4,11 @@
 package redis
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -18,47 +21,95 @@ const (
 	missing
 	conflicts
 	held
+	// trimmed: the log has gone on and has dropped the place of the append.
+	trimmed
 )
 
-// claim is what an append does to the hold on its task; the zero value leaves
-// it alone.
-type claim struct {
-	what    string
-	replica string
-	brief   string
-	// message and stands are the claim on the message of the brief: its name, and
-	// what is stored there.
-	message, stands string
+// The hold changes, in the words of append.lua.
+var holdChanges = map[store.HoldChange]string{
+	store.AnyHolder: "", store.Keep: "keep", store.Take: "take", store.Release: "release", store.Continue: "continue",
 }
 
-// The claims, in the words of append.lua.
-var claims = map[store.HoldChange]string{store.Keep: "keep", store.Take: "take", store.Release: "rest", store.Continue: "continue"}
-
-// Append implements store.Log. It has two phases: it reads where the log stands,
-// if that is not known, and writes. While an outage lasts, each phase is retried for
-// Options.Patience, so that an append takes twice as long at most. If the write was
-// not answered by then, its outcome is unknown, and the log is read anew before the
-// next answer.
-func (l *log) Append(ctx context.Context, after uint64, events []a2a.Event) (uint64, error) {
-	return l.append(ctx, after, events, claim{})
-}
-
-func (l *log) append(ctx context.Context, after uint64, events []a2a.Event, c claim) (uint64, error) {
-	var next *step
-	err := persist(ctx, l.store.options.Patience, func(ctx context.Context) (err error) {
-		next, err = l.prepare(ctx, after, events, c)
-		return err
-	})
+// Append implements store.Log. It reads where the log stands, if that is not known,
+// and writes. Options.AppendTimeout, or Write.RetryFor, bounds both with all their
+// attempts. After ErrIndeterminate, the next call reads the log anew.
+func (l *log) Append(ctx context.Context, a store.Append) (uint64, error) {
+	s := l.store
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.RetryFor, s.options.AppendTimeout))
+	defer cancel()
+	turn, err := turnOf(&a)
 	if err != nil {
 		return 0, err
 	}
-	s := l.store
+	var next *step
+	err = store.Retry(ctx, func() (err error) {
+		next, err = l.prepare(ctx, &a, turn)
+		return err
+	})
+	if err != nil {
+		if a.Repeat && errors.Is(err, store.ErrUnavailable) {
+			err = fmt.Errorf("%w: %w", store.ErrIndeterminate, err)
+		}
+		return 0, err
+	}
 	script := s.scripts.append
 	if next.ends {
 		script = s.scripts.end
 	}
-	answer, err := s.tried(ctx, s.options.Patience, script, len(next.encoded)+len(next.fold), next.args)
-	return next.last, l.settle(next, answer, err)
+	err = store.RetryWrite(ctx, a.Repeat, func() error {
+		reply, err := s.calls.pipe(ctx, script, len(next.encoded)+len(next.fold), next.args...)
+		if err != nil {
+			return err
+		}
+		return l.outcome(reply)
+	})
+	return next.last, l.settle(next, err)
+}
+
+// outcome returns the error for an answer of append.lua.
+func (l *log) outcome(reply any) error {
+	answer, err := integer(reply)
+	switch {
+	case err != nil:
+		return err
+	case answer == missing:
+		return store.ErrNotFound
+	case answer == conflicts:
+		return store.ErrConflict
+	case answer == held:
+		return store.ErrHeld
+	case answer == trimmed:
+		return store.ErrTrimmed
+	default:
+		return nil
+	}
+}
+
+// turn is a turn descriptor as it is stored, with the claim on the message of the
+// turn: the name of the message, and the text of the claim.
+type turn struct{ descriptor, message, claim string }
+
+// turnOf returns the turn descriptor that an append stores; the zero value for none.
+func turnOf(a *store.Append) (turn, error) {
+	if a.Hold != store.Take && a.Hold != store.Continue {
+		return turn{}, nil
+	}
+	return encodeTurn(a.Turn)
+}
+
+func encodeTurn(d *store.TurnDescriptor) (turn, error) {
+	if d == nil {
+		d = &store.TurnDescriptor{}
+	}
+	text, err := json.Marshal(d) //nolint:musttag // the names of the fields are the format
+	if err != nil {
+		return turn{}, fmt.Errorf("encode turn descriptor: %w", err)
+	}
+	t := turn{descriptor: string(text), message: d.Claim.Message}
+	if t.message != "" {
+		t.claim = claimText(d.Claim.MessageClaim)
+	}
+	return t, nil
 }
 
 // step is an append on its way.
@@ -71,10 +122,11 @@ type step struct {
 	args []any
 }
 
-// prepare encodes events behind the one numbered after.
-func (l *log) prepare(ctx context.Context, after uint64, events []a2a.Event, c claim) (*step, error) {
+// prepare encodes an append. When the append is repeated and the log has gone on, the
+// step has no events: it only compares the token.
+func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*step, error) {
 	l.mu.Lock()
-	behind := l.seq < after
+	behind := l.seq < a.After
 	l.mu.Unlock()
 	if behind {
 		if err := l.sync(ctx); err != nil {
@@ -85,30 +137,34 @@ func (l *log) prepare(ctx context.Context, after uint64, events []a2a.Event, c c
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	if l.seq != after {
+	next := &step{after: a.After, last: a.After + uint64(len(a.Events)), events: a.Events}
+	state, place := "", ""
+	switch {
+	case l.seq != a.After && !a.Repeat:
 		return nil, store.ErrConflict
-	}
-	next := &step{after: after, last: after + uint64(len(events)), events: events}
-	state, place := statusOf(events)
-	if len(events) > 0 {
-		last := events[len(events)-1].Status
+	case len(a.Events) > 0:
+		l.fold.Number(a.Events)
+		if l.seq != a.After {
+			break
+		}
+		last := a.Events[len(a.Events)-1].Status
 		next.ends = last != nil && last.Status.State.Terminal()
-		if !next.ends && l.fold.Size()+sizeOf(events) > l.store.options.MaxTaskBytes {
+		if !next.ends && !a.Repeat && l.fold.Size()+sizeOf(a.Events) > l.store.options.MaxTaskBytes {
 			return nil, store.ErrFull
 		}
-		l.fold.Number(events)
+		state, place = statusOf(a.Events)
 		said := l.fold.Said()
-		join(events, said)
-		next.encoded = writeEvents(home{l.key.TaskID, l.contextID}, events, said)
-		if l.foldIsDue(len(events), len(next.encoded)) {
+		join(a.Events, said)
+		next.encoded = writeEvents(home{l.key.TaskID, l.contextID}, a.Events, said)
+		if l.foldIsDue(len(a.Events), len(next.encoded)) {
 			next.fold = writeTask(l.fold.Task())
 		}
 	}
 	o := &l.store.options
 	next.args = []any{
-		l.name, after, next.last, token(), next.encoded, state, place, next.fold,
-		o.MaxLogEvents, o.MaxLogBytes, millis(o.keep()), c.what, c.replica, c.brief,
-		c.message, c.stands, store.MaxTaskClaims,
+		l.name, a.After, next.last, tokenText(a.Token), next.encoded, state, place, next.fold,
+		o.MaxLogEvents, o.MaxLogBytes, millis(o.keep()), holdChanges[a.Hold], string(a.Replica), t.descriptor,
+		t.message, t.claim, store.MaxTaskClaims,
 	}
 	return next, nil
 }
@@ -131,31 +187,24 @@ func (l *log) foldIsDue(events, bytes int) bool {
 		(l.unfolded+bytes > limit || int(l.seq-l.stored)+events > o.MaxLogEvents/unfoldedShare) //nolint:gosec // bounded by the log
 }
 
-// settle is what follows an append.
-func (l *log) settle(next *step, answer int64, err error) error {
+// settle follows an append in memory.
+func (l *log) settle(next *step, err error) error {
 	switch {
-	case errors.Is(err, store.ErrFull):
-		return err
-	case err != nil:
-		l.mu.Lock()
-		l.doubts++
-		l.mu.Unlock()
-		l.store.follower.look(l)
-		return err
-	case answer == missing:
+	case err == nil:
+		shed(l.took(next))
+	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrHeld):
+	case errors.Is(err, store.ErrNotFound):
 		l.vanish()
-		return store.ErrNotFound
-	case answer == held:
-		return store.ErrHeld
-	case answer == conflicts:
+	default:
 		l.mu.Lock()
 		l.doubts++
-		l.own = false
+		l.own = l.own && !errors.Is(err, store.ErrConflict)
 		l.mu.Unlock()
-		return store.ErrConflict
+		if !errors.Is(err, store.ErrConflict) {
+			l.store.follower.look(l)
+		}
 	}
-	shed(l.took(next))
-	return nil
+	return err
 }
 
 // took is the state of the log behind events that Redis has.

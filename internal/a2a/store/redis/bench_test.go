@@ -33,7 +33,7 @@ func appendToMany(b *testing.B, s store.Store, tasks int) {
 	}
 	id := rand.Text() // the same function runs several times on one store
 	b.RunParallel(func(p *testing.PB) {
-		log, err := s.Create(b.Context(), store.Key{Owner: "o", TaskID: id + strconv.Itoa(<-next)}, origin, storetest.Begin())
+		log, err := s.Create(b.Context(), store.NewTask{Key: store.Key{Owner: "o", TaskID: id + strconv.Itoa(<-next)}, Origin: origin, Events: storetest.Begin()})
 		if err != nil {
 			b.Error(err)
 			return
@@ -41,7 +41,7 @@ func appendToMany(b *testing.B, s store.Store, tasks int) {
 		for after := uint64(2); p.Next(); after++ {
 			e := storetest.Chunk("a", "twenty bytes of text")
 			e.Artifact.JoinText = true
-			if _, err := log.Append(b.Context(), after, []a2a.Event{e}); err != nil {
+			if _, err := log.Append(b.Context(), store.Append{After: after, Events: []a2a.Event{e}}); err != nil {
 				b.Error(err)
 				return
 			}

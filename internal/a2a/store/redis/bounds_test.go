@@ -34,7 +34,7 @@ func TestLogIsTrimmed(t *testing.T) {
 			for i := range uint64(chunks) {
 				e := storetest.Chunk("a", strings.Repeat("x", size))
 				e.Artifact.JoinText = true
-				if _, err := log.Append(t.Context(), 2+i, []a2a.Event{e}); err != nil {
+				if _, err := log.Append(t.Context(), store.Append{After: 2 + i, Events: []a2a.Event{e}}); err != nil {
 					t.Fatal(err)
 				}
 				if i%50 != 0 {
@@ -90,7 +90,7 @@ func TestRetention(t *testing.T) {
 			o := server.options()
 			s := open(t, o)
 			log := create(t, s)
-			if _, err := log.Append(t.Context(), 2, []a2a.Event{storetest.Status(a2a.StateCompleted, nil)}); err != nil {
+			if _, err := log.Append(t.Context(), store.Append{After: 2, Events: []a2a.Event{storetest.Status(a2a.StateCompleted, nil)}}); err != nil {
 				t.Fatal(err)
 			}
 			reopen(t, s)
@@ -127,7 +127,8 @@ func TestKeysLiveOn(t *testing.T) {
 	if _, err := replica.Renew(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	log, err := replica.CreateHeld(t.Context(), key, origin, storetest.Begin(), store.TurnDescriptor{})
+	holds := store.Write{Replica: replica.Self()}
+	log, err := s.Create(t.Context(), store.NewTask{Key: key, Origin: origin, Events: storetest.Begin(), Write: holds})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,9 @@ func TestKeysLiveOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := log.AppendHeld(t.Context(), 2, []a2a.Event{storetest.Status(a2a.StateInputRequired, nil)}, store.Take, store.TurnDescriptor{}); err != nil {
+	if _, err := log.Append(t.Context(), store.Append{
+		After: 2, Events: []a2a.Event{storetest.Status(a2a.StateInputRequired, nil)}, Hold: store.Take, Write: holds,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Recall(t.Context(), talk); err != nil {
@@ -172,7 +175,7 @@ func TestKeysLiveOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := log.Append(t.Context(), 3, []a2a.Event{storetest.Status(a2a.StateInputRequired, nil)}); err != nil {
+	if _, err := log.Append(t.Context(), store.Append{After: 3, Events: []a2a.Event{storetest.Status(a2a.StateInputRequired, nil)}}); err != nil {
 		t.Fatal(err)
 	}
 	wantEnds("with new lists", 30*day-time.Minute, 30*day, "o:", "c:", "s:")
@@ -194,7 +197,7 @@ func TestKeysOutliveRetention(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := log.Append(t.Context(), 2, []a2a.Event{storetest.Status(a2a.StateCompleted, nil)}); err != nil {
+	if _, err := log.Append(t.Context(), store.Append{After: 2, Events: []a2a.Event{storetest.Status(a2a.StateCompleted, nil)}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range keys() {
@@ -212,7 +215,7 @@ func TestStepIsReadFromItsMiddle(t *testing.T) {
 	o := start(t).options()
 	events := append(storetest.Begin(), storetest.Chunk("a", "1"), storetest.Chunk("a", "2"), storetest.Status(a2a.StateCompleted, nil))
 	here := open(t, o)
-	if _, err := here.Create(t.Context(), key, origin, events); err != nil {
+	if _, err := here.Create(t.Context(), store.NewTask{Key: key, Origin: origin, Events: events}); err != nil {
 		t.Fatal(err)
 	}
 	small := o
@@ -242,9 +245,9 @@ func TestTasksAreBounded(t *testing.T) {
 	o.MaxTasks = 3
 	s := open(t, o)
 	task := func(id string, state a2a.State) error {
-		_, err := s.Create(t.Context(), store.Key{Owner: "alice", TaskID: id}, origin, []a2a.Event{
+		_, err := s.Create(t.Context(), store.NewTask{Key: store.Key{Owner: "alice", TaskID: id}, Origin: origin, Events: []a2a.Event{
 			{Message: storetest.Message("m", "hi")}, storetest.Status(state, nil),
-		})
+		}})
 		return err
 	}
 	for id, state := range map[string]a2a.State{"works": a2a.StateWorking, "waits": a2a.StateInputRequired, "ended": a2a.StateFailed} {
@@ -273,7 +276,7 @@ func TestServerIsFull(t *testing.T) {
 	var err error
 	after := uint64(2)
 	for range 100 {
-		if after, err = log.Append(t.Context(), after, []a2a.Event{storetest.Chunk("a", strings.Repeat("x", 100<<10))}); err != nil {
+		if after, err = log.Append(t.Context(), store.Append{After: after, Events: []a2a.Event{storetest.Chunk("a", strings.Repeat("x", 100<<10))}}); err != nil {
 			break
 		}
 	}
@@ -282,7 +285,7 @@ func TestServerIsFull(t *testing.T) {
 	}
 	for i := 0; i < 100 && err == nil; i++ {
 		first := []a2a.Event{{Message: storetest.Message("m", strings.Repeat("x", 100<<10))}, storetest.Status(a2a.StateWorking, nil)}
-		_, err = s.Create(t.Context(), store.Key{Owner: "bob", TaskID: strconv.Itoa(i)}, origin, first)
+		_, err = s.Create(t.Context(), store.NewTask{Key: store.Key{Owner: "bob", TaskID: strconv.Itoa(i)}, Origin: origin, Events: first})
 	}
 	if !errors.Is(err, store.ErrFull) {
 		t.Errorf("Create() error = %v, want ErrFull", err)
@@ -291,7 +294,7 @@ func TestServerIsFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := log.Append(t.Context(), record.Seq, []a2a.Event{storetest.Status(a2a.StateFailed, nil)}); err != nil {
+	if _, err := log.Append(t.Context(), store.Append{After: record.Seq, Events: []a2a.Event{storetest.Status(a2a.StateFailed, nil)}}); err != nil {
 		t.Errorf("Append() of the end: error = %v", err)
 	}
 }
@@ -335,7 +338,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	logs := map[string]store.Log{}
 	for i := range 20 {
 		id := strconv.Itoa(i)
-		log, err := s.Create(t.Context(), store.Key{Owner: "alice", TaskID: id}, origin, storetest.Begin())
+		log, err := s.Create(t.Context(), store.NewTask{Key: store.Key{Owner: "alice", TaskID: id}, Origin: origin, Events: storetest.Begin()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +346,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	for round := range uint64(4) {
 		for id, log := range logs {
-			if _, err := log.Append(t.Context(), 2+round, []a2a.Event{storetest.Chunk("a", strings.Repeat("x", 4<<10))}); err != nil {
+			if _, err := log.Append(t.Context(), store.Append{After: 2 + round, Events: []a2a.Event{storetest.Chunk("a", strings.Repeat("x", 4<<10))}}); err != nil {
 				t.Fatalf("%s: %v", id, err)
 			}
 			if got := s.Bytes(); got > o.CacheBytes {

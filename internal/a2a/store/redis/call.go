@@ -16,9 +16,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// errOutage is what no caller is to blame for, and what may be over soon.
-var errOutage = errors.New("redis cannot be reached or does not serve")
-
 // caller runs scripts.
 type caller struct {
 	client   redis.UniversalClient
@@ -103,7 +100,7 @@ func (c *call) wait(ctx context.Context) (any, error) {
 	case <-c.done:
 		return c.reply, c.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: %w", errOutage, context.Cause(ctx))
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, context.Cause(ctx))
 	}
 }
 
@@ -196,36 +193,10 @@ func classify(err error) error {
 	if answer, ok := errors.AsType[redis.Error](err); ok {
 		for _, prefix := range passing {
 			if strings.HasPrefix(answer.Error(), prefix) {
-				return fmt.Errorf("%w: %w", errOutage, err)
+				return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 			}
 		}
 		return fmt.Errorf("run script of redis: %w", err)
 	}
-	return fmt.Errorf("%w: %w", errOutage, err)
-}
-
-// Times between attempts.
-const (
-	firstRetry = 20 * time.Millisecond
-	lastRetry  = time.Second
-)
-
-// persist tries again what an outage kept from being done, until the time is
-// up. try must do no harm twice.
-func persist(ctx context.Context, patience time.Duration, try func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := try(ctx)
-		if !errors.Is(err, errOutage) {
-			return err
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return err
-		}
-	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }

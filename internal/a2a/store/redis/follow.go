@@ -169,14 +169,14 @@ func (f *follower) listen(subscription *redis.PubSub) {
 	// Who listens hears of the end by the end of the connection.
 	stop := context.AfterFunc(f.ctx, func() { _ = subscription.Close() })
 	defer stop()
-	wait, silent, lost := firstRetry, 0, false
+	wait, silent, lost := store.FirstRetry, 0, false
 	for f.ctx.Err() == nil {
 		said, err := subscription.ReceiveTimeout(f.ctx, silence)
 		if err == nil {
 			if lost {
 				f.store.options.Log.InfoContext(f.ctx, "redis tells of other replicas again")
 			}
-			wait, silent, lost = firstRetry, 0, false
+			wait, silent, lost = store.FirstRetry, 0, false
 			f.hear(said)
 			continue
 		}
@@ -199,7 +199,7 @@ func (f *follower) listen(subscription *redis.PubSub) {
 			f.store.options.Log.WarnContext(f.ctx, "redis tells nothing of other replicas", "error", err)
 		}
 		pause(f.ctx, wait)
-		wait = min(2*wait, lastRetry)
+		wait = min(2*wait, store.LastRetry)
 	}
 }
 
@@ -249,7 +249,7 @@ func (l *log) knows(seq uint64) bool {
 func (f *follower) tend(subscription *redis.PubSub) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	wait := firstRetry
+	wait := store.FirstRetry
 	for {
 		select {
 		case <-f.ctx.Done():
@@ -266,10 +266,10 @@ func (f *follower) tend(subscription *redis.PubSub) {
 			_ = subscription.Unsubscribe(f.ctx, end...)
 		}
 		if f.read(behind) {
-			wait = firstRetry
+			wait = store.FirstRetry
 		} else {
 			pause(f.ctx, wait)
-			wait = min(2*wait, lastRetry)
+			wait = min(2*wait, store.LastRetry)
 			f.tell()
 		}
 		timer.Reset(next)

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -26,8 +25,14 @@ func digest(s string) string {
 // nameOf is a task in a key.
 func nameOf(k store.Key) string { return digest(string(k.Owner)) + k.TaskID }
 
-// token marks what one append wrote, so that it is known again.
-func token() []byte { return binary.BigEndian.AppendUint64(nil, rand.Uint64()) } //nolint:gosec // nobody gains by guessing it
+// tokenText is a token as it is stored. The caller of a write without a token never
+// repeats it, but the store may.
+func tokenText(t store.Token) []byte {
+	if t == 0 {
+		t = store.NewToken()
+	}
+	return binary.BigEndian.AppendUint64(nil, uint64(t))
+}
 
 // placeOf is where a time stands in a list: microseconds, which a double holds
 // up to the year 2255, and to the millisecond for as long as anybody cares.

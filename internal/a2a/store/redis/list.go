@@ -58,7 +58,7 @@ func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 
 // onPage puts a task on the page, unless it no longer meets the query.
 func (s *Store) onPage(ctx context.Context, q *store.Query, page *store.Page, id string) error {
-	l, err := s.open(ctx, store.Key{Owner: q.Owner, TaskID: id})
+	l, err := s.Open(ctx, store.Key{Owner: q.Owner, TaskID: id})
 	var record *a2a.Record
 	if err == nil {
 		record, err = l.Snapshot(ctx)

@@ -27,7 +27,7 @@ func TestNewLogIsReadBeforeItsCreatorKnows(t *testing.T) {
 			{Status: &a2a.StatusUpdate{TaskID: "t1", ContextID: "c1", Status: a2a.Status{State: a2a.StateWorking, Time: time.UnixMilli(1)}}},
 		}
 	}
-	if _, err := s.Create(t.Context(), key, origin, events()); err != nil {
+	if _, err := s.Create(t.Context(), store.NewTask{Key: key, Origin: origin, Events: events()}); err != nil {
 		t.Fatal(err)
 	}
 	l := s.cache.replace(s, key)
@@ -42,7 +42,7 @@ func TestNewLogIsReadBeforeItsCreatorKnows(t *testing.T) {
 	if records, err := l.Read(t.Context(), nil, 0); err != nil || len(records) != 2 {
 		t.Errorf("Read() = %d records, %v", len(records), err)
 	}
-	if seq, err := l.Append(t.Context(), 2, events()[1:]); seq != 3 || err != nil {
+	if seq, err := l.Append(t.Context(), store.Append{After: 2, Events: events()[1:]}); seq != 3 || err != nil {
 		t.Errorf("Append() = %d, %v", seq, err)
 	}
 }

@@ -40,45 +40,6 @@ const forgetAfter = time.Hour
 // Self implements store.Lease.
 func (m *member) Self() store.Replica { return m.self }
 
-// Create implements store.Store.
-func (m *member) Create(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event) (store.Log, error) {
-	return m.held(m.create(ctx, k, o, events, claim{}))
-}
-
-// Open implements store.Store.
-func (m *member) Open(ctx context.Context, k store.Key) (store.Log, error) {
-	return m.held(m.open(ctx, k))
-}
-
-// CreateHeld implements store.Member.
-func (m *member) CreateHeld(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event, b store.TurnDescriptor) (store.HeldLog, error) {
-	made, err := claimWith(m.self, b)
-	if err != nil {
-		return nil, err
-	}
-	return m.held(m.create(ctx, k, o, events, made))
-}
-
-// claimWith returns the claim of a replica on a task with a brief.
-func claimWith(r store.Replica, b store.TurnDescriptor) (claim, error) {
-	brief, err := json.Marshal(b) //nolint:musttag // names of fields are the form
-	if err != nil {
-		return claim{}, fmt.Errorf("write brief: %w", err)
-	}
-	c := claim{replica: string(r), brief: string(brief), message: b.Claim.Message}
-	if c.message != "" {
-		c.stands = claimText(b.Claim.MessageClaim)
-	}
-	return c, nil
-}
-
-func (m *member) held(l *log, err error) (store.HeldLog, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &heldLog{log: l, member: m}, nil
-}
-
 // Renew implements store.Lease.
 func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, error) {
 	first := "1"
@@ -137,7 +98,7 @@ func (m *member) Dead(ctx context.Context) ([]store.Replica, error) {
 	return dead, a.err
 }
 
-// Holding implements store.Lease.
+// Holding implements store.Holds.
 func (m *member) Holding(ctx context.Context, r store.Replica) ([]store.Key, error) {
 	reply, err := m.calls.command(ctx, "HGETALL", m.options.Prefix+"h:"+string(r))
 	if err != nil {
@@ -146,42 +107,20 @@ func (m *member) Holding(ctx context.Context, r store.Replica) ([]store.Key, err
 	return keysOf(reply)
 }
 
-// heldLog is a log as one replica sees it.
-type heldLog struct {
-	*log
-	member *member
-}
-
-var _ store.HeldLog = (*heldLog)(nil)
-
-// AppendHeld implements store.HeldLog.
-func (l *heldLog) AppendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.HoldChange, b store.TurnDescriptor) (uint64, error) {
-	made := claim{replica: string(l.member.self)}
-	if c == store.Take || c == store.Continue {
-		var err error
-		if made, err = claimWith(l.member.self, b); err != nil {
-			return 0, err
-		}
-	}
-	made.what = claims[c]
-	return l.append(ctx, after, events, made)
-}
-
-// Holder implements store.HeldLog.
-func (l *heldLog) Holder(ctx context.Context) (h store.Hold, err error) {
-	reply, err := l.store.calls.run(ctx, l.store.scripts.holder, l.name)
+// Holder implements store.Holds.
+func (m *member) Holder(ctx context.Context, k store.Key) (h store.Hold, err error) {
+	reply, err := m.calls.run(ctx, m.scripts.holder, nameOf(k))
 	if err != nil {
 		return store.Hold{}, err
 	}
 	if reply == nil {
-		l.vanish()
 		return store.Hold{}, store.ErrNotFound
 	}
 	a := answerOf(reply)
 	h.Replica, h.Alive = store.Replica(a.text()), a.number() == 1
-	if brief := a.text(); brief != "" {
-		if err := json.Unmarshal([]byte(brief), &h.Turn); err != nil { //nolint:musttag // as it was written
-			return store.Hold{}, fmt.Errorf("read brief: %w", err)
+	if turn := a.text(); turn != "" {
+		if err := json.Unmarshal([]byte(turn), &h.Turn); err != nil { //nolint:musttag // as in encodeTurn
+			return store.Hold{}, fmt.Errorf("read turn descriptor: %w", err)
 		}
 	}
 	return h, a.err

@@ -29,7 +29,7 @@ var (
 
 func create(t *testing.T, s store.Store) store.Log {
 	t.Helper()
-	log, err := s.Create(t.Context(), key, origin, storetest.Begin())
+	log, err := s.Create(t.Context(), store.NewTask{Key: key, Origin: origin, Events: storetest.Begin()})
 	if err != nil {
 		t.Fatalf("Create() error = %v", err)
 	}
@@ -48,7 +48,7 @@ func reopen(t *testing.T, s store.Store) store.Log {
 // add appends a chunk that holds its number.
 func add(t *testing.T, log store.Log, after uint64) {
 	t.Helper()
-	_, err := log.Append(t.Context(), after, []a2a.Event{storetest.Chunk("a", strconv.FormatUint(after+1, 10))})
+	_, err := log.Append(t.Context(), store.Append{After: after, Events: []a2a.Event{storetest.Chunk("a", strconv.FormatUint(after+1, 10))}})
 	if err != nil {
 		t.Fatalf("Append(%d) error = %v", after, err)
 	}
@@ -132,7 +132,7 @@ func TestFollowersOfAnotherReplica(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const last = 302
 			o := server.options()
-			o.Patience = 10 * time.Second
+			o.AppendTimeout = 10 * time.Second
 			log := create(t, open(t, o))
 			other := open(t, o)
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -163,7 +163,7 @@ func TestFollowersOfAnotherReplica(t *testing.T) {
 func TestOutage(t *testing.T) {
 	server := start(t, redistest.Durable...)
 	o := server.options()
-	o.Timeout, o.Patience = time.Second, 10*time.Second
+	o.Timeout, o.AppendTimeout = time.Second, 10*time.Second
 	s := open(t, o)
 	log := create(t, s)
 	for after := uint64(2); after < 50; after++ {
@@ -171,7 +171,7 @@ func TestOutage(t *testing.T) {
 	}
 	server.Kill()
 	began := time.Now()
-	if _, err := s.Create(t.Context(), store.Key{Owner: "alice", TaskID: "t2"}, origin, storetest.Begin()); err == nil {
+	if _, err := s.Create(t.Context(), store.NewTask{Key: store.Key{Owner: "alice", TaskID: "t2"}, Origin: origin, Events: storetest.Begin()}); err == nil {
 		t.Error("Create() in an outage: no error")
 	}
 	if _, err := s.Open(t.Context(), key); err == nil || errors.Is(err, store.ErrNotFound) {
@@ -196,11 +196,11 @@ func TestOutage(t *testing.T) {
 func TestAppendGivesUpInTime(t *testing.T) {
 	server := start(t, redistest.Durable...)
 	o := server.options()
-	o.Timeout, o.Patience = time.Second, 2*time.Second
+	o.Timeout, o.AppendTimeout = time.Second, 2*time.Second
 	log := create(t, open(t, o))
 	server.Kill()
 	began := time.Now()
-	if _, err := log.Append(t.Context(), 2, []a2a.Event{storetest.Chunk("a", "3")}); err == nil || time.Since(began) > 5*time.Second {
+	if _, err := log.Append(t.Context(), store.Append{After: 2, Events: []a2a.Event{storetest.Chunk("a", "3")}}); err == nil || time.Since(began) > 5*time.Second {
 		t.Errorf("Append() in an outage: error = %v after %v", err, time.Since(began))
 	}
 	server.Run()
@@ -216,7 +216,7 @@ func TestAnswerIsLost(t *testing.T) {
 	o := server.options()
 	o.Server.Addresses = []string{p.address}
 	// What is cut is tried again at once: only a machine that is busy needs time.
-	o.Timeout, o.Patience = 10*time.Second, 10*time.Second
+	o.Timeout, o.AppendTimeout = 10*time.Second, 10*time.Second
 	s := open(t, o)
 	p.swallow.Store(true)
 	made := make(chan store.Log, 1)

@@ -37,7 +37,7 @@ var _ store.SharedPushStore = (*Pushes)(nil)
 // the second one has the place, and a generation of its own.
 func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
 	config := writePush(&c)
-	generation, err := p.store.tried(ctx, p.store.options.Timeout, p.store.scripts.put, len(config), []any{
+	generation, err := p.store.count(ctx, p.store.scripts.put, len(config), []any{
 		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(&c), string(c.Replica), millis(p.store.options.keep()), maxPerTask, maxPushes,
 	})
 	switch {
@@ -117,7 +117,7 @@ func (p *Pushes) Adopt(ctx context.Context, c store.Push, by store.Replica) erro
 }
 
 func (p *Pushes) move(ctx context.Context, c *store.Push, acked, expires, by string) error {
-	answer, err := p.store.tried(ctx, p.store.options.Timeout, p.store.scripts.advance, 0, []any{
+	answer, err := p.store.count(ctx, p.store.scripts.advance, 0, []any{
 		nameOf(c.Task), c.Config.ID, c.Generation, string(c.Replica), acked, expires, millis(p.store.options.keep()), by,
 	})
 	if err == nil && answer == 1 {

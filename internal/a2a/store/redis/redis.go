@@ -13,6 +13,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strconv"
@@ -39,10 +40,10 @@ type Options struct {
 	// CacheBytes bounds what this process keeps of tasks, by estimate, 32 MiB by
 	// default. Encodings may take half of it beside.
 	CacheBytes int64
-	// Timeout bounds a call, 2 s by default. Patience bounds each of the two phases
-	// of an append, reading and writing, with all its attempts, 1 s by default. It
-	// is short because the caller holds a lock; the engine retries without it.
-	Timeout, Patience time.Duration
+	// Timeout bounds a call, and a creation with all its attempts, 2 s by default.
+	// AppendTimeout bounds an append, reading and writing with all their attempts, 1 s
+	// by default. Write.RetryFor takes the place of either bound.
+	Timeout, AppendTimeout time.Duration
 	// Observer is told of calls; nil for none.
 	Observer Observer
 	// Log is told when followers lose their connection.
@@ -69,7 +70,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxTaskBytes, 32<<20)
 	setDefault(&o.CacheBytes, 32<<20)
 	setDefault(&o.Timeout, 2*time.Second)
-	setDefault(&o.Patience, time.Second)
+	setDefault(&o.AppendTimeout, time.Second)
 	if o.Observer == nil {
 		o.Observer = unobserved{}
 	}
@@ -140,48 +141,57 @@ func (s *Store) Bytes() int64 { return s.cache.size() }
 // EncodedBytes returns what the encodings of events take.
 func (s *Store) EncodedBytes() int64 { return s.cache.encodings.bytes.Load() }
 
-// Create implements store.Store.
-func (s *Store) Create(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event) (store.Log, error) {
-	return s.create(ctx, k, o, events, claim{})
-}
-
-func (s *Store) create(ctx context.Context, k store.Key, o store.Origin, events []a2a.Event, c claim) (*log, error) {
-	fold := store.NewFold(k.TaskID, o)
-	fold.Number(events)
-	encoded := writeEvents(home{k.TaskID, o.ContextID}, events, nil)
-	state, place := statusOf(events)
+// Create implements store.Store. Options.Timeout, or Write.RetryFor, bounds it with all
+// its attempts.
+func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(n.RetryFor, s.options.Timeout))
+	defer cancel()
+	var t turn
+	if n.Replica != "" {
+		var err error
+		if t, err = encodeTurn(n.Turn); err != nil {
+			return nil, err
+		}
+	}
+	fold := store.NewFold(n.TaskID, n.Origin)
+	fold.Number(n.Events)
+	encoded := writeEvents(home{n.TaskID, n.ContextID}, n.Events, nil)
+	state, place := statusOf(n.Events)
 	if state == "" {
 		state, place = number(a2a.StateUnknown), placeOf(time.Time{})
 	}
 	args := []any{
-		digest(string(k.Owner)), digest(o.ContextID), k.TaskID,
-		len(events), token(), encoded, state, place,
-		string(k.Owner), o.ContextID, number(o.Dialect),
-		millis(s.options.Retention), s.options.MaxTasks, millis(s.options.keep()), c.replica, c.brief,
-		c.message, c.stands,
+		digest(string(n.Owner)), digest(n.ContextID), n.TaskID,
+		len(n.Events), tokenText(n.Token), encoded, state, place,
+		string(n.Owner), n.ContextID, number(n.Dialect),
+		millis(s.options.Retention), s.options.MaxTasks, millis(s.options.keep()), string(n.Replica), t.descriptor,
+		t.message, t.claim,
 	}
-	// A client whose task is refused may ask again: there is nothing to wait for.
-	answer, err := s.tried(ctx, s.options.Timeout, s.scripts.create, len(encoded), args)
-	switch {
-	case err != nil:
+	err := store.RetryWrite(ctx, n.Repeat, func() error {
+		reply, err := s.calls.pipe(ctx, s.scripts.create, len(encoded), args...)
+		if err != nil {
+			return err
+		}
+		switch answer, err := integer(reply); {
+		case err != nil:
+			return err
+		case answer == 1:
+			return store.ErrExists
+		case answer == 2:
+			return store.ErrFull
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
-	case answer == 1:
-		return nil, store.ErrExists
-	case answer == 2:
-		return nil, store.ErrFull
 	}
-	l := s.cache.replace(s, k)
-	victims := l.begin(fold, o.ContextID, events, len(encoded))
-	shed(victims)
+	l := s.cache.replace(s, n.Key)
+	shed(l.begin(fold, n.ContextID, n.Events, len(encoded)))
 	return l, nil
 }
 
 // Open implements store.Store. What the log tells is at least as new as the call.
 func (s *Store) Open(ctx context.Context, k store.Key) (store.Log, error) {
-	return s.open(ctx, k)
-}
-
-func (s *Store) open(ctx context.Context, k store.Key) (*log, error) {
 	l := s.cache.get(s, k)
 	if err := l.sync(ctx); err != nil {
 		s.cache.discard(l)
@@ -190,17 +200,20 @@ func (s *Store) open(ctx context.Context, k store.Key) (*log, error) {
 	return l, nil
 }
 
-// tried runs a script that answers a number, again while an outage lasts.
-func (s *Store) tried(ctx context.Context, patience time.Duration, what *script, size int, args []any) (answer int64, err error) {
-	err = persist(ctx, patience, func(ctx context.Context) error {
+// count runs a script that returns a number, with retries for Options.Timeout. The
+// script does no harm when it runs twice.
+func (s *Store) count(ctx context.Context, what *script, size int, args []any) (n int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	err = store.Retry(ctx, func() error {
 		reply, err := s.calls.pipe(ctx, what, size, args...)
 		if err != nil {
 			return err
 		}
-		answer, err = integer(reply)
+		n, err = integer(reply)
 		return err
 	})
-	return answer, err
+	return n, err
 }
 
 func millis(d time.Duration) int64 { return d.Milliseconds() }

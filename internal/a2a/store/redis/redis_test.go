@@ -56,3 +56,12 @@ func TestPushes(t *testing.T) {
 	server := start(t)
 	storetest.RunSharedPushes(t, func(t *testing.T) store.SharedPushStore { return open(t, server.options()).Pushes() })
 }
+
+func TestRepeatBehindTrim(t *testing.T) {
+	server := start(t)
+	storetest.RepeatBehindTrim(t, func(t *testing.T) (store.Store, int) {
+		o := server.options()
+		o.MaxLogEvents = 8
+		return open(t, o), 20
+	})
+}

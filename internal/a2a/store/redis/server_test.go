@@ -38,7 +38,7 @@ func TestPasswordIsRotated(t *testing.T) {
 	o := server.options()
 	o.Server.PasswordFile = file
 	s := open(t, o)
-	if _, err := s.Create(t.Context(), key, origin, storetest.Begin()); err == nil {
+	if _, err := s.Create(t.Context(), store.NewTask{Key: key, Origin: origin, Events: storetest.Begin()}); err == nil {
 		t.Fatal("Create() with a wrong password: no error")
 	}
 	write("first")
@@ -67,7 +67,7 @@ func TestTLS(t *testing.T) {
 	o := server.options()
 	o.Server.Addresses = []string{address}
 	o.Server.TLS = &redis.TLS{ServerName: "redis.example.com", Dir: dir}
-	if _, err := open(t, o).Create(t.Context(), key, origin, storetest.Begin()); err == nil {
+	if _, err := open(t, o).Create(t.Context(), store.NewTask{Key: key, Origin: origin, Events: storetest.Begin()}); err == nil {
 		t.Error("a server that nobody vouches for is trusted")
 	}
 	public, err := os.ReadFile(dir + "/tls.crt")

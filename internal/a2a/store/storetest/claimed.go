@@ -38,11 +38,11 @@ func wantClaimed(t *testing.T, m store.Member, c store.ClaimedMessage, want bool
 }
 
 // beginTurn appends the beginning of a turn with the claim on its message.
-func beginTurn(t *testing.T, log store.HeldLog, after uint64, how store.HoldChange, c store.ClaimedMessage) uint64 {
+func beginTurn(t *testing.T, log heldLog, after uint64, how store.HoldChange, c store.ClaimedMessage) uint64 {
 	t.Helper()
-	seq, err := log.AppendHeld(t.Context(), after, []a2a.Event{Status(a2a.StateWorking, nil)}, how, store.TurnDescriptor{Begin: after, Attempt: 1, Claim: c})
+	seq, err := log.appendHeld(t.Context(), after, []a2a.Event{Status(a2a.StateWorking, nil)}, how, store.TurnDescriptor{Begin: after, Attempt: 1, Claim: c})
 	if err != nil {
-		t.Fatalf("AppendHeld() error = %v", err)
+		t.Fatalf("Append() error = %v", err)
 	}
 	return seq
 }
@@ -51,17 +51,14 @@ func claimsEndWithTask(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
 	// What a client names may hold anything.
 	first := claimMessage(t, a, "first", "t1\n\t:,\x00")
-	log, err := a.CreateHeld(t.Context(), key, origin, Begin(), store.TurnDescriptor{Begin: 1, Attempt: 1, Claim: first})
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := createTurn(t, a, Begin(), store.TurnDescriptor{Begin: 1, Attempt: 1, Claim: first})
 	queued, waits := claimMessage(t, b, "queued", "t1"), claimMessage(t, b, "waits", "t1")
 	seq := beginTurn(t, log, 2, store.Take, queued)
 	seq = beginTurn(t, log, seq, store.Take, queued) // it is run again
 	for _, c := range []store.ClaimedMessage{first, queued, waits} {
 		wantClaimed(t, b, c, true)
 	}
-	if _, err := log.AppendHeld(t.Context(), seq, nil, store.Release, store.TurnDescriptor{}); err != nil {
+	if _, err := log.appendHeld(t.Context(), seq, nil, store.Release, store.TurnDescriptor{}); err != nil {
 		t.Fatal(err)
 	}
 	next := claimMessage(t, b, "next", "t1")
@@ -72,10 +69,10 @@ func claimsEndWithTask(t *testing.T, s Shared) {
 	wantClaimed(t, a, next, true)
 	// A claim that was made since is another's, though the message is the same.
 	anew := claimMessage(t, a, "first", "t2")
-	if hold, err := openHeld(t, a).Holder(t.Context()); err != nil || hold.Replica != b.Self() || hold.Turn.Claim != next {
+	if hold, err := openHeld(t, a).holder(t.Context()); err != nil || hold.Replica != b.Self() || hold.Turn.Claim != next {
 		t.Errorf("Holder() = %+v, %v", hold, err)
 	}
-	if _, err := openHeld(t, a).Append(t.Context(), seq, []a2a.Event{Status(a2a.StateCanceled, nil)}); err != nil {
+	if _, err := openHeld(t, a).Append(t.Context(), store.Append{After: seq, Events: []a2a.Event{Status(a2a.StateCanceled, nil)}}); err != nil {
 		t.Fatal(err)
 	}
 	wantClaimed(t, a, next, false)
@@ -92,7 +89,7 @@ func claimsOfTaskAreBounded(t *testing.T, s Shared) {
 		all[i] = claimMessage(t, a, "m"+strconv.Itoa(i), "t1")
 		seq = beginTurn(t, log, seq, store.Take, all[i])
 	}
-	if _, err := log.Append(t.Context(), seq, []a2a.Event{Status(a2a.StateCanceled, nil)}); err != nil {
+	if _, err := log.Append(t.Context(), store.Append{After: seq, Events: []a2a.Event{Status(a2a.StateCanceled, nil)}}); err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range all {
@@ -124,8 +121,10 @@ func pausedOfConversation(t *testing.T, s store.Store) {
 	}
 	put := func(owner a2a.Owner, id, contextID string, state a2a.State) store.Log {
 		t.Helper()
-		log, err := s.Create(t.Context(), store.Key{Owner: owner, TaskID: id}, store.Origin{ContextID: contextID},
-			[]a2a.Event{{Message: Message("m", "hi")}, Status(state, nil)})
+		log, err := s.Create(t.Context(), store.NewTask{
+			Key: store.Key{Owner: owner, TaskID: id}, Origin: store.Origin{ContextID: contextID},
+			Events: []a2a.Event{{Message: Message("m", "hi")}, Status(state, nil)},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,11 +144,11 @@ func pausedOfConversation(t *testing.T, s store.Store) {
 	want(c, "t1", "t7")
 	put("alice", "t8", "c1", a2a.StateInputRequired)
 	want(c, "t1", "t7", "t8")
-	if _, err := log.Append(t.Context(), 2, []a2a.Event{Status(a2a.StateWorking, nil)}); err != nil {
+	if _, err := log.Append(t.Context(), store.Append{After: 2, Events: []a2a.Event{Status(a2a.StateWorking, nil)}}); err != nil {
 		t.Fatal(err)
 	}
 	want(c, "t7", "t8")
-	if _, err := log.Append(t.Context(), 3, []a2a.Event{Status(a2a.StateCanceled, nil)}); err != nil {
+	if _, err := log.Append(t.Context(), store.Append{After: 3, Events: []a2a.Event{Status(a2a.StateCanceled, nil)}}); err != nil {
 		t.Fatal(err)
 	}
 	want(c, "t7", "t8")

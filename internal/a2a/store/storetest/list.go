@@ -27,8 +27,10 @@ func at(second int, state a2a.State) a2a.Event {
 // listed puts a task with a status into a store.
 func listed(t *testing.T, s store.Store, owner a2a.Owner, id, contextID string, status a2a.Event) store.Log {
 	t.Helper()
-	log, err := s.Create(t.Context(), store.Key{Owner: owner, TaskID: id}, store.Origin{ContextID: contextID},
-		[]a2a.Event{{Message: Message("m", "hi")}, status})
+	log, err := s.Create(t.Context(), store.NewTask{
+		Key: store.Key{Owner: owner, TaskID: id}, Origin: store.Origin{ContextID: contextID},
+		Events: []a2a.Event{{Message: Message("m", "hi")}, status},
+	})
 	if err != nil {
 		t.Fatalf("Create() error = %v", err)
 	}
@@ -118,7 +120,7 @@ func listWhileWritten(t *testing.T, s store.Store) {
 			case <-done:
 				return
 			default:
-				_, _ = busy.Append(t.Context(), 2+i, []a2a.Event{at(1000+int(i), a2a.StateWorking)})
+				_, _ = busy.Append(t.Context(), store.Append{After: 2 + i, Events: []a2a.Event{at(1000+int(i), a2a.StateWorking)}})
 			}
 		}
 	})

@@ -45,7 +45,8 @@ func RunShared(t *testing.T, open func(t *testing.T) Shared) {
 		"hold ends with the task":          holdEndsWithTask,
 		"number is compared before holder": numberBeforeHolder,
 		"hold has one winner":              holdHasOneWinner,
-		"brief":                            briefComesBack,
+		"repeated hold change":             repeatedHoldChange,
+		"turn descriptor":                  turnDescriptorComesBack,
 		"a task that ends as it begins":    endedIsNotHeld,
 		"mail":                             mailComesInOrder,
 		"mail is bounded":                  mailIsBounded,
@@ -77,38 +78,59 @@ func renew(t *testing.T, m store.Member) []store.Key {
 	return keys
 }
 
-func createHeld(t *testing.T, m store.Member) store.HeldLog {
-	t.Helper()
-	log, err := m.CreateHeld(t.Context(), key, origin, Begin(), store.TurnDescriptor{Begin: 1, Attempt: 1})
-	if err != nil {
-		t.Fatalf("CreateHeld() error = %v", err)
-	}
-	return log
+// heldLog is a log as the replica sees it that opened it.
+type heldLog struct {
+	store.Log
+	member store.Member
 }
 
-func openHeld(t *testing.T, m store.Member) store.HeldLog {
+func (l heldLog) appendHeld(ctx context.Context, after uint64, events []a2a.Event, c store.HoldChange, d store.TurnDescriptor) (uint64, error) {
+	return l.Append(ctx, store.Append{
+		After: after, Events: events, Hold: c, Write: store.Write{Replica: l.member.Self(), Turn: &d},
+	})
+}
+
+func (l heldLog) holder(ctx context.Context) (store.Hold, error) { return l.member.Holder(ctx, key) }
+
+func createHeld(t *testing.T, m store.Member) heldLog {
+	t.Helper()
+	return createTurn(t, m, Begin(), store.TurnDescriptor{Begin: 1, Attempt: 1})
+}
+
+func createTurn(t *testing.T, m store.Member, events []a2a.Event, d store.TurnDescriptor) heldLog {
+	t.Helper()
+	log, err := m.Create(t.Context(), store.NewTask{
+		Key: key, Origin: origin, Events: events, Write: store.Write{Replica: m.Self(), Turn: &d},
+	})
+	if err != nil {
+		t.Fatalf("Create() error = %v", err)
+	}
+	return heldLog{log, m}
+}
+
+func openHeld(t *testing.T, m store.Member) heldLog {
 	t.Helper()
 	log, err := m.Open(t.Context(), key)
 	if err != nil {
 		t.Fatalf("Open() error = %v", err)
 	}
-	return log.(store.HeldLog)
+	return heldLog{log, m}
 }
 
-func wantHolder(t *testing.T, log store.HeldLog, want store.Replica, alive bool) {
+func wantHolder(t *testing.T, log heldLog, want store.Replica, alive bool) {
 	t.Helper()
-	got, err := log.Holder(t.Context())
+	got, err := log.holder(t.Context())
 	if err != nil || got.Replica != want || got.Alive != alive {
 		t.Errorf("Holder() = %q, alive %t, %v, want %q, alive %t", got.Replica, got.Alive, err, want, alive)
 	}
 }
 
 // wantAppend appends a status as its caller claims, and compares the outcome.
-func wantAppend(t *testing.T, log store.HeldLog, after uint64, c store.HoldChange, want error) {
+func wantAppend(t *testing.T, log heldLog, after uint64, c store.HoldChange, want error) {
 	t.Helper()
-	seq, err := log.AppendHeld(t.Context(), after, []a2a.Event{Status(a2a.StateWorking, nil)}, c, store.TurnDescriptor{})
+	seq, err := log.appendHeld(t.Context(), after, []a2a.Event{Status(a2a.StateWorking, nil)}, c, store.TurnDescriptor{})
 	if !errors.Is(err, want) || want == nil && seq != after+1 {
-		t.Errorf("AppendHeld(%d) = %d, %v, want %v", after, seq, err, want)
+		t.Errorf("Append(%d) = %d, %v, want %v", after, seq, err, want)
 	}
 	if now := task(t, log).Seq; want != nil && err != nil && !errors.Is(err, store.ErrConflict) && now != after {
 		t.Errorf("log is at %d after a refusal, want %d", now, after)
@@ -226,19 +248,19 @@ func holdWithoutEvents(t *testing.T, s Shared) {
 	stop := log.Watch(func() { woken++ })
 	defer stop()
 	for _, c := range []store.HoldChange{store.Keep, store.Release, store.Take} {
-		if seq, err := log.AppendHeld(t.Context(), 2, nil, c, store.TurnDescriptor{Begin: 1, Attempt: 2}); seq != 2 || err != nil {
-			t.Errorf("AppendHeld() = %d, %v, want 2", seq, err)
+		if seq, err := log.appendHeld(t.Context(), 2, nil, c, store.TurnDescriptor{Begin: 1, Attempt: 2}); seq != 2 || err != nil {
+			t.Errorf("Append() = %d, %v, want 2", seq, err)
 		}
 	}
-	held, err := log.Holder(t.Context())
+	held, err := log.holder(t.Context())
 	if err != nil || held.Replica != a.Self() || held.Turn.Attempt != 2 {
 		t.Errorf("Holder() = %+v, %v", held, err)
 	}
 	if woken > 0 || task(t, log).Seq != 2 {
 		t.Errorf("log is at %d, and woke %d times", task(t, log).Seq, woken)
 	}
-	if _, err := log.AppendHeld(t.Context(), 1, nil, store.Release, store.TurnDescriptor{}); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("AppendHeld() behind another number: error = %v, want ErrConflict", err)
+	if _, err := log.appendHeld(t.Context(), 1, nil, store.Release, store.TurnDescriptor{}); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("Append() behind another number: error = %v, want ErrConflict", err)
 	}
 }
 
@@ -270,12 +292,12 @@ func holdEndsWithTask(t *testing.T, s Shared) {
 	wantAppend(t, mine, 3, store.Keep, store.ErrHeld)
 	// A task may be started again.
 	wantAppend(t, mine, 3, store.Take, nil)
-	if _, err := mine.AppendHeld(t.Context(), 4, []a2a.Event{Status(a2a.StateCompleted, nil)}, store.Keep, store.TurnDescriptor{}); err != nil {
-		t.Errorf("AppendHeld() error = %v", err)
+	if _, err := mine.appendHeld(t.Context(), 4, []a2a.Event{Status(a2a.StateCompleted, nil)}, store.Keep, store.TurnDescriptor{}); err != nil {
+		t.Errorf("Append() error = %v", err)
 	}
 	wantHolder(t, mine, "", false)
-	if _, err := mine.AppendHeld(t.Context(), 5, []a2a.Event{Status(a2a.StateFailed, nil)}, store.Take, store.TurnDescriptor{}); err != nil {
-		t.Errorf("AppendHeld() error = %v", err)
+	if _, err := mine.appendHeld(t.Context(), 5, []a2a.Event{Status(a2a.StateFailed, nil)}, store.Take, store.TurnDescriptor{}); err != nil {
+		t.Errorf("Append() error = %v", err)
 	}
 	wantHolder(t, mine, "", false)
 }
@@ -300,14 +322,14 @@ func holdHasOneWinner(t *testing.T, s Shared) {
 		m := join(t, s, strconv.Itoa(i))
 		log := openHeld(t, m)
 		all.Go(func() {
-			_, err := log.AppendHeld(t.Context(), 2, nil, store.Take, store.TurnDescriptor{})
+			_, err := log.appendHeld(t.Context(), 2, nil, store.Take, store.TurnDescriptor{})
 			switch {
 			case err == nil:
 				mu.Lock()
 				defer mu.Unlock()
 				wins = append(wins, m.Self())
 			case !errors.Is(err, store.ErrHeld):
-				t.Errorf("AppendHeld() error = %v, want ErrHeld", err)
+				t.Errorf("Append() error = %v, want ErrHeld", err)
 			}
 		})
 	}
@@ -318,19 +340,16 @@ func holdHasOneWinner(t *testing.T, s Shared) {
 	wantHolder(t, openHeld(t, s.Join("x")), wins[0], true)
 }
 
-func briefComesBack(t *testing.T, s Shared) {
+func turnDescriptorComesBack(t *testing.T, s Shared) {
 	a := join(t, s, "a")
 	want := store.TurnDescriptor{
 		Begin: 1, Attempt: 2, Redacted: true, Payer: a2a.AccountingPrincipalAt("192.0.2.1"), AcceptedOutputModes: []string{"text/plain", "image/*"},
 		Metadata: a2a.Object(`{"a":{"b":[1,"ü"]}}`), Extensions: []string{"urn:x"}, TraceParent: "00-1-2-01",
 	}
-	log, err := a.CreateHeld(t.Context(), key, origin, Begin(), want)
-	if err != nil {
-		t.Fatalf("CreateHeld() error = %v", err)
-	}
+	log := createTurn(t, a, Begin(), want)
 	check := func(want store.TurnDescriptor) {
 		t.Helper()
-		got, err := log.Holder(t.Context())
+		got, err := log.holder(t.Context())
 		if diff := cmp.Diff(want, got.Turn); diff != "" || err != nil {
 			t.Errorf("Holder() error = %v, difference (-want +got):\n%s", err, diff)
 		}
@@ -338,18 +357,15 @@ func briefComesBack(t *testing.T, s Shared) {
 	check(want)
 	wantAppend(t, log, 2, store.Keep, nil)
 	check(want)
-	if _, err := log.AppendHeld(t.Context(), 3, nil, store.Take, store.TurnDescriptor{Begin: 3}); err != nil {
-		t.Errorf("AppendHeld() error = %v", err)
+	if _, err := log.appendHeld(t.Context(), 3, nil, store.Take, store.TurnDescriptor{Begin: 3}); err != nil {
+		t.Errorf("Append() error = %v", err)
 	}
 	check(store.TurnDescriptor{Begin: 3})
 }
 
 func endedIsNotHeld(t *testing.T, s Shared) {
 	a := join(t, s, "a")
-	log, err := a.CreateHeld(t.Context(), key, origin, append(Begin(), Chunk("x", "hi"), Status(a2a.StateCompleted, nil)), store.TurnDescriptor{Begin: 1})
-	if err != nil {
-		t.Fatalf("CreateHeld() error = %v", err)
-	}
+	log := createTurn(t, a, append(Begin(), Chunk("x", "hi"), Status(a2a.StateCompleted, nil)), store.TurnDescriptor{Begin: 1})
 	wantHolder(t, log, "", false)
 	if held, err := a.Holding(t.Context(), a.Self()); err != nil || len(held) > 0 {
 		t.Errorf("Holding() = %v, %v, want nothing", held, err)

@@ -29,6 +29,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"append in order":              appendInOrder,
 		"append needs the last number": appendNeedsLast,
 		"append has one winner":        appendHasOneWinner,
+		"repeated create":              repeatedCreate,
+		"repeated append":              repeatedAppend,
 		"read from anywhere":           readFromAnywhere,
 		"reads are bounded in bytes":   readsAreBoundedInBytes,
 		"snapshot is one moment":       snapshotIsOneMoment,
@@ -77,7 +79,7 @@ func Begin() []a2a.Event {
 
 func create(t *testing.T, s store.Store, k store.Key) store.Log {
 	t.Helper()
-	log, err := s.Create(t.Context(), k, origin, Begin())
+	log, err := s.Create(t.Context(), store.NewTask{Key: k, Origin: origin, Events: Begin()})
 	if err != nil {
 		t.Fatalf("Create() error = %v", err)
 	}
@@ -86,7 +88,7 @@ func create(t *testing.T, s store.Store, k store.Key) store.Log {
 
 func add(t *testing.T, log store.Log, after uint64, events ...a2a.Event) {
 	t.Helper()
-	seq, err := log.Append(t.Context(), after, events)
+	seq, err := log.Append(t.Context(), store.Append{After: after, Events: events})
 	if want := after + uint64(len(events)); err != nil || seq != want {
 		t.Fatalf("Append() = %d, %v, want %d", seq, err, want)
 	}
@@ -106,7 +108,7 @@ func createAndOpen(t *testing.T, s store.Store) {
 		t.Errorf("Open() of nothing: error = %v, want ErrNotFound", err)
 	}
 	create(t, s, key)
-	if _, err := s.Create(t.Context(), key, origin, Begin()); !errors.Is(err, store.ErrExists) {
+	if _, err := s.Create(t.Context(), store.NewTask{Key: key, Origin: origin, Events: Begin()}); !errors.Is(err, store.ErrExists) {
 		t.Errorf("second Create() error = %v, want ErrExists", err)
 	}
 	log, err := s.Open(t.Context(), key)
@@ -153,7 +155,7 @@ func appendInOrder(t *testing.T, s store.Store) {
 func appendNeedsLast(t *testing.T, s store.Store) {
 	log := create(t, s, key)
 	for _, after := range []uint64{0, 1, 3} {
-		if _, err := log.Append(t.Context(), after, []a2a.Event{Chunk("a", "x")}); !errors.Is(err, store.ErrConflict) {
+		if _, err := log.Append(t.Context(), store.Append{After: after, Events: []a2a.Event{Chunk("a", "x")}}); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("Append() after %d: error = %v, want ErrConflict", after, err)
 		}
 	}
@@ -169,7 +171,7 @@ func appendHasOneWinner(t *testing.T, s store.Store) {
 	var wg sync.WaitGroup
 	for i := range writers {
 		wg.Go(func() {
-			_, err := log.Append(t.Context(), 2, []a2a.Event{Status(a2a.StateCompleted, nil)})
+			_, err := log.Append(t.Context(), store.Append{After: 2, Events: []a2a.Event{Status(a2a.StateCompleted, nil)}})
 			switch {
 			case err == nil:
 				won.Store(i, true)
@@ -252,7 +254,7 @@ func snapshotIsOneMoment(t *testing.T, s store.Store) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range events {
-			if _, err := log.Append(t.Context(), uint64(i)+2, []a2a.Event{Chunk("a", "x")}); err != nil {
+			if _, err := log.Append(t.Context(), store.Append{After: uint64(i) + 2, Events: []a2a.Event{Chunk("a", "x")}}); err != nil {
 				t.Errorf("Append() error = %v", err)
 				return
 			}

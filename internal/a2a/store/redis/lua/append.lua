@@ -1,22 +1,25 @@
--- Answers 0: appended, 1: no such task, 2: the log has gone on, 3: another replica runs the task.
+-- Answers 0: appended, 1: no such task, 2: the log has gone on, 3: another replica holds the task, 4: the log has gone on
+-- and has dropped the event, so that its token cannot be compared.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local after, last, token, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local state, place, fold = ARGV[6], ARGV[7], ARGV[8]
 local maxevents, maxbytes, keep = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-local claim, me, brief = ARGV[12], ARGV[13], ARGV[14]
-local message, stands, maxclaims = ARGV[15], ARGV[16], tonumber(ARGV[17])
+local change, me, turn = ARGV[12], ARGV[13], ARGV[14]
+local message, claim, maxclaims = ARGV[15], ARGV[16], tonumber(ARGV[17])
 local CANCELED = '7'
-local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder', 'claims')
+local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder', 'claims', 'changed')
 if not task[1] then return 1 end
-if task[1] ~= after then
-  -- Perhaps it was this very call, whose answer was lost.
-  local entry = last ~= after and redis.call('XRANGE', l, last, last)[1]
+if last == after then
+  if task[9] == token then return 0 end
+elseif task[1] ~= after then
+  if tonumber(last) < tonumber(task[2]) then return 4 end
+  local entry = redis.call('XRANGE', l, last, last)[1]
   if entry and entry[2][4] == token then return 0 end
-  return 2
 end
+if task[1] ~= after or last ~= after and events == '' then return 2 end
 local holder = task[7] or ''
-if claim == 'keep' and holder ~= me then return 3 end
-if claim ~= '' and holder ~= '' and holder ~= me and redis.call('EXISTS', P .. 'm:' .. holder) == 1 then return 3 end
+if change == 'keep' and holder ~= me then return 3 end
+if change ~= '' and holder ~= '' and holder ~= me and redis.call('EXISTS', P .. 'm:' .. holder) == 1 then return 3 end
 if last ~= after then
   redis.call('XADD', l, last .. '-0', 'e', events, 'w', token)
   local seq, low, bytes, at = tonumber(last), tonumber(task[2]), task[3] + #events, tonumber(task[4])
@@ -42,16 +45,16 @@ if last ~= after then
 end
 -- The claims on the messages that began its turns end when the task is continued, or canceled from anywhere.
 local former = task[8]
-if former and (claim == 'continue' or claim == '' and state == CANCELED) then
+if former and (change == 'continue' or change == '' and state == CANCELED) then
   unclaim(cmsgpack.unpack(former))
   redis.call('HDEL', t, 'claims')
   former = false
 end
 if message ~= '' then
   local all, known = former and cmsgpack.unpack(former) or {}, false
-  for i = 1, #all, 2 do known = known or all[i] == message and all[i + 1] == stands end
+  for i = 1, #all, 2 do known = known or all[i] == message and all[i + 1] == claim end
   if not known then
-    all[#all + 1], all[#all + 2] = message, stands
+    all[#all + 1], all[#all + 2] = message, claim
     while #all > 2 * maxclaims do
       table.remove(all, 1)
       table.remove(all, 1)
@@ -59,10 +62,11 @@ if message ~= '' then
     redis.call('HSET', t, 'claims', cmsgpack.pack(all))
   end
 end
+if last == after then redis.call('HSET', t, 'changed', token) end
 if state == '' then state = task[5] end
-if claim == 'rest' or tonumber(state) >= 5 then
+if change == 'release' or tonumber(state) >= 5 then
   hold(ARGV[1], holder, '', '', keep)
-elseif claim == 'take' or claim == 'continue' then
-  hold(ARGV[1], holder, me, brief, keep)
+elseif change == 'take' or change == 'continue' then
+  hold(ARGV[1], holder, me, turn, keep)
 end
 return 0

@@ -1,13 +1,11 @@
--- Answers 0: made, 1: the key is taken, 2: no room.
+-- Answers 0: created, 1: the task exists, 2: no room.
 local owner, context, id = ARGV[1], ARGV[2], ARGV[3]
 local seq, token, events, state, place = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local retention, max, keep, me, brief = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15], ARGV[16]
+local retention, max, keep, me, turn = tonumber(ARGV[12]), tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15], ARGV[16]
 local t, l, member = P .. 't:' .. owner .. id, P .. 'l:' .. owner .. id, owner .. context .. id
 expire(retention)
 if redis.call('EXISTS', t) == 1 then
-  -- Perhaps it was this very call, whose answer was lost.
-  local entry = redis.call('XRANGE', l, seq, seq)[1]
-  if entry and entry[2][4] == token then return 0 end
+  if redis.call('HGET', t, 'created') == token then return 0 end
   return 1
 end
 while redis.call('ZCARD', P .. 'q:ended') + redis.call('ZCARD', P .. 'q:idle') + redis.call('ZCARD', P .. 'q:busy') >= max do
@@ -16,10 +14,10 @@ while redis.call('ZCARD', P .. 'q:ended') + redis.call('ZCARD', P .. 'q:idle') +
   remove(oldest)
 end
 redis.call('UNLINK', l)
-redis.call('XADD', l, seq .. '-0', 'e', events, 'w', token)
-redis.call('HSET', t, 'seq', seq, 'low', 1, 'bytes', #events, 'at', 0, 'state', state, 'member', member,
+redis.call('XADD', l, seq .. '-0', 'e', events)
+redis.call('HSET', t, 'created', token, 'seq', seq, 'low', 1, 'bytes', #events, 'at', 0, 'state', state, 'member', member,
   'owner', ARGV[9], 'context', ARGV[10], 'dialect', ARGV[11], 'ended', endedat(state))
 file(member, nil, state, place, keep)
 if ARGV[17] ~= '' then redis.call('HSET', t, 'claims', cmsgpack.pack({ARGV[17], ARGV[18]})) end
-if tonumber(state) < 5 then hold(owner .. id, '', me, brief, keep) end
+if tonumber(state) < 5 then hold(owner .. id, '', me, turn, keep) end
 return 0

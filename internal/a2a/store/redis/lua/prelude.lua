@@ -32,13 +32,13 @@ end
 local function endedat(state) return tonumber(state) >= 5 and int(now()) or '' end
 
 -- hold makes a replica the one that runs a task; '' is none.
-local function hold(name, former, replica, brief, keep)
+local function hold(name, former, replica, turn, keep)
   if former ~= replica and former ~= '' then redis.call('HDEL', P .. 'h:' .. former, name) end
   if replica == '' then
-    if former ~= '' then redis.call('HDEL', P .. 't:' .. name, 'holder', 'brief') end
+    if former ~= '' then redis.call('HDEL', P .. 't:' .. name, 'holder', 'turn') end
     return
   end
-  redis.call('HSET', P .. 't:' .. name, 'holder', replica, 'brief', brief)
+  redis.call('HSET', P .. 't:' .. name, 'holder', replica, 'turn', turn)
   redis.call('HSET', P .. 'h:' .. replica, name, redis.call('HGET', P .. 't:' .. name, 'owner'))
   live(P .. 'h:' .. replica, keep)
 end

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package memory_test
+package storetest_test
 
 import (
 	"testing"
@@ -13,39 +13,46 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-func TestSharedConformance(t *testing.T) {
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func TestMemory(t *testing.T) {
 	storetest.RunShared(t, func(*testing.T) storetest.Shared {
 		c := &clock{now: time.Unix(0, 0)}
 		return storetest.Shared{
-			Shared: memory.New(memory.Options{Now: c.Now}),
+			Shared: storetest.NewMemory(memory.Options{Now: c.Now}),
 			Pass:   func(d time.Duration) { c.now = c.now.Add(d) },
 		}
 	})
 }
 
-// A task that is evicted is nobody's any more.
+// A task that is evicted has no holder any more.
 func TestEvictionEndsHold(t *testing.T) {
-	f := newFixture(t, memory.Options{MaxTasks: 1})
-	m := f.Join("a")
+	m := storetest.NewMemory(memory.Options{MaxTasks: 1}).Join("a")
 	if _, err := m.Renew(t.Context(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	log, err := m.CreateHeld(t.Context(), key("1"), store.Origin{ContextID: "c"}, storetest.Begin(), store.TurnDescriptor{})
-	if err != nil {
-		t.Fatal(err)
+	for _, id := range []string{"1", "2"} {
+		_, err := m.Create(t.Context(), store.NewTask{
+			Key: store.Key{TaskID: id}, Events: []a2a.Event{storetest.Status(a2a.StateInputRequired, nil)},
+			Write: store.Write{Replica: m.Self()},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	f.append(log, 2, storetest.Status(a2a.StateInputRequired, nil))
-	f.task("2", a2a.StateWorking)
-	if held, err := m.Holding(t.Context(), m.Self()); len(held) > 0 || err != nil {
-		t.Errorf("Holding() = %v, %v, want none", held, err)
+	if held, err := m.Holding(t.Context(), m.Self()); len(held) != 1 || err != nil {
+		t.Errorf("Holding() = %v, %v, want one", held, err)
 	}
 }
 
 // Replicas that left are forgotten, so that those who come and go do not add up.
 func TestReplicasAreForgotten(t *testing.T) {
-	f := newFixture(t, memory.Options{})
-	stays := f.Join("stays")
-	for _, m := range []store.Member{stays, f.Join("goes")} {
+	c := &clock{now: time.Unix(0, 0)}
+	s := storetest.NewMemory(memory.Options{Now: c.Now})
+	stays := s.Join("stays")
+	for _, m := range []store.Member{stays, s.Join("goes")} {
 		if _, err := m.Renew(t.Context(), 48*time.Hour); err != nil {
 			t.Fatal(err)
 		}
@@ -59,6 +66,6 @@ func TestReplicasAreForgotten(t *testing.T) {
 		if dead, err := stays.Dead(t.Context()); len(dead) != want || err != nil {
 			t.Errorf("Dead() = %q, %v, want %d", dead, err, want)
 		}
-		f.clock.now = f.clock.now.Add(61 * time.Minute)
+		c.now = c.now.Add(61 * time.Minute)
 	}
 }

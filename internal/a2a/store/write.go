@@ -1,0 +1,112 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// Token is the idempotency token of a creation or an append. The caller makes one
+// with NewToken for each write that it may have to repeat, and repeats the write
+// with the same token. The zero token means that the caller never repeats the write.
+type Token uint64
+
+// NewToken returns a random token. It is not secret: a store compares it with the
+// token of the one write at the same place of the same log.
+func NewToken() Token { return Token(rand.Uint64() | 1) } //nolint:gosec // not secret
+
+// Write is what creations and appends have in common.
+type Write struct {
+	Token Token
+	// Repeat is true when an earlier call with the token returned ErrIndeterminate.
+	// The events must be the same.
+	Repeat bool
+	// RetryFor is how long the store retries the write while it meets an outage; 0 is
+	// the default of the store.
+	RetryFor time.Duration
+	// Replica is the caller, for writes that hold the task. Turn replaces the turn
+	// descriptor of the hold. Stores that are not shared ignore both.
+	Replica Replica
+	Turn    *TurnDescriptor
+}
+
+// NewTask is the creation of a task. With a Replica, that replica holds the task,
+// unless the events end it.
+type NewTask struct {
+	Key
+	Origin
+	// Events are numbered from 1.
+	Events []a2a.Event
+	Write
+}
+
+// Append is an append to the log of a task.
+type Append struct {
+	// After is the number of the last event of the log. The log owns what the events
+	// point to, but not the slice, and sets the index of artifact updates.
+	After  uint64
+	Events []a2a.Event
+	// Hold is what the append does to the hold on the task, in the same step. Stores
+	// that are not shared ignore it.
+	Hold HoldChange
+	Write
+}
+
+// The time between two attempts doubles from FirstRetry to LastRetry.
+const (
+	FirstRetry = 20 * time.Millisecond
+	LastRetry  = time.Second
+)
+
+// Retry calls attempt until it returns nil or an error that is not ErrUnavailable.
+// It waits between two attempts, with exponential backoff from 20 ms to 1 s. When ctx
+// ends it returns the error of the last attempt.
+func Retry(ctx context.Context, attempt func() error) error {
+	for wait := FirstRetry; ; wait = min(2*wait, LastRetry) {
+		err := attempt()
+		if !errors.Is(err, ErrUnavailable) {
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}
+
+// RetryWrite is Retry for the attempts of one write with one token; repeat is
+// Write.Repeat. An attempt that returned ErrUnavailable may have been stored, or may
+// be later. Behind it, ErrFull and ErrTrimmed are no outcomes: a full store refuses a
+// write before it compares the token, and a log that has dropped the place of the
+// write cannot compare it. RetryWrite retries the former and returns
+// ErrIndeterminate for the latter, and when no attempt was answered. Without such an
+// attempt, ErrTrimmed is ErrConflict.
+func RetryWrite(ctx context.Context, repeat bool, attempt func() error) error {
+	unanswered := repeat
+	err := Retry(ctx, func() error {
+		err := attempt()
+		if unanswered && errors.Is(err, ErrFull) {
+			return ErrUnavailable
+		}
+		unanswered = unanswered || errors.Is(err, ErrUnavailable)
+		return err
+	})
+	switch {
+	case errors.Is(err, ErrUnavailable), unanswered && errors.Is(err, ErrTrimmed):
+		return fmt.Errorf("%w: %w", ErrIndeterminate, err)
+	case errors.Is(err, ErrTrimmed):
+		return ErrConflict
+	default:
+		return err
+	}
+}
