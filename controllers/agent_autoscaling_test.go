@@ -20,22 +20,22 @@ import (
 	a2av1alpha1ac "github.com/a2a-operator/a2a-operator/api/v1alpha1/applyconfiguration/api/v1alpha1"
 )
 
-// userOwner is who applies manifests.
+// userOwner is the field manager of a user who applies manifests.
 const userOwner = client.FieldOwner("user")
 
-var _ = Describe("the number of an Agent's pods", Ordered, func() {
-	var b *bench
-	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+var _ = Describe("the replicas of an Agent", Ordered, func() {
+	var f *fixture
+	BeforeEach(func(ctx context.Context) { f = newFixture(ctx) })
 
-	// Several pods share what they know of tasks.
+	// Several replicas need a shared task store.
 	shared := a2av1alpha1ac.AgentTasks().WithStore(a2av1alpha1ac.AgentTaskStore().
 		WithType(a2av1alpha1.TaskStoreRedis).
 		WithRedis(a2av1alpha1ac.AgentRedis().WithAddresses("redis:6379")))
-	// manifest is what a user applies.
+	// manifest returns the Agent that a user applies.
 	manifest := func(workload *a2av1alpha1ac.AgentWorkloadApplyConfiguration) *a2av1alpha1ac.AgentApplyConfiguration {
-		template := makeAgent(b.namespace, "echo").Spec.Workload.Template
-		return a2av1alpha1ac.Agent("echo", b.namespace).WithSpec(a2av1alpha1ac.AgentSpec().
-			WithDescription("Says it again.").
+		template := makeAgent(f.namespace, "echo").Spec.Workload.Template
+		return a2av1alpha1ac.Agent("echo", f.namespace).WithSpec(a2av1alpha1ac.AgentSpec().
+			WithDescription("Repeats what it is told.").
 			WithWorkload(workload.WithTemplate(template).WithTasks(shared)))
 	}
 	autoscaled := func(least, most int32) *a2av1alpha1ac.AgentWorkloadApplyConfiguration {
@@ -46,30 +46,30 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 	applied := func(ctx context.Context, workload *a2av1alpha1ac.AgentWorkloadApplyConfiguration) *a2av1alpha1.Agent {
 		GinkgoHelper()
 		Expect(cluster.Apply(ctx, manifest(workload), userOwner)).To(Succeed())
-		agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "echo"}}
-		b.expectReconciled(ctx, agent)
+		agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "echo"}}
+		f.expectReconciled(ctx, agent)
 		return agent
 	}
-	// scale does what the autoscaler does.
+	// scale acts as the autoscaler.
 	scale := func(ctx context.Context, agent *a2av1alpha1.Agent, replicas int32) {
 		GinkgoHelper()
 		body := &autoscalingv1.Scale{}
 		Expect(cluster.SubResource("scale").Get(ctx, agent, body)).To(Succeed())
 		body.Spec.Replicas = replicas
 		Expect(cluster.SubResource("scale").Update(ctx, agent, client.WithSubResourceBody(body), client.FieldOwner("kube-controller-manager"))).To(Succeed())
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 	}
 	expectReplicas := func(ctx context.Context, agent *a2av1alpha1.Agent, spec, deployment int32) {
 		GinkgoHelper()
 		Expect(agent.Spec.Workload.Replicas).To(HaveValue(Equal(spec)), "spec.workload.replicas")
 		Expect(deploymentOf(ctx, agent).Spec.Replicas).To(HaveValue(Equal(deployment)), "Deployment")
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 	}
 	gone := func(ctx context.Context, agent *a2av1alpha1.Agent, obj client.Object) bool {
 		return apierrors.IsNotFound(cluster.Get(ctx, client.ObjectKeyFromObject(agent), obj))
 	}
 
-	It("follows the autoscaler up and down, and a manifest that leaves it out changes nothing", func(ctx context.Context) {
+	It("follow the autoscaler, and a manifest without replicas keeps them", func(ctx context.Context) {
 		agent := applied(ctx, autoscaled(2, 5))
 		hpa := read[autoscalingv2.HorizontalPodAutoscaler](ctx, agent, "echo")
 		Expect(hpa.Spec.ScaleTargetRef).To(Equal(autoscalingv2.CrossVersionObjectReference{APIVersion: "a2a-operator.dev/v1alpha1", Kind: "Agent", Name: "echo"}))
@@ -81,11 +81,11 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 			expectReplicas(ctx, agent, replicas, replicas)
 		}
 		Expect(cluster.Apply(ctx, manifest(autoscaled(2, 6)), userOwner)).To(Succeed())
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply HorizontalPodAutoscaler", "apply Agent/status"}))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply HorizontalPodAutoscaler", "apply Agent/status"}))
 		expectReplicas(ctx, agent, 3, 3)
 
-		By("zero, which pauses")
+		By("scaling to zero, which pauses the autoscaler")
 		scale(ctx, agent, 0)
 		expectReplicas(ctx, agent, 0, 0)
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "False ScaledToZero")
@@ -93,7 +93,7 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 		expectReplicas(ctx, agent, 2, 2)
 	})
 
-	It("does not fall below the autoscaler's least when a manifest hands the number over", func(ctx context.Context) {
+	It("do not fall below minReplicas when a manifest adds an autoscaler", func(ctx context.Context) {
 		agent := applied(ctx, a2av1alpha1ac.AgentWorkload().WithReplicas(4))
 		expectReplicas(ctx, agent, 4, 4)
 		Expect(read[policyv1.PodDisruptionBudget](ctx, agent, "echo").Spec.MaxUnavailable.IntValue()).To(Equal(1))
@@ -102,13 +102,13 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 		expectReplicas(ctx, agent, 1, 3)
 		scale(ctx, agent, 4)
 
-		By("back to a number of the user's")
+		By("a manifest with replicas again")
 		agent = applied(ctx, a2av1alpha1ac.AgentWorkload().WithReplicas(2))
 		Expect(gone(ctx, agent, &autoscalingv2.HorizontalPodAutoscaler{})).To(BeTrue())
 		expectReplicas(ctx, agent, 2, 2)
 	})
 
-	It("keeps the autoscaler's number when it goes", func(ctx context.Context) {
+	It("stay when the autoscaler is removed", func(ctx context.Context) {
 		agent := applied(ctx, autoscaled(1, 5))
 		scale(ctx, agent, 4)
 		agent = applied(ctx, a2av1alpha1ac.AgentWorkload())
@@ -116,22 +116,22 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 		expectReplicas(ctx, agent, 4, 4)
 	})
 
-	It("is zero while the Agent is suspended, and then what it was", func(ctx context.Context) {
+	It("are zero while the Agent is suspended, and return afterwards", func(ctx context.Context) {
 		agent := applied(ctx, autoscaled(2, 5))
 		scale(ctx, agent, 4)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Suspend = true })
-		b.expectReconciled(ctx, agent)
-		Expect(gone(ctx, agent, &autoscalingv2.HorizontalPodAutoscaler{})).To(BeTrue(), "no autoscaler complains about pods that are not there")
+		f.expectReconciled(ctx, agent)
+		Expect(gone(ctx, agent, &autoscalingv2.HorizontalPodAutoscaler{})).To(BeTrue(), "an autoscaler without pods would report failures")
 		expectReplicas(ctx, agent, 4, 0)
 		Expect(gone(ctx, agent, &policyv1.PodDisruptionBudget{})).To(BeFalse())
 
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Suspend = false })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectReplicas(ctx, agent, 4, 4)
 		Expect(gone(ctx, agent, &autoscalingv2.HorizontalPodAutoscaler{})).To(BeFalse())
 	})
 
-	It("is followed while a mistake keeps all else as it is", func(ctx context.Context) {
+	It("are written while a user error blocks all other changes", func(ctx context.Context) {
 		agent := applied(ctx, autoscaled(1, 5))
 		expectReplicas(ctx, agent, 1, 1)
 		before := deploymentOf(ctx, agent)
@@ -139,46 +139,46 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 			a.Spec.Workload.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8642}}
 			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked", "only the number of pods")
 
 		scale(ctx, agent, 4)
-		Expect(b.requests).To(Equal([]string{"apply Deployment", "apply Agent/status"}))
+		Expect(f.requests).To(Equal([]string{"apply Deployment", "apply Agent/status"}))
 		expectReplicas(ctx, agent, 4, 4)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Suspend = true })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectReplicas(ctx, agent, 4, 0)
 		Expect(deploymentOf(ctx, agent).Spec.Template).To(Equal(before.Spec.Template))
 		Expect(deploymentOf(ctx, agent).Labels).To(Equal(before.Labels))
 
-		By("the mistake is corrected")
+		By("correcting the error")
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].Ports, a.Spec.Suspend = nil, false
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectReplicas(ctx, agent, 4, 4)
 		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Image).To(Equal("example/echo:2"))
 		scale(ctx, agent, 2)
 		expectReplicas(ctx, agent, 2, 2)
 	})
 
-	It("is followed while the API server refuses the template", func(ctx context.Context) {
+	It("are written while the API server rejects the template", func(ctx context.Context) {
 		agent := applied(ctx, autoscaled(1, 5))
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "nowhere", MountPath: "/x"}}
 			a.Spec.Suspend = true
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected")
-		// The Deployment is another one by now, over which it is judged anew, once.
-		b.expectReconciled(ctx, agent)
+		// The Deployment has another generation, so the template is sent once more.
+		f.expectReconciled(ctx, agent)
 		expectReplicas(ctx, agent, 1, 0)
 	})
 
-	It("stays one, while a mistake keeps pods from sharing their tasks", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
+	It("stay one while a user error keeps the shared task store from being configured", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8642}}
 			a.Spec.Workload.Replicas = new(int32(3))
@@ -186,11 +186,11 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 				Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},
 			}
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectReplicas(ctx, agent, 3, 1)
 	})
 
-	It("has a budget only when there may be more than one", func(ctx context.Context) {
+	It("have a PodDisruptionBudget only if there may be more than one", func(ctx context.Context) {
 		agent := applied(ctx, a2av1alpha1ac.AgentWorkload().WithReplicas(1))
 		Expect(gone(ctx, agent, &policyv1.PodDisruptionBudget{})).To(BeTrue(), "a single pod must not keep a node from being drained")
 		agent = applied(ctx, a2av1alpha1ac.AgentWorkload().WithReplicas(3).WithDisruptionBudget(a2av1alpha1ac.AgentDisruptionBudget().WithMaxUnavailable(2)))
@@ -199,19 +199,19 @@ var _ = Describe("the number of an Agent's pods", Ordered, func() {
 		Expect(budget.Spec.UnhealthyPodEvictionPolicy).To(HaveValue(Equal(policyv1.AlwaysAllow)))
 		agent = applied(ctx, a2av1alpha1ac.AgentWorkload().WithReplicas(1))
 		Expect(gone(ctx, agent, &policyv1.PodDisruptionBudget{})).To(BeTrue())
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 	})
 
-	It("is refused where two would write it", func(ctx context.Context) {
+	It("are rejected in a manifest with an autoscaler", func(ctx context.Context) {
 		message := "belongs to the autoscaler while spec.workload.autoscaling is set: leave it out"
 		Expect(cluster.Apply(ctx, manifest(autoscaled(2, 5).WithReplicas(9)), userOwner)).To(MatchError(ContainSubstring(message)))
 		agent := applied(ctx, autoscaled(2, 5))
 		scale(ctx, agent, 5)
 		Expect(cluster.Apply(ctx, manifest(autoscaled(2, 5).WithReplicas(9)), userOwner, client.ForceOwnership)).To(MatchError(ContainSubstring(message)))
 
-		By("limits that change around a number that is there")
+		By("changing the limits of the autoscaler")
 		Expect(cluster.Apply(ctx, manifest(autoscaled(2, 3)), userOwner)).To(Succeed())
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectReplicas(ctx, agent, 5, 3)
 		scale(ctx, agent, 3)
 		expectReplicas(ctx, agent, 3, 3)

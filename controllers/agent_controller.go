@@ -3,21 +3,22 @@
 
 // Package controllers reconciles the custom resources.
 //
-// It is thin on purpose. A reconcile is a straight line: gather reads, desired
-// and status think, apply writes, and what stands here is the line itself, the
-// watches that start it and the one write of the status.
+// A reconcile is a straight line: gather reads, desired and status compute, and apply
+// writes. This package has that line, the watches that start it and the one write of the
+// status. It decides nothing itself.
 package controllers
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,6 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 	"github.com/a2a-operator/a2a-operator/internal/events"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
+	"github.com/a2a-operator/a2a-operator/internal/memo"
 	"github.com/a2a-operator/a2a-operator/internal/status"
 )
 
@@ -46,11 +48,16 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
-// settleAfter is when to look again after somebody else wrote at the same
-// moment. An event about it usually comes first.
-const settleAfter = time.Second
+const (
+	// conflictDelay is the delay of the retry after a write conflict. The watch event of the
+	// other write usually comes first.
+	conflictDelay = time.Second
+	// maxWrittenStatuses bounds the memo of written statuses. A lost entry costs a status
+	// write that changes nothing.
+	maxWrittenStatuses = 4096
+)
 
-// AgentReconciler brings the cluster to what an Agent says.
+// AgentReconciler reconciles Agents.
 type AgentReconciler struct {
 	client   client.Client
 	gather   *gather.Gatherer
@@ -59,32 +66,27 @@ type AgentReconciler struct {
 	platform desired.Platform
 	watched  watchedNamespaces
 	clock    clock.PassiveClock
-	written  writtenStatuses[a2av1alpha1.AgentStatus]
-	settled  *settledAgents
+	// inSync and written are described in package memo.
+	inSync  *memo.Memo[types.NamespacedName, gather.InputDigest, desired.Result]
+	written *memo.Memo[types.UID, string, a2av1alpha1.AgentStatus]
 }
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
 
-// AgentConfig is what an AgentReconciler needs.
+// AgentConfig configures an AgentReconciler. All fields but Namespaces are required.
 type AgentConfig struct {
-	// Client reads from the cache and writes to the API server.
+	// Client reads from the informer caches and writes to the API server.
 	Client client.Client
 	// Live reads from the API server.
-	Live client.Reader
-	// Issuer knows the keys of ServiceAccount tokens.
-	Issuer gather.IssuerSource
-	// Remote knows the cards of agents that run elsewhere.
-	Remote gather.RemoteSource
-	// Optional reads the kinds that the cluster may not have.
+	Live     client.Reader
+	Issuer   gather.IssuerSource
+	Remote   gather.RemoteSource
 	Optional gather.OptionalKinds
-	// Namespaces are those whose objects can be read; empty means all.
+	// Namespaces lists the namespaces whose objects are cached; empty means all.
 	Namespaces []string
-	// Events records what happens to Agents.
-	Events *events.Recorder
-	// Platform is what the installation offers.
-	Platform desired.Platform
-	// Clock tells the time.
-	Clock clock.PassiveClock
+	Events     *events.Recorder
+	Platform   desired.Platform
+	Clock      clock.PassiveClock
 }
 
 // NewAgentReconciler returns an AgentReconciler.
@@ -100,24 +102,40 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 			FieldOwner:       a2av1alpha1.FieldOwner,
 			DigestAnnotation: a2av1alpha1.AnnotationAppliedDigest,
 			OwnerLabel:       a2av1alpha1.LabelAgent,
-			Lives:            agentLives(config.Live),
+			OwnerExists:      agentExists(config.Live),
 			Clock:            config.Clock,
 		}),
 		events:   config.Events,
 		platform: config.Platform,
 		watched:  config.Namespaces,
 		clock:    config.Clock,
-		written:  newWrittenStatuses[a2av1alpha1.AgentStatus](),
-		settled:  newSettledAgents(),
+		inSync:   memo.New[types.NamespacedName, gather.InputDigest, desired.Result](0, config.Clock),
+		written:  memo.New[types.UID, string, a2av1alpha1.AgentStatus](maxWrittenStatuses, config.Clock),
 	}
 }
 
-// look reconciles an Agent by its name. The object is the cache's own.
-func (r *AgentReconciler) look(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+// agentExists returns a live read of whether an Agent exists and is not being deleted. It
+// lists, because the operator has no right to get Agents.
+func agentExists(live client.Reader) func(context.Context, string, apply.Owner) (bool, error) {
+	return func(ctx context.Context, namespace string, owner apply.Owner) (bool, error) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(owner.Kind)
+		if err := live.List(ctx, list, client.InNamespace(namespace), client.MatchingFields{"metadata.name": owner.Name}); err != nil {
+			return false, fmt.Errorf("list Agent %s/%s: %w", namespace, owner.Name, err)
+		}
+		return slices.ContainsFunc(list.Items, func(m metav1.PartialObjectMetadata) bool {
+			return m.UID == owner.UID && m.DeletionTimestamp.IsZero()
+		}), nil
+	}
+}
+
+// ReconcileRequest reconciles an Agent by its name, with the cached object itself: a copy for
+// each reconcile would be a large part of its cost.
+func (r *AgentReconciler) ReconcileRequest(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	agent := &a2av1alpha1.Agent{}
 	err := r.client.Get(ctx, request.NamespacedName, agent, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		r.settled.forget(request.NamespacedName)
+		r.inSync.Drop(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
@@ -126,62 +144,70 @@ func (r *AgentReconciler) look(ctx context.Context, request ctrl.Request) (ctrl.
 	return r.Reconcile(ctx, agent)
 }
 
-// Reconcile brings the cluster to what the Agent says, and the Agent's status
-// to what the cluster is. The Agent is not changed.
+// Reconcile writes the objects of an Agent that differ from their desired state, and the
+// Agent's status if it differs from the observed state. It does not modify agent.
 func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agent) (ctrl.Result, error) {
 	if !agent.DeletionTimestamp.IsZero() {
-		// The garbage collector deletes what the Agent owns.
+		// The garbage collector deletes the objects of the Agent.
 		return ctrl.Result{}, nil
 	}
-	agent = r.asWritten(agent)
+	agent = r.withWrittenStatus(agent)
 	in, err := r.gather.Agent(ctx, agent)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	basis := gather.BasisOf(in)
-	want, settled := r.settled.of(agent, basis)
-	var outcome outcomes
-	var applyErr error
-	if !settled {
-		in = copied(in)
+	key, digest := client.ObjectKeyFromObject(agent), gather.DigestInputs(in)
+	want, inSync := r.inSync.Get(key, digest)
+	var results writeResults
+	var writeErr error
+	if !inSync {
+		in = withCopies(in)
 		if want, err = desired.Agent(in, r.platform); err != nil {
 			return ctrl.Result{}, reconcile.TerminalError(err)
 		}
-		outcome, applyErr = r.applyObjects(ctx, in, want)
+		results, writeErr = writeObjects(ctx, r.apply, in, want)
 	}
-	for _, err := range []error{applyErr, outcome.routesErr} {
+	for _, err := range []error{writeErr, results.routesErr} {
 		if errors.Is(err, apply.ErrOwnerGone) {
 			return ctrl.Result{}, nil
 		}
-		if apply.Ephemeral(err) {
-			return ctrl.Result{RequeueAfter: settleAfter}, nil
+		if apply.Transient(err) {
+			return ctrl.Result{RequeueAfter: conflictDelay}, nil
 		}
 	}
-	applied := want.Objects != nil && outcome.core.Complete() && applyErr == nil
-	if applyErr == nil && (applied || want.Objects == nil) && outcome.settled() {
-		r.settled.remember(agent, basis, want)
+	applied := want.Objects != nil && results.core.Complete() && writeErr == nil
+	if !inSync && writeErr == nil && (applied || want.Objects == nil) && results.inSync() {
+		r.inSync.Put(key, digest, withoutObjects(want), time.Time{})
 	}
-	var publishErr error
+	var annotateErr error
 	if applied {
-		outcome.pods, publishErr = r.publish(ctx, in, want.Card)
+		results.pods, annotateErr = r.apply.Annotate(ctx, in.Pods,
+			a2av1alpha1.AnnotationConfigDigest, want.Card.ConfigDigest, a2av1alpha1.FieldOwnerPublisher)
 	}
 
-	next := status.Agent(statusInputs(in, r.platform, want, outcome, applied, r.clock.Now()))
-	writeErr := r.writeStatus(ctx, agent, next.Status)
-	if writeErr == nil {
+	next := status.Agent(statusInputs(in, r.platform, want, results, applied, r.clock.Now()))
+	statusErr := r.writeStatus(ctx, agent, next.Status)
+	if statusErr == nil {
 		r.events.Publish(agent, events.Transitions(agent.Status, next.Status)...)
 	}
-	return ctrl.Result{RequeueAfter: recheckAfter(next, outcome)}, errors.Join(applyErr, outcome.routesErr, publishErr, writeErr)
+	return ctrl.Result{RequeueAfter: recheckAfter(next, results)}, errors.Join(writeErr, results.routesErr, annotateErr, statusErr)
 }
 
-// publish tells the pods to read the contract that was written.
-func (r *AgentReconciler) publish(ctx context.Context, in clusterstate.Agent, card desired.Publication) (apply.Outcome, error) {
-	return r.apply.Annotate(ctx, in.Pods, a2av1alpha1.AnnotationConfigDigest, card.ConfigDigest, a2av1alpha1.FieldOwnerPublisher)
+// withWrittenStatus returns the Agent with the status that was written last, if the cache may
+// not show it yet. It does not modify the cached object.
+func (r *AgentReconciler) withWrittenStatus(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent {
+	last, ok := r.written.Get(agent.UID, agent.ResourceVersion)
+	if !ok {
+		return agent
+	}
+	updated := *agent
+	updated.Status = *last.DeepCopy()
+	return &updated
 }
 
-// writeStatus writes a status, but for one that is there already.
+// writeStatus writes a status, unless the Agent has it.
 func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Agent, next a2av1alpha1.AgentStatus) error {
-	if sameStatus(agent.Status, next) {
+	if status.Equal(agent.Status, next) {
 		return nil
 	}
 	err := r.client.Status().Apply(ctx, statusApplyConfiguration(agent, next),
@@ -189,51 +215,45 @@ func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Ag
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
-	r.written.remember(agent, next)
+	r.written.Put(agent.UID, agent.ResourceVersion, next, time.Time{})
 	return nil
 }
 
-// sameStatus compares the conditions, which are most of a status, by themselves:
-// to do so by reflection was a seventh of a look.
-func sameStatus(a, b a2av1alpha1.AgentStatus) bool {
-	if !slices.EqualFunc(a.Conditions, b.Conditions, sameCondition) {
-		return false
+// withCopies returns the state with copies of the Agent and its skills. The desired objects
+// share parts with them, and the client decodes the API server's answers into the desired
+// objects.
+func withCopies(in clusterstate.Agent) clusterstate.Agent {
+	in.Agent = in.Agent.DeepCopy()
+	in.Skills.Referenced = maps.Clone(in.Skills.Referenced)
+	for key, skill := range in.Skills.Referenced {
+		in.Skills.Referenced[key] = skill.DeepCopy()
 	}
-	a.Conditions, b.Conditions = nil, nil
-	return equality.Semantic.DeepEqual(a, b)
+	in.Skills.Selected = slices.Clone(in.Skills.Selected)
+	for i, skill := range in.Skills.Selected {
+		in.Skills.Selected[i] = skill.DeepCopy()
+	}
+	return in
 }
 
-func sameCondition(a, b metav1.Condition) bool {
-	since := a.LastTransitionTime.Equal(&b.LastTransitionTime)
-	a.LastTransitionTime, b.LastTransitionTime = metav1.Time{}, metav1.Time{}
-	return since && a == b
+// anyObjects replaces the desired objects in the memo, where they would take much memory.
+var anyObjects = &desired.Objects{}
+
+// withoutObjects returns a result that only tells whether there are desired objects.
+func withoutObjects(want desired.Result) desired.Result {
+	if want.Objects != nil {
+		want.Objects = anyObjects
+	}
+	return want
 }
 
-// asWritten returns the Agent with the status that was written last. The
-// cache's own object is not changed.
-func (r *AgentReconciler) asWritten(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent {
-	last, ok := r.written.of(agent)
-	if !ok {
-		return agent
+// recheckAfter returns the shortest delay after which to reconcile again if no event comes
+// first; zero for none.
+func recheckAfter(next status.Result, results writeResults) time.Duration {
+	var shortest time.Duration
+	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter} {
+		if delay > 0 && (shortest == 0 || delay < shortest) {
+			shortest = delay
+		}
 	}
-	seen := *agent
-	seen.Status = *last.DeepCopy()
-	return &seen
-}
-
-// recheckAfter is when to look again if nothing happens before.
-func recheckAfter(next status.Result, outcome outcomes) time.Duration {
-	after := next.RecheckAfter
-	for _, each := range []apply.Outcome{outcome.core, outcome.routes, outcome.pods} {
-		after = sooner(after, each.RecheckAfter)
-	}
-	return after
-}
-
-// sooner is the smaller of two times of which zero is never.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b == 0 {
-		return max(a, b)
-	}
-	return min(a, b)
+	return shortest
 }

@@ -26,12 +26,12 @@ import (
 )
 
 var _ = Describe("the exposure of an Agent", func() {
-	var b *bench
+	var f *fixture
 	var gateway *gatewayv1.Gateway
 	BeforeEach(func(ctx context.Context) {
-		b = newBench(ctx)
+		f = newFixture(ctx)
 		gateway = &gatewayv1.Gateway{
-			ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "public"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "public"},
 			Spec: gatewayv1.GatewaySpec{GatewayClassName: "any", Listeners: []gatewayv1.Listener{
 				{Name: "web", Port: 80, Protocol: gatewayv1.HTTPProtocolType},
 			}},
@@ -47,46 +47,46 @@ var _ = Describe("the exposure of an Agent", func() {
 		}
 	}
 	bases := func(ctx context.Context, agent *a2av1alpha1.Agent) []card.Base {
-		return contractOf(ctx, agent).Bases
+		return configurationOf(ctx, agent).Bases
 	}
 
-	It("names the field that makes a route which the API server refuses", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
-		b.fail["HTTPRoute"] = apierrors.NewBadRequest("no such path")
+	It("names the field of a route that the API server rejects", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
+		f.fail["HTTPRoute"] = apierrors.NewBadRequest("no such path")
 		expectEdited(ctx, agent, exposed)
-		b.expectReconciled(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed", `spec.exposure makes HTTPRoute "echo"`, "correct it", "no such path")
+		f.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed", `HTTPRoute "echo" of spec.exposure`, "correct it", "no such path")
 	})
 
 	It("publishes the card inside the cluster while the routes cannot be written", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		pod := b.expectReady(ctx, agent)
+		agent := makeAgent(f.namespace, "echo")
+		pod := f.expectReady(ctx, agent)
 		broken := errors.New("failed calling webhook")
-		b.fail["HTTPRoute"] = broken
+		f.fail["HTTPRoute"] = broken
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			exposed(a)
-			a.Spec.Description = "Says it once more."
+			a.Spec.Description = "Repeats it once more."
 		})
-		_, err := b.reconciler.Reconcile(ctx, agent.DeepCopy())
+		_, err := f.reconciler.Reconcile(ctx, agent.DeepCopy())
 		Expect(err).To(MatchError(broken))
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
-		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed", "spec.exposure", "ask who installed the operator")
+		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed", "spec.exposure", "ask the administrator of the operator")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 		Expect(pod.Annotations).To(HaveKey(a2av1alpha1.AnnotationConfigDigest))
 
-		delete(b.fail, "HTTPRoute")
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(ContainElement("apply HTTPRoute"))
-		Expect(b.requests).NotTo(ContainElement("list"))
+		delete(f.fail, "HTTPRoute")
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(ContainElement("apply HTTPRoute"))
+		Expect(f.requests).NotTo(ContainElement("list"))
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending")
 	})
 
-	It("makes routes, waits for the Gateway, and tells callers where it is", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo", exposed)
+	It("creates routes, waits for the Gateway and publishes the external URL", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", exposed)
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending", `Gateway "public"`)
 		Expect(agent.Status.ExternalURL).To(BeEmpty())
 
@@ -99,177 +99,177 @@ var _ = Describe("the exposure of an Agent", func() {
 		Expect(*service.Spec.Ports[1].AppProtocol).To(Equal("kubernetes.io/h2c"))
 		grpc := read[gatewayv1.GRPCRoute](ctx, agent, "echo")
 		Expect(grpc.Spec.Rules[0].BackendRefs[0].Port).To(HaveValue(Equal(service.Spec.Ports[1].Port)))
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 
-		By("a Gateway that takes the routes")
+		By("a Gateway that accepts the routes")
 		accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
 		accept(ctx, grpc, &grpc.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "True Exposed")
 		Expect(agent.Status.ExternalURL).To(Equal("http://agents.example.com/echo/"))
-		host := "echo." + b.namespace + ".svc.cluster.local"
+		host := "echo." + f.namespace + ".svc.cluster.local"
 		Expect(bases(ctx, agent)).To(HaveLen(5))
 		Expect(bases(ctx, agent)[:2]).To(Equal([]card.Base{
 			{URL: "http://agents.example.com/echo/", GRPC: "grpc.example.com:80"},
 			{URL: "http://" + host + "/", GRPC: host + ":80"},
 		}))
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 
-		By("a Gateway that gets a certificate")
+		By("a Gateway with a certificate")
 		expectEdited(ctx, gateway, func(g *gatewayv1.Gateway) {
 			g.Spec.Listeners[0].Protocol, g.Spec.Listeners[0].Port = gatewayv1.HTTPSProtocolType, 8443
 			g.Spec.Listeners[0].TLS = &gatewayv1.ListenerTLSConfig{CertificateRefs: []gatewayv1.SecretObjectReference{{Name: "cert"}}}
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		Expect(agent.Status.ExternalURL).To(Equal("https://agents.example.com:8443/echo/"))
 
-		By("another hostname, which the Gateway has not seen")
+		By("another hostname, which the Gateway has not processed")
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Exposure.Hostnames[0] = "new.example.com" })
 		for range 2 {
-			b.expectReconciled(ctx, agent)
+			f.expectReconciled(ctx, agent)
 			expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending", `Gateway "public"`)
 			Expect(agent.Status.ExternalURL).To(BeEmpty())
 		}
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(route), route)).To(Succeed())
 		accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		Expect(agent.Status.ExternalURL).To(Equal("https://new.example.com:8443/echo/"))
 
-		By("a Gateway that no longer takes it")
+		By("a Gateway that no longer accepts the route")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(route), route)).To(Succeed())
 		accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionFalse, "NotAllowedByListeners", "not from this namespace")
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RouteNotAccepted", "NotAllowedByListeners: not from this namespace", "allowedRoutes")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "False RolloutInProgress")
 		Expect(agent.Status.ExternalURL).To(BeEmpty())
-		Expect(bases(ctx, agent)).To(HaveLen(4), "no card can be read from outside")
+		Expect(bases(ctx, agent)).To(HaveLen(4), "the card has no external address")
 		Expect(bases(ctx, agent)[0].GRPC).To(Equal(host + ":80"))
 	})
 
-	It("repairs routes, and takes them away with the exposure", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo", exposed)
+	It("repairs routes, and deletes them with spec.exposure", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", exposed)
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		route := read[gatewayv1.HTTPRoute](ctx, agent, "echo")
-		before := tampered(ctx, route, func(r *gatewayv1.HTTPRoute) { r.Spec.Rules[0].Timeouts.Request = new(gatewayv1.Duration("5s")) })
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply HTTPRoute"}))
+		before := edited(ctx, route, func(r *gatewayv1.HTTPRoute) { r.Spec.Rules[0].Timeouts.Request = new(gatewayv1.Duration("5s")) })
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply HTTPRoute"}))
 		Expect(specOf(read[gatewayv1.HTTPRoute](ctx, agent, "echo"))).To(Equal(before))
 
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Exposure = nil })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		for _, obj := range []client.Object{&gatewayv1.HTTPRoute{}, &gatewayv1.GRPCRoute{}} {
 			Expect(apierrors.IsNotFound(cluster.Get(ctx, client.ObjectKeyFromObject(agent), obj))).To(BeTrue())
 		}
 		Expect(read[corev1.Service](ctx, agent, "echo").Spec.Ports).To(HaveLen(1))
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "True ClusterOnly")
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 	})
 
-	It("serves the cluster without the Gateway API, and says what is missing", func(ctx context.Context) {
-		kinds := []client.Reader{b.offered[gather.Gateways], b.offered[gather.HTTPRoutes], b.offered[gather.GRPCRoutes]}
-		clear(b.offered)
-		agent := makeAgent(b.namespace, "echo", exposed)
-		b.events.Events = make(chan string, 100)
+	It("serves the cluster without the Gateway API and reports the missing kinds", func(ctx context.Context) {
+		kinds := []client.Reader{f.optional[gather.Gateways], f.optional[gather.HTTPRoutes], f.optional[gather.GRPCRoutes]}
+		clear(f.optional)
+		agent := makeAgent(f.namespace, "echo", exposed)
+		f.events.Events = make(chan string, 100)
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
-		runDeployment(ctx, agent, "echo-1", true, b.runningNow())
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		runDeployment(ctx, agent, "echo-1", true, f.runningNow())
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False GatewayAPIMissing", "httproutes.gateway.networking.k8s.io", "install", "remove spec.exposure")
 		Expect(meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionAvailable)).To(BeTrue())
 		Expect(meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionCardPublished)).To(BeTrue())
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 
-		b.offered[gather.Gateways], b.offered[gather.HTTPRoutes], b.offered[gather.GRPCRoutes] = kinds[0], kinds[1], kinds[2]
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply HTTPRoute", "apply GRPCRoute", "apply Agent/status"}))
+		f.optional[gather.Gateways], f.optional[gather.HTTPRoutes], f.optional[gather.GRPCRoutes] = kinds[0], kinds[1], kinds[2]
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply HTTPRoute", "apply GRPCRoute", "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending")
 	})
 
-	It("names the version of the Gateway API that it needs, and tries again with another", func(ctx context.Context) {
-		b.fail["HTTPRoute"] = &apierrors.StatusError{ErrStatus: metav1.Status{
+	It("reports the required version of the Gateway API, and retries after a change of the CRDs", func(ctx context.Context) {
+		f.fail["HTTPRoute"] = &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
 			Message: "failed to create typed patch object (x/echo; gateway.networking.k8s.io/v1, Kind=HTTPRoute): .spec.rules[0].timeouts: field not declared in schema",
 		}}
-		agent := makeAgent(b.namespace, "echo", exposed)
+		agent := makeAgent(f.namespace, "echo", exposed)
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
-		Expect(b.expectReconciled(ctx, agent).RequeueAfter).To(Equal(time.Minute), "a schema may come by itself")
+		f.expectReconciled(ctx, agent)
+		Expect(f.expectReconciled(ctx, agent).RequeueAfter).To(Equal(time.Minute), "another schema may come without an event")
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed",
 			`HTTPRoute "echo"`, ".timeouts: field not declared in schema", "install the Gateway API v1.2 or later")
-		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not answered"), "there is no route")
+		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not answered"), "no route exists")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 
-		delete(b.fail, "HTTPRoute")
+		delete(f.fail, "HTTPRoute")
 		queue := priorityqueue.New[reconcile.Request]("test")
 		defer queue.ShutDown()
-		b.reconciler.gatewayAPIChanged(ctx, queue)
-		looked := map[client.ObjectKey]int{}
-		for range queue.Len() { // those of other specs as well
+		f.reconciler.gatewayAPIChanged(ctx, queue)
+		enqueued := map[client.ObjectKey]int{}
+		for range queue.Len() { // the Agents of other specs, too
 			request, priority, _ := queue.GetWithPriority()
-			looked[request.NamespacedName] = priority
+			enqueued[request.NamespacedName] = priority
 		}
-		Expect(looked).To(HaveKeyWithValue(client.ObjectKeyFromObject(agent), prioritySweep))
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply HTTPRoute", "apply GRPCRoute", "apply Agent/status"}))
+		Expect(enqueued).To(HaveKeyWithValue(client.ObjectKeyFromObject(agent), priorityAllAgents))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply HTTPRoute", "apply GRPCRoute", "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False RoutePending")
 	})
 
-	It("serves the cluster when somebody else has the route's name", func(ctx context.Context) {
-		foreign := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "echo"}}
+	It("serves the cluster when another owner has a route with its name", func(ctx context.Context) {
+		foreign := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "echo"}}
 		expectApplied(ctx, foreign)
-		agent := makeAgent(b.namespace, "echo", exposed)
+		agent := makeAgent(f.namespace, "echo", exposed)
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False Conflict", `HTTPRoute "echo"`)
-		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not answered"), "about a route of somebody else's")
+		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not answered"), "for a route of another owner")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		Expect(read[gatewayv1.HTTPRoute](ctx, agent, "echo").OwnerReferences).To(BeEmpty())
 	})
 
-	It("is at an address for one Agent only", func(ctx context.Context) {
-		taken := func(agent *a2av1alpha1.Agent) {
+	It("gives an address to one Agent only", func(ctx context.Context) {
+		acceptRoutes := func(agent *a2av1alpha1.Agent) {
 			route := read[gatewayv1.HTTPRoute](ctx, agent, agent.Name)
 			accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
 			grpc := read[gatewayv1.GRPCRoute](ctx, agent, agent.Name)
 			accept(ctx, grpc, &grpc.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
 		}
-		// Routes of one second are in the order of their names.
-		first, second := makeAgent(b.namespace, "echo-1", exposed), makeAgent(b.namespace, "echo-2", exposed)
+		// Routes that were created within one second are ordered by name.
+		first, second := makeAgent(f.namespace, "echo-1", exposed), makeAgent(f.namespace, "echo-2", exposed)
 		second.Spec.Exposure.GRPCHostnames = nil
 		expectApplied(ctx, first, second)
-		b.expectReconciled(ctx, first)
-		b.expectReconciled(ctx, second)
+		f.expectReconciled(ctx, first)
+		f.expectReconciled(ctx, second)
 		route := read[gatewayv1.HTTPRoute](ctx, second, "echo-2")
 		accept(ctx, route, &route.Status.RouteStatus, metav1.ConditionTrue, "Accepted", "")
-		b.expectReconciled(ctx, second)
+		f.expectReconciled(ctx, second)
 		expectCondition(second, a2av1alpha1.ConditionExposed, "True Exposed")
 
-		taken(first)
+		acceptRoutes(first)
 		for _, agent := range []*a2av1alpha1.Agent{first, second} {
-			b.expectReconciled(ctx, agent)
+			f.expectReconciled(ctx, agent)
 		}
 		expectCondition(first, a2av1alpha1.ConditionExposed, "True Exposed")
-		expectCondition(second, a2av1alpha1.ConditionExposed, "False AddressConflict", b.namespace+"/echo-1", "agents.example.com", "spec.exposure.path")
+		expectCondition(second, a2av1alpha1.ConditionExposed, "False AddressConflict", f.namespace+"/echo-1", "agents.example.com", "spec.exposure.path")
 		Expect(second.Status.ExternalURL).To(BeEmpty())
-		b.expectConverged(ctx, second)
+		f.expectInSync(ctx, second)
 
 		expectEdited(ctx, first, func(a *a2av1alpha1.Agent) { a.Spec.Exposure.Path = "/other" })
-		b.expectReconciled(ctx, second)
+		f.expectReconciled(ctx, second)
 		expectCondition(second, a2av1alpha1.ConditionExposed, "True Exposed")
 		Expect(second.Status.ExternalURL).To(Equal("http://agents.example.com/echo/"))
 	})
 
-	It("sees a Gateway that is not there", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo", exposed, func(a *a2av1alpha1.Agent) { a.Spec.Exposure.ParentRefs[0].Name = "other" })
+	It("reports a missing Gateway", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", exposed, func(a *a2av1alpha1.Agent) { a.Spec.Exposure.ParentRefs[0].Name = "other" })
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False GatewayNotFound", "spec.exposure.parentRefs[0]", `"other"`)
 	})
 })
 
-// accept answers about a route as the controller of the Gateway would.
+// accept writes the status of a route as the controller of the Gateway does.
 func accept(ctx context.Context, route client.Object, status *gatewayv1.RouteStatus, verdict metav1.ConditionStatus, reason, message string) {
 	GinkgoHelper()
 	condition := metav1.Condition{Type: "Accepted", Status: verdict, Reason: reason, Message: message, LastTransitionTime: metav1.Now(), ObservedGeneration: route.GetGeneration()}

@@ -17,18 +17,18 @@ import (
 )
 
 var _ = Describe("the NetworkPolicy of an Agent", func() {
-	var b *bench
-	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+	var f *fixture
+	BeforeEach(func(ctx context.Context) { f = newFixture(ctx) })
 
 	policyOf := func(ctx context.Context, agent *a2av1alpha1.Agent) (*networkingv1.NetworkPolicy, error) {
 		policy := &networkingv1.NetworkPolicy{}
 		return policy, cluster.Get(ctx, client.ObjectKeyFromObject(agent), policy)
 	}
 
-	It("admits the sidecar's ports, and is repaired", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
+	It("allows the sidecar's ports and is repaired", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		policy, err := policyOf(ctx, agent)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(metav1.IsControlledBy(policy, agent)).To(BeTrue())
@@ -39,55 +39,55 @@ var _ = Describe("the NetworkPolicy of an Agent", func() {
 		Expect(ports).To(Equal([]int{8641, 8642}))
 
 		expectEdited(ctx, policy, func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress = nil })
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply NetworkPolicy"}))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply NetworkPolicy"}))
 		policy, err = policyOf(ctx, agent)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(policy.Spec.Ingress).To(HaveLen(1))
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 	})
 
-	It("goes when none is wanted, and comes back", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
+	It("is deleted and created with spec.networkPolicy.management", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.NetworkPolicy.Management = a2av1alpha1.NetworkPolicyNone })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		_, err := policyOf(ctx, agent)
 		Expect(apierrors.IsNotFound(err)).To(BeTrue())
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.NetworkPolicy.Management = a2av1alpha1.NetworkPolicyManaged })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		_, err = policyOf(ctx, agent)
 		Expect(err).NotTo(HaveOccurred())
 	})
 
-	It("leaves a user's own of the name alone when none is wanted", func(ctx context.Context) {
-		own := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "echo"}}
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+	It("is not deleted if a user owns it", func(ctx context.Context) {
+		own := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "echo"}}
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) {
 			a.Spec.NetworkPolicy.Management = a2av1alpha1.NetworkPolicyNone
 		})
 		expectApplied(ctx, own, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(own), own)).To(Succeed())
 	})
 })
 
 var _ = Describe("a suspended Agent", func() {
-	It("runs no pod, keeps its objects, says so, and resumes", func(ctx context.Context) {
-		b := newBench(ctx)
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Spec.Suspend = true })
+	It("has no pods, keeps its objects, reports it and resumes", func(ctx context.Context) {
+		f := newFixture(ctx)
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Spec.Suspend = true })
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		Expect(deploymentOf(ctx, agent).Spec.Replicas).To(HaveValue(BeZero()))
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "False Suspended", "spec.suspend")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "False Suspended")
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Suspend = false })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		Expect(deploymentOf(ctx, agent).Spec.Replicas).To(HaveValue(BeEquivalentTo(1)))
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "False RolloutInProgress")
 	})

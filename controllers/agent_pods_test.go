@@ -13,22 +13,22 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-var _ = Describe("an Agent with a pod that does not come up", func() {
-	var b *bench
-	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+var _ = Describe("an Agent with a pod that does not become ready", func() {
+	var f *fixture
+	BeforeEach(func(ctx context.Context) { f = newFixture(ctx) })
 
-	DescribeTable("says why",
+	DescribeTable("reports the reason",
 		func(ctx context.Context, state corev1.ContainerState, reason string, parts ...string) {
-			agent := makeAgent(b.namespace, "echo")
+			agent := makeAgent(f.namespace, "echo")
 			expectApplied(ctx, agent)
-			b.expectReconciled(ctx, agent)
+			f.expectReconciled(ctx, agent)
 			runDeployment(ctx, agent, "echo-1", false, state)
-			b.expectReconciled(ctx, agent)
+			f.expectReconciled(ctx, agent)
 			expectCondition(agent, a2av1alpha1.ConditionAvailable, "False "+reason, parts...)
 			expectCondition(agent, a2av1alpha1.ConditionReady, "False "+reason, parts...)
-			Expect(b.happened()).To(ConsistOf(HavePrefix("Warning " + reason)))
-			b.expectReconciled(ctx, agent)
-			Expect(b.requests).NotTo(ContainElement("apply Agent/status"), "a condition must not flap")
+			Expect(f.newEvents()).To(ConsistOf(HavePrefix("Warning " + reason)))
+			f.expectReconciled(ctx, agent)
+			Expect(f.requests).NotTo(ContainElement("apply Agent/status"), "a condition must not flap")
 		},
 		Entry("image", waiting("ImagePullBackOff", "Back-off pulling image"), "ImagePullFailed", `"example/echo:1"`, "containers[0].image"),
 		Entry("root", waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"), "RunsAsRoot", "numeric USER"),
@@ -37,33 +37,33 @@ var _ = Describe("an Agent with a pod that does not come up", func() {
 		Entry("crash", waiting("CrashLoopBackOff", "back-off 5m0s"), "ContainerCrashing", "kubectl logs"),
 	)
 
-	It("gives an agent time to listen, and looks again when that is over", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
+	It("waits for an agent to listen, and reconciles again when that time is over", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
-		runDeployment(ctx, agent, "echo-1", false, b.runningNow())
-		result := b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		runDeployment(ctx, agent, "echo-1", false, f.runningNow())
+		result := f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "False AgentStarting")
 		Expect(result.RequeueAfter).To(BeNumerically(">", 0))
-		Expect(b.happened()).To(BeEmpty())
+		Expect(f.newEvents()).To(BeEmpty())
 
-		b.clock.SetTime(b.clock.Now().Add(result.RequeueAfter))
-		result = b.expectReconciled(ctx, agent)
+		f.clock.SetTime(f.clock.Now().Add(result.RequeueAfter))
+		result = f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "False AgentNotListening", "127.0.0.1:8080", "spec.workload.backend.port")
-		Expect(result.RequeueAfter).To(BeZero(), "nothing is polled")
-		Expect(b.happened()).To(ConsistOf(HavePrefix("Warning AgentNotListening")))
+		Expect(result.RequeueAfter).To(BeZero(), "no polling")
+		Expect(f.newEvents()).To(ConsistOf(HavePrefix("Warning AgentNotListening")))
 	})
 
-	It("stays available on the pods of the earlier spec", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
+	It("stays available with the pods of the earlier spec", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Workload.Template.Spec.Containers[0].Image = "example/nowhere:2" })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		runDeployment(ctx, agent, "echo-2", false, waiting("ErrImagePull", ""))
 		setRollout(ctx, agent, 2, 1, 1)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True ImagePullFailed", "Pods of an earlier spec take calls", "example/nowhere:2")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "False ImagePullFailed")
-		Expect(b.happened()).To(ConsistOf(HavePrefix("Warning ImagePullFailed")))
+		Expect(f.newEvents()).To(ConsistOf(HavePrefix("Warning ImagePullFailed")))
 	})
 })

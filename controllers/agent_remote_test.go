@@ -19,9 +19,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-var _ = Describe("an Agent that runs elsewhere", func() {
-	var b *bench
-	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+var _ = Describe("a remote Agent", func() {
+	var f *fixture
+	BeforeEach(func(ctx context.Context) { f = newFixture(ctx) })
 
 	published := func(ctx context.Context, agent *a2av1alpha1.Agent) card.Card {
 		GinkgoHelper()
@@ -31,70 +31,70 @@ var _ = Describe("an Agent that runs elsewhere", func() {
 		return c
 	}
 
-	It("may be where the installation allows, which sidecars of others are told", func(ctx context.Context) {
-		caller := makeAgent(b.namespace, "caller")
+	It("may have the addresses that the installation allows, which other sidecars know", func(ctx context.Context) {
+		caller := makeAgent(f.namespace, "caller")
 		expectApplied(ctx, caller)
-		b.expectReconciled(ctx, caller)
-		Expect(contractOf(ctx, caller).Gateway.RemoteAllow).To(Equal([]string{"10.20.0.0/16"}))
+		f.expectReconciled(ctx, caller)
+		Expect(configurationOf(ctx, caller).Gateway.RemoteAllow).To(Equal([]string{"10.20.0.0/16"}))
 
-		By("another operator, which allows nothing")
-		b.reconciler.platform.RemoteAllow = nil
-		b.expectReconciled(ctx, caller)
-		Expect(contractOf(ctx, caller).Gateway.RemoteAllow).To(BeEmpty())
+		By("an operator that allows none")
+		f.reconciler.platform.RemoteAllow = nil
+		f.expectReconciled(ctx, caller)
+		Expect(configurationOf(ctx, caller).Gateway.RemoteAllow).To(BeEmpty())
 	})
 
-	It("has its card published, and nothing else", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "far", func(a *a2av1alpha1.Agent) {
+	It("has its card published and no other objects", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "far", func(a *a2av1alpha1.Agent) {
 			a.Spec = a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}}
 		})
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply Agent/status"}))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "Unknown Pending", "Waiting for the agent's card")
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "True ClusterOnly")
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 
-		By("a card that was read")
-		b.cards.known = &clusterstate.Remote{Card: &card.Card{Name: "Far", Skills: []card.Skill{{ID: "a"}, {ID: "b"}}}}
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply ConfigMap", "apply Agent/status"}))
+		By("reading its card")
+		f.cards.known = &clusterstate.Remote{Card: &card.Card{Name: "Far", Skills: []card.Skill{{ID: "a"}, {ID: "b"}}}}
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
 		Expect(agent.Status.URL).To(Equal("https://far.example"))
 		Expect(agent.Status.Skills).To(HaveValue(BeEquivalentTo(2)))
 		Expect(published(ctx, agent).Name).To(Equal("Far"))
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 
-		By("an agent that cannot be reached any more")
-		b.cards.known = &clusterstate.Remote{Card: b.cards.known.Card, Failure: &usererror.Problem{
-			Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteUnreachable, Message: "Nobody answers",
+		By("losing its connection")
+		f.cards.known = &clusterstate.Remote{Card: f.cards.known.Card, Failure: &usererror.Problem{
+			Condition: a2av1alpha1.ConditionAvailable, Reason: a2av1alpha1.ReasonRemoteUnreachable, Message: "No answer",
 		}}
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply Agent/status"}))
-		expectCondition(agent, a2av1alpha1.ConditionReady, "False RemoteUnreachable", "Nobody answers")
-		Expect(b.happened()).To(ContainElement(HavePrefix("Warning RemoteUnreachable")))
-		b.expectConverged(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
+		expectCondition(agent, a2av1alpha1.ConditionReady, "False RemoteUnreachable", "No answer")
+		Expect(f.newEvents()).To(ContainElement(HavePrefix("Warning RemoteUnreachable")))
+		f.expectInSync(ctx, agent)
 
-		By("another operator, which has read nothing yet")
-		b.cards.known = nil
-		b.expectConverged(ctx, agent)
+		By("an operator that has not read the card yet")
+		f.cards.known = nil
+		f.expectInSync(ctx, agent)
 		Expect(published(ctx, agent).Name).To(Equal("Far"))
 
-		By("a card that changes")
-		b.cards.known = &clusterstate.Remote{Card: &card.Card{Name: "Farther"}}
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply ConfigMap", "apply Agent/status"}))
+		By("a changed card")
+		f.cards.known = &clusterstate.Remote{Card: &card.Card{Name: "Farther"}}
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "apply Agent/status"}))
 		Expect(published(ctx, agent).Name).To(Equal("Farther"))
 
 		By("suspend")
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Suspend = true })
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply Agent/status"}))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "False Suspended")
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 	})
 
-	It("cannot become one with a workload", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
+	It("cannot replace an Agent with a workload", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
 		agent.Spec = a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}}
 		Expect(cluster.Update(ctx, agent)).To(MatchError(ContainSubstring("delete it and create another")))

@@ -16,187 +16,187 @@ import (
 )
 
 var _ = Describe("an Agent with skills", func() {
-	var b *bench
-	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+	var f *fixture
+	BeforeEach(func(ctx context.Context) { f = newFixture(ctx) })
 
-	It("puts them on the card in their order, and follows their edits without touching the pod", func(ctx context.Context) {
-		bravo := makeSkill(b.namespace, "bravo", map[string]string{"team": "search"})
-		expectApplied(ctx, makeSkill(b.namespace, "zulu", nil), bravo, makeSkill(b.namespace, "alpha", map[string]string{"team": "search"}))
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+	It("lists them on the card in their order, and publishes their edits without a restart", func(ctx context.Context) {
+		bravo := makeSkill(f.namespace, "bravo", map[string]string{"team": "search"})
+		expectApplied(ctx, makeSkill(f.namespace, "zulu", nil), bravo, makeSkill(f.namespace, "alpha", map[string]string{"team": "search"}))
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) {
 			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "zulu"}}
 			a.Spec.SkillSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "search"}}
 		})
-		pod := b.expectReady(ctx, agent)
+		pod := f.expectReady(ctx, agent)
 		Expect(skillIDs(ctx, agent)).To(Equal([]string{"zulu", "alpha", "bravo"}))
 		Expect(agent.Status.Skills).To(HaveValue(BeEquivalentTo(3)))
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "True Resolved")
 
 		deployment, digest := deploymentOf(ctx, agent), agent.Status.CardDigest
 		expectEdited(ctx, bravo, func(s *a2av1alpha1.AgentSkill) { s.Spec.Description = "Does it better." })
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply ConfigMap", "patch Pod", "apply Agent/status"}))
-		Expect(deploymentOf(ctx, agent).ResourceVersion).To(Equal(deployment.ResourceVersion), "the Deployment is not touched")
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "patch Pod", "apply Agent/status"}))
+		Expect(deploymentOf(ctx, agent).ResourceVersion).To(Equal(deployment.ResourceVersion), "the Deployment does not change")
 		Expect(agent.Status.CardDigest).NotTo(Equal(digest))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
-		Expect(b.happened()).To(Equal([]string{"Normal CardChanged The card is now " + agent.Status.CardDigest + " and lists 3 skills"}))
+		Expect(f.newEvents()).To(Equal([]string{"Normal CardChanged The card is now " + agent.Status.CardDigest + " and lists 3 skills"}))
 
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 		Expect(pod.Annotations[a2av1alpha1.AnnotationConfigDigest]).To(Equal(
 			configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationConfigDigest]))
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 	})
 
-	It("names a missing one, leaves the card alone and applies the rest", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		pod := b.expectReady(ctx, agent)
-		card, digest := contractOf(ctx, agent).Card, agent.Status.CardDigest
+	It("reports a missing skill, keeps the card and applies the rest of the spec", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		pod := f.expectReady(ctx, agent)
+		card, digest := configurationOf(ctx, agent).Card, agent.Status.CardDigest
 
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
-			a.Spec.Description = "Somebody else."
+			a.Spec.Description = "Another description."
 			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}}
 			a.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny, Namespaces: []string{"left"}}}
 		})
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply ConfigMap", "patch Pod", "apply Agent/status"}))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "patch Pod", "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False SkillNotFound", `spec.skillRefs[0].name: there is no AgentSkill "gone"`, "the rest of the spec is applied")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True CardKept")
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
 		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "False CardKept")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "False SkillNotFound", `"gone"`)
-		Expect(contractOf(ctx, agent).Card).To(Equal(card))
-		Expect(contractOf(ctx, agent).Access.Authorization.Rules).To(HaveLen(1))
+		Expect(configurationOf(ctx, agent).Card).To(Equal(card))
+		Expect(configurationOf(ctx, agent).Access.Authorization.Rules).To(HaveLen(1))
 		Expect(agent.Status.CardDigest).To(Equal(digest))
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 		Expect(pod.Annotations[a2av1alpha1.AnnotationConfigDigest]).To(Equal(
 			configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationConfigDigest]), "the pods read the rules at once")
-		Expect(b.happened()).To(ConsistOf(HavePrefix("Warning SkillNotFound")))
-		b.expectConverged(ctx, agent)
+		Expect(f.newEvents()).To(ConsistOf(HavePrefix("Warning SkillNotFound")))
+		f.expectInSync(ctx, agent)
 
-		By("a pod template that is edited, and an Agent that is suspended meanwhile")
+		By("editing the pod template and suspending the Agent")
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
 			a.Spec.Suspend = true
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		Expect(deploymentOf(ctx, agent).Spec.Replicas).To(HaveValue(BeEquivalentTo(0)))
 		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Image).To(Equal("example/echo:2"))
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Suspend = false })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 
-		By("a rule that cannot be evaluated, which leaves the former in force")
+		By("a rule that cannot be evaluated, which leaves the former rules in force")
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Access.Authorization[0].Expression = "caller.nobody" })
 		before := specOf(configMapOf(ctx, agent))
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False InvalidAuthorization")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked", "the access rules included")
 		Expect(specOf(configMapOf(ctx, agent))).To(Equal(before))
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Access.Authorization[0].Expression = "" })
 
-		expectApplied(ctx, makeSkill(b.namespace, "gone", nil))
-		b.expectReconciled(ctx, agent)
+		expectApplied(ctx, makeSkill(f.namespace, "gone", nil))
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "True Resolved")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		Expect(skillIDs(ctx, agent)).To(Equal([]string{"gone"}))
-		Expect(contractOf(ctx, agent).Card.Description).To(Equal("Somebody else."))
-		b.expectReconciled(ctx, agent)
-		b.expectConverged(ctx, agent)
+		Expect(configurationOf(ctx, agent).Card.Description).To(Equal("Another description."))
+		f.expectReconciled(ctx, agent)
+		f.expectInSync(ctx, agent)
 	})
 
-	It("names a missing one of an Agent that is new, and makes nothing", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}} })
+	It("reports a missing skill of a new Agent and creates nothing", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}} })
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply Agent/status"}))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked", "no card was published before")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "False SkillNotFound")
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 	})
 
-	It("keeps restricting when the contract is lost while one is missing", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+	It("keeps its access rules when the ConfigMap is deleted while a skill is missing", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) {
 			a.Spec.Skills = []a2av1alpha1.Skill{{ID: "sing", SkillDetails: makeSkill("", "sing", nil).Spec.SkillDetails}}
 			a.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny}}
 		})
-		b.expectReady(ctx, agent)
+		f.expectReady(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}} })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		Expect(skillIDs(ctx, agent)).To(Equal([]string{"sing"}))
 		Expect(cluster.Delete(ctx, configMapOf(ctx, agent))).To(Succeed())
-		b.expectReconciled(ctx, agent)
-		Expect(contractOf(ctx, agent).Access.Authorization).NotTo(BeNil())
-		Expect(skillIDs(ctx, agent)).To(Equal([]string{"echo"}), "the card is lost, and says as little as possible")
+		f.expectReconciled(ctx, agent)
+		Expect(configurationOf(ctx, agent).Access.Authorization).NotTo(BeNil())
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"echo"}), "the former card is lost, so the card is minimal")
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = nil })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		Expect(skillIDs(ctx, agent)).To(Equal([]string{"sing"}))
 	})
 
-	It("takes one of another namespace while it is admitted", func(ctx context.Context) {
-		library := newBench(ctx).namespace
+	It("uses a skill of another namespace that allows it", func(ctx context.Context) {
+		library := newFixture(ctx).namespace
 		shared := makeSkill(library, "shared", nil)
 		expectApplied(ctx, shared)
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) {
 			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: library, Name: "shared"}, {Namespace: library, Name: "absent"}}
 		})
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False SkillNotFound",
-			`spec.skillRefs[0]: namespace "`+library+`" has no AgentSkill "shared" that admits Agents of namespace "`+b.namespace+`"`,
-			`spec.skillRefs[1]: namespace "`+library+`" has no AgentSkill "absent" that admits Agents of namespace "`+b.namespace+`"`,
+			`spec.skillRefs[0]: namespace "`+library+`" has no AgentSkill "shared" that admits Agents of namespace "`+f.namespace+`"`,
+			`spec.skillRefs[1]: namespace "`+library+`" has no AgentSkill "absent" that admits Agents of namespace "`+f.namespace+`"`,
 			"spec.allowedAgents.namespaces")
 
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = a.Spec.SkillRefs[:1] })
 		expectEdited(ctx, shared, func(s *a2av1alpha1.AgentSkill) { s.Spec.AllowedAgents.Namespaces.From = a2av1alpha1.FromAll })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "True Resolved")
 		Expect(skillIDs(ctx, agent)).To(Equal([]string{"shared"}))
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 
-		expectApplied(ctx, makeSkill(b.namespace, "shared", nil))
+		expectApplied(ctx, makeSkill(f.namespace, "shared", nil))
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			a.Spec.SkillRefs = append(a.Spec.SkillRefs, a2av1alpha1.AgentSkillRef{Name: "shared"})
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False DuplicateSkillID",
 			`spec.skillRefs[0] (AgentSkill "`+library+`/shared") and spec.skillRefs[1] (AgentSkill "shared")`)
-		Expect(skillIDs(ctx, agent)).To(Equal([]string{"shared"}), "the card stays as it was")
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"shared"}), "the card does not change")
 	})
 
-	It("refuses two with one id, and leaves the card alone", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
+	It("reports two skills with one id and keeps the card", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
 		before := specOf(configMapOf(ctx, agent))
-		twin := makeSkill(b.namespace, "twin", nil)
+		twin := makeSkill(f.namespace, "twin", nil)
 		twin.Spec.ID = "same"
-		expectApplied(ctx, twin, makeSkill(b.namespace, "same", nil))
+		expectApplied(ctx, twin, makeSkill(f.namespace, "same", nil))
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillSelector = &metav1.LabelSelector{} })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False DuplicateSkillID", `"same"`, `"twin"`)
 		Expect(specOf(configMapOf(ctx, agent))).To(Equal(before))
 	})
 
-	It("refuses a card that does not fit, and leaves the card alone", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
+	It("reports a card that is too large and keeps the former card", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
 		for i := range 60 {
-			skill := makeSkill(b.namespace, "big-"+strings.Repeat("x", i+1), nil)
+			skill := makeSkill(f.namespace, "big-"+strings.Repeat("x", i+1), nil)
 			for range 16 {
 				skill.Spec.Examples = append(skill.Spec.Examples, strings.Repeat("y", 1024))
 			}
 			expectApplied(ctx, skill)
 		}
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillSelector = &metav1.LabelSelector{} })
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False CardTooLarge", "900 KiB")
 		Expect(skillIDs(ctx, agent)).To(Equal([]string{"echo"}))
 	})
 
-	It("says that a selector cannot be evaluated", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+	It("reports an invalid selector", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) {
 			a.Spec.SkillSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}
 		})
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False InvalidSelector", "spec.skillSelector")
 	})
 })

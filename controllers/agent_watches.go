@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,68 +19,66 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/crdwatch"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
-	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
-// AgentWatches is what starts reconciles of Agents, beside the cache.
+// AgentWatches holds the sources of events of Agents besides the informer caches.
 type AgentWatches struct {
-	// Issuer tells when the keys of ServiceAccount tokens have changed.
+	// Issuer sends an event when the keys of the token issuer have changed.
 	Issuer *issuerkeys.Source
-	// Remote tells of which remote agents something else is known.
+	// Remote sends an event when the card of a remote agent has changed.
 	Remote *remote.Source
-	// Optional are the kinds that the cluster may not have.
+	// Optional watches the kinds of the Gateway API.
 	Optional *crdwatch.Kinds
-	// MaxConcurrentReconciles is the number of Agents that are worked on at
-	// the same time.
+	// MaxConcurrentReconciles is the number of Agents that are reconciled at the same time.
 	MaxConcurrentReconciles int
 }
 
-// SetupWithManager lets a manager run the reconciler.
+// SetupWithManager adds the indexes and the controller of Agents to a manager.
 func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, watches AgentWatches) error {
 	if err := indexAgents(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	overdue, err := r.overdue(mgr)
+	mapping := agentMapping{cache: r.client}
+	overdue, err := overdueAgents(mgr, mapping)
 	if err != nil {
 		return fmt.Errorf("add overdue Agents: %w", err)
 	}
-	byName := func(name string) string { return name }
-	// No predicate on Agents: a status that comes back from the API server must
-	// be looked at again, for it may have been made from an older one.
+	child := handler.EnqueueRequestsFromMapFunc(mapping.ofChild(sameName))
+	// Agents have no predicate: the event of a status write must cause a reconcile, because the
+	// status may have been computed from an older one.
 	err = ctrl.NewControllerManagedBy(mgr).
 		Named("agent").
 		For(&a2av1alpha1.Agent{}).
-		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(r.rivalsOf),
+		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(mapping.rivalsOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
-		Watches(&corev1.Service{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
-		Watches(&corev1.ServiceAccount{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
-		Watches(&networkingv1.NetworkPolicy{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
-		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
-		Watches(&policyv1.PodDisruptionBudget{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(byName))).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.agentOf(names.AgentOfConfigMap))).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(agentOfPod)).
-		// The status of a skill, which is written whenever an Agent comes or goes,
-		// is none of the others' business.
-		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfSkill),
+		Watches(&appsv1.Deployment{}, child).
+		Watches(&corev1.Service{}, child).
+		Watches(&corev1.ServiceAccount{}, child).
+		Watches(&networkingv1.NetworkPolicy{}, child).
+		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, child).
+		Watches(&policyv1.PodDisruptionBudget{}, child).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(mapping.ofChild(names.AgentOfConfigMap))).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(mapping.ofPod)).
+		// The status of a skill changes with each Agent that comes or goes, and no other Agent
+		// depends on it.
+		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(mapping.ofSkill),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.agentsOfNamespace),
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(mapping.ofNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
 		WatchesRawSource(overdue).
 		WatchesRawSource(issuerSource{
-			Source: source.Channel(watches.Issuer.Changes(), sweep(r.everyAgent)),
+			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents(mapping.ofIssuer)),
 			tried:  watches.Issuer.Tried(),
 		}).
 		WatchesRawSource(source.Channel(watches.Remote.Changes(),
@@ -90,26 +87,74 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			}))).
 		WatchesRawSource(watches.Optional.Source(crdwatch.Handlers{
 			Objects: map[schema.GroupResource]handler.MapFunc{
-				gather.Gateways:   r.agentsOfGateway,
-				gather.HTTPRoutes: r.agentsOfRoute,
-				gather.GRPCRoutes: r.agentsOfRoute,
+				gather.Gateways:   mapping.ofGateway,
+				gather.HTTPRoutes: mapping.ofRoute,
+				gather.GRPCRoutes: mapping.ofRoute,
 			},
 			Changed: r.gatewayAPIChanged,
 		})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: watches.MaxConcurrentReconciles,
 			EnableWarmup:            new(true),
-			LogConstructor:          lateLog(mgr.GetLogger(), "agent", a2av1alpha1.AgentKind),
 		}).
-		Complete(reconcile.Func(r.look))
+		Complete(reconcile.Func(r.ReconcileRequest))
 	if err != nil {
 		return fmt.Errorf("build controller of Agents: %w", err)
 	}
 	return nil
 }
 
-// issuerSource keeps the workers waiting until the keys were asked for once.
-// Else every Agent would be told, after each start, that they are not known.
+// gatewayAPIChanged enqueues the Agents that use the Gateway API after it came, went or changed
+// its schema: with another schema, the API server may accept a route that it rejected.
+func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQueue) {
+	r.apply.ForgetRejections()
+	exposed := func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil }
+	enqueue(queue, priorityAllAgents, agentMapping{r.client}.agents(ctx, exposed)...)
+}
+
+// indexAgents adds the indexes by which the caches find the Agents of a skill, of a Gateway and
+// of an address at a Gateway, and the pods of an Agent.
+func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		object  client.Object
+		field   string
+		keys    client.IndexerFunc
+		summary string
+	}{
+		{&a2av1alpha1.Agent{}, agentsBySkill, skillKeys, "Agents by skill"},
+		{&a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys, "Agents by Gateway"},
+		{&a2av1alpha1.Agent{}, gather.AgentsByAddress, gather.AddressKeys, "Agents by address"},
+		{&corev1.Pod{}, gather.PodsByAgent, gather.PodKeys, "Pods by Agent"},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.field, index.keys); err != nil {
+			return fmt.Errorf("index %s: %w", index.summary, err)
+		}
+	}
+	return nil
+}
+
+// overdueAgents returns a source that, when a manager becomes the leader, enqueues the Agents
+// whose current generation no manager has reconciled, before all others.
+func overdueAgents(mgr ctrl.Manager, mapping agentMapping) (source.Source, error) {
+	queues := make(chan requestQueue, 1)
+	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+		case queue := <-queues:
+			enqueue(queue, priorityOverdue, mapping.agents(ctx, func(agent *a2av1alpha1.Agent) bool {
+				return agent.Status.ObservedGeneration != agent.Generation
+			})...)
+		}
+		return nil
+	}))
+	return source.Func(func(_ context.Context, queue requestQueue) error {
+		queues <- queue
+		return nil
+	}), err
+}
+
+// issuerSource delays the first reconciles until the keys of the token issuer were requested
+// once. Otherwise every Agent would report after each start that they are unknown.
 type issuerSource struct {
 	source.Source
 	tried <-chan struct{}
@@ -117,7 +162,7 @@ type issuerSource struct {
 
 var _ source.SyncingSource = issuerSource{}
 
-// WaitForSync waits until the keys were read, or could not be.
+// WaitForSync waits until the first request for the keys has succeeded or failed.
 func (s issuerSource) WaitForSync(ctx context.Context) error {
 	select {
 	case <-s.tried:
@@ -125,116 +170,4 @@ func (s issuerSource) WaitForSync(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("wait for issuer keys: %w", ctx.Err())
 	}
-}
-
-// agentOf maps an object to the Agent that owns it, or, for an object that no
-// Agent owns, to the Agent that would like to have its name.
-func (r *AgentReconciler) agentOf(agentName func(string) string) handler.MapFunc {
-	return func(ctx context.Context, obj client.Object) []reconcile.Request {
-		owner := metav1.GetControllerOfNoCopy(obj)
-		if owner != nil && owner.Kind == a2av1alpha1.AgentKind && owner.APIVersion == a2av1alpha1.GroupVersion.String() {
-			return request(obj.GetNamespace(), owner.Name)
-		}
-		name := agentName(obj.GetName())
-		if name == "" {
-			return nil
-		}
-		agent := &a2av1alpha1.Agent{}
-		if err := r.client.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, agent, client.UnsafeDisableDeepCopy); err != nil {
-			return nil
-		}
-		return request(obj.GetNamespace(), name)
-	}
-}
-
-// agentOfPod maps a pod to the Agent of its label.
-func agentOfPod(_ context.Context, pod client.Object) []reconcile.Request {
-	name := pod.GetLabels()[a2av1alpha1.LabelAgent]
-	if name == "" {
-		return nil
-	}
-	return request(pod.GetNamespace(), name)
-}
-
-// agentsOfSkill maps an AgentSkill to the Agents that name or select it,
-// whether it admits them or not. For an update it is asked twice, with the
-// labels before and after.
-func (r *AgentReconciler) agentsOfSkill(ctx context.Context, skill client.Object) []reconcile.Request {
-	asks := func(agent *a2av1alpha1.Agent) bool { return skillsharing.AsksFor(agent, skill) }
-	return append(
-		r.agents(ctx, asks, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), skill.GetName())}),
-		r.agents(ctx, asks, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), anySkill)})...)
-}
-
-// agentsOfNamespace maps a Namespace to its Agents that may be admitted by
-// skills of others, or by Gateways, for its labels.
-func (r *AgentReconciler) agentsOfNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
-	asks := func(agent *a2av1alpha1.Agent) bool {
-		return skillsharing.LeavesNamespace(agent) || agent.Spec.Exposure != nil
-	}
-	return r.agents(ctx, asks, client.InNamespace(namespace.GetName()))
-}
-
-// agentsOfGateway maps a Gateway to the Agents that name it.
-func (r *AgentReconciler) agentsOfGateway(ctx context.Context, gateway client.Object) []reconcile.Request {
-	key := client.ObjectKeyFromObject(gateway).String()
-	return r.agents(ctx, func(*a2av1alpha1.Agent) bool { return true }, client.MatchingFields{agentsByGateway: key})
-}
-
-// rivalsOf maps an Agent to the others that ask a Gateway for an address of its.
-func (r *AgentReconciler) rivalsOf(ctx context.Context, obj client.Object) []reconcile.Request {
-	other := func(agent *a2av1alpha1.Agent) bool {
-		return agent.Namespace != obj.GetNamespace() || agent.Name != obj.GetName()
-	}
-	var requests []reconcile.Request
-	for _, key := range gather.AddressKeys(obj) {
-		requests = append(requests, r.agents(ctx, other, client.MatchingFields{gather.AgentsByAddress: key})...)
-	}
-	return requests
-}
-
-// agentsOfRoute maps a route to its Agent, and to those that wait for what it
-// has.
-func (r *AgentReconciler) agentsOfRoute(ctx context.Context, route client.Object) []reconcile.Request {
-	requests := r.agentOf(func(name string) string { return name })(ctx, route)
-	for _, its := range requests {
-		agent := &a2av1alpha1.Agent{}
-		if err := r.client.Get(ctx, its.NamespacedName, agent, client.UnsafeDisableDeepCopy); err == nil {
-			requests = append(requests, r.rivalsOf(ctx, agent)...)
-		}
-	}
-	return requests
-}
-
-// gatewayAPIChanged looks at the Agents that the presence of the Gateway API
-// matters to, or its schema: with another one, a route that was refused may be
-// taken.
-func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requests) {
-	r.apply.Forget()
-	enqueue(queue, prioritySweep, r.agents(ctx, func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil })...)
-}
-
-// everyAgent maps a change of the issuer to all Agents.
-func (r *AgentReconciler) everyAgent(ctx context.Context, _ *clusterstate.Issuer) []reconcile.Request {
-	return r.agents(ctx, func(*a2av1alpha1.Agent) bool { return true })
-}
-
-func (r *AgentReconciler) agents(ctx context.Context, wanted func(*a2av1alpha1.Agent) bool, options ...client.ListOption) []reconcile.Request {
-	list := &a2av1alpha1.AgentList{}
-	// The list is only looked at.
-	if err := r.client.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		log.FromContext(ctx).Error(err, "cannot list Agents")
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		if wanted(&list.Items[i]) {
-			requests = append(requests, request(list.Items[i].Namespace, list.Items[i].Name)...)
-		}
-	}
-	return requests
-}
-
-func request(namespace, name string) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 }

@@ -32,10 +32,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-var _ = Describe("what is watched", func() {
-	It("is the spec of a skill, and not its status", func(ctx context.Context) {
-		namespace := newBench(ctx).namespace
-		looks := runAgents(ctx, namespace)
+var _ = Describe("the watches of Agents", func() {
+	It("reconcile the Agents of a skill after a change of its spec, and not of its status", func(ctx context.Context) {
+		namespace := newFixture(ctx).namespace
+		reconciles := runAgents(ctx, namespace)
 		sing, fence := makeSkill(namespace, "sing", nil), makeSkill(namespace, "fence", nil)
 		expectApplied(ctx, sing, fence,
 			makeAgent(namespace, "singer", func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "sing"}} }),
@@ -48,8 +48,8 @@ var _ = Describe("what is watched", func() {
 			expectEdited(ctx, skill, func(s *a2av1alpha1.AgentSkill) { s.Spec.Description = description })
 			Eventually(func() string { return published(ctx, namespace, agent) }).WithTimeout(20 * time.Second).Should(ContainSubstring(description))
 		}
-		// One worker takes Agents in the order in which a single watch wakes them:
-		// once the witness has been looked at, so have all that were woken before.
+		// One worker reconciles Agents in the order in which one watch enqueues them: after the
+		// witness, it has reconciled all that were enqueued before.
 		counted := func(agents int32) {
 			GinkgoHelper()
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(sing), sing)).To(Succeed())
@@ -58,22 +58,22 @@ var _ = Describe("what is watched", func() {
 			edited(fence, "witness")
 		}
 		edited(sing, "singer")
-		// What the singer's own objects still wake it with is over after these.
+		// After these, no event of the singer's own objects is left.
 		for n := range int32(3) {
 			counted(n)
 		}
-		before := looks.at("singer")
+		before := reconciles.of("singer")
 		for n := range int32(5) {
 			counted(10 + n)
 		}
-		Expect(looks.at("singer")).To(Equal(before), "its skill's status changed five times")
+		Expect(reconciles.of("singer")).To(Equal(before), "the status of its skill changed five times")
 		edited(sing, "singer")
-		Expect(looks.at("singer")).To(BeNumerically(">", before), "its skill's spec changed")
+		Expect(reconciles.of("singer")).To(BeNumerically(">", before), "the spec of its skill changed")
 	})
 
-	It("is the labels of a namespace, which a Gateway may select by", func(ctx context.Context) {
-		namespace := newBench(ctx).namespace
-		looks := runAgents(ctx, namespace)
+	It("reconcile exposed Agents after a change of their namespace's labels", func(ctx context.Context) {
+		namespace := newFixture(ctx).namespace
+		reconciles := runAgents(ctx, namespace)
 		exposed := makeAgent(namespace, "exposed", func(a *a2av1alpha1.Agent) {
 			a.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}}
 		})
@@ -83,35 +83,35 @@ var _ = Describe("what is watched", func() {
 		}
 		labelled := &corev1.Namespace{}
 		Expect(cluster.Get(ctx, client.ObjectKey{Name: namespace}, labelled)).To(Succeed())
-		// What their own objects still wake them with comes to few looks.
+		// Events of their own objects cause few reconciles.
 		const labels = 30
-		before := looks.at("inside")
+		before := reconciles.of("inside")
 		for n := range labels {
-			at := looks.at("exposed")
+			at := reconciles.of("exposed")
 			labelled.Labels["exposed"] = fmt.Sprint(n)
 			Expect(cluster.Update(ctx, labelled)).To(Succeed())
-			Eventually(func() int { return looks.at("exposed") }).WithTimeout(20 * time.Second).Should(BeNumerically(">", at))
+			Eventually(func() int { return reconciles.of("exposed") }).WithTimeout(20 * time.Second).Should(BeNumerically(">", at))
 		}
-		Expect(looks.at("inside")-before).To(BeNumerically("<", labels), "nothing of it depends on the labels")
+		Expect(reconciles.of("inside")-before).To(BeNumerically("<", labels), "the Agent does not depend on the labels")
 	})
 
-	It("is looked at first if it has changed while nobody looked", func(ctx context.Context) {
-		namespace := newBench(ctx).namespace
+	It("reconcile first the Agents that changed while no manager ran", func(ctx context.Context) {
+		namespace := newFixture(ctx).namespace
 		for i := range 50 {
-			agent := makeAgent(namespace, fmt.Sprintf("seen-%d", i))
+			agent := makeAgent(namespace, fmt.Sprintf("current-%d", i))
 			Expect(cluster.Create(ctx, agent)).To(Succeed())
 			agent.Status.ObservedGeneration = agent.Generation
 			Expect(cluster.Status().Update(ctx, agent)).To(Succeed())
 		}
-		waits := makeAgent(namespace, "waits")
-		Expect(cluster.Create(ctx, waits)).To(Succeed())
-		looks := runAgents(ctx, namespace)
-		Eventually(func() int { return len(looks.inOrder()) }).WithContext(ctx).WithTimeout(20 * time.Second).Should(BeNumerically(">=", 51))
-		Expect(slices.Index(looks.inOrder(), "waits")).To(BeNumerically("<", 10), "of %v", looks.inOrder())
+		overdue := makeAgent(namespace, "overdue")
+		Expect(cluster.Create(ctx, overdue)).To(Succeed())
+		reconciles := runAgents(ctx, namespace)
+		Eventually(func() int { return len(reconciles.inOrder()) }).WithContext(ctx).WithTimeout(20 * time.Second).Should(BeNumerically(">=", 51))
+		Expect(slices.Index(reconciles.inOrder(), "overdue")).To(BeNumerically("<", 10), "of %v", reconciles.inOrder())
 	})
 })
 
-// published is the contract of an Agent, empty while there is none.
+// published returns the JSON of the sidecar configuration of an Agent, "" while there is none.
 func published(ctx context.Context, namespace, agent string) string {
 	configMap := &corev1.ConfigMap{}
 	if err := cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.ConfigMap(agent)}, configMap); err != nil {
@@ -120,16 +120,16 @@ func published(ctx context.Context, namespace, agent string) string {
 	return configMap.Data[sidecarconfig.FileName]
 }
 
-// looks knows which Agents a controller has looked at.
-type looks struct {
+// reconciles records which Agents a controller reconciles.
+type reconciles struct {
 	client.Client
 
 	mu  sync.Mutex
 	all []string
 }
 
-// Get is how every look begins.
-func (l *looks) Get(ctx context.Context, key types.NamespacedName, obj client.Object, options ...client.GetOption) error {
+// Get begins every reconcile.
+func (l *reconciles) Get(ctx context.Context, key types.NamespacedName, obj client.Object, options ...client.GetOption) error {
 	if _, ok := obj.(*a2av1alpha1.Agent); ok {
 		l.mu.Lock()
 		l.all = append(l.all, key.Name)
@@ -138,14 +138,14 @@ func (l *looks) Get(ctx context.Context, key types.NamespacedName, obj client.Ob
 	return l.Client.Get(ctx, key, obj, options...)
 }
 
-func (l *looks) inOrder() []string {
+func (l *reconciles) inOrder() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.all)
 }
 
-// at is how often it has looked at one.
-func (l *looks) at(agent string) int {
+// of returns the number of reconciles of an Agent.
+func (l *reconciles) of(agent string) int {
 	n := 0
 	for _, name := range l.inOrder() {
 		if name == agent {
@@ -155,11 +155,11 @@ func (l *looks) at(agent string) int {
 	return n
 }
 
-// runAgents runs the controller of Agents as a manager does, with one worker and
-// for one namespace, until the spec is over.
-func runAgents(ctx context.Context, namespace string) *looks {
+// runAgents runs the controller of Agents in a manager, with one worker and for one namespace,
+// until the spec ends.
+func runAgents(ctx context.Context, namespace string) *reconciles {
 	GinkgoHelper()
-	counting := &looks{}
+	counting := &reconciles{}
 	mgr, err := ctrl.NewManager(environment.Config, ctrl.Options{
 		Scheme:     scheme,
 		Logger:     GinkgoLogr,

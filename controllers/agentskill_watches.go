@@ -21,14 +21,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
-// SetupWithManager lets a manager run the reconciler. The index of Agents by
-// skill is that of AgentReconciler.SetupWithManager, which comes before.
+// SetupWithManager adds the controller of AgentSkills to a manager. Call
+// AgentReconciler.SetupWithManager first: it adds the index of Agents by skill.
 func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("agentskill").
 		For(&a2av1alpha1.AgentSkill{}).
-		// An update is mapped twice, as it was and as it is: a skill that an Agent
-		// lets go is told, too. The status of an Agent counts for nothing here.
+		// An update maps the object before and after, so a skill to which an Agent no longer
+		// refers is counted again, too. Nothing depends on the status of an Agent.
 		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfAgent),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfNamespace),
@@ -41,7 +41,7 @@ func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// skillsOfAgent maps an Agent to the skills that it names or selects.
+// skillsOfAgent maps an Agent to the skills to which it refers, by name or selector.
 func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Object) []reconcile.Request {
 	agent, ok := obj.(*a2av1alpha1.Agent)
 	if !ok {
@@ -58,7 +58,7 @@ func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Obj
 	}
 	list := &a2av1alpha1.AgentSkillList{}
 	if err := r.client.List(ctx, list, client.InNamespace(agent.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "cannot list AgentSkills")
+		log.FromContext(ctx).Error(err, "listing AgentSkills failed")
 		return requests
 	}
 	for i := range list.Items {
@@ -69,12 +69,12 @@ func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Obj
 	return requests
 }
 
-// skillsOfNamespace maps a Namespace to the skills of others that its Agents
-// name, which may admit them for its labels.
+// skillsOfNamespace maps a Namespace to the skills of other namespaces to which its Agents
+// refer, which may allow them because of its labels.
 func (r *AgentSkillReconciler) skillsOfNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
 	list := &a2av1alpha1.AgentList{}
 	if err := r.client.List(ctx, list, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "cannot list Agents")
+		log.FromContext(ctx).Error(err, "listing Agents failed")
 		return nil
 	}
 	var requests []reconcile.Request

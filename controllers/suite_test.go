@@ -40,7 +40,7 @@ var (
 	environment *envtest.Environment
 	config      *rest.Config
 	scheme      *runtime.Scheme
-	// cluster is the tests' own way to the API server.
+	// cluster is the client of the tests, with all rights and without a cache.
 	cluster client.WithWatch
 )
 
@@ -68,22 +68,22 @@ var _ = AfterSuite(func() {
 	Expect(environment.Stop()).To(Succeed())
 })
 
-// cards are those of remote agents, which a test sets.
+// cards returns the card of every remote agent, which a test sets.
 type cards struct{ known *clusterstate.Remote }
 
 func (c *cards) Of(*a2av1alpha1.Agent) *clusterstate.Remote { return c.known }
 
-// keys is an issuer that a test sets.
+// keys returns the token issuer, which a test sets.
 type keys struct{ issuer *clusterstate.Issuer }
 
 func (k *keys) Current() *clusterstate.Issuer { return k.issuer }
 
-// offered are optional kinds that a test adds and removes.
-type offered map[schema.GroupResource]client.Reader
+// optionalKinds has the optional kinds, which a test adds and removes.
+type optionalKinds map[schema.GroupResource]client.Reader
 
-func (o offered) Reader(kind schema.GroupResource) client.Reader { return o[kind] }
+func (o optionalKinds) Reader(kind schema.GroupResource) client.Reader { return o[kind] }
 
-func (o offered) Unreadable(schema.GroupResource) string { return "" }
+func (o optionalKinds) Unreadable(schema.GroupResource) string { return "" }
 
 var testPlatform = desired.Platform{
 	SidecarImage:  "example/sidecar:1",
@@ -92,66 +92,65 @@ var testPlatform = desired.Platform{
 	RemoteAllow:   []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")},
 }
 
-// bench is a reconciler that a test drives by hand, in a namespace of its own.
-type bench struct {
+// fixture is a namespace with a reconciler that a test calls directly.
+type fixture struct {
 	namespace  string
 	reconciler *AgentReconciler
 	clock      *testingclock.FakePassiveClock
 	keys       *keys
 	cards      *cards
 	events     *events.FakeRecorder
-	// offered are the optional kinds that the cluster has.
-	offered offered
-	// requests are those of the reconciler that write, or that read past the cache,
-	// in their order.
+	// optional has the optional kinds that the cluster has.
+	optional optionalKinds
+	// requests lists the writes and the live reads of the reconciler in their order.
 	requests []string
-	// fail makes the reconciler's next writes of a kind fail.
+	// fail has the errors with which the reconciler's writes of a kind fail.
 	fail map[string]error
-	// unseen is an object that the reconciler's cache does not show.
-	unseen client.Object
+	// notCached is an object that the reconciler's cache does not show; nil for none.
+	notCached client.Object
 }
 
-// newBench returns a bench in a new namespace.
-func newBench(ctx context.Context) *bench {
+// newFixture returns a fixture in a new namespace.
+func newFixture(ctx context.Context) *fixture {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	Expect(cluster.Create(ctx, namespace)).To(Succeed())
-	b := &bench{
+	f := &fixture{
 		namespace: namespace.Name,
 		clock:     testingclock.NewFakePassiveClock(time.Now()),
 		keys:      &keys{issuer: &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1"}]}`)}},
 		events:    events.NewFakeRecorder(100),
 		cards:     &cards{},
 		fail:      map[string]error{},
-		offered:   offered{},
+		optional:  optionalKinds{},
 	}
 	for _, kind := range []schema.GroupResource{gather.Gateways, gather.HTTPRoutes, gather.GRPCRoutes} {
-		b.offered[kind] = cluster
+		f.optional[kind] = cluster
 	}
-	b.reconciler = NewAgentReconciler(AgentConfig{
-		Client:   interceptor.NewClient(cluster, b.counting()),
-		Live:     interceptor.NewClient(cluster, b.countingReads()),
-		Issuer:   b.keys,
-		Remote:   b.cards,
-		Optional: b.offered,
-		Events:   a2aevents.NewRecorder(b.events),
+	f.reconciler = NewAgentReconciler(AgentConfig{
+		Client:   interceptor.NewClient(cluster, f.recordWrites()),
+		Live:     interceptor.NewClient(cluster, f.recordLiveReads()),
+		Issuer:   f.keys,
+		Remote:   f.cards,
+		Optional: f.optional,
+		Events:   a2aevents.NewRecorder(f.events),
 		Platform: testPlatform,
-		Clock:    b.clock,
+		Clock:    f.clock,
 	})
-	return b
+	return f
 }
 
-// countingReads records the requests that read past the cache.
-func (b *bench) countingReads() interceptor.Funcs {
+// recordLiveReads records the live reads.
+func (f *fixture) recordLiveReads() interceptor.Funcs {
 	return interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-		b.requests = append(b.requests, "list")
+		f.requests = append(f.requests, "list")
 		return c.List(ctx, list, o...)
 	}}
 }
 
-// counting records the requests that write.
-func (b *bench) counting() interceptor.Funcs {
-	// The API server has no indexes, as a cache has.
+// recordWrites records the writes.
+func (f *fixture) recordWrites() interceptor.Funcs {
+	// The API server has no indexes, unlike a cache.
 	list := func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 		var options client.ListOptions
 		options.ApplyOptions(o)
@@ -170,46 +169,46 @@ func (b *bench) counting() interceptor.Funcs {
 		agent, _ := options.FieldSelector.RequiresExactMatch(gather.PodsByAgent)
 		return c.List(ctx, list, client.InNamespace(options.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent})
 	}
-	count := func(verb, kind string) error {
-		b.requests = append(b.requests, verb+" "+kind)
-		return b.fail[kind]
+	record := func(verb, kind string) error {
+		f.requests = append(f.requests, verb+" "+kind)
+		return f.fail[kind]
 	}
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
-			if b.unseen != nil && reflect.TypeOf(obj) == reflect.TypeOf(b.unseen) && key == client.ObjectKeyFromObject(b.unseen) {
+			if f.notCached != nil && reflect.TypeOf(obj) == reflect.TypeOf(f.notCached) && key == client.ObjectKeyFromObject(f.notCached) {
 				return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", obj)}, key.Name)
 			}
 			return c.Get(ctx, key, obj, o...)
 		},
 		List: list,
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
-			_ = count("create", fmt.Sprintf("%T", obj))
+			_ = record("create", fmt.Sprintf("%T", obj))
 			return c.Create(ctx, obj, o...)
 		},
 		Update: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.UpdateOption) error {
-			_ = count("update", fmt.Sprintf("%T", obj))
+			_ = record("update", fmt.Sprintf("%T", obj))
 			return c.Update(ctx, obj, o...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
-			if err := count("delete", fmt.Sprintf("%T", obj)); err != nil {
+			if err := record("delete", fmt.Sprintf("%T", obj)); err != nil {
 				return err
 			}
 			return c.Delete(ctx, obj, o...)
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
-			if err := count("patch", "Pod"); err != nil {
+			if err := record("patch", "Pod"); err != nil {
 				return err
 			}
 			return c.Patch(ctx, obj, p, o...)
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, o ...client.ApplyOption) error {
-			if err := count("apply", kindOf(obj)); err != nil {
+			if err := record("apply", kindOf(obj)); err != nil {
 				return err
 			}
 			return c.Apply(ctx, obj, o...)
 		},
 		SubResourceApply: func(ctx context.Context, c client.Client, subresource string, obj runtime.ApplyConfiguration, o ...client.SubResourceApplyOption) error {
-			if err := count("apply", kindOf(obj)+"/"+subresource); err != nil {
+			if err := record("apply", kindOf(obj)+"/"+subresource); err != nil {
 				return err
 			}
 			return c.SubResource(subresource).Apply(ctx, obj, o...)

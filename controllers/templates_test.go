@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// foreignDeployment is a user's own Deployment under an Agent's name.
+// foreignDeployment returns a Deployment of a user with the name of an Agent.
 func foreignDeployment(namespace string) client.Object {
 	labels := map[string]string{"app": "mine"}
 	return &appsv1.Deployment{
@@ -27,8 +27,8 @@ func foreignDeployment(namespace string) client.Object {
 	}
 }
 
-// richTemplate fills a template with what the API server is known to default,
-// reorder or write differently.
+// richTemplate fills a template with fields that the API server defaults, reorders or
+// normalizes.
 func richTemplate(t *corev1.PodTemplateSpec) {
 	t.Labels = map[string]string{"team": "search"}
 	t.Annotations = map[string]string{"example.com/note": ""}

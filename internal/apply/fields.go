@@ -11,11 +11,24 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// fields are those of a struct by their names in JSON.
+// mergeKeys lists the keys of the associative lists in the kinds that the operator applies.
+// A list is associative if each of its elements has all keys of one line.
+var mergeKeys = [][]string{
+	{"uid"},                              // metadata.ownerReferences
+	{"mountPath"},                        // volumeMounts
+	{"devicePath"},                       // volumeDevices
+	{"containerPort", "protocol"},        // ports of a container
+	{"port", "protocol"},                 // ports of a Service
+	{"topologyKey", "whenUnsatisfiable"}, // topologySpreadConstraints
+	{"ip"},                               // hostAliases
+	{"name"},                             // containers, env, volumes
+}
+
+// fields holds the fields of a struct type by their names in JSON.
 type fields struct {
 	names []string
 	index map[string][]int
-	// keys are the mergeKeys that all are fields.
+	// keys holds those mergeKeys that are fields of the type.
 	keys [][][]int
 }
 
@@ -45,7 +58,7 @@ func fieldsOf(t reflect.Type) *fields {
 func (f *fields) add(t reflect.Type, at []int) {
 	for i := range t.NumField() {
 		field := t.Field(i)
-		// A typed object from a client does not say what it is.
+		// Typed objects from a client lack kind and apiVersion.
 		if field.Type == reflect.TypeFor[metav1ac.TypeMetaApplyConfiguration]() {
 			continue
 		}
@@ -65,7 +78,7 @@ func (f *fields) add(t reflect.Type, at []int) {
 	}
 }
 
-// fieldAt is a field, not valid behind an embedded pointer that is nil.
+// fieldAt returns a field, or the zero Value behind an embedded nil pointer.
 func fieldAt(v reflect.Value, at []int) reflect.Value {
 	if len(at) == 1 {
 		return v.Field(at[0])
@@ -77,21 +90,21 @@ func fieldAt(v reflect.Value, at []int) reflect.Value {
 	return value
 }
 
-// pair is where a field of one struct stands, and in another one the field of
-// the same name, nowhere if there is none.
-type pair struct{ want, have []int }
+// fieldPair is the index of a field of one struct type, and the index of the field with the
+// same JSON name in another type, nil for none.
+type fieldPair struct{ want, have []int }
 
-var knownPairs sync.Map // of [2]reflect.Type to []pair
+var knownPairs sync.Map // of [2]reflect.Type to []fieldPair
 
-func pairsOf(have, want reflect.Type) []pair {
+func fieldPairsOf(have, want reflect.Type) []fieldPair {
 	types := [2]reflect.Type{have, want}
 	if known, ok := knownPairs.Load(types); ok {
-		return known.([]pair)
+		return known.([]fieldPair)
 	}
-	there, wanted := fieldsOf(have), fieldsOf(want)
-	pairs := make([]pair, 0, len(wanted.names))
-	for _, name := range wanted.names {
-		pairs = append(pairs, pair{wanted.index[name], there.index[name]})
+	haveFields, wantFields := fieldsOf(have), fieldsOf(want)
+	pairs := make([]fieldPair, 0, len(wantFields.names))
+	for _, name := range wantFields.names {
+		pairs = append(pairs, fieldPair{wantFields.index[name], haveFields.index[name]})
 	}
 	knownPairs.Store(types, pairs)
 	return pairs

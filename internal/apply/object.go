@@ -6,28 +6,26 @@ package apply
 import (
 	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Configuration is a generated apply configuration of some kind.
+// Configuration is a generated apply configuration.
 type Configuration[T any] interface {
 	runtime.ApplyConfiguration
 	Named
 	Stamped[T]
 }
 
-// Named is what every apply configuration knows of itself.
+// Named is the part of an apply configuration that identifies its object.
 type Named interface {
-	GetKind() *string
 	GetNamespace() *string
 	GetName() *string
 }
 
-// Stamped is what the Applier adds to an apply configuration.
+// Stamped is the part of an apply configuration that the Applier sets.
 type Stamped[T any] interface {
 	WithUID(uid types.UID) T
 	WithResourceVersion(version string) T
@@ -35,36 +33,44 @@ type Stamped[T any] interface {
 	WithOwnerReferences(references ...*metav1ac.OwnerReferenceApplyConfiguration) T
 }
 
-// Object is an apply configuration, and what the cache holds under its name.
+// Object is an apply configuration and the cached object of the same name.
 type Object struct {
-	kind, namespace, name string
+	target
 
-	target  target
 	desired runtime.ApplyConfiguration
-	current client.Object
+	current client.Object // nil if the cache has none
 
-	own      func(*metav1ac.OwnerReferenceApplyConfiguration)
-	annotate func(map[string]string)
-	identify func(types.UID)
-	version  func(string)
+	setOwner           func(*metav1ac.OwnerReferenceApplyConfiguration)
+	setAnnotations     func(map[string]string)
+	setUID             func(types.UID)
+	setResourceVersion func(string)
 }
 
-// Of pairs an apply configuration with the object that the cache holds, nil
-// for none.
+// target identifies an object by its Go type, namespace and name.
+type target struct {
+	goType          reflect.Type
+	namespace, name string
+}
+
+// kind returns the Kubernetes kind, which is the name of the Go type for every kind that
+// the operator applies.
+func (t target) kind() string { return t.goType.Name() }
+
+// String returns "Kind namespace/name", for errors.
+func (t target) String() string { return t.kind() + " " + t.namespace + "/" + t.name }
+
+// Of pairs an apply configuration with the cached object of the same name, nil for none.
 func Of[T Configuration[T], C any, O interface {
 	*C
 	client.Object
 }](desired T, current O) Object {
 	object := Object{
-		kind:      *desired.GetKind(),
-		namespace: *desired.GetNamespace(),
-		name:      *desired.GetName(),
-		target:    target{reflect.TypeFor[C](), *desired.GetNamespace(), *desired.GetName()},
-		desired:   desired,
-		own:       func(r *metav1ac.OwnerReferenceApplyConfiguration) { desired.WithOwnerReferences(r) },
-		annotate:  func(annotations map[string]string) { desired.WithAnnotations(annotations) },
-		identify:  func(uid types.UID) { desired.WithUID(uid) },
-		version:   func(version string) { desired.WithResourceVersion(version) },
+		target:             target{reflect.TypeFor[C](), *desired.GetNamespace(), *desired.GetName()},
+		desired:            desired,
+		setOwner:           func(r *metav1ac.OwnerReferenceApplyConfiguration) { desired.WithOwnerReferences(r) },
+		setAnnotations:     func(annotations map[string]string) { desired.WithAnnotations(annotations) },
+		setUID:             func(uid types.UID) { desired.WithUID(uid) },
+		setResourceVersion: func(version string) { desired.WithResourceVersion(version) },
 	}
 	if current != nil {
 		object.current = current
@@ -72,24 +78,18 @@ func Of[T Configuration[T], C any, O interface {
 	return object
 }
 
-// currentVersion is that of what the cache holds, "" for nothing.
+// existing returns an Object without a desired state.
+func existing[C any, O interface {
+	*C
+	client.Object
+}](current O) Object {
+	return Object{target: target{reflect.TypeFor[C](), current.GetNamespace(), current.GetName()}, current: current}
+}
+
+// currentVersion returns the resource version of the cached object, "" without one.
 func (o Object) currentVersion() string {
 	if o.current == nil {
 		return ""
 	}
 	return o.current.GetResourceVersion()
-}
-
-// conflict is nil when there is no object of the name or the owner controls it.
-func (o Object) conflict(owner Owner) *Conflict {
-	if o.current == nil {
-		return nil
-	}
-	controller := metav1.GetControllerOfNoCopy(o.current)
-	if controller != nil && controller.UID == owner.UID {
-		return nil
-	}
-	former := controller != nil && controller.Kind == owner.Kind.Kind &&
-		controller.APIVersion == owner.Kind.GroupVersion().String() && controller.Name == owner.Name
-	return &Conflict{Kind: o.kind, Name: o.name, Former: former}
 }

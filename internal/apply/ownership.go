@@ -7,29 +7,54 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/internal/applyresult"
 )
 
-// conflicts are the objects that belong to somebody else, and whether there are
-// orphans beside: these are taken back (docs/adr/0023-orphans-are-taken-back.md),
-// but not by an owner that is leaving them behind at this moment. Given back to
-// it, they would be deleted after it.
-func (a *Applier) conflicts(owner Owner, objects []Object) (foreign []Conflict, orphans bool) {
+// controls reports whether the owner is the controller owner of an object.
+func (owner Owner) controls(object client.Object) bool {
+	controller := metav1.GetControllerOfNoCopy(object)
+	return controller != nil && controller.UID == owner.UID
+}
+
+// reference returns the owner reference by which the garbage collector deletes an object
+// with its owner.
+func (owner Owner) reference() *metav1ac.OwnerReferenceApplyConfiguration {
+	apiVersion, kind := owner.Kind.ToAPIVersionAndKind()
+	return metav1ac.OwnerReference().
+		WithAPIVersion(apiVersion).
+		WithKind(kind).
+		WithName(owner.Name).
+		WithUID(owner.UID).
+		WithController(true).
+		WithBlockOwnerDeletion(true)
+}
+
+// conflicts returns the objects that belong to other owners, and whether there are orphans.
+// The operator adopts orphans (docs/adr/0023-orphans-are-taken-back.md), unless their owner
+// is being deleted and orphans them right now: after an adoption, the garbage collector
+// would delete them with the owner.
+func (a *Applier) conflicts(owner Owner, objects []Object) (foreign []applyresult.Conflict, orphans bool) {
 	for _, object := range objects {
-		conflict := object.conflict(owner)
 		switch {
-		case conflict == nil:
-		case a.orphan(object, owner):
+		case object.current == nil || owner.controls(object.current):
+		case a.orphaned(object, owner):
 			orphans = true
 		default:
-			foreign = append(foreign, *conflict)
+			controller := metav1.GetControllerOfNoCopy(object.current)
+			former := controller != nil && controller.Kind == owner.Kind.Kind &&
+				controller.APIVersion == owner.Kind.GroupVersion().String() && controller.Name == owner.Name
+			foreign = append(foreign, applyresult.Conflict{Kind: object.kind(), Name: object.name, Former: former})
 		}
 	}
 	return foreign, orphans
 }
 
-// orphan tells of an object that was made here for an owner of the same name,
-// and that nobody controls any more.
-func (a *Applier) orphan(object Object, owner Owner) bool {
+// orphaned reports whether the operator wrote an object for an owner of the same name and
+// the object has no controller owner any more.
+func (a *Applier) orphaned(object Object, owner Owner) bool {
 	current := object.current
 	if metav1.GetControllerOfNoCopy(current) != nil || !current.GetDeletionTimestamp().IsZero() ||
 		current.GetLabels()[a.config.OwnerLabel] != owner.Name {
@@ -40,13 +65,17 @@ func (a *Applier) orphan(object Object, owner Owner) bool {
 	})
 }
 
-// misses tells of an object that was there and is not: it may have gone with its
+// lost reports whether an object existed and is gone. It may have been deleted with its
 // owner (docs/adr/0024-nothing-for-a-deleted-agent.md).
-func (a *Applier) misses(owner Owner, objects []Object) bool {
+func (a *Applier) lost(owner Owner, objects []Object) bool {
 	return slices.ContainsFunc(objects, func(o Object) bool {
 		if o.current != nil {
 			return false
 		}
-		return a.written.lost(o, owner.UID) || owner.Programmed && a.written.of(o).digest == ""
+		if _, pending := a.written.Get(o.target, o.currentVersion()); pending {
+			return false
+		}
+		last, ok := a.written.Last(o.target)
+		return owner.Programmed || ok && last.owner == owner.UID
 	})
 }

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/a2a-operator/a2a-operator/internal/applyresult"
 )
 
 func TestPrune(t *testing.T) {
@@ -19,13 +21,13 @@ func TestPrune(t *testing.T) {
 		none   bool
 		want   []string
 	}{
-		"deletes what the owner controls, and no other of the name": {
+		"deletes an object of the owner, with its UID as precondition": {
 			change: func(*corev1.ConfigMap) {}, want: []string{"delete cm cm-uid"},
 		},
-		"does nothing when there is nothing": {none: true},
-		"leaves a foreign object":            {change: func(cm *corev1.ConfigMap) { cm.OwnerReferences = nil }},
-		"leaves a former owner's":            {change: func(cm *corev1.ConfigMap) { cm.OwnerReferences[0].UID = "former" }},
-		"does not ask twice": {
+		"does nothing without an object":                       {none: true},
+		"leaves an object without an owner":                    {change: func(cm *corev1.ConfigMap) { cm.OwnerReferences = nil }},
+		"leaves an object of a deleted owner of the same name": {change: func(cm *corev1.ConfigMap) { cm.OwnerReferences[0].UID = "former" }},
+		"leaves an object that is being deleted": {
 			change: func(cm *corev1.ConfigMap) { cm.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} },
 		},
 	}
@@ -37,12 +39,12 @@ func TestPrune(t *testing.T) {
 				test.change(current)
 			}
 			w := &writer{}
-			var outcome Outcome
-			if err := Prune(t.Context(), newApplier(w), owner, current, &outcome); err != nil {
+			var result applyresult.Result
+			if err := Prune(t.Context(), newApplier(w), owner, current, &result); err != nil {
 				t.Fatalf("Prune() error = %v", err)
 			}
-			if diff := cmp.Diff(Outcome{}, outcome); diff != "" {
-				t.Errorf("outcome (-want +got):\n%s", diff)
+			if diff := cmp.Diff(applyresult.Result{}, result); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(test.want, w.kinds); diff != "" {
 				t.Errorf("written (-want +got):\n%s", diff)
@@ -50,19 +52,21 @@ func TestPrune(t *testing.T) {
 		})
 	}
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "cm")
-	if err := Prune(t.Context(), newApplier(&writer{err: gone}), owner, applied(t), &Outcome{}); err != nil {
-		t.Errorf("Prune() error = %v, want none for what is gone already", err)
+	if err := Prune(t.Context(), newApplier(&writer{err: gone}), owner, applied(t), &applyresult.Result{}); err != nil {
+		t.Errorf("Prune() error = %v, want none for a deleted object", err)
 	}
 }
 
-func TestPruneForgets(t *testing.T) {
+// TestPruneForgetsPendingWrites: an object that was deleted is created again, although the
+// cache did not show the first creation.
+func TestPruneForgetsPendingWrites(t *testing.T) {
 	w := &writer{version: "8"}
 	applier := newApplier(w)
 	for range 2 {
 		if _, err := applier.Set(t.Context(), owner, Of(configMap(), (*corev1.ConfigMap)(nil))); err != nil {
 			t.Fatal(err)
 		}
-		if err := Prune(t.Context(), applier, owner, applied(t), &Outcome{}); err != nil {
+		if err := Prune(t.Context(), applier, owner, applied(t), &applyresult.Result{}); err != nil {
 			t.Fatal(err)
 		}
 	}

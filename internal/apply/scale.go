@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Scale writes the number of pods of a Deployment, named with its UID, and
-// nothing else. The field gets an owner of its own: under that of the whole
-// object, an apply of this one field would give up all the others.
-func (a *Applier) Scale(ctx context.Context, number *appsv1ac.DeploymentApplyConfiguration, fieldOwner string) error {
-	key := client.ObjectKey{Namespace: *number.GetNamespace(), Name: *number.GetName()}
-	if err := a.config.Writer.Apply(ctx, number, client.FieldOwner(fieldOwner), client.ForceOwnership); err != nil {
+// Scale writes the number of replicas of a Deployment and nothing else. The apply
+// configuration has the Deployment's UID. The field gets a field manager of its own: an
+// apply of this one field by the manager of the whole object would remove all its other
+// fields.
+func (a *Applier) Scale(ctx context.Context, replicas *appsv1ac.DeploymentApplyConfiguration, fieldOwner string) error {
+	key := client.ObjectKey{Namespace: *replicas.GetNamespace(), Name: *replicas.GetName()}
+	if err := a.config.Writer.Apply(ctx, replicas, client.FieldOwner(fieldOwner), client.ForceOwnership); err != nil {
 		return fmt.Errorf("scale Deployment %s: %w", key, err)
 	}
 	return nil

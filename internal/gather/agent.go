@@ -1,11 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gather reads everything around an Agent that one reconcile needs.
+// Package gather reads everything that a reconcile of an Agent needs from the informer
+// caches.
 //
-// It is the only package that reads the cluster for a reconcile. It decides
-// nothing and writes nothing. What it returns is the cache's own, and is not to
-// be changed: to copy all of it was most of what reading it cost.
+// No other package reads the cluster for a reconcile. It decides nothing and writes
+// nothing. The objects that it returns belong to the caches and must not be modified:
+// copying them was most of the cost of reading.
 package gather
 
 import (
@@ -32,24 +33,24 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
-// IssuerSource knows who signs the ServiceAccount tokens of the cluster.
+// IssuerSource knows the issuer of the cluster's ServiceAccount tokens.
 type IssuerSource interface {
-	// Current is nil until the issuer is known.
+	// Current returns the issuer, or nil until it is known.
 	Current() *clusterstate.Issuer
 }
 
-// RemoteSource knows the cards of agents that run elsewhere.
+// RemoteSource knows the cards of remote agents.
 type RemoteSource interface {
-	// Of is nil until something is known of the Agent.
+	// Of returns the result of the last read of an Agent's card, or nil before the first.
 	Of(agent *a2av1alpha1.Agent) *clusterstate.Remote
 }
 
-// OptionalKinds reads the kinds that a cluster may not have.
+// OptionalKinds reads kinds of optional APIs, which a cluster may not have.
 type OptionalKinds interface {
-	// Reader is nil while the cluster does not have the kind, and while it cannot
-	// be read.
+	// Reader returns nil while the cluster does not have the kind or its objects cannot be
+	// read.
 	Reader(kind schema.GroupResource) client.Reader
-	// Unreadable says why a kind cannot be read, "" when there is no reason.
+	// Unreadable returns the reason why the objects of a kind cannot be read, "" for none.
 	Unreadable(kind schema.GroupResource) string
 }
 
@@ -60,11 +61,11 @@ var (
 	GRPCRoutes = schema.GroupResource{Group: gatewayv1.GroupName, Resource: "grpcroutes"}
 )
 
-// PodsByAgent indexes pods by the Agent that they are of. Without it every look
-// would pass by all pods of the namespace.
+// PodsByAgent is the index of pods by their Agent. Without it every reconcile would scan all
+// pods of the namespace.
 const PodsByAgent = "metadata.labels.agent"
 
-// PodKeys are those of a pod in that index.
+// PodKeys returns the keys of a pod in the index PodsByAgent.
 func PodKeys(obj client.Object) []string {
 	if agent := obj.GetLabels()[a2av1alpha1.LabelAgent]; agent != "" {
 		return []string{agent}
@@ -72,43 +73,30 @@ func PodKeys(obj client.Object) []string {
 	return nil
 }
 
-// Config is what a Gatherer reads from.
+// Config configures a Gatherer.
 type Config struct {
 	// Reader is a cache with the indexes PodsByAgent and AgentsByAddress.
-	Reader client.Reader
-	// Issuer knows who signs ServiceAccount tokens.
-	Issuer IssuerSource
-	// Remote knows the cards of agents that run elsewhere.
-	Remote RemoteSource
-	// Optional reads the kinds that the cluster may not have.
+	Reader   client.Reader
+	Issuer   IssuerSource
+	Remote   RemoteSource
 	Optional OptionalKinds
-	// Namespaces are those that can be read; empty means all.
+	// Namespaces lists the namespaces whose objects are cached; empty means all.
 	Namespaces []string
 }
 
-// Gatherer reads what is around an Agent.
-type Gatherer struct {
-	reader     client.Reader
-	issuer     IssuerSource
-	remote     RemoteSource
-	optional   OptionalKinds
-	namespaces []string
-}
+// Gatherer reads the state on which an Agent depends.
+type Gatherer struct{ config Config }
 
 // New returns a Gatherer.
-func New(config Config) *Gatherer {
-	return &Gatherer{
-		reader: config.Reader, issuer: config.Issuer, remote: config.Remote, optional: config.Optional, namespaces: config.Namespaces,
-	}
-}
+func New(config Config) *Gatherer { return &Gatherer{config} }
 
-// watched tells whether the objects of a namespace can be read. What cannot be
-// is as good as not there.
+// watched reports whether the objects of a namespace are cached. Objects of other namespaces
+// count as absent.
 func (g *Gatherer) watched(namespace string) bool {
-	return len(g.namespaces) == 0 || slices.Contains(g.namespaces, namespace)
+	return len(g.config.Namespaces) == 0 || slices.Contains(g.config.Namespaces, namespace)
 }
 
-// Agent reads what is around an Agent.
+// Agent reads the state on which an Agent depends.
 func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (clusterstate.Agent, error) {
 	skills, err := g.skills(ctx, agent)
 	if err != nil {
@@ -132,7 +120,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 	}
 	var remote *clusterstate.Remote
 	if agent.Spec.Remote != nil && !agent.Spec.Suspend {
-		remote = g.remote.Of(agent)
+		remote = g.config.Remote.Of(agent)
 	}
 	return clusterstate.Agent{
 		Remote:          remote,
@@ -142,19 +130,19 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		Children:        children,
 		GatewayAPI:      gatewayAPI,
 		Pods:            pods,
-		Issuer:          g.issuer.Current(),
+		Issuer:          g.config.Issuer.Current(),
 	}, nil
 }
 
-// namespaceLabels reads those of an Agent's namespace, if a skill of another
-// one or a Gateway could ask for them.
+// namespaceLabels returns the labels of an Agent's namespace if the Agent refers to a skill of
+// another namespace or to a Gateway, which may select namespaces by them.
 func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent) (map[string]string, error) {
 	if !skillsharing.LeavesNamespace(agent) && agent.Spec.Exposure == nil {
 		return nil, nil
 	}
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := g.reader.Get(ctx, client.ObjectKey{Name: agent.Namespace}, namespace, client.UnsafeDisableDeepCopy); err != nil {
+	if err := g.config.Reader.Get(ctx, client.ObjectKey{Name: agent.Namespace}, namespace, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, nil
 		}
@@ -174,7 +162,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 			skills.Unwatched[target.Namespace] = true
 			continue
 		}
-		skill, err := read[a2av1alpha1.AgentSkill](ctx, g.reader, target.Namespace, target.Name)
+		skill, err := read[a2av1alpha1.AgentSkill](ctx, g.config.Reader, target.Namespace, target.Name)
 		if err != nil {
 			return clusterstate.Skills{}, err
 		}
@@ -188,10 +176,10 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 	selector, err := metav1.LabelSelectorAsSelector(agent.Spec.SkillSelector)
 	if err != nil {
 		skills.SelectorError = err.Error()
-		return skills, nil //nolint:nilerr // a mistake of the user's is a value
+		return skills, nil //nolint:nilerr // a user error is a value
 	}
 	list := &a2av1alpha1.AgentSkillList{}
-	err = g.reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
+	err = g.config.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return clusterstate.Skills{}, fmt.Errorf("list AgentSkills in %s: %w", agent.Namespace, err)
 	}
@@ -205,25 +193,25 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (clusterstate.Children, error) {
 	var children clusterstate.Children
 	var err error
-	if children.ServiceAccount, err = read[corev1.ServiceAccount](ctx, g.reader, agent.Namespace, names.ServiceAccount(agent.Name)); err != nil {
+	if children.ServiceAccount, err = read[corev1.ServiceAccount](ctx, g.config.Reader, agent.Namespace, names.ServiceAccount(agent.Name)); err != nil {
 		return clusterstate.Children{}, err
 	}
-	if children.ConfigMap, err = read[corev1.ConfigMap](ctx, g.reader, agent.Namespace, names.ConfigMap(agent.Name)); err != nil {
+	if children.ConfigMap, err = read[corev1.ConfigMap](ctx, g.config.Reader, agent.Namespace, names.ConfigMap(agent.Name)); err != nil {
 		return clusterstate.Children{}, err
 	}
-	if children.Service, err = read[corev1.Service](ctx, g.reader, agent.Namespace, names.Service(agent.Name)); err != nil {
+	if children.Service, err = read[corev1.Service](ctx, g.config.Reader, agent.Namespace, names.Service(agent.Name)); err != nil {
 		return clusterstate.Children{}, err
 	}
-	if children.Deployment, err = read[appsv1.Deployment](ctx, g.reader, agent.Namespace, names.Deployment(agent.Name)); err != nil {
+	if children.Deployment, err = read[appsv1.Deployment](ctx, g.config.Reader, agent.Namespace, names.Deployment(agent.Name)); err != nil {
 		return clusterstate.Children{}, err
 	}
-	if children.NetworkPolicy, err = read[networkingv1.NetworkPolicy](ctx, g.reader, agent.Namespace, names.NetworkPolicy(agent.Name)); err != nil {
+	if children.NetworkPolicy, err = read[networkingv1.NetworkPolicy](ctx, g.config.Reader, agent.Namespace, names.NetworkPolicy(agent.Name)); err != nil {
 		return clusterstate.Children{}, err
 	}
-	if children.Autoscaler, err = read[autoscalingv2.HorizontalPodAutoscaler](ctx, g.reader, agent.Namespace, names.HorizontalPodAutoscaler(agent.Name)); err != nil {
+	if children.Autoscaler, err = read[autoscalingv2.HorizontalPodAutoscaler](ctx, g.config.Reader, agent.Namespace, names.HorizontalPodAutoscaler(agent.Name)); err != nil {
 		return clusterstate.Children{}, err
 	}
-	if children.Budget, err = read[policyv1.PodDisruptionBudget](ctx, g.reader, agent.Namespace, names.PodDisruptionBudget(agent.Name)); err != nil {
+	if children.Budget, err = read[policyv1.PodDisruptionBudget](ctx, g.config.Reader, agent.Namespace, names.PodDisruptionBudget(agent.Name)); err != nil {
 		return clusterstate.Children{}, err
 	}
 	return children, nil
@@ -231,7 +219,7 @@ func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (clus
 
 func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	err := g.reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
+	err := g.config.Reader.List(ctx, list, client.InNamespace(agent.Namespace), client.MatchingFields{PodsByAgent: agent.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("list Pods of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
@@ -239,7 +227,7 @@ func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) ([]corev1
 	return list.Items, nil
 }
 
-// read returns an object, or nil when there is none.
+// read returns a cached object, or nil if there is none.
 func read[T any, O interface {
 	*T
 	client.Object

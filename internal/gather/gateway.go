@@ -14,18 +14,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// gatewayAPI reads the Gateways that an Agent names, and the routes under its
-// name whether it asks for any or not: those of an earlier spec have to go.
+// gatewayAPI reads the Gateways to which an Agent refers, and the routes with its name. It
+// reads routes also without spec.exposure, because those of an earlier spec must be deleted.
 func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, children *clusterstate.Children) (clusterstate.GatewayAPI, error) {
 	var api clusterstate.GatewayAPI
 	var err error
-	if reader := g.optional.Reader(HTTPRoutes); reader != nil {
+	if reader := g.config.Optional.Reader(HTTPRoutes); reader != nil {
 		api.HTTPRoutes = true
 		if children.HTTPRoute, err = read[gatewayv1.HTTPRoute](ctx, reader, agent.Namespace, names.HTTPRoute(agent.Name)); err != nil {
 			return clusterstate.GatewayAPI{}, err
 		}
 	}
-	if reader := g.optional.Reader(GRPCRoutes); reader != nil {
+	if reader := g.config.Optional.Reader(GRPCRoutes); reader != nil {
 		api.GRPCRoutes = true
 		if children.GRPCRoute, err = read[gatewayv1.GRPCRoute](ctx, reader, agent.Namespace, names.GRPCRoute(agent.Name)); err != nil {
 			return clusterstate.GatewayAPI{}, err
@@ -33,9 +33,9 @@ func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, chi
 	}
 	if agent.Spec.Exposure != nil {
 		api.Unreadable = clusterstate.Unreadable{
-			Gateways:   g.optional.Unreadable(Gateways),
-			HTTPRoutes: g.optional.Unreadable(HTTPRoutes),
-			GRPCRoutes: g.optional.Unreadable(GRPCRoutes),
+			Gateways:   g.config.Optional.Unreadable(Gateways),
+			HTTPRoutes: g.config.Optional.Unreadable(HTTPRoutes),
+			GRPCRoutes: g.config.Optional.Unreadable(GRPCRoutes),
 		}
 	}
 	if api.Gateways, err = g.gateways(ctx, agent); err != nil {
@@ -46,7 +46,7 @@ func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, chi
 }
 
 func (g *Gatherer) gateways(ctx context.Context, agent *a2av1alpha1.Agent) (map[types.NamespacedName]*gatewayv1.Gateway, error) {
-	reader := g.optional.Reader(Gateways)
+	reader := g.config.Optional.Reader(Gateways)
 	if reader == nil || agent.Spec.Exposure == nil {
 		return nil, nil
 	}

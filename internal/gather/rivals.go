@@ -17,12 +17,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// AgentsByAddress indexes Agents by what they ask Gateways for. Two with one key
-// may be in each other's way.
+// AgentsByAddress is the index of Agents by the addresses that they request at Gateways. Two
+// Agents with one key may be in conflict.
 const AgentsByAddress = "spec.exposure.addresses"
 
-// AddressKeys are those of an Agent in that index: a hostname and a path, or a
-// hostname for gRPC, at a Gateway.
+// AddressKeys returns the keys of an Agent in the index AgentsByAddress: a Gateway with a
+// hostname and a path, or with a hostname for gRPC.
 func AddressKeys(obj client.Object) []string {
 	agent, ok := obj.(*a2av1alpha1.Agent)
 	if !ok || agent.Spec.Exposure == nil {
@@ -44,15 +44,16 @@ func AddressKeys(obj client.Object) []string {
 		}
 	}
 	slices.Sort(keys)
-	return slices.Compact(keys) // a Gateway may be named for several listeners
+	return slices.Compact(keys) // several listeners of one Gateway have the same keys
 }
 
-// rivals reads the other Agents with an address of this one's, and their routes.
+// rivals returns the other Agents that request an address of this Agent, with their routes,
+// ordered by namespace and name.
 func (g *Gatherer) rivals(ctx context.Context, agent *a2av1alpha1.Agent) ([]clusterstate.Rival, error) {
 	var rivals []clusterstate.Rival
 	for _, key := range AddressKeys(agent) {
 		list := &a2av1alpha1.AgentList{}
-		if err := g.reader.List(ctx, list, client.MatchingFields{AgentsByAddress: key}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := g.config.Reader.List(ctx, list, client.MatchingFields{AgentsByAddress: key}, client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list Agents at %s: %w", key, err)
 		}
 		for i := range list.Items {
@@ -62,10 +63,10 @@ func (g *Gatherer) rivals(ctx context.Context, agent *a2av1alpha1.Agent) ([]clus
 			}
 			rival := clusterstate.Rival{Agent: other}
 			var err error
-			if rival.HTTPRoute, err = optionalRoute[gatewayv1.HTTPRoute](ctx, g.optional.Reader(HTTPRoutes), other.Namespace, names.HTTPRoute(other.Name)); err != nil {
+			if rival.HTTPRoute, err = optionalRoute[gatewayv1.HTTPRoute](ctx, g.config.Optional.Reader(HTTPRoutes), other.Namespace, names.HTTPRoute(other.Name)); err != nil {
 				return nil, err
 			}
-			if rival.GRPCRoute, err = optionalRoute[gatewayv1.GRPCRoute](ctx, g.optional.Reader(GRPCRoutes), other.Namespace, names.GRPCRoute(other.Name)); err != nil {
+			if rival.GRPCRoute, err = optionalRoute[gatewayv1.GRPCRoute](ctx, g.config.Optional.Reader(GRPCRoutes), other.Namespace, names.GRPCRoute(other.Name)); err != nil {
 				return nil, err
 			}
 			rivals = append(rivals, rival)
@@ -79,7 +80,7 @@ func (g *Gatherer) rivals(ctx context.Context, agent *a2av1alpha1.Agent) ([]clus
 
 func same(a, b *a2av1alpha1.Agent) bool { return a.Namespace == b.Namespace && a.Name == b.Name }
 
-// optionalRoute is nil without a reader, too.
+// optionalRoute returns a cached route, or nil if there is none or no reader.
 func optionalRoute[T any, O interface {
 	*T
 	client.Object

@@ -23,96 +23,96 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-var _ = Describe("an Agent with a spec that cannot be carried out", func() {
-	var b *bench
-	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+var _ = Describe("an Agent with a user error in its spec", func() {
+	var f *fixture
+	BeforeEach(func(ctx context.Context) { f = newFixture(ctx) })
 
-	It("names every clash with the sidecar, and leaves what runs alone", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
+	It("reports every clash with the sidecar and does not change the Deployment", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
 		before := specOf(deploymentOf(ctx, agent))
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			c := &a.Spec.Workload.Template.Spec.Containers[0]
 			c.Ports = []corev1.ContainerPort{{ContainerPort: 8642}}
 			c.VolumeMounts = []corev1.VolumeMount{{Name: a2av1alpha1.VolumeToken, MountPath: "/stolen"}}
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False PortConflict",
 			"spec.workload.template.spec.containers[0].ports[0].containerPort must not be 8642", "containers[0].volumeMounts[0].name")
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
 		Expect(specOf(deploymentOf(ctx, agent))).To(Equal(before))
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 	})
 
-	It("passes on what the API server says about the template, and writes nothing else", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
+	It("reports the API server's rejection of the template and writes nothing else", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
 		before := []string{specOf(deploymentOf(ctx, agent)), specOf(configMapOf(ctx, agent))}
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
-			a.Spec.Description = "Somebody else."
+			a.Spec.Description = "Another description."
 			a.Spec.Workload.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "nowhere", MountPath: "/x"}}
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected", "spec.workload.template", `Not found: "nowhere"`)
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Blocked")
 		Expect([]string{specOf(deploymentOf(ctx, agent)), specOf(configMapOf(ctx, agent))}).To(Equal(before))
 	})
 
-	It("names what the author wrote where the API server names what was made of it", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+	It("names the Agent's field where the API server names the Deployment's field", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "NOT=A_NAME"}}
 		})
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected", "spec.workload.template.spec.containers[0].env[0].name: Invalid value")
 	})
 
-	It("names a port that a container has twice, and leaves what runs alone", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
+	It("reports a duplicate port and does not change the Deployment", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
 		before := specOf(deploymentOf(ctx, agent))
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].Ports = []corev1.ContainerPort{
 				{ContainerPort: 8080}, {Name: "udp", ContainerPort: 8080, Protocol: corev1.ProtocolUDP}, {Name: "again", ContainerPort: 8080, Protocol: corev1.ProtocolTCP},
 			}
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected",
 			`containers[name="agent"].ports: duplicate entries for key [containerPort=8080,protocol="TCP"]`)
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
 		Expect(specOf(deploymentOf(ctx, agent))).To(Equal(before))
 	})
 
-	It("names a rule of egress that no NetworkPolicy can have, and leaves what runs alone", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
+	It("reports an invalid egress rule and does not change the Deployment", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
 			a.Spec.NetworkPolicy.Egress = &[]networkingv1.NetworkPolicyEgressRule{{}, {To: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.1/99"}}}}}
 		})
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False NetworkPolicyRejected",
 			"correct it", `spec.networkPolicy.egress[1].to[0].ipBlock.cidr: Invalid value: "10.0.0.1/99"`)
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
 		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Image).To(Equal("example/echo:1"))
 	})
 
-	It("keeps the template's own preStop hook and says so", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+	It("keeps the preStop hook of the template and reports that", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{
 				PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"bye"}}},
 			}
 		})
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True PreStopKept", "containers[0].lifecycle.preStop")
 		Expect(deploymentOf(ctx, agent).Spec.Template.Spec.Containers[0].Lifecycle.PreStop.Exec.Command).To(Equal([]string{"bye"}))
 	})
 })
 
-var _ = Describe("an Agent with an object of its name that is not its own", func() {
-	var b *bench
-	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+var _ = Describe("an Agent whose name an object of another owner has", func() {
+	var f *fixture
+	BeforeEach(func(ctx context.Context) { f = newFixture(ctx) })
 
 	foreign := []TableEntry{
 		Entry("a ServiceAccount", func(ns string) client.Object {
@@ -130,43 +130,43 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 		Entry("a Deployment", foreignDeployment, `Deployment "echo"`),
 	}
 
-	DescribeTable("writes nothing and says so",
+	DescribeTable("writes nothing and reports a conflict",
 		func(ctx context.Context, foreign func(namespace string) client.Object, kind string) {
-			obj := foreign(b.namespace)
+			obj := foreign(f.namespace)
 			expectApplied(ctx, obj)
 			before := specOf(obj)
-			agent := makeAgent(b.namespace, "echo")
+			agent := makeAgent(f.namespace, "echo")
 			expectApplied(ctx, agent)
-			b.expectReconciled(ctx, agent)
-			Expect(b.requests).To(Equal([]string{"apply Agent/status"}))
+			f.expectReconciled(ctx, agent)
+			Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
 			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Conflict", kind, "delete it, or give the Agent another metadata.name")
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 			Expect(specOf(obj)).To(Equal(before))
-			b.expectConverged(ctx, agent)
+			f.expectInSync(ctx, agent)
 
 			Expect(cluster.Delete(ctx, obj)).To(Succeed())
-			b.expectReconciled(ctx, agent)
+			f.expectReconciled(ctx, agent)
 			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		},
 		foreign,
 	)
 
-	DescribeTable("takes over none that its cache does not show yet",
+	DescribeTable("does not change an object that the cache does not show yet",
 		func(ctx context.Context, foreign func(namespace string) client.Object, _ string) {
-			obj := foreign(b.namespace)
+			obj := foreign(f.namespace)
 			expectApplied(ctx, obj)
 			before := specOf(obj)
-			agent := makeAgent(b.namespace, "echo")
+			agent := makeAgent(f.namespace, "echo")
 			expectApplied(ctx, agent)
 
-			b.unseen = obj
-			Expect(b.expectReconciled(ctx, agent).RequeueAfter).To(Equal(settleAfter))
+			f.notCached = obj
+			Expect(f.expectReconciled(ctx, agent).RequeueAfter).To(Equal(conflictDelay))
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 			Expect(specOf(obj)).To(Equal(before))
-			Expect(b.requests).NotTo(ContainElement("apply Agent/status"))
+			Expect(f.requests).NotTo(ContainElement("apply Agent/status"))
 
-			b.unseen = nil
-			b.expectReconciled(ctx, agent)
+			f.notCached = nil
+			f.expectReconciled(ctx, agent)
 			expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Conflict")
 		},
 		foreign,
@@ -180,47 +180,47 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 		Entry("a Deployment", &appsv1.Deployment{}, "echo"),
 	}
 
-	DescribeTable("takes back what it has made and nobody owns any more",
+	DescribeTable("adopts an orphan that it wrote",
 		func(ctx context.Context, kind client.Object, name string) {
-			agent := makeAgent(b.namespace, "echo")
-			b.expectReady(ctx, agent)
+			agent := makeAgent(f.namespace, "echo")
+			f.expectReady(ctx, agent)
 			obj := kind.DeepCopyObject().(client.Object)
-			Expect(cluster.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, obj)).To(Succeed())
+			Expect(cluster.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, obj)).To(Succeed())
 			before := specOf(obj)
 			expectEdited(ctx, obj, func(o client.Object) { o.SetOwnerReferences(nil) })
-			b.expectReconciled(ctx, agent)
+			f.expectReconciled(ctx, agent)
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
 			Expect(specOf(obj)).To(Equal(before))
-			b.expectReconciled(ctx, agent)
+			f.expectReconciled(ctx, agent)
 			expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
-			b.expectConverged(ctx, agent)
+			f.expectInSync(ctx, agent)
 		},
 		orphans,
 	)
 
-	It("goes on with what a former Agent of its name has left behind on purpose", func(ctx context.Context) {
-		former := makeAgent(b.namespace, "echo")
-		pod := b.expectReady(ctx, former)
+	It("adopts the objects that a former Agent of its name orphaned on purpose", func(ctx context.Context) {
+		former := makeAgent(f.namespace, "echo")
+		pod := f.expectReady(ctx, former)
 		deployment := deploymentOf(ctx, former)
 		// As the garbage collector does for --cascade=orphan.
 		for _, kind := range []client.Object{&corev1.ServiceAccount{}, &corev1.ConfigMap{}, &corev1.Service{}, &networkingv1.NetworkPolicy{}, &appsv1.Deployment{}} {
 			name := "echo"
-			if _, contract := kind.(*corev1.ConfigMap); contract {
+			if _, ok := kind.(*corev1.ConfigMap); ok {
 				name = names.ConfigMap("echo")
 			}
-			Expect(cluster.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: name}, kind)).To(Succeed())
+			Expect(cluster.Get(ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, kind)).To(Succeed())
 			expectEdited(ctx, kind, func(o client.Object) { o.SetOwnerReferences(nil) })
 		}
 		stale := former.DeepCopy()
 		Expect(cluster.Delete(ctx, former)).To(Succeed())
-		b.requests = nil
-		_, err := b.reconciler.Reconcile(ctx, stale)
+		f.requests = nil
+		_, err := f.reconciler.Reconcile(ctx, stale)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(b.requests).NotTo(ContainElement(HavePrefix("apply Deployment")), "the former Agent takes nothing back")
+		Expect(f.requests).NotTo(ContainElement(HavePrefix("apply Deployment")), "the deleted Agent adopts nothing")
 
-		agent := makeAgent(b.namespace, "echo")
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		now := deploymentOf(ctx, agent)
 		Expect(metav1.IsControlledBy(now, agent)).To(BeTrue())
 		Expect(now.UID).To(Equal(deployment.UID))
@@ -228,175 +228,175 @@ var _ = Describe("an Agent with an object of its name that is not its own", func
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 	})
 
-	It("makes nothing again for an Agent that is gone, while its cache still shows it", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
+	It("creates nothing for a deleted Agent that its cache still shows", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
 		expectGone := func(stale *a2av1alpha1.Agent) {
 			GinkgoHelper()
 			// As the garbage collector does.
 			Expect(cluster.Delete(ctx, deploymentOf(ctx, stale))).To(Succeed())
-			b.requests = nil
-			_, err := b.reconciler.Reconcile(ctx, stale)
+			f.requests = nil
+			_, err := f.reconciler.Reconcile(ctx, stale)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(b.requests).To(Equal([]string{"list"}), "it asks, and writes nothing")
+			Expect(f.requests).To(Equal([]string{"list"}), "one live read and no write")
 		}
 		stale := agent.DeepCopy()
 		Expect(cluster.Delete(ctx, agent)).To(Succeed())
 		expectGone(stale)
 
-		By("an Agent that the cache shows as it was before anything was made of it")
-		early := makeAgent(b.namespace, "early")
+		By("an Agent whose cached state is older than its objects")
+		early := makeAgent(f.namespace, "early")
 		expectApplied(ctx, early)
 		Expect(cluster.Delete(ctx, early.DeepCopy())).To(Succeed())
-		_, err := b.reconciler.Reconcile(ctx, early)
+		_, err := f.reconciler.Reconcile(ctx, early)
 		Expect(err).NotTo(HaveOccurred())
-		// The cache has shown the object in between.
-		_, err = b.reconciler.Reconcile(ctx, early)
+		// Meanwhile the cache has shown the object.
+		_, err = f.reconciler.Reconcile(ctx, early)
 		Expect(err).NotTo(HaveOccurred())
 		expectGone(early)
 	})
 
-	It("makes nothing again for an Agent that is gone and never had all its objects", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) {
+	It("creates nothing for a deleted Agent that never had all its objects", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "nowhere", MountPath: "/x"}}
 		})
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected")
 		stale := agent.DeepCopy()
 		Expect(cluster.Delete(ctx, agent)).To(Succeed())
 		Expect(cluster.Delete(ctx, read[corev1.Service](ctx, agent, "echo"))).To(Succeed())
-		b.requests = nil
-		_, err := b.reconciler.Reconcile(ctx, stale)
+		f.requests = nil
+		_, err := f.reconciler.Reconcile(ctx, stale)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(b.requests).To(Equal([]string{"list"}))
+		Expect(f.requests).To(Equal([]string{"list"}))
 	})
 
-	It("makes again what somebody has deleted", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
+	It("creates a deleted object again", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
 		Expect(cluster.Delete(ctx, read[corev1.Service](ctx, agent, "echo"))).To(Succeed())
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"list", "apply Service"}))
-		b.expectConverged(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"list", "apply Service"}))
+		f.expectInSync(ctx, agent)
 	})
 
-	It("waits for the objects of a former Agent of the same name", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
+	It("waits until the objects of a deleted Agent of the same name are gone", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		Expect(cluster.Delete(ctx, agent)).To(Succeed())
 
-		again := makeAgent(b.namespace, "echo")
+		again := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, again)
-		b.expectReconciled(ctx, again)
-		expectCondition(again, a2av1alpha1.ConditionProgrammed, "False Conflict", "belongs to a deleted Agent of the same name and is being removed")
+		f.expectReconciled(ctx, again)
+		expectCondition(again, a2av1alpha1.ConditionProgrammed, "False Conflict", "belongs to a deleted Agent of the same name, and the garbage collector deletes it soon")
 	})
 })
 
-var _ = Describe("an Agent when the API server does not do as it is told", func() {
-	var b *bench
-	BeforeEach(func(ctx context.Context) { b = newBench(ctx) })
+var _ = Describe("an Agent whose writes the API server rejects", func() {
+	var f *fixture
+	BeforeEach(func(ctx context.Context) { f = newFixture(ctx) })
 
-	It("tells of a write that is forbidden, and tries again later", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
+	It("reports a forbidden write and retries it later", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		b.fail["Service"] = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "echo", errors.New("exceeded quota: small"))
-		result := b.expectReconciled(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Service "echo"`, "ask who installed the operator", "exceeded quota: small")
+		f.fail["Service"] = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "echo", errors.New("exceeded quota: small"))
+		result := f.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Service "echo"`, "ask the administrator of the operator", "exceeded quota: small")
 		Expect(result.RequeueAfter).To(Equal(time.Minute))
 
-		By("events about it, meanwhile")
+		By("events before the retry")
 		for range 3 {
-			b.clock.SetTime(b.clock.Now().Add(10 * time.Second))
-			result = b.expectReconciled(ctx, agent)
-			Expect(b.requests).To(BeEmpty())
+			f.clock.SetTime(f.clock.Now().Add(10 * time.Second))
+			result = f.expectReconciled(ctx, agent)
+			Expect(f.requests).To(BeEmpty())
 		}
 		Expect(result.RequeueAfter).To(Equal(30 * time.Second))
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", "exceeded quota: small")
 
-		By("a quota that was raised")
-		delete(b.fail, "Service")
-		b.clock.SetTime(b.clock.Now().Add(result.RequeueAfter))
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(ContainElement("apply Service"))
+		By("raising the quota")
+		delete(f.fail, "Service")
+		f.clock.SetTime(f.clock.Now().Add(result.RequeueAfter))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(ContainElement("apply Service"))
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 	})
 
-	It("tells of an object that it may not delete, and publishes the card all the same", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		pod := b.expectReady(ctx, agent)
+	It("reports a forbidden deletion and still publishes the card", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		pod := f.expectReady(ctx, agent)
 		const kind = "*v1.NetworkPolicy"
-		b.fail[kind] = apierrors.NewForbidden(schema.GroupResource{Resource: "networkpolicies"}, "echo", errors.New("not without a word"))
+		f.fail[kind] = apierrors.NewForbidden(schema.GroupResource{Resource: "networkpolicies"}, "echo", errors.New("not without a word"))
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
-			a.Spec.NetworkPolicy.Management, a.Spec.Description = a2av1alpha1.NetworkPolicyNone, "Says it once more."
+			a.Spec.NetworkPolicy.Management, a.Spec.Description = a2av1alpha1.NetworkPolicyNone, "Repeats it once more."
 		})
-		result := b.expectReconciled(ctx, agent)
+		result := f.expectReconciled(ctx, agent)
 		Expect(result.RequeueAfter).To(Equal(time.Minute))
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `NetworkPolicy "echo"`, "not without a word", "delete it, or ask who installed the operator")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `NetworkPolicy "echo"`, "not without a word", "delete it, or ask the administrator of the operator")
 		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "True Published")
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 		Expect(pod.Annotations[a2av1alpha1.AnnotationConfigDigest]).To(Equal(configMapOf(ctx, agent).Annotations[a2av1alpha1.AnnotationConfigDigest]))
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 
-		By("a policy that is gone")
-		delete(b.fail, kind)
-		b.clock.SetTime(b.clock.Now().Add(result.RequeueAfter))
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"delete " + kind, "apply Agent/status"}))
+		By("removing the policy")
+		delete(f.fail, kind)
+		f.clock.SetTime(f.clock.Now().Add(result.RequeueAfter))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"delete " + kind, "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
-		b.expectConverged(ctx, agent)
+		f.expectInSync(ctx, agent)
 	})
 
-	It("tells of pods that it may not tell of a new card", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
-		b.fail["Pod"] = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "echo-1", errors.New("hands off"))
-		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Says it once more." })
-		result := b.expectReconciled(ctx, agent)
+	It("reports that it may not annotate a pod", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
+		f.fail["Pod"] = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "echo-1", errors.New("hands off"))
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Repeats it once more." })
+		result := f.expectReconciled(ctx, agent)
 		Expect(result.RequeueAfter).To(Equal(time.Minute))
-		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "False Forbidden", `Pod "echo-1"`, "ask who installed the operator", "hands off")
+		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "False Forbidden", `Pod "echo-1"`, "ask the administrator of the operator", "hands off")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
-		b.expectReconciled(ctx, agent)
-		b.expectConverged(ctx, agent)
+		f.expectReconciled(ctx, agent)
+		f.expectInSync(ctx, agent)
 
-		delete(b.fail, "Pod")
-		b.clock.SetTime(b.clock.Now().Add(result.RequeueAfter))
-		b.expectReconciled(ctx, agent)
-		b.expectReconciled(ctx, agent)
+		delete(f.fail, "Pod")
+		f.clock.SetTime(f.clock.Now().Add(result.RequeueAfter))
+		f.expectReconciled(ctx, agent)
+		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
 	})
 
-	It("does not send what was refused again at each event, and sends what is put right at once", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
-		b.expectReady(ctx, agent)
+	It("does not repeat a rejected write at each event, and sends a corrected one at once", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		f.expectReady(ctx, agent)
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "nowhere", MountPath: "/x"}}
 		})
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(Equal([]string{"apply Deployment", "apply Agent/status"}))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"apply Deployment", "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected")
 		for range 3 {
-			b.expectReconciled(ctx, agent)
-			Expect(b.requests).To(BeEmpty())
+			f.expectReconciled(ctx, agent)
+			Expect(f.requests).To(BeEmpty())
 		}
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].VolumeMounts = nil
 			a.Spec.Workload.Template.Spec.Containers[0].Image = "example/echo:2"
 		})
-		b.expectReconciled(ctx, agent)
-		Expect(b.requests).To(ContainElement("apply Deployment"))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(ContainElement("apply Deployment"))
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "True Accepted")
 	})
 
-	It("tells of what a policy of the cluster denies, and tries again later", func(ctx context.Context) {
+	It("reports a denial by a ValidatingAdmissionPolicy and retries later", func(ctx context.Context) {
 		const reason = "only images of ours"
 		policy := &admissionv1.ValidatingAdmissionPolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: b.namespace},
+			ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
 			Spec: admissionv1.ValidatingAdmissionPolicySpec{
 				MatchConstraints: &admissionv1.MatchResources{
-					NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: b.namespace}},
+					NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.namespace}},
 					ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 						Operations: []admissionv1.OperationType{admissionv1.OperationAll},
 						Rule:       admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
@@ -406,7 +406,7 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 			},
 		}
 		binding := &admissionv1.ValidatingAdmissionPolicyBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: b.namespace},
+			ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
 			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 				PolicyName: policy.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 			},
@@ -417,50 +417,50 @@ var _ = Describe("an Agent when the API server does not do as it is told", func(
 			Expect(cluster.Delete(ctx, policy)).To(Succeed())
 		})
 		Eventually(func() error {
-			return cluster.Create(ctx, foreignDeployment(b.namespace), client.DryRunAll)
+			return cluster.Create(ctx, foreignDeployment(f.namespace), client.DryRunAll)
 		}).WithTimeout(30 * time.Second).Should(MatchError(ContainSubstring(reason)))
 
-		agent := makeAgent(b.namespace, "echo")
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		result := b.expectReconciled(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Deployment "echo"`, "correct what it names of the Agent", reason)
+		result := f.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False Forbidden", `Deployment "echo"`, "correct the fields of the Agent", reason)
 		Expect(result.RequeueAfter).To(Equal(time.Minute))
 	})
 
-	It("tells of an object that the API server refuses", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
+	It("reports a bad request", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		b.fail["Service"] = apierrors.NewBadRequest("what is that")
-		b.expectReconciled(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False ApplyFailed", `Service "echo"`, "ask who installed the operator", "what is that")
+		f.fail["Service"] = apierrors.NewBadRequest("what is that")
+		f.expectReconciled(ctx, agent)
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "False ApplyFailed", `Service "echo"`, "ask the administrator of the operator", "what is that")
 	})
 
-	It("returns a failure and still writes the status", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
+	It("returns an internal error and still writes the status", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		b.fail["Deployment"] = apierrors.NewInternalError(errors.New("etcd is away"))
-		_, err := b.reconciler.Reconcile(ctx, agent.DeepCopy())
-		Expect(err).To(MatchError(ContainSubstring("apply Deployment " + b.namespace + "/echo")))
+		f.fail["Deployment"] = apierrors.NewInternalError(errors.New("etcd is not available"))
+		_, err := f.reconciler.Reconcile(ctx, agent.DeepCopy())
+		Expect(err).To(MatchError(ContainSubstring("apply Deployment " + f.namespace + "/echo")))
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
-		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "Unknown ApplyFailed", "ask who installed the operator")
+		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "Unknown ApplyFailed", "log")
 		Expect(describe(agent, a2av1alpha1.ConditionProgrammed)).NotTo(ContainSubstring("etcd"))
 	})
 
-	It("comes back quietly after a conflict", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo")
+	It("reconciles again after a write conflict, without an error", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
-		b.fail["Deployment"] = apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "echo", errors.New("uid"))
-		result := b.expectReconciled(ctx, agent)
-		Expect(result.RequeueAfter).To(Equal(settleAfter))
-		Expect(b.requests).NotTo(ContainElement("apply Agent/status"))
+		f.fail["Deployment"] = apierrors.NewConflict(schema.GroupResource{Resource: "deployments"}, "echo", errors.New("uid"))
+		result := f.expectReconciled(ctx, agent)
+		Expect(result.RequeueAfter).To(Equal(conflictDelay))
+		Expect(f.requests).NotTo(ContainElement("apply Agent/status"))
 	})
 
-	It("sends no event about a status that was not written", func(ctx context.Context) {
-		agent := makeAgent(b.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}} })
+	It("sends no event when the status was not written", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}} })
 		expectApplied(ctx, agent)
-		b.fail["Agent/status"] = apierrors.NewInternalError(errors.New("etcd is away"))
-		_, err := b.reconciler.Reconcile(ctx, agent.DeepCopy())
+		f.fail["Agent/status"] = apierrors.NewInternalError(errors.New("etcd is not available"))
+		_, err := f.reconciler.Reconcile(ctx, agent.DeepCopy())
 		Expect(err).To(HaveOccurred())
-		Expect(b.happened()).To(BeEmpty())
+		Expect(f.newEvents()).To(BeEmpty())
 	})
 })

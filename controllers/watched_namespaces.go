@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// watchedNamespaces are those whose objects are in the cache; none means all.
-// To ask a cache for others is an error.
+// watchedNamespaces lists the namespaces whose objects are cached; empty means all. A cached
+// read of another namespace fails.
 type watchedNamespaces []string
 
 func (w watchedNamespaces) has(name string) bool {
 	return len(w) == 0 || slices.Contains(w, name)
 }
 
-// only lets the events of those Namespaces pass. All Namespaces are in the
-// cache, for they are in none.
+// only accepts the events of the watched Namespace objects. The cache has all Namespace
+// objects, because they are cluster-scoped.
 func (w watchedNamespaces) only() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(namespace client.Object) bool { return w.has(namespace.GetName()) })
 }

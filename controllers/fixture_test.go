@@ -22,12 +22,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// makeAgent is a minimal Agent.
+// makeAgent returns a minimal Agent.
 func makeAgent(namespace, name string, change ...func(*a2av1alpha1.Agent)) *a2av1alpha1.Agent {
 	agent := &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: a2av1alpha1.AgentSpec{
-			Description: "Says it again.",
+			Description: "Repeats what it is told.",
 			Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
 			}}},
@@ -56,7 +56,7 @@ func expectApplied(ctx context.Context, objects ...client.Object) {
 	}
 }
 
-// expectEdited changes an object, as a user would.
+// expectEdited updates an object as a user does.
 func expectEdited[O client.Object](ctx context.Context, obj O, change func(O)) {
 	GinkgoHelper()
 	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj)).To(Succeed())
@@ -64,31 +64,31 @@ func expectEdited[O client.Object](ctx context.Context, obj O, change func(O)) {
 	Expect(cluster.Update(ctx, obj)).To(Succeed())
 }
 
-// expectReconciled reconciles an Agent once and returns it as it is then, with
-// the requests that it took in b.requests.
-func (b *bench) expectReconciled(ctx context.Context, agent *a2av1alpha1.Agent) ctrl.Result {
+// expectReconciled reconciles an Agent once and reads it again. f.requests has the requests
+// of this reconcile.
+func (f *fixture) expectReconciled(ctx context.Context, agent *a2av1alpha1.Agent) ctrl.Result {
 	GinkgoHelper()
-	b.requests = nil
+	f.requests = nil
 	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
-	result, err := b.reconciler.Reconcile(ctx, agent.DeepCopy())
+	result, err := f.reconciler.Reconcile(ctx, agent.DeepCopy())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
 	return result
 }
 
-// expectConverged reconciles an Agent and expects that this took no request.
-func (b *bench) expectConverged(ctx context.Context, agent *a2av1alpha1.Agent) {
+// expectInSync reconciles an Agent and expects no request.
+func (f *fixture) expectInSync(ctx context.Context, agent *a2av1alpha1.Agent) {
 	GinkgoHelper()
-	b.expectReconciled(ctx, agent)
-	Expect(b.requests).To(BeEmpty(), "a converged Agent costs no request")
+	f.expectReconciled(ctx, agent)
+	Expect(f.requests).To(BeEmpty(), "an Agent in sync costs no request")
 }
 
-// happened returns the events since it was asked last, as "Type Reason Note".
-func (b *bench) happened() []string {
+// newEvents returns the events since the last call, as "Type Reason Note".
+func (f *fixture) newEvents() []string {
 	var got []string
 	for {
 		select {
-		case e := <-b.events.Events:
+		case e := <-f.events.Events:
 			got = append(got, e)
 		default:
 			return got
@@ -96,7 +96,7 @@ func (b *bench) happened() []string {
 	}
 }
 
-// read reads the object that an Agent has of a kind.
+// read returns an object of an Agent.
 func read[T any, O interface {
 	*T
 	client.Object
@@ -117,25 +117,25 @@ func configMapOf(ctx context.Context, agent *a2av1alpha1.Agent) *corev1.ConfigMa
 	return read[corev1.ConfigMap](ctx, agent, names.ConfigMap(agent.Name))
 }
 
-// contractOf is what the sidecar of an Agent would read.
-func contractOf(ctx context.Context, agent *a2av1alpha1.Agent) *sidecarconfig.Config {
+// configurationOf returns the sidecar configuration of an Agent.
+func configurationOf(ctx context.Context, agent *a2av1alpha1.Agent) *sidecarconfig.Config {
 	GinkgoHelper()
 	decoded, err := sidecarconfig.Decode([]byte(configMapOf(ctx, agent).Data[sidecarconfig.FileName]))
 	Expect(err).NotTo(HaveOccurred())
 	return decoded
 }
 
-// skillIDs are those on the card in the contract.
+// skillIDs returns the ids of the skills on an Agent's card.
 func skillIDs(ctx context.Context, agent *a2av1alpha1.Agent) []string {
 	GinkgoHelper()
 	var ids []string
-	for _, s := range contractOf(ctx, agent).Card.Skills {
+	for _, s := range configurationOf(ctx, agent).Card.Skills {
 		ids = append(ids, s.ID)
 	}
 	return ids
 }
 
-// describe is a condition as "Status Reason: Message".
+// describe returns a condition as "Status Reason: Message", "" for one of an earlier generation.
 func describe(agent *a2av1alpha1.Agent, condition string) string {
 	c := meta.FindStatusCondition(agent.Status.Conditions, condition)
 	if c == nil || c.ObservedGeneration != agent.Generation {
@@ -154,8 +154,8 @@ func expectCondition(agent *a2av1alpha1.Agent, condition, verdict string, parts 
 	}
 }
 
-// runDeployment does what the Deployment controller and a kubelet would: it
-// makes one pod from the template, that is ready or has the given state.
+// runDeployment acts as the Deployment controller and a kubelet: it creates one pod from the
+// template, which is ready or has the given state.
 func runDeployment(ctx context.Context, agent *a2av1alpha1.Agent, name string, ready bool, state corev1.ContainerState) *corev1.Pod {
 	GinkgoHelper()
 	deployment := deploymentOf(ctx, agent)
@@ -172,7 +172,7 @@ func runDeployment(ctx context.Context, agent *a2av1alpha1.Agent, name string, r
 	return pod
 }
 
-// setPodStatus reports as a kubelet would.
+// setPodStatus writes the status of a pod as a kubelet does.
 func setPodStatus(ctx context.Context, pod *corev1.Pod, ready bool, state corev1.ContainerState) {
 	GinkgoHelper()
 	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
@@ -193,7 +193,7 @@ func setPodStatus(ctx context.Context, pod *corev1.Pod, ready bool, state corev1
 	Expect(cluster.Status().Update(ctx, pod)).To(Succeed())
 }
 
-// setRollout reports as the Deployment controller would.
+// setRollout writes the status of a Deployment as its controller does.
 func setRollout(ctx context.Context, agent *a2av1alpha1.Agent, replicas, updated, available int32) {
 	GinkgoHelper()
 	deployment := deploymentOf(ctx, agent)
@@ -204,28 +204,28 @@ func setRollout(ctx context.Context, agent *a2av1alpha1.Agent, replicas, updated
 	Expect(cluster.Status().Update(ctx, deployment)).To(Succeed())
 }
 
-func (b *bench) runningNow() corev1.ContainerState {
-	return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(b.clock.Now())}}
+func (f *fixture) runningNow() corev1.ContainerState {
+	return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(f.clock.Now())}}
 }
 
 func waiting(reason, message string) corev1.ContainerState {
 	return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
 }
 
-// expectReady creates an Agent and brings it to Ready.
-func (b *bench) expectReady(ctx context.Context, agent *a2av1alpha1.Agent) *corev1.Pod {
+// expectReady creates an Agent and reconciles it until it is Ready.
+func (f *fixture) expectReady(ctx context.Context, agent *a2av1alpha1.Agent) *corev1.Pod {
 	GinkgoHelper()
 	expectApplied(ctx, agent)
-	b.expectReconciled(ctx, agent)
-	pod := runDeployment(ctx, agent, agent.Name+"-1", true, b.runningNow())
-	b.expectReconciled(ctx, agent)
+	f.expectReconciled(ctx, agent)
+	pod := runDeployment(ctx, agent, agent.Name+"-1", true, f.runningNow())
+	f.expectReconciled(ctx, agent)
 	expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
-	b.happened()
+	f.newEvents()
 	return pod
 }
 
-// tampered changes an object and returns the JSON of what it was.
-func tampered[O client.Object](ctx context.Context, obj O, change func(O)) string {
+// edited updates an object and returns its JSON from before.
+func edited[O client.Object](ctx context.Context, obj O, change func(O)) string {
 	GinkgoHelper()
 	before := specOf(obj)
 	expectEdited(ctx, obj, change)
@@ -233,7 +233,7 @@ func tampered[O client.Object](ctx context.Context, obj O, change func(O)) strin
 	return before
 }
 
-// specOf is the JSON of an object without what the API server counts.
+// specOf returns the JSON of an object without its status, versions and managed fields.
 func specOf(obj client.Object) string {
 	GinkgoHelper()
 	encoded, err := json.Marshal(obj)

@@ -11,15 +11,22 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// contains tells whether all that is set in want stands in have. The two are of
-// different types, an apply configuration and an object, whose fields have the
-// same names in JSON; they are compared as they are, because to write down and
-// read again both of them, for each look at each object, was most of what a
-// converged Agent cost.
+// inSync reports whether every desired field has its value in the current object. Other
+// fields belong to other field managers.
+func inSync(desired runtime.ApplyConfiguration, current client.Object) bool {
+	return contains(reflect.ValueOf(current), reflect.ValueOf(desired))
+}
+
+// contains reports whether have has all that is set in want. The two have different types,
+// an object and an apply configuration, whose fields have the same names in JSON. It
+// compares the Go values: encoding both as JSON for every object in every reconcile was
+// most of the cost of an Agent that is in sync.
 func contains(have, want reflect.Value) bool {
-	want, have = pointed(want), pointed(have)
+	want, have = dereferenced(want), dereferenced(have)
 	if !want.IsValid() {
 		return true
 	}
@@ -28,14 +35,14 @@ func contains(have, want reflect.Value) bool {
 	}
 	switch want.Kind() {
 	case reflect.Struct:
-		if isText(want.Type()) {
-			return sameText(have, want)
+		if isMarshaler(want.Type()) {
+			return have.Type() == want.Type() && equality.Semantic.DeepEqual(have.Interface(), want.Interface())
 		}
 		return have.Kind() == reflect.Struct && containsFields(have, want)
 	case reflect.Map:
-		return have.Kind() == reflect.Map && containsKeys(have, want)
+		return have.Kind() == reflect.Map && containsEntries(have, want)
 	case reflect.Slice:
-		return have.Kind() == reflect.Slice && containsList(have, want)
+		return have.Kind() == reflect.Slice && containsElements(have, want)
 	case reflect.String:
 		return have.Kind() == reflect.String && have.String() == want.String()
 	default:
@@ -45,7 +52,7 @@ func contains(have, want reflect.Value) bool {
 }
 
 func containsFields(have, want reflect.Value) bool {
-	for _, pair := range pairsOf(have.Type(), want.Type()) {
+	for _, pair := range fieldPairsOf(have.Type(), want.Type()) {
 		value := fieldAt(want, pair.want)
 		if isSet(value) && (pair.have == nil || !contains(fieldAt(have, pair.have), value)) {
 			return false
@@ -54,12 +61,11 @@ func containsFields(have, want reflect.Value) bool {
 	return true
 }
 
-func containsKeys(have, want reflect.Value) bool {
-	// Nearly all maps are of texts: labels, annotations, data. Reflection makes a
-	// copy of each key and value.
+func containsEntries(have, want reflect.Value) bool {
+	// Nearly all maps are labels, annotations and data. Reflection copies each key and value.
 	if want, ok := reflect.TypeAssert[map[string]string](want); ok {
 		if have, ok := reflect.TypeAssert[map[string]string](have); ok {
-			return containsTexts(have, want)
+			return containsStrings(have, want)
 		}
 	}
 	for entries := want.MapRange(); entries.Next(); {
@@ -71,19 +77,19 @@ func containsKeys(have, want reflect.Value) bool {
 	return true
 }
 
-func containsTexts(have, want map[string]string) bool {
+func containsStrings(have, want map[string]string) bool {
 	for key, value := range want {
-		if there, ok := have[key]; !ok || there != value {
+		if current, ok := have[key]; !ok || current != value {
 			return false
 		}
 	}
 	return true
 }
 
-// containsList matches the elements of an associative list in any order, as
-// server-side apply does, so that others may have added some. Any other list
-// must be of the same length and order.
-func containsList(have, want reflect.Value) bool {
+// containsElements matches the elements of an associative list in any order, as server-side
+// apply does, so that other field managers may have added some. Any other list must have
+// the same length and order.
+func containsElements(have, want reflect.Value) bool {
 	if want.Type().Elem().Kind() == reflect.Uint8 {
 		return bytes.Equal(have.Bytes(), want.Bytes())
 	}
@@ -99,9 +105,8 @@ func containsList(have, want reflect.Value) bool {
 		return true
 	}
 	for i := range want.Len() {
-		// Most stand where they are wanted. Some lists have a name in their
-		// elements and may repeat it, such as httpHeaders, so the first of that
-		// name is not the only one to ask.
+		// Most elements are at the wanted index. Lists such as httpHeaders may have several
+		// elements with one name, so all of them are candidates.
 		found := i < have.Len() && contains(have.Index(i), want.Index(i))
 		for j := 0; j < have.Len() && !found; j++ {
 			found = contains(have.Index(j), want.Index(i))
@@ -113,19 +118,7 @@ func containsList(have, want reflect.Value) bool {
 	return true
 }
 
-// mergeKeys are the keys of the associative lists in the kinds that are
-// applied. A list with one of them in all of its elements is one.
-var mergeKeys = [][]string{
-	{"uid"},                              // metadata.ownerReferences
-	{"mountPath"},                        // volumeMounts
-	{"devicePath"},                       // volumeDevices
-	{"containerPort", "protocol"},        // ports of a container
-	{"port", "protocol"},                 // ports of a Service
-	{"topologyKey", "whenUnsatisfiable"}, // topologySpreadConstraints
-	{"ip"},                               // hostAliases
-	{"name"},                             // containers, env, volumes
-}
-
+// associative reports whether all elements of a list have the keys of an associative list.
 func associative(list reflect.Value) bool {
 	element := list.Type().Elem()
 	if element.Kind() == reflect.Pointer {
@@ -139,7 +132,7 @@ func associative(list reflect.Value) bool {
 
 func allHave(list reflect.Value, keys [][]int) bool {
 	for i := range list.Len() {
-		element := pointed(list.Index(i))
+		element := dereferenced(list.Index(i))
 		if !element.IsValid() || slices.ContainsFunc(keys, func(at []int) bool { return !isSet(fieldAt(element, at)) }) {
 			return false
 		}
@@ -147,16 +140,16 @@ func allHave(list reflect.Value, keys [][]int) bool {
 	return true
 }
 
-// pointed is what a value points at, not valid for nothing.
-func pointed(v reflect.Value) reflect.Value {
+// dereferenced follows pointers and interfaces. It returns the zero Value for nil.
+func dereferenced(v reflect.Value) reflect.Value {
 	for v.IsValid() && (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) {
 		v = v.Elem()
 	}
 	return v
 }
 
-// isSet tells whether a field would be written into JSON. Those of apply
-// configurations are pointers, or are left out when they are empty.
+// isSet reports whether the JSON of an apply configuration has a field. Its fields are
+// pointers, or are omitted when they are empty.
 func isSet(v reflect.Value) bool {
 	switch {
 	case !v.IsValid():
@@ -168,18 +161,14 @@ func isSet(v reflect.Value) bool {
 	}
 }
 
-// isText tells of structs that write themselves down, such as quantities.
-func isText(t reflect.Type) bool {
-	if known, ok := knownTexts.Load(t); ok {
+var marshalers sync.Map // of reflect.Type to bool
+
+// isMarshaler reports whether a struct type has its own JSON form, as quantities have.
+func isMarshaler(t reflect.Type) bool {
+	if known, ok := marshalers.Load(t); ok {
 		return known.(bool)
 	}
-	text := t.PkgPath() != "" && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
-	knownTexts.Store(t, text)
-	return text
-}
-
-var knownTexts sync.Map // of reflect.Type to bool
-
-func sameText(have, want reflect.Value) bool {
-	return have.Type() == want.Type() && equality.Semantic.DeepEqual(have.Interface(), want.Interface())
+	marshaler := t.PkgPath() != "" && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]())
+	marshalers.Store(t, marshaler)
+	return marshaler
 }

@@ -9,40 +9,33 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"hash"
-	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// digest names the content of an apply configuration. It changes when a field
-// is no longer desired, which a comparison with the object cannot see.
+// digest returns a digest of the content of an apply configuration: 16 hexadecimal digits
+// of the SHA-256 of its JSON. Unlike a comparison with the object, it shows that a field is
+// no longer desired.
 func digest(desired runtime.ApplyConfiguration) (string, error) {
-	line := digestOfLine{sha256.New()}
+	line := lineHash{sha256.New()}
 	if err := json.NewEncoder(line).Encode(desired); err != nil {
 		return "", err
 	}
 	return hex.EncodeToString(line.sum.Sum(nil)[:8]), nil
 }
 
-// digestOfLine sums up what an encoder writes, which does so once, but for the
-// end of the line. So nobody makes a copy of it.
-type digestOfLine struct{ sum hash.Hash }
+// lineHash hashes a line that an encoder writes by one call, without the line's end and
+// without a copy of the line.
+type lineHash struct{ sum hash.Hash }
 
-func (d digestOfLine) Write(line []byte) (int, error) {
+func (d lineHash) Write(line []byte) (int, error) {
 	_, _ = d.sum.Write(bytes.TrimSuffix(line, []byte("\n")))
 	return len(line), nil
 }
 
-// converged tells whether every desired field stands in the current object.
-// Fields that are not desired are others' business.
-func converged(desired runtime.ApplyConfiguration, current client.Object) bool {
-	return contains(reflect.ValueOf(current), reflect.ValueOf(desired))
-}
-
-// identityOf are the version and the UID of the object that the API server has
-// answered an apply with.
+// identityOf returns the resource version and the UID of the object in the API server's
+// answer to an apply.
 func identityOf(answer runtime.ApplyConfiguration) (version string, uid types.UID, err error) {
 	encoded, err := json.Marshal(answer)
 	if err != nil {

@@ -28,8 +28,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 )
 
-// around is an Agent that depends on all that an Agent can depend on.
-func around(t *testing.T) clusterstate.Agent {
+// inputs returns an Agent with every kind of dependency.
+func inputs(t *testing.T) clusterstate.Agent {
 	t.Helper()
 	agent := &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{
@@ -75,13 +75,13 @@ func around(t *testing.T) clusterstate.Agent {
 			Selected: []*a2av1alpha1.AgentSkill{skill("team", "hum", a2av1alpha1.FromSame)},
 		},
 		Issuer: &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[]}`)},
-		Remote: &clusterstate.Remote{Card: &card.Card{Name: "elsewhere"}},
+		Remote: &clusterstate.Remote{Card: &card.Card{Name: "remote"}},
 		Pods:   []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "echo-1", ResourceVersion: "1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}},
 		GatewayAPI: clusterstate.GatewayAPI{HTTPRoutes: true, GRPCRoutes: true, Gateways: map[types.NamespacedName]*gatewayv1.Gateway{
 			{Namespace: "edge", Name: "public"}: {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "edge", Name: "public", UID: "gateway", ResourceVersion: "1"},
 				Spec: gatewayv1.GatewaySpec{Listeners: []gatewayv1.Listener{{
-					Name: "web", Port: 443, Protocol: gatewayv1.HTTPSProtocolType, AllowedRoutes: admitting(gatewayv1.NamespacesFromAll),
+					Name: "web", Port: 443, Protocol: gatewayv1.HTTPSProtocolType, AllowedRoutes: allowedRoutes(gatewayv1.NamespacesFromAll),
 				}}},
 			},
 		}},
@@ -91,18 +91,18 @@ func around(t *testing.T) clusterstate.Agent {
 		t.Fatalf("Agent() = %+v, %v", want.Problems, err)
 	}
 	children := &in.Children
-	children.ServiceAccount = there[corev1.ServiceAccount](t, want.Objects.ServiceAccount)
-	children.ConfigMap = there[corev1.ConfigMap](t, want.Objects.ConfigMap)
-	children.Service = there[corev1.Service](t, want.Objects.Service)
-	children.Deployment = there[appsv1.Deployment](t, want.Objects.Deployment)
+	children.ServiceAccount = created[corev1.ServiceAccount](t, want.Objects.ServiceAccount)
+	children.ConfigMap = created[corev1.ConfigMap](t, want.Objects.ConfigMap)
+	children.Service = created[corev1.Service](t, want.Objects.Service)
+	children.Deployment = created[appsv1.Deployment](t, want.Objects.Deployment)
 	children.Deployment.Status = appsv1.DeploymentStatus{Replicas: 1, ObservedGeneration: 1}
-	children.NetworkPolicy = there[networkingv1.NetworkPolicy](t, want.Objects.NetworkPolicy)
-	children.Autoscaler = there[autoscalingv2.HorizontalPodAutoscaler](t, want.Objects.Autoscaler)
+	children.NetworkPolicy = created[networkingv1.NetworkPolicy](t, want.Objects.NetworkPolicy)
+	children.Autoscaler = created[autoscalingv2.HorizontalPodAutoscaler](t, want.Objects.Autoscaler)
 	children.Autoscaler.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
 		{Type: autoscalingv2.ScalingActive, Status: corev1.ConditionTrue, Reason: "ValidMetricFound"},
 	}
-	children.Budget = there[policyv1.PodDisruptionBudget](t, want.Objects.Budget)
-	children.HTTPRoute = there[gatewayv1.HTTPRoute](t, want.Objects.HTTPRoute)
+	children.Budget = created[policyv1.PodDisruptionBudget](t, want.Objects.Budget)
+	children.HTTPRoute = created[gatewayv1.HTTPRoute](t, want.Objects.HTTPRoute)
 	children.HTTPRoute.Status.Parents = []gatewayv1.RouteParentStatus{{
 		ParentRef:  gatewayv1.ParentReference{Name: "public", Namespace: new(gatewayv1.Namespace("edge"))},
 		Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}, {Type: "ResolvedRefs", Status: metav1.ConditionTrue}},
@@ -116,21 +116,21 @@ func around(t *testing.T) clusterstate.Agent {
 	return in
 }
 
-// admitting are the routes that a listener takes.
-func admitting(from gatewayv1.FromNamespaces) *gatewayv1.AllowedRoutes {
+// allowedRoutes returns the rule by which a listener accepts routes.
+func allowedRoutes(from gatewayv1.FromNamespaces) *gatewayv1.AllowedRoutes {
 	floor := &metav1.LabelSelector{MatchLabels: map[string]string{"floor": "2"}}
 	return &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from, Selector: floor}}
 }
 
-// rival is one that can be changed.
+// rival replaces the rivals by a copy and returns it, to be modified.
 func rival(in *clusterstate.Agent) *clusterstate.Rival {
 	was := in.GatewayAPI.Rivals[0]
 	in.GatewayAPI.Rivals = []clusterstate.Rival{{Agent: was.Agent.DeepCopy(), HTTPRoute: was.HTTPRoute.DeepCopy()}}
 	return &in.GatewayAPI.Rivals[0]
 }
 
-// there is an object as the API server has it after it was applied.
-func there[T any, O interface {
+// created returns the object that the API server has after an apply.
+func created[T any, O interface {
 	*T
 	client.Object
 }](t *testing.T, applied any) O {
@@ -150,9 +150,10 @@ func there[T any, O interface {
 	return object
 }
 
-// edits changes every leaf of an object, one at a time, as the API server does:
-// each change is another version, and one of the spec another generation.
-func edits[T any](t *testing.T, object *T, see func(where string, edited *T)) {
+// edits changes every leaf of an object, one at a time, and calls check with each result.
+// Like the API server, it sets another resource version for each change, and another
+// generation for a change of the spec.
+func edits[T any](t *testing.T, object *T, check func(where string, edited *T)) {
 	t.Helper()
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -178,7 +179,7 @@ func edits[T any](t *testing.T, object *T, see func(where string, edited *T)) {
 			return
 		}
 		if slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.resourceVersion"}, at) {
-			return // an object of another name is another one
+			return // identify the object
 		}
 		before := []any{metadata["resourceVersion"], metadata["generation"]}
 		set(changed(value))
@@ -191,8 +192,8 @@ func edits[T any](t *testing.T, object *T, see func(where string, edited *T)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if json.Unmarshal(text, edited) == nil { // else it is no such object any more
-			see(at, edited)
+		if json.Unmarshal(text, edited) == nil { // else the type of the field does not match
+			check(at, edited)
 		}
 		set(value)
 		metadata["resourceVersion"], metadata["generation"] = before[0], before[1]
@@ -215,8 +216,8 @@ func changed(value any) any {
 	}
 }
 
-// what is desired, in words that can be compared.
-func wanted(t *testing.T, in clusterstate.Agent) string {
+// rendered returns the JSON of the desired objects.
+func rendered(t *testing.T, in clusterstate.Agent) string {
 	t.Helper()
 	in.Remote = nil
 	want, err := desired.Agent(in, desired.Platform{ClusterDomain: "cluster.local", SidecarImage: "example/sidecar:1"})
@@ -230,26 +231,27 @@ func wanted(t *testing.T, in clusterstate.Agent) string {
 	return string(text)
 }
 
-// Whatever changes of what was read, and what the objects are made from, is in
-// the basis; what changes often, and decides nothing, is not.
-func TestBasis(t *testing.T) {
-	in := around(t)
-	basis, want := BasisOf(in), wanted(t, in)
-	// look tells whether a change is seen where it has to be.
-	look := func(t *testing.T, where string, now clusterstate.Agent) (seen bool) {
+// TestInputDigest: the digest has every input on which the desired objects depend, and leaves
+// out the inputs that change often and on which nothing depends.
+func TestInputDigest(t *testing.T) {
+	in := inputs(t)
+	digest, want := DigestInputs(in), rendered(t, in)
+	// check reports whether a change changes the digest, which it must if it changes the
+	// desired objects.
+	check := func(t *testing.T, where string, now clusterstate.Agent) (changed bool) {
 		t.Helper()
-		seen = BasisOf(now) != basis
-		if diff := cmp.Diff(want, wanted(t, now)); diff != "" && !seen {
-			t.Errorf("a change of %s is not in the basis, and changes what is desired (-before +after):\n%s", where, diff)
+		changed = DigestInputs(now) != digest
+		if diff := cmp.Diff(want, rendered(t, now)); diff != "" && !changed {
+			t.Errorf("a change of %s changes the desired objects and not the digest (-before +after):\n%s", where, diff)
 		}
-		return seen
+		return changed
 	}
 	t.Run("Agent", func(t *testing.T) {
 		edits(t, in.Agent, func(where string, edited *a2av1alpha1.Agent) {
 			now := in
 			now.Agent = edited
-			if seen := look(t, where, now); seen == (strings.HasPrefix(where, ".status") || strings.HasPrefix(where, ".metadata.labels")) {
-				t.Errorf("a change of %s is in the basis: %t", where, seen)
+			if changed := check(t, where, now); changed == (strings.HasPrefix(where, ".status") || strings.HasPrefix(where, ".metadata.labels")) {
+				t.Errorf("a change of %s changes the digest: %t", where, changed)
 			}
 		})
 	})
@@ -258,7 +260,7 @@ func TestBasis(t *testing.T) {
 			edits(t, skill, func(where string, edited *a2av1alpha1.AgentSkill) {
 				now := in
 				now.Skills.Referenced = map[types.NamespacedName]*a2av1alpha1.AgentSkill{key: edited}
-				look(t, where, now)
+				check(t, where, now)
 			})
 		}
 	})
@@ -266,7 +268,7 @@ func TestBasis(t *testing.T) {
 		edits(t, in.Skills.Selected[0], func(where string, edited *a2av1alpha1.AgentSkill) {
 			now := in
 			now.Skills.Selected = []*a2av1alpha1.AgentSkill{edited}
-			look(t, where, now)
+			check(t, where, now)
 		})
 	})
 	t.Run("Gateway", func(t *testing.T) {
@@ -274,101 +276,101 @@ func TestBasis(t *testing.T) {
 			edits(t, gateway, func(where string, edited *gatewayv1.Gateway) {
 				now := in
 				now.GatewayAPI.Gateways = map[types.NamespacedName]*gatewayv1.Gateway{key: edited}
-				look(t, where, now)
+				check(t, where, now)
 			})
 		}
 	})
 	for name, change := range map[string]func(*clusterstate.Agent){
-		"another label of the namespace that admits": func(now *clusterstate.Agent) { now.NamespaceLabels = map[string]string{"choir": "banned"} },
-		"no skill by reference":                      func(now *clusterstate.Agent) { now.Skills.Referenced = nil },
-		"no selected skill":                          func(now *clusterstate.Agent) { now.Skills.Selected = nil },
-		"other keys of the issuer":                   func(now *clusterstate.Agent) { now.Issuer = &clusterstate.Issuer{URL: "https://issuer.example"} },
-		"no issuer":                                  func(now *clusterstate.Agent) { now.Issuer = nil },
-		"another card of a remote agent":             func(now *clusterstate.Agent) { now.Remote = &clusterstate.Remote{} },
-		"no HTTPRoutes":                              func(now *clusterstate.Agent) { now.GatewayAPI.HTTPRoutes = false },
-		"no GRPCRoutes":                              func(now *clusterstate.Agent) { now.GatewayAPI.GRPCRoutes = false },
-		"Gateways that cannot be read":               func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.Gateways = "no right" },
-		"HTTPRoutes that cannot be read":             func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.HTTPRoutes = "no right" },
-		"GRPCRoutes that cannot be read":             func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.GRPCRoutes = "no right" },
-		"no rival":                                   func(now *clusterstate.Agent) { now.GatewayAPI.Rivals = nil },
-		"another spec of a rival":                    func(now *clusterstate.Agent) { rival(now).Agent.Generation = 2 },
-		"another rival":                              func(now *clusterstate.Agent) { rival(now).Agent.UID = "another" },
-		"another answer about a rival's HTTPRoute":   func(now *clusterstate.Agent) { rival(now).HTTPRoute.ResourceVersion = "2" },
-		"a rival's GRPCRoute":                        func(now *clusterstate.Agent) { rival(now).GRPCRoute = &gatewayv1.GRPCRoute{} },
-		"no Gateway":                                 func(now *clusterstate.Agent) { now.GatewayAPI.Gateways = nil },
+		"label of the namespace by which a skill allows Agents": func(now *clusterstate.Agent) { now.NamespaceLabels = map[string]string{"choir": "banned"} },
+		"no skill by reference":                                 func(now *clusterstate.Agent) { now.Skills.Referenced = nil },
+		"no selected skill":                                     func(now *clusterstate.Agent) { now.Skills.Selected = nil },
+		"other keys of the issuer":                              func(now *clusterstate.Agent) { now.Issuer = &clusterstate.Issuer{URL: "https://issuer.example"} },
+		"no issuer":                                             func(now *clusterstate.Agent) { now.Issuer = nil },
+		"another card of a remote agent":                        func(now *clusterstate.Agent) { now.Remote = &clusterstate.Remote{} },
+		"no HTTPRoutes":                                         func(now *clusterstate.Agent) { now.GatewayAPI.HTTPRoutes = false },
+		"no GRPCRoutes":                                         func(now *clusterstate.Agent) { now.GatewayAPI.GRPCRoutes = false },
+		"Gateways that cannot be read":                          func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.Gateways = "no right" },
+		"HTTPRoutes that cannot be read":                        func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.HTTPRoutes = "no right" },
+		"GRPCRoutes that cannot be read":                        func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.GRPCRoutes = "no right" },
+		"no rival":                                              func(now *clusterstate.Agent) { now.GatewayAPI.Rivals = nil },
+		"another spec of a rival":                               func(now *clusterstate.Agent) { rival(now).Agent.Generation = 2 },
+		"another rival":                                         func(now *clusterstate.Agent) { rival(now).Agent.UID = "another" },
+		"another status of a rival's HTTPRoute":                 func(now *clusterstate.Agent) { rival(now).HTTPRoute.ResourceVersion = "2" },
+		"a rival's GRPCRoute":                                   func(now *clusterstate.Agent) { rival(now).GRPCRoute = &gatewayv1.GRPCRoute{} },
+		"no Gateway":                                            func(now *clusterstate.Agent) { now.GatewayAPI.Gateways = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := in
-			if change(&now); !look(t, name, now) {
-				t.Errorf("%s is not in the basis", name)
+			if change(&now); !check(t, name, now) {
+				t.Errorf("%s does not change the digest", name)
 			}
 		})
 	}
-	t.Run("a label of the namespace that a listener selects by", func(t *testing.T) {
-		in := around(t)
+	t.Run("label of the namespace by which a listener allows routes", func(t *testing.T) {
+		in := inputs(t)
 		for _, gateway := range in.GatewayAPI.Gateways {
-			gateway.Spec.Listeners[0].AllowedRoutes = admitting(gatewayv1.NamespacesFromSelector)
+			gateway.Spec.Listeners[0].AllowedRoutes = allowedRoutes(gatewayv1.NamespacesFromSelector)
 		}
 		now := in
 		now.NamespaceLabels = map[string]string{"choir": "admitted", "floor": "3"}
-		if wanted(t, in) == wanted(t, now) {
-			t.Error("the label decides nothing")
+		if rendered(t, in) == rendered(t, now) {
+			t.Error("the label does not change the desired objects")
 		}
-		if BasisOf(in) == BasisOf(now) {
-			t.Error("it is not in the basis")
+		if DigestInputs(in) == DigestInputs(now) {
+			t.Error("the label does not change the digest")
 		}
 	})
 	for name, change := range map[string]func(*clusterstate.Agent){
-		"the status of a rival":               func(now *clusterstate.Agent) { rival(now).Agent.ResourceVersion = "2" },
-		"a pod":                               func(now *clusterstate.Agent) { now.Pods = nil },
-		"a label of the namespace of no rule": func(now *clusterstate.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },
+		"the status of a rival": func(now *clusterstate.Agent) { rival(now).Agent.ResourceVersion = "2" },
+		"a pod":                 func(now *clusterstate.Agent) { now.Pods = nil },
+		"label of the namespace that no rule uses": func(now *clusterstate.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := in
-			if change(&now); look(t, name, now) {
-				t.Errorf("%s is in the basis", name)
+			if change(&now); check(t, name, now) {
+				t.Errorf("%s changes the digest", name)
 			}
 		})
 	}
 }
 
-// Every change of an object of the Agent is in the basis, but for the status of
-// the Deployment; so is that there is none of a kind.
-func TestBasisOfChildren(t *testing.T) {
-	in := around(t)
-	basis := BasisOf(in)
-	see := func(t *testing.T, where string, children clusterstate.Children, seen bool) {
+// TestInputDigestOfChildren: the digest has the presence and every change of each object of the
+// Agent, except the status of the Deployment.
+func TestInputDigestOfChildren(t *testing.T) {
+	in := inputs(t)
+	digest := DigestInputs(in)
+	check := func(t *testing.T, where string, children clusterstate.Children, want bool) {
 		t.Helper()
 		now := in
 		now.Children = children
-		if got := BasisOf(now) != basis; got != seen {
-			t.Errorf("a change of %s is in the basis: %t", where, got)
+		if got := DigestInputs(now) != digest; got != want {
+			t.Errorf("a change of %s changes the digest: %t", where, got)
 		}
 	}
 	kinds := reflect.TypeFor[clusterstate.Children]()
 	for i := range kinds.NumField() {
 		without := in.Children
 		reflect.ValueOf(&without).Elem().Field(i).SetZero()
-		see(t, "whether there is a "+kinds.Field(i).Name, without, true)
-		again := in.Children
-		field := reflect.ValueOf(&again).Elem().Field(i)
+		check(t, "the presence of the "+kinds.Field(i).Name, without, true)
+		replaced := in.Children
+		field := reflect.ValueOf(&replaced).Elem().Field(i)
 		object := field.Interface().(client.Object).DeepCopyObject().(client.Object)
 		object.SetUID("another")
 		field.Set(reflect.ValueOf(object))
-		see(t, "which "+kinds.Field(i).Name+" there is", again, true)
+		check(t, "the UID of the "+kinds.Field(i).Name, replaced, true)
 		if kinds.Field(i).Name == "Deployment" {
 			continue
 		}
-		later := in.Children
-		field = reflect.ValueOf(&later).Elem().Field(i)
+		updated := in.Children
+		field = reflect.ValueOf(&updated).Elem().Field(i)
 		object = field.Interface().(client.Object).DeepCopyObject().(client.Object)
 		object.SetResourceVersion("2")
 		field.Set(reflect.ValueOf(object))
-		see(t, "the version of the "+kinds.Field(i).Name, later, true)
+		check(t, "the version of the "+kinds.Field(i).Name, updated, true)
 	}
 	edits(t, in.Children.Deployment, func(where string, edited *appsv1.Deployment) {
 		now := in.Children
 		now.Deployment = edited
-		see(t, "the Deployment's "+where, now, !strings.HasPrefix(where, ".status"))
+		check(t, "the Deployment's "+where, now, !strings.HasPrefix(where, ".status"))
 	})
 }

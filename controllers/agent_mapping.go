@@ -1,0 +1,126 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
+	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
+)
+
+// agentMapping maps objects to the Agents that depend on them, by cached reads.
+type agentMapping struct{ cache client.Reader }
+
+// ofChild maps an object to the Agent that owns it, or, if no Agent does, to the existing Agent
+// whose object would have the name. agentName returns the Agent's name for an object's name,
+// "" for none.
+func (m agentMapping) ofChild(agentName func(string) string) handler.MapFunc {
+	return func(ctx context.Context, obj client.Object) []reconcile.Request {
+		owner := metav1.GetControllerOfNoCopy(obj)
+		if owner != nil && owner.Kind == a2av1alpha1.AgentKind && owner.APIVersion == a2av1alpha1.GroupVersion.String() {
+			return request(obj.GetNamespace(), owner.Name)
+		}
+		name := agentName(obj.GetName())
+		if name == "" {
+			return nil
+		}
+		agent := &a2av1alpha1.Agent{}
+		if err := m.cache.Get(ctx, client.ObjectKey{Namespace: obj.GetNamespace(), Name: name}, agent, client.UnsafeDisableDeepCopy); err != nil {
+			return nil
+		}
+		return request(obj.GetNamespace(), name)
+	}
+}
+
+// ofPod maps a pod to the Agent of its label.
+func (agentMapping) ofPod(_ context.Context, pod client.Object) []reconcile.Request {
+	name := pod.GetLabels()[a2av1alpha1.LabelAgent]
+	if name == "" {
+		return nil
+	}
+	return request(pod.GetNamespace(), name)
+}
+
+// ofSkill maps an AgentSkill to the Agents that refer to it or select it, whether they may use
+// it or not. An update calls it with the object before and after.
+func (m agentMapping) ofSkill(ctx context.Context, skill client.Object) []reconcile.Request {
+	refers := func(agent *a2av1alpha1.Agent) bool { return skillsharing.AsksFor(agent, skill) }
+	return append(
+		m.agents(ctx, refers, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), skill.GetName())}),
+		m.agents(ctx, refers, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), anySkill)})...)
+}
+
+// ofNamespace maps a Namespace to its Agents that skills of other namespaces, or Gateways, may
+// allow because of its labels.
+func (m agentMapping) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	depends := func(agent *a2av1alpha1.Agent) bool {
+		return skillsharing.LeavesNamespace(agent) || agent.Spec.Exposure != nil
+	}
+	return m.agents(ctx, depends, client.InNamespace(namespace.GetName()))
+}
+
+// ofGateway maps a Gateway to the Agents that refer to it.
+func (m agentMapping) ofGateway(ctx context.Context, gateway client.Object) []reconcile.Request {
+	return m.agents(ctx, every, client.MatchingFields{agentsByGateway: client.ObjectKeyFromObject(gateway).String()})
+}
+
+// rivalsOf maps an Agent to the other Agents that request one of its addresses at a Gateway.
+func (m agentMapping) rivalsOf(ctx context.Context, obj client.Object) []reconcile.Request {
+	other := func(agent *a2av1alpha1.Agent) bool {
+		return agent.Namespace != obj.GetNamespace() || agent.Name != obj.GetName()
+	}
+	var requests []reconcile.Request
+	for _, key := range gather.AddressKeys(obj) {
+		requests = append(requests, m.agents(ctx, other, client.MatchingFields{gather.AgentsByAddress: key})...)
+	}
+	return requests
+}
+
+// ofRoute maps a route to its Agent and to the Agent's rivals, which may get its addresses.
+func (m agentMapping) ofRoute(ctx context.Context, route client.Object) []reconcile.Request {
+	requests := m.ofChild(sameName)(ctx, route)
+	for _, each := range requests {
+		agent := &a2av1alpha1.Agent{}
+		if err := m.cache.Get(ctx, each.NamespacedName, agent, client.UnsafeDisableDeepCopy); err == nil {
+			requests = append(requests, m.rivalsOf(ctx, agent)...)
+		}
+	}
+	return requests
+}
+
+// ofIssuer maps a change of the token issuer to all Agents.
+func (m agentMapping) ofIssuer(ctx context.Context, _ *clusterstate.Issuer) []reconcile.Request {
+	return m.agents(ctx, every)
+}
+
+// agents returns requests for the cached Agents that match. It logs a failure, which only a
+// missing index can cause, and returns none.
+func (m agentMapping) agents(ctx context.Context, matches func(*a2av1alpha1.Agent) bool, options ...client.ListOption) []reconcile.Request {
+	list := &a2av1alpha1.AgentList{}
+	if err := m.cache.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		log.FromContext(ctx).Error(err, "listing Agents failed")
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		if matches(&list.Items[i]) {
+			requests = append(requests, request(list.Items[i].Namespace, list.Items[i].Name)...)
+		}
+	}
+	return requests
+}
+
+func every(*a2av1alpha1.Agent) bool { return true }
+
+// sameName returns the name of the Agent of an object that has the Agent's name.
+func sameName(object string) string { return object }

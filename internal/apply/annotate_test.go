@@ -1,0 +1,48 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+func TestAnnotate(t *testing.T) {
+	pod := func(name string, change func(*corev1.Pod)) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "uid"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+		change(&p)
+		return p
+	}
+	pods := []corev1.Pod{
+		pod("stale", func(p *corev1.Pod) { p.Annotations = map[string]string{"key": "old"} }),
+		pod("fresh", func(p *corev1.Pod) { p.Annotations = map[string]string{"key": "new"} }),
+		pod("without", func(*corev1.Pod) {}),
+		pod("leaving", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: metav1.Now().Time} }),
+		pod("pending", func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }),
+	}
+	w := &writer{}
+	if outcome, err := newApplier(w).Annotate(t.Context(), pods, "key", "new", "tester"); err != nil || !outcome.Complete() {
+		t.Fatalf("Annotate() = %+v, %v", outcome, err)
+	}
+	const patch = ` {"metadata":{"annotations":{"key":"new"},"uid":"uid"}}`
+	if diff := cmp.Diff([]string{"stale" + patch, "without" + patch}, w.pods); diff != "" {
+		t.Errorf("patched (-want +got):\n%s", diff)
+	}
+
+	resource := schema.GroupResource{Resource: "pods"}
+	for _, gone := range []error{apierrors.NewNotFound(resource, "stale"), apierrors.NewConflict(resource, "stale", errors.New("uid"))} {
+		if _, err := newApplier(&writer{err: gone}).Annotate(t.Context(), pods, "key", "newer", "tester"); err != nil {
+			t.Errorf("Annotate() error = %v, want none for a pod that is gone", err)
+		}
+	}
+	if _, err := newApplier(&writer{err: errors.New("boom")}).Annotate(t.Context(), pods, "key", "newest", "tester"); err == nil {
+		t.Error("Annotate() error = nil, want the API server's error")
+	}
+}

@@ -1,0 +1,86 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/applyresult"
+)
+
+// Transient reports whether the next event about the object resolves an error: another client wrote at the same time or created an object of the name, or the
+// namespace is being deleted.
+func Transient(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// attemptOf returns the attempt to write content with a digest.
+func attemptOf(o Object, digest string) attempt {
+	if o.current == nil {
+		return attempt{digest: digest}
+	}
+	return attempt{digest: digest, uid: o.current.GetUID(), generation: o.current.GetGeneration()}
+}
+
+// send sends a write, unless the API server rejected the same write within the last minute.
+// It returns the rejection, if there is one, and the delay after which to try again, zero
+// for none. All other errors are returned as they are.
+func (a *Applier) send(o Object, digest string, write func() error) (*applyresult.Rejection, time.Duration, error) {
+	try := attemptOf(o, digest)
+	if known, ok := a.rejected.Get(o.target, try); ok {
+		// The events since the first rejection caused no attempt, so one is due.
+		return &known.Rejection, known.until.Sub(a.config.Clock.Now()), nil
+	}
+	err := write()
+	rejected := rejectionOf(o, err)
+	if rejected == nil {
+		return nil, 0, err
+	}
+	until := a.config.Clock.Now().Add(rejectedFor)
+	a.rejected.Put(o.target, try, rejection{*rejected, until}, until)
+	if !rejected.Forbidden && !rejected.UndeclaredField() {
+		// Invalid content stays invalid until an event brings another content.
+		return rejected, 0, nil
+	}
+	return rejected, rejectedFor, nil
+}
+
+// rejectionOf turns an error that a retry would not resolve into a value. It returns nil
+// for all other errors.
+func rejectionOf(o Object, err error) *applyresult.Rejection {
+	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil
+	}
+	message := err.Error()
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		message = status.Status().Message
+	}
+	forbidden := apierrors.IsForbidden(err) || denied.MatchString(message)
+	if !forbidden && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsRequestEntityTooLargeError(err) && !untyped(err) {
+		return nil
+	}
+	return &applyresult.Rejection{Kind: o.kind(), Name: o.name, Forbidden: forbidden, Message: message}
+}
+
+// denied matches the message of a denial by an admission webhook or a
+// ValidatingAdmissionPolicy. Both choose the status code, so the code says nothing.
+var denied = regexp.MustCompile(`(?:^admission webhook .*|ValidatingAdmissionPolicy .*) denied (?:the )?request`)
+
+// untyped reports whether the API server could not match an object with its schema: the
+// object has a field that the API server does not know, such as one of a newer version,
+// or two list elements with one key. The API server reports this as an internal error with
+// a text only.
+func untyped(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError &&
+		strings.Contains(status.Status().Message, "failed to create typed patch object")
+}

@@ -1,0 +1,118 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/internal/applyresult"
+)
+
+// ErrOwnerGone reports that the API server does not have the owner any more, or is deleting
+// it. Nothing was written; the cache shows the deletion soon.
+var ErrOwnerGone = errors.New("the owner is gone")
+
+// noVersion is a resource version that no object has: etcd counts from 1, and its first
+// write is revision 2. An apply with it creates an object and never changes one: the API
+// server answers with a conflict if the name is taken. So an object of another owner that
+// the cache does not show yet is safe without a read
+// (docs/adr/0022-created-without-a-read.md).
+const noVersion = "1"
+
+// Set writes the objects that differ from their desired state, in their order. It writes
+// nothing if an object belongs to another owner, and stops at the first object that the API
+// server rejects: both are values of the result, because a retry would not help. It does
+// not send a rejected write again for a minute. Set returns ErrOwnerGone if the cache lacks
+// objects that existed, or has orphans, and the API server does not have the owner.
+func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (applyresult.Result, error) {
+	var result applyresult.Result
+	var orphans bool
+	if result.Conflicts, orphans = a.conflicts(owner, objects); len(result.Conflicts) > 0 {
+		return result, nil
+	}
+	if orphans || a.lost(owner, objects) {
+		exists, err := a.config.OwnerExists(ctx, objects[0].namespace, owner)
+		if err != nil {
+			return result, err
+		}
+		if !exists {
+			return result, ErrOwnerGone
+		}
+	}
+	for _, object := range objects {
+		if err := a.set(ctx, owner, object, &result); err != nil || result.Rejection != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+// set writes one object if it differs from its desired state, and adds to the result
+// whether a write is pending: sent now, or earlier and not shown by the cache yet.
+func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *applyresult.Result) error {
+	object.setOwner(owner.reference())
+	digest, err := digest(object.desired)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", object, err)
+	}
+	last, _ := a.written.Get(object.target, object.currentVersion())
+	switch {
+	case last.digest == digest:
+		addPending(object, result)
+		return nil
+	case object.current != nil:
+		if object.current.GetAnnotations()[a.config.DigestAnnotation] == digest && inSync(object.desired, object.current) {
+			return nil
+		}
+		// The API server answers with a conflict if another object has the name by now.
+		object.setUID(object.current.GetUID())
+		if metav1.GetControllerOfNoCopy(object.current) == nil {
+			// With the version, it does so too if another owner adopted the orphan.
+			object.setResourceVersion(object.currentVersion())
+		}
+	case last.uid != "":
+		object.setUID(last.uid)
+	default:
+		object.setResourceVersion(noVersion)
+	}
+	rejected, recheck, err := a.send(object, digest, func() error {
+		object.setAnnotations(map[string]string{a.config.DigestAnnotation: digest})
+		return a.config.Writer.Apply(ctx, object.desired, client.FieldOwner(a.config.FieldOwner), client.ForceOwnership)
+	})
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", object, err)
+	}
+	if rejected != nil {
+		result.Rejection, result.RecheckAfter = rejected, recheck
+		return nil
+	}
+	version, uid, err := identityOf(object.desired)
+	if err != nil {
+		return fmt.Errorf("read answer about %s: %w", object, err)
+	}
+	if version == object.currentVersion() {
+		// An admission webhook undoes the change each time: the object stays as it is.
+		return nil
+	}
+	var expires time.Time
+	if object.current == nil {
+		expires = a.config.Clock.Now().Add(createdTimeout)
+	}
+	a.written.Put(object.target, object.currentVersion(), write{digest: digest, uid: uid, owner: owner.UID}, expires)
+	addPending(object, result)
+	return nil
+}
+
+func addPending(object Object, result *applyresult.Result) {
+	result.Changed = append(result.Changed, object.kind())
+	if object.current == nil {
+		result.RecheckAfter = createdTimeout
+	}
+}

@@ -1,0 +1,170 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gather
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"maps"
+	"slices"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
+)
+
+// InputDigest is a comparable digest of all inputs of rendering and comparing the objects of
+// an Agent. While it equals the digest of a reconcile that found every object in sync,
+// every object is still in sync. The digest leaves out pods and the statuses of the Agent
+// and its Deployment: they change often, and no object depends on them.
+type InputDigest struct {
+	sum [sha256.Size]byte
+	// The sources replace these values and never modify them, so the pointers are compared.
+	issuer *clusterstate.Issuer
+	remote *clusterstate.Remote
+}
+
+// DigestInputs returns the InputDigest of the state that a reconcile has read.
+func DigestInputs(in clusterstate.Agent) InputDigest {
+	e, _ := encoders.Get().(*inputEncoder)
+	defer encoders.Put(e)
+	e.bytes = e.bytes[:0]
+	e.string(string(in.Agent.UID))
+	e.number(in.Agent.Generation)
+	e.skills(in)
+	children := &in.Children
+	e.deployment(children.Deployment)
+	version(e, children.ServiceAccount)
+	version(e, children.ConfigMap)
+	version(e, children.Service)
+	version(e, children.NetworkPolicy)
+	version(e, children.Autoscaler)
+	version(e, children.Budget)
+	version(e, children.HTTPRoute)
+	version(e, children.GRPCRoute)
+	e.flag(in.GatewayAPI.HTTPRoutes)
+	e.flag(in.GatewayAPI.GRPCRoutes)
+	e.string(in.GatewayAPI.Unreadable.Gateways)
+	e.string(in.GatewayAPI.Unreadable.HTTPRoutes)
+	e.string(in.GatewayAPI.Unreadable.GRPCRoutes)
+	if in.Agent.Spec.Exposure != nil {
+		for _, ref := range in.Agent.Spec.Exposure.ParentRefs {
+			e.gateway(in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)], in.NamespaceLabels)
+		}
+		e.number(int64(len(in.GatewayAPI.Rivals)))
+		for _, rival := range in.GatewayAPI.Rivals {
+			e.string(string(rival.Agent.UID))
+			e.number(rival.Agent.Generation)
+			version(e, rival.HTTPRoute)
+			version(e, rival.GRPCRoute)
+		}
+	}
+	return InputDigest{sum: sha256.Sum256(e.bytes), issuer: in.Issuer, remote: in.Remote}
+}
+
+var encoders = sync.Pool{New: func() any { return &inputEncoder{} }}
+
+// inputEncoder encodes the inputs of an InputDigest. It writes a length before each string
+// and a count before each list, so that different inputs have different encodings.
+type inputEncoder struct{ bytes []byte }
+
+func (e *inputEncoder) string(s string) {
+	e.number(int64(len(s)))
+	e.bytes = append(e.bytes, s...)
+}
+
+func (e *inputEncoder) number(n int64) {
+	e.bytes = binary.BigEndian.AppendUint64(e.bytes, uint64(n)) //nolint:gosec // the encoding of a negative number is unique, too
+}
+
+func (e *inputEncoder) flag(f bool) {
+	if f {
+		e.number(1)
+	} else {
+		e.number(0)
+	}
+}
+
+func (e *inputEncoder) entries(m map[string]string) {
+	e.number(int64(len(m)))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		e.string(key)
+		e.string(m[key])
+	}
+}
+
+// version writes the UID and the resource version of an object. The API server changes the
+// resource version with every write.
+func version[T any, O interface {
+	*T
+	metav1.Object
+}](e *inputEncoder, object O) {
+	e.flag(object != nil)
+	if object != nil {
+		e.string(string(object.GetUID()))
+		e.string(object.GetResourceVersion())
+	}
+}
+
+// gateway writes a Gateway that the Agent refers to and, if one of its listeners
+// selects namespaces by label, the labels of the Agent's namespace.
+func (e *inputEncoder) gateway(gateway *gatewayv1.Gateway, namespaceLabels map[string]string) {
+	version(e, gateway)
+	if gateway != nil && slices.ContainsFunc(gateway.Spec.Listeners, selectsNamespaces) {
+		e.entries(namespaceLabels)
+	}
+}
+
+func selectsNamespaces(listener gatewayv1.Listener) bool {
+	allowed := listener.AllowedRoutes
+	return allowed != nil && allowed.Namespaces != nil && allowed.Namespaces.From != nil &&
+		*allowed.Namespaces.From == gatewayv1.NamespacesFromSelector
+}
+
+// deployment writes a Deployment without its status, which changes with each of its pods.
+func (e *inputEncoder) deployment(d *appsv1.Deployment) {
+	e.flag(d != nil)
+	if d == nil {
+		return
+	}
+	e.string(string(d.UID))
+	e.number(d.Generation)
+	e.entries(d.Labels)
+	e.entries(d.Annotations)
+	e.flag(d.DeletionTimestamp != nil)
+	e.number(int64(len(d.OwnerReferences)))
+	for i := range d.OwnerReferences {
+		owner := &d.OwnerReferences[i]
+		e.string(owner.APIVersion)
+		e.string(owner.Kind)
+		e.string(owner.Name)
+		e.string(string(owner.UID))
+		e.flag(owner.Controller != nil && *owner.Controller)
+		e.flag(owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion)
+	}
+}
+
+// skills writes the AgentSkills of the Agent and, for the referenced ones, whether the Agent
+// may use them. Nothing else of a skill depends on the labels of the Agent's namespace.
+func (e *inputEncoder) skills(in clusterstate.Agent) {
+	for _, ref := range in.Agent.Spec.SkillRefs {
+		skill := in.Skills.Referenced[skillsharing.Target(in.Agent, ref)]
+		e.flag(skill != nil)
+		if skill != nil {
+			e.string(string(skill.UID))
+			e.number(skill.Generation)
+			e.flag(skillsharing.Admits(skill, in.Agent.Namespace, in.NamespaceLabels))
+		}
+	}
+	e.number(int64(len(in.Skills.Selected)))
+	for _, skill := range in.Skills.Selected {
+		e.string(string(skill.UID))
+		e.number(skill.Generation)
+	}
+}

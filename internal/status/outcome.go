@@ -1,0 +1,141 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+	"slices"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/applyresult"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
+)
+
+// Outcome holds the results of a reconcile's writes, in which the messages of rejections
+// name the fields of the Agent.
+type Outcome struct {
+	// Core is the result for the objects that callers inside the cluster need.
+	Core applyresult.Result
+	// Routes is the result for the routes of the Gateway API.
+	Routes applyresult.Result
+	// RoutesFailed reports an error that the operator retries and that kept routes from
+	// being written.
+	RoutesFailed bool
+	// Pods is the result of annotating the pods with the digest of a new configuration.
+	Pods applyresult.Result
+	// GatewayAPIVersion is the first release of the Gateway API whose schema has all fields
+	// of the routes.
+	GatewayAPIVersion string
+}
+
+// Problems returns the problems of the writes, and those that Gateways report about routes.
+func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
+	problems := o.problemsOf(o.Core)
+	routes := o.problemsOf(o.Routes)
+	if o.RoutesFailed {
+		routes = append(routes, usererror.Problem{
+			Reason: a2av1alpha1.ReasonApplyFailed,
+			Message: "The operator could not write every route of spec.exposure and retries; " +
+				"if this lasts, ask the administrator of the operator to look for the error in its log",
+		})
+	}
+	for i := range routes {
+		routes[i].Condition = a2av1alpha1.ConditionExposed
+	}
+	problems = append(problems, routes...)
+	for _, p := range reported {
+		// No Gateway will accept a route that could not be written.
+		if written := o.Routes.Complete() && !o.RoutesFailed; written || p.Reason != a2av1alpha1.ReasonRoutePending {
+			problems = append(problems, p)
+		}
+	}
+	if rejected := o.Pods.Rejection; rejected != nil {
+		problems = append(problems, usererror.Problem{
+			Condition: a2av1alpha1.ConditionCardPublished,
+			Reason:    a2av1alpha1.ReasonForbidden,
+			Message: fmt.Sprintf("The API server rejects the annotation of Pod %q, by which the pod reads the card at once: "+
+				"the kubelet brings the card within some minutes, but no condition can show when; "+
+				"ask the administrator of the operator to allow it: %s", rejected.Name, rejected.Message),
+		})
+	}
+	return problems
+}
+
+// problemsOf returns the problems of objects that could not be written or deleted.
+func (o Outcome) problemsOf(result applyresult.Result) []usererror.Problem {
+	var problems []usererror.Problem
+	for _, c := range result.Conflicts {
+		problems = append(problems, usererror.Problem{
+			Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: conflictMessage(c),
+		})
+	}
+	if result.Rejection != nil {
+		problems = append(problems, o.rejectionProblem(*result.Rejection))
+	}
+	for _, r := range result.NotDeleted {
+		problems = append(problems, usererror.Problem{
+			Condition: a2av1alpha1.ConditionProgrammed,
+			Reason:    a2av1alpha1.ReasonForbidden,
+			Message: fmt.Sprintf("%s %q is no longer desired, but the API server rejects its deletion by the operator; "+
+				"delete it, or ask the administrator of the operator to allow the deletion: %s", r.Kind, r.Name, r.Message),
+		})
+	}
+	return problems
+}
+
+func conflictMessage(c applyresult.Conflict) string {
+	switch {
+	case c.Former:
+		return fmt.Sprintf("%s %q belongs to a deleted Agent of the same name, and the garbage collector deletes it soon", c.Kind, c.Name)
+	case c.Kind == "ServiceAccount" && c.Name == "default":
+		// Kubernetes creates it again at once after a deletion.
+		return `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; give the Agent another metadata.name`
+	default:
+		return fmt.Sprintf("%s %q exists and does not belong to this Agent, so the operator writes nothing; "+
+			"delete it, or give the Agent another metadata.name", c.Kind, c.Name)
+	}
+}
+
+func (o Outcome) rejectionProblem(r applyresult.Rejection) usererror.Problem {
+	route := slices.Contains([]string{"HTTPRoute", "GRPCRoute"}, r.Kind)
+	switch {
+	case r.Forbidden:
+		return usererror.Problem{
+			Condition: a2av1alpha1.ConditionProgrammed,
+			Reason:    a2av1alpha1.ReasonForbidden,
+			Message: fmt.Sprintf("The API server does not allow the operator to write %s %q; correct the fields of the Agent that the message names, "+
+				"or ask the administrator of the operator to allow the write: %s", r.Kind, r.Name, r.Message),
+		}
+	case r.Kind == "Deployment":
+		return usererror.Problem{
+			Condition: a2av1alpha1.ConditionAccepted,
+			Reason:    a2av1alpha1.ReasonTemplateRejected,
+			Message:   "The API server rejects the Deployment of spec.workload.template; correct it: " + r.Message,
+		}
+	case r.Kind == "NetworkPolicy":
+		return usererror.Problem{
+			Condition: a2av1alpha1.ConditionAccepted,
+			Reason:    a2av1alpha1.ReasonNetworkPolicyRejected,
+			Message:   "The API server rejects the NetworkPolicy of spec.networkPolicy.egress; correct it: " + r.Message,
+		}
+	case route && r.UndeclaredField():
+		return usererror.Problem{
+			Reason: a2av1alpha1.ReasonApplyFailed,
+			Message: fmt.Sprintf("The API server rejects %s %q because its CRD is too old; install the Gateway API %s or later: %s",
+				r.Kind, r.Name, o.GatewayAPIVersion, r.Message),
+		}
+	case route:
+		return usererror.Problem{
+			Reason:  a2av1alpha1.ReasonApplyFailed,
+			Message: fmt.Sprintf("The API server rejects %s %q of spec.exposure; correct it: %s", r.Kind, r.Name, r.Message),
+		}
+	default:
+		return usererror.Problem{
+			Condition: a2av1alpha1.ConditionProgrammed,
+			Reason:    a2av1alpha1.ReasonApplyFailed,
+			Message: fmt.Sprintf("The API server rejects %s %q; correct the fields of the Agent that the message names, "+
+				"or ask the administrator of the operator: %s", r.Kind, r.Name, r.Message),
+		}
+	}
+}
