@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -60,7 +60,7 @@ func newAgentHandler(log *slog.Logger, now func() time.Time, host middleware, ga
 		}
 		notFound(w, r)
 	})
-	return chain(endpoint.WithTLS, traced, recovered(log, all.deny), host, origins(access, all.deny), bounded(now))(routed)
+	return chain(serverconn.WithTLS, traced, recovered(log, all.deny), host, origins(access, all.deny), bounded(now))(routed)
 }
 
 // sendTimeout bounds how long a client may take to send a request. The server's

@@ -16,7 +16,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 )
 
 func TestAPanicIsOneFailedRequest(t *testing.T) {
@@ -71,7 +71,7 @@ func TestAPanicOfAParkedStreamBreaksItOff(t *testing.T) {
 	var out bytes.Buffer
 	s := &Sidecar{
 		log:     slog.New(tracedLog{slog.NewJSONHandler(&out, nil)}),
-		parking: endpoint.NewParking(endpoint.ParkingOptions{Idle: time.Minute, WriteTimeout: time.Minute, Now: time.Now}),
+		parking: serverconn.NewParking(serverconn.ParkingOptions{Idle: time.Minute, WriteTimeout: time.Minute, Now: time.Now}),
 	}
 	server := httptest.NewUnstartedServer(traced(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "data: 1\n\n")
@@ -80,8 +80,8 @@ func TestAPanicOfAParkedStreamBreaksItOff(t *testing.T) {
 			t.Error("the stream is not parked")
 		}
 	})))
-	server.Listener = endpoint.NewListener(server.Listener, endpoint.Options{})
-	server.Config.ConnContext = endpoint.ConnContext
+	server.Listener = serverconn.NewListener(server.Listener, serverconn.Options{})
+	server.Config.ConnContext = serverconn.ConnContext
 	server.Start()
 	defer server.Close()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)

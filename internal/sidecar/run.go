@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 )
 
 // stopTimeout bounds the end of the servers, after the streams have ended.
@@ -48,10 +48,10 @@ func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Tim
 // A pod's preStop hook has had most of it happen before the signal comes.
 func (s *Sidecar) Serve(ctx context.Context) error {
 	sockets := s.sockets
-	serving := []*server{newServer(s.log, endpoint.NewListener(sockets.agent, endpoint.Options{TLS: s.tls, Flooded: s.metrics.floods.Inc}), s.agentHandler)}
+	serving := []*server{newServer(s.log, serverconn.NewListener(sockets.agent, serverconn.Options{TLS: s.tls, Flooded: s.metrics.floods.Inc}), s.agentHandler)}
 	serving[0].WriteTimeout = writeTimeout
 	if sockets.health != nil {
-		serving = append(serving, newServer(s.log, endpoint.NewListener(sockets.health, endpoint.Options{Flooded: s.metrics.floods.Inc}), s.probes.handler(sockets.health.Addr())))
+		serving = append(serving, newServer(s.log, serverconn.NewListener(sockets.health, serverconn.Options{Flooded: s.metrics.floods.Inc}), s.probes.handler(sockets.health.Addr())))
 	}
 	if sockets.gateway != nil {
 		serving = append(serving, newServer(s.log, sockets.gateway, s.gateway))

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -98,7 +98,7 @@ func newServer(log *slog.Logger, listener net.Listener, h http.Handler) *server 
 			WriteByteTimeout: writeTimeout, SendPingTimeout: pingAfter, PingTimeout: writeTimeout,
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived,
 		},
-		ConnContext: endpoint.ConnContext,
+		ConnContext: serverconn.ConnContext,
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}}
 }

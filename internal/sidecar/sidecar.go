@@ -17,8 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
@@ -57,7 +57,7 @@ type Sidecar struct {
 	// read from.
 	apiKeys  auth.APIKeys
 	clientCA auth.Authorities
-	tls      *endpoint.TLS
+	tls      *serverconn.TLS
 	trust    trust
 	model    modelServer
 	mounts   []*mounted
@@ -84,7 +84,7 @@ type Sidecar struct {
 
 	surfaces surfaces
 	// parking has the connections of streams on which nothing happens.
-	parking *endpoint.Parking
+	parking *serverconn.Parking
 
 	agentHandler     http.Handler
 	gatewayTransport *http.Transport
@@ -143,7 +143,7 @@ func assemble(o *Options, sockets listeners, log *slog.Logger, now func() time.T
 	}
 	s.gate = auth.NewGate(policy, s.refuse)
 	s.refusals = &refusals{metrics: s.metrics, log: log, told: map[string]bool{}}
-	s.parking = endpoint.NewParking(endpoint.ParkingOptions{Idle: idleTimeout, WriteTimeout: writeTimeout, Now: now})
+	s.parking = serverconn.NewParking(serverconn.ParkingOptions{Idle: idleTimeout, WriteTimeout: writeTimeout, Now: now})
 	s.surfaces = s.newSurfaces()
 	s.drain = newDrainer(log, now, s.running, s.drainTurns)
 	host := checkHost(sockets.agent.Addr(), func() map[string]bool { return s.current().hosts }, s.surfaces.deny)

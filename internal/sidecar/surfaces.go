@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 )
 
 // surface is one of the ways in at the A2A endpoint.
@@ -150,7 +150,7 @@ func (s *Sidecar) errorProfile() errormap.Profile {
 // park implements sse.Park. What follows is outside of the chain, so that a panic
 // of it would be the end of the process.
 func (s *Sidecar) park(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Parked) bool) bool {
-	return s.parking.Park(w, r, func(ctx context.Context, c *endpoint.Parked) (whole bool) {
+	return s.parking.Park(w, r, func(ctx context.Context, c *serverconn.Parked) (whole bool) {
 		defer func() {
 			if reason := recover(); reason != nil {
 				s.log.ErrorContext(ctx, "panic", "reason", reason, "stack", string(debug.Stack()))

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/endpoint"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -60,7 +60,7 @@ func (s *Sidecar) mountCredentials() error {
 // expired, or not valid yet, is refused: at the start the sidecar does not
 // serve, and later the former certificate stays.
 func (s *Sidecar) newServerCertificate(dir string) *mounted {
-	s.tls = endpoint.NewTLS(s.asksForCertificates)
+	s.tls = serverconn.NewTLS(s.asksForCertificates)
 	s.served = s.trackCertificate()
 	m := s.mounted(mountTLS, dir)
 	m.report = s.served.report

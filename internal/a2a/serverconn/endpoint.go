@@ -5,7 +5,7 @@
 // whose certificate can be replaced, and a bound on what an HTTP/2 client asks
 // for beside requests. It knows connections, and nothing of what is said on
 // them.
-package endpoint
+package serverconn
 
 import (
 	"context"
