@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command reference writes the tables of docs/conditions.md and
-// docs/metrics.md: the reasons as api/v1alpha1/conditions.go has them, and the
-// metrics as they are declared. What a page says around its tables is written
-// by hand.
+// docs/metrics.md, from the comments of the reasons in api/v1alpha1 and from the
+// declarations of the metrics. The text around the tables is written by hand.
 package main
 
 import (
@@ -19,8 +18,11 @@ func main() {
 	}
 }
 
+// reasonFiles have the reasons, in the order of the page's tables.
+var reasonFiles = []string{"api/v1alpha1/reasons.go", "api/v1alpha1/reasons_available.go"}
+
 func run() error {
-	reasons, err := readReasons("api/v1alpha1/conditions.go")
+	reasons, err := readReasons(reasonFiles...)
 	if err != nil {
 		return err
 	}

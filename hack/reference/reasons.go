@@ -15,69 +15,93 @@ import (
 )
 
 var (
-	// group is the comment of a block of reasons: "Reasons of X, beside Y." It
-	// says more behind the first sentence.
+	// group matches the first sentence of the comment of a block of reasons:
+	// "Reasons of X, beside Y."
 	group = regexp.MustCompile(`^Reasons of ([^,.]+)(?:, beside ([^.]+))?\.`)
-	// meaning is that of one: "ReasonX (True): what it means."
+	// meaning matches the comment of a reason: "ReasonX (True): what it means."
 	meaning = regexp.MustCompile(`(?s)^Reason\w+(?: \(([^)]+)\))?: (.+)$`)
-	// constant is a mention of one.
+	// constant matches the name of a reason's constant.
 	constant = regexp.MustCompile(`\bReason([A-Z]\w*)`)
 )
 
-// reason is a row.
-type reason struct{ constant, name, status, means, cure string }
+// reason is a row of a table.
+type reason struct{ constant, name, status, means, action string }
 
 func (r reason) row() []string {
-	return []string{"`" + r.name + "`", r.status, cell(r.means), cell(r.cure)}
+	return []string{"`" + r.name + "`", r.status, cell(r.means), cell(r.action)}
 }
 
-// readReasons returns a table for each block of reasons.
-func readReasons(file string) ([]table, error) {
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	var tables []table
-	var beside [][]string
+// block is a group of reasons in one constant declaration.
+type block struct {
+	title   string
+	reasons []reason
+	// beside has the constants of other blocks that belong to the table, too.
+	beside []string
+}
+
+// readReasons returns a table for each block of reasons in the files.
+func readReasons(files ...string) ([]table, error) {
+	var blocks []block
 	known := map[string]reason{}
-	for _, declaration := range parsed.Decls {
-		block, ok := declaration.(*ast.GenDecl)
-		if !ok || block.Tok != token.CONST {
-			continue
-		}
-		reasons, err := readBlock(block)
+	for _, file := range files {
+		found, err := readBlocks(file)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		title := group.FindStringSubmatch(strings.Join(strings.Fields(block.Doc.Text()), " "))
-		switch {
-		case len(reasons) == 0:
-			continue
-		case title == nil:
-			return nil, fmt.Errorf("%s: %s is in no block whose comment says \"Reasons of ...\"", file, reasons[0].constant)
+		for _, b := range found {
+			for _, r := range b.reasons {
+				known[r.constant] = r
+			}
 		}
-		t := table{place: title[1], header: []string{"reason", "status", "what it means", "what to do"}}
-		for _, r := range reasons {
-			known[r.constant] = r
+		blocks = append(blocks, found...)
+	}
+	var tables []table
+	for _, b := range blocks {
+		t := table{place: b.title, header: []string{"reason", "status", "what it means", "what to do"}}
+		for _, r := range b.reasons {
+			t.rows = append(t.rows, r.row())
+		}
+		for _, name := range b.beside {
+			r, ok := known[name]
+			if !ok {
+				return nil, fmt.Errorf("reasons of %s: %s does not exist", b.title, name)
+			}
 			t.rows = append(t.rows, r.row())
 		}
 		tables = append(tables, t)
-		beside = append(beside, constant.FindAllString(title[2], -1))
-	}
-	// A block may name reasons of one that stands behind it.
-	for i, names := range beside {
-		for _, name := range names {
-			r, ok := known[name]
-			if !ok {
-				return nil, fmt.Errorf("%s: there is no %s", file, name)
-			}
-			tables[i].rows = append(tables[i].rows, r.row())
-		}
 	}
 	return tables, nil
 }
 
-// readBlock returns the constants of a block that are reasons.
+// readBlocks returns the blocks of reasons in a file.
+func readBlocks(file string) ([]block, error) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	var blocks []block
+	for _, declaration := range parsed.Decls {
+		declared, ok := declaration.(*ast.GenDecl)
+		if !ok || declared.Tok != token.CONST {
+			continue
+		}
+		reasons, err := readBlock(declared)
+		if err != nil {
+			return nil, err
+		}
+		title := group.FindStringSubmatch(strings.Join(strings.Fields(declared.Doc.Text()), " "))
+		switch {
+		case len(reasons) == 0:
+			continue
+		case title == nil:
+			return nil, fmt.Errorf("%s: the comment of its block does not begin with \"Reasons of ...\"", reasons[0].constant)
+		}
+		blocks = append(blocks, block{title: title[1], reasons: reasons, beside: constant.FindAllString(title[2], -1)})
+	}
+	return blocks, nil
+}
+
+// readBlock returns the reasons among the constants of a declaration.
 func readBlock(block *ast.GenDecl) ([]reason, error) {
 	var reasons []reason
 	for _, spec := range block.Specs {
@@ -100,20 +124,20 @@ func readReason(declared *ast.ValueSpec) (reason, error) {
 	if err != nil {
 		return reason{}, err
 	}
-	text, cure, _ := strings.Cut(declared.Doc.Text(), "\nCure: ")
+	text, action, _ := strings.Cut(declared.Doc.Text(), "\nAction: ")
 	found := meaning.FindStringSubmatch(text)
 	if found == nil {
 		return reason{}, errors.New(`its comment is not "ReasonName (Status): what it means."`)
 	}
-	r := reason{constant: declared.Names[0].Name, name: name, status: found[1], means: mentions(found[2]), cure: mentions(cure)}
+	r := reason{constant: declared.Names[0].Name, name: name, status: found[1], means: mentions(found[2]), action: mentions(action)}
 	if r.status == "" {
 		r.status = "False"
 	}
-	if r.cure == "" && r.status != "True" {
-		return reason{}, errors.New(`its comment lacks "Cure: ..."`)
+	if r.action == "" && r.status != "True" {
+		return reason{}, errors.New(`its comment lacks "Action: ..."`)
 	}
 	return r, nil
 }
 
-// mentions writes constants as what they are in a status.
+// mentions replaces the names of constants by the reasons.
 func mentions(text string) string { return constant.ReplaceAllString(text, "`$1`") }

@@ -35,7 +35,7 @@ const (
 const (
 	// ReasonLost: it is a|b.
 	//
-	// Cure: look for
+	// Action: look for
 	// it.
 	ReasonLost = "Lost"
 )
@@ -49,14 +49,14 @@ const (
 				}},
 			},
 		},
-		"no block":     {source: "const (\n\t// ReasonA (True): b.\n\tReasonA = \"A\"\n)", fails: "is in no block"},
+		"no block":     {source: "const (\n\t// ReasonA (True): b.\n\tReasonA = \"A\"\n)", fails: "does not begin with"},
 		"no comment":   {source: "// Reasons of A.\nconst (\n\tReasonA = \"A\"\n)", fails: "its comment is not"},
-		"no cure":      {source: "// Reasons of A.\nconst (\n\t// ReasonA: b.\n\tReasonA = \"A\"\n)", fails: "lacks \"Cure: ...\""},
-		"unknown name": {source: "// Reasons of A, beside ReasonB.\nconst (\n\t// ReasonA (True): b.\n\tReasonA = \"A\"\n)", fails: "there is no ReasonB"},
+		"no action":    {source: "// Reasons of A.\nconst (\n\t// ReasonA: b.\n\tReasonA = \"A\"\n)", fails: "lacks \"Action: ...\""},
+		"unknown name": {source: "// Reasons of A, beside ReasonB.\nconst (\n\t// ReasonA (True): b.\n\tReasonA = \"A\"\n)", fails: "ReasonB does not exist"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "conditions.go")
+			file := filepath.Join(t.TempDir(), "reasons.go")
 			if err := os.WriteFile(file, []byte("package a\n"+test.source), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -122,11 +122,11 @@ func TestFill(t *testing.T) {
 	checkError(t, err, `there are no kind of "a"`)
 }
 
-// TestPagesAreCurrent: a reason without a cure, or a metric that is on no page,
-// is told by the tests, and not by `make verify` alone.
+// TestPagesAreCurrent fails for a reason without an action, and for a metric that is
+// on no page, as make verify does.
 func TestPagesAreCurrent(t *testing.T) {
 	t.Chdir("../..")
-	reasons, err := readReasons("api/v1alpha1/conditions.go")
+	reasons, err := readReasons(reasonFiles...)
 	checkError(t, err, "")
 	metrics, err := readMetrics("cmd", "controllers", "internal")
 	checkError(t, err, "")
@@ -146,7 +146,7 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 }
 
-// checkError holds that an error says something; "" is no error.
+// checkError fails unless the error contains a text; "" means no error.
 func checkError(t *testing.T, err error, says string) {
 	t.Helper()
 	if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {

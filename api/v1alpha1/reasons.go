@@ -1,0 +1,279 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// hack/reference makes the tables of docs/conditions.md from the comments of the
+// reasons in this file and in reasons_available.go. The statuses of the condition
+// with which a reason occurs are in parentheses; without parentheses the status is
+// False. The text after "Action:" is what the user does about it.
+
+// Reasons of every condition.
+const (
+	// ReasonPending (Unknown): the operator has not computed the condition yet.
+	//
+	// Action: wait. If the reason persists, check that the manager runs and that it
+	// watches the namespace (`watchNamespaces`).
+	ReasonPending = "Pending"
+)
+
+// Reasons of InUse.
+const (
+	// ReasonInUse (True): an Agent that the skill admits names or selects it.
+	ReasonInUse = "InUse"
+	// ReasonNotInUse: no Agent that the skill admits names or selects it.
+	//
+	// Action: none, if this is intended. Otherwise correct `spec.skillRefs` or
+	// `spec.skillSelector` of the Agent, or admit the namespace of the Agent in
+	// `spec.allowedAgents` of the skill.
+	ReasonNotInUse = "NotInUse"
+)
+
+// Reasons of Accepted.
+const (
+	// ReasonAccepted (True): the spec is valid.
+	ReasonAccepted = "Accepted"
+	// ReasonPortConflict: the template or the backend uses a port of the sidecar.
+	//
+	// Action: use other ports than 8641, 8642 and 8643 for the container and for
+	// `spec.workload.backend.port`.
+	ReasonPortConflict = "PortConflict"
+	// ReasonNameConflict: the template uses the name of a container, volume, label
+	// or annotation that the operator sets.
+	//
+	// Action: rename or remove the field in the message.
+	ReasonNameConflict = "NameConflict"
+	// ReasonSidecarExposed: the template gives the agent's container access to the
+	// processes or ports of the sidecar.
+	//
+	// Action: remove `hostPID`, `hostNetwork` or `shareProcessNamespace`.
+	ReasonSidecarExposed = "SidecarExposed"
+	// ReasonInvalidPushTarget: an allowed target of push notifications is a range
+	// that the sidecar never connects to.
+	//
+	// Action: remove the range from `spec.pushNotifications.allowedTargets`. The
+	// sidecar never posts to loopback, link-local, multicast and unspecified
+	// addresses.
+	ReasonInvalidPushTarget = "InvalidPushTarget"
+	// ReasonInvalidModelServerURL: the URL of the model server leads to a loopback
+	// address, which is in the pod of the sidecar.
+	//
+	// Action: set `spec.workload.backend.chat.url` to a model server outside of the
+	// pod, or remove it and give the container of the model server in
+	// `spec.workload.template`.
+	ReasonInvalidModelServerURL = "InvalidModelServerURL"
+	// ReasonInvalidAuthorization: the expression of an authorization rule is not
+	// valid CEL.
+	//
+	// Action: correct the `expression` in the message.
+	ReasonInvalidAuthorization = "InvalidAuthorization"
+	// ReasonUnknownSkillInRule (False or True): an authorization rule names a skill
+	// that is not on the card. The status is False for a Deny rule. It is True for
+	// an Allow rule, and for a Deny rule that was already applied when the skill was
+	// removed.
+	//
+	// Action: correct the id in `spec.access.authorization`, or remove it.
+	ReasonUnknownSkillInRule = "UnknownSkillInRule"
+	// ReasonNetworkPolicyRejected: the API server rejects the NetworkPolicy that is
+	// made from the spec.
+	//
+	// Action: correct `spec.networkPolicy.egress`. The message has the answer of the
+	// API server.
+	ReasonNetworkPolicyRejected = "NetworkPolicyRejected"
+	// ReasonTemplateRejected: the API server rejects the Deployment that is made from
+	// the template.
+	//
+	// Action: correct `spec.workload.template`. The message has the answer of the API
+	// server.
+	ReasonTemplateRejected = "TemplateRejected"
+)
+
+// Reasons of SkillsResolved.
+const (
+	// ReasonResolved (True): the operator found every skill.
+	ReasonResolved = "Resolved"
+	// ReasonDefaultSkill (True): the spec selects no skill. The card lists one skill,
+	// made from the name and description of the agent.
+	//
+	// Action: none required. Set `spec.skills`, `spec.skillRefs` or
+	// `spec.skillSelector` to list others; if the selector is set, no AgentSkill
+	// matches it.
+	ReasonDefaultSkill = "DefaultSkill"
+	// ReasonExtendedSkillsHidden (True): a skill has visibility `Extended`, and no
+	// caller can see it, because all callers are anonymous.
+	//
+	// Action: add another type to `spec.access.authentication`, or set the
+	// visibility of the skill to `Public`.
+	ReasonExtendedSkillsHidden = "ExtendedSkillsHidden"
+	// ReasonSkillNotFound: a reference names an AgentSkill that does not exist, or
+	// that is in another namespace and does not admit the Agent.
+	//
+	// Action: create the AgentSkill, remove the reference, or ask the owner of the
+	// skill to admit the namespace in `spec.allowedAgents.namespaces`. Add a namespace
+	// that the operator does not watch to `--watch-namespaces`.
+	ReasonSkillNotFound = "SkillNotFound"
+	// ReasonInvalidSchema: `inputSchema` or `outputSchema` of a skill is not a valid
+	// JSON Schema. Accepted of an AgentSkill has this reason, too.
+	//
+	// Action: correct the schema at the position in the message, or remove the skill.
+	ReasonInvalidSchema = "InvalidSchema"
+	// ReasonDuplicateSkillID: two skills have the same id.
+	//
+	// Action: change one id, or remove one of the skills.
+	ReasonDuplicateSkillID = "DuplicateSkillID"
+	// ReasonInvalidSelector: `spec.skillSelector` is not a valid label selector.
+	//
+	// Action: correct `spec.skillSelector`. The message has the error.
+	ReasonInvalidSelector = "InvalidSelector"
+	// ReasonCardTooLarge: the card does not fit into a ConfigMap.
+	//
+	// Action: shorten descriptions and examples, or list fewer skills. Shorten the
+	// card of a remote agent at its origin.
+	ReasonCardTooLarge = "CardTooLarge"
+)
+
+// Reasons of Programmed.
+const (
+	// ReasonProgrammed (True): the objects are in sync with the spec.
+	ReasonProgrammed = "Programmed"
+	// ReasonPreStopKept (True): the objects are in sync, and the template has its own
+	// preStop hook in place of the operator's hook, which waits for running turns.
+	//
+	// Action: remove the hook, or let it wait for the response of port 8642 at
+	// `/drained`.
+	ReasonPreStopKept = "PreStopKept"
+	// ReasonPodSecurityRelaxed (True): the objects are in sync, and the template does
+	// not meet the restricted Pod Security level.
+	//
+	// Action: remove the fields in the message that the agent does not need. A
+	// namespace that enforces the restricted level rejects the pods.
+	ReasonPodSecurityRelaxed = "PodSecurityRelaxed"
+	// ReasonTokenMounted (True): the objects are in sync, and the template mounts a
+	// ServiceAccount token into the agent's container.
+	//
+	// Action: remove the token, unless the agent needs it.
+	ReasonTokenMounted = "TokenMounted"
+	// ReasonAutoscalerInactive (True): the objects are in sync, and the autoscaler
+	// cannot read its metric.
+	//
+	// Action: for CPU, install metrics-server and set a CPU request for the
+	// container. For InFlightTurns, install an adapter that serves the metric.
+	ReasonAutoscalerInactive = "AutoscalerInactive"
+	// ReasonCardKept (True or False): SkillsResolved is not True. The operator applies
+	// the whole spec except for the card, and keeps the published card. Programmed is
+	// True with this reason; CardPublished is False with it once the pods have the
+	// rest of the spec.
+	//
+	// Action: correct the mistake in the message of SkillsResolved.
+	ReasonCardKept = "CardKept"
+	// ReasonBlocked: Accepted is not True, and the operator applies the number of
+	// pods only. Or SkillsResolved is not True and no card was published before, and
+	// the operator applies nothing.
+	//
+	// Action: correct the mistake in the message of Accepted or SkillsResolved,
+	// whichever is not True.
+	ReasonBlocked = "Blocked"
+	// ReasonConflict: an object with the required name exists, and another owner or a
+	// deleted Agent of the same name controls it.
+	//
+	// Action: delete the object, or give the Agent another name. Kubernetes deletes
+	// the objects of a deleted Agent by itself.
+	ReasonConflict = "Conflict"
+	// ReasonForbidden: the API server does not allow the operator to write or delete
+	// an object.
+	//
+	// Action: the message has the answer of the API server, such as a missing
+	// permission, an exceeded quota or a denial of an admission webhook. Correct the
+	// field that it names, or ask the administrator of the operator.
+	ReasonForbidden = "Forbidden"
+	// ReasonApplyFailed (Unknown or False): a write failed, and the operator retries
+	// it. The status is False when the API server rejects an object, and for routes.
+	//
+	// Action: wait. If the reason persists, correct the field in the message, or ask
+	// the administrator of the operator for the error in the manager's log.
+	ReasonApplyFailed = "ApplyFailed"
+	// ReasonWaitingForIssuerKeys: the operator has not read the keys that verify
+	// ServiceAccount tokens yet.
+	//
+	// Action: wait. If the reason persists, find the error of `/openid/v1/jwks` in the
+	// manager's log.
+	ReasonWaitingForIssuerKeys = "WaitingForIssuerKeys"
+)
+
+// Reasons of CardPublished, beside ReasonForbidden and ReasonCardKept.
+const (
+	// ReasonPublished (True): the ready pods have the card; the registry lists the
+	// card of a remote agent.
+	ReasonPublished = "Published"
+	// ReasonNoPodReady: no pod is ready to serve the card.
+	//
+	// Action: see Available.
+	ReasonNoPodReady = "NoPodReady"
+	// ReasonPublishing: the ready pods do not have the current card yet.
+	//
+	// Action: wait.
+	ReasonPublishing = "Publishing"
+	// ReasonNotProgrammed: the operator could not write the card or the routes.
+	//
+	// Action: see Programmed.
+	ReasonNotProgrammed = "NotProgrammed"
+)
+
+// Reasons of Exposed, beside ReasonConflict, ReasonForbidden, ReasonApplyFailed
+// and ReasonNotProgrammed.
+const (
+	// ReasonExposed (True): the Gateways accept the routes.
+	ReasonExposed = "Exposed"
+	// ReasonClusterOnly (True): the Agent has no `spec.exposure`.
+	ReasonClusterOnly = "ClusterOnly"
+	// ReasonGatewayAPIMissing: the Gateway API is not installed in the cluster.
+	//
+	// Action: install version `v1` of the CRD in the message, or remove
+	// `spec.exposure`.
+	ReasonGatewayAPIMissing = "GatewayAPIMissing"
+	// ReasonGatewayAPIUnreadable: the operator cannot list a kind of the Gateway API.
+	//
+	// Action: allow the operator to list and watch the kind in the message, or find
+	// out why `kubectl get` cannot list it.
+	ReasonGatewayAPIUnreadable = "GatewayAPIUnreadable"
+	// ReasonGatewayNotFound: a Gateway does not exist, or is in a namespace that the
+	// operator does not watch.
+	//
+	// Action: correct `spec.exposure.parentRefs`, or set `spec.exposure.url`.
+	ReasonGatewayNotFound = "GatewayNotFound"
+	// ReasonRoutePending: the controller of a Gateway has not reported a status for a
+	// route yet.
+	//
+	// Action: wait. If the reason persists, check that the controller of the
+	// GatewayClass runs.
+	ReasonRoutePending = "RoutePending"
+	// ReasonRouteNotAccepted: a Gateway does not accept a route.
+	//
+	// Action: correct `spec.exposure`, or the listeners and `allowedRoutes` of the
+	// Gateway. The message has the answer of its controller.
+	ReasonRouteNotAccepted = "RouteNotAccepted"
+	// ReasonAddressConflict: a Gateway routes the hostname and path of the Agent to an
+	// older Agent.
+	//
+	// Action: change `spec.exposure.hostnames` or `spec.exposure.path` of this Agent,
+	// or of the Agent in the message.
+	ReasonAddressConflict = "AddressConflict"
+	// ReasonAddressUnknown: the Gateways accept the routes and report no address.
+	//
+	// Action: set hostnames without `*` that match a listener which admits the route,
+	// or set `spec.exposure.url`.
+	ReasonAddressUnknown = "AddressUnknown"
+)
+
+// Reasons of Ready, beside those of the first condition that is not True and
+// ReasonRolloutInProgress, and True, while the agent serves calls although a
+// dependency failed, ReasonTaskStoreUnavailable,
+// ReasonTaskStoreCredentialsUnusable, ReasonModelServerUnreachable,
+// ReasonChatAPIKeyUnusable, ReasonAgentCardNotServed,
+// ReasonIssuerKeysUnavailable, ReasonTLSUnusable, ReasonAPIKeysUnusable, ReasonCABundleUnusable,
+// ReasonCardSigningKeyUnusable and ReasonConfigurationRejected.
+const (
+	// ReasonReady (True): every other condition is True, and the pods run the current
+	// spec.
+	ReasonReady = "Ready"
+)
