@@ -8,7 +8,7 @@
 //
 // A turn is one completion: it ends its task, and asks for nothing. Tools are
 // not run here; the calls that a model asks for are handed to the client as
-// data. docs/agents.md shows it to agent authors.
+// data. docs/backends.md shows it to agent authors.
 //
 // The server is the container beside the sidecar or a server elsewhere, which is
 // called by a transport of the caller's and told nothing of who calls the agent.
