@@ -9,10 +9,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv03"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 )
 
 // encode appends the encoding of one value.
@@ -34,44 +33,44 @@ func decoder[T any](f func([]byte) (T, error)) decode {
 var encoders = map[string]map[string]encode{
 	"event": {
 		"0.1": encoder(v01.AppendEvent), "0.3": encoder(v03.AppendEvent), "0.3 union": encoder(v03.AppendUnionEvent),
-		"0.3 proto": encoder(v03proto.AppendEvent), "0.3 kind REST": encoder(kindrest.AppendEvent),
-		"1.0": encoder(v10.AppendEvent), "0.3 gRPC": encoder(pbv03.AppendEvent), "1.0 gRPC": encoder(pbv10.AppendEvent),
+		"0.3 proto": encoder(protojson.V03.AppendEvent), "0.3 kind REST": encoder(kindrest.AppendEvent),
+		"1.0": encoder(protojson.V10.AppendEvent), "0.3 gRPC": encoder(pbv03.AppendEvent), "1.0 gRPC": encoder(pbv10.AppendEvent),
 	},
 	"answer": {"0.1": encoder(v01.AppendAnswer), "0.3 kind REST": encoder(kindrest.AppendAnswer)},
 	"task": {
 		"0.1": encoder(v01.AppendTask), "0.3": encoder(v03.AppendTask), "0.3 union": encoder(v03.AppendUnionTask),
-		"0.3 proto": encoder(v03proto.AppendTask), "0.3 kind REST": encoder(kindrest.AppendTask),
-		"1.0": encoder(v10.AppendTask), "0.3 gRPC": encoder(pbv03.AppendTask), "1.0 gRPC": encoder(pbv10.AppendTask),
+		"0.3 proto": encoder(protojson.V03.AppendTask), "0.3 kind REST": encoder(kindrest.AppendTask),
+		"1.0": encoder(protojson.V10.AppendTask), "0.3 gRPC": encoder(pbv03.AppendTask), "1.0 gRPC": encoder(pbv10.AppendTask),
 	},
 	"message": {
-		"0.3": encoder(v03.AppendMessage), "0.3 proto": encoder(v03proto.AppendMessage), "1.0": encoder(v10.AppendMessage),
+		"0.3": encoder(v03.AppendMessage), "0.3 proto": encoder(protojson.V03.AppendMessage), "1.0": encoder(protojson.V10.AppendMessage),
 	},
 	"task page": {
-		"0.3": encoder(v03.AppendTaskPage), "0.3 proto": encoder(v03proto.AppendTaskPage), "1.0": encoder(v10.AppendTaskPage),
+		"0.3": encoder(v03.AppendTaskPage), "0.3 proto": encoder(protojson.V03.AppendTaskPage), "1.0": encoder(protojson.V10.AppendTaskPage),
 		"1.0 gRPC": encoder(pbv10.AppendPage),
 	},
 	"push": {
-		"0.1": encoder(v01.AppendPush), "0.3": encoder(v03.AppendPush), "0.3 proto": encoder(v03proto.AppendPush),
-		"1.0": encoder(v10.AppendPush), "0.3 gRPC": encoder(pbv03.AppendPush), "1.0 gRPC": encoder(pbv10.AppendPush),
+		"0.1": encoder(v01.AppendPush), "0.3": encoder(v03.AppendPush), "0.3 proto": encoder(protojson.V03.AppendPush),
+		"1.0": encoder(protojson.V10.AppendPush), "0.3 gRPC": encoder(pbv03.AppendPush), "1.0 gRPC": encoder(pbv10.AppendPush),
 	},
 	"push page": {
-		"0.3": encoder(v03.AppendPushPage), "0.3 proto": encoder(v03proto.AppendPushPage), "1.0": encoder(v10.AppendPushPage),
+		"0.3": encoder(v03.AppendPushPage), "0.3 proto": encoder(protojson.V03.AppendPushPage), "1.0": encoder(protojson.V10.AppendPushPage),
 		"0.3 gRPC": encoder(pbv03.AppendPushPage), "1.0 gRPC": encoder(pbv10.AppendPushPage),
 	},
 	"send": {
-		"0.1": encoder(v01.AppendSend), "0.3": encoder(v03.AppendSend), "0.3 proto": encoder(v03proto.AppendSend),
-		"1.0": encoder(v10.AppendSend), "0.3 gRPC": encoder(pbv03.AppendSend), "1.0 gRPC": encoder(pbv10.AppendSend),
+		"0.1": encoder(v01.AppendSend), "0.3": encoder(v03.AppendSend), "0.3 proto": encoder(protojson.V03.AppendSend),
+		"1.0": encoder(protojson.V10.AppendSend), "0.3 gRPC": encoder(pbv03.AppendSend), "1.0 gRPC": encoder(pbv10.AppendSend),
 	},
 	"get": {
-		"0.1": encoder(v01.AppendGet), "0.3": encoder(v03.AppendGet), "1.0": encoder(v10.AppendGet),
+		"0.1": encoder(v01.AppendGet), "0.3": encoder(v03.AppendGet), "1.0": encoder(protojson.V10.AppendGet),
 		"0.3 gRPC": encoder(pbv03.AppendGet), "1.0 gRPC": encoder(pbv10.AppendGet),
 	},
 	"cancel": {
-		"0.1": encoder(v01.AppendCancel), "0.3": encoder(v03.AppendCancel), "1.0": encoder(v10.AppendCancel),
+		"0.1": encoder(v01.AppendCancel), "0.3": encoder(v03.AppendCancel), "1.0": encoder(protojson.V10.AppendCancel),
 		"0.3 gRPC": encoder(pbv03.AppendCancel), "1.0 gRPC": encoder(pbv10.AppendCancel),
 	},
 	"subscribe": {
-		"0.1": encoder(v01.AppendSubscribe), "0.3": encoder(v03.AppendSubscribe), "1.0": encoder(v10.AppendSubscribe),
+		"0.1": encoder(v01.AppendSubscribe), "0.3": encoder(v03.AppendSubscribe), "1.0": encoder(protojson.V10.AppendSubscribe),
 		"0.3 gRPC": encoder(pbv03.AppendSubscribe), "1.0 gRPC": encoder(pbv10.AppendSubscribe),
 	},
 }
@@ -81,32 +80,32 @@ var jsonDecoders = map[string]map[string]decode{
 	"event": {
 		"0.1 event": decoder(v01.DecodeEvent), "0.1 task": decoder(v01.DecodeTask),
 		"0.3 event": decoder(v03.DecodeEvent), "0.3 task": decoder(v03.DecodeTask), "0.3 part": decoder(v03.DecodePart),
-		"0.3 proto event": decoder(v03proto.DecodeEvent), "0.3 proto task": decoder(v03proto.DecodeTask),
-		"1.0 event": decoder(v10.DecodeEvent), "1.0 task": decoder(v10.DecodeTask), "1.0 part": decoder(v10.DecodePart),
+		"0.3 proto event": decoder(protojson.V03.DecodeEvent), "0.3 proto task": decoder(protojson.V03.DecodeTask),
+		"1.0 event": decoder(protojson.V10.DecodeEvent), "1.0 task": decoder(protojson.V10.DecodeTask), "1.0 part": decoder(protojson.V10.DecodePart),
 		"agent":          decoder(agentevents.Decode),
 		"lenient event":  func(text []byte) (any, error) { return agentevents.DecodeEvent(text, false) },
 		"lenient newer":  func(text []byte) (any, error) { return agentevents.DecodeEvent(text, true) },
 		"lenient a task": func(text []byte) (any, error) { return agentevents.DecodeTask(text, true) },
 	},
 	"send": {
-		"0.1": decoder(v01.DecodeSend), "0.3": decoder(v03.DecodeSend), "0.3 proto": decoder(v03proto.DecodeSend),
-		"0.3 kind REST": decoder(kindrest.DecodeSend), "1.0": decoder(v10.DecodeSend),
+		"0.1": decoder(v01.DecodeSend), "0.3": decoder(v03.DecodeSend), "0.3 proto": decoder(protojson.V03.DecodeSend),
+		"0.3 kind REST": decoder(kindrest.DecodeSend), "1.0": decoder(protojson.V10.DecodeSend),
 	},
 	"params": {
 		"0.1 get": decoder(v01.DecodeGet), "0.1 cancel": decoder(v01.DecodeCancel), "0.1 subscribe": decoder(v01.DecodeSubscribe),
 		"0.3 get": decoder(v03.DecodeGet), "0.3 cancel": decoder(v03.DecodeCancel), "0.3 subscribe": decoder(v03.DecodeSubscribe),
 		"0.3 list": decoder(v03.DecodeList), "0.3 follow": follow,
-		"0.3 proto cancel": decoder(v03proto.DecodeCancel), "0.3 proto subscribe": decoder(v03proto.DecodeSubscribe),
-		"1.0 get": decoder(v10.DecodeGet), "1.0 cancel": decoder(v10.DecodeCancel), "1.0 subscribe": decoder(v10.DecodeSubscribe),
-		"1.0 cancel body": decoder(v10.DecodeCancelBody), "1.0 subscribe body": decoder(v10.DecodeSubscribeBody),
-		"1.0 list": decoder(v10.DecodeList), "1.0 card": decoder(v10.DecodeExtendedCard),
+		"0.3 proto cancel": decoder(protojson.V03.DecodeCancelBody), "0.3 proto subscribe": decoder(protojson.V03.DecodeSubscribeBody),
+		"1.0 get": decoder(protojson.V10.DecodeGet), "1.0 cancel": decoder(protojson.V10.DecodeCancel), "1.0 subscribe": decoder(protojson.V10.DecodeSubscribe),
+		"1.0 cancel body": decoder(protojson.V10.DecodeCancelBody), "1.0 subscribe body": decoder(protojson.V10.DecodeSubscribeBody),
+		"1.0 list": decoder(protojson.V10.DecodeList), "1.0 card": decoder(protojson.V10.DecodeExtendedCard),
 	},
 	"push": {
 		"0.1 set": decoder(v01.DecodeSetPush), "0.1 get": decoder(v01.DecodeGetPush),
 		"0.3 set": decoder(v03.DecodeSetPush), "0.3 get": decoder(v03.DecodeGetPush), "0.3 delete": decoder(v03.DecodeDeletePush),
-		"0.3 list": decoder(v03.DecodeListPush), "0.3 proto set": decoder(v03proto.DecodeSetPush),
-		"1.0 set": decoder(v10.DecodeSetPush), "1.0 set body": decoder(v10.DecodeSetPushBody),
-		"1.0 get": decoder(v10.DecodePush), "1.0 list": decoder(v10.DecodeListPush),
+		"0.3 list": decoder(v03.DecodeListPush), "0.3 proto set": decoder(protojson.V03.DecodeSetPushBody),
+		"1.0 set": decoder(protojson.V10.DecodeSetPush), "1.0 set body": decoder(protojson.V10.DecodeSetPushBody),
+		"1.0 get": decoder(protojson.V10.DecodePush), "1.0 list": decoder(protojson.V10.DecodeListPush),
 	},
 }
 

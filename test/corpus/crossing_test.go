@@ -15,10 +15,9 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 )
 
 // dialect writes an event and reads it again.
@@ -44,8 +43,8 @@ var dialects = map[string]dialect{
 		},
 	},
 	"0.3":       {v03.AppendEvent, v03.DecodeEvent},
-	"0.3 proto": {v03proto.AppendEvent, v03proto.DecodeEvent},
-	"1.0":       {v10.AppendEvent, v10.DecodeEvent},
+	"0.3 proto": {protojson.V03.AppendEvent, protojson.V03.DecodeEvent},
+	"1.0":       {protojson.V10.AppendEvent, protojson.V10.DecodeEvent},
 }
 
 // losses are all that a dialect has no home for: fields of the domain that do

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 )
 
 const (
@@ -39,7 +39,7 @@ func ofSnapshot(d a2a.Dialect, snapshot *a2a.Record) *notification {
 		encode: func(dst []byte) []byte {
 			t := bare(snapshot.Task)
 			if version10(d) {
-				return v10.AppendEvent(dst, &a2a.Event{Task: t})
+				return protojson.V10.AppendEvent(dst, &a2a.Event{Task: t})
 			}
 			return appendTask(dst, d, t)
 		},
@@ -53,7 +53,7 @@ func ofStatus(d a2a.Dialect, r *a2a.Record, task *a2a.Task) *notification {
 		terminal: r.Status.Status.State.Terminal(),
 		encode: func(dst []byte) []byte {
 			if version10(d) {
-				return append(dst, r.Encoded(a2a.DialectV10, v10.AppendEvent)...)
+				return append(dst, r.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)...)
 			}
 			t := *bare(task)
 			t.Status = r.Status.Status
@@ -111,9 +111,9 @@ func ofArtifact(records []*a2a.Record, until uint64) (n *notification, open bool
 	}
 	n = &notification{last: last.Seq, encode: func(dst []byte) []byte {
 		if last == first {
-			return append(dst, first.Encoded(a2a.DialectV10, v10.AppendEvent)...)
+			return append(dst, first.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)...)
 		}
-		return v10.AppendEvent(dst, &a2a.Event{Artifact: joined(records[:count])})
+		return protojson.V10.AppendEvent(dst, &a2a.Event{Artifact: joined(records[:count])})
 	}}
 	return n, count == len(records) && !last.Artifact.LastChunk && size < maxJoined
 }

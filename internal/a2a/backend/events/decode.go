@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 )
 
 // maxReason bounds the reason that an agent gives for a failure.
@@ -50,11 +50,11 @@ func (a *answer) event(text []byte, exact bool) (form, error) {
 	case kindEvent:
 		e, err = v03.DecodeEvent(text)
 	case keyEvent:
-		e, err = v10.DecodeEvent(text)
+		e, err = protojson.V10.DecodeEvent(text)
 	case kindPart:
 		p, err = v03.DecodePart(text)
 	case barePart:
-		p, err = v10.DecodePart(text)
+		p, err = protojson.V10.DecodePart(text)
 	case internalEvent:
 		a.internal(kind)
 		return shape, nil

@@ -6,10 +6,9 @@ package upstream
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -60,14 +59,14 @@ var (
 	rpcV10 = &dialect{
 		version: version.V10, name: card.JSONRPC, binding: jsonRPC{},
 		methods:    [operations]string{"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask"},
-		appendSend: v10.AppendSend, appendGet: v10.AppendGet, appendCancel: v10.AppendCancel, appendSubscribe: v10.AppendSubscribe,
-		decodeAnswer: v10.DecodeEvent, decodeEvent: v10.DecodeEvent, decodeTask: v10.DecodeTask,
+		appendSend: protojson.V10.AppendSend, appendGet: protojson.V10.AppendGet, appendCancel: protojson.V10.AppendCancel, appendSubscribe: protojson.V10.AppendSubscribe,
+		decodeAnswer: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
 		extensionsHeader: "A2A-Extensions", resubscribes: true,
 	}
 	restV10 = &dialect{
 		version: version.V10, name: card.HTTPJSON, binding: httpJSON{},
-		appendSend: v10.AppendSend, appendCancel: v10.AppendCancel,
-		decodeAnswer: v10.DecodeEvent, decodeEvent: v10.DecodeEvent, decodeTask: v10.DecodeTask,
+		appendSend: protojson.V10.AppendSend, appendCancel: protojson.V10.AppendCancel,
+		decodeAnswer: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
 		extensionsHeader: "A2A-Extensions", resubscribes: true,
 	}
 	rpcV03 = &dialect{
@@ -79,8 +78,8 @@ var (
 	}
 	restV03 = &dialect{
 		version: version.V03, name: card.HTTPJSON, binding: httpJSON{}, prefix: "/v1",
-		appendSend:   v03proto.AppendSend,
-		decodeAnswer: v03proto.DecodeEvent, decodeEvent: v03proto.DecodeEvent, decodeTask: v03proto.DecodeTask,
+		appendSend:   protojson.V03.AppendSend,
+		decodeAnswer: protojson.V03.DecodeEvent, decodeEvent: protojson.V03.DecodeEvent, decodeTask: protojson.V03.DecodeTask,
 		extensionsHeader: "X-A2A-Extensions",
 	}
 	rpcV01 = &dialect{

@@ -20,10 +20,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -60,15 +59,15 @@ var tongues = map[string]tongue{
 			`{"url":"https://elsewhere.example","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"},` +
 			`{"url":"https://elsewhere.example/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"capabilities":{"streaming":%t}}`,
 		methods: map[string]string{"SendMessage": "send", "SendStreamingMessage": "stream", "GetTask": "get", "CancelTask": "cancel", "SubscribeToTask": "subscribe"},
-		event:   v10.AppendEvent, answer: v10.AppendEvent, task: v10.AppendTask,
+		event:   protojson.V10.AppendEvent, answer: protojson.V10.AppendEvent, task: protojson.V10.AppendTask,
 	},
 	"0.3 HTTP+JSON": {
 		card:   `{"name":"x","url":"https://elsewhere.example/api","preferredTransport":"HTTP+JSON","protocolVersion":"0.3.0","capabilities":{"streaming":%t},"skills":[]}`,
-		prefix: "/api/v1", event: v03proto.AppendEvent, answer: v03proto.AppendEvent, task: v03proto.AppendTask,
+		prefix: "/api/v1", event: protojson.V03.AppendEvent, answer: protojson.V03.AppendEvent, task: protojson.V03.AppendTask,
 	},
 	"1.0 HTTP+JSON": {
 		card:   `{"name":"x","supportedInterfaces":[{"url":"https://elsewhere.example/api/","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}],"capabilities":{"streaming":%t}}`,
-		prefix: "/api", event: v10.AppendEvent, answer: v10.AppendEvent, task: v10.AppendTask,
+		prefix: "/api", event: protojson.V10.AppendEvent, answer: protojson.V10.AppendEvent, task: protojson.V10.AppendTask,
 	},
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -139,21 +139,21 @@ var dialectV10 = &dialect{
 	label: "1.0",
 	id:    a2a.DialectV10,
 	codec: codec{
-		decodeSend:       v10.DecodeSend,
-		decodeGet:        v10.DecodeGet,
-		decodeList:       v10.DecodeList,
-		decodeCancel:     v10.DecodeCancel,
-		decodeSubscribe:  v10.DecodeSubscribe,
-		decodeSetPush:    v10.DecodeSetPush,
-		decodeGetPush:    v10.DecodePush,
-		decodeListPush:   v10.DecodeListPush,
-		decodeDeletePush: v10.DecodePush,
-		appendAnswer:     v10.AppendEvent,
-		appendEvent:      v10.AppendEvent,
-		appendTask:       v10.AppendTask,
-		appendTaskPage:   v10.AppendTaskPage,
-		appendPush:       v10.AppendPush,
-		appendPushPage:   v10.AppendPushPage,
+		decodeSend:       protojson.V10.DecodeSend,
+		decodeGet:        protojson.V10.DecodeGet,
+		decodeList:       protojson.V10.DecodeList,
+		decodeCancel:     protojson.V10.DecodeCancel,
+		decodeSubscribe:  protojson.V10.DecodeSubscribe,
+		decodeSetPush:    protojson.V10.DecodeSetPush,
+		decodeGetPush:    protojson.V10.DecodePush,
+		decodeListPush:   protojson.V10.DecodeListPush,
+		decodeDeletePush: protojson.V10.DecodePush,
+		appendAnswer:     protojson.V10.AppendEvent,
+		appendEvent:      protojson.V10.AppendEvent,
+		appendTask:       protojson.V10.AppendTask,
+		appendTaskPage:   protojson.V10.AppendTaskPage,
+		appendPush:       protojson.V10.AppendPush,
+		appendPushPage:   protojson.V10.AppendPushPage,
 	},
 	versions:         []version.Version{version.V10},
 	extensionsHeader: "A2A-Extensions",

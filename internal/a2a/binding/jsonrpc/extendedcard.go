@@ -8,7 +8,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -18,7 +18,7 @@ func (h *Handler) extendedCard(c *call) error {
 	var tenant string
 	var malformed error
 	if c.dialect == dialectV10 {
-		tenant, malformed = v10.DecodeExtendedCard(c.params())
+		tenant, malformed = protojson.V10.DecodeExtendedCard(c.params())
 	}
 	// Whether there is such a card comes before what is wrong with the params.
 	text, err := h.ExtendedCard(c.R, tenant, c.dialect.cardForm)

@@ -8,8 +8,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -55,16 +54,16 @@ type dialect struct {
 var dialectV10 = &dialect{
 	label:            "1.0",
 	id:               a2a.DialectV10,
-	decodeSend:       v10.DecodeSend,
-	decodeCancel:     v10.DecodeCancelBody,
-	decodeSubscribe:  v10.DecodeSubscribeBody,
-	decodeSetPush:    v10.DecodeSetPushBody,
-	appendAnswer:     v10.AppendEvent,
-	appendEvent:      v10.AppendEvent,
-	appendTask:       v10.AppendTask,
-	appendTaskPage:   v10.AppendTaskPage,
-	appendPush:       v10.AppendPush,
-	appendPushPage:   v10.AppendPushPage,
+	decodeSend:       protojson.V10.DecodeSend,
+	decodeCancel:     protojson.V10.DecodeCancelBody,
+	decodeSubscribe:  protojson.V10.DecodeSubscribeBody,
+	decodeSetPush:    protojson.V10.DecodeSetPushBody,
+	appendAnswer:     protojson.V10.AppendEvent,
+	appendEvent:      protojson.V10.AppendEvent,
+	appendTask:       protojson.V10.AppendTask,
+	appendTaskPage:   protojson.V10.AppendTaskPage,
+	appendPush:       protojson.V10.AppendPush,
+	appendPushPage:   protojson.V10.AppendPushPage,
 	versions:         []version.Version{version.V10},
 	extensionsHeader: "A2A-Extensions",
 	cardForm:         card.FormV10,
@@ -77,16 +76,16 @@ var dialectV10 = &dialect{
 var dialectV03 = &dialect{
 	label:            "0.3",
 	id:               a2a.DialectV03Proto,
-	decodeSend:       v03proto.DecodeSend,
-	decodeCancel:     v03proto.DecodeCancel,
-	decodeSubscribe:  v03proto.DecodeSubscribe,
-	decodeSetPush:    v03proto.DecodeSetPush,
-	appendAnswer:     v03proto.AppendEvent,
-	appendEvent:      v03proto.AppendEvent,
-	appendTask:       v03proto.AppendTask,
-	appendTaskPage:   v03proto.AppendTaskPage,
-	appendPush:       v03proto.AppendPush,
-	appendPushPage:   v03proto.AppendPushPage,
+	decodeSend:       protojson.V03.DecodeSend,
+	decodeCancel:     protojson.V03.DecodeCancelBody,
+	decodeSubscribe:  protojson.V03.DecodeSubscribeBody,
+	decodeSetPush:    protojson.V03.DecodeSetPushBody,
+	appendAnswer:     protojson.V03.AppendEvent,
+	appendEvent:      protojson.V03.AppendEvent,
+	appendTask:       protojson.V03.AppendTask,
+	appendTaskPage:   protojson.V03.AppendTaskPage,
+	appendPush:       protojson.V03.AppendPush,
+	appendPushPage:   protojson.V03.AppendPushPage,
 	versions:         []version.Version{version.V02, version.V03},
 	extensionsHeader: "X-A2A-Extensions",
 	cardForm:         card.FormV03,

@@ -13,8 +13,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 )
 
 // Emission is one JSON value of an agent.
@@ -46,14 +46,14 @@ func Decode(text []byte) (Emission, error) {
 	case formEventV03:
 		out.Event, err = v03.DecodeEvent(text)
 	case formEventV10:
-		out.Event, err = v10.DecodeEvent(text)
+		out.Event, err = protojson.V10.DecodeEvent(text)
 	case formPartV03:
 		out.Part, err = part(v03.DecodePart(text))
 	case formPartV10:
-		out.Part, err = part(v10.DecodePart(text))
+		out.Part, err = part(protojson.V10.DecodePart(text))
 	case formOther:
 	}
-	if errors.Is(err, v03.ErrUnknownKind) || errors.Is(err, v10.ErrUnknownKind) {
+	if errors.Is(err, v03.ErrUnknownKind) || errors.Is(err, protojson.ErrUnknownKind) {
 		return Emission{Kind: shape.kind}, nil
 	}
 	return out, err

@@ -9,9 +9,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03proto"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
 )
 
 // ErrUnknownEvent is returned for JSON that is not an event in any form.
@@ -38,8 +37,8 @@ func DecodeEvent(text []byte, newer bool) (a2a.Event, error) {
 	}
 	wrapped := func() []byte { return append(append([]byte(`{"`+wrappers[at]+`":`), inner...), '}') }
 	older := func() (a2a.Event, error) { return v03.DecodeKind(events[at], inner) }
-	latest := func() (a2a.Event, error) { return v10.DecodeEvent(wrapped()) }
-	proto := func() (a2a.Event, error) { return v03proto.DecodeEvent(wrapped()) }
+	latest := func() (a2a.Event, error) { return protojson.V10.DecodeEvent(wrapped()) }
+	proto := func() (a2a.Event, error) { return protojson.V03.DecodeEvent(wrapped()) }
 	if newer || wrappedBy10 {
 		return first(text, latest, older, proto)
 	}

@@ -41,14 +41,20 @@ type Reader struct {
 
 // New returns a reader of text, which must not change while it is read.
 func New(text []byte) *Reader {
-	r := &Reader{dec: lend(text)}
+	r := &Reader{}
+	r.Start(text)
+	return r
+}
+
+// Start makes a zero Reader read text, as New does.
+func (r *Reader) Start(text []byte) {
+	r.dec = lend(text)
 	if depth(text) > MaxDepth {
 		r.err = &a2a.Error{
 			Reason:  a2a.ReasonParse,
 			Message: "JSON is nested deeper than " + strconv.Itoa(MaxDepth) + " levels",
 		}
 	}
-	return r
 }
 
 // Spell has Members refuse a name that variantOf says is a misspelling of

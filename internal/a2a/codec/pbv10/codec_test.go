@@ -10,14 +10,14 @@ import (
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"google.golang.org/protobuf/encoding/protojson"
+	officialjson "google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv10"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 )
 
 var plain = codectest.ByMeaning()
@@ -28,7 +28,7 @@ func TestAppendEvent(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {
 			var want, got a2apb.StreamResponse
-			if err := protojson.Unmarshal(v10.AppendEvent(nil, &event), &want); err != nil {
+			if err := officialjson.Unmarshal(protojson.V10.AppendEvent(nil, &event), &want); err != nil {
 				t.Fatal(err)
 			}
 			text := pbv10.AppendEvent(nil, &event)
@@ -95,7 +95,7 @@ func TestAppendPages(t *testing.T) {
 // wire is a request as the generated messages write it.
 func wire(t *testing.T, m proto.Message, text string) []byte {
 	t.Helper()
-	if err := protojson.Unmarshal([]byte(text), m); err != nil {
+	if err := officialjson.Unmarshal([]byte(text), m); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
 	out, err := proto.Marshal(m)
@@ -113,7 +113,7 @@ func TestDecodeSendIsThatOfJSON(t *testing.T) {
 		"configuration": `{"tenant":"acme",` + message + `,"configuration":{"acceptedOutputModes":["a"],"historyLength":2,"returnImmediately":true},"metadata":{"a":1}}`,
 		"no history":    `{` + message + `,"configuration":{"historyLength":0}}`,
 		"push":          `{` + message + `,"configuration":{"taskPushNotificationConfig":{"url":"u","token":"k","authentication":{"scheme":"Bearer","credentials":"c"}}}}`,
-		"everything":    string(v10.AppendEvent(nil, &a2a.Event{Message: codectest.Message()})),
+		"everything":    string(protojson.V10.AppendEvent(nil, &a2a.Event{Message: codectest.Message()})),
 		"data null":     `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"data":null}]}}`,
 		"bytes":         `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"raw":"aGk=","filename":"f","mediaType":"a/b"},{"raw":""}]}}`,
 		"no message":    `{}`,
@@ -126,7 +126,7 @@ func TestDecodeSendIsThatOfJSON(t *testing.T) {
 		"push nowhere":  `{` + message + `,"configuration":{"taskPushNotificationConfig":{}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, wantErr := v10.DecodeSend([]byte(text))
+			want, wantErr := protojson.V10.DecodeSend([]byte(text))
 			got, err := pbv10.DecodeSend(wire(t, &a2apb.SendMessageRequest{}, text))
 			if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
 				t.Fatalf("DecodeSend() error = %v, want %v", err, wantErr)

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
@@ -159,22 +158,11 @@ func (d Reader) data(m *members) a2a.Part {
 	case len(m.data) == 0:
 		d.FailAt("data", "is required")
 	case m.data[0] == '{':
-		unwrap(&p)
+		Unwrap(&p)
 	case !d.Agent:
 		d.FailAt("data", "must be an object")
 	}
 	return p
-}
-
-// unwrap undoes what appendWrapped does.
-func unwrap(p *a2a.Part) {
-	mark, rest := jsonobject.Cut(p.Metadata, compatName)
-	if string(mark) != "true" {
-		return
-	}
-	if value, others := jsonobject.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
-		p.Data, p.Metadata = value, rest
-	}
 }
 
 type file struct {

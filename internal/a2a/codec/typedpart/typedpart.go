@@ -104,22 +104,55 @@ func (f Form) appendData(dst []byte, p *a2a.Part) []byte {
 	return append(dst, '}')
 }
 
-// appendWrapped writes a value that is no object as {"value":...}, marked in
-// the metadata.
+// appendWrapped appends a data part whose value is not an object.
 func (f Form) appendWrapped(dst []byte, p *a2a.Part) []byte {
 	dst = append(dst, discriminators[f].data...)
-	dst = append(dst, `,"data":{"value":`...)
-	if len(p.Data) == 0 {
+	dst = append(dst, `,"data":`...)
+	dst = AppendWrapped(dst, p.Data)
+	dst = AppendWrappedMetadata(dst, p.Metadata)
+	return append(dst, '}')
+}
+
+// AppendWrapped appends a value as the object {"value":...}; an absent value is
+// null. Versions up to 0.3 know data that is an object only.
+func AppendWrapped(dst []byte, v a2a.Value) []byte {
+	dst = append(dst, `{"value":`...)
+	if len(v) == 0 {
 		dst = append(dst, "null"...)
 	}
-	dst = append(dst, p.Data...)
-	dst = append(dst, `},"metadata":{"`+compatName+`":true`...)
-	_, metadata := jsonobject.Cut(p.Metadata, compatName)
-	// What follows the brace of an object that is not empty.
+	dst = append(dst, v...)
+	return append(dst, '}')
+}
+
+// AppendWrappedMetadata appends the member metadata of a part whose data is
+// wrapped: the mark and the metadata of the part.
+func AppendWrappedMetadata(dst []byte, metadata a2a.Object) []byte {
+	dst = append(dst, `,"metadata":{"`+compatName+`":true`...)
+	_, metadata = jsonobject.Cut(metadata, compatName)
+	// After the brace of an object that is not empty come its members.
 	if len(metadata) > len("{}") {
 		dst = append(dst, ',')
-		dst = append(dst, metadata[1:]...)
-		return append(dst, '}')
+		return append(dst, metadata[1:]...)
 	}
-	return append(dst, `}}`...)
+	return append(dst, '}')
+}
+
+// WrappedMetadata returns the metadata that AppendWrappedMetadata appends.
+func WrappedMetadata(metadata a2a.Object) a2a.Object {
+	_, metadata = jsonobject.Cut(metadata, compatName)
+	return jsonobject.With(metadata, compatName, a2a.Value("true"))
+}
+
+// Unwrap undoes AppendWrapped in a data part whose metadata has the mark.
+func Unwrap(p *a2a.Part) {
+	if p.Content != a2a.ContentData {
+		return
+	}
+	mark, rest := jsonobject.Cut(p.Metadata, compatName)
+	if string(mark) != "true" {
+		return
+	}
+	if value, others := jsonobject.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
+		p.Data, p.Metadata = value, rest
+	}
 }

@@ -101,30 +101,33 @@ func DecodeTask(text []byte) (*a2a.Task, error) {
 // decoder reads the shapes that requests and events share. A request is read
 // by the letter, a server's event with indulgence.
 type decoder struct {
-	*jsonread.Reader
+	jsonread.Reader
 	agent bool
 }
 
-// names are those of requests.
-var names = spelling.NewNames(append([]string{
+// variantOf returns the member of a request that another name misspells.
+var variantOf = spelling.NewNames(append([]string{
 	"acceptedOutputModes", "authentication", "credentials", "historyLength", "id", "message", "parts",
 	"pushNotification", "pushNotificationConfig", "role", "schemes", "sessionId", "token", "url",
-}, typedpart.Names...)...)
+}, typedpart.Names...)...).VariantOf
 
 // fromClient reads the params of a request.
 func fromClient(params []byte) *decoder {
-	d := &decoder{Reader: jsonread.New(params)}
-	d.Spell(names.VariantOf)
+	d := &decoder{}
+	d.Start(params)
+	d.Spell(variantOf)
 	return d
 }
 
 // fromAgent reads what a server says.
 func fromAgent(text []byte) *decoder {
-	return &decoder{Reader: jsonread.New(text), agent: true}
+	d := &decoder{agent: true}
+	d.Start(text)
+	return d
 }
 
 func (d *decoder) parts() []a2a.Part {
-	return typedpart.Reader{Reader: d.Reader, Agent: d.agent, V01: true}.Parts()
+	return typedpart.Reader{Reader: &d.Reader, Agent: d.agent, V01: true}.Parts()
 }
 
 func (d *decoder) message() *a2a.Message {

@@ -74,32 +74,35 @@ func DecodePart(text []byte) (a2a.Part, error) {
 // decoder reads the shapes that requests and events share. A request is read
 // by the letter, an agent's event with indulgence.
 type decoder struct {
-	*jsonread.Reader
+	jsonread.Reader
 	agent bool
 }
 
-// names are those of requests.
-var names = spelling.NewNames(append([]string{
+// variantOf returns the member of a request that another name misspells.
+var variantOf = spelling.NewNames(append([]string{
 	"acceptedOutputModes", "authentication", "blocking", "configuration", "contextId", "credentials", "extensions",
 	"historyLength", "id", "includeArtifacts", inputRequest, "message", "messageId", "pageSize", "pageToken", "parts",
 	"pushNotificationConfig", "pushNotificationConfigId", "referenceTaskIds", "role", "schemes", "status",
 	"statusTimestampAfter", "taskId", "token", "url",
-}, typedpart.Names...)...)
+}, typedpart.Names...)...).VariantOf
 
 // fromClient reads the params of a request.
 func fromClient(params []byte) *decoder {
-	d := &decoder{Reader: jsonread.New(params)}
-	d.Spell(names.VariantOf)
+	d := &decoder{}
+	d.Start(params)
+	d.Spell(variantOf)
 	return d
 }
 
 // fromAgent reads what an agent or a server says.
 func fromAgent(text []byte) *decoder {
-	return &decoder{Reader: jsonread.New(text), agent: true}
+	d := &decoder{agent: true}
+	d.Start(text)
+	return d
 }
 
 func (d *decoder) partReader() typedpart.Reader {
-	return typedpart.Reader{Reader: d.Reader, Agent: d.agent}
+	return typedpart.Reader{Reader: &d.Reader, Agent: d.agent}
 }
 
 func kindOf(text []byte) (string, error) {

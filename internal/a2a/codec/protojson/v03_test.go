@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v03proto
+package protojson
 
 import (
 	"encoding/base64"
@@ -20,23 +20,23 @@ import (
 
 var newYear = time.Date(2026, 1, 1, 1, 0, 0, 0, time.FixedZone("CET", 3600))
 
-// TestWire01_C is what the official proto makes of each event, with nothing
+// TestWire01_V03EventsMatchTheProto is what the official proto makes of each event, with nothing
 // that it does not know.
-func TestWire01_C(t *testing.T) {
+func TestWire01_V03EventsMatchTheProto(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {
-			text := AppendEvent(nil, &event)
+			text := V03.AppendEvent(nil, &event)
 			strict(t, text, "StreamResponse")
 			if event.Task != nil || event.Message != nil {
 				strict(t, text, "SendMessageResponse")
 			}
 		})
 	}
-	strict(t, AppendPush(nil, &a2a.PushConfig{ID: "c", TaskID: "t", URL: "u", Token: "x", Scheme: "Bearer", Credentials: "y"}),
+	strict(t, V03.AppendPush(nil, &a2a.PushConfig{ID: "c", TaskID: "t", URL: "u", Token: "x", Scheme: "Bearer", Credentials: "y"}),
 		"TaskPushNotificationConfig")
-	strict(t, AppendPushPage(nil, &a2a.PushPage{Configs: []*a2a.PushConfig{{ID: "c"}, {ID: "d"}}, NextPageToken: "n"}),
+	strict(t, V03.AppendPushPage(nil, &a2a.PushPage{Configs: []*a2a.PushConfig{{ID: "c"}, {ID: "d"}}, NextPageToken: "n"}),
 		"ListTaskPushNotificationConfigResponse")
-	strict(t, AppendSend(nil, &a2a.SendRequest{
+	strict(t, V03.AppendSend(nil, &a2a.SendRequest{
 		Message: codectest.Message(), AcceptedOutputModes: []string{"text/plain"}, HistoryLength: new(3),
 		Push: &a2a.PushConfig{URL: "u", Scheme: "Basic"}, Metadata: a2a.Object(`{"a":1}`),
 	}), "SendMessageRequest")
@@ -49,7 +49,7 @@ func strict(t *testing.T, text []byte, message string) {
 	}
 }
 
-func TestAppendEvent(t *testing.T) {
+func TestV03AppendEvent(t *testing.T) {
 	tests := map[string]struct {
 		event a2a.Event
 		want  string
@@ -115,7 +115,7 @@ func TestAppendEvent(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, string(AppendEvent(nil, &test.event))); diff != "" {
+			if diff := cmp.Diff(test.want, string(V03.AppendEvent(nil, &test.event))); diff != "" {
 				t.Errorf("AppendEvent() (-want +got):\n%s", diff)
 			}
 		})
@@ -135,34 +135,34 @@ func withoutReferences(e *a2a.Event) {
 	}
 }
 
-func TestWire03_C(t *testing.T) {
+func TestWire03_V03EventsRoundTrip(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {
-			text := AppendEvent(nil, &event)
-			got, err := DecodeEvent(text)
+			text := V03.AppendEvent(nil, &event)
+			got, err := V03.DecodeEvent(text)
 			if err != nil {
 				t.Fatalf("DecodeEvent(%s) error = %v", text, err)
 			}
 			withoutReferences(&event)
 			if diff := cmp.Diff(event, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("DecodeEvent(AppendEvent()) (-want +got):\n%s", diff)
+				t.Errorf("DecodeEvent(V03.AppendEvent()) (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestAppendEventAllocatesNothing(t *testing.T) {
+func TestV03AppendEventAllocatesNothing(t *testing.T) {
 	dst := make([]byte, 0, 8<<10)
 	for name, event := range codectest.Events() {
-		if n := testing.AllocsPerRun(10, func() { dst = AppendEvent(dst[:0], &event) }); n != 0 {
+		if n := testing.AllocsPerRun(10, func() { dst = V03.AppendEvent(dst[:0], &event) }); n != 0 {
 			t.Errorf("AppendEvent(%s) allocates %v times", name, n)
 		}
 	}
 }
 
-// TestBytes are encoded twice by the SDKs of 0.3, and once by whoever reads the
+// TestV03Bytes are encoded twice by the SDKs of 0.3, and once by whoever reads the
 // proto.
-func TestBytes(t *testing.T) {
+func TestV03Bytes(t *testing.T) {
 	long := strings.Repeat("long \x00\xff", 1000)
 	for _, size := range []int{0, 1, 2, 3, 4, 575, 576, 577, 1152, 7000} {
 		raw := []byte(long[:size])
@@ -184,7 +184,7 @@ func TestBytes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := DecodeSend([]byte(`{"message":{"messageId":"m","content":[{"file":{"fileWithBytes":"` + test.text + `"}}]}}`))
+			got, err := V03.DecodeSend([]byte(`{"message":{"messageId":"m","content":[{"file":{"fileWithBytes":"` + test.text + `"}}]}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +195,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-func TestDecodeSend(t *testing.T) {
+func TestV03DecodeSend(t *testing.T) {
 	hello := &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}}
 	const message = `"message":{"messageId":"m1","role":"ROLE_USER","content":[{"text":"Hello"}]}`
 	one := func(p a2a.Part) a2a.SendRequest {
@@ -256,7 +256,7 @@ func TestDecodeSend(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := DecodeSend([]byte(test.body))
+			got, err := V03.DecodeSend([]byte(test.body))
 			if err != nil {
 				t.Fatalf("DecodeSend() error = %v", err)
 			}
@@ -267,7 +267,7 @@ func TestDecodeSend(t *testing.T) {
 	}
 }
 
-func TestDecodeSendRefuses(t *testing.T) {
+func TestV03DecodeSendRefuses(t *testing.T) {
 	const text = `"messageId":"m","content":[{"text":"x"}]`
 	tests := map[string]struct{ body, want string }{
 		"nothing":          {``, "Invalid JSON payload at byte 0"},
@@ -302,7 +302,7 @@ func TestDecodeSendRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := DecodeSend([]byte(test.body)); err == nil || err.Error() != test.want {
+			if _, err := V03.DecodeSend([]byte(test.body)); err == nil || err.Error() != test.want {
 				t.Errorf("DecodeSend() error = %v, want %s", err, test.want)
 			}
 		})
@@ -310,7 +310,7 @@ func TestDecodeSendRefuses(t *testing.T) {
 }
 
 // TestAppendSend is read back as it was meant.
-func TestAppendSend(t *testing.T) {
+func TestV03AppendSend(t *testing.T) {
 	for name, r := range map[string]*a2a.SendRequest{
 		"smallest":  {Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("x")}}},
 		"immediate": {Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("x")}}, ReturnImmediately: true},
@@ -320,19 +320,19 @@ func TestAppendSend(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := DecodeSend(AppendSend(nil, r))
+			got, err := V03.DecodeSend(V03.AppendSend(nil, r))
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.Message.ReferenceTasks = nil
 			if diff := cmp.Diff(r, got); diff != "" {
-				t.Errorf("DecodeSend(AppendSend()) (-want +got):\n%s", diff)
+				t.Errorf("DecodeSend(V03.AppendSend()) (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestDecodeEvent(t *testing.T) {
+func TestV03DecodeEvent(t *testing.T) {
 	text := []a2a.Part{a2a.TextPart("x")}
 	tests := map[string]struct {
 		text string
@@ -357,24 +357,24 @@ func TestDecodeEvent(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := DecodeEvent([]byte(test.text))
+			got, err := V03.DecodeEvent([]byte(test.text))
 			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 				t.Errorf("DecodeEvent() error = %v (-want +got):\n%s", err, diff)
 			}
 		})
 	}
 	for _, text := range []string{``, `[]`, `{}`, `{"x":{}}`, `{"task":{},"message":{}}`, `{"task":{"status":{"state":"TASK_STATE_LOST"}}}`, `{"task":{"status":{"state":99}}}`} {
-		if got, err := DecodeEvent([]byte(text)); err == nil {
+		if got, err := V03.DecodeEvent([]byte(text)); err == nil {
 			t.Errorf("DecodeEvent(%s) = %+v, want an error", text, got)
 		}
 	}
-	task, err := DecodeTask([]byte(`{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}`))
+	task, err := V03.DecodeTask([]byte(`{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}`))
 	if diff := cmp.Diff(&a2a.Task{ID: "t", ContextID: "c", Status: a2a.Status{State: a2a.StateWorking}}, task); diff != "" || err != nil {
 		t.Errorf("DecodeTask() error = %v (-want +got):\n%s", err, diff)
 	}
 }
 
-func TestDecodeSetPush(t *testing.T) {
+func TestV03DecodeSetPush(t *testing.T) {
 	full := a2a.PushConfig{
 		Dialect: a2a.DialectV03Proto, ID: "c1", TaskID: "t1", URL: "https://x/", Token: "t", Scheme: "Bearer", Credentials: "s",
 	}
@@ -398,7 +398,7 @@ func TestDecodeSetPush(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := DecodeSetPush([]byte(test.body))
+			got, err := V03.DecodeSetPushBody([]byte(test.body))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -418,14 +418,14 @@ func TestDecodeSetPush(t *testing.T) {
 		`"x"`:       "must be an object",
 	}
 	for body, want := range refused {
-		if _, err := DecodeSetPush([]byte(body)); err == nil || err.Error() != want {
+		if _, err := V03.DecodeSetPushBody([]byte(body)); err == nil || err.Error() != want {
 			t.Errorf("DecodeSetPush(%.60s) error = %v, want %s", body, err, want)
 		}
 	}
 }
 
-func TestPush(t *testing.T) {
-	got := AppendPushPage(nil, &a2a.PushPage{Configs: []*a2a.PushConfig{
+func TestV03Push(t *testing.T) {
+	got := V03.AppendPushPage(nil, &a2a.PushPage{Configs: []*a2a.PushConfig{
 		{ID: "c1", TaskID: "t1", URL: "https://x/", Token: "t", Scheme: "Bearer", Credentials: "s"},
 		{ID: "c2", TaskID: "t1", URL: "https://y/"},
 	}})
@@ -437,34 +437,34 @@ func TestPush(t *testing.T) {
 	}
 }
 
-func TestAppendTaskPage(t *testing.T) {
+func TestV03AppendTaskPage(t *testing.T) {
 	for want, page := range map[string]*a2a.TaskPage{
 		`{"tasks":[],"nextPageToken":"","pageSize":50,"totalSize":0}`: {PageSize: 50},
 		`{"tasks":[{"id":"t","status":{"state":"TASK_STATE_WORKING"}}],"nextPageToken":"n","pageSize":1,"totalSize":2}`: {
 			Tasks: []*a2a.Task{{ID: "t", Status: a2a.Status{State: a2a.StateWorking}}}, NextPageToken: "n", PageSize: 1, TotalSize: 2,
 		},
 	} {
-		if diff := cmp.Diff(want, string(AppendTaskPage(nil, page))); diff != "" {
+		if diff := cmp.Diff(want, string(V03.AppendTaskPage(nil, page))); diff != "" {
 			t.Errorf("AppendTaskPage() (-want +got):\n%s", diff)
 		}
 	}
 }
 
-func FuzzDecodeEvent(f *testing.F) {
+func FuzzV03DecodeEvent(f *testing.F) {
 	for _, event := range codectest.Events() {
-		f.Add(AppendEvent(nil, &event))
+		f.Add(V03.AppendEvent(nil, &event))
 	}
 	f.Add([]byte(`{"status_update":{"status":{"state":6,"update":{"parts":[]}}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		event, err := DecodeEvent(text)
+		event, err := V03.DecodeEvent(text)
 		if err != nil {
 			return
 		}
 		if !json.Valid(text) {
 			t.Fatalf("accepted what is not JSON: %q", text)
 		}
-		encoded := AppendEvent(nil, &event)
-		again, err := DecodeEvent(encoded)
+		encoded := V03.AppendEvent(nil, &event)
+		again, err := V03.DecodeEvent(encoded)
 		if err != nil {
 			t.Fatalf("DecodeEvent(%s) error = %v", encoded, err)
 		}
@@ -476,18 +476,18 @@ func FuzzDecodeEvent(f *testing.F) {
 			event.Task.Status.Message.ReferenceTasks = nil
 		}
 		if diff := cmp.Diff(event, again, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("DecodeEvent(AppendEvent()) (-want +got):\n%s", diff)
+			t.Fatalf("DecodeEvent(V03.AppendEvent()) (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func FuzzDecodeRequest(f *testing.F) {
+func FuzzV03DecodeRequest(f *testing.F) {
 	f.Add([]byte(`{"message":{"messageId":"m1","role":"ROLE_USER","content":[{"text":"Hello"},{"file":{"fileWithBytes":"YUdrPQ=="}}]},"configuration":{"blocking":true}}`))
 	f.Add([]byte(`{"parent":"tasks/t1","configId":"c1","config":{"name":"tasks/t1/pushNotificationConfigs/c1","pushNotificationConfig":{"url":"u"}}}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		_, sendErr := DecodeSend(body)
-		_, pushErr := DecodeSetPush(body)
-		_, cancelErr := DecodeCancel(body)
+		_, sendErr := V03.DecodeSend(body)
+		_, pushErr := V03.DecodeSetPushBody(body)
+		_, cancelErr := V03.DecodeCancelBody(body)
 		if (sendErr == nil || pushErr == nil || cancelErr == nil) && !json.Valid(body) {
 			t.Fatalf("accepted what is not JSON: %q", body)
 		}

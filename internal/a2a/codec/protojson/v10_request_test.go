@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v10
+package protojson
 
 import (
 	"encoding/json"
@@ -15,16 +15,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
-// TestRequestsForServers are read by this codec as what they were.
-func TestRequestsForServers(t *testing.T) {
+// TestV10RequestsForServers are read by this codec as what they were.
+func TestV10RequestsForServers(t *testing.T) {
 	send := &a2a.SendRequest{
 		Tenant: "acme", Message: codectest.Message(), AcceptedOutputModes: []string{"text/plain"}, HistoryLength: new(0),
 		ReturnImmediately: true, Metadata: a2a.Object(`{"a":1}`),
 		Push: &a2a.PushConfig{Dialect: a2a.DialectV10, ID: "p", URL: "https://x/", Token: "t", Scheme: "Bearer", Credentials: "c"},
 	}
 	for _, r := range []*a2a.SendRequest{send, {Message: codectest.Message()}} {
-		text := AppendSend(nil, r)
-		got, err := DecodeSend(text)
+		text := V10.AppendSend(nil, r)
+		got, err := V10.DecodeSend(text)
 		if diff := cmp.Diff(r, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 			t.Errorf("DecodeSend(%s) (-want +got):\n%s%v", text, diff, err)
 		}
@@ -33,9 +33,9 @@ func TestRequestsForServers(t *testing.T) {
 		}
 	}
 	tests := map[string]struct{ got, want string }{
-		"GetTaskRequest":         {string(AppendGet(nil, &a2a.GetRequest{Tenant: "a", TaskID: "t1", HistoryLength: new(3)})), `{"id":"t1","historyLength":3,"tenant":"a"}`},
-		"CancelTaskRequest":      {string(AppendCancel(nil, &a2a.CancelRequest{TaskID: "t1", Metadata: a2a.Object(`{"a":1}`)})), `{"id":"t1","metadata":{"a":1}}`},
-		"SubscribeToTaskRequest": {string(AppendSubscribe(nil, &a2a.SubscribeRequest{Tenant: "a", TaskID: "t1"})), `{"id":"t1","tenant":"a"}`},
+		"GetTaskRequest":         {string(V10.AppendGet(nil, &a2a.GetRequest{Tenant: "a", TaskID: "t1", HistoryLength: new(3)})), `{"id":"t1","historyLength":3,"tenant":"a"}`},
+		"CancelTaskRequest":      {string(V10.AppendCancel(nil, &a2a.CancelRequest{TaskID: "t1", Metadata: a2a.Object(`{"a":1}`)})), `{"id":"t1","metadata":{"a":1}}`},
+		"SubscribeToTaskRequest": {string(V10.AppendSubscribe(nil, &a2a.SubscribeRequest{Tenant: "a", TaskID: "t1"})), `{"id":"t1","tenant":"a"}`},
 	}
 	for definition, test := range tests {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
@@ -47,45 +47,45 @@ func TestRequestsForServers(t *testing.T) {
 	}
 }
 
-func TestDecodeTask(t *testing.T) {
+func TestV10DecodeTask(t *testing.T) {
 	want := codectest.Task()
-	got, err := DecodeTask(AppendTask(nil, want))
+	got, err := V10.DecodeTask(V10.AppendTask(nil, want))
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
-		t.Errorf("DecodeTask(AppendTask()) (-want +got):\n%s%v", diff, err)
+		t.Errorf("DecodeTask(V10.AppendTask()) (-want +got):\n%s%v", diff, err)
 	}
 }
 
-func FuzzDecodePush(f *testing.F) {
+func FuzzV10DecodePush(f *testing.F) {
 	f.Add([]byte(`{"tenant":"a","taskId":"t1","configId":"p","config":{"url":"u","token":"t","authentication":{"schemes":["x"],"credentials":"c"}}}`))
 	f.Add([]byte(`{"task_id":"t1","id":"p","url":"u","pageSize":"3"}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		if _, err := DecodePush(params); err == nil && !json.Valid(params) {
+		if _, err := V10.DecodePush(params); err == nil && !json.Valid(params) {
 			t.Fatalf("DecodePush accepts what is not JSON: %q", params)
 		}
-		if _, err := DecodeListPush(params); err == nil && !json.Valid(params) {
+		if _, err := V10.DecodeListPush(params); err == nil && !json.Valid(params) {
 			t.Fatalf("DecodeListPush accepts what is not JSON: %q", params)
 		}
-		r, err := DecodeSetPush(params)
+		r, err := V10.DecodeSetPush(params)
 		if err != nil {
 			return
 		}
-		again, err := DecodeSetPush(AppendPush(nil, &r.Config))
+		again, err := V10.DecodeSetPush(V10.AppendPush(nil, &r.Config))
 		if err != nil || !json.Valid(params) {
-			t.Fatalf("DecodeSetPush(AppendPush()) of %q error = %v", params, err)
+			t.Fatalf("DecodeSetPush(V10.AppendPush()) of %q error = %v", params, err)
 		}
 		if r.Config.Scheme == "" {
 			r.Config.Credentials = "" // of no use without
 		}
 		if diff := cmp.Diff(r.Config, again.Config); diff != "" {
-			t.Fatalf("DecodeSetPush(AppendPush()) (-want +got):\n%s", diff)
+			t.Fatalf("DecodeSetPush(V10.AppendPush()) (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func FuzzDecodeList(f *testing.F) {
+func FuzzV10DecodeList(f *testing.F) {
 	f.Add([]byte(`{"tenant":"a","contextId":"c","status":2,"pageSize":"3","pageToken":"p","statusTimestampAfter":"2026-01-01T00:00:00Z","include_artifacts":true}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		if r, err := DecodeList(params); err == nil && (!json.Valid(params) || r.PageSize < 0 || r.PageSize > maxPage) {
+		if r, err := V10.DecodeList(params); err == nil && (!json.Valid(params) || r.PageSize < 0 || r.PageSize > maxPage) {
 			t.Fatalf("DecodeList(%q) = %+v", params, r)
 		}
 	})

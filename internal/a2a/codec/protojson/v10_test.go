@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v10
+package protojson
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
-func TestAppendEvent(t *testing.T) {
+func TestV10AppendEvent(t *testing.T) {
 	newYear := time.Date(2026, 1, 1, 1, 0, 0, 0, time.FixedZone("CET", 3600))
 	tests := map[string]struct {
 		event a2a.Event
@@ -66,23 +66,23 @@ func TestAppendEvent(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, string(AppendEvent(nil, &test.event))); diff != "" {
+			if diff := cmp.Diff(test.want, string(V10.AppendEvent(nil, &test.event))); diff != "" {
 				t.Errorf("AppendEvent() (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestRoundTrip(t *testing.T) {
+func TestV10RoundTrip(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {
-			text := AppendEvent(nil, &event)
-			got, err := DecodeEvent(text)
+			text := V10.AppendEvent(nil, &event)
+			got, err := V10.DecodeEvent(text)
 			if err != nil {
 				t.Fatalf("DecodeEvent(%s) error = %v", text, err)
 			}
 			if diff := cmp.Diff(event, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("DecodeEvent(AppendEvent()) (-want +got):\n%s", diff)
+				t.Errorf("DecodeEvent(V10.AppendEvent()) (-want +got):\n%s", diff)
 			}
 			if err := spec.Validate("v1.0.1", "StreamResponse", text); err != nil {
 				t.Error(err)
@@ -91,16 +91,16 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func TestAppendEventAllocatesNothing(t *testing.T) {
+func TestV10AppendEventAllocatesNothing(t *testing.T) {
 	dst := make([]byte, 0, 8<<10)
 	for name, event := range codectest.Events() {
-		if n := testing.AllocsPerRun(10, func() { dst = AppendEvent(dst[:0], &event) }); n != 0 {
+		if n := testing.AllocsPerRun(10, func() { dst = V10.AppendEvent(dst[:0], &event) }); n != 0 {
 			t.Errorf("AppendEvent(%s) allocates %v times", name, n)
 		}
 	}
 }
 
-func TestDecodeSend(t *testing.T) {
+func TestV10DecodeSend(t *testing.T) {
 	hello := &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}}
 	const message = `"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hello"}]}`
 	tests := map[string]struct {
@@ -142,7 +142,7 @@ func TestDecodeSend(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := DecodeSend([]byte(test.params))
+			got, err := V10.DecodeSend([]byte(test.params))
 			if err != nil {
 				t.Fatalf("DecodeSend() error = %v", err)
 			}
@@ -153,7 +153,7 @@ func TestDecodeSend(t *testing.T) {
 	}
 }
 
-func TestDecodeSendRefuses(t *testing.T) {
+func TestV10DecodeSendRefuses(t *testing.T) {
 	tests := map[string]struct{ params, want string }{
 		"no message":      {`{}`, "message: is required"},
 		"no id":           {`{"message":{"role":"ROLE_USER","parts":[{"text":"x"}]}}`, "message.messageId: is required"},
@@ -174,74 +174,74 @@ func TestDecodeSendRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := DecodeSend([]byte(test.params)); err == nil || err.Error() != test.want {
+			if _, err := V10.DecodeSend([]byte(test.params)); err == nil || err.Error() != test.want {
 				t.Errorf("DecodeSend() error = %v, want %s", err, test.want)
 			}
 		})
 	}
 }
 
-func TestDecodeTaskParams(t *testing.T) {
-	get, err := DecodeGet([]byte(`{"tenant":"a","id":"t1","historyLength":0}`))
+func TestV10DecodeTaskParams(t *testing.T) {
+	get, err := V10.DecodeGet([]byte(`{"tenant":"a","id":"t1","historyLength":0}`))
 	if diff := cmp.Diff(&a2a.GetRequest{Tenant: "a", TaskID: "t1", HistoryLength: new(0)}, get); diff != "" || err != nil {
 		t.Errorf("DecodeGet() (-want +got):\n%s%v", diff, err)
 	}
-	cancel, err := DecodeCancel([]byte(`{"id":"t1","metadata":{"a":1}}`))
+	cancel, err := V10.DecodeCancel([]byte(`{"id":"t1","metadata":{"a":1}}`))
 	if diff := cmp.Diff(&a2a.CancelRequest{TaskID: "t1", Metadata: a2a.Object(`{"a":1}`)}, cancel); diff != "" || err != nil {
 		t.Errorf("DecodeCancel() (-want +got):\n%s%v", diff, err)
 	}
-	subscribe, err := DecodeSubscribe([]byte(`{"id":"t1"}`))
+	subscribe, err := V10.DecodeSubscribe([]byte(`{"id":"t1"}`))
 	if diff := cmp.Diff(&a2a.SubscribeRequest{TaskID: "t1"}, subscribe); diff != "" || err != nil {
 		t.Errorf("DecodeSubscribe() (-want +got):\n%s%v", diff, err)
 	}
 	for _, params := range []string{`{}`, `{"id":""}`, `{"id":1}`, `{"Id":"t"}`, `{"id":"t","historyLength":-1}`} {
-		if got, err := DecodeGet([]byte(params)); err == nil {
+		if got, err := V10.DecodeGet([]byte(params)); err == nil {
 			t.Errorf("DecodeGet(%s) = %+v, want an error", params, got)
 		}
 	}
 }
 
-func FuzzDecodeEvent(f *testing.F) {
+func FuzzV10DecodeEvent(f *testing.F) {
 	for _, event := range codectest.Events() {
-		f.Add(AppendEvent(nil, &event))
+		f.Add(V10.AppendEvent(nil, &event))
 	}
 	f.Add([]byte(`{"status_update":{"status":{"state":6}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		event, err := DecodeEvent(text)
+		event, err := V10.DecodeEvent(text)
 		if err != nil {
 			return
 		}
 		if !json.Valid(text) {
 			t.Fatalf("accepted what is not JSON: %q", text)
 		}
-		encoded := AppendEvent(nil, &event)
+		encoded := V10.AppendEvent(nil, &event)
 		if !json.Valid(encoded) {
 			t.Fatalf("encoded what is not JSON: %q", encoded)
 		}
-		again, err := DecodeEvent(encoded)
+		again, err := V10.DecodeEvent(encoded)
 		if err != nil {
 			t.Fatalf("DecodeEvent(%s) error = %v", encoded, err)
 		}
 		if diff := cmp.Diff(event, again, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("DecodeEvent(AppendEvent()) (-want +got):\n%s", diff)
+			t.Fatalf("DecodeEvent(V10.AppendEvent()) (-want +got):\n%s", diff)
 		}
 	})
 }
 
-func FuzzDecodeSend(f *testing.F) {
+func FuzzV10DecodeSend(f *testing.F) {
 	f.Add([]byte(`{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hello"}]},"configuration":{"returnImmediately":true}}`))
 	f.Fuzz(func(t *testing.T, params []byte) {
-		if _, err := DecodeSend(params); err == nil && !json.Valid(params) {
+		if _, err := V10.DecodeSend(params); err == nil && !json.Valid(params) {
 			t.Fatalf("accepted what is not JSON: %q", params)
 		}
 	})
 }
 
-func BenchmarkAppendEvent(b *testing.B) {
+func BenchmarkV10AppendEvent(b *testing.B) {
 	event := codectest.Events()["chunk"]
 	dst := make([]byte, 0, 4096)
 	b.ReportAllocs()
 	for b.Loop() {
-		dst = AppendEvent(dst[:0], &event)
+		dst = V10.AppendEvent(dst[:0], &event)
 	}
 }

@@ -1,22 +1,43 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package v03proto
+package protojson
 
 import (
-	"errors"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
 )
 
-// ErrUnknownKind is returned for an object that is no StreamResponse.
-var ErrUnknownKind = errors.New("event has none of task, message, statusUpdate, artifactUpdate")
+// decoder reads the objects that requests and events share. It reads a request
+// strictly and an agent's event leniently.
+type decoder struct {
+	jsonread.Reader
+	version *Version
+	agent   bool
+}
 
-// DecodeEvent reads a StreamResponse or a SendMessageResponse that an agent
-// emits. It is lenient where agents are: states and roles in any spelling,
-// missing ids, contexts and times.
-func DecodeEvent(text []byte) (a2a.Event, error) {
-	d := fromAgent(text)
+// fromClient returns a decoder of a request.
+func (v *Version) fromClient(text []byte) *decoder {
+	d := &decoder{version: v}
+	d.Start(text)
+	d.Spell(v.variantOf)
+	return d
+}
+
+// fromAgent returns a decoder of what an agent or a server sends.
+func (v *Version) fromAgent(text []byte) *decoder {
+	d := &decoder{version: v, agent: true}
+	d.Start(text)
+	return d
+}
+
+// DecodeEvent reads a StreamResponse that an agent emits. It is lenient where
+// agents are: states and roles in any spelling, missing ids, contexts and times.
+func (v *Version) DecodeEvent(text []byte) (a2a.Event, error) {
+	d := v.fromAgent(text)
 	var e a2a.Event
 	count := 0
 	for f := range d.members() {
@@ -46,11 +67,18 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 	return e, nil
 }
 
-// DecodeTask reads a task as an agent emits it.
-func DecodeTask(text []byte) (*a2a.Task, error) {
-	d := fromAgent(text)
+// DecodeTask reads a Task as an agent or a server emits it.
+func (v *Version) DecodeTask(text []byte) (*a2a.Task, error) {
+	d := v.fromAgent(text)
 	t := d.task()
 	return t, d.End()
+}
+
+// DecodePart reads a Part as an agent emits it.
+func (v *Version) DecodePart(text []byte) (a2a.Part, error) {
+	d := v.fromAgent(text)
+	p := v.decodePart(d)
+	return p, d.End()
 }
 
 func (d *decoder) task() *a2a.Task {
@@ -90,7 +118,7 @@ func (d *decoder) message() *a2a.Message {
 			m.TaskID = d.id()
 		case fieldRole:
 			m.Role = d.role()
-		case fieldContent:
+		case fieldParts:
 			m.Parts = d.parts()
 		case fieldMetadata:
 			m.Metadata = d.Object()
@@ -100,8 +128,12 @@ func (d *decoder) message() *a2a.Message {
 			m.ReferenceTasks = d.Strings(maxStrings)
 		}
 	}
+	if d.version.roleRequired {
+		d.required("messageId", m.ID != "")
+		d.required("role", m.Role != a2a.RoleUnspecified)
+	}
 	if !d.agent && len(m.Parts) == 0 {
-		d.FailAt("content", "must have at least one element")
+		d.FailAt(d.version.partsName, "must have at least one element")
 	}
 	if m.Role == a2a.RoleUnspecified {
 		m.Role = a2a.RoleUser
@@ -133,13 +165,11 @@ func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
 	return s, hasState
 }
 
-// statusUpdate takes an input-required that is not final for a run that waits.
-// Without presence, false says no more than nothing, so that only input that is
-// required can tell.
+// statusUpdate takes input-required that is not final for a run that waits. The
+// field final has no presence, so false has a meaning for this state only.
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
-	hasState := false
-	final := false
+	hasState, final := false, false
 	for f := range d.members() {
 		switch f {
 		case fieldTaskID:
@@ -157,7 +187,7 @@ func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	if !hasState {
 		d.FailAt("status.state", "is required")
 	}
-	u.Paused = u.Status.State == a2a.StateInputRequired && !final
+	u.Paused = d.version.final && u.Status.State == a2a.StateInputRequired && !final
 	return u
 }
 
@@ -192,7 +222,7 @@ func (d *decoder) artifact() a2a.Artifact {
 			a.Name = d.String()
 		case fieldDescription:
 			a.Description = d.String()
-		case fieldContent:
+		case fieldParts:
 			a.Parts = d.parts()
 		case fieldMetadata:
 			a.Metadata = d.Object()
@@ -201,4 +231,74 @@ func (d *decoder) artifact() a2a.Artifact {
 		}
 	}
 	return a
+}
+
+func (d *decoder) parts() []a2a.Part {
+	parts := []a2a.Part{}
+	for i := range d.Elements() {
+		if !d.agent && i >= maxParts {
+			d.TooMany(maxParts)
+			return nil
+		}
+		parts = append(parts, d.version.decodePart(d))
+	}
+	return parts
+}
+
+func (d *decoder) id() string {
+	id := d.String()
+	if len(id) > maxID {
+		d.Fail("is longer than 256 bytes")
+	}
+	return id
+}
+
+// required fails if a request lacks a member. The caller fills in what an agent
+// leaves out.
+func (d *decoder) required(name string, present bool) {
+	if !present && !d.agent {
+		d.FailAt(name, "is required")
+	}
+}
+
+// role reads an enum, by name or by number. The unspecified value is an error if
+// the version requires a role.
+func (d *decoder) role() a2a.Role {
+	var role a2a.Role
+	var ok bool
+	if d.Kind() == '0' {
+		n := d.Int()
+		role, ok = spelling.RoleNumber(n)
+		ok = ok || n == 0 && !d.version.roleRequired
+	} else {
+		name := d.String()
+		role, ok = spelling.Role(name)
+		ok = ok || name == "ROLE_UNSPECIFIED" && !d.version.roleRequired
+	}
+	if !ok {
+		d.Fail("must be ROLE_USER or ROLE_AGENT")
+	}
+	return role
+}
+
+func (d *decoder) state() a2a.State {
+	var state a2a.State
+	var ok bool
+	if d.Kind() == '0' {
+		state, ok = spelling.StateNumber(d.Int())
+	} else {
+		state, ok = spelling.State(d.String())
+	}
+	if !ok {
+		d.Fail("is not a task state")
+	}
+	return state
+}
+
+func (d *decoder) time() time.Time {
+	t, ok := spelling.Time(d.String())
+	if !ok && !d.agent {
+		d.Fail("must be a time of RFC 3339")
+	}
+	return t
 }

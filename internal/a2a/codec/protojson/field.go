@@ -1,0 +1,194 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protojson
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+)
+
+// field is a member of an object, under any of its names.
+type field uint8
+
+const (
+	fieldUnknown field = iota
+	fieldAcceptedOutputModes
+	fieldAppend
+	fieldArtifact
+	fieldArtifactID
+	fieldArtifactUpdate
+	fieldArtifacts
+	fieldAuthentication
+	fieldBlocking
+	fieldConfig
+	fieldConfigID
+	fieldConfiguration
+	fieldContextID
+	fieldCredentials
+	fieldData
+	fieldDescription
+	fieldExtensions
+	fieldFile
+	fieldFileWithBytes
+	fieldFileWithURI
+	fieldFilename
+	fieldFinal
+	fieldHistory
+	fieldHistoryLength
+	fieldID
+	fieldIncludeArtifacts
+	fieldLastChunk
+	fieldMediaType
+	fieldMessage
+	fieldMessageID
+	fieldMetadata
+	fieldName
+	fieldPageSize
+	fieldPageToken
+	fieldParent
+	fieldParts
+	fieldPushConfig
+	fieldRaw
+	fieldReferenceTaskIDs
+	fieldReturnImmediately
+	fieldRole
+	fieldScheme
+	fieldSchemes
+	fieldState
+	fieldStatus
+	fieldStatusTimestampAfter
+	fieldStatusUpdate
+	fieldTask
+	fieldTaskID
+	fieldTenant
+	fieldText
+	fieldTimestamp
+	fieldToken
+	fieldURL
+)
+
+// fieldSet holds one bit for each field; there are fewer than 64.
+type fieldSet uint64
+
+func setOf(fields ...field) (set fieldSet) {
+	for _, f := range fields {
+		set |= 1 << f
+	}
+	return set
+}
+
+func (s fieldSet) has(f field) bool { return s&(1<<f) != 0 }
+
+// commonFields are the lowerCamelCase names that all versions read.
+var commonFields = map[string]field{
+	"acceptedOutputModes":    fieldAcceptedOutputModes,
+	"append":                 fieldAppend,
+	"artifact":               fieldArtifact,
+	"artifactId":             fieldArtifactID,
+	"artifactUpdate":         fieldArtifactUpdate,
+	"artifacts":              fieldArtifacts,
+	"authentication":         fieldAuthentication,
+	"blocking":               fieldBlocking, // 1.0: the release candidate
+	"configId":               fieldConfigID, // 1.0: the release candidate
+	"configuration":          fieldConfiguration,
+	"contextId":              fieldContextID,
+	"credentials":            fieldCredentials,
+	"data":                   fieldData,
+	"description":            fieldDescription,
+	"extensions":             fieldExtensions,
+	"history":                fieldHistory,
+	"historyLength":          fieldHistoryLength,
+	"id":                     fieldID,
+	"lastChunk":              fieldLastChunk,
+	"message":                fieldMessage,
+	"messageId":              fieldMessageID,
+	"metadata":               fieldMetadata,
+	"name":                   fieldName,
+	"parts":                  fieldParts,
+	"pushNotificationConfig": fieldPushConfig, // 1.0: the release candidate
+	"referenceTaskIds":       fieldReferenceTaskIDs,
+	"role":                   fieldRole,
+	"schemes":                fieldSchemes, // 1.0: the release candidate
+	"state":                  fieldState,
+	"status":                 fieldStatus,
+	"statusUpdate":           fieldStatusUpdate,
+	"task":                   fieldTask,
+	"taskId":                 fieldTaskID,
+	"text":                   fieldText,
+	"timestamp":              fieldTimestamp,
+	"token":                  fieldToken,
+	"url":                    fieldURL,
+}
+
+// allNames returns the common fields and the others of a version, each under its
+// lowerCamelCase name and under the name in the proto.
+func allNames(others map[string]field) map[string]field {
+	all := maps.Clone(commonFields)
+	maps.Copy(all, others)
+	for name, f := range maps.Clone(all) {
+		all[protoName(name)] = f
+	}
+	return all
+}
+
+// protoName turns lowerCamelCase into lower_snake_case.
+func protoName(name string) string {
+	var out strings.Builder
+	for _, r := range name {
+		if r >= 'A' && r <= 'Z' {
+			out.WriteByte('_')
+		}
+		out.WriteRune(r)
+	}
+	return strings.ToLower(out.String())
+}
+
+// newVersion completes a table.
+func newVersion(v *Version) *Version {
+	v.variantOf = spelling.NewNames(slices.Collect(maps.Keys(v.fields))...).VariantOf
+	return v
+}
+
+// members reads an object and yields the fields that the version knows. It
+// refuses a field that occurs under two names. Null counts as absent.
+func (d *decoder) members() iter.Seq[field] {
+	return func(yield func(field) bool) {
+		var seen fieldSet
+		for name := range d.Members() {
+			if f := d.known(name, &seen); f != fieldUnknown && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// allMembers is members with those that are null.
+func (d *decoder) allMembers() iter.Seq[field] {
+	return func(yield func(field) bool) {
+		var seen fieldSet
+		for name := range d.AllMembers() {
+			if f := d.known(name, &seen); f != fieldUnknown && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+func (d *decoder) known(name []byte, seen *fieldSet) field {
+	f := d.version.fields[string(name)]
+	if f == fieldUnknown {
+		return fieldUnknown
+	}
+	if seen.has(f) {
+		d.Skip()
+		d.Fail("stands there twice, under two names")
+		return fieldUnknown
+	}
+	*seen |= 1 << f
+	return f
+}

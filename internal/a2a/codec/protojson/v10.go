@@ -1,0 +1,115 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protojson
+
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+)
+
+// V10 is the JSON of 1.0: the ProtoJSON of the package lf.a2a.v1. It also reads
+// the shapes of the release candidate.
+var V10 = newVersion(&Version{
+	dialect: a2a.DialectV10,
+	fields: allNames(map[string]field{
+		"config":                     fieldPushConfig, // the release candidate
+		"filename":                   fieldFilename,
+		"includeArtifacts":           fieldIncludeArtifacts,
+		"mediaType":                  fieldMediaType,
+		"pageSize":                   fieldPageSize,
+		"pageToken":                  fieldPageToken,
+		"raw":                        fieldRaw,
+		"returnImmediately":          fieldReturnImmediately,
+		"scheme":                     fieldScheme,
+		"statusTimestampAfter":       fieldStatusTimestampAfter,
+		"taskPushNotificationConfig": fieldPushConfig,
+		"tenant":                     fieldTenant,
+	}),
+	states: [...]string{
+		a2a.StateUnknown:       "TASK_STATE_UNSPECIFIED",
+		a2a.StateSubmitted:     "TASK_STATE_SUBMITTED",
+		a2a.StateWorking:       "TASK_STATE_WORKING",
+		a2a.StateInputRequired: "TASK_STATE_INPUT_REQUIRED",
+		a2a.StateAuthRequired:  "TASK_STATE_AUTH_REQUIRED",
+		a2a.StateCompleted:     "TASK_STATE_COMPLETED",
+		a2a.StateFailed:        "TASK_STATE_FAILED",
+		a2a.StateCanceled:      "TASK_STATE_CANCELED",
+		a2a.StateRejected:      "TASK_STATE_REJECTED",
+	},
+	messageParts:  `,"parts":[`,
+	artifactParts: `,"parts":[`,
+	partsName:     "parts",
+	emptyParts:    true,
+	appendPart:    appendPartV10,
+	decodePart:    (*decoder).partV10,
+	references:    true,
+	presence:      true,
+	roleRequired:  true,
+	tenant:        true,
+	taskParams:    setOf(fieldTenant, fieldID, fieldHistoryLength, fieldMetadata),
+	pushMember:    `,"taskPushNotificationConfig":`,
+	schemeBefore:  `,"authentication":{"scheme":`,
+	setPush:       pushFieldsV10,
+	sendPush:      pushFieldsV10,
+})
+
+var pushFieldsV10 = setOf(fieldTenant, fieldID, fieldConfigID, fieldTaskID, fieldURL, fieldToken, fieldAuthentication, fieldPushConfig)
+
+func appendPartV10(dst []byte, p *a2a.Part) []byte {
+	switch p.Content {
+	case a2a.ContentRaw:
+		dst = append(dst, `{"raw":`...)
+		dst = jsonwrite.Bytes(dst, p.Raw)
+	case a2a.ContentURL:
+		dst = jsonwrite.Member(dst, `{"url":`, p.URL)
+	case a2a.ContentData:
+		dst = append(dst, `{"data":`...)
+		if len(p.Data) == 0 {
+			dst = append(dst, "null"...)
+		}
+		dst = append(dst, p.Data...)
+	default:
+		dst = jsonwrite.Member(dst, `{"text":`, p.Text)
+	}
+	dst = jsonwrite.Optional(dst, `,"filename":`, p.Filename)
+	dst = jsonwrite.Optional(dst, `,"mediaType":`, p.MediaType)
+	dst = jsonwrite.Metadata(dst, p.Metadata)
+	return append(dst, '}')
+}
+
+// partV10 reads a oneof. The member data is set if it is null: it holds the JSON
+// value null.
+func (d *decoder) partV10() a2a.Part {
+	var p a2a.Part
+	count := 0
+	for f := range d.allMembers() {
+		if f != fieldData && d.Kind() == 'n' {
+			continue
+		}
+		switch f {
+		case fieldText:
+			p.Content, p.Text = a2a.ContentText, d.String()
+			count++
+		case fieldRaw:
+			p.Content, p.Raw = a2a.ContentRaw, d.Bytes()
+			count++
+		case fieldURL:
+			p.Content, p.URL = a2a.ContentURL, d.String()
+			count++
+		case fieldData:
+			p.Content, p.Data = a2a.ContentData, d.Value()
+			count++
+		case fieldFilename:
+			p.Filename = d.String()
+		case fieldMediaType:
+			p.MediaType = d.String()
+		case fieldMetadata:
+			p.Metadata = d.Object()
+		}
+	}
+	if count != 1 {
+		d.Fail("must have exactly one of text, raw, url, data")
+	}
+	return p
+}
