@@ -167,10 +167,10 @@ func TestKeysLiveOn(t *testing.T) {
 	if _, err := s.Recall(t.Context(), talk); err != nil {
 		t.Fatal(err)
 	}
-	wantEnds("after a change", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "q:", "v:", "h:")
+	wantEnds("after a change", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "w:", "q:", "v:", "h:")
 
 	// Lists and tasks live on at other times: a list may end before its task.
-	for _, kind := range []string{"o:", "c:", "s:"} {
+	for _, kind := range []string{"o:", "c:", "s:", "w:"} {
 		if err := c.Del(t.Context(), c.Keys(t.Context(), o.Prefix+kind+"*").Val()...).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestKeysLiveOn(t *testing.T) {
 	if _, err := log.Append(t.Context(), store.Append{After: 3, Events: []a2a.Event{storetest.Status(a2a.StateInputRequired, nil)}}); err != nil {
 		t.Fatal(err)
 	}
-	wantEnds("with new lists", 30*day-time.Minute, 30*day, "o:", "c:", "s:")
+	wantEnds("with new lists", 30*day-time.Minute, 30*day, "o:", "c:", "s:", "w:")
 }
 
 // No key of a task that ended has an end before the task can be read no more,

@@ -75,11 +75,10 @@ func (s *Store) onPage(ctx context.Context, q *store.Query, page *store.Page, id
 	return nil
 }
 
-// Paused implements store.Store. It costs what the smaller of two indexes has:
-// the tasks of the conversation, or the owner's tasks that wait.
+// Paused implements store.Store. It reads two entries of an index, whatever number of
+// tasks the conversation has.
 func (s *Store) Paused(ctx context.Context, c store.Conversation) ([]string, error) {
-	reply, err := s.calls.run(ctx, s.scripts.paused, digest(string(c.Owner)), digest(c.ContextID),
-		number(a2a.StateInputRequired), number(a2a.StateAuthRequired))
+	reply, err := s.calls.run(ctx, s.scripts.paused, digest(string(c.Owner)), digest(c.ContextID))
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,13 @@
--- Answers the ids of at most two tasks of a conversation whose state is among the last arguments. The smaller of two
--- indexes bounds the cost: the tasks of the conversation, or the owner's tasks in that state.
-local owner, context = ARGV[1], ARGV[2]
-local ids = {}
-for i = 3, #ARGV do
-  for _, id in ipairs(redis.call('ZINTER', 2, P .. 'c:' .. owner .. context, P .. 's:' .. owner .. ARGV[i])) do
-    if #ids < 2 and redis.call('HGET', P .. 't:' .. owner .. id, 'state') == ARGV[i] then ids[#ids + 1] = id end
+-- Answers the ids of at most two tasks of a conversation that wait for their client. A task whose keys have expired is
+-- taken out of the index.
+local owner, paused = ARGV[1], P .. 'w:' .. ARGV[1] .. ARGV[2]
+while true do
+  local ids, expired = redis.call('ZRANGE', paused, 0, 1), false
+  for _, id in ipairs(ids) do
+    if redis.call('EXISTS', P .. 't:' .. owner .. id) == 0 then
+      redis.call('ZREM', paused, id)
+      expired = true
+    end
   end
+  if not expired then return ids end
 end
-return ids

@@ -16,10 +16,11 @@ end
 -- Numbers above 1e14 would be written in another way.
 local function int(n) return string.format('%.0f', n) end
 
+local IDLE = P .. 'q:idle'
 local function queue(state)
   state = tonumber(state)
   if state >= 5 then return P .. 'q:ended' end
-  if state >= 3 then return P .. 'q:idle' end
+  if state >= 3 then return IDLE end
   return P .. 'q:busy'
 end
 
@@ -57,6 +58,7 @@ local function remove(member)
   local name = owner .. id
   redis.call('ZREM', P .. 'o:' .. owner, id)
   redis.call('ZREM', P .. 'c:' .. owner .. context, id)
+  redis.call('ZREM', P .. 'w:' .. owner .. context, id)
   local task = redis.call('HMGET', P .. 't:' .. name, 'state', 'holder')
   if task[2] then redis.call('HDEL', P .. 'h:' .. task[2], name) end
   if task[1] then
@@ -79,7 +81,9 @@ end
 -- file puts a task where lists and queues look for it. Every key that is the task's or names it lives on for so long.
 local function file(member, before, state, place, keep)
   local owner, context, id = member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1)
+  local paused = P .. 'w:' .. owner .. context
   local keys = {P .. 'o:' .. owner, P .. 'c:' .. owner .. context, P .. 's:' .. owner .. state}
+  if queue(state) == IDLE then keys[4] = paused end
   for _, key in ipairs(keys) do
     -- A list may have come to its end before the task.
     if redis.call('ZADD', key, place, id) == 1 then live(key, keep) end
@@ -91,6 +95,7 @@ local function file(member, before, state, place, keep)
   end
   local name, at, to = owner .. id, int(now()), queue(state)
   if not before or queue(before) ~= to then redis.call('ZADD', to, at, member) end
+  if before and queue(before) == IDLE and to ~= IDLE then redis.call('ZREM', paused, id) end
   for _, key in ipairs(keys) do live(key, keep) end
   for _, key in ipairs({to, P .. 't:' .. name, P .. 'l:' .. name}) do live(key, keep) end
 end
