@@ -119,7 +119,7 @@ func (l *limits) address(gate *auth.Gate, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := l.now()
 		bucket, known := l.failures.Known(a2a.AccountingPrincipalAt(r.RemoteAddr))
-		if !known || !bucket.Empty(now) || gate.Recognizes(r) {
+		if !known || !bucket.Empty(now) || gate.VerifiedBefore(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -140,7 +140,7 @@ func (l *limits) caller(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := l.now()
 		caller, ok := auth.CallerFrom(r.Context())
-		table, payer := l.callers, caller.Payer()
+		table, payer := l.callers, caller.AccountingPrincipal()
 		if !ok || caller.Anonymous {
 			table, payer = l.addresses, a2a.AccountingPrincipalAt(r.RemoteAddr)
 		}
@@ -197,7 +197,7 @@ func (m *metered) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.S
 // payer is who is charged for a turn.
 func payer(ctx context.Context) a2a.AccountingPrincipal {
 	caller, _ := auth.CallerFrom(ctx)
-	return caller.Payer()
+	return caller.AccountingPrincipal()
 }
 
 // open opens a stream, if one more may be open.
@@ -208,7 +208,7 @@ func (l *limits) open(ctx context.Context, stream func() (a2a.Stream, error)) (a
 		table = l.addresses
 	}
 	bounds := &l.current.Load().Streams
-	release, ok := table.Hold(caller.Payer(), bounds.MaxPerCaller, l.now())
+	release, ok := table.Hold(caller.AccountingPrincipal(), bounds.MaxPerCaller, l.now())
 	if !ok {
 		l.metrics.limited.WithLabelValues(limitStreams).Inc()
 		return nil, a2a.Busy("Too many streams of this caller are open")

@@ -5,24 +5,24 @@ package auth
 
 import "net/http"
 
-// AnonymousOwner owns the tasks of all who call without a credential: they
+// AnonymousOwner owns the tasks of all callers without a credential, which therefore
 // share them.
 const AnonymousOwner = "system:anonymous"
 
-// Anonymous admits every request. It stands last in a policy.
+// Anonymous accepts every request. It is the last authenticator of a policy.
 type Anonymous struct{}
 
 var _ Authenticator = Anonymous{}
 
-// Authenticate admits the request.
+// Authenticate accepts the request.
 func (Anonymous) Authenticate(r *http.Request) (Caller, error) {
 	return Caller{Owner: AnonymousOwner, Anonymous: true, From: r.RemoteAddr}, nil
 }
 
-// Recognizes knows who shows no token, which the others may not have looked for.
-func (Anonymous) Recognizes(r *http.Request) (Credential, bool) {
+// VerifiedBefore returns true for a request without an Authorization header.
+func (Anonymous) VerifiedBefore(r *http.Request) (Credential, bool) {
 	return CredentialNone, r.Header.Get("Authorization") == ""
 }
 
-// Challenge is empty: there is nothing to show.
+// Challenge is empty, because an anonymous caller needs no credential.
 func (Anonymous) Challenge() string { return "" }

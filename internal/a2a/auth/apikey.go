@@ -15,14 +15,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// APIKeyConfig is what an API key authenticator needs.
+// APIKeyConfig configures an API key authenticator.
 type APIKeyConfig struct {
-	// Header or Query names what holds the key; one of them is set.
+	// Header or Query names the header or the query parameter of the key. One of them
+	// is set.
 	Header, Query string
 	Keys          *APIKeys
 }
 
-// APIKeys are the keys in force, which can be replaced at any time.
+// APIKeys holds the current keys. It is safe for concurrent use.
 type APIKeys struct {
 	ring atomic.Pointer[KeyRing]
 }
@@ -30,7 +31,7 @@ type APIKeys struct {
 // Swap replaces the keys.
 func (k *APIKeys) Swap(r *KeyRing) { k.ring.Store(r) }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (k *APIKeys) Len() int {
 	if ring := k.ring.Load(); ring != nil {
 		return len(ring.entries)
@@ -38,20 +39,20 @@ func (k *APIKeys) Len() int {
 	return 0
 }
 
-// APIKey admits callers with a key that somebody gave them.
+// APIKey authenticates callers by an API key.
 type APIKey struct {
 	config APIKeyConfig
 }
 
 var (
-	_ Authenticator = (*APIKey)(nil)
-	_ concealer     = (*APIKey)(nil)
+	_ Authenticator     = (*APIKey)(nil)
+	_ credentialRemover = (*APIKey)(nil)
 )
 
 // NewAPIKey returns an authenticator.
 func NewAPIKey(c APIKeyConfig) *APIKey { return &APIKey{config: c} }
 
-// Challenge names where the key belongs. No scheme is registered for that.
+// Challenge names the place of the key. There is no registered scheme for API keys.
 func (a *APIKey) Challenge() string {
 	if a.config.Query != "" {
 		return `ApiKey realm="a2a", in="query", name="` + a.config.Query + `"`
@@ -59,34 +60,34 @@ func (a *APIKey) Challenge() string {
 	return `ApiKey realm="a2a", in="header", name="` + a.config.Header + `"`
 }
 
-// Authenticate judges the request's key.
+// Authenticate verifies the API key of the request.
 func (a *APIKey) Authenticate(r *http.Request) (Caller, error) {
-	shown := r.Header.Values(a.config.Header)
+	sent := r.Header.Values(a.config.Header)
 	if a.config.Query != "" {
-		shown = queryValues(r.URL.RawQuery, a.config.Query)
+		sent = queryValues(r.URL.RawQuery, a.config.Query)
 	}
-	switch len(shown) {
+	switch len(sent) {
 	case 0:
 		return Caller{}, ErrNoCredential
 	case 1:
 	default:
-		// More than one is a guess at which of them counts.
+		// Another server could read another one of several keys.
 		return Caller{}, unauthenticated("More than one API key was sent")
 	}
 	ring := a.config.Keys.ring.Load()
-	if ring == nil || len(shown[0]) > MaxAPIKey {
+	if ring == nil || len(sent[0]) > MaxAPIKey {
 		return Caller{}, errAPIKey
 	}
-	name, ok := ring.find(shown[0])
+	name, ok := ring.find(sent[0])
 	if !ok {
 		return Caller{}, errAPIKey
 	}
 	return Caller{Owner: a2a.Owner("apikey:" + name), Unscoped: true}, nil
 }
 
-// Recognizes reports whether the key is one of those in force. To find out costs
-// little, and nobody guesses a key.
-func (a *APIKey) Recognizes(r *http.Request) (Credential, bool) {
+// VerifiedBefore reports whether the key is valid. It needs no cache: the comparison is
+// cheap, and a key cannot be guessed.
+func (a *APIKey) VerifiedBefore(r *http.Request) (Credential, bool) {
 	_, err := a.Authenticate(r)
 	if errors.Is(err, ErrNoCredential) {
 		return CredentialNone, false
@@ -96,7 +97,7 @@ func (a *APIKey) Recognizes(r *http.Request) (Credential, bool) {
 
 var errAPIKey = unauthenticated("API key is not accepted")
 
-// find compares with every key, and takes as long for one as for another.
+// find compares a key with every key, in constant time.
 func (k *KeyRing) find(key string) (caller string, ok bool) {
 	sum := sha256.Sum256([]byte(key))
 	found := -1
@@ -109,9 +110,9 @@ func (k *KeyRing) find(key string) (caller string, ok bool) {
 	return k.entries[found].caller, true
 }
 
-// conceal takes the key out of the request: what follows logs addresses and
-// passes on headers, and has no use for it.
-func (a *APIKey) conceal(r *http.Request) *http.Request {
+// removeCredential removes the key from the request, because later handlers log URLs and
+// forward headers.
+func (a *APIKey) removeCredential(r *http.Request) *http.Request {
 	if a.config.Query == "" {
 		r.Header.Del(a.config.Header)
 		return r
@@ -127,8 +128,8 @@ func (a *APIKey) conceal(r *http.Request) *http.Request {
 	return r
 }
 
-// queryValues are those of one parameter. A pair that cannot be read is none
-// of it, whatever stands beside it.
+// queryValues returns the values of one parameter. It skips pairs whose name is not valid,
+// and keeps all others.
 func queryValues(query, name string) []string {
 	var values []string
 	for pair := range strings.SplitSeq(query, "&") {
@@ -136,14 +137,14 @@ func queryValues(query, name string) []string {
 		if text, err := url.QueryUnescape(key); err != nil || text != name {
 			continue
 		}
-		// One that cannot be read is still one that was shown.
+		// A value that is not valid still counts as a key that was sent.
 		text, _ := url.QueryUnescape(value)
 		values = append(values, text)
 	}
 	return values
 }
 
-// withoutQuery leaves the other parameters as they are.
+// withoutQuery removes one parameter and keeps the bytes of all others.
 func withoutQuery(query, name string) (rest string, found bool) {
 	var kept []string
 	for pair := range strings.SplitSeq(query, "&") {

@@ -85,7 +85,7 @@ func TestParseAPIKeys(t *testing.T) {
 					t.Errorf("refused %q, want %q", text, want)
 				}
 				if strings.Contains(text, "aaaa") || strings.Contains(text, "dddd") {
-					t.Errorf("a key is told: %q", text)
+					t.Errorf("an error contains a key: %q", text)
 				}
 			}
 		})
@@ -164,9 +164,9 @@ func TestAPIKey(t *testing.T) {
 	}
 }
 
-// TestAPIKeyIsConcealed: what is behind the gate sees no key, whichever
-// credential admitted the caller.
-func TestAPIKeyIsConcealed(t *testing.T) {
+// TestGateRemovesTheAPIKey: handlers behind the gate get no key, whichever credential the
+// gate accepted.
+func TestGateRemovesTheAPIKey(t *testing.T) {
 	keys := newKeys(map[string]string{"alice": keyA})
 	for name, config := range map[string]APIKeyConfig{"header": {Header: "X-API-Key", Keys: keys}, "query": {Query: "api_key", Keys: keys}} {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestAPIKeyIsConcealed(t *testing.T) {
 				h.ServeHTTP(httptest.NewRecorder(), r)
 			}
 			if diff := cmp.Diff([]string{"/tasks?a=b", "/tasks?a=b", "/tasks?a=b", "/tasks?a=b"}, seen); diff != "" {
-				t.Errorf("seen behind the gate (-want +got):\n%s", diff)
+				t.Errorf("request behind the gate (-want +got):\n%s", diff)
 			}
 		})
 	}

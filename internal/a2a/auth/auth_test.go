@@ -63,7 +63,7 @@ func (s *signer) keys(tb testing.TB) []byte {
 	return text
 }
 
-// claims are those of a good token.
+// claims are the claims of a valid token.
 func claims() map[string]any {
 	return map[string]any{
 		"iss": issuer, "sub": "system:serviceaccount:team:caller", "aud": []string{audience, "other"},
@@ -113,7 +113,7 @@ func request(headers ...string) *http.Request {
 	return r
 }
 
-func TestKubernetesAdmits(t *testing.T) {
+func TestKubernetesAccepts(t *testing.T) {
 	s := newSigner(t)
 	k := newKubernetes(t, s, func() time.Time { return noon })
 	want := Caller{Owner: "system:serviceaccount:team:caller", Namespace: "team"}
@@ -127,7 +127,7 @@ func TestKubernetesAdmits(t *testing.T) {
 	}
 	for name, token := range tests {
 		t.Run(name, func(t *testing.T) {
-			for range 2 { // the second time from memory
+			for range 2 { // the second time from the cache
 				got, err := k.Authenticate(request("bearer " + token))
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
 					t.Errorf("Authenticate() (-want +got):\n%s%v", diff, err)
@@ -200,13 +200,13 @@ func TestKubernetesRefuses(t *testing.T) {
 				t.Fatalf("Authenticate() = %+v, %v, want unauthenticated", got, err)
 			}
 			if strings.Contains(problem.Message, parts[2]) {
-				t.Error("message holds the token")
+				t.Error("message contains the token")
 			}
 		})
 	}
 	t.Run("two headers", func(t *testing.T) {
 		if _, err := k.Authenticate(request("Bearer "+good, "Bearer "+good)); err == nil {
-			t.Error("Authenticate() admits a request with two credentials")
+			t.Error("Authenticate() accepts a request with two credentials")
 		}
 	})
 	for name, r := range map[string]*http.Request{"none": request(), "basic": request("Basic eDp5"), "empty": request("")} {
@@ -218,7 +218,7 @@ func TestKubernetesRefuses(t *testing.T) {
 	}
 }
 
-func TestMemoryOfTokensEnds(t *testing.T) {
+func TestTokenCacheExpiresAndIsBounded(t *testing.T) {
 	s := newSigner(t)
 	now := noon
 	k := newKubernetes(t, s, func() time.Time { return now })
@@ -228,13 +228,13 @@ func TestMemoryOfTokensEnds(t *testing.T) {
 	}
 	now = noon.Add(time.Minute + 2*leeway)
 	if _, err := k.Authenticate(request("Bearer " + token)); err == nil {
-		t.Error("an expired token is still admitted")
+		t.Error("an expired token is still accepted")
 	}
 	for i := range 3 * maxVerified {
 		k.verified.put(fmt.Sprint(i), Caller{}, now.Add(time.Hour), now)
 	}
 	if n := len(k.verified.entries); n > maxVerified {
-		t.Errorf("%d tokens are remembered, the bound is %d", n, maxVerified)
+		t.Errorf("%d tokens are cached, the limit is %d", n, maxVerified)
 	}
 }
 

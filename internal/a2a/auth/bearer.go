@@ -16,19 +16,18 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// maxToken is more than any token has, and bounds the work that a stranger can
-// ask for.
+// maxToken bounds a token, in bytes, and with it the work for an unauthenticated client.
 const maxToken = 16 << 10
 
-// bearerChallenge is what a client without a bearer token is told (RFC 6750).
+// bearerChallenge is the challenge to a client without a bearer token (RFC 6750).
 const bearerChallenge = `Bearer realm="a2a"` //nolint:gosec // a challenge, not a credential
 
-// errOtherIssuer is returned for a token that is another authenticator's, or
-// nobody's.
+// errOtherIssuer is the error for a token of another issuer, which another authenticator
+// may accept.
 var errOtherIssuer = unauthenticated("Token is of another issuer")
 
-// asymmetric are the algorithms that a token may be signed with. No symmetric
-// one is among them: a public key must not be taken for a secret.
+// asymmetric lists the accepted signature algorithms. It has no symmetric one, so that no
+// public key is used as a secret.
 var asymmetric = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512,
 	jose.PS256, jose.PS384, jose.PS512,
@@ -36,24 +35,25 @@ var asymmetric = []jose.SignatureAlgorithm{
 	jose.EdDSA,
 }
 
-// bearer returns the request's bearer token, and false when it has none.
+// bearer returns the bearer token of a request, and false if it has none. It returns ""
+// for a request with more than one Authorization header.
 func bearer(r *http.Request) (string, bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 {
 		return "", false
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
-	// More than one header is a guess at which of them counts; "" is refused.
+	// Another server could read another one of several headers.
 	if len(values) > 1 {
 		token = ""
 	}
 	return strings.TrimSpace(token), strings.EqualFold(scheme, "bearer")
 }
 
-// parseToken reads a token that says to be of an issuer. Nothing of it is
-// verified; what another issuer's authenticator may know is left to it.
+// parseToken parses a token that names issuer as its issuer, and verifies nothing. It
+// returns errOtherIssuer for another issuer.
 func parseToken(text, issuer string) (*jwt.JSONWebToken, error) {
-	// The decoder of base64 skips line breaks: one token would have many forms.
+	// The decoder of base64 skips line breaks, so one token would have many forms.
 	if strings.ContainsAny(text, "\r\n") {
 		return nil, unauthenticated("Token is not a signed JWT of an accepted algorithm")
 	}
@@ -70,10 +70,10 @@ func parseToken(text, issuer string) (*jwt.JSONWebToken, error) {
 	return token, nil
 }
 
-// signed verifies a signature by one of the keys and reads the claims. A token
-// without a key id is tried with every key. known is true when it has one, and
-// the keys do.
-func signed(token *jwt.JSONWebToken, keys []jose.JSONWebKey, claims ...any) (verified, known bool) {
+// verifySignature verifies a signature with the keys and decodes the claims. It tries
+// every key for a token without a key id. known reports whether the token has a key id
+// and one of the keys has that id.
+func verifySignature(token *jwt.JSONWebToken, keys []jose.JSONWebKey, claims ...any) (verified, known bool) {
 	header := token.Headers[0]
 	for i := range keys {
 		key := &keys[i]
@@ -81,7 +81,7 @@ func signed(token *jwt.JSONWebToken, keys []jose.JSONWebKey, claims ...any) (ver
 			continue
 		}
 		known = header.KeyID != ""
-		if key.Algorithm != "" && key.Algorithm != header.Algorithm || !fits(key.Key, header.Algorithm) {
+		if key.Algorithm != "" && key.Algorithm != header.Algorithm || !algorithmFits(key.Key, header.Algorithm) {
 			continue
 		}
 		if token.Claims(key.Key, claims...) == nil {
@@ -91,8 +91,8 @@ func signed(token *jwt.JSONWebToken, keys []jose.JSONWebKey, claims ...any) (ver
 	return false, known
 }
 
-// current checks who issued a token, for whom, and for how long.
-func current(claims *jwt.Claims, issuer string, audiences []string, now time.Time, leeway time.Duration) error {
+// validateClaims checks issuer, audience, expiry and times of a token.
+func validateClaims(claims *jwt.Claims, issuer string, audiences []string, now time.Time, leeway time.Duration) error {
 	if claims.Expiry == nil {
 		return unauthenticated("Token has no expiry")
 	}
@@ -111,15 +111,15 @@ func current(claims *jwt.Claims, issuer string, audiences []string, now time.Tim
 	}
 }
 
-// Bounds on RSA keys, in bits: shorter ones can be broken, longer ones keep
-// the verifier busy.
+// Limits of RSA keys, in bits. Shorter keys are insecure, and longer ones cost too much
+// CPU time.
 const (
 	minRSA = 2048
 	maxRSA = 8192
 )
 
-// usable reports whether a key is a public one that may verify tokens.
-func usable(key any) bool {
+// usableKey reports whether a key is a public key that may verify tokens.
+func usableKey(key any) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
 		return k.N.BitLen() >= minRSA && k.N.BitLen() <= maxRSA
@@ -130,8 +130,8 @@ func usable(key any) bool {
 	}
 }
 
-// fits reports whether an algorithm is one of a key's. Each curve has its own.
-func fits(key any, algorithm string) bool {
+// algorithmFits reports whether a key can verify an algorithm. Each curve has its own.
+func algorithmFits(key any, algorithm string) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
 		return strings.HasPrefix(algorithm, "RS") || strings.HasPrefix(algorithm, "PS")

@@ -1,12 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auth says who is calling and whether they may. It runs before
-// anything of a request's body is read, so it knows headers and nothing of the
-// protocol: no method, no task, no version.
+// Package auth authenticates callers. It runs before the body of a request is read, so
+// it knows headers and the TLS connection, and no method, task or version of the
+// protocol.
 //
-// A way to prove who is calling is an Authenticator; adding one changes no
-// other.
+// Each authentication method is an Authenticator, independent of the others.
 package auth
 
 import (
@@ -18,40 +17,42 @@ import (
 
 // Caller is an authenticated principal.
 type Caller struct {
-	// Owner is what the caller's tasks belong to.
+	// Owner owns the tasks of the caller.
 	Owner a2a.Owner
-	// Individual is who is calling when several share the Owner, "" when the
-	// caller is the owner.
+	// Individual is the principal, if several principals share the Owner. It is ""
+	// if the caller is the owner.
 	Individual string
-	// Claims are those of the caller's token by their names, if somebody asks
-	// for them. Nobody changes them.
+	// Claims are the claims of the caller's token by their names, if a rule needs
+	// them, else nil. They are immutable.
 	Claims *authz.Claims
-	// Namespace is that of the caller's ServiceAccount, "" when it has none.
+	// Namespace is the namespace of the caller's ServiceAccount, or "".
 	Namespace string
-	// Unscoped is true for callers that have no namespace to be admitted by:
-	// who may vouch for them was named for this very agent.
+	// Unscoped is true for callers without a namespace, such as those with an API key.
+	// Policy.Namespaces does not apply to them, because the Agent names their issuer
+	// or their keys itself.
 	Unscoped bool
-	// Anonymous is true when nothing was proven. Namespaces do not apply then.
+	// Anonymous is true for a caller without a credential. Policy.Namespaces does not
+	// apply to it.
 	Anonymous bool
 	// From is the address of an anonymous caller, with its port.
 	From string
-	// Rules are those of the policy that admitted the caller, so that a call is
-	// judged by one policy or the next and never by some of both. Nil allows
-	// everything.
+	// Rules are the authorization rules of the policy that accepted the caller, so
+	// that a reload during a call does not mix two policies. Nil allows every call.
 	Rules *authz.Policy
-	// Policy is the one by which the gate admitted the caller, nil without a gate.
+	// Policy is the policy that accepted the caller, or nil without a gate.
 	Policy *Policy
 }
 
-// Payer is who is charged for what the caller uses.
-func (c *Caller) Payer() a2a.AccountingPrincipal {
+// AccountingPrincipal returns the principal that the limits count the caller as: its
+// principal, or its address if it is anonymous.
+func (c *Caller) AccountingPrincipal() a2a.AccountingPrincipal {
 	if c.Anonymous {
 		return a2a.AccountingPrincipalAt(c.From)
 	}
 	return a2a.AccountingPrincipal{Principal: c.Principal()}
 }
 
-// May returns nil for a call that the caller may make.
+// May returns nil if the rules allow the call.
 func (c *Caller) May(method a2a.Method, skill, tenant string) *authz.Refusal {
 	if c.Rules == nil {
 		return nil
@@ -62,9 +63,9 @@ func (c *Caller) May(method a2a.Method, skill, tenant string) *authz.Refusal {
 	})
 }
 
-// Challenges returns how a caller that was admitted without a credential could
-// have shown one, as values of WWW-Authenticate: one for each method of the
-// policy, in its order. It is empty where no method takes a credential.
+// Challenges returns the values of WWW-Authenticate for an anonymous caller that needs a
+// credential: one for each authentication method of the policy, in its order. It is
+// empty if no method needs a credential.
 func (c *Caller) Challenges() []string {
 	if c.Policy == nil {
 		return nil
@@ -72,7 +73,7 @@ func (c *Caller) Challenges() []string {
 	return c.Policy.challenges()
 }
 
-// Principal returns who is calling, as text.
+// Principal returns the principal of the caller, which may differ from the owner.
 func (c *Caller) Principal() string {
 	if c.Individual != "" {
 		return c.Individual
@@ -87,7 +88,7 @@ func WithCaller(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// CallerFrom returns the caller, and false when nobody was authenticated.
+// CallerFrom returns the caller of a context, and false if there is none.
 func CallerFrom(ctx context.Context) (Caller, bool) {
 	c, ok := ctx.Value(callerKey{}).(Caller)
 	return c, ok

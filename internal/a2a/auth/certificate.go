@@ -19,20 +19,21 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// CertificateConfig is what a certificate authenticator needs.
+// CertificateConfig configures a certificate authenticator.
 type CertificateConfig struct {
 	Authorities *Authorities
-	// Subject makes the certificate's subject the principal; else it is its
-	// SPIFFE ID.
+	// Subject makes the subject of the certificate the principal. Otherwise the
+	// principal is its SPIFFE ID.
 	Subject bool
-	// Principals lists who is admitted; one that ends in /* stands for all that
-	// begin so. None admits all whom the authorities vouch for.
+	// Principals lists the accepted principals. A SPIFFE ID with /* at its end matches
+	// all IDs that begin with the part before the *. If it is empty, every certificate
+	// of the authorities is accepted.
 	Principals []string
 	Now        func() time.Time
 }
 
-// Authorities are the certificates of those who vouch for clients. They can be
-// replaced at any time, and then count for connections that there are, too.
+// Authorities holds the certificate authorities of clients. It is safe for concurrent
+// use. New authorities also apply to open connections.
 type Authorities struct {
 	pool atomic.Pointer[x509.CertPool]
 }
@@ -40,16 +41,16 @@ type Authorities struct {
 // Swap replaces the authorities.
 func (a *Authorities) Swap(pool *x509.CertPool) { a.pool.Store(pool) }
 
-// Certificate admits callers by the certificate of their TLS connection.
+// Certificate authenticates callers by the client certificate of their TLS connection.
 type Certificate struct {
 	config CertificateConfig
-	memory atomic.Pointer[certificateMemory]
+	cache  atomic.Pointer[certificateCache]
 }
 
-// certificateMemory is of the certificates that certain authorities vouched for.
-type certificateMemory struct {
-	by    *x509.CertPool
-	known *tokenCache
+// certificateCache has the certificates that were verified with one set of authorities.
+type certificateCache struct {
+	authorities  *x509.CertPool
+	certificates *tokenCache
 }
 
 var _ Authenticator = (*Certificate)(nil)
@@ -57,12 +58,11 @@ var _ Authenticator = (*Certificate)(nil)
 // NewCertificate returns an authenticator.
 func NewCertificate(c CertificateConfig) *Certificate { return &Certificate{config: c} }
 
-// Challenge says what is missing. No scheme is registered for that.
+// Challenge names mutual TLS. There is no registered scheme for it.
 func (*Certificate) Challenge() string { return `MutualTLS realm="a2a"` }
 
-// Authenticate judges the certificate of the request's connection. A client
-// may have one for other purposes, so that another credential still counts
-// where this one does not.
+// Authenticate verifies the certificate of the connection. Its rejection is overridable,
+// because a client may have a certificate for other purposes and send another credential.
 func (c *Certificate) Authenticate(r *http.Request) (Caller, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return Caller{}, ErrNoCredential
@@ -70,37 +70,37 @@ func (c *Certificate) Authenticate(r *http.Request) (Caller, error) {
 	leaf := r.TLS.PeerCertificates[0]
 	pool := c.config.Authorities.pool.Load()
 	if pool == nil {
-		return Caller{}, passOver(a2a.ReasonUnauthenticated, "Client certificates cannot be verified: no authority is known")
+		return Caller{}, overridable(a2a.ReasonUnauthenticated, "Client certificates cannot be verified: no authority is known")
 	}
 	now := c.config.Now()
-	known := c.remembered(pool)
-	if caller, ok := known.get(string(leaf.Raw), now); ok {
+	verified := c.cacheFor(pool)
+	if caller, ok := verified.get(string(leaf.Raw), now); ok {
 		return caller, nil
 	}
 	caller, until, err := c.verify(r.TLS.PeerCertificates, pool, now)
 	if err != nil {
 		return Caller{}, err
 	}
-	known.put(string(leaf.Raw), caller, until, now)
+	verified.put(string(leaf.Raw), caller, until, now)
 	return caller, nil
 }
 
-// Recognizes knows a certificate that was verified before.
-func (c *Certificate) Recognizes(r *http.Request) (Credential, bool) {
+// VerifiedBefore reads the cache of verified certificates.
+func (c *Certificate) VerifiedBefore(r *http.Request) (Credential, bool) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return CredentialNone, false
 	}
 	pool := c.config.Authorities.pool.Load()
-	return CredentialCertificate, pool != nil && c.remembered(pool).has(string(r.TLS.PeerCertificates[0].Raw), c.config.Now())
+	return CredentialCertificate, pool != nil && c.cacheFor(pool).has(string(r.TLS.PeerCertificates[0].Raw), c.config.Now())
 }
 
-func (c *Certificate) remembered(pool *x509.CertPool) *tokenCache {
-	if m := c.memory.Load(); m != nil && m.by == pool {
-		return m.known
+func (c *Certificate) cacheFor(pool *x509.CertPool) *tokenCache {
+	if cache := c.cache.Load(); cache != nil && cache.authorities == pool {
+		return cache.certificates
 	}
-	m := &certificateMemory{by: pool, known: newTokenCache()}
-	c.memory.Store(m)
-	return m.known
+	cache := &certificateCache{authorities: pool, certificates: newTokenCache()}
+	c.cache.Store(cache)
+	return cache.certificates
 }
 
 func (c *Certificate) verify(chain []*x509.Certificate, pool *x509.CertPool, now time.Time) (Caller, time.Time, error) {
@@ -113,14 +113,14 @@ func (c *Certificate) verify(chain []*x509.Certificate, pool *x509.CertPool, now
 		Roots: pool, Intermediates: intermediates, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	})
 	if err != nil {
-		return Caller{}, none, passOver(a2a.ReasonUnauthenticated, "Client certificate is not accepted: "+whyRefused(err))
+		return Caller{}, none, overridable(a2a.ReasonUnauthenticated, "Client certificate is not accepted: "+rejectionReason(err))
 	}
 	principal, problem := c.principal(chain[0])
 	if problem != "" {
-		return Caller{}, none, passOver(a2a.ReasonUnauthenticated, "Client certificate is not accepted: "+problem)
+		return Caller{}, none, overridable(a2a.ReasonUnauthenticated, "Client certificate is not accepted: "+problem)
 	}
-	if !c.admits(principal) {
-		return Caller{}, none, passOver(a2a.ReasonPermissionDenied, fmt.Sprintf("Forbidden: %q may not call this agent", principal))
+	if !c.accepts(principal) {
+		return Caller{}, none, overridable(a2a.ReasonPermissionDenied, fmt.Sprintf("Forbidden: %q may not call this agent", principal))
 	}
 	owner := principal
 	if c.config.Subject {
@@ -135,19 +135,20 @@ func (c *Certificate) verify(chain []*x509.Certificate, pool *x509.CertPool, now
 	return Caller{Owner: a2a.Owner(owner), Unscoped: true}, until, nil
 }
 
-// whyRefused says no more than the client can know.
-func whyRefused(err error) string {
+// rejectionReason returns why a certificate is rejected, without details of the
+// authorities.
+func rejectionReason(err error) string {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
 		switch invalid.Reason {
 		case x509.Expired:
 			return "it has expired, or is not valid yet"
 		case x509.IncompatibleUsage:
-			return "it is not one for clients"
+			return "it is not a client certificate"
 		default:
 		}
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "it is of an authority that is not known here"
+		return "its authority is not trusted here"
 	}
 	return "it cannot be verified"
 }
@@ -163,14 +164,14 @@ func (c *Certificate) principal(leaf *x509.Certificate) (name, problem string) {
 		return "", "it has no subject, or one that is too long"
 	}
 	if !unambiguous(&leaf.Subject) {
-		return "", "its subject has several common names or serial numbers, or characters that are not to be seen"
+		return "", "its subject has several common names or serial numbers, or invisible characters"
 	}
 	return name, ""
 }
 
-// unambiguous reports whether the text of a subject is that of no other one: it
-// holds one common name and one serial number at most, the last of several. The
-// mark between a principal and a tenant is among the characters that nobody sees.
+// unambiguous reports whether no other subject has the same text. pkix.Name.String keeps
+// only the last of several common names or serial numbers. Invisible characters are
+// refused, too; the separator between a principal and a tenant is one of them.
 func unambiguous(subject *pkix.Name) bool {
 	single := map[string]int{}
 	for _, attribute := range subject.Names {
@@ -188,18 +189,18 @@ func unambiguous(subject *pkix.Name) bool {
 	return true
 }
 
-// admits reports whether a principal is among those that are listed.
-func (c *Certificate) admits(principal string) bool {
+// accepts reports whether a principal is in the list.
+func (c *Certificate) accepts(principal string) bool {
 	return len(c.config.Principals) == 0 || slices.ContainsFunc(c.config.Principals, func(listed string) bool {
 		prefix, wild := strings.CutSuffix(listed, "*")
 		return listed == principal || wild && strings.HasSuffix(prefix, "/") && strings.HasPrefix(principal, prefix) && !c.config.Subject
 	})
 }
 
-// maxSPIFFE is that of the SPIFFE ID specification.
+// maxSPIFFE is the limit of the SPIFFE ID specification, in bytes.
 const maxSPIFFE = 2048
 
-// spiffeID is the only URI of a certificate, if it is a SPIFFE ID.
+// spiffeID returns the SPIFFE ID of a certificate with exactly one URI, or "".
 func spiffeID(uris []*url.URL) string {
 	if len(uris) != 1 {
 		return ""
@@ -216,7 +217,7 @@ func spiffeID(uris []*url.URL) string {
 		}
 	}
 	id := "spiffe://" + u.Host + u.Path
-	// Nothing else: no query, no user, no other spelling.
+	// A query, a user or another spelling is not part of a SPIFFE ID.
 	if u.String() != id || len(id) > maxSPIFFE {
 		return ""
 	}

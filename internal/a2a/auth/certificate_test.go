@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// A subject that could be taken for another one, or for an owner in a tenant, is
-// nobody.
-func TestSubjectIsOneText(t *testing.T) {
+// TestAmbiguousSubjectsAreRefused refuses a subject whose text could be that of another
+// subject, or of an owner in a tenant.
+func TestAmbiguousSubjectsAreRefused(t *testing.T) {
 	type pair struct {
 		id    asn1.ObjectIdentifier
 		value any

@@ -15,27 +15,28 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
-// ErrNoCredential is returned by an Authenticator for a request that has
-// nothing for it to judge, so that the next one is asked.
+// ErrNoCredential is the error of an Authenticator for a request without a
+// credential of its kind. The policy then asks the next Authenticator.
 var ErrNoCredential = errors.New("request has no credential of this kind")
 
-// Authenticator knows one kind of credential.
+// Authenticator verifies one kind of credential. Its methods are safe for concurrent
+// use.
 type Authenticator interface {
-	// Authenticate returns the caller, ErrNoCredential, or an *a2a.Error that
-	// says what is wrong with the credential. It neither waits nor calls.
+	// Authenticate returns the caller, ErrNoCredential, or an *a2a.Error with the
+	// reason why the credential is not valid. It does not block.
 	Authenticate(r *http.Request) (Caller, error)
-	// Recognizes returns what Authenticate would judge, and whether it is known to
-	// be good. It does no work but to look.
-	Recognizes(r *http.Request) (shown Credential, known bool)
-	// Challenge tells a client without a credential how to show one, in the form
-	// of a WWW-Authenticate header; "" for nothing.
+	// VerifiedBefore returns the kind of credential that Authenticate would verify, and
+	// whether it has verified this one before. It reads a cache only.
+	VerifiedBefore(r *http.Request) (kind Credential, verified bool)
+	// Challenge returns the value of WWW-Authenticate for clients without a
+	// credential, or "" if the Authenticator needs none.
 	Challenge() string
 }
 
-// Credential is a kind of what a request shows.
+// Credential is a kind of credential.
 type Credential uint8
 
-// The kinds.
+// The kinds of credentials.
 const (
 	CredentialNone Credential = iota
 	CredentialToken
@@ -43,64 +44,65 @@ const (
 	CredentialCertificate
 )
 
-// concealer is an Authenticator whose credential stands where others look.
-type concealer interface {
-	// conceal returns the request without it.
-	conceal(r *http.Request) *http.Request
+// credentialRemover is an Authenticator whose credential is in a place that later
+// handlers log or forward.
+type credentialRemover interface {
+	// removeCredential returns the request without the credential.
+	removeCredential(r *http.Request) *http.Request
 }
 
-// AllNamespaces in a policy admits the ServiceAccounts of every namespace.
+// AllNamespaces in Policy.Namespaces allows the ServiceAccounts of every namespace.
 const AllNamespaces = "*"
 
-// Policy says who may call.
+// Policy decides which callers are accepted. It is immutable.
 type Policy struct {
-	// Authenticators are asked in order; the first that knows the request's
-	// credential decides. Anonymous stands last. None means that nobody may call.
+	// Authenticators are asked in order. The first one that finds its kind of
+	// credential decides. Anonymous is the last one. Without any, the policy
+	// accepts no caller.
 	Authenticators []Authenticator
-	// Namespaces lists those whose ServiceAccounts may call.
+	// Namespaces lists the namespaces whose ServiceAccounts may call.
 	Namespaces []string
-	// Rules judge what those who may call may do, once that is known; nil allows
-	// everything.
+	// Rules are the authorization rules for accepted callers. Nil allows every call.
 	Rules *authz.Policy
 }
 
 // Decide returns the caller of a request, or an *a2a.Error.
 func (p *Policy) Decide(r *http.Request) (Caller, error) {
-	var foreign error
+	var rejection error
 	for i, a := range p.Authenticators {
 		caller, err := a.Authenticate(r)
 		if errors.Is(err, ErrNoCredential) {
 			continue
 		}
 		if errors.Is(err, errOtherIssuer) {
-			// Another authenticator may be that issuer's.
-			foreign = err
+			// Another authenticator may be the one of that issuer.
+			rejection = err
 			continue
 		}
-		if passed, ok := errors.AsType[*passedOverError](err); ok {
-			foreign = cmp.Or[error](foreign, passed.problem)
+		if overridable, ok := errors.AsType[*overridableError](err); ok {
+			rejection = cmp.Or[error](rejection, overridable.problem)
 			continue
 		}
 		if err != nil {
 			return Caller{}, err
 		}
 		if caller.Anonymous && i > 0 && r.Header.Get("Authorization") != "" {
-			// Who shows a credential must not become nobody without a word.
+			// A caller with a credential must not become anonymous without an error.
 			return Caller{}, unauthenticated("Credential is of a kind that is not accepted here; leave it out to call anonymously")
 		}
-		if caller.Anonymous && foreign != nil {
-			return Caller{}, foreign
+		if caller.Anonymous && rejection != nil {
+			return Caller{}, rejection
 		}
 		caller.Rules = p.Rules
-		return caller, p.admit(&caller)
+		return caller, p.checkNamespace(&caller)
 	}
-	if foreign != nil {
-		return Caller{}, foreign
+	if rejection != nil {
+		return Caller{}, rejection
 	}
 	return Caller{}, errMissing
 }
 
-func (p *Policy) admit(c *Caller) error {
+func (p *Policy) checkNamespace(c *Caller) error {
 	if c.Anonymous || c.Unscoped || slices.Contains(p.Namespaces, c.Namespace) || slices.Contains(p.Namespaces, AllNamespaces) {
 		return nil
 	}
@@ -111,7 +113,7 @@ func (p *Policy) admit(c *Caller) error {
 }
 
 // challenges returns one value of WWW-Authenticate for each authenticator that
-// takes a credential, in their order. Two that take the same one have one value.
+// needs a credential, in their order and without duplicates.
 func (p *Policy) challenges() []string {
 	var all []string
 	for _, a := range p.Authenticators {
@@ -122,7 +124,7 @@ func (p *Policy) challenges() []string {
 	return all
 }
 
-// challenge tells a client that was refused what would be accepted.
+// challenge sets the WWW-Authenticate headers of a 401.
 func (p *Policy) challenge(w http.ResponseWriter, r *http.Request) {
 	all := p.challenges()
 	if all == nil {
@@ -136,70 +138,72 @@ func (p *Policy) challenge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// errMissing is the answer to a request that shows no credential at all.
+// errMissing is the error for a request without any credential.
 var errMissing = unauthenticated("A credential is required")
 
-// Missing reports whether a request was refused since it shows no credential.
+// Missing reports whether problem is the error for a request without a credential.
 func Missing(problem *a2a.Error) bool { return problem == errMissing }
 
-// passedOverError is an authenticator's objection that another one's consent makes
-// good.
-type passedOverError struct{ problem *a2a.Error }
+// overridableError is a rejection by one authenticator that the acceptance by a later
+// one overrides.
+type overridableError struct{ problem *a2a.Error }
 
 // Error implements error.
-func (p *passedOverError) Error() string { return p.problem.Message }
+func (p *overridableError) Error() string { return p.problem.Message }
 
-func passOver(reason a2a.Reason, message string) error {
-	return &passedOverError{&a2a.Error{Reason: reason, Message: message}}
+func overridable(reason a2a.Reason, message string) error {
+	return &overridableError{&a2a.Error{Reason: reason, Message: message}}
 }
 
 func unauthenticated(message string) *a2a.Error {
 	return &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: message}
 }
 
-// Gate applies a policy, which can be replaced at any time.
+// Gate is the middleware that applies a policy. It is safe for concurrent use.
 type Gate struct {
 	policy atomic.Pointer[Policy]
 	deny   func(http.ResponseWriter, *http.Request, *a2a.Error)
 }
 
-// NewGate returns a gate. deny writes the answer to those who may not pass, in
-// the binding's form; the gate has set the status's own headers.
+// NewGate returns a gate. deny writes the response to a refused request, in the form of
+// its binding. The gate sets WWW-Authenticate before it calls deny.
 func NewGate(p *Policy, deny func(http.ResponseWriter, *http.Request, *a2a.Error)) *Gate {
 	g := &Gate{deny: deny}
 	g.policy.Store(p)
 	return g
 }
 
-// Swap replaces the policy.
+// Swap replaces the policy, for requests that arrive from now on.
 func (g *Gate) Swap(p *Policy) { g.policy.Store(p) }
 
-// Recognizes reports whether the credential of a request was found good before,
-// at no cost: for the time when many are shown that are not. As in Decide, a good
-// one makes good a certificate that is not known, or another issuer's authenticator
-// that does not know the same token, and nothing else.
-func (g *Gate) Recognizes(r *http.Request) bool {
-	doubt := CredentialNone
+// VerifiedBefore reports whether the gate has verified the credential of a request
+// before. It verifies no signature, so it is cheap while an address sends many invalid
+// credentials. As in Decide, a verified credential overrides a client certificate that
+// was not verified, and an authenticator of another issuer for the same token, and
+// nothing else.
+func (g *Gate) VerifiedBefore(r *http.Request) bool {
+	unverified := CredentialNone
 	for _, a := range g.policy.Load().Authenticators {
-		shown, known := a.Recognizes(r)
-		if known {
-			return doubt == shown || shown != CredentialNone && (doubt == CredentialNone || doubt == CredentialCertificate)
+		kind, verified := a.VerifiedBefore(r)
+		if verified {
+			return unverified == kind || kind != CredentialNone && (unverified == CredentialNone || unverified == CredentialCertificate)
 		}
-		if doubt == CredentialNone || doubt == CredentialCertificate && shown != CredentialNone {
-			doubt = shown
+		if unverified == CredentialNone || unverified == CredentialCertificate && kind != CredentialNone {
+			unverified = kind
 		}
 	}
 	return false
 }
 
-// Require lets authenticated requests through, with their caller in the context.
+// Require returns a handler that passes accepted requests to next, with their Caller in
+// the context and without an API key, and refuses all others.
 func (g *Gate) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		policy := g.policy.Load()
 		caller, err := policy.Decide(r)
 		for _, a := range policy.Authenticators {
-			if c, ok := a.(concealer); ok {
-				r = c.conceal(r)
+			if remover, ok := a.(credentialRemover); ok {
+				r = remover.removeCredential(r)
 			}
 		}
 		if err == nil {

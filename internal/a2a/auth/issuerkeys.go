@@ -21,57 +21,58 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Times and bounds of the fetching of keys.
+// Intervals and limits of fetching keys.
 const (
-	// keysInterval is how often keys are fetched when all is well.
+	// keysInterval is the time between two successful fetches.
 	keysInterval = 5 * time.Minute
-	// keysPause is the least time between two fetches, however many tokens name
-	// keys that are not known; and the most between two that fail.
+	// keysPause is the least time between two fetches that tokens with unknown keys
+	// cause, and the longest backoff after failures.
 	keysPause = time.Minute
-	// keysRetry is the time after the first fetch that fails. It doubles.
+	// keysRetry is the first delay of the exponential backoff after failures.
 	keysRetry = time.Second
 	// keysTimeout bounds one request.
 	keysTimeout = 10 * time.Second
-	// maxKeysAge is how long keys are used when no others can be had.
+	// maxKeysAge is the age at which keys are no longer used.
 	maxKeysAge = time.Hour
-	// maxKeysBytes bounds an answer, and maxKeys what is tried for one token.
+	// maxKeysBytes bounds an answer. maxKeys bounds the keys that are tried for a token.
 	maxKeysBytes = 64 << 10
 	maxKeys      = 32
 )
 
-// discoveryPath is below the issuer (OpenID Connect Discovery 1.0).
+// discoveryPath is the path below the issuer (OpenID Connect Discovery 1.0).
 const discoveryPath = "/.well-known/openid-configuration"
 
-// KeySource says where the keys of an issuer are.
+// KeySource is the place of the keys of an issuer.
 type KeySource struct {
 	Issuer string
-	// URL is that of the JWK set (RFC 7517); "" is the one that the issuer's
-	// discovery document names.
+	// URL is the URL of the JWK set (RFC 7517). If it is "", the discovery document of
+	// the issuer names it.
 	URL string
 }
 
-// IssuerKeysConfig is what is needed to fetch keys.
+// IssuerKeysConfig configures the fetching of keys.
 type IssuerKeysConfig struct {
 	Source KeySource
 	// Transport reaches the issuer.
 	Transport http.RoundTripper
-	// Observe is called after each fetch, with nil or an error that is a
-	// *KeysError wherever an address was asked. It must not block.
+	// Observe is called after each fetch, with nil or the error, which is a *KeysError if
+	// a request was made. It must not block.
 	Observe func(err error)
 	Log     *slog.Logger
 	Now     func() time.Time
 }
 
-// IssuerKeys are the keys of one issuer, kept fresh while Run runs.
+// IssuerKeys holds the keys of one issuer. Run refreshes them. Its methods are safe for
+// concurrent use.
 type IssuerKeys struct {
 	config IssuerKeysConfig
 	client *http.Client
 	state  atomic.Pointer[fetchedKeys]
-	// wanted has an element when a token named a key that is not known.
-	wanted chan struct{}
+	// requested has an element when a token named an unknown key.
+	requested chan struct{}
 }
 
-// keySet never changes. Equal answers of an issuer are one set.
+// keySet is immutable. Equal answers of an issuer share one set.
 type keySet struct {
 	text []byte
 	keys []jose.JSONWebKey
@@ -82,15 +83,14 @@ type fetchedKeys struct {
 	at time.Time
 }
 
-// KeysError says which address did not serve the keys of an issuer, or the
-// discovery document that names it.
+// KeysError is the failure to fetch the keys or the discovery document of an issuer from
+// one address.
 type KeysError struct {
 	// URL has no user information.
 	URL string
-	// Status is that of an answer that is not 200, and else 0.
+	// Status is the status of an answer other than 200, and otherwise 0.
 	Status int
-	// Content is true where the answer is 200, and its content is none that can be
-	// used.
+	// Content is true if the answer is 200 and its content is not usable.
 	Content bool
 	Err     error
 }
@@ -99,7 +99,7 @@ type KeysError struct {
 func (e *KeysError) Error() string {
 	switch {
 	case e.Status != 0:
-		return fmt.Sprintf("fetch keys: GET %s is answered with status %d", e.URL, e.Status)
+		return fmt.Sprintf("fetch keys: GET %s: status %d", e.URL, e.Status)
 	case e.Content:
 		return fmt.Sprintf("read keys: GET %s: %v", e.URL, e.Err)
 	default:
@@ -110,12 +110,12 @@ func (e *KeysError) Error() string {
 // Unwrap returns the cause.
 func (e *KeysError) Unwrap() error { return e.Err }
 
-// unreadable is the error for an answer that cannot be used.
+// unreadable returns the error for an answer with unusable content.
 func unreadable(source string, err error) error {
 	return &KeysError{URL: redacted(source), Content: true, Err: err}
 }
 
-// redacted is an address without user information.
+// redacted returns a URL without user information.
 func redacted(source string) string {
 	u, err := url.Parse(source)
 	if err != nil {
@@ -125,27 +125,27 @@ func redacted(source string) string {
 	return u.String()
 }
 
-// NewIssuerKeys returns keys that are still unknown.
+// NewIssuerKeys returns an empty IssuerKeys.
 func NewIssuerKeys(c IssuerKeysConfig) *IssuerKeys {
 	return &IssuerKeys{
 		config: c,
 		client: &http.Client{
 			Transport: c.Transport,
 			Timeout:   keysTimeout,
-			// Where keys come from is what was configured.
+			// Keys come from the configured address only.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		wanted: make(chan struct{}, 1),
+		requested: make(chan struct{}, 1),
 	}
 }
 
-// Source returns where the keys come from.
+// Source returns the configured place of the keys.
 func (k *IssuerKeys) Source() KeySource { return k.config.Source }
 
-// Known reports whether there are keys that tokens are verified by.
+// Known reports whether there are keys that are not too old.
 func (k *IssuerKeys) Known() bool { return k.current(k.config.Now()) != nil }
 
-// current returns the keys, and nil when there are none or only old ones.
+// current returns the keys, or nil if there are none or they are too old.
 func (k *IssuerKeys) current(now time.Time) *keySet {
 	state := k.state.Load()
 	if state == nil || now.Sub(state.at) > maxKeysAge {
@@ -154,15 +154,15 @@ func (k *IssuerKeys) current(now time.Time) *keySet {
 	return state.keySet
 }
 
-// want has the keys fetched soon. It does not wait.
-func (k *IssuerKeys) want() {
+// requestFetch makes Run fetch the keys soon. It does not block.
+func (k *IssuerKeys) requestFetch() {
 	select {
-	case k.wanted <- struct{}{}:
+	case k.requested <- struct{}{}:
 	default:
 	}
 }
 
-// Run fetches the keys, again and again, until ctx ends.
+// Run fetches the keys periodically until ctx ends.
 func (k *IssuerKeys) Run(ctx context.Context) {
 	retry := keysRetry
 	for {
@@ -176,7 +176,7 @@ func (k *IssuerKeys) Run(ctx context.Context) {
 			retry = keysRetry
 		} else {
 			next, retry = retry, min(2*retry, keysPause)
-			k.config.Log.WarnContext(ctx, "fetch keys of issuer", "issuer", k.config.Source.Issuer, "retryIn", next, "error", err)
+			k.config.Log.WarnContext(ctx, "fetching the keys of an issuer failed", "issuer", k.config.Source.Issuer, "retryIn", next, "error", err)
 		}
 		if !k.pause(ctx, next) {
 			return
@@ -184,12 +184,12 @@ func (k *IssuerKeys) Run(ctx context.Context) {
 	}
 }
 
-// pause waits for the next fetch. It returns false when ctx has ended.
+// pause waits until the next fetch is due. It returns false when ctx ends.
 func (k *IssuerKeys) pause(ctx context.Context, next time.Duration) bool {
 	due, soon := time.NewTimer(next), time.NewTimer(keysPause)
 	defer due.Stop()
 	defer soon.Stop()
-	var wanted <-chan struct{}
+	var requested <-chan struct{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -197,8 +197,8 @@ func (k *IssuerKeys) pause(ctx context.Context, next time.Duration) bool {
 		case <-due.C:
 			return true
 		case <-soon.C:
-			wanted = k.wanted
-		case <-wanted:
+			requested = k.requested
+		case <-requested:
 			return true
 		}
 	}
@@ -226,11 +226,11 @@ func (k *IssuerKeys) fetch(ctx context.Context) error {
 		return unreadable(source, err)
 	}
 	k.state.Store(&fetchedKeys{&keySet{text, keys}, now})
-	k.config.Log.InfoContext(ctx, "took keys of issuer", "issuer", k.config.Source.Issuer, "keys", len(keys))
+	k.config.Log.InfoContext(ctx, "keys of an issuer changed", "issuer", k.config.Source.Issuer, "keys", len(keys))
 	return nil
 }
 
-// discover returns the address of the keys that the issuer names.
+// discover returns the URL of the keys from the discovery document of the issuer.
 func (k *IssuerKeys) discover(ctx context.Context) (string, error) {
 	issuer := k.config.Source.Issuer
 	source := strings.TrimSuffix(issuer, "/") + discoveryPath
@@ -250,7 +250,7 @@ func (k *IssuerKeys) discover(ctx context.Context) (string, error) {
 	}
 	keys, err := url.Parse(document.JWKSURI)
 	if err != nil || keys.Host == "" || keys.Scheme != "https" && (keys.Scheme != "http" || strings.HasPrefix(issuer, "https:")) {
-		return "", unreadable(source, errors.New("jwks_uri is no address that its keys may come from"))
+		return "", unreadable(source, errors.New("jwks_uri must be an https URL, or an http URL if the issuer has one"))
 	}
 	return document.JWKSURI, nil
 }
@@ -264,7 +264,7 @@ func (k *IssuerKeys) get(ctx context.Context, source string) ([]byte, error) {
 	response, err := k.client.Do(request)
 	if err != nil {
 		if inner, ok := errors.AsType[*url.Error](err); ok {
-			err = inner.Err // without the address, which may name a user
+			err = inner.Err // without the URL, which may contain user information
 		}
 		return nil, &KeysError{URL: redacted(source), Err: err}
 	}
@@ -277,16 +277,16 @@ func (k *IssuerKeys) get(ctx context.Context, source string) ([]byte, error) {
 		return nil, &KeysError{URL: redacted(source), Err: err}
 	}
 	if len(text) > maxKeysBytes {
-		return nil, unreadable(source, fmt.Errorf("it has more than %d bytes", maxKeysBytes))
+		return nil, unreadable(source, fmt.Errorf("the content has more than %d bytes", maxKeysBytes))
 	}
 	return text, nil
 }
 
-// errNotJSON is the error for an answer such as a web page.
-var errNotJSON = errors.New("the content is no JSON object of the expected form")
+// errNotJSON is the error for content such as a web page.
+var errNotJSON = errors.New("the content is not a JSON object of the expected form")
 
-// parseKeys reads the keys of a set that may verify tokens. What is of an
-// unknown kind, secret or weak is left out.
+// parseKeys returns the keys of a set that may verify tokens. It skips keys of unknown
+// kinds, secret keys and weak keys.
 func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -303,7 +303,7 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 		if json.Unmarshal(raw, &key) != nil || json.Unmarshal(raw, &uses) != nil {
 			continue
 		}
-		if key.Use != "enc" && (uses.Operations == nil || slices.Contains(uses.Operations, "verify")) && usable(key.Key) {
+		if key.Use != "enc" && (uses.Operations == nil || slices.Contains(uses.Operations, "verify")) && usableKey(key.Key) {
 			keys = append(keys, key)
 		}
 	}
@@ -311,7 +311,7 @@ func parseKeys(text []byte) ([]jose.JSONWebKey, error) {
 	case len(keys) == 0:
 		return nil, errors.New("no member of keys is a public key that may verify signatures")
 	case len(keys) > maxKeys:
-		return nil, fmt.Errorf("%d keys are more than %d", len(keys), maxKeys)
+		return nil, fmt.Errorf("it has %d keys, and at most %d are allowed", len(keys), maxKeys)
 	}
 	return keys, nil
 }

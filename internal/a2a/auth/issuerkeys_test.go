@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// provider answers as an issuer does, without a network.
+// provider is a fake issuer without a network.
 type provider struct {
 	mu      sync.Mutex
 	answers map[string]string
@@ -30,7 +30,7 @@ type provider struct {
 	asked   []string
 }
 
-// set changes what it answers.
+// set changes its answer.
 func (p *provider) set(change func(*provider)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +80,7 @@ func newIssuerKeys(p *provider, source KeySource) *IssuerKeys {
 	})
 }
 
-// inBackground runs the fetching until the test ends.
+// inBackground calls Run until the test ends.
 func inBackground(t *testing.T, k *IssuerKeys) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -132,9 +132,8 @@ func TestIssuerKeysAreFetched(t *testing.T) {
 	}
 }
 
-// TestIssuerKeysOutliveTheirIssuer serves from memory for an hour, and then
-// lets nobody in.
-func TestIssuerKeysOutliveTheirIssuer(t *testing.T) {
+// TestKeysAreUsedForAnHourWithoutTheIssuer uses the last keys for an hour, and then none.
+func TestKeysAreUsedForAnHourWithoutTheIssuer(t *testing.T) {
 	s := newSigner(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(s.keys(t))
@@ -144,13 +143,13 @@ func TestIssuerKeysOutliveTheirIssuer(t *testing.T) {
 		time.Sleep(keysInterval)
 		synctest.Wait()
 		if k.current(time.Now()) != first {
-			t.Error("equal keys are others")
+			t.Error("equal keys are a new set")
 		}
 		p.set(func(p *provider) { p.down = true })
 		time.Sleep(maxKeysAge)
 		synctest.Wait()
 		if k.current(time.Now()) == nil {
-			t.Error("keys are forgotten within the hour")
+			t.Error("keys are not used within the hour")
 		}
 		time.Sleep(time.Second)
 		if k.current(time.Now()) != nil {
@@ -160,7 +159,7 @@ func TestIssuerKeysOutliveTheirIssuer(t *testing.T) {
 		time.Sleep(keysPause)
 		synctest.Wait()
 		if k.current(time.Now()) != first {
-			t.Error("keys are not back a minute after their issuer")
+			t.Error("keys are not fetched a minute after the issuer answers again")
 		}
 	})
 }
@@ -173,7 +172,7 @@ func TestUnknownKeysAreFetchedOnceAMinute(t *testing.T) {
 		inBackground(t, k)
 		for range 3 * 60 {
 			for range 100 {
-				k.want()
+				k.requestFetch()
 			}
 			time.Sleep(time.Second)
 		}
@@ -184,7 +183,7 @@ func TestUnknownKeysAreFetchedOnceAMinute(t *testing.T) {
 	})
 }
 
-func TestIssuerKeysAreAskedForAgainSoon(t *testing.T) {
+func TestFailedFetchesBackOff(t *testing.T) {
 	s := newSigner(t)
 	synctest.Test(t, func(t *testing.T) {
 		p := newProvider(s.keys(t))

@@ -20,43 +20,43 @@ import (
 )
 
 const (
-	// jwtLeeway allows for the clocks of issuers outside the cluster.
+	// jwtLeeway is the tolerance for the clocks of issuers outside of the cluster.
 	jwtLeeway = time.Minute
-	// maxPrincipal bounds the claim that tasks belong to.
+	// maxPrincipal bounds the claims that name principals, owners and namespaces, in bytes.
 	maxPrincipal = 512
 )
 
-// JWTConfig is what a JWT authenticator needs.
+// JWTConfig configures a JWT authenticator.
 type JWTConfig struct {
 	// Issuer must equal the token's iss.
 	Issuer string
-	// Audiences: the token's aud must hold one of them.
+	// Audiences lists the accepted audiences. The token's aud must contain one of them.
 	Audiences []string
-	// PrincipalClaim names the claim that says who is calling; "" is sub.
+	// PrincipalClaim names the claim with the principal. "" is sub.
 	PrincipalClaim string
-	// NamespaceClaim names the claim that holds the caller's namespace; without
-	// one, namespaces do not apply to the callers.
+	// NamespaceClaim names the claim with the namespace of the caller. If it is "",
+	// Policy.Namespaces does not apply to the callers.
 	NamespaceClaim string
-	// OwnerClaim names the claim whose value tasks belong to, so that all who
-	// have it share them; "" leaves them to the principal.
+	// OwnerClaim names the claim whose value owns the tasks, so that callers with the
+	// same value share them. "" makes the principal the owner.
 	OwnerClaim string
-	// KeepClaims has callers bring their claims along.
+	// KeepClaims sets Caller.Claims.
 	KeepClaims bool
-	// Keys are the issuer's.
+	// Keys are the keys of the issuer.
 	Keys *IssuerKeys
 	Now  func() time.Time
 }
 
-// JWT verifies the tokens of one issuer (RFC 7519) against keys that are
-// fetched beside requests, never for one.
+// JWT verifies tokens of one issuer (RFC 7519) with keys that IssuerKeys fetches in the
+// background.
 type JWT struct {
 	config JWTConfig
-	memory atomic.Pointer[jwtMemory]
+	cache  atomic.Pointer[jwtCache]
 }
 
-// jwtMemory is of the tokens that certain keys have verified.
-type jwtMemory struct {
-	by     *keySet
+// jwtCache has the tokens that one set of keys has verified.
+type jwtCache struct {
+	keys   *keySet
 	tokens *tokenCache
 }
 
@@ -70,10 +70,10 @@ func NewJWT(c JWTConfig) *JWT {
 	return &JWT{config: c}
 }
 
-// Challenge asks for a bearer token.
+// Challenge is the challenge for a bearer token.
 func (*JWT) Challenge() string { return bearerChallenge }
 
-// Authenticate judges a bearer token of the issuer.
+// Authenticate verifies a bearer token of the issuer.
 func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 	text, ok := bearer(r)
 	if !ok {
@@ -83,10 +83,10 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 		return Caller{}, unauthenticated("Token is too long")
 	}
 	now := j.config.Now()
-	// Keys that are too old verify nothing, nor does what they once verified.
+	// Keys that are too old are nil here, and their cache is not used either.
 	keys := j.config.Keys.current(now)
 	if keys != nil {
-		if caller, ok := j.remembered(keys).get(text, now); ok {
+		if caller, ok := j.cacheFor(keys).get(text, now); ok {
 			return caller, nil
 		}
 	}
@@ -101,35 +101,35 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	j.remembered(keys).put(text, caller, expiry, now)
+	j.cacheFor(keys).put(text, caller, expiry, now)
 	return caller, nil
 }
 
-// Recognizes knows a token that was verified before.
-func (j *JWT) Recognizes(r *http.Request) (Credential, bool) {
+// VerifiedBefore reads the cache of verified tokens.
+func (j *JWT) VerifiedBefore(r *http.Request) (Credential, bool) {
 	text, ok := bearer(r)
 	if !ok {
 		return CredentialNone, false
 	}
 	now := j.config.Now()
 	keys := j.config.Keys.current(now)
-	return CredentialToken, keys != nil && len(text) <= maxToken && j.remembered(keys).has(text, now)
+	return CredentialToken, keys != nil && len(text) <= maxToken && j.cacheFor(keys).has(text, now)
 }
 
-// remembered returns the tokens that the keys have verified. Other keys begin
-// with none, so that a key which its issuer withdraws lets nobody in any more.
-func (j *JWT) remembered(keys *keySet) *tokenCache {
-	if m := j.memory.Load(); m != nil && m.by == keys {
-		return m.tokens
+// cacheFor returns the cache of the tokens that the keys have verified. New keys begin
+// with an empty cache, so that tokens of a withdrawn key are refused.
+func (j *JWT) cacheFor(keys *keySet) *tokenCache {
+	if c := j.cache.Load(); c != nil && c.keys == keys {
+		return c.tokens
 	}
-	m := &jwtMemory{by: keys, tokens: newTokenCache()}
-	j.memory.Store(m)
-	return m.tokens
+	c := &jwtCache{keys: keys, tokens: newTokenCache()}
+	j.cache.Store(c)
+	return c.tokens
 }
 
 func (j *JWT) verify(token *jwt.JSONWebToken, keys *keySet, now time.Time) (Caller, time.Time, error) {
 	none := time.Time{}
-	if !plain(&token.Headers[0]) {
+	if !acceptedHeader(&token.Headers[0]) {
 		return Caller{}, none, unauthenticated("Token is of a type, or has a critical header, that is not accepted")
 	}
 	var claims jwt.Claims
@@ -140,24 +140,24 @@ func (j *JWT) verify(token *jwt.JSONWebToken, keys *keySet, now time.Time) (Call
 		kept = &authz.Claims{}
 		into = append(into, kept)
 	}
-	verified, known := signed(token, keys.keys, into...)
+	verified, known := verifySignature(token, keys.keys, into...)
 	if !verified {
 		if !known {
-			j.config.Keys.want()
+			j.config.Keys.requestFetch()
 		}
 		return Caller{}, none, unauthenticated("Token is not signed by a key of its issuer")
 	}
-	if err := current(&claims, j.config.Issuer, j.config.Audiences, now, jwtLeeway); err != nil {
+	if err := validateClaims(&claims, j.config.Issuer, j.config.Audiences, now, jwtLeeway); err != nil {
 		return Caller{}, none, err
 	}
-	principal, ok := name(all[j.config.PrincipalClaim])
+	principal, ok := nameClaim(all[j.config.PrincipalClaim])
 	if !ok {
 		return Caller{}, none, unauthenticated("Token has no usable claim " + j.config.PrincipalClaim)
 	}
-	// An issuer has no fragment, so that no two callers are one owner.
+	// An issuer has no fragment, so "#" keeps the owners of two issuers apart.
 	caller := Caller{Owner: a2a.Owner("jwt:" + j.config.Issuer + "#" + principal), Unscoped: j.config.NamespaceClaim == "", Claims: kept}
 	if claim := j.config.OwnerClaim; claim != "" {
-		shared, ok := name(all[claim])
+		shared, ok := nameClaim(all[claim])
 		if !ok {
 			return Caller{}, none, unauthenticated("Token has no usable claim " + claim)
 		}
@@ -165,16 +165,16 @@ func (j *JWT) verify(token *jwt.JSONWebToken, keys *keySet, now time.Time) (Call
 		caller.Owner = a2a.Owner("jwt[" + claim + "]:" + j.config.Issuer + "#" + shared)
 	}
 	if !caller.Unscoped {
-		if caller.Namespace, ok = name(all[j.config.NamespaceClaim]); !ok {
+		if caller.Namespace, ok = nameClaim(all[j.config.NamespaceClaim]); !ok {
 			return Caller{}, none, unauthenticated("Token has no usable claim " + j.config.NamespaceClaim)
 		}
 	}
 	return caller, claims.Expiry.Time().Add(jwtLeeway), nil
 }
 
-// plain reports whether a header is that of an access token or of an ID token,
-// and asks for nothing that is not understood.
-func plain(h *jose.Header) bool {
+// acceptedHeader reports whether a header is that of an access token or an ID token,
+// without critical extensions.
+func acceptedHeader(h *jose.Header) bool {
 	if _, critical := h.ExtraHeaders["crit"]; critical {
 		return false
 	}
@@ -191,13 +191,15 @@ func plain(h *jose.Header) bool {
 	}
 }
 
-// name returns the text of a claim that may name somebody.
-func name(claim json.RawMessage) (string, bool) {
+// nameClaim returns the value of a claim that names a principal, an owner or a namespace.
+// It returns false unless the value is a string of 1 to maxPrincipal bytes without control
+// characters.
+func nameClaim(claim json.RawMessage) (string, bool) {
 	var text *string
 	if json.Unmarshal(claim, &text) != nil || text == nil || *text == "" || len(*text) > maxPrincipal {
 		return "", false
 	}
-	// The decoder puts U+FFFD for what is no text: two names could become one.
+	// The decoder replaces invalid UTF-8 by U+FFFD, so two names could become equal.
 	if strings.ContainsFunc(*text, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }) {
 		return "", false
 	}

@@ -28,7 +28,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// weakKey is shorter than is accepted. Go makes none so short unless it is told to.
+// weakKey is shorter than minRSA.
 func weakKey(tb testing.TB) *rsa.PrivateKey {
 	tb.Helper()
 	former := os.Getenv("GODEBUG")
@@ -40,7 +40,7 @@ func weakKey(tb testing.TB) *rsa.PrivateKey {
 	return key
 }
 
-// keyring makes the tokens of an issuer of every kind of key.
+// keyring signs tokens with every kind of key.
 type keyring struct {
 	rsa, weak *rsa.PrivateKey
 	p256      *ecdsa.PrivateKey
@@ -77,7 +77,7 @@ func (k *keyring) set(tb testing.TB) []byte {
 	return text
 }
 
-// known are keys that have been fetched just now.
+// known returns keys that were fetched now.
 func known(tb testing.TB, text []byte, now time.Time) *IssuerKeys {
 	tb.Helper()
 	k := newIssuerKeys(&provider{}, KeySource{Issuer: oidcIssuer})
@@ -128,7 +128,7 @@ func signText(tb testing.TB, algorithm jose.SignatureAlgorithm, key any, headers
 	return token
 }
 
-func TestJWTAdmits(t *testing.T) {
+func TestJWTAccepts(t *testing.T) {
 	k := newKeyring(t)
 	keys := known(t, k.set(t), noon)
 	with := func(key any, id string) jose.JSONWebKey { return jose.JSONWebKey{Key: key, KeyID: id} }
@@ -160,7 +160,7 @@ func TestJWTAdmits(t *testing.T) {
 	for name, token := range tests {
 		t.Run(name, func(t *testing.T) {
 			j := newJWT(keys, nil)
-			for range 2 { // the second time from memory
+			for range 2 { // the second time from the cache
 				got, err := j.Authenticate(request("Bearer " + token))
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
 					t.Errorf("Authenticate() (-want +got):\n%s%v", diff, err)
@@ -180,7 +180,7 @@ func TestJWTAdmits(t *testing.T) {
 	})
 }
 
-// TestJWTRefuses has every hostile token answered with 401, and nothing called.
+// TestJWTRefuses answers every hostile token with 401 and calls no handler.
 func TestJWTRefuses(t *testing.T) {
 	k := newKeyring(t)
 	keys := known(t, k.set(t), noon)
@@ -358,13 +358,13 @@ func TestJWTRefuses(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	if gate.ServeHTTP(w, request("Bearer "+token)); !called {
-		t.Errorf("the good token is refused as well: %s", w.Body)
+		t.Errorf("the valid token is refused as well: %s", w.Body)
 	}
 	t.Logf("%d tokens", len(tests))
 }
 
-// TestJWTFollowsItsIssuer rotates a key, withdraws it, and loses the issuer.
-func TestJWTFollowsItsIssuer(t *testing.T) {
+// TestJWTFollowsTheKeysOfItsIssuer rotates a key, withdraws it, and stops the issuer.
+func TestJWTFollowsTheKeysOfItsIssuer(t *testing.T) {
 	former, next := newSigner(t), newSigner(t)
 	synctest.Test(t, func(t *testing.T) {
 		claims := jwtClaims(func(c map[string]any) {
@@ -389,11 +389,11 @@ func TestJWTFollowsItsIssuer(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			if _, err := j.Authenticate(request(credential)); (err == nil) != want {
-				t.Errorf("after %v: Authenticate() error = %v, want admitted: %v", time.Since(noonOfBubble), err, want)
+				t.Errorf("after %v: Authenticate() error = %v, want accepted: %v", time.Since(noonOfBubble), err, want)
 			}
 		}
 		first, second := token(former, "1"), token(next, "2")
-		admits(first, false) // nothing is known yet
+		admits(first, false) // no keys yet
 		inBackground(t, keys)
 		admits(first, true)
 		admits(second, false)
@@ -409,7 +409,7 @@ func TestJWTFollowsItsIssuer(t *testing.T) {
 	})
 }
 
-// noonOfBubble is when the clock of a bubble starts.
+// noonOfBubble is the start of the clock in a synctest bubble.
 var noonOfBubble = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestGateOfTwoIssuers(t *testing.T) {
@@ -441,7 +441,7 @@ func TestGateOfTwoIssuers(t *testing.T) {
 	}
 }
 
-// FuzzJWT admits nothing that was not signed.
+// FuzzJWT accepts no token without a valid signature.
 func FuzzJWT(f *testing.F) {
 	k := newKeyring(f)
 	j := newJWT(known(f, k.set(f), noon), nil)

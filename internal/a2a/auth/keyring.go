@@ -12,22 +12,23 @@ import (
 	"strings"
 )
 
-// Bounds of API keys, in bytes. The least is what 24 random bytes are in base64, or 16 in hexadecimal.
+// Limits of API keys, in bytes. MinAPIKey is the length of 24 random bytes in base64, or of
+// 16 in hexadecimal.
 const (
 	MinAPIKey = 32
 	MaxAPIKey = 512
 )
 
 const (
-	// maxKeysOfCaller are the one in use and the one that replaces it.
+	// maxKeysOfCaller allows the current key and the next one.
 	maxKeysOfCaller = 2
-	// maxAPIKeys bounds what one request is compared with.
+	// maxAPIKeys bounds the comparisons for one request.
 	maxAPIKeys = 2048
-	// maxCallerName is that of a data key of a Secret.
+	// maxCallerName is the limit of a data key of a Secret.
 	maxCallerName = 253
 )
 
-// KeyRing holds API keys by their hashes.
+// KeyRing holds the hashes of API keys. It is immutable.
 type KeyRing struct {
 	entries []keyEntry
 }
@@ -37,12 +38,12 @@ type keyEntry struct {
 	caller string
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (k *KeyRing) Len() int { return len(k.entries) }
 
-// ParseAPIKeys reads files, each named after a caller and with one key a line.
-// What is refused is told, by the names of callers and never by a key, and the
-// others are good: one typing error must not keep all callers out.
+// ParseAPIKeys reads files, each with the name of a caller and one key a line. It returns
+// the usable keys and one error for each unusable key or file, so that one mistake does
+// not lock out all callers. Errors name callers and never contain a key.
 func ParseAPIKeys(files map[string][]byte) (*KeyRing, []error) {
 	ring := &KeyRing{}
 	var refused []error
@@ -54,7 +55,7 @@ func ParseAPIKeys(files map[string][]byte) (*KeyRing, []error) {
 			continue
 		}
 		for i, key := range keys {
-			if problem := unfit(key); problem != "" {
+			if problem := keyProblem(key); problem != "" {
 				refused = append(refused, fmt.Errorf("API key %d of %q %s", i+1, caller, problem))
 				continue
 			}
@@ -81,7 +82,7 @@ func (k *KeyRing) drop(sum [sha256.Size]byte) {
 	k.entries = slices.DeleteFunc(k.entries, func(e keyEntry) bool { return e.sum == sum })
 }
 
-// keysOf reads the file of one caller.
+// keysOf returns the keys in the file of one caller.
 func keysOf(caller string, text []byte) ([][]byte, error) {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 	if len(caller) > maxCallerName || strings.HasPrefix(caller, ".") || strings.Trim(caller, letters) != "" {
@@ -102,8 +103,8 @@ func keysOf(caller string, text []byte) ([][]byte, error) {
 	return keys, nil
 }
 
-// unfit says why a key is not taken, "" if it is.
-func unfit(key []byte) string {
+// keyProblem returns why a key is not usable, or "".
+func keyProblem(key []byte) string {
 	switch {
 	case len(key) < MinAPIKey:
 		return fmt.Sprintf("has %d characters, needs at least %d: openssl rand -hex 32 makes one", len(key), MinAPIKey)

@@ -17,29 +17,28 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
-// leeway allows for clocks that differ.
+// leeway is the tolerance for different clocks in the cluster.
 const leeway = 10 * time.Second
 
-// algorithms that an API server may sign with.
+// algorithms lists the signature algorithms of API servers.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512,
 }
 
-// KubernetesConfig is what a Kubernetes authenticator needs.
+// KubernetesConfig configures a Kubernetes authenticator.
 type KubernetesConfig struct {
 	// Issuer must equal the token's iss.
 	Issuer string
-	// Audiences: the token's aud must hold one of them.
+	// Audiences lists the accepted audiences. The token's aud must contain one of them.
 	Audiences []string
 	// Keys is the issuer's JWK set (RFC 7517), as text.
 	Keys []byte
-	// KeepClaims has callers bring their claims along.
+	// KeepClaims sets Caller.Claims.
 	KeepClaims bool
 	Now        func() time.Time
 }
 
-// Kubernetes verifies ServiceAccount tokens against keys that it was given, so
-// that no request waits for another server.
+// Kubernetes verifies ServiceAccount tokens offline, with the keys in its configuration.
 type Kubernetes struct {
 	config   KubernetesConfig
 	keys     []jose.JSONWebKey
@@ -48,7 +47,7 @@ type Kubernetes struct {
 
 var _ Authenticator = (*Kubernetes)(nil)
 
-// NewKubernetes returns an authenticator for the keys.
+// NewKubernetes returns an authenticator. It fails if the JWK set has no usable key.
 func NewKubernetes(c KubernetesConfig) (*Kubernetes, error) {
 	var set jose.JSONWebKeySet
 	if err := json.Unmarshal(c.Keys, &set); err != nil {
@@ -56,7 +55,7 @@ func NewKubernetes(c KubernetesConfig) (*Kubernetes, error) {
 	}
 	k := &Kubernetes{config: c, verified: newTokenCache()}
 	for _, key := range set.Keys {
-		if key.Use != "enc" && usable(key.Key) {
+		if key.Use != "enc" && usableKey(key.Key) {
 			k.keys = append(k.keys, key)
 		}
 	}
@@ -66,10 +65,10 @@ func NewKubernetes(c KubernetesConfig) (*Kubernetes, error) {
 	return k, nil
 }
 
-// Challenge asks for a bearer token.
+// Challenge is the challenge for a bearer token.
 func (*Kubernetes) Challenge() string { return bearerChallenge }
 
-// Authenticate judges a bearer token of the issuer.
+// Authenticate verifies a bearer token of the issuer.
 func (k *Kubernetes) Authenticate(r *http.Request) (Caller, error) {
 	token, ok := bearer(r)
 	if !ok {
@@ -90,8 +89,8 @@ func (k *Kubernetes) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
-// Recognizes knows a token that was verified before.
-func (k *Kubernetes) Recognizes(r *http.Request) (Credential, bool) {
+// VerifiedBefore reads the cache of verified tokens.
+func (k *Kubernetes) VerifiedBefore(r *http.Request) (Credential, bool) {
 	token, ok := bearer(r)
 	if !ok {
 		return CredentialNone, false
@@ -99,8 +98,8 @@ func (k *Kubernetes) Recognizes(r *http.Request) (Credential, bool) {
 	return CredentialToken, len(token) <= maxToken && k.verified.has(token, k.config.Now())
 }
 
-// private holds the claims of KEP-1205 that jwt.Claims does not.
-type private struct {
+// privateClaims has the claims of KEP-1205 that jwt.Claims lacks.
+type privateClaims struct {
 	Kubernetes struct {
 		Namespace      string `json:"namespace"`
 		ServiceAccount struct {
@@ -119,17 +118,17 @@ func (k *Kubernetes) verify(text string, now time.Time) (Caller, time.Time, erro
 		return Caller{}, none, unauthenticated("Token is not a signed JWT of an accepted algorithm")
 	}
 	var claims jwt.Claims
-	var extra private
+	var extra privateClaims
 	var kept *authz.Claims
 	into := []any{&claims, &extra}
 	if k.config.KeepClaims {
 		kept = &authz.Claims{}
 		into = append(into, kept)
 	}
-	if verified, _ := signed(token, k.keys, into...); !verified {
+	if verified, _ := verifySignature(token, k.keys, into...); !verified {
 		return Caller{}, none, unauthenticated("Token is not signed by a key of this cluster")
 	}
-	if err := current(&claims, k.config.Issuer, k.config.Audiences, now, leeway); err != nil {
+	if err := validateClaims(&claims, k.config.Issuer, k.config.Audiences, now, leeway); err != nil {
 		return Caller{}, none, err
 	}
 	namespace, name := extra.Kubernetes.Namespace, extra.Kubernetes.ServiceAccount.Name

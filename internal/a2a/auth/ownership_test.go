@@ -34,7 +34,7 @@ func TestOwnerClaim(t *testing.T) {
 	if owners["alice"] != owners["bob"] {
 		t.Errorf("owners are %v", owners)
 	}
-	// No principal is an owner of this kind, whatever it is called.
+	// No principal equals an owner claim.
 	if caller, err := authenticate(`"sub":"x","tenant_id":"alice"`); err != nil || caller.Owner == a2a.Owner("jwt:"+oidcIssuer+"#alice") {
 		t.Errorf("a tenant of a caller's name owns as %s, %v", caller.Owner, err)
 	}
@@ -56,7 +56,7 @@ func TestClaimsAreKeptForRules(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		k := newKubernetes(t, s, func() time.Time { return noon })
 		k.config.KeepClaims = keep
-		for range 2 { // the second time it is remembered
+		for range 2 { // the second time from the cache
 			caller, err := k.Authenticate(request("Bearer " + token))
 			if err != nil || (caller.Claims != nil) != keep {
 				t.Fatalf("keep %v: %+v, %v", keep, caller, err)
@@ -68,19 +68,19 @@ func TestClaimsAreKeptForRules(t *testing.T) {
 	}
 }
 
-// TestKeptClaimsAreBounded remembers fewer tokens when they are long.
-func TestKeptClaimsAreBounded(t *testing.T) {
+// TestCachedClaimsAreBounded caches fewer tokens when they are long.
+func TestCachedClaimsAreBounded(t *testing.T) {
 	c := newTokenCache()
 	claims := &authz.Claims{}
-	for i := range 3 * maxKept / maxToken {
+	for i := range 3 * maxClaimsBytes / maxToken {
 		c.put(fmt.Sprintf("%0*d", maxToken, i), Caller{Claims: claims}, noon.Add(time.Hour), noon)
 		c.put(fmt.Sprintf("%0*d", maxToken, i), Caller{Claims: claims}, noon.Add(time.Hour), noon)
 	}
 	sum := 0
 	for _, entry := range c.entries {
-		sum += entry.kept
+		sum += entry.claimsBytes
 	}
-	if sum != c.kept || sum > maxKept || sum < maxKept/2 {
-		t.Errorf("%d bytes are kept, %d by count, the bound is %d", sum, c.kept, maxKept)
+	if sum != c.claimsBytes || sum > maxClaimsBytes || sum < maxClaimsBytes/2 {
+		t.Errorf("%d bytes of claims are cached, %d by the counter, the limit is %d", sum, c.claimsBytes, maxClaimsBytes)
 	}
 }

@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-// Bounds on what is remembered. Tokens are renewed every hour or so; a shorter
-// memory lets a changed set of keys take effect even when it is not reloaded.
+// Limits of the cache. An entry lives shorter than a token, which is valid for about an
+// hour, so that changed keys take effect even without a reload.
 const (
 	maxVerified  = 4096
 	maxVerifyAge = 5 * time.Minute
-	// maxKept bounds the tokens whose claims are kept, in bytes of their text.
-	maxKept = 4 << 20
+	// maxClaimsBytes bounds the tokens with cached claims, in bytes of their text.
+	maxClaimsBytes = 4 << 20
 )
 
-// tokenCache remembers tokens that were verified, so that a client which
-// calls often costs one signature in a while. It holds hashes, and no token
-// that was refused.
+// tokenCache caches verified tokens, so that a frequent caller does not cost a signature
+// verification each time. It stores hashes, and no rejected token. It is safe for
+// concurrent use.
 type tokenCache struct {
 	mu      sync.RWMutex
 	entries map[[sha256.Size]byte]verifiedToken
-	// kept is the sum of what entries keep.
-	kept int
+	// claimsBytes is the sum of claimsBytes of all entries.
+	claimsBytes int
 }
 
 type verifiedToken struct {
 	caller Caller
-	// until is when it is verified again, expiry when that would be in vain.
+	// until is the end of the entry. expiry is the end of the token.
 	until, expiry time.Time
-	// kept is the length of a token whose claims are kept, 0 of others.
-	kept int
+	// claimsBytes is the length of a token with cached claims, and 0 otherwise.
+	claimsBytes int
 }
 
 func newTokenCache() *tokenCache {
@@ -51,7 +51,7 @@ func (c *tokenCache) get(token string, now time.Time) (Caller, bool) {
 	return entry.caller, true
 }
 
-// has reports whether a token was verified and is worth to be verified again.
+// has reports whether a token was verified before and has not expired.
 func (c *tokenCache) has(token string, now time.Time) bool {
 	key := sha256.Sum256([]byte(token))
 	c.mu.RLock()
@@ -66,36 +66,36 @@ func (c *tokenCache) put(token string, caller Caller, expiry, now time.Time) {
 		until = expiry
 	}
 	key := sha256.Sum256([]byte(token))
-	kept := 0
+	size := 0
 	if caller.Claims != nil {
-		kept = len(token)
+		size = len(token)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.entries) >= maxVerified || c.kept+kept > maxKept {
+	if len(c.entries) >= maxVerified || c.claimsBytes+size > maxClaimsBytes {
 		c.shrink(now)
 	}
-	c.kept += kept - c.entries[key].kept
-	c.entries[key] = verifiedToken{caller: caller, until: until, expiry: expiry, kept: kept}
+	c.claimsBytes += size - c.entries[key].claimsBytes
+	c.entries[key] = verifiedToken{caller: caller, until: until, expiry: expiry, claimsBytes: size}
 }
 
-// shrink forgets what has expired, and when that is too little a quarter of
-// the rest, whichever the map yields.
+// shrink evicts expired entries, and then entries in random order until a quarter of the
+// cache is free.
 func (c *tokenCache) shrink(now time.Time) {
 	for key, entry := range c.entries {
 		if !now.Before(entry.until) {
-			c.forget(key, entry)
+			c.evict(key, entry)
 		}
 	}
 	for key, entry := range c.entries {
-		if len(c.entries) <= maxVerified*3/4 && c.kept <= maxKept*3/4 {
+		if len(c.entries) <= maxVerified*3/4 && c.claimsBytes <= maxClaimsBytes*3/4 {
 			return
 		}
-		c.forget(key, entry)
+		c.evict(key, entry)
 	}
 }
 
-func (c *tokenCache) forget(key [sha256.Size]byte, entry verifiedToken) {
-	c.kept -= entry.kept
+func (c *tokenCache) evict(key [sha256.Size]byte, entry verifiedToken) {
+	c.claimsBytes -= entry.claimsBytes
 	delete(c.entries, key)
 }

@@ -71,7 +71,7 @@ var errBusy = &a2a.Error{
 // payer is who is charged for a request.
 func payer(r *http.Request) a2a.AccountingPrincipal {
 	if caller, ok := auth.CallerFrom(r.Context()); ok {
-		return caller.Payer()
+		return caller.AccountingPrincipal()
 	}
 	return a2a.AccountingPrincipalAt(r.RemoteAddr)
 }

@@ -326,5 +326,5 @@ type ways string
 func (ways) Authenticate(*http.Request) (auth.Caller, error) {
 	return auth.Caller{}, auth.ErrNoCredential
 }
-func (ways) Recognizes(*http.Request) (auth.Credential, bool) { return auth.CredentialNone, false }
+func (ways) VerifiedBefore(*http.Request) (auth.Credential, bool) { return auth.CredentialNone, false }
 func (w ways) Challenge() string                              { return string(w) }

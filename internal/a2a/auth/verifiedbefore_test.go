@@ -10,10 +10,10 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// TestKnownUntilItExpires: who was known is so until the token expires, and not
-// only until it is verified again: an attacker at the same address has more
-// patience than that.
-func TestKnownUntilItExpires(t *testing.T) {
+// TestVerifiedBeforeUntilTheTokenExpires: VerifiedBefore is true until the token expires,
+// beyond the end of its cache entry, so that an attacker at the same address cannot wait
+// for that end.
+func TestVerifiedBeforeUntilTheTokenExpires(t *testing.T) {
 	now := noon
 	clock := func() time.Time { return now }
 	s, keys := newSigner(t), newKeyring(t)
@@ -26,8 +26,8 @@ func TestKnownUntilItExpires(t *testing.T) {
 		"JWT":            sign(t, jose.ES256, jose.JSONWebKey{Key: keys.p256, KeyID: "p256"}, jwtClaims(nil)),
 	}
 	for kind, token := range tokens {
-		if gate.Recognizes(request("Bearer " + token)) {
-			t.Errorf("%s: known before it was shown", kind)
+		if gate.VerifiedBefore(request("Bearer " + token)) {
+			t.Errorf("%s: verified before the first request", kind)
 		}
 		if _, err := gate.policy.Load().Decide(request("Bearer " + token)); err != nil {
 			t.Fatalf("%s: %v", kind, err)
@@ -40,8 +40,8 @@ func TestKnownUntilItExpires(t *testing.T) {
 		now = noon.Add(step.after)
 		issuerKeys.state.Store(&fetchedKeys{issuerKeys.state.Load().keySet, now})
 		for kind, token := range tokens {
-			if got := gate.Recognizes(request("Bearer " + token)); got != step.want {
-				t.Errorf("%s after %s: known %t", kind, step.after, got)
+			if got := gate.VerifiedBefore(request("Bearer " + token)); got != step.want {
+				t.Errorf("%s after %s: verified before = %t", kind, step.after, got)
 			}
 		}
 	}
