@@ -7,9 +7,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv03"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
@@ -28,50 +28,52 @@ func decoder[T any](f func([]byte) (T, error)) decode {
 	return func(text []byte) (any, error) { return f(text) }
 }
 
+var clientV03, clientV10 = prototest.Client{Version: protobuf.V03}, prototest.Client{Version: protobuf.V10}
+
 // encoders are the encoding functions of all codecs, by what they encode and by
 // dialect.
 var encoders = map[string]map[string]encode{
 	"event": {
 		"0.1": encoder(v01.AppendEvent), "0.3": encoder(v03.AppendEvent), "0.3 union": encoder(v03.AppendUnionEvent),
 		"0.3 proto": encoder(protojson.V03.AppendEvent), "0.3 kind REST": encoder(kindrest.AppendEvent),
-		"1.0": encoder(protojson.V10.AppendEvent), "0.3 gRPC": encoder(pbv03.AppendEvent), "1.0 gRPC": encoder(pbv10.AppendEvent),
+		"1.0": encoder(protojson.V10.AppendEvent), "0.3 gRPC": encoder(protobuf.V03.AppendEvent), "1.0 gRPC": encoder(protobuf.V10.AppendEvent),
 	},
 	"answer": {"0.1": encoder(v01.AppendAnswer), "0.3 kind REST": encoder(kindrest.AppendAnswer)},
 	"task": {
 		"0.1": encoder(v01.AppendTask), "0.3": encoder(v03.AppendTask), "0.3 union": encoder(v03.AppendUnionTask),
 		"0.3 proto": encoder(protojson.V03.AppendTask), "0.3 kind REST": encoder(kindrest.AppendTask),
-		"1.0": encoder(protojson.V10.AppendTask), "0.3 gRPC": encoder(pbv03.AppendTask), "1.0 gRPC": encoder(pbv10.AppendTask),
+		"1.0": encoder(protojson.V10.AppendTask), "0.3 gRPC": encoder(protobuf.V03.AppendTask), "1.0 gRPC": encoder(protobuf.V10.AppendTask),
 	},
 	"message": {
 		"0.3": encoder(v03.AppendMessage), "0.3 proto": encoder(protojson.V03.AppendMessage), "1.0": encoder(protojson.V10.AppendMessage),
 	},
 	"task page": {
 		"0.3": encoder(v03.AppendTaskPage), "0.3 proto": encoder(protojson.V03.AppendTaskPage), "1.0": encoder(protojson.V10.AppendTaskPage),
-		"1.0 gRPC": encoder(pbv10.AppendPage),
+		"1.0 gRPC": encoder(protobuf.V10.AppendTaskPage),
 	},
 	"push": {
 		"0.1": encoder(v01.AppendPush), "0.3": encoder(v03.AppendPush), "0.3 proto": encoder(protojson.V03.AppendPush),
-		"1.0": encoder(protojson.V10.AppendPush), "0.3 gRPC": encoder(pbv03.AppendPush), "1.0 gRPC": encoder(pbv10.AppendPush),
+		"1.0": encoder(protojson.V10.AppendPush), "0.3 gRPC": encoder(protobuf.V03.AppendPush), "1.0 gRPC": encoder(protobuf.V10.AppendPush),
 	},
 	"push page": {
 		"0.3": encoder(v03.AppendPushPage), "0.3 proto": encoder(protojson.V03.AppendPushPage), "1.0": encoder(protojson.V10.AppendPushPage),
-		"0.3 gRPC": encoder(pbv03.AppendPushPage), "1.0 gRPC": encoder(pbv10.AppendPushPage),
+		"0.3 gRPC": encoder(protobuf.V03.AppendPushPage), "1.0 gRPC": encoder(protobuf.V10.AppendPushPage),
 	},
 	"send": {
 		"0.1": encoder(v01.AppendSend), "0.3": encoder(v03.AppendSend), "0.3 proto": encoder(protojson.V03.AppendSend),
-		"1.0": encoder(protojson.V10.AppendSend), "0.3 gRPC": encoder(pbv03.AppendSend), "1.0 gRPC": encoder(pbv10.AppendSend),
+		"1.0": encoder(protojson.V10.AppendSend), "0.3 gRPC": encoder(clientV03.AppendSend), "1.0 gRPC": encoder(clientV10.AppendSend),
 	},
 	"get": {
 		"0.1": encoder(v01.AppendGet), "0.3": encoder(v03.AppendGet), "1.0": encoder(protojson.V10.AppendGet),
-		"0.3 gRPC": encoder(pbv03.AppendGet), "1.0 gRPC": encoder(pbv10.AppendGet),
+		"0.3 gRPC": encoder(clientV03.AppendGet), "1.0 gRPC": encoder(clientV10.AppendGet),
 	},
 	"cancel": {
 		"0.1": encoder(v01.AppendCancel), "0.3": encoder(v03.AppendCancel), "1.0": encoder(protojson.V10.AppendCancel),
-		"0.3 gRPC": encoder(pbv03.AppendCancel), "1.0 gRPC": encoder(pbv10.AppendCancel),
+		"0.3 gRPC": encoder(clientV03.AppendCancel), "1.0 gRPC": encoder(clientV10.AppendCancel),
 	},
 	"subscribe": {
 		"0.1": encoder(v01.AppendSubscribe), "0.3": encoder(v03.AppendSubscribe), "1.0": encoder(protojson.V10.AppendSubscribe),
-		"0.3 gRPC": encoder(pbv03.AppendSubscribe), "1.0 gRPC": encoder(pbv10.AppendSubscribe),
+		"0.3 gRPC": encoder(clientV03.AppendSubscribe), "1.0 gRPC": encoder(clientV10.AppendSubscribe),
 	},
 }
 
@@ -120,19 +122,15 @@ func follow(text []byte) (any, error) {
 // protobufDecoders are the functions that decode protobuf, by the kind of their
 // input.
 var protobufDecoders = map[string]map[string]decode{
-	"event": {
-		"0.3 gRPC event": decoder(pbv03.DecodeEvent), "0.3 gRPC task": decoder(pbv03.DecodeTask),
-		"1.0 gRPC event": decoder(pbv10.DecodeEvent), "1.0 gRPC task": decoder(pbv10.DecodeTask),
-	},
 	"request": {
-		"0.3 gRPC send": decoder(pbv03.DecodeSend), "0.3 gRPC get": decoder(pbv03.DecodeGet),
-		"0.3 gRPC cancel": decoder(pbv03.DecodeCancel), "0.3 gRPC subscribe": decoder(pbv03.DecodeSubscribe),
-		"0.3 gRPC set push": decoder(pbv03.DecodeSetPush), "0.3 gRPC push": decoder(pbv03.DecodePush),
-		"0.3 gRPC list push": decoder(pbv03.DecodeListPush),
-		"1.0 gRPC send":      decoder(pbv10.DecodeSend), "1.0 gRPC get": decoder(pbv10.DecodeGet),
-		"1.0 gRPC cancel": decoder(pbv10.DecodeCancel), "1.0 gRPC subscribe": decoder(pbv10.DecodeSubscribe),
-		"1.0 gRPC set push": decoder(pbv10.DecodeSetPush), "1.0 gRPC push": decoder(pbv10.DecodePush),
-		"1.0 gRPC list push": decoder(pbv10.DecodeListPush), "1.0 gRPC list": decoder(pbv10.DecodeList),
-		"1.0 gRPC card": decoder(pbv10.DecodeExtendedCard),
+		"0.3 gRPC send": decoder(protobuf.V03.DecodeSend), "0.3 gRPC get": decoder(protobuf.V03.DecodeGet),
+		"0.3 gRPC cancel": decoder(protobuf.V03.DecodeCancel), "0.3 gRPC subscribe": decoder(protobuf.V03.DecodeSubscribe),
+		"0.3 gRPC set push": decoder(protobuf.V03.DecodeSetPush), "0.3 gRPC push": decoder(protobuf.V03.DecodePush),
+		"0.3 gRPC list push": decoder(protobuf.V03.DecodeListPush),
+		"1.0 gRPC send":      decoder(protobuf.V10.DecodeSend), "1.0 gRPC get": decoder(protobuf.V10.DecodeGet),
+		"1.0 gRPC cancel": decoder(protobuf.V10.DecodeCancel), "1.0 gRPC subscribe": decoder(protobuf.V10.DecodeSubscribe),
+		"1.0 gRPC set push": decoder(protobuf.V10.DecodeSetPush), "1.0 gRPC push": decoder(protobuf.V10.DecodePush),
+		"1.0 gRPC list push": decoder(protobuf.V10.DecodeListPush), "1.0 gRPC list": decoder(protobuf.V10.DecodeList),
+		"1.0 gRPC card": decoder(protobuf.V10.DecodeExtendedCard),
 	},
 }

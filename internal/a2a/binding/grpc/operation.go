@@ -5,7 +5,7 @@ package grpc
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
 )
 
 func (h *Handler) send(c *call) error {
@@ -47,7 +47,7 @@ func (h *Handler) get(c *call) error {
 
 // list is known to 1.0 only.
 func (h *Handler) list(c *call) error {
-	req, err := request(h, c, pbv10.DecodeList)
+	req, err := request(h, c, protobuf.V10.DecodeList)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (h *Handler) list(c *call) error {
 	if err != nil {
 		return err
 	}
-	return h.answer(c, page.Size(), func() []byte { return pbv10.AppendPage(nil, page) })
+	return h.answer(c, page.Size(), func() []byte { return protobuf.V10.AppendTaskPage(nil, page) })
 }
 
 func (h *Handler) cancel(c *call) error {

@@ -15,6 +15,7 @@
 package pbwire
 
 import (
+	"cmp"
 	"iter"
 	"strconv"
 	"strings"
@@ -29,6 +30,7 @@ import (
 // Field is one field of a message. Errors call it by its JSON name.
 type Field struct {
 	kind kind
+	id   int
 	name string
 }
 
@@ -42,13 +44,20 @@ const (
 )
 
 // Varint returns a field that holds a number, an enum or a bool.
-func Varint(name string) Field { return Field{varint, name} }
+func Varint(name string) Field { return Field{kind: varint, name: name} }
 
 // Bytes returns a field that holds text, bytes or a message.
-func Bytes(name string) Field { return Field{bytes, name} }
+func Bytes(name string) Field { return Field{kind: bytes, name: name} }
 
 // Repeated returns a field that holds any number of what Bytes holds.
-func Repeated(name string) Field { return Field{repeated, name} }
+func Repeated(name string) Field { return Field{kind: repeated, name: name} }
+
+// As returns the field with an id that Fields yields in the place of its number,
+// so that one function reads messages that number their fields differently.
+func (f Field) As(id int) Field {
+	f.id = id
+	return f
+}
 
 // Message lists the fields of a message by number. There are at most 31.
 type Message []Field
@@ -84,8 +93,8 @@ func (r *Reader) Err() error {
 }
 
 // Fields reads the message that the last field holds, at first the whole one,
-// and yields the number of each field that it knows. The body reads the field
-// or leaves it.
+// and yields the id of each known field, or its number if it has no id. The body
+// reads the field or leaves it.
 func (r *Reader) Fields(m Message) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		text := r.bytes
@@ -103,7 +112,7 @@ func (r *Reader) Fields(m Message) iter.Seq[int] {
 			}
 			r.path[depth] = step{m[number].name, seen[number]}
 			seen[number]++
-			if !r.keep(m[number].kind, wire, value) || !yield(number) {
+			if !r.keep(m[number].kind, wire, value) || !yield(cmp.Or(m[number].id, number)) {
 				return
 			}
 		}

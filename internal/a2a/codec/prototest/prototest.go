@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prototest reads ProtoJSON as the strictest client would: with the
-// official protos, and refusing what they do not name. It is imported by tests
-// only.
+// Package prototest holds what tests check the codecs of the protos with: a
+// strict reader of ProtoJSON, made of the official protos, that refuses unknown
+// members; and a client of protobuf. Only tests import it.
 package prototest
 
 import (
@@ -13,6 +13,7 @@ import (
 	a2av03 "github.com/a2aproject/a2a-go/a2apb"
 	a2av10 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -21,22 +22,35 @@ import (
 
 // V03 reads a message of a2a.v1.
 func V03(message string, text []byte) error {
+	_, err := MarshalV03(message, text)
+	return err
+}
+
+// MarshalV03 returns the binary form of a message of a2a.v1.
+func MarshalV03(message string, text []byte) ([]byte, error) {
 	file, err := deployed()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return read(file, message, text)
 }
 
 // V10 reads a message of lf.a2a.v1.
-func V10(message string, text []byte) error { return read(a2av10.File_a2av1_proto, message, text) }
+func V10(message string, text []byte) error {
+	_, err := read(a2av10.File_a2av1_proto, message, text)
+	return err
+}
 
-func read(file protoreflect.FileDescriptor, message string, text []byte) error {
+func read(file protoreflect.FileDescriptor, message string, text []byte) ([]byte, error) {
 	d := file.Messages().ByName(protoreflect.Name(message))
 	if d == nil {
-		return errors.New("no message " + message)
+		return nil, errors.New("no message " + message)
 	}
-	return protojson.UnmarshalOptions{DiscardUnknown: false}.Unmarshal(text, dynamicpb.NewMessage(d))
+	m := dynamicpb.NewMessage(d)
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: false}).Unmarshal(text, m); err != nil {
+		return nil, err
+	}
+	return proto.Marshal(m)
 }
 
 // deployed returns the proto of 0.3. The Go SDK's copy is that of gRPC, where

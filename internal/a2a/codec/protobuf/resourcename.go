@@ -1,30 +1,31 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package pbv03
+package protobuf
 
 import "strings"
 
-// Names of resources are tasks/{id} and tasks/{id}/pushNotificationConfigs/{id}.
-// A bare id is taken for the name of a task.
+// The resource names of 0.3 are tasks/{id} and
+// tasks/{id}/pushNotificationConfigs/{id}. A bare id names a task.
 const (
 	tasks   = "tasks/"
 	configs = "/pushNotificationConfigs"
-	// oldConfigs is what 0.2.2 to 0.2.4 called them.
+	// oldConfigs is the collection in 0.2.2 to 0.2.4.
 	oldConfigs = "/pushNotifications"
 )
 
-func configName(task, config string) string { return tasks + task + configs + "/" + config }
+func resourceName(task, config string) string { return tasks + task + configs + "/" + config }
 
 func (d *decoder) taskName() string { return d.bounded(strings.TrimPrefix(d.String(), tasks)) }
 
-// parentName is that of a task, or of all of its configurations.
+// parentName reads the name of a task, or of the collection of its
+// configurations.
 func (d *decoder) parentName() string {
 	name := strings.TrimPrefix(d.String(), tasks)
 	return d.bounded(strings.TrimSuffix(strings.TrimSuffix(name, configs), oldConfigs))
 }
 
-// configName returns no id of a configuration for the name of a task.
+// configName reads the name of a configuration, or of a task: then config is "".
 func (d *decoder) configName() (task, config string) {
 	name := strings.TrimPrefix(d.String(), tasks)
 	for _, collection := range []string{configs, oldConfigs} {

@@ -1,0 +1,109 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protobuf
+
+import "github.com/a2a-operator/a2a-operator/internal/a2a"
+
+// DecodeGet reads a GetTaskRequest.
+func (v *Version) DecodeGet(text []byte) (*a2a.GetRequest, error) {
+	p, err := v.decode(text, &v.get)
+	return &a2a.GetRequest{Tenant: p.Tenant, TaskID: p.taskID, HistoryLength: p.HistoryLength}, err
+}
+
+// DecodeCancel reads a CancelTaskRequest.
+func (v *Version) DecodeCancel(text []byte) (*a2a.CancelRequest, error) {
+	p, err := v.decode(text, &v.cancel)
+	return &a2a.CancelRequest{Tenant: p.Tenant, TaskID: p.taskID, Metadata: p.metadata}, err
+}
+
+// DecodeSubscribe reads a SubscribeToTaskRequest.
+func (v *Version) DecodeSubscribe(text []byte) (*a2a.SubscribeRequest, error) {
+	p, err := v.decode(text, &v.subscribe)
+	return &a2a.SubscribeRequest{Tenant: p.Tenant, TaskID: p.taskID}, err
+}
+
+// DecodeList reads a ListTasksRequest.
+func (v *Version) DecodeList(text []byte) (*a2a.ListRequest, error) {
+	p, err := v.decode(text, &v.list)
+	return &p.ListRequest, err
+}
+
+// DecodePush reads a GetTaskPushNotificationConfigRequest or a
+// DeleteTaskPushNotificationConfigRequest.
+func (v *Version) DecodePush(text []byte) (*a2a.PushRequest, error) {
+	p, err := v.decode(text, &v.pushRequest)
+	return &a2a.PushRequest{Tenant: p.Tenant, TaskID: p.taskID, ID: p.configID}, err
+}
+
+// DecodeListPush reads a ListTaskPushNotificationConfigsRequest.
+func (v *Version) DecodeListPush(text []byte) (*a2a.ListPushRequest, error) {
+	p, err := v.decode(text, &v.listPush)
+	return &a2a.ListPushRequest{Tenant: p.Tenant, TaskID: p.taskID, PageSize: p.PageSize, PageToken: p.PageToken}, err
+}
+
+// DecodeExtendedCard reads a GetExtendedAgentCardRequest, and returns its tenant.
+func (v *Version) DecodeExtendedCard(text []byte) (tenant string, err error) {
+	p, err := v.decode(text, &v.card)
+	return p.Tenant, err
+}
+
+// scalars are the fields of all requests.
+type scalars struct {
+	a2a.ListRequest
+	taskID, configID string
+	metadata         a2a.Object
+}
+
+func (v *Version) decode(text []byte, r *request) (scalars, error) {
+	d := v.decoder(text)
+	var p scalars
+	for f := range d.Fields(r.fields) {
+		switch f {
+		case fieldTenant:
+			p.Tenant = d.tenant()
+		case fieldTask:
+			p.taskID = d.id()
+		case fieldTaskName:
+			p.taskID = d.taskName()
+		case fieldConfigName:
+			p.taskID, p.configID = d.configName()
+		case fieldParentName:
+			p.taskID = d.parentName()
+		case fieldConfigID:
+			p.configID = d.id()
+		case fieldHistoryLength:
+			p.HistoryLength = d.historyLength()
+		case fieldMetadata:
+			p.metadata = d.Object()
+		case fieldPageSize:
+			p.PageSize = d.count()
+		case fieldPageToken:
+			p.PageToken = d.String()
+		default:
+			d.listField(&p.ListRequest, f)
+		}
+	}
+	d.required(r.task, r.task == "" || p.taskID != "")
+	d.required(r.config, r.config == "" || p.configID != "")
+	return p, d.Err()
+}
+
+// listField reads a field that only a ListTasksRequest has.
+func (d *decoder) listField(l *a2a.ListRequest, f int) {
+	switch f {
+	case fieldContextID:
+		l.ContextID = d.id()
+	case fieldStatus:
+		l.State = d.state()
+	case fieldListSize:
+		// The official Go client sends 0 where its caller set nothing.
+		if l.PageSize = d.Int(); l.PageSize < 0 || l.PageSize > 100 {
+			d.Fail("must be between 1 and 100")
+		}
+	case fieldSince:
+		l.Since = d.Time()
+	case fieldIncludeArtifacts:
+		l.IncludeArtifacts = d.Bool()
+	}
+}

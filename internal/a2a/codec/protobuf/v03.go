@@ -1,0 +1,224 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protobuf
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
+)
+
+// V03 is the binary form of 0.2 and 0.3: the package a2a.v1. It has no field for
+// the tasks that a message refers to, nor for the media type of a text: they are
+// not written. It cannot list tasks.
+var V03 = func() *Version {
+	v := &Version{
+		dialect: a2a.DialectV03, blocking: true, resourceNames: true, parts: "content",
+		appendPart: appendPartV03, decodePart: (*decoder).partV03, decodeSetPush: (*decoder).setPushV03,
+
+		message: messageFields("content"),
+		send:    pbwire.Message{1: message, 2: configuration, 3: metadata},
+		configuration: pbwire.Message{
+			1: pbwire.Repeated("acceptedOutputModes"), 2: pbwire.Bytes("pushNotification"),
+			3: pbwire.Varint("historyLength"), 4: pbwire.Varint("blocking"),
+		},
+		pushConfig:     pbwire.Message{1: configID, 2: url, 3: token, 4: authentication},
+		authentication: pbwire.Message{1: schemes, 2: credentials},
+
+		get:         request{pbwire.Message{1: taskName, 2: historyLength}, "name", ""},
+		cancel:      request{pbwire.Message{1: taskName}, "name", ""},
+		subscribe:   request{pbwire.Message{1: taskName}, "name", ""},
+		pushRequest: request{pbwire.Message{1: configName}, "name", ""},
+		listPush:    request{pbwire.Message{1: parentName, 2: pageSize, 3: pageToken}, "parent", ""},
+	}
+	v.statusUpdate.final, v.statusUpdate.metadata = 4, 5
+	v.artifact.name, v.artifact.description, v.artifact.parts, v.artifact.metadata, v.artifact.extensions = 3, 4, 5, 6, 7
+	v.push.id, v.push.url, v.push.token, v.push.authentication = 1, 2, 3, 4
+	return v
+}()
+
+func appendPartV03(dst []byte, p *a2a.Part) []byte {
+	metadata := p.Metadata
+	switch p.Content {
+	case a2a.ContentRaw, a2a.ContentURL:
+		dst = appendFile(dst, 2, p)
+	case a2a.ContentData:
+		dst, metadata = appendData(dst, 3, p)
+	default:
+		dst = pbwire.AppendText(dst, 1, p.Text)
+	}
+	return pbwire.AppendObject(dst, 4, metadata)
+}
+
+// appendData wraps a value that is not an object, and returns the metadata with
+// the mark of that.
+func appendData(dst []byte, number pbwire.Number, p *a2a.Part) (_ []byte, metadata a2a.Object) {
+	dst, at := pbwire.Begin(dst, number)
+	if len(p.Data) > 0 && p.Data[0] == '{' {
+		return pbwire.End(pbwire.AppendObject(dst, 1, a2a.Object(p.Data)), at), p.Metadata
+	}
+	dst, within := pbwire.Begin(dst, 1)
+	dst = pbwire.End(pbwire.AppendMember(dst, "value", p.Data), within)
+	return pbwire.End(dst, at), typedpart.WrappedMetadata(p.Metadata)
+}
+
+// appendFile writes the base64 of the bytes into the field of the bytes: the SDKs
+// of this version write that, and read nothing else.
+func appendFile(dst []byte, number pbwire.Number, p *a2a.Part) []byte {
+	dst, at := pbwire.Begin(dst, number)
+	if p.Content == a2a.ContentURL {
+		dst = pbwire.AppendText(dst, 1, p.URL)
+	} else {
+		inner, within := pbwire.Begin(dst, 2)
+		dst = pbwire.End(base64.StdEncoding.AppendEncode(inner, p.Raw), within)
+	}
+	dst = pbwire.AppendString(dst, 3, p.MediaType)
+	dst = pbwire.AppendString(dst, 4, p.Filename)
+	return pbwire.End(dst, at)
+}
+
+var (
+	partFieldsV03 = pbwire.Message{
+		1: pbwire.Bytes("text"),
+		2: pbwire.Bytes("file"),
+		3: pbwire.Bytes("data"),
+		4: pbwire.Bytes("metadata"),
+	}
+	fileFields = pbwire.Message{
+		1: pbwire.Bytes("fileWithUri"),
+		2: pbwire.Bytes("fileWithBytes"),
+		3: pbwire.Bytes("mimeType"),
+		4: pbwire.Bytes("name"),
+	}
+	dataFields = pbwire.Message{1: pbwire.Bytes("data")}
+)
+
+func (d *decoder) partV03() a2a.Part {
+	var p a2a.Part
+	count := 0
+	for f := range d.Fields(partFieldsV03) {
+		switch f {
+		case 1:
+			p.Content, p.Text = a2a.ContentText, d.String()
+		case 2:
+			d.file(&p)
+		case 3:
+			d.data(&p)
+		case 4:
+			p.Metadata = d.Object()
+		}
+		if f <= 3 {
+			count++
+		}
+	}
+	if count != 1 {
+		d.Fail("must have exactly one of text, file, data")
+		return a2a.Part{}
+	}
+	typedpart.Unwrap(&p)
+	return p
+}
+
+func (d *decoder) file(p *a2a.Part) {
+	count := 0
+	for f := range d.Fields(fileFields) {
+		switch f {
+		case 1:
+			p.Content, p.URL = a2a.ContentURL, d.String()
+		case 2:
+			p.Content, p.Raw = a2a.ContentRaw, decodeTwice(d.View())
+		case 3:
+			p.MediaType = d.String()
+		case 4:
+			p.Filename = d.String()
+		}
+		if f <= 2 {
+			count++
+		}
+	}
+	if count != 1 {
+		d.Fail("must have exactly one of fileWithUri, fileWithBytes")
+	}
+}
+
+// decodeTwice returns what the base64 text in the field of the bytes stands for,
+// or a copy of bytes that are no strict base64.
+func decodeTwice(b []byte) []byte {
+	out := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
+	n, err := base64.StdEncoding.Strict().Decode(out, b)
+	// The decoder skips line ends, which no encoder writes.
+	if err != nil || bytes.ContainsAny(b, "\r\n") {
+		return bytes.Clone(b)
+	}
+	return out[:n]
+}
+
+// data reads a DataPart, which holds an empty object unless it has the field.
+func (d *decoder) data(p *a2a.Part) {
+	p.Content, p.Data = a2a.ContentData, a2a.Value("{}")
+	for range d.Fields(dataFields) {
+		p.Data = a2a.Value(d.Object())
+	}
+}
+
+var (
+	setPushFields = pbwire.Message{
+		1: pbwire.Bytes("parent"),
+		2: pbwire.Bytes("configId"),
+		3: pbwire.Bytes("config"),
+	}
+	taskPushFields = pbwire.Message{
+		1: pbwire.Bytes("name"),
+		2: pbwire.Bytes("pushNotificationConfig"),
+	}
+)
+
+// setPushV03 reads a CreateTaskPushNotificationConfigRequest. It may hold the
+// ids of the task and of the configuration in several places, which must agree.
+func (d *decoder) setPushV03() *a2a.SetPushRequest {
+	s := &a2a.SetPushRequest{Config: a2a.PushConfig{Dialect: d.version.dialect}}
+	c := &s.Config
+	parent, id := "", ""
+	for f := range d.Fields(setPushFields) {
+		switch f {
+		case 1:
+			parent = d.parentName()
+		case 2:
+			id = d.id()
+		case 3:
+			d.taskPush(c)
+		}
+	}
+	d.agree("parent", parent, c.TaskID)
+	d.agree("configId", id, c.ID)
+	c.TaskID, c.ID = cmp.Or(parent, c.TaskID), cmp.Or(id, c.ID)
+	d.required("parent", c.TaskID != "")
+	d.required("config.pushNotificationConfig.url", c.URL != "")
+	return s
+}
+
+func (d *decoder) taskPush(c *a2a.PushConfig) {
+	name := ""
+	for f := range d.Fields(taskPushFields) {
+		switch f {
+		case 1:
+			c.TaskID, name = d.configName()
+		case 2:
+			d.push(c)
+		}
+	}
+	d.agree("name", name, c.ID)
+	c.ID = cmp.Or(c.ID, name)
+}
+
+// agree fails if a field contradicts another place for the same id.
+func (d *decoder) agree(name, a, b string) {
+	if a != "" && b != "" && a != b {
+		d.FailAt(name, "differs from what the config says")
+	}
+}

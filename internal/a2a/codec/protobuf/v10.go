@@ -1,0 +1,104 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protobuf
+
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
+)
+
+// V10 is the binary form of 1.0: the package lf.a2a.v1.
+var V10 = func() *Version {
+	v := &Version{
+		dialect: a2a.DialectV10, roleRequired: true, presence: true, references: true, parts: "parts",
+		appendPart: appendPartV10, decodePart: (*decoder).partV10, decodeSetPush: (*decoder).setPushV10,
+
+		message: messageFields("parts"),
+		send:    pbwire.Message{1: tenant, 2: message, 3: configuration, 4: metadata},
+		configuration: pbwire.Message{
+			1: pbwire.Repeated("acceptedOutputModes"), 2: pbwire.Bytes("taskPushNotificationConfig"),
+			3: pbwire.Varint("historyLength"), 4: pbwire.Varint("returnImmediately"),
+		},
+		pushConfig:     pbwire.Message{1: tenant, 2: configID, 3: taskID, 4: url, 5: token, 6: authentication},
+		authentication: pbwire.Message{1: scheme, 2: credentials},
+
+		get:       request{pbwire.Message{1: tenant, 2: task, 3: historyLength}, "id", ""},
+		cancel:    request{pbwire.Message{1: tenant, 2: task, 3: metadata}, "id", ""},
+		subscribe: request{pbwire.Message{1: tenant, 2: task}, "id", ""},
+		list: request{fields: pbwire.Message{
+			1: tenant, 2: contextID, 3: status, 4: listSize, 5: pageToken, 6: historyLength, 7: since, 8: includeArtifacts,
+		}},
+		pushRequest: request{pbwire.Message{1: tenant, 2: taskID, 3: configID}, "taskId", "id"},
+		listPush:    request{pbwire.Message{1: taskID, 2: pageSize, 3: pageToken, 4: tenant}, "taskId", ""},
+		card:        request{fields: pbwire.Message{1: tenant}},
+	}
+	v.statusUpdate.metadata = 4
+	v.artifact.name, v.artifact.description, v.artifact.parts, v.artifact.metadata, v.artifact.extensions = 2, 3, 4, 5, 6
+	v.push.id, v.push.taskID, v.push.url, v.push.token, v.push.authentication = 2, 3, 4, 5, 6
+	return v
+}()
+
+func appendPartV10(dst []byte, p *a2a.Part) []byte {
+	switch p.Content {
+	case a2a.ContentRaw:
+		dst = pbwire.AppendBytes(dst, 2, p.Raw)
+	case a2a.ContentURL:
+		dst = pbwire.AppendText(dst, 3, p.URL)
+	case a2a.ContentData:
+		dst = pbwire.AppendValue(dst, 4, p.Data)
+	default:
+		dst = pbwire.AppendText(dst, 1, p.Text)
+	}
+	dst = pbwire.AppendObject(dst, 5, p.Metadata)
+	dst = pbwire.AppendString(dst, 6, p.Filename)
+	return pbwire.AppendString(dst, 7, p.MediaType)
+}
+
+var partFieldsV10 = pbwire.Message{
+	1: pbwire.Bytes("text"),
+	2: pbwire.Bytes("raw"),
+	3: pbwire.Bytes("url"),
+	4: pbwire.Bytes("data"),
+	5: pbwire.Bytes("metadata"),
+	6: pbwire.Bytes("filename"),
+	7: pbwire.Bytes("mediaType"),
+}
+
+func (d *decoder) partV10() a2a.Part {
+	var p a2a.Part
+	count := 0
+	for f := range d.Fields(partFieldsV10) {
+		switch f {
+		case 1:
+			p.Content, p.Text = a2a.ContentText, d.String()
+		case 2:
+			p.Content, p.Raw = a2a.ContentRaw, d.Raw()
+		case 3:
+			p.Content, p.URL = a2a.ContentURL, d.String()
+		case 4:
+			p.Content, p.Data = a2a.ContentData, d.Value()
+		case 5:
+			p.Metadata = d.Object()
+		case 6:
+			p.Filename = d.String()
+		case 7:
+			p.MediaType = d.String()
+		}
+		if f <= 4 {
+			count++
+		}
+	}
+	if count != 1 {
+		d.Fail("must have exactly one of text, raw, url, data")
+	}
+	return p
+}
+
+// setPushV10 reads a TaskPushNotificationConfig.
+func (d *decoder) setPushV10() *a2a.SetPushRequest {
+	r := &a2a.SetPushRequest{Config: a2a.PushConfig{Dialect: d.version.dialect}}
+	r.Tenant = d.push(&r.Config)
+	d.required("taskId", r.Config.TaskID != "")
+	return r
+}
