@@ -6,11 +6,9 @@
 package docs
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -54,39 +52,7 @@ func run(t *testing.T, dir, address string, env []string, name string, args ...s
 	command := exec.CommandContext(t.Context(), name, args...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), env...)
-	var output strings.Builder
-	command.Stdout, command.Stderr = &output, &output
-	if err := command.Start(); err != nil {
-		t.Fatalf("start %s: %v", name, err)
-	}
-	exited := make(chan struct{})
-	go func() {
-		_ = command.Wait()
-		close(exited)
-	}()
-	t.Cleanup(func() {
-		_ = command.Process.Kill()
-		<-exited
-		if t.Failed() {
-			t.Logf("%s said:\n%s", name, output.String())
-		}
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	for {
-		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err == nil {
-			_ = connection.Close()
-			return
-		}
-		select {
-		case <-exited:
-			t.Fatalf("%s ended before it listened", name)
-		case <-ctx.Done():
-			t.Fatalf("%s does not listen on %s", name, address)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	programs.Serve(t, command, address, 30*time.Second)
 }
 
 // languages are what each snippet needs, and how it is run.

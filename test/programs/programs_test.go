@@ -42,7 +42,6 @@ var building = regexp.MustCompile(`"go", ?"build"`)
 var mayBuild = map[string]bool{
 	"test/chaos/program_test.go":     true,
 	"test/docs/agents_test.go":       true,
-	"test/gallery/pages_test.go":     true,
 	"test/programs/programs_test.go": true,
 }
 
