@@ -13,6 +13,7 @@ from fastapi import Body, FastAPI
 from fastapi.responses import StreamingResponse
 
 app = FastAPI()
+model = LLM(os.environ["MODEL"], custom_openai=True, stream=True)  # OPENAI_BASE_URL, OPENAI_API_KEY
 
 
 @tool("book_table")
@@ -22,7 +23,6 @@ def book_table(place: str, people: int) -> str:
 
 
 def crew() -> Crew:  # a crew keeps the state of its run, so each turn has its own
-    model = LLM(os.environ["MODEL"], custom_openai=True, stream=True)  # OPENAI_BASE_URL, OPENAI_API_KEY
     booker = Agent(role="Booker", goal="Book tables.", backstory="You work for many restaurants.", llm=model, tools=[book_table])
     task = Task(description="Answer the last message:\n{conversation}", expected_output="The answer alone.", agent=booker)
     return Crew(agents=[booker], tasks=[task], stream=True)
