@@ -16,12 +16,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// client talks A2A 0.3 over JSON-RPC to the sidecar.
+// client calls the sidecar over JSON-RPC in A2A 0.3.
 type client struct {
 	t    *testing.T
 	url  string
 	http *http.Client
-	n    int
+	// messages is the number of messages so far. Message ids count on from it.
+	messages int
 }
 
 func newClient(t *testing.T, url string) *client {
@@ -31,7 +32,8 @@ func newClient(t *testing.T, url string) *client {
 	return &client{t: t, url: url, http: h}
 }
 
-// part, message and task are those of A2A, as far as the tests look.
+// part, message and task hold the members of the A2A types that the tests check.
+// A task also holds the members of the events of a stream.
 type (
 	part struct {
 		Kind     string          `json:"kind"`
@@ -56,7 +58,8 @@ type (
 	}
 )
 
-func joined(parts []part) string {
+// joinText joins the texts of parts.
+func joinText(parts []part) string {
 	var text strings.Builder
 	for _, p := range parts {
 		text.WriteString(p.Text)
@@ -64,18 +67,26 @@ func joined(parts []part) string {
 	return text.String()
 }
 
-// says is the text of all artifacts.
-func (t *task) says() string {
+// artifactText returns the text of all artifacts, without surrounding space.
+func (t *task) artifactText() string {
 	text := ""
 	for _, artifact := range t.Artifacts {
-		text += joined(artifact.Parts)
+		text += joinText(artifact.Parts)
 	}
-	return text
+	return strings.TrimSpace(text)
 }
 
-// shows is the text and the data of the status.
-func (t *task) shows() string {
-	text := t.asks()
+// statusText returns the text of the status message.
+func (t *task) statusText() string {
+	if t.Status.Message == nil {
+		return ""
+	}
+	return joinText(t.Status.Message.Parts)
+}
+
+// statusContent returns the text and the data of the status message.
+func (t *task) statusContent() string {
+	text := t.statusText()
 	if t.Status.Message != nil {
 		for _, p := range t.Status.Message.Parts {
 			text += string(p.Data)
@@ -84,20 +95,13 @@ func (t *task) shows() string {
 	return text
 }
 
-// asks is the text of the status.
-func (t *task) asks() string {
-	if t.Status.Message == nil {
-		return ""
-	}
-	return joined(t.Status.Message.Parts)
-}
+// recipient is the context and the task that a message names; each may be empty.
+type recipient struct{ context, task string }
 
-// to says which context or task a message is for.
-type to struct{ context, task string }
-
-func (c *client) params(to to, p part) map[string]any {
-	c.n++
-	m := map[string]any{"kind": "message", "role": "user", "messageId": fmt.Sprintf("m%d", c.n), "parts": []part{p}}
+// params returns the params of a message with one part.
+func (c *client) params(to recipient, p part) map[string]any {
+	c.messages++
+	m := map[string]any{"kind": "message", "role": "user", "messageId": fmt.Sprintf("m%d", c.messages), "parts": []part{p}}
 	if to.context != "" {
 		m["contextId"] = to.context
 	}
@@ -125,6 +129,7 @@ func (c *client) post(method string, params any) *http.Response {
 	return response
 }
 
+// call returns the task that a method results in. An error fails the test.
 func (c *client) call(method string, params any) *task {
 	c.t.Helper()
 	response := c.post(method, params)
@@ -139,39 +144,40 @@ func (c *client) call(method string, params any) *task {
 	return answer.Result
 }
 
-func (c *client) send(to to, text string) *task {
+// send sends a text and waits for the end of the turn.
+func (c *client) send(to recipient, text string) *task {
 	c.t.Helper()
 	return c.call("message/send", c.params(to, part{Kind: "text", Text: text}))
 }
 
-// stream is a message/stream that is being read.
+// stream is the response to message/stream, and what its events so far amount to.
 type stream struct {
-	c     *client
-	lines *bufio.Scanner
-	body  func() error
-	// task and context are known from the first event on.
+	client *client
+	lines  *bufio.Scanner
+	// task and context are their ids; every event has them.
 	task, context string
-	// state and status are what the events said last; artifacts are the texts
-	// so far, in the order of ids.
-	state, status string
-	ids           []string
-	artifacts     map[string]string
-	final         bool
+	// state is the last one that an event named.
+	state string
+	// ids has the artifacts in the order in which they began, artifacts their texts.
+	ids       []string
+	artifacts map[string]string
 }
 
-func (c *client) stream(to to, text string) *stream {
+// stream sends a text by message/stream.
+func (c *client) stream(to recipient, text string) *stream {
 	c.t.Helper()
 	response := c.post("message/stream", c.params(to, part{Kind: "text", Text: text}))
-	s := &stream{c: c, lines: bufio.NewScanner(response.Body), body: response.Body.Close, artifacts: map[string]string{}}
+	c.t.Cleanup(func() { _ = response.Body.Close() })
+	s := &stream{client: c, lines: bufio.NewScanner(response.Body), artifacts: map[string]string{}}
 	s.lines.Buffer(nil, 1<<20)
-	c.t.Cleanup(func() { _ = s.body() })
 	return s
 }
 
-// until reads events until enough is true, and says whether it became so.
-func (s *stream) until(enough func() bool) bool {
-	s.c.t.Helper()
-	for !enough() {
+// readUntil reads events until done returns true. It returns false when the stream
+// ends first.
+func (s *stream) readUntil(done func() bool) bool {
+	s.client.t.Helper()
+	for !done() {
 		if !s.next() {
 			return false
 		}
@@ -179,8 +185,15 @@ func (s *stream) until(enough func() bool) bool {
 	return true
 }
 
+// readAll reads the stream to its end.
+func (s *stream) readAll() {
+	s.client.t.Helper()
+	s.readUntil(func() bool { return false })
+}
+
+// next reads one event, and returns false at the end of the stream.
 func (s *stream) next() bool {
-	s.c.t.Helper()
+	s.client.t.Helper()
 	for s.lines.Scan() {
 		data, ok := strings.CutPrefix(s.lines.Text(), "data: ")
 		if !ok {
@@ -191,43 +204,39 @@ func (s *stream) next() bool {
 			Error  json.RawMessage
 		}
 		if err := json.Unmarshal([]byte(data), &event); err != nil || event.Result == nil {
-			s.c.t.Fatalf("event: %v %s", err, data)
+			s.client.t.Fatalf("event: %v %s", err, data)
 		}
-		r := event.Result
-		s.context, s.final = r.ContextID, r.Final
-		s.task = r.TaskID
-		if r.Kind == "task" {
-			s.task = r.ID
-		}
-		if r.Status.State != "" {
-			s.state, s.status = r.Status.State, r.asks()
-		}
-		if r.Kind == "artifact-update" {
-			id := r.Artifact.ArtifactID
-			if !slices.Contains(s.ids, id) {
-				s.ids = append(s.ids, id)
-			}
-			if !r.Append { // a new one, or one that takes the place of what there was
-				s.artifacts[id] = ""
-			}
-			s.artifacts[id] += joined(r.Artifact.Parts)
-		}
+		s.add(event.Result)
 		return true
 	}
 	return false
 }
 
-// text is that of all artifacts so far.
+func (s *stream) add(event *task) {
+	s.task, s.context = event.TaskID, event.ContextID
+	if event.Kind == "task" {
+		s.task = event.ID
+	}
+	if event.Status.State != "" {
+		s.state = event.Status.State
+	}
+	if event.Kind == "artifact-update" {
+		id := event.Artifact.ArtifactID
+		if !slices.Contains(s.ids, id) {
+			s.ids = append(s.ids, id)
+		}
+		if !event.Append { // a new artifact, or one that replaces it
+			s.artifacts[id] = ""
+		}
+		s.artifacts[id] += joinText(event.Artifact.Parts)
+	}
+}
+
+// text returns the text of all artifacts so far, without surrounding space.
 func (s *stream) text() string {
 	text := ""
 	for _, id := range s.ids {
 		text += s.artifacts[id]
 	}
 	return strings.TrimSpace(text)
-}
-
-// rest reads to the end.
-func (s *stream) rest() {
-	s.c.t.Helper()
-	s.until(func() bool { return false })
 }

@@ -14,47 +14,46 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
 
-// modelKey is the only key that the model takes.
+// wordDelay is the time between two words of the model. It gives the proxy time to
+// cut a connection while an answer is written.
+const wordDelay = 10 * time.Millisecond
+
+// modelKey is the only key that the model accepts.
 const modelKey = "sk-gallery-secret"
 
-// model is a language model server without weights. It speaks OpenAI's chat
-// completions, streamed or whole. What it answers is decided by the last word
-// with a # in the last message:
+// model is a stub of a language model server. It serves OpenAI's chat completions,
+// streamed or whole. The last command in the last message determines the answer:
 //
 //	#count N   N words, w1 to wN
-//	#gate      "one ", and after release "two three"
-//	#wait      "one ", and then nothing until the caller leaves
+//	#gate      "one ", and "two three" after release
+//	#wait      "one ", and nothing more until the caller disconnects
 //	#fail      status 400, with a text that no client may see
-//	#break     "one ", and then the connection ends
-//	#recall    what the user said in earlier messages
+//	#break     "one ", and the end of the connection
+//	#recall    the texts of the user's earlier messages
 //	#book      a call of the tool book_table; so does "Book a table"
 //
-// The result of a tool is repeated, and everything else is greeted.
+// The model repeats the result of a tool, and answers any other message with a
+// greeting.
 type model struct {
 	*httptest.Server
 	t *testing.T
-
-	mu sync.Mutex
-	// waiting gets a call at #gate and #wait.
-	waiting chan *call
-	// sent are the answers that were sent to the end.
-	sent []string
+	// held receives the calls that the model holds at #gate and #wait.
+	held chan *heldCall
 }
 
-// call is a request that the model holds.
-type call struct {
-	// release lets #gate go on.
+// heldCall is a call that the model does not finish yet.
+type heldCall struct {
+	// release lets #gate continue when it is closed.
 	release chan struct{}
-	// left is closed when the caller has gone.
-	left <-chan struct{}
+	// ended is closed when the caller has disconnected.
+	ended <-chan struct{}
 }
 
-// completion is a request, as far as the model looks.
+// completion holds the members of a request that the model reads.
 type completion struct {
 	Messages []struct {
 		Role    string
@@ -68,7 +67,7 @@ type completion struct {
 	} `json:"stream_options"`
 }
 
-// text is the content of message i, which is a string or a list of parts.
+// text returns the content of message i, which is a string or a list of parts.
 func (c *completion) text(i int) string {
 	var text string
 	if json.Unmarshal(c.Messages[i].Content, &text) == nil {
@@ -82,13 +81,15 @@ func (c *completion) text(i int) string {
 	return text
 }
 
+// has reports whether the request offers a tool.
 func (c *completion) has(tool string) bool {
 	return slices.ContainsFunc(c.Tools, func(t struct{ Function struct{ Name string } }) bool { return t.Function.Name == tool })
 }
 
+// startModel starts a model that ends with the test.
 func startModel(t *testing.T) *model {
 	t.Helper()
-	m := &model{t: t, waiting: make(chan *call, 8)}
+	m := &model{t: t, held: make(chan *heldCall, 8)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"object":"list","data":[{"id":"stub","object":"model","created":0,"owned_by":"tests"}]}`)
@@ -99,20 +100,22 @@ func startModel(t *testing.T) *model {
 	return m
 }
 
-// await returns the call that the model holds next.
-func (m *model) await(t *testing.T) *call {
+// nextHeldCall waits for a call that the model holds.
+func (m *model) nextHeldCall(t *testing.T) *heldCall {
 	t.Helper()
 	select {
-	case c := <-m.waiting:
+	case c := <-m.held:
 		return c
 	case <-time.After(30 * time.Second):
-		t.Fatal("the model is not called")
+		t.Fatal("the program does not call the model")
 	}
 	return nil
 }
 
-var order = regexp.MustCompile(`#(\w+)(?: (\d+))?|Book a table`)
+// command finds the commands of a message.
+var command = regexp.MustCompile(`#(\w+)(?: (\d+))?|Book a table`)
 
+// complete serves chat completions.
 func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 	var request completion
 	body, err := io.ReadAll(r.Body)
@@ -120,7 +123,7 @@ func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 		return // the connection was cut
 	}
 	if err := json.Unmarshal(body, &request); err != nil || len(request.Messages) == 0 {
-		m.t.Errorf("the model is asked badly: %v", err)
+		m.t.Errorf("the program sends the model a request that cannot be read: %v", err)
 		refuse(w, http.StatusBadRequest, "cannot be read")
 		return
 	}
@@ -129,67 +132,67 @@ func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	last := len(request.Messages) - 1
-	said := request.text(last)
+	text := request.text(last)
 	a := &answer{w: w, request: &request}
 	if request.Messages[last].Role == "tool" {
-		m.finish(a, "The tool says: "+said)
+		a.finish("The tool says: " + text)
 		return
 	}
-	orders := order.FindAllStringSubmatch(said, -1)
-	if len(orders) == 0 {
-		m.finish(a, "Good evening to you")
+	commands := command.FindAllStringSubmatch(text, -1)
+	if len(commands) == 0 {
+		a.finish("Good evening to you")
 		return
 	}
-	what, number := cmp.Or(orders[len(orders)-1][1], "book"), orders[len(orders)-1][2]
-	c := &call{release: make(chan struct{}), left: r.Context().Done()}
-	switch what {
+	name, number := cmp.Or(commands[len(commands)-1][1], "book"), commands[len(commands)-1][2]
+	held := &heldCall{release: make(chan struct{}), ended: r.Context().Done()}
+	switch name {
 	case "count":
 		n, _ := strconv.Atoi(number)
-		m.finish(a, strings.Join(numbered(n), " "))
+		a.finish(strings.Join(numbered(n), " "))
 	case "gate":
-		a.say("one ")
-		m.waiting <- c
+		a.write("one ")
+		m.held <- held
 		select {
-		case <-c.release:
-			m.finish(a, "two three")
-		case <-c.left:
+		case <-held.release:
+			a.finish("two three")
+		case <-held.ended:
 		}
 	case "wait":
-		a.say("one ")
-		m.waiting <- c
-		<-c.left
+		a.write("one ")
+		m.held <- held
+		<-held.ended
 	case "fail":
-		refuse(w, http.StatusBadRequest, "the model's own words, with "+modelKey)
+		refuse(w, http.StatusBadRequest, "the reason of the model, with "+modelKey)
 	case "break":
-		a.say("one ")
+		a.write("one ")
 		panic(http.ErrAbortHandler)
 	case "recall":
-		m.finish(a, "You said: "+strings.Join(m.earlier(&request), " | "))
+		a.finish("You said: " + strings.Join(earlier(&request), " | "))
 	case "book":
 		if !request.has("book_table") {
-			m.t.Errorf("the model gets no tool book_table")
+			m.t.Errorf("the program does not offer the tool book_table")
 		}
 		a.call("book_table", `{"place":"Luigi","people":4}`)
 		a.end("tool_calls")
 	default:
-		m.t.Errorf("the model does not know #%s", what)
+		m.t.Errorf("the model has no command #%s", name)
 	}
 }
 
-// earlier are what the user said before the last message.
-func (m *model) earlier(request *completion) []string {
-	var said []string
+// earlier returns the texts of the user's messages before the last one.
+func earlier(request *completion) []string {
+	var texts []string
 	for i, message := range request.Messages[:len(request.Messages)-1] {
 		if message.Role == "user" {
-			said = append(said, request.text(i))
+			texts = append(texts, request.text(i))
 		}
 	}
-	// Some frameworks put the conversation into one message.
+	// Some frameworks send the conversation as one message.
 	before, _, _ := strings.Cut(request.text(len(request.Messages)-1), "#recall")
-	return append(said, before)
+	return append(texts, before)
 }
 
-// write sends a value that can be encoded.
+// write sends a value as JSON.
 func write(w io.Writer, value any) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -198,6 +201,7 @@ func write(w io.Writer, value any) {
 	_, _ = w.Write(text)
 }
 
+// numbered returns the words w1 to wN.
 func numbered(n int) []string {
 	words := make([]string, n)
 	for i := range words {
@@ -206,38 +210,39 @@ func numbered(n int) []string {
 	return words
 }
 
+// refuse answers with an error of the API.
 func refuse(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	write(w, map[string]any{"error": map[string]any{"message": text, "type": "invalid_request_error", "code": nil, "param": nil}})
 }
 
-// finish says the rest of an answer, and that it is complete.
-func (m *model) finish(a *answer, text string) {
-	for _, word := range strings.SplitAfter(text, " ") {
-		a.say(word)
-	}
-	a.end("stop")
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sent = append(m.sent, a.text.String())
-}
-
-// answer is one completion. Whole ones are written at their end.
+// answer is the response to one request. One that is not streamed is sent by end.
 type answer struct {
 	w       http.ResponseWriter
 	request *completion
 	text    strings.Builder
 	calls   []any
-	begun   bool
+	// begun is true once the headers of a stream are set.
+	begun bool
 }
 
-func (a *answer) say(text string) {
+// write adds a text to the message.
+func (a *answer) write(text string) {
 	a.text.WriteString(text)
 	a.delta(map[string]any{"role": "assistant", "content": text}, nil)
 }
 
-// call asks for a tool; the arguments are streamed in pieces.
+// finish writes the rest of an answer, word by word, and ends it.
+func (a *answer) finish(text string) {
+	for _, word := range strings.SplitAfter(text, " ") {
+		a.write(word)
+		time.Sleep(wordDelay)
+	}
+	a.end("stop")
+}
+
+// call adds a call of a tool. Its arguments are streamed in pieces.
 func (a *answer) call(tool, arguments string) {
 	whole := map[string]any{"index": 0, "id": fmt.Sprintf("call_%d", time.Now().UnixNano()), "type": "function", "function": map[string]any{"name": tool, "arguments": arguments}}
 	a.calls = append(a.calls, whole)
@@ -248,6 +253,7 @@ func (a *answer) call(tool, arguments string) {
 	}
 }
 
+// end ends the answer with a finish reason.
 func (a *answer) end(reason string) {
 	usage := map[string]any{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
 	if a.request.Stream {
@@ -269,12 +275,14 @@ func (a *answer) end(reason string) {
 	})
 }
 
+// delta streams one part of the message.
 func (a *answer) delta(delta map[string]any, reason *string) {
 	if a.request.Stream {
 		a.event(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": delta, "finish_reason": reason}}})
 	}
 }
 
+// event streams one event.
 func (a *answer) event(event map[string]any) {
 	if !a.begun {
 		a.w.Header().Set("Content-Type", "text/event-stream")

@@ -4,17 +4,13 @@
 package gallery
 
 import (
-	"context"
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,24 +19,35 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/pyenv"
 )
 
-// selected skips a test of an example that GALLERY does not name.
-func selected(t *testing.T, name string) {
+// startTimeout is how long a program may take until it listens: on a busy machine,
+// imports alone take a minute.
+const startTimeout = 2 * time.Minute
+
+// skipUnlessSelected skips the test of an example that GALLERY does not name.
+func skipUnlessSelected(t *testing.T, name string) {
 	t.Helper()
 	if names := strings.Fields(os.Getenv("GALLERY")); !slices.Contains(names, name) {
 		t.Skipf("SKIPPED: GALLERY does not name %s; make gallery does", name)
 	}
 }
 
-// environment is what a program of the gallery gets: the address and the key of
-// the model, no telemetry, and no way beyond this machine.
+// environment returns the environment of an example's program: its port, the address
+// and the key of the model, and proxies that refuse every connection that leaves
+// this machine, such as telemetry.
 func environment(t *testing.T, model, port string) []string {
 	t.Helper()
 	return []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "PORT=" + port,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LANG=C.UTF-8", "PORT=" + port, "PYTHONDONTWRITEBYTECODE=1",
 		"OPENAI_BASE_URL=" + model + "/v1", "OPENAI_API_KEY=" + modelKey, "MODEL=stub",
 		"HTTP_PROXY=http://127.0.0.1:1", "HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1,localhost",
 		"http_proxy=http://127.0.0.1:1", "https_proxy=http://127.0.0.1:1", "no_proxy=127.0.0.1,localhost",
 	}
+}
+
+// python returns the interpreter that has the pinned packages of an example.
+func python(t *testing.T, example string) string {
+	t.Helper()
+	return pyenv.Python(t, examplePath(example, "requirements.txt"))
 }
 
 var (
@@ -48,38 +55,33 @@ var (
 	variables  = regexp.MustCompile(`(?m)^ENV (.*)$`)
 )
 
-// start runs an example's program, as its Dockerfile does and with its pinned
-// packages, and returns its URL.
-func start(t *testing.T, name string, m *model, env ...string) string {
+// startProgram runs an example's program with the command and the variables of its
+// Dockerfile, and returns its URL. env overrides environment.
+func startProgram(t *testing.T, example string, m *model, env ...string) string {
 	t.Helper()
-	dir := filepath.Join("..", "..", "examples", name)
-	python := pyenv.Python(t, filepath.Join(dir, "requirements.txt"))
-	dockerfile, err := os.ReadFile(filepath.Join(dir, "Dockerfile"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	interpreter := python(t, example)
+	dockerfile := readExample(t, example, "Dockerfile")
 	var args []string
-	found := entrypoint.FindSubmatch(dockerfile)
-	if found == nil || json.Unmarshal(found[1], &args) != nil || args[0] != "python" {
-		t.Fatalf("%s/Dockerfile has no CMD that runs python", dir)
+	found := entrypoint.FindStringSubmatch(dockerfile)
+	if found == nil || json.Unmarshal([]byte(found[1]), &args) != nil || args[0] != "python" {
+		t.Fatalf("examples/%s/Dockerfile has no CMD that runs python", example)
 	}
 	address := freeport.Address(t)
 	_, port, _ := strings.Cut(address, ":")
-	command := exec.CommandContext(t.Context(), python, args[1:]...)
-	command.Dir = dir
-	command.Env = append(append(environment(t, m.URL, port), "PYTHONDONTWRITEBYTECODE=1"), env...)
-	for _, set := range variables.FindAllSubmatch(dockerfile, -1) {
-		command.Env = append(strings.Fields(string(set[1])), command.Env...)
+	command := exec.CommandContext(t.Context(), interpreter, args[1:]...)
+	command.Dir = examplePath(example)
+	for _, set := range variables.FindAllStringSubmatch(dockerfile, -1) {
+		command.Env = append(command.Env, strings.Fields(set[1])...)
 	}
-	log := &logged{}
-	command.Stdout, command.Stderr = log, log
-	begin(t, command, log, address)
+	command.Env = append(append(command.Env, environment(t, m.URL, port)...), env...)
+	programs.Serve(t, command, address, startTimeout)
 	return "http://" + address
 }
 
-// standalone runs the sidecar as the page of the model servers does, and returns
-// its URL.
-func standalone(t *testing.T, url, key string, retry bool) string {
+// startSidecar runs the sidecar with the flags of examples/model-server/README.md,
+// and returns its URL. retry sets onInterruption to Retry. The test fails if the
+// sidecar logs the key.
+func startSidecar(t *testing.T, backend, key string, retry bool) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "api-key")
 	if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
@@ -87,82 +89,32 @@ func standalone(t *testing.T, url, key string, retry bool) string {
 	}
 	address := freeport.Address(t)
 	args := []string{
-		"--backend-url", url, "--backend-protocol", "ChatCompletions", "--chat-model", "stub", "--chat-api-key-file", file,
-		"--listen", address, "--card", "../../examples/card.yaml", "--anonymous",
+		"--backend-url", backend, "--backend-protocol", "ChatCompletions", "--chat-model", "stub", "--chat-api-key-file", file,
+		"--listen", address, "--card", examplePath("card.yaml"), "--anonymous",
 	}
 	if retry {
 		args = append(args, "--on-interruption", "Retry")
 	}
-	command := exec.CommandContext(t.Context(), programs.Path("cmd/sidecar"), args...)
-	log := &logged{}
-	command.Stdout, command.Stderr = log, log
-	begin(t, command, log, address)
+	log := programs.Serve(t, exec.CommandContext(t.Context(), programs.Path("cmd/sidecar"), args...), address, startTimeout)
 	t.Cleanup(func() {
 		if strings.Contains(log.String(), key) {
-			t.Error("the log of the sidecar holds the key")
+			t.Error("the log of the sidecar contains the key of the model")
 		}
 	})
 	return "http://" + address
 }
 
-// begin starts a server and waits until it listens. It ends with the test.
-func begin(t *testing.T, command *exec.Cmd, log *logged, address string) {
+// examplePath returns the path of a file of examples/.
+func examplePath(path ...string) string {
+	return filepath.Join(append([]string{"..", "..", "examples"}, path...)...)
+}
+
+// readExample returns the text of a file of examples/.
+func readExample(t *testing.T, path ...string) string {
 	t.Helper()
-	// The programs that it starts, such as MCP servers, end with it.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := command.Start(); err != nil {
+	text, err := os.ReadFile(examplePath(path...))
+	if err != nil {
 		t.Fatal(err)
 	}
-	exited := make(chan struct{})
-	go func() {
-		_ = command.Wait()
-		close(exited)
-	}()
-	t.Cleanup(func() {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
-		<-exited
-		if t.Failed() {
-			t.Logf("%s wrote:\n%s", command.Args, log.String())
-		}
-	})
-	listens(t, address, exited)
-}
-
-// listens returns when somebody listens at an address.
-func listens(t *testing.T, address string, exited <-chan struct{}) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	for {
-		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		if err == nil {
-			_ = connection.Close()
-			return
-		}
-		select {
-		case <-exited:
-			t.Fatal("the program ended before it listened")
-		case <-ctx.Done():
-			t.Fatalf("nothing listens at %s", address)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// logged is the output of a program. It is safe for concurrent use.
-type logged struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	return string(text)
 }

@@ -23,15 +23,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// turnsBehindCuts is how many turns each server runs behind cut connections;
-// INTEROP_TURNS has another number.
-const turnsBehindCuts = 40
+const (
+	// defaultTurns is how many turns each server runs behind cut connections;
+	// INTEROP_TURNS has another number.
+	defaultTurns = 40
+	// parallelTurns is how many of them run at once.
+	parallelTurns = 16
+)
 
 // TestPythonServersBehindCuts cuts connections between sidecar and server at
 // random bytes. Each turn ends completed with the parts of which the server's
 // journal says that it sent them, in their order, or failed with a reason.
 func TestPythonServersBehindCuts(t *testing.T) {
-	turns := turnsBehindCuts
+	turns := defaultTurns
 	if text := os.Getenv("INTEROP_TURNS"); text != "" {
 		var err error
 		if turns, err = strconv.Atoi(text); err != nil {
@@ -86,12 +90,12 @@ type behindCuts struct {
 	reasons                                  map[string]int
 }
 
-// run runs turns, some at a time.
+// run runs turns, parallelTurns at a time.
 func (b *behindCuts) run(t *testing.T, turns int) {
 	t.Helper()
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range 4 {
+	for range parallelTurns {
 		workers.Go(func() {
 			for i := range next {
 				b.turn(t, fmt.Sprintf("t-%d", i), 1+i%12)
