@@ -203,7 +203,7 @@ var _ = Describe("the replicas of an Agent", Ordered, func() {
 	})
 
 	It("are rejected in a manifest with an autoscaler", func(ctx context.Context) {
-		message := "belongs to the autoscaler while spec.workload.autoscaling is set: leave it out"
+		message := "whose autoscaler writes it: remove it"
 		Expect(cluster.Apply(ctx, manifest(autoscaled(2, 5).WithReplicas(9)), userOwner)).To(MatchError(ContainSubstring(message)))
 		agent := applied(ctx, autoscaled(2, 5))
 		scale(ctx, agent, 5)

@@ -97,6 +97,6 @@ var _ = Describe("a remote Agent", func() {
 		agent := makeAgent(f.namespace, "echo")
 		expectApplied(ctx, agent)
 		agent.Spec = a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}}
-		Expect(cluster.Update(ctx, agent)).To(MatchError(ContainSubstring("delete it and create another")))
+		Expect(cluster.Update(ctx, agent)).To(MatchError(ContainSubstring("delete the Agent and create another")))
 	})
 })

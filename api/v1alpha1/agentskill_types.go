@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// AgentSkill is a skill that several Agents can share. An Agent of its
-// namespace puts it on its card by name (spec.skillRefs) or by label
-// (spec.skillSelector), an Agent of another one by name if
-// spec.allowedAgents admits it; an edit reaches every card that lists it
-// without a restart.
+// AgentSkill is a skill that several Agents can share. An Agent of the same
+// namespace refers to it by name (spec.skillRefs) or by label
+// (spec.skillSelector). An Agent of another namespace refers to it by name if
+// spec.allowedAgents admits the namespace. An edit updates every card that lists
+// the skill, without a restart.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -23,39 +23,39 @@ import (
 // +kubebuilder:printcolumn:name="Agents",type=integer,JSONPath=`.status.agents`
 // +kubebuilder:printcolumn:name="ID",type=string,priority=1,JSONPath=`.spec.id`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="has(self.spec.id) || self.metadata.name.size() <= 128",message="metadata.name is the skill's id and must have at most 128 characters; shorten it or set spec.id"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.id) || self.metadata.name.size() <= 128",message="metadata.name is the id of the skill and must have at most 128 characters; shorten it or set spec.id"
 type AgentSkill struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the skill as it stands on a card.
+	// spec is the skill as the cards list it.
 	// +required
 	Spec AgentSkillSpec `json:"spec"`
 
-	// status is written by the operator.
+	// status is the observed state of the skill.
 	// +optional
 	Status AgentSkillStatus `json:"status,omitempty,omitzero"`
 }
 
-// AgentSkillSpec is a skill as it stands on a card.
+// AgentSkillSpec is a skill as the cards list it.
 type AgentSkillSpec struct {
-	// id names the skill on a card and must be unique there. It defaults to
+	// id identifies the skill on a card, and must be unique there. It defaults to
 	// metadata.name.
 	// +optional
 	ID SkillID `json:"id,omitempty"`
 
 	SkillDetails `json:",inline"`
 
-	// allowedAgents says which Agents may put the skill on their cards. It
-	// defaults to those of the AgentSkill's own namespace.
+	// allowedAgents selects the Agents that may list the skill on their cards. It
+	// defaults to the Agents of the AgentSkill's own namespace.
 	// +kubebuilder:default={}
 	// +optional
 	AllowedAgents AllowedAgents `json:"allowedAgents,omitempty,omitzero"`
 }
 
-// AgentSkillStatus is what has become of a skill.
+// AgentSkillStatus is the observed state of a skill.
 type AgentSkillStatus struct {
 	// conditions are Accepted and InUse. Both are always present.
 	// +kubebuilder:validation:MaxItems=16
@@ -64,68 +64,70 @@ type AgentSkillStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// agents is the number of Agents that put the skill on their cards, by name
-	// or by label. It follows within about a second.
+	// agents is the number of Agents that list the skill on their cards, by name or
+	// by label. It is updated within about a second.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Agents *int32 `json:"agents,omitempty"`
 
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status describes.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// AllowedAgents says which Agents may put a skill on their cards.
+// AllowedAgents selects the Agents that may list a skill on their cards.
 type AllowedAgents struct {
-	// namespaces are those of the Agents. They default to the AgentSkill's own.
+	// namespaces selects the namespaces of the Agents. It defaults to the
+	// AgentSkill's own namespace.
 	// +kubebuilder:default={}
 	// +optional
 	Namespaces AllowedNamespaces `json:"namespaces,omitempty,omitzero"`
 }
 
-// AllowedNamespaces says from which namespaces a skill may be used.
+// AllowedNamespaces selects the namespaces in which Agents may use a skill.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.from) || self.from != 'Selector' || has(self.selector)",message="spec.allowedAgents.namespaces.from Selector needs spec.allowedAgents.namespaces.selector"
 // +kubebuilder:validation:XValidation:rule="!has(self.selector) || has(self.from) && self.from == 'Selector'",message="spec.allowedAgents.namespaces.selector has no effect unless from is Selector"
 type AllowedNamespaces struct {
-	// from is Same, for the AgentSkill's own namespace; All, for every
-	// namespace; or Selector, for its own and those with certain labels. It
-	// defaults to Same.
+	// from is Same, for the AgentSkill's own namespace; All, for every namespace; or
+	// Selector, for its own namespace and those that selector matches. It defaults
+	// to Same.
 	// +kubebuilder:default=Same
 	// +optional
 	From FromNamespaces `json:"from,omitempty"`
 
-	// selector selects namespaces by their labels, for Selector. Each has its
-	// name in the label kubernetes.io/metadata.name. An empty selector
-	// selects all.
+	// selector selects namespaces by their labels, if from is Selector. Each
+	// namespace has its name in the label kubernetes.io/metadata.name. An empty
+	// selector selects all namespaces.
 	// +optional
 	Selector *NamespaceSelector `json:"selector,omitempty"`
 }
 
-// NamespaceSelector selects namespaces by their labels. It is a LabelSelector
-// of Kubernetes of which none can be stored that means nothing.
+// NamespaceSelector selects namespaces by their labels. It is a LabelSelector of
+// Kubernetes whose validity the API server checks.
 type NamespaceSelector struct {
-	// matchLabels are labels that a namespace must have, all of them.
+	// matchLabels are the labels that a namespace must have. All must match.
 	// +kubebuilder:validation:MaxProperties=32
-	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key).hasValue())",message="the keys of matchLabels must be the keys of labels, such as kubernetes.io/metadata.name"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.qualifiedName().validate(key).hasValue())",message="the keys of matchLabels must be label keys, such as kubernetes.io/metadata.name"
 	// +optional
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
-	// matchExpressions are requirements that a namespace must meet, all of them.
+	// matchExpressions are requirements on the labels of a namespace. All must be
+	// met.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
 	MatchExpressions []NamespaceSelectorRequirement `json:"matchExpressions,omitempty"`
 }
 
-// NamespaceSelectorRequirement is about one label of a namespace.
+// NamespaceSelectorRequirement is a requirement on one label of a namespace.
 //
-// +kubebuilder:validation:XValidation:rule="self.operator in ['In', 'NotIn'] ? has(self.values) && self.values.size() > 0 : !has(self.values) || self.values.size() == 0",message="values must be there for the operators In and NotIn, and for no other"
+// +kubebuilder:validation:XValidation:rule="self.operator in ['In', 'NotIn'] ? has(self.values) && self.values.size() > 0 : !has(self.values) || self.values.size() == 0",message="values is required for the operators In and NotIn, and forbidden for the others"
 type NamespaceSelectorRequirement struct {
-	// key is the label's.
+	// key is the key of the label.
 	// +kubebuilder:validation:MaxLength=317
-	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be the key of a label, such as kubernetes.io/metadata.name"
+	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be a label key, such as kubernetes.io/metadata.name"
 	// +required
 	Key string `json:"key"`
 
@@ -134,7 +136,7 @@ type NamespaceSelectorRequirement struct {
 	// +required
 	Operator metav1.LabelSelectorOperator `json:"operator"`
 
-	// values are those that In and NotIn are about.
+	// values are the values for the operators In and NotIn.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
@@ -147,45 +149,44 @@ type NamespaceSelectorRequirement struct {
 // +kubebuilder:validation:Pattern=`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
 type LabelValue string
 
-// FromNamespaces says how namespaces are chosen.
+// FromNamespaces is a way to select namespaces.
 //
 // +kubebuilder:validation:Enum=Same;All;Selector
 type FromNamespaces string
 
 const (
-	// FromSame chooses the own namespace.
+	// FromSame selects the own namespace.
 	FromSame FromNamespaces = "Same"
-	// FromAll chooses every namespace.
+	// FromAll selects every namespace.
 	FromAll FromNamespaces = "All"
-	// FromSelector chooses the own namespace and those with certain labels.
+	// FromSelector selects the own namespace and those that a selector matches.
 	FromSelector FromNamespaces = "Selector"
 )
 
-// Skill is a skill written in place.
+// Skill is a skill that is defined inline.
 type Skill struct {
-	// id names the skill on the card and must be unique there.
+	// id identifies the skill on the card, and must be unique there.
 	// +required
 	ID SkillID `json:"id"`
 
 	SkillDetails `json:",inline"`
 }
 
-// SkillDetails is what a card says about a skill, beside its id.
+// SkillDetails are the fields of a skill on a card, except for its id.
 type SkillDetails struct {
-	// name is the skill's name for people.
+	// name is the human-readable name of the skill.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +required
 	Name string `json:"name"`
 
-	// description says what the skill does, for people and for other agents.
+	// description describes what the skill does, for people and for other agents.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	// +required
 	Description string `json:"description"`
 
-	// tags are the words by which the skill is found. The protocol wants at
-	// least one.
+	// tags are keywords for searches. A2A requires at least one.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MinLength=1
@@ -194,7 +195,7 @@ type SkillDetails struct {
 	// +required
 	Tags []string `json:"tags"`
 
-	// examples are prompts that the skill handles well.
+	// examples are sample prompts for the skill.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=1024
@@ -202,64 +203,64 @@ type SkillDetails struct {
 	// +optional
 	Examples []string `json:"examples,omitempty"`
 
-	// inputModes are the media types that the skill takes. They default to
-	// the agent's defaultInputModes.
+	// inputModes are the media types that the skill accepts. They default to the
+	// agent's defaultInputModes.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
 	// +optional
 	InputModes []MediaType `json:"inputModes,omitempty"`
 
-	// outputModes are the media types that the skill gives. They default to
-	// the agent's defaultOutputModes.
+	// outputModes are the media types that the skill produces. They default to the
+	// agent's defaultOutputModes.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=set
 	// +optional
 	OutputModes []MediaType `json:"outputModes,omitempty"`
 
-	// inputSchema is a JSON Schema (draft 2020-12 unless it names another) of
-	// the structured data that the skill takes. It stands on the card, in the
-	// extension https://a2a-operator.dev/extensions/skill-schemas/v1, for those
-	// who call; messages are not checked against it. It must hold all that it
-	// refers to.
+	// inputSchema is a JSON Schema of the structured data that the skill accepts, of
+	// draft 2020-12 unless it has a $schema. The card has it for callers, in the
+	// extension https://a2a-operator.dev/extensions/skill-schemas/v1. The sidecar
+	// does not validate messages against it. It must not refer to other documents.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	InputSchema *runtime.RawExtension `json:"inputSchema,omitempty"`
 
-	// outputSchema is the same of the data that the skill gives.
+	// outputSchema is a JSON Schema of the structured data that the skill produces.
+	// The rules of inputSchema apply.
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	OutputSchema *runtime.RawExtension `json:"outputSchema,omitempty"`
 
-	// visibility is Public, or Extended, which shows the skill on the extended
-	// card only: to callers with a credential, and not to the registry. It
-	// hides the skill, and does not keep anybody from using it. It defaults to
-	// Public.
+	// visibility is Public, or Extended, which lists the skill on the extended card
+	// only: authenticated callers see it, and the registry does not. It does not
+	// restrict the use of the skill. It defaults to Public.
 	// +kubebuilder:default=Public
 	// +optional
 	Visibility SkillVisibility `json:"visibility,omitempty"`
 }
 
-// SkillVisibility says who is shown a skill.
+// SkillVisibility selects the cards that list a skill.
 //
 // +kubebuilder:validation:Enum=Public;Extended
 type SkillVisibility string
 
 const (
-	// SkillVisibilityPublic shows a skill to everybody.
+	// SkillVisibilityPublic lists a skill on the public and on the extended card.
 	SkillVisibilityPublic SkillVisibility = "Public"
-	// SkillVisibilityExtended shows a skill to callers with a credential.
+	// SkillVisibilityExtended lists a skill on the extended card only, which
+	// authenticated callers see.
 	SkillVisibilityExtended SkillVisibility = "Extended"
 )
 
-// SkillID names a skill on a card.
+// SkillID identifies a skill on a card.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=128
-// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._:/-]*$')",message="must start with a letter or digit and hold only letters, digits and '.', '_', ':', '/' and '-'"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._:/-]*$')",message="must start with a letter or digit and contain only letters, digits and '.', '_', ':', '/' and '-'"
 type SkillID string
 
 // MediaType is a media type such as text/plain.

@@ -3,24 +3,24 @@
 
 package v1alpha1
 
-// AgentCardSigning says how the Agent Card is signed, so that who reads it can
-// tell that nobody has changed it on the way.
+// AgentCardSigning configures the signature of the Agent Card, with which
+// clients verify its integrity.
 //
-// The sidecar signs; the operator reads no Secret. Verifiers find the public
-// keys at /.well-known/jwks.json of the agent.
+// The sidecar signs the card; the operator does not read the Secret. The agent
+// serves the public keys at /.well-known/jwks.json.
 type AgentCardSigning struct {
-	// secretRef names a Secret in the Agent's namespace. Under tls.key it holds
-	// the private key, as PEM or as JWK: EC on P-256 or P-384, Ed25519, or RSA
-	// of 2048 bits or more. While keys are rotated it holds the former one
-	// under previous.key: the card is signed with both. An edit of the Secret
-	// takes effect without a restart. The key's id is that of the JWK, or the
-	// RFC 7638 thumbprint of the public key.
+	// secretRef names a Secret in the Agent's namespace. Its key tls.key has the
+	// private key, as PEM or as JWK: EC on P-256 or P-384, Ed25519, or RSA of 2048
+	// bits or more. During a rotation its key previous.key has the previous private
+	// key, and the sidecar signs the card with both. An edit of the Secret takes
+	// effect without a restart. The key id is that of the JWK, or the RFC 7638
+	// thumbprint of the public key.
 	// +required
 	SecretRef SecretReference `json:"secretRef"`
 
-	// jwksURL is an https address at which you publish the public keys. It
-	// stands in the signatures, for verifiers that have no other way to them.
-	// Absent leaves it unsaid.
+	// jwksURL is an https URL at which you publish the public keys. The signatures
+	// contain it (jku), for clients that do not know the keys. If absent, the
+	// signatures contain no URL.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https' && url(self).getHost() != ''",message="spec.cardSigning.jwksURL must be an absolute https URL"
 	// +optional
@@ -29,9 +29,10 @@ type AgentCardSigning struct {
 
 // The keys of a Secret that signs cards.
 const (
-	// CardSigningKey holds the private key.
+	// CardSigningKey is the key of the private key.
 	CardSigningKey = "tls.key"
-	// CardSigningPreviousKey holds the one before, while keys are rotated.
+	// CardSigningPreviousKey is the key of the previous private key during a
+	// rotation.
 	CardSigningPreviousKey = "previous.key"
 )
 

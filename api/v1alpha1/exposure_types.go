@@ -3,12 +3,12 @@
 
 package v1alpha1
 
-// AgentExposure says how an agent is reached from outside the cluster, through
-// Gateways of the Gateway API.
+// AgentExposure configures how clients outside the cluster reach an agent,
+// through Gateways of the Gateway API.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.hostnames) || !has(self.grpcHostnames) || !self.hostnames.exists(h, h in self.grpcHostnames)",message="spec.exposure.grpcHostnames must not repeat one of spec.exposure.hostnames: a Gateway takes a hostname for HTTPRoutes or for GRPCRoutes, not for both"
 type AgentExposure struct {
-	// parentRefs name the Gateways that lead to the agent.
+	// parentRefs names the Gateways that route to the agent.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.name == b.name && (has(a.__namespace__) ? a.__namespace__ : '') == (has(b.__namespace__) ? b.__namespace__ : '') && (has(a.sectionName) ? a.sectionName : '') == (has(b.sectionName) ? b.sectionName : '')))",message="spec.exposure.parentRefs must name each Gateway, or each listener, once"
@@ -16,34 +16,34 @@ type AgentExposure struct {
 	// +required
 	ParentRefs []GatewayRef `json:"parentRefs"`
 
-	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON
-	// and the card. Absent means those of the listeners, or their addresses.
+	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and
+	// the card. If absent, the hostnames or addresses of the listeners apply.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
 	// +optional
 	Hostnames []Hostname `json:"hostnames,omitempty"`
 
-	// grpcHostnames are the names at which the Gateways serve gRPC. They differ
-	// from hostnames, as the Gateway API wants it. Absent exposes no gRPC.
+	// grpcHostnames are the names at which the Gateways serve gRPC. They must differ
+	// from hostnames, as the Gateway API requires. If absent, gRPC is not exposed.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
 	// +optional
 	GRPCHostnames []Hostname `json:"grpcHostnames,omitempty"`
 
-	// path is the prefix below which the agent is served, so that agents can
-	// share a hostname. The Gateway takes it away. It defaults to "/", and does
-	// not apply to gRPC.
+	// path is the path prefix of the agent, so that agents can share a hostname. The
+	// Gateway removes it from requests. It defaults to "/", and does not apply to
+	// gRPC.
 	// +kubebuilder:default="/"
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self == '/' || self.matches('^(/[A-Za-z0-9_~-]([A-Za-z0-9._~-]*[A-Za-z0-9_~-])?)+$')",message="spec.exposure.path must be '/', or segments of letters, digits, '.', '_', '~' and '-' that each begin with '/', without one at its end"
 	// +optional
 	Path string `json:"path,omitempty"`
 
-	// url is where callers from outside reach the agent when the Gateway cannot
-	// tell, such as behind a load balancer that ends TLS. Absent takes it from
-	// the Gateway's listeners and addresses.
+	// url is the external URL of the agent. Set it if the Gateway cannot know it,
+	// such as behind a load balancer that terminates TLS. If absent, it is made from
+	// the listeners and addresses of the Gateway.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://[^/?#@:][^/?#@]*(/[^?#@]*)?$')",message="spec.exposure.url must be an absolute http or https URL without a user, a query and a fragment"
 	// +optional
@@ -52,20 +52,22 @@ type AgentExposure struct {
 
 // GatewayRef names a Gateway, or one of its listeners.
 type GatewayRef struct {
-	// namespace is the Gateway's. It defaults to the Agent's own; a Gateway of
-	// another one must admit routes of the Agent's.
+	// namespace is the namespace of the Gateway. It defaults to the namespace of the
+	// Agent. A Gateway of another namespace must admit routes of the Agent's
+	// namespace.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
 
-	// name is the Gateway's metadata.name.
+	// name is the metadata.name of the Gateway.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name"`
 
-	// sectionName is the name of a listener. Absent means all of the Gateway.
+	// sectionName is the name of a listener. If absent, all listeners of the Gateway
+	// apply.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional

@@ -3,13 +3,13 @@
 
 package v1alpha1
 
-// Labels of the objects that the operator makes.
+// Labels of the objects that the operator creates.
 const (
-	// LabelAgent holds the Agent's name. It selects the pods, and is the only
-	// label that does.
+	// LabelAgent has the name of the Agent. It is the only label of the pod
+	// selectors.
 	LabelAgent = "a2a-operator.dev/agent"
-	// LabelName, LabelInstance, LabelComponent, LabelPartOf and
-	// LabelManagedBy are the recommended labels of Kubernetes.
+	// LabelName, LabelInstance, LabelComponent, LabelPartOf and LabelManagedBy are
+	// recommended labels of Kubernetes.
 	LabelName      = "app.kubernetes.io/name"
 	LabelInstance  = "app.kubernetes.io/instance"
 	LabelComponent = "app.kubernetes.io/component"
@@ -24,12 +24,14 @@ const (
 	ManagedBy      = "a2a-operator"
 )
 
-// Annotations of the objects that the operator makes.
+// Annotations of the objects that the operator creates.
 const (
-	// AnnotationAppliedDigest names what the operator applied last.
+	// AnnotationAppliedDigest has the digest of the object that the operator applied
+	// last.
 	AnnotationAppliedDigest = "a2a-operator.dev/applied-digest"
-	// AnnotationConfigDigest names the contract: on the ConfigMap what it
-	// holds, on a pod what the pod was told to read.
+	// AnnotationConfigDigest has the digest of the sidecar configuration: on the
+	// ConfigMap that of its content, on a pod that of the configuration which the
+	// pod reads.
 	AnnotationConfigDigest = "a2a-operator.dev/config-digest"
 )
 
@@ -39,61 +41,62 @@ const (
 	FieldOwner = "a2a-operator"
 	// FieldOwnerPublisher owns AnnotationConfigDigest on pods.
 	FieldOwnerPublisher = "a2a-operator-publisher"
-	// FieldOwnerScaler owns the number of pods of a Deployment that is otherwise
-	// left as it is.
+	// FieldOwnerScaler owns the number of pods of a Deployment while the rest of the
+	// spec is not applied.
 	FieldOwnerScaler = "a2a-operator-scaler"
 )
 
-// Names that the operator adds to the pod of an Agent. A template must not
-// use them.
+// Names that the operator adds to the pods of an Agent. A template must not use
+// them.
 const (
-	// ContainerSidecar is the sidecar's container.
+	// ContainerSidecar is the container of the sidecar.
 	ContainerSidecar = "a2a-sidecar"
-	// VolumeConfig holds the contract, for the sidecar.
+	// VolumeConfig has the sidecar configuration.
 	VolumeConfig = "a2a-config"
-	// VolumeCardSigning holds the keys that sign the card, for the sidecar.
+	// VolumeCardSigning has the keys that sign the card.
 	VolumeCardSigning = "a2a-card-signing"
-	// VolumeAPIKeys holds the API keys of callers, for the sidecar.
+	// VolumeAPIKeys has the API keys of callers.
 	VolumeAPIKeys = "a2a-api-keys" //nolint:gosec // a name, not a credential
-	// VolumeTLS holds the agent's certificate, VolumeClientCA the authorities of
-	// its clients', and VolumeTrust those of the servers that it calls.
+	// VolumeTLS has the agent's certificate, VolumeClientCA the certificate
+	// authorities of its clients, and VolumeTrust those of the servers that it
+	// calls.
 	VolumeTLS      = "a2a-tls"
 	VolumeClientCA = "a2a-client-ca"
 	VolumeTrust    = "a2a-trust"
-	// VolumeStorePassword and VolumeStoreTLS are for the connections to the task
+	// VolumeStorePassword and VolumeStoreTLS have the credentials for the task
 	// store.
 	VolumeStorePassword = "a2a-store-password" //nolint:gosec // a name, not a credential
 	VolumeStoreTLS      = "a2a-store-tls"
-	// VolumeChatKey holds the API key that is sent to the model server.
+	// VolumeChatKey has the API key for the model server.
 	VolumeChatKey = "a2a-chat-key"
-	// VolumeToken holds the sidecar's own ServiceAccount token.
+	// VolumeToken has the sidecar's own ServiceAccount token.
 	VolumeToken = "a2a-token"
 	// PortAgent and PortHealth name the sidecar's ports.
 	PortAgent  = "a2a"
 	PortHealth = "a2a-health"
 	// PortGRPC names the port of the Service at which Gateways speak gRPC.
 	PortGRPC = "a2a-grpc"
-	// PortPlain is where a Service whose agent has TLS tells so to those who do
-	// not ask for it.
+	// PortPlain names the port of the Service at which an agent with TLS answers
+	// plain HTTP with an error that says so.
 	PortPlain = "a2a-plain"
 )
 
-// Variables that the operator gives to the agent's container unless the
-// template sets them.
+// Variables that the operator sets on the agent's container unless the template
+// does.
 const (
-	// EnvPort holds spec.workload.backend.port.
+	// EnvPort has the value of spec.workload.backend.port.
 	EnvPort = "PORT"
-	// EnvGatewayURL holds the address at which the sidecar takes the agent's
-	// calls to the registry and to other agents.
+	// EnvGatewayURL has the URL of the sidecar's gateway, through which the agent
+	// calls the registry and other agents.
 	EnvGatewayURL = "A2A_GATEWAY_URL"
 )
 
-// PodConditionPrefix begins the types of the conditions in the status of an
-// agent's pod that say which dependencies of the sidecar cannot be used, such as
-// a2a-operator.dev/TaskStore. The sidecar reports them through the registry. They
-// are absent until a dependency has failed once.
+// PodConditionPrefix is the prefix of the condition types in the status of an
+// agent's pod that report failed dependencies of the sidecar, such as
+// a2a-operator.dev/TaskStore. The sidecar reports them through the registry.
+// They are absent until a dependency fails for the first time.
 const PodConditionPrefix = "a2a-operator.dev/"
 
-// Audience is that of the tokens with which sidecars call each other. The
-// audience of one agent is <name>.<namespace>.<Audience>.
+// Audience is the audience of the tokens with which sidecars call each other.
+// The audience of a single agent is <name>.<namespace>.<Audience>.
 const Audience = "a2a-operator.dev"

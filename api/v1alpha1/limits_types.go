@@ -3,99 +3,102 @@
 
 package v1alpha1
 
-// AgentLimits bound what callers use of an agent: each of them, and all
-// together. Whatever is absent has its default. They apply to each pod.
+// AgentLimits bounds the use of an agent by each caller and by all callers
+// together. Each pod has these limits of its own. An absent field has its
+// default.
 type AgentLimits struct {
-	// requests bounds the requests of one caller: 500 a second, and 1000 at
-	// once. A caller is a principal, or the address of a client that shows no
-	// credential.
+	// requests limits the request rate of one caller. It defaults to 500 per second
+	// with a burst of 1000. A caller is a principal, or the address of a client
+	// without a credential.
 	// +optional
 	Requests *RequestRate `json:"requests,omitempty"`
 
-	// totalRequests bounds the requests of all callers: 2000 a second, and 4000
-	// at once.
+	// totalRequests limits the request rate of all callers. It defaults to 2000 per
+	// second with a burst of 4000.
 	// +optional
 	TotalRequests *RequestRate `json:"totalRequests,omitempty"`
 
-	// failedAuthentications bounds the credentials that an address may show in
-	// vain, before others than those that are known to be good are refused
-	// unseen: 5 a second, and 50 at once.
+	// failedAuthentications limits the rate of rejected credentials of one address.
+	// Above the limit, the sidecar rejects credentials of the address without
+	// verification, except for those that it recently accepted. It defaults to 5 per
+	// second with a burst of 50.
 	// +optional
 	FailedAuthentications *RequestRate `json:"failedAuthentications,omitempty"`
 
-	// turns bounds what the agent works at.
+	// turns limits the turns of the agent.
 	// +optional
 	Turns *TurnLimits `json:"turns,omitempty"`
 
-	// streams bounds the streams that are open.
+	// streams limits the open streams.
 	// +optional
 	Streams *StreamLimits `json:"streams,omitempty"`
 
-	// maxBodyBytes bounds the body of a request, from 1024 to 33554432 bytes. It
-	// defaults to 10485760.
+	// maxBodyBytes is the maximum size of a request body, from 1024 to 33554432
+	// bytes. It defaults to 10485760.
 	// +kubebuilder:validation:Minimum=1024
 	// +kubebuilder:validation:Maximum=33554432
 	// +optional
 	MaxBodyBytes int64 `json:"maxBodyBytes,omitempty"`
 }
 
-// RequestRate is a number a second, and how many may come at once.
+// RequestRate is a rate with a burst (token bucket).
 type RequestRate struct {
-	// perSecond is how many may come a second, in the long run.
+	// perSecond is the sustained rate per second.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	// +required
 	PerSecond int32 `json:"perSecond"`
 
-	// burst is how many may come at once after a rest. It defaults to twice
-	// perSecond.
+	// burst is the number that is allowed at once after a pause. It defaults to
+	// twice perSecond.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2000000
 	// +optional
 	Burst int32 `json:"burst,omitempty"`
 }
 
-// TurnLimits bound the turns that the agent works at, and the messages that
-// wait for one.
+// TurnLimits limits the concurrent turns of the agent, and the queue of messages
+// that wait for one.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.maxPerCaller) || self.maxPerCaller <= (has(self.max) ? self.max : 256)",message="spec.limits.turns.maxPerCaller must not be more than max, which is 256 unless it is set; lower it or raise max"
 type TurnLimits struct {
-	// max bounds the turns that run at once. It defaults to 256.
+	// max is the maximum number of concurrent turns. It defaults to 256.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	// +optional
 	Max int32 `json:"max,omitempty"`
 
-	// maxPerCaller bounds those of one caller. It defaults to half of max.
+	// maxPerCaller is the maximum for one caller. It defaults to half of max.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	// +optional
 	MaxPerCaller int32 `json:"maxPerCaller,omitempty"`
 
-	// maxQueued bounds the messages that wait for a turn. It defaults to 256.
+	// maxQueued is the maximum number of messages that wait for a turn. It defaults
+	// to 256.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	// +optional
 	MaxQueued int32 `json:"maxQueued,omitempty"`
 
-	// queueTimeout is how long a message waits for a turn before it is refused,
-	// as a duration of at most "5m". It defaults to "5s".
+	// queueTimeout is how long a message waits for a turn before the sidecar rejects
+	// it, as a duration of at most "5m". It defaults to "5s".
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('5m')",message="spec.limits.turns.queueTimeout must be at most 5m: clients do not wait longer"
 	// +optional
 	QueueTimeout Duration `json:"queueTimeout,omitempty"`
 }
 
-// StreamLimits bound the streams that are open.
+// StreamLimits limits the open streams.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.maxPerCaller) || self.maxPerCaller <= (has(self.max) ? self.max : 2048)",message="spec.limits.streams.maxPerCaller must not be more than max, which is 2048 unless it is set; lower it or raise max"
 type StreamLimits struct {
-	// max bounds all. It defaults to 2048.
+	// max is the maximum number of open streams. It defaults to 2048.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	// +optional
 	Max int32 `json:"max,omitempty"`
 
-	// maxPerCaller bounds those of one caller. It defaults to a quarter of max.
+	// maxPerCaller is the maximum for one caller. It defaults to a quarter of max.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	// +optional

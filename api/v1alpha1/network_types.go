@@ -5,33 +5,34 @@ package v1alpha1
 
 import networkingv1 "k8s.io/api/networking/v1"
 
-// NetworkPolicyManagement says who makes the NetworkPolicy of an agent.
+// NetworkPolicyManagement selects who manages the NetworkPolicy of an agent.
 //
 // +kubebuilder:validation:Enum=Managed;None
 type NetworkPolicyManagement string
 
 const (
-	// NetworkPolicyManaged lets the operator make one.
+	// NetworkPolicyManaged means that the operator creates the policy.
 	NetworkPolicyManaged NetworkPolicyManagement = "Managed"
-	// NetworkPolicyNone leaves it to the user: the operator makes none, and
-	// deletes the one that it has made.
+	// NetworkPolicyNone means that the operator creates no policy, and deletes the
+	// one that it created.
 	NetworkPolicyNone NetworkPolicyManagement = "None"
 )
 
-// AgentNetworkPolicy says what the network lets through to the agent's pods and
-// from them. It takes a network plugin that enforces NetworkPolicies.
+// AgentNetworkPolicy configures the NetworkPolicy of the agent's pods. It has an
+// effect only with a network plugin that enforces NetworkPolicies.
 //
 // +kubebuilder:validation:XValidation:rule="self.management != 'None' || !has(self.egress)",message="spec.networkPolicy.egress has no effect with management None; remove one of the two"
 type AgentNetworkPolicy struct {
-	// management is Managed, which admits nothing but the ports of the sidecar,
-	// or None. Without a policy an agent that listens on all addresses can be
-	// called past its sidecar. It defaults to Managed.
+	// management is Managed, which admits ingress to the ports of the sidecar only,
+	// or None, for no policy. Without a policy, clients can bypass the sidecar of an
+	// agent that listens on all addresses. It defaults to Managed.
 	// +kubebuilder:default=Managed
 	// +optional
 	Management NetworkPolicyManagement `json:"management,omitempty"`
 
-	// egress lists where the pods may connect to, beside DNS and the registry.
-	// Absent means anywhere; an empty list means nowhere else.
+	// egress lists the rules for connections of the pods, in addition to DNS and the
+	// registry. If absent, all connections are allowed. An empty list allows only
+	// DNS and the registry.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional

@@ -3,26 +3,25 @@
 
 package v1alpha1
 
-// AgentAutoscaling lets the number of pods follow the load. A
-// HorizontalPodAutoscaler writes it into spec.workload.replicas.
+// AgentAutoscaling scales the number of pods with the load. A
+// HorizontalPodAutoscaler writes the number into spec.workload.replicas.
 //
 // +kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",message="spec.workload.autoscaling.minReplicas must not be more than maxReplicas; lower it or raise maxReplicas"
 type AgentAutoscaling struct {
-	// minReplicas is the least number of pods. It defaults to 1.
+	// minReplicas is the minimum number of pods. It defaults to 1.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	// +optional
 	MinReplicas int32 `json:"minReplicas,omitempty"`
 
-	// maxReplicas is the largest number of pods.
+	// maxReplicas is the maximum number of pods.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	// +required
 	MaxReplicas int32 `json:"maxReplicas"`
 
-	// metrics are what the load is told by; the one that asks for the most pods
-	// wins.
+	// metrics measure the load. The metric that requires the most pods applies.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	// +listType=map
@@ -30,39 +29,39 @@ type AgentAutoscaling struct {
 	// +required
 	Metrics []AutoscalingMetric `json:"metrics"`
 
-	// behavior says how fast the number may change, as in a
-	// HorizontalPodAutoscaler. Absent leaves it to Kubernetes.
+	// behavior limits how fast the number changes, as in a HorizontalPodAutoscaler.
+	// If absent, the defaults of Kubernetes apply.
 	// +optional
 	Behavior *AutoscalingBehavior `json:"behavior,omitempty"`
 }
 
-// AutoscalingBehavior says how fast the number of pods may change.
+// AutoscalingBehavior limits how fast the number of pods changes.
 type AutoscalingBehavior struct {
-	// scaleUp is about more pods.
+	// scaleUp limits how fast pods are added.
 	// +optional
 	ScaleUp *ScalingRules `json:"scaleUp,omitempty"`
 
-	// scaleDown is about fewer pods.
+	// scaleDown limits how fast pods are removed.
 	// +optional
 	ScaleDown *ScalingRules `json:"scaleDown,omitempty"`
 }
 
-// ScalingRules say how fast the number of pods may change in one direction.
+// ScalingRules limit how fast the number of pods changes in one direction.
 type ScalingRules struct {
-	// stabilizationWindowSeconds is how long the load must ask for a number
-	// before it is chosen.
+	// stabilizationWindowSeconds is how long the autoscaler observes the required
+	// number before it applies a change.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	// +optional
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`
 
-	// selectPolicy chooses among policies: Max, Min, or Disabled, which keeps
-	// the number from changing in this direction.
+	// selectPolicy selects the policy that applies: Max, for the largest change,
+	// Min, for the smallest, or Disabled, for no change in this direction.
 	// +kubebuilder:validation:Enum=Max;Min;Disabled
 	// +optional
 	SelectPolicy *string `json:"selectPolicy,omitempty"`
 
-	// policies bound the change. Absent means those of Kubernetes.
+	// policies limit the change. If absent, the defaults of Kubernetes apply.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
@@ -70,61 +69,62 @@ type ScalingRules struct {
 	Policies []ScalingPolicy `json:"policies,omitempty"`
 }
 
-// ScalingPolicy bounds a change within a time.
+// ScalingPolicy limits the change within a period.
 type ScalingPolicy struct {
 	// type is Pods or Percent.
 	// +kubebuilder:validation:Enum=Pods;Percent
 	// +required
 	Type string `json:"type"`
 
-	// value is how many pods, or which share of them, may come or go.
+	// value is the maximum number or percentage of pods that may be added or
+	// removed.
 	// +kubebuilder:validation:Minimum=1
 	// +required
 	Value int32 `json:"value"`
 
-	// periodSeconds is the time.
+	// periodSeconds is the length of the period.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1800
 	// +required
 	PeriodSeconds int32 `json:"periodSeconds"`
 }
 
-// AutoscalingMetricType is what the load of an agent is told by.
+// AutoscalingMetricType is a measure of the load of an agent.
 //
 // +kubebuilder:validation:Enum=CPU;InFlightTurns
 type AutoscalingMetricType string
 
 const (
-	// AutoscalingMetricCPU is the CPU time of the agent's container, which must
-	// request some. It takes metrics-server.
+	// AutoscalingMetricCPU is the CPU utilization of the agent's container, which
+	// needs a CPU request. It needs metrics-server.
 	AutoscalingMetricCPU AutoscalingMetricType = "CPU"
-	// AutoscalingMetricInFlightTurns is the number of turns that the agent works
-	// at, which the sidecar counts as a2a_turns_in_flight. It takes an adapter
-	// that serves metrics of pods.
+	// AutoscalingMetricInFlightTurns is the number of running turns, the metric
+	// a2a_turns_in_flight of the sidecar. It needs an adapter that serves metrics of
+	// pods.
 	AutoscalingMetricInFlightTurns AutoscalingMetricType = "InFlightTurns"
 )
 
-// AutoscalingMetric is a metric and what it should be for each pod.
+// AutoscalingMetric is a metric with its target value per pod.
 type AutoscalingMetric struct {
-	// type is CPU, the CPU time of the agent's container, or InFlightTurns, the
-	// turns that it works at. An agent that waits for a model uses little CPU
-	// time, whatever its load.
+	// type is CPU, the CPU utilization of the agent's container, or InFlightTurns,
+	// the number of running turns. An agent that waits for a model uses little CPU
+	// at any load.
 	// +required
 	Type AutoscalingMetricType `json:"type"`
 
-	// target is what the metric should be on average: for CPU in percent of the
-	// container's request, for InFlightTurns in turns of one pod.
+	// target is the target average of the metric: for CPU in percent of the
+	// container's request, for InFlightTurns in turns per pod.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	// +required
 	Target int32 `json:"target"`
 }
 
-// AgentDisruptionBudget says how many pods may be taken away at once, such as
-// by the drain of a node.
+// AgentDisruptionBudget limits how many pods may be unavailable at once because
+// of voluntary disruptions, such as the drain of a node.
 type AgentDisruptionBudget struct {
-	// maxUnavailable is the number of pods that may be missing. It defaults to
-	// 1, and is never 0, which would keep nodes from being drained.
+	// maxUnavailable is the maximum number of unavailable pods. It defaults to 1. It
+	// must not be 0, which would block the drain of nodes.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000

@@ -3,56 +3,56 @@
 
 package v1alpha1
 
-// TaskStoreType is where tasks are kept.
+// TaskStoreType is a kind of task store.
 //
 // +kubebuilder:validation:Enum=Memory;Redis
 type TaskStoreType string
 
 // The stores.
 const (
-	// TaskStoreMemory is the memory of the pod.
+	// TaskStoreMemory keeps tasks in the memory of the pod.
 	TaskStoreMemory TaskStoreType = "Memory"
-	// TaskStoreRedis is a Redis or Valkey of the user's.
+	// TaskStoreRedis keeps tasks in a Redis or Valkey server that the user provides.
 	TaskStoreRedis TaskStoreType = "Redis"
 )
 
-// AgentTaskStore is where an agent's tasks are kept.
+// AgentTaskStore configures the task store of an agent.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.type) && self.type == 'Redis') == has(self.redis)",message="spec.workload.tasks.store.redis goes with type Redis: add redis.addresses, or set the type"
+// +kubebuilder:validation:XValidation:rule="(has(self.type) && self.type == 'Redis') == has(self.redis)",message="spec.workload.tasks.store.redis is required for type Redis, and forbidden for type Memory: add redis.addresses, or change the type"
 type AgentTaskStore struct {
-	// type is Memory or Redis. With Redis tasks outlive the pods, and several
-	// replicas share them.
+	// type is Memory or Redis. With Redis, tasks survive the end of a pod, and
+	// several replicas share them. It defaults to Memory.
 	// +kubebuilder:default=Memory
 	// +optional
 	Type TaskStoreType `json:"type,omitempty"`
 
-	// redis is the server for type Redis.
+	// redis configures the server. It is required for type Redis.
 	// +optional
 	Redis *AgentRedis `json:"redis,omitempty"`
 }
 
-// RedisMode is what stands at an address of Redis.
+// RedisMode is the topology of the Redis servers.
 //
 // +kubebuilder:validation:Enum=Standalone;Cluster
 type RedisMode string
 
 // The modes.
 const (
-	// RedisModeStandalone is one server, or a Service that leads to the primary.
+	// RedisModeStandalone is one server, or a Service that routes to the primary.
 	RedisModeStandalone RedisMode = "Standalone"
-	// RedisModeCluster is a Redis Cluster, of which any nodes are named.
+	// RedisModeCluster is a Redis Cluster, with the addresses of any of its nodes.
 	RedisModeCluster RedisMode = "Cluster"
 )
 
-// AgentRedis is a Redis from 7.0 on, or a Valkey. All keys of the agent begin
-// with a2a:{<namespace>/<name>}: so that agents may share a server.
+// AgentRedis is a Redis of version 7.0 or later, or a Valkey. Agents may share a
+// server: all keys of an agent have the prefix a2a:{<namespace>/<name>}:.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.mode) && self.mode == 'Cluster') || size(self.addresses) == 1",message="spec.workload.tasks.store.redis.addresses has one entry in mode Standalone; set mode to Cluster for several nodes"
-// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Cluster' || !has(self.database) || self.database == 0",message="spec.workload.tasks.store.redis.database must be 0 or absent in mode Cluster, which has no other"
+// +kubebuilder:validation:XValidation:rule="(has(self.mode) && self.mode == 'Cluster') || size(self.addresses) == 1",message="spec.workload.tasks.store.redis.addresses must have one entry in mode Standalone; set mode to Cluster for several nodes"
+// +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'Cluster' || !has(self.database) || self.database == 0",message="spec.workload.tasks.store.redis.database must be 0 or absent in mode Cluster"
 // +kubebuilder:validation:XValidation:rule="!has(self.username) || has(self.passwordSecretRef)",message="spec.workload.tasks.store.redis.username needs passwordSecretRef"
 type AgentRedis struct {
-	// addresses are host:port. A networkPolicy with an egress of its own has to
-	// admit them.
+	// addresses are the addresses of the server or of nodes of the cluster, as
+	// host:port. If spec.networkPolicy.egress is set, it must allow them.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=259
@@ -61,7 +61,7 @@ type AgentRedis struct {
 	// +required
 	Addresses []string `json:"addresses,omitempty"`
 
-	// mode is Standalone, the default, or Cluster.
+	// mode is Standalone or Cluster. It defaults to Standalone.
 	// +kubebuilder:default=Standalone
 	// +optional
 	Mode RedisMode `json:"mode,omitempty"`
@@ -72,33 +72,34 @@ type AgentRedis struct {
 	// +optional
 	Database int32 `json:"database,omitempty"`
 
-	// username is that of an ACL. It defaults to Redis' own default.
+	// username is the name of an ACL user. If absent, the default user of Redis is
+	// used.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._-]+$`
 	// +optional
 	Username string `json:"username,omitempty"`
 
-	// passwordSecretRef names a Secret with the password under the key password.
-	// Connections that are made after it has changed use the new one.
+	// passwordSecretRef names a Secret with the password under the key password. New
+	// connections use a changed password without a restart.
 	// +optional
 	PasswordSecretRef *SecretReference `json:"passwordSecretRef,omitempty"`
 
-	// tls has connections encrypted. Absent, they are in the clear.
+	// tls encrypts connections. If absent, they are not encrypted.
 	// +optional
 	TLS *RedisTLS `json:"tls,omitempty"`
 }
 
-// RedisTLS says how Redis is trusted.
+// RedisTLS configures the certificates for connections to Redis.
 type RedisTLS struct {
-	// secretRef names a Secret. Its ca.crt vouches for the server in place of
-	// the public authorities; its tls.crt and tls.key are shown to a server that
-	// asks for a certificate. Each key is optional.
+	// secretRef names a Secret in the Agent's namespace. Its ca.crt verifies the
+	// server in place of the public certificate authorities. Its tls.crt and tls.key
+	// are the client certificate. Each key is optional.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 
-	// serverName is the name on the server's certificate. It defaults to the
-	// host of the address.
+	// serverName is the name in the server's certificate. It defaults to the host of
+	// the address.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional

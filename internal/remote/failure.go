@@ -80,7 +80,7 @@ func failureOf(a *a2av1alpha1.Agent, err error) *usererror.Problem {
 		return told(a2av1alpha1.ReasonRemoteCredentialsUnusable, "spec.remote.credentials.secretRef: %s", credentialFault(a, err))
 	case errors.Is(err, egress.ErrDenied):
 		return told(a2av1alpha1.ReasonRemoteForbidden, "spec.remote.url: the operator connects to public addresses over https only, "+
-			"and %s is none; whoever installed it can allow more with the chart's remoteAgents.allow (--remote-allow), but for loopback and link-local addresses", at)
+			"and %s is none; whoever installed it can allow more with the chart's remote.allow (--remote-allow), but for loopback and link-local addresses", at)
 	case errors.As(err, &r):
 		return told(a2av1alpha1.ReasonRemoteCardNotServed, "%s serves no card at %s: it answers %s", at, r.path, r.told())
 	case errors.Is(err, errInvalid):
@@ -88,7 +88,7 @@ func failureOf(a *a2av1alpha1.Agent, err error) *usererror.Problem {
 			"or set spec.remote.url and spec.remote.cardPath to where one is: %s", at, strings.TrimPrefix(err.Error(), errInvalid.Error()+": "))
 	case errors.As(err, &unknown):
 		return told(a2av1alpha1.ReasonRemoteUnreachable, "The certificate of %s is not trusted: the operator does not know its authority; "+
-			"whoever installed it can name a private one with the chart's remoteAgents.caBundle (--remote-ca-file)", at)
+			"whoever installed it can name a private one with the chart's remote.ca (--remote-ca-file)", at)
 	default:
 		return told(a2av1alpha1.ReasonRemoteUnreachable, "Nobody answers at %s: %s; correct spec.remote.url, or look into the agent", at, network(err))
 	}

@@ -48,13 +48,13 @@ func TestFailures(t *testing.T) {
 		"reset":           {answer: fails(syscall.ECONNRESET), reason: "RemoteUnreachable", told: "the connection failed"},
 		"untrusted": {
 			answer: fails(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}),
-			reason: "RemoteUnreachable", told: "the operator does not know its authority; whoever installed it can name a private one with the chart's remoteAgents.caBundle (--remote-ca-file)",
+			reason: "RemoteUnreachable", told: "the operator does not know its authority; whoever installed it can name a private one with the chart's remote.ca (--remote-ca-file)",
 		},
 		"another's certificate": {
 			answer: fails(&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "echo.example"}}),
 			reason: "RemoteUnreachable", told: "its certificate is not trusted, or is another's; correct spec.remote.url",
 		},
-		"a forbidden address": {answer: fails(egress.ErrDenied), reason: "RemoteForbidden", told: "the chart's remoteAgents.allow (--remote-allow)"},
+		"a forbidden address": {answer: fails(egress.ErrDenied), reason: "RemoteForbidden", told: "the chart's remote.allow (--remote-allow)"},
 		"404":                 {answer: status(404, ""), reason: "RemoteCardNotServed", told: "at /.well-known/agent-card.json: it answers 404; set spec.remote.cardPath"},
 		"401":                 {answer: status(401, ""), reason: "RemoteCardNotServed", told: "401; set spec.remote.credentials"},
 		"elsewhere":           {answer: redirect("https://new.example/x"), reason: "RemoteCardNotServed", told: "a redirect to new.example, which is not followed; set spec.remote.url"},

@@ -359,7 +359,7 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 	})
 	base := "http://" + p.sidecar.Addresses().Gateway + "/agents/team/"
 	response, body := p.do("POST", base+"weather/", "", "Content-Type", "application/json")
-	if response.StatusCode != http.StatusForbidden || !strings.Contains(body, "remoteAgents.allow") || !strings.Contains(body, `"jsonrpc"`) {
+	if response.StatusCode != http.StatusForbidden || !strings.Contains(body, "remote.allow") || !strings.Contains(body, `"jsonrpc"`) {
 		t.Errorf("POST = %d %s", response.StatusCode, body)
 	}
 	if response, body := p.do("GET", base+"nobody/.well-known/agent-card.json", ""); response.StatusCode != http.StatusForbidden || !strings.Contains(body, "Agent team/nobody is not in the registry") {

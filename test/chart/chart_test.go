@@ -112,7 +112,7 @@ func TestValues(t *testing.T) {
 			},
 		},
 		"remote agents": {
-			values: "remoteAgents: {allow: [10.0.0.0/8, 'fd00::/8'], readSecrets: true}",
+			values: "remote: {allow: [10.0.0.0/8, 'fd00::/8'], readSecrets: true}",
 			want: slices.Concat(crds, metrics, []string{
 				"ClusterRole a2a-operator-remote-secrets", "ClusterRoleBinding a2a-operator-remote-secrets",
 			}),
@@ -122,7 +122,7 @@ func TestValues(t *testing.T) {
 			},
 		},
 		"remote agents of a private authority": {
-			values: "remoteAgents: {caBundle: {configMap: company-ca, key: bundle.pem}}",
+			values: "remote: {ca: {configMap: company-ca, key: bundle.pem}}",
 			want:   slices.Concat(crds, metrics),
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
@@ -141,7 +141,7 @@ func TestValues(t *testing.T) {
 			},
 		},
 		"some namespaces": {
-			values: "watchNamespaces: [team-a, '123', a2a-system]\nremoteAgents: {readSecrets: true}",
+			values: "watchNamespaces: [team-a, '123', a2a-system]\nremote: {readSecrets: true}",
 			want: slices.Concat(crds, metrics, []string{
 				"ClusterRole a2a-operator-remote-secrets",
 				"Role 123/a2a-operator-manager", "RoleBinding 123/a2a-operator-manager", "RoleBinding 123/a2a-operator-remote-secrets",
@@ -216,8 +216,8 @@ func TestValuesAreRefused(t *testing.T) {
 		"perhaps":            {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
 		"half a digest":      {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":  {"image: {repository: 'a b'}", "repository"},
-		"a host as a range":  {"remoteAgents: {allow: [agents.example]}", "allow"},
-		"a bundle of none":   {"remoteAgents: {caBundle: {configMap: Company_CA}}", "configMap"},
+		"a host as a range":  {"remote: {allow: [agents.example]}", "allow"},
+		"a bundle of none":   {"remote: {ca: {configMap: Company_CA}}", "configMap"},
 		"a number as a text": {"podLabels: {a: 1}", "podLabels"},
 		"no such namespace":  {"watchNamespaces: [Team]", "watchNamespaces"},
 		"a namespace twice":  {"watchNamespaces: [a, a]", "watchNamespaces"},

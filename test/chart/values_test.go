@@ -112,3 +112,42 @@ func leaves(prefix string, values map[string]any) []string {
 	}
 	return paths
 }
+
+// TestValuesAreNamedAsTheManagersFlags holds the names of values to those of the
+// flags that they set: remote.ca sets --remote-ca-file.
+func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
+	valueOf := map[string]string{
+		"--sidecar-image":        "sidecar.image",
+		"--cluster-domain":       "clusterDomain",
+		"--registry-url":         "registry",
+		"--watch-namespaces":     "watchNamespaces",
+		"--remote-allow":         "remote.allow",
+		"--remote-ca-file":       "remote.ca",
+		"--metrics-bind-address": "metrics",
+		"--log-level":            "logLevel",
+		// The chart sets these the same in every installation.
+		"--leader-elect":              "",
+		"--registry-bind-address":     "",
+		"--health-probe-bind-address": "",
+	}
+	var values map[string]any
+	load(t, "values.yaml", &values)
+	listed := leaves("", values)
+	template, err := os.ReadFile(filepath.Join(root, chartDir, "templates", "deployment.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := regexp.MustCompile(`- (--[a-z-]+)`).FindAllStringSubmatch(string(template), -1)
+	if len(flags) != len(valueOf) {
+		t.Errorf("the Deployment sets %d flags, want %d", len(flags), len(valueOf))
+	}
+	upper := regexp.MustCompile(`[A-Z]`)
+	for _, match := range flags {
+		value, known := valueOf[match[1]]
+		name := upper.ReplaceAllStringFunc(strings.ReplaceAll(value, ".", "-"), func(letter string) string { return "-" + strings.ToLower(letter) })
+		exists := value == "" || slices.ContainsFunc(listed, func(path string) bool { return path == value || strings.HasPrefix(path, value+".") })
+		if !known || !exists || !strings.HasPrefix(match[1], "--"+name) {
+			t.Errorf("flag %s is set by value %q (listed: %t), want a value of its name", match[1], value, exists)
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 )
 
 const forbidden = "it is at an address that this installation does not allow; " +
-	"whoever installed it can allow its range with the chart's remoteAgents.allow (--remote-allow)"
+	"whoever installed it can allow its range with the chart's remote.allow (--remote-allow)"
 
 // reach makes the calls, and says in words of our own why one was not made.
 type reach struct{ guard *egress.Guard }

@@ -74,11 +74,11 @@ func TestRefused(t *testing.T) {
 		card, url string
 		says      string
 	}{
-		"this machine":        {policy: &egress.Policy{Hosts: []string{"*"}, CIDRs: here.CIDRs}, says: "remoteAgents.allow"},
-		"a range not allowed": {policy: &egress.Policy{Hosts: []string{"*"}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Local: true}, says: "remoteAgents.allow"},
-		"no policy":           {says: "remoteAgents.allow"},
-		"metadata":            {policy: &egress.Policy{Hosts: []string{"*"}}, url: "http://169.254.169.254", says: "remoteAgents.allow"},
-		"in the clear":        {policy: &egress.Policy{Hosts: []string{"*"}}, url: "http://w.example", says: "remoteAgents.allow"},
+		"this machine":        {policy: &egress.Policy{Hosts: []string{"*"}, CIDRs: here.CIDRs}, says: "remote.allow"},
+		"a range not allowed": {policy: &egress.Policy{Hosts: []string{"*"}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Local: true}, says: "remote.allow"},
+		"no policy":           {says: "remote.allow"},
+		"metadata":            {policy: &egress.Policy{Hosts: []string{"*"}}, url: "http://169.254.169.254", says: "remote.allow"},
+		"in the clear":        {policy: &egress.Policy{Hosts: []string{"*"}}, url: "http://w.example", says: "remote.allow"},
 		"gRPC only":           {policy: here, card: `{"name":"W","supportedInterfaces":[{"url":"%s","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`, says: "offers gRPC only"},
 		"a version to come":   {policy: here, card: `{"name":"W","supportedInterfaces":[{"url":"%s","protocolBinding":"JSONRPC","protocolVersion":"7.0"}]}`, says: "no version of A2A that the sidecar speaks"},
 		"of another origin":   {policy: here, card: elsewhere, says: "names no interface"},
@@ -112,7 +112,7 @@ func TestNameThatLeadsToAForbiddenAddress(t *testing.T) {
 	b := newBench(t, &egress.Policy{Hosts: []string{"*"}}, task("completed"))
 	b.url = strings.Replace(b.agent.URL, "127.0.0.1", "localhost", 1)
 	_, state, says := b.send(b.remote("weather"), hello)
-	if state != "failed" || !strings.Contains(says, "remoteAgents.allow") || !strings.Contains(says, "(remote agent team/weather at "+b.url+")") {
+	if state != "failed" || !strings.Contains(says, "remote.allow") || !strings.Contains(says, "(remote agent team/weather at "+b.url+")") {
 		t.Errorf("%s %s", state, says)
 	}
 	if n := b.connections.Load(); n != 0 {
@@ -338,7 +338,7 @@ func TestPolicyChanges(t *testing.T) {
 	id, _, _ := b.send(agent, hello)
 	b.Swap(&egress.Policy{Hosts: []string{"*"}})
 	goOn := strings.Replace(hello, `"messageId":"m"`, fmt.Sprintf(`"messageId":"n","taskId":%q`, id), 1)
-	if _, state, says := b.send(agent, goOn); state != "failed" || !strings.Contains(says, "remoteAgents.allow") {
+	if _, state, says := b.send(agent, goOn); state != "failed" || !strings.Contains(says, "remote.allow") {
 		t.Errorf("%s %s", state, says)
 	}
 	if n := len(b.keys); n != 1 {

@@ -8,11 +8,12 @@ package v1alpha1
 // AccessCORSApplyConfiguration represents a declarative configuration of the AccessCORS type for use
 // with apply.
 //
-// AccessCORS says which web pages may call an agent (the CORS protocol of the
-// Fetch standard). They need a credential as all callers do; cookies are none.
+// AccessCORS lists the web pages that may call an agent (the CORS protocol of
+// the Fetch standard). Calls from a page need a credential like all others.
+// Cookies are not accepted as credentials.
 type AccessCORSApplyConfiguration struct {
-	// allowedOrigins are those of the pages, such as https://app.example.com,
-	// with a port if it is not the scheme's own, or "*" for all pages.
+	// allowedOrigins are the origins of the pages, such as https://app.example.com,
+	// with the port unless it is the default of the scheme, or "*" for all pages.
 	AllowedOrigins []string `json:"allowedOrigins,omitempty"`
 }
 

@@ -8,14 +8,14 @@ package v1alpha1
 // AccessTLSApplyConfiguration represents a declarative configuration of the AccessTLS type for use
 // with apply.
 //
-// AccessTLS is the certificate of an agent. The sidecar mounts it; the operator
-// reads none. A renewed one takes effect without a restart, for connections that
-// begin from then on.
+// AccessTLS references the certificate of an agent. The sidecar mounts the
+// Secret; the operator does not read it. New connections use a renewed
+// certificate without a restart.
 type AccessTLSApplyConfiguration struct {
-	// secretRef names a Secret of type kubernetes.io/tls in the Agent's
-	// namespace, such as cert-manager makes: tls.crt, and tls.key. The
-	// certificate is for <name>.<namespace>.svc.cluster.local, and for the names
-	// at which callers from elsewhere know the agent.
+	// secretRef names a Secret of type kubernetes.io/tls in the Agent's namespace,
+	// such as those of cert-manager, with tls.crt and tls.key. The certificate must
+	// be valid for <name>.<namespace>.svc.cluster.local, and for every other name by
+	// which callers reach the agent.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 }
 

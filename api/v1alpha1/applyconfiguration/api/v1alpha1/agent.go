@@ -21,17 +21,17 @@ import (
 //
 // The operator runs the container of spec.workload in a Deployment, together
 // with a sidecar that speaks every version of the protocol, keeps the tasks,
-// authenticates callers and publishes the Agent Card. The card is made from
-// this resource and from the AgentSkills that it names or selects.
+// authenticates callers and publishes the Agent Card. The operator makes the
+// card from this resource and from the AgentSkills that it names or selects.
 type AgentApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is standard object metadata. The name is an RFC 1035 label of
-	// at most 52 characters, because it names a Service and a Deployment too. It
-	// is not default, which names the ServiceAccount of the namespace.
+	// metadata is standard object metadata. The name is an RFC 1035 label of at most
+	// 52 characters, because a Service and a Deployment have the same name. It must
+	// not be default, which is the name of the ServiceAccount of the namespace.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what the agent should be.
+	// spec is the desired state of the agent.
 	Spec *AgentSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the agent is.
+	// status is the observed state of the agent.
 	Status *AgentStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -12,24 +12,23 @@ import (
 // AgentA2AApplyConfiguration represents a declarative configuration of the AgentA2A type for use
 // with apply.
 //
-// AgentA2A says how to reach a container that speaks A2A.
+// AgentA2A configures calls to a container that speaks A2A.
 type AgentA2AApplyConfiguration struct {
-	// version is the version of A2A that the container speaks, whatever its card
-	// says. Without cardPath the sidecar then reads no card: it calls the
-	// container over JSON-RPC, and streams unless the container refuses it.
-	// Without version the card says the versions, and the sidecar takes the best one.
+	// version is the version of A2A that the container speaks. It overrides the
+	// card. If version is set and cardPath is not, the sidecar reads no card: it
+	// calls the container over JSON-RPC, and uses streams unless the container
+	// rejects them. If absent, the sidecar uses the best version on the card.
 	Version *apiv1alpha1.A2AVersion `json:"version,omitempty"`
-	// cardPath is the path of the container's card. Without it the sidecar looks
-	// for the card at /.well-known/agent-card.json and /.well-known/agent.json,
-	// below path first.
+	// cardPath is the path of the container's card. If absent, the sidecar tries
+	// /.well-known/agent-card.json and /.well-known/agent.json, below path first.
 	CardPath *string `json:"cardPath,omitempty"`
-	// query is added to the URL of every request to the container, also of that
-	// for its card, such as "assistant_id=agent". It begins without '?', and is
-	// not a place for secrets.
+	// query is added to the URL of every request to the container, including the
+	// request for its card, such as "assistant_id=agent". Omit the leading '?'. Do
+	// not put secrets into it.
 	Query *string `json:"query,omitempty"`
-	// path is the path of the container's endpoint, in the place of the one on
-	// its card. It is spec.workload.backend.path by another name, so that the settings of A2A
-	// stand together; one of the two may be set.
+	// path is the path of the container's endpoint. It overrides the path on the
+	// card. It is the same setting as spec.workload.backend.path; set at most one of
+	// them.
 	Path *string `json:"path,omitempty"`
 }
 

@@ -8,22 +8,21 @@ package v1alpha1
 // AgentAccessApplyConfiguration represents a declarative configuration of the AgentAccess type for use
 // with apply.
 //
-// AgentAccess says who may call an agent.
+// AgentAccess configures which callers an agent admits.
 type AgentAccessApplyConfiguration struct {
-	// authentication lists the ways to prove who is calling; any one of them
-	// is enough. It defaults to Kubernetes alone.
+	// authentication lists the accepted authentication types. A caller needs one of
+	// them. It defaults to Kubernetes only.
 	Authentication []AuthenticationApplyConfiguration `json:"authentication,omitempty"`
-	// authorization is a list of rules for the callers that authentication lets
-	// in, of every namespace. The first rule that a call meets decides, and a
-	// call that meets none is refused. Absent, callers of the Agent's own
-	// namespace, and those who have no namespace, may do everything. A rule takes
-	// effect without a restart.
+	// authorization lists rules for authenticated callers of every namespace. The
+	// first rule that matches a call decides, and a call that matches none is
+	// denied. If absent, callers of the Agent's own namespace and callers without a
+	// namespace may make every call. An edit takes effect without a restart.
 	Authorization []AuthorizationRuleApplyConfiguration `json:"authorization,omitempty"`
-	// tls has the agent served with TLS, at https and port 443 of its Service.
-	// Absent leaves it in the clear, which a service mesh may encrypt.
+	// tls serves the agent with TLS, at https and port 443 of its Service. If
+	// absent, connections are not encrypted, unless a service mesh encrypts them.
 	TLS *AccessTLSApplyConfiguration `json:"tls,omitempty"`
-	// cors says which web pages may call the agent from a browser. Absent lets
-	// only those call that are served under the agent's own host and port.
+	// cors lists the web pages that may call the agent from a browser. If absent,
+	// only pages at the agent's own host and port may call.
 	CORS *AccessCORSApplyConfiguration `json:"cors,omitempty"`
 }
 

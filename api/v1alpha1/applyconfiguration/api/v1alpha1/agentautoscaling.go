@@ -8,18 +8,17 @@ package v1alpha1
 // AgentAutoscalingApplyConfiguration represents a declarative configuration of the AgentAutoscaling type for use
 // with apply.
 //
-// AgentAutoscaling lets the number of pods follow the load. A
-// HorizontalPodAutoscaler writes it into spec.workload.replicas.
+// AgentAutoscaling scales the number of pods with the load. A
+// HorizontalPodAutoscaler writes the number into spec.workload.replicas.
 type AgentAutoscalingApplyConfiguration struct {
-	// minReplicas is the least number of pods. It defaults to 1.
+	// minReplicas is the minimum number of pods. It defaults to 1.
 	MinReplicas *int32 `json:"minReplicas,omitempty"`
-	// maxReplicas is the largest number of pods.
+	// maxReplicas is the maximum number of pods.
 	MaxReplicas *int32 `json:"maxReplicas,omitempty"`
-	// metrics are what the load is told by; the one that asks for the most pods
-	// wins.
+	// metrics measure the load. The metric that requires the most pods applies.
 	Metrics []AutoscalingMetricApplyConfiguration `json:"metrics,omitempty"`
-	// behavior says how fast the number may change, as in a
-	// HorizontalPodAutoscaler. Absent leaves it to Kubernetes.
+	// behavior limits how fast the number changes, as in a HorizontalPodAutoscaler.
+	// If absent, the defaults of Kubernetes apply.
 	Behavior *AutoscalingBehaviorApplyConfiguration `json:"behavior,omitempty"`
 }
 

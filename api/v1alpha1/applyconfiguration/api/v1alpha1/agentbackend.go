@@ -12,35 +12,39 @@ import (
 // AgentBackendApplyConfiguration represents a declarative configuration of the AgentBackend type for use
 // with apply.
 //
-// AgentBackend says how the sidecar talks to the agent's container.
+// AgentBackend configures how the sidecar calls the agent's container or the
+// model server.
 type AgentBackendApplyConfiguration struct {
-	// protocol is what the container speaks. Events, the default, is one POST
-	// a turn, answered by text/plain, application/json, application/x-ndjson
-	// or text/event-stream. A2A is for a container that speaks A2A itself, in
-	// any version from 0.1 to 1.0, over JSON-RPC or HTTP+JSON; its card says
-	// which. ChatCompletions is for servers of language models with the API of
-	// OpenAI, such as vLLM, Ollama and llama.cpp.
+	// protocol is the protocol of the container. Events is one POST per turn, with a
+	// response of type text/plain, application/json, application/x-ndjson or
+	// text/event-stream. A2A is for a container that speaks A2A, in any version from
+	// 0.1 to 1.0, over JSON-RPC or HTTP+JSON, which its card tells. ChatCompletions
+	// is for language model servers with the chat completions API of OpenAI, such as
+	// vLLM, Ollama and llama.cpp. It defaults to Events.
 	Protocol *apiv1alpha1.BackendProtocol `json:"protocol,omitempty"`
-	// port is where the container listens, on 127.0.0.1 or on all addresses.
-	// The container finds it in the variable PORT. It defaults to 8080. It is
-	// not for chat.url, which holds the port of the model server.
+	// port is the port on which the container listens, at 127.0.0.1 or at all
+	// addresses. The operator sets the variable PORT of the container to it. It
+	// defaults to 8080. It must not be set with chat.url, which contains the port of
+	// the model server.
 	Port *int32 `json:"port,omitempty"`
-	// path is where a turn is posted. For Events it defaults to "/", for
-	// ChatCompletions to "/v1/chat/completions", and for A2A to the path on the
-	// container's card. It is not for chat.url, which holds the path.
+	// path is the path to which the sidecar posts a turn. It defaults to "/" for
+	// Events, to "/v1/chat/completions" for ChatCompletions, and to the path on the
+	// container's card for A2A. It must not be set with chat.url, which contains the
+	// path.
 	Path *string `json:"path,omitempty"`
-	// a2a says how to reach a container that speaks A2A whose card does not say
-	// it, or is not at its usual place. It is for A2A only.
+	// a2a configures calls to a container that speaks A2A, if its card does not
+	// suffice or has another path than usual. It requires protocol A2A.
 	A2A *AgentA2AApplyConfiguration `json:"a2a,omitempty"`
-	// chat says how to talk to the model. It is for ChatCompletions only.
+	// chat configures calls to the model. It requires protocol ChatCompletions.
 	Chat *AgentChatApplyConfiguration `json:"chat,omitempty"`
-	// timeouts bound a turn.
+	// timeouts limits the duration of a turn.
 	Timeouts *BackendTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
-	// onInterruption says what becomes of a turn whose agent did not get to say
-	// how it ends: the connection to it broke or, when tasks are in Redis, its
-	// pod is gone. Fail, the default, ends the task as failed. Retry sends the
-	// same request again, to any replica, at most three times in all; it is for
-	// agents that may do the same thing twice.
+	// onInterruption selects what happens to an interrupted turn: the connection to
+	// the agent broke before the end of its response or, with tasks in Redis, the
+	// pod of the turn no longer exists. Fail ends the task as failed. Retry sends
+	// the same request again, to any replica, with at most three attempts in total.
+	// Use Retry only for agents that can safely do the same work twice. It defaults
+	// to Fail.
 	OnInterruption *apiv1alpha1.InterruptionPolicy `json:"onInterruption,omitempty"`
 }
 

@@ -8,31 +8,33 @@ package v1alpha1
 // AgentChatApplyConfiguration represents a declarative configuration of the AgentChat type for use
 // with apply.
 //
-// AgentChat says how to talk to a language model.
+// AgentChat configures calls to a language model.
 type AgentChatApplyConfiguration struct {
-	// model is the name of the model, as the server knows it. Without it the
-	// server is asked for its models, and the first one is taken.
+	// model is the name of the model at the server. If absent, the sidecar uses the
+	// first model that the server lists.
 	Model *string `json:"model,omitempty"`
-	// systemPrompt opens every conversation with the model.
+	// systemPrompt is the first message, of role system, of every conversation with
+	// the model.
 	SystemPrompt *string `json:"systemPrompt,omitempty"`
-	// url is the address of a model server outside the pod: the base of its API,
-	// such as http://vllm.models.svc:8000/v1, or the address of its completions,
-	// which ends in /chat/completions. Without a path /v1 is assumed. The pod
-	// then runs the sidecar alone. The host may be a Service, a private address
-	// or a public one; loopback, link-local and cloud metadata addresses are
-	// never connected to. https is verified with the public authorities and those
-	// of spec.trustBundle. With http everything, the API key included, is
-	// sent unencrypted. The address is not secret: do not put a key into it. An
-	// edit replaces the pods.
+	// url is the URL of a model server outside of the pod: the base URL of its API,
+	// such as http://vllm.models.svc:8000/v1, or the URL of its completions, which
+	// ends in /chat/completions. Without a path, /v1 is added. The pod then runs
+	// only the sidecar, and spec.workload.template must have no container: omit the
+	// template, or set containers: [] in its spec for other settings of the pod. The
+	// host may be a Service, a private or a public address. Loopback, link-local and
+	// cloud metadata addresses are never allowed. https is verified with the public
+	// certificate authorities and those of spec.trustBundle. With http, everything
+	// is sent unencrypted, including the API key. The URL is not secret: do not put
+	// a key into it. An edit replaces the pods.
 	URL *string `json:"url,omitempty"`
-	// apiKeySecretRef names the API key that is sent to the model server, in the
-	// header Authorization as a bearer token. White space around it, such as a
-	// newline at its end, is left out. A changed key is used without a restart.
-	// Absent sends none.
+	// apiKeySecretRef names the API key for the model server. The sidecar sends it
+	// as a bearer token in the header Authorization, without leading and trailing
+	// white space. A changed key takes effect without a restart. If absent, none is
+	// sent.
 	APIKeySecretRef *ChatAPIKeyReferenceApplyConfiguration `json:"apiKeySecretRef,omitempty"`
-	// headers are sent to the model server with each request, such as those that
-	// a gateway routes or bills by. Their values are not secret: they stand in
-	// the ConfigMap of the Agent. An edit takes effect without a restart.
+	// headers are sent to the model server with each request, such as the headers
+	// that a gateway uses for routing or billing. Their values are not secret: the
+	// ConfigMap of the Agent contains them. An edit takes effect without a restart.
 	Headers []ChatHeaderApplyConfiguration `json:"headers,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // AgentDisruptionBudgetApplyConfiguration represents a declarative configuration of the AgentDisruptionBudget type for use
 // with apply.
 //
-// AgentDisruptionBudget says how many pods may be taken away at once, such as
-// by the drain of a node.
+// AgentDisruptionBudget limits how many pods may be unavailable at once because
+// of voluntary disruptions, such as the drain of a node.
 type AgentDisruptionBudgetApplyConfiguration struct {
-	// maxUnavailable is the number of pods that may be missing. It defaults to
-	// 1, and is never 0, which would keep nodes from being drained.
+	// maxUnavailable is the maximum number of unavailable pods. It defaults to 1. It
+	// must not be 0, which would block the drain of nodes.
 	MaxUnavailable *int32 `json:"maxUnavailable,omitempty"`
 }
 

@@ -12,24 +12,24 @@ import (
 // AgentExposureApplyConfiguration represents a declarative configuration of the AgentExposure type for use
 // with apply.
 //
-// AgentExposure says how an agent is reached from outside the cluster, through
-// Gateways of the Gateway API.
+// AgentExposure configures how clients outside the cluster reach an agent,
+// through Gateways of the Gateway API.
 type AgentExposureApplyConfiguration struct {
-	// parentRefs name the Gateways that lead to the agent.
+	// parentRefs names the Gateways that route to the agent.
 	ParentRefs []GatewayRefApplyConfiguration `json:"parentRefs,omitempty"`
-	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON
-	// and the card. Absent means those of the listeners, or their addresses.
+	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and
+	// the card. If absent, the hostnames or addresses of the listeners apply.
 	Hostnames []apiv1alpha1.Hostname `json:"hostnames,omitempty"`
-	// grpcHostnames are the names at which the Gateways serve gRPC. They differ
-	// from hostnames, as the Gateway API wants it. Absent exposes no gRPC.
+	// grpcHostnames are the names at which the Gateways serve gRPC. They must differ
+	// from hostnames, as the Gateway API requires. If absent, gRPC is not exposed.
 	GRPCHostnames []apiv1alpha1.Hostname `json:"grpcHostnames,omitempty"`
-	// path is the prefix below which the agent is served, so that agents can
-	// share a hostname. The Gateway takes it away. It defaults to "/", and does
-	// not apply to gRPC.
+	// path is the path prefix of the agent, so that agents can share a hostname. The
+	// Gateway removes it from requests. It defaults to "/", and does not apply to
+	// gRPC.
 	Path *string `json:"path,omitempty"`
-	// url is where callers from outside reach the agent when the Gateway cannot
-	// tell, such as behind a load balancer that ends TLS. Absent takes it from
-	// the Gateway's listeners and addresses.
+	// url is the external URL of the agent. Set it if the Gateway cannot know it,
+	// such as behind a load balancer that terminates TLS. If absent, it is made from
+	// the listeners and addresses of the Gateway.
 	URL *string `json:"url,omitempty"`
 }
 

@@ -14,12 +14,11 @@ import (
 //
 // AgentExtension declares a protocol extension on the card.
 type AgentExtensionApplyConfiguration struct {
-	// uri names the extension.
+	// uri identifies the extension.
 	URI *string `json:"uri,omitempty"`
-	// description says how the agent uses the extension.
+	// description describes how the agent uses the extension.
 	Description *string `json:"description,omitempty"`
-	// params is any JSON object; the extension defines what stands in it. It
-	// is published as it is.
+	// params is a JSON object that the extension defines. The card has it unchanged.
 	Params *runtime.RawExtension `json:"params,omitempty"`
 }
 

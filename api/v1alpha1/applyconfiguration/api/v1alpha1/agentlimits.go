@@ -8,26 +8,28 @@ package v1alpha1
 // AgentLimitsApplyConfiguration represents a declarative configuration of the AgentLimits type for use
 // with apply.
 //
-// AgentLimits bound what callers use of an agent: each of them, and all
-// together. Whatever is absent has its default. They apply to each pod.
+// AgentLimits bounds the use of an agent by each caller and by all callers
+// together. Each pod has these limits of its own. An absent field has its
+// default.
 type AgentLimitsApplyConfiguration struct {
-	// requests bounds the requests of one caller: 500 a second, and 1000 at
-	// once. A caller is a principal, or the address of a client that shows no
-	// credential.
+	// requests limits the request rate of one caller. It defaults to 500 per second
+	// with a burst of 1000. A caller is a principal, or the address of a client
+	// without a credential.
 	Requests *RequestRateApplyConfiguration `json:"requests,omitempty"`
-	// totalRequests bounds the requests of all callers: 2000 a second, and 4000
-	// at once.
+	// totalRequests limits the request rate of all callers. It defaults to 2000 per
+	// second with a burst of 4000.
 	TotalRequests *RequestRateApplyConfiguration `json:"totalRequests,omitempty"`
-	// failedAuthentications bounds the credentials that an address may show in
-	// vain, before others than those that are known to be good are refused
-	// unseen: 5 a second, and 50 at once.
+	// failedAuthentications limits the rate of rejected credentials of one address.
+	// Above the limit, the sidecar rejects credentials of the address without
+	// verification, except for those that it recently accepted. It defaults to 5 per
+	// second with a burst of 50.
 	FailedAuthentications *RequestRateApplyConfiguration `json:"failedAuthentications,omitempty"`
-	// turns bounds what the agent works at.
+	// turns limits the turns of the agent.
 	Turns *TurnLimitsApplyConfiguration `json:"turns,omitempty"`
-	// streams bounds the streams that are open.
+	// streams limits the open streams.
 	Streams *StreamLimitsApplyConfiguration `json:"streams,omitempty"`
-	// maxBodyBytes bounds the body of a request, from 1024 to 33554432 bytes. It
-	// defaults to 10485760.
+	// maxBodyBytes is the maximum size of a request body, from 1024 to 33554432
+	// bytes. It defaults to 10485760.
 	MaxBodyBytes *int64 `json:"maxBodyBytes,omitempty"`
 }
 

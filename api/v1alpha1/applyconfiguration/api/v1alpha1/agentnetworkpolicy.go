@@ -13,15 +13,16 @@ import (
 // AgentNetworkPolicyApplyConfiguration represents a declarative configuration of the AgentNetworkPolicy type for use
 // with apply.
 //
-// AgentNetworkPolicy says what the network lets through to the agent's pods and
-// from them. It takes a network plugin that enforces NetworkPolicies.
+// AgentNetworkPolicy configures the NetworkPolicy of the agent's pods. It has an
+// effect only with a network plugin that enforces NetworkPolicies.
 type AgentNetworkPolicyApplyConfiguration struct {
-	// management is Managed, which admits nothing but the ports of the sidecar,
-	// or None. Without a policy an agent that listens on all addresses can be
-	// called past its sidecar. It defaults to Managed.
+	// management is Managed, which admits ingress to the ports of the sidecar only,
+	// or None, for no policy. Without a policy, clients can bypass the sidecar of an
+	// agent that listens on all addresses. It defaults to Managed.
 	Management *apiv1alpha1.NetworkPolicyManagement `json:"management,omitempty"`
-	// egress lists where the pods may connect to, beside DNS and the registry.
-	// Absent means anywhere; an empty list means nowhere else.
+	// egress lists the rules for connections of the pods, in addition to DNS and the
+	// registry. If absent, all connections are allowed. An empty list allows only
+	// DNS and the registry.
 	Egress *[]v1.NetworkPolicyEgressRule `json:"egress,omitempty"`
 }
 

@@ -12,47 +12,46 @@ import (
 // AgentProtocolApplyConfiguration represents a declarative configuration of the AgentProtocol type for use
 // with apply.
 //
-// AgentProtocol holds choices that the A2A protocol leaves open, or that its
-// versions make differently. The defaults serve clients of every version; none
-// of the choices needs a restart.
+// AgentProtocol configures behavior that the A2A protocol leaves open, or that
+// differs between its versions. The defaults support clients of every version.
+// An edit takes effect without a restart.
 type AgentProtocolApplyConfiguration struct {
 	// bindings are the transports that the card lists, the preferred one first:
-	// JSONRPC, HTTPJSON and GRPC. All three are served, whether they are listed or
-	// not. They default to JSONRPC and HTTPJSON. The address of gRPC is a host and
-	// a port, and there are clients, such as google-adk, that refuse a card with
-	// an address that is no URL.
+	// JSONRPC, HTTPJSON and GRPC. The sidecar serves all three, listed or not. They
+	// default to JSONRPC and HTTPJSON, because the address of gRPC is a host and a
+	// port, and some clients, such as google-adk, reject a card with an address that
+	// is not a URL.
 	Bindings []apiv1alpha1.CardBinding `json:"bindings,omitempty"`
-	// cardProfile is Union, one card that clients of every version read, or V1,
-	// which serves the card of 1.0 and nothing else at
-	// /.well-known/agent-card.json, for clients that refuse what 1.0 does not
-	// know; older ones then find theirs at /.well-known/agent.json. A client
-	// that asks for 1.x by A2A-Version gets the card of 1.0 in any case. It
-	// defaults to Union.
+	// cardProfile is Union, which serves one card for clients of every version, or
+	// V1, which serves the pure card of A2A 1.0 at /.well-known/agent-card.json, for
+	// clients that reject members of other versions. With V1, older clients find
+	// their card at /.well-known/agent.json. A client that requests 1.x with
+	// A2A-Version always gets the card of 1.0. It defaults to Union.
 	CardProfile *apiv1alpha1.CardProfile `json:"cardProfile,omitempty"`
-	// errorProfile is the release of A2A 1.0 whose mapping of errors to the
-	// statuses of HTTP and gRPC is used: the releases differ. It defaults to
+	// errorProfile selects the release of A2A 1.0 whose mapping of errors to
+	// statuses of HTTP and gRPC applies, because the releases differ. It defaults to
 	// "1.0.1".
 	ErrorProfile *apiv1alpha1.ErrorProfile `json:"errorProfile,omitempty"`
-	// versionCheck is Lenient, which serves a request by its method where
-	// A2A-Version is missing or is that of another method, or Strict, which
-	// refuses it. It defaults to Lenient.
+	// versionCheck is Lenient or Strict. If A2A-Version is missing or does not match
+	// the method of a request, Lenient serves the request by its method and Strict
+	// rejects it. It defaults to Lenient.
 	VersionCheck *apiv1alpha1.VersionCheck `json:"versionCheck,omitempty"`
-	// finishedTasks is Final, since A2A 0.2.4, or Restart, which lets a message
-	// of a 0.1 client start a task anew that has ended. It defaults to Final.
+	// finishedTasks is Final, as in A2A since 0.2.4, or Restart, with which a
+	// message of a 0.1 client restarts a finished task. It defaults to Final.
 	FinishedTasks *apiv1alpha1.FinishedTasks `json:"finishedTasks,omitempty"`
-	// messageDeduplication is how long a message is known, as a duration from
-	// "0s" to "10m": one that is sent again meanwhile, with the same messageId and
-	// content, is answered with the task that it made. It is forgotten earlier
-	// once that task was continued or canceled. "0s" turns deduplication off: a
-	// client that retries a message then starts the work twice. It defaults to
-	// "60s".
+	// messageDeduplication is how long the sidecar recognizes a repeated message, as
+	// a duration from "0s" to "10m". It answers a repetition, with the same
+	// messageId and content, with the task of the first message. Once that task was
+	// continued or canceled, it no longer recognizes the message. "0s" turns
+	// deduplication off: a client that retries a message then starts the work twice.
+	// It defaults to "60s".
 	MessageDeduplication *apiv1alpha1.DeduplicationWindow `json:"messageDeduplication,omitempty"`
-	// contextReplies says what a message does that names a contextId and no task.
-	// NewTask, which is what the protocol says, begins a task. ContinuePaused, for
-	// clients that answer a question with the contextId only, continues the task
-	// of the same caller in that context which waits for its client
-	// (input-required or auth-required); where there is none, or more than one, a
-	// task begins. It defaults to NewTask.
+	// contextReplies selects the effect of a message with a contextId and no taskId.
+	// NewTask starts a task, as the protocol specifies. ContinuePaused is for
+	// clients that answer a question with the contextId only: it continues the
+	// paused task (input-required or auth-required) of the same caller in that
+	// context. If the context has none or more than one, it starts a task. It
+	// defaults to NewTask.
 	ContextReplies *apiv1alpha1.ContextReplies `json:"contextReplies,omitempty"`
 }
 

@@ -8,12 +8,12 @@ package v1alpha1
 // AgentProviderApplyConfiguration represents a declarative configuration of the AgentProvider type for use
 // with apply.
 //
-// AgentProvider is the organization behind an agent. The protocol wants both
+// AgentProvider is the organization that provides an agent. A2A requires both
 // fields.
 type AgentProviderApplyConfiguration struct {
-	// organization is its name.
+	// organization is the name of the organization.
 	Organization *string `json:"organization,omitempty"`
-	// url is its http or https address.
+	// url is the http or https URL of the organization.
 	URL *string `json:"url,omitempty"`
 }
 

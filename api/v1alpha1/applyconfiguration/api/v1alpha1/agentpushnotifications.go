@@ -8,11 +8,11 @@ package v1alpha1
 // AgentPushNotificationsApplyConfiguration represents a declarative configuration of the AgentPushNotifications type for use
 // with apply.
 //
-// AgentPushNotifications says where events of tasks may be posted to, for
-// clients that would rather be called than wait.
+// AgentPushNotifications configures push notifications: the sidecar posts events
+// of tasks to webhooks that clients register.
 type AgentPushNotificationsApplyConfiguration struct {
-	// allowedTargets are the places that a client may name as its webhook. All
-	// others are refused.
+	// allowedTargets are the allowed targets of webhooks. The sidecar rejects all
+	// others.
 	AllowedTargets []PushTargetApplyConfiguration `json:"allowedTargets,omitempty"`
 }
 

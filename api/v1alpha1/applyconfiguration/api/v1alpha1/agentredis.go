@@ -12,22 +12,23 @@ import (
 // AgentRedisApplyConfiguration represents a declarative configuration of the AgentRedis type for use
 // with apply.
 //
-// AgentRedis is a Redis from 7.0 on, or a Valkey. All keys of the agent begin
-// with a2a:{<namespace>/<name>}: so that agents may share a server.
+// AgentRedis is a Redis of version 7.0 or later, or a Valkey. Agents may share a
+// server: all keys of an agent have the prefix a2a:{<namespace>/<name>}:.
 type AgentRedisApplyConfiguration struct {
-	// addresses are host:port. A networkPolicy with an egress of its own has to
-	// admit them.
+	// addresses are the addresses of the server or of nodes of the cluster, as
+	// host:port. If spec.networkPolicy.egress is set, it must allow them.
 	Addresses []string `json:"addresses,omitempty"`
-	// mode is Standalone, the default, or Cluster.
+	// mode is Standalone or Cluster. It defaults to Standalone.
 	Mode *apiv1alpha1.RedisMode `json:"mode,omitempty"`
 	// database is the number of the database. It defaults to 0.
 	Database *int32 `json:"database,omitempty"`
-	// username is that of an ACL. It defaults to Redis' own default.
+	// username is the name of an ACL user. If absent, the default user of Redis is
+	// used.
 	Username *string `json:"username,omitempty"`
-	// passwordSecretRef names a Secret with the password under the key password.
-	// Connections that are made after it has changed use the new one.
+	// passwordSecretRef names a Secret with the password under the key password. New
+	// connections use a changed password without a restart.
 	PasswordSecretRef *SecretReferenceApplyConfiguration `json:"passwordSecretRef,omitempty"`
-	// tls has connections encrypted. Absent, they are in the clear.
+	// tls encrypts connections. If absent, they are not encrypted.
 	TLS *RedisTLSApplyConfiguration `json:"tls,omitempty"`
 }
 

@@ -12,21 +12,22 @@ import (
 // AgentRemoteApplyConfiguration represents a declarative configuration of the AgentRemote type for use
 // with apply.
 //
-// AgentRemote is an agent that runs elsewhere.
+// AgentRemote is a remote agent: it speaks A2A, and the operator does not run
+// it.
 type AgentRemoteApplyConfiguration struct {
-	// url is where the agent is: its origin, such as
-	// https://agents.example.com, with a path where several agents share one.
-	// Of the addresses on its card those of this origin count, and credentials
-	// go nowhere else.
+	// url is the origin of the agent, such as https://agents.example.com, with a
+	// path if several agents share the origin. Only the addresses of this origin on
+	// its card are used, and credentials are sent to this origin only.
 	URL *string `json:"url,omitempty"`
-	// cardPath is the path of the card at the origin. Without it the card is
-	// looked for at /.well-known/agent-card.json and then at
-	// /.well-known/agent.json, below the path of url.
+	// cardPath is the path of the card at the origin. If absent, the operator tries
+	// /.well-known/agent-card.json and then /.well-known/agent.json, below the path
+	// of url.
 	CardPath *string `json:"cardPath,omitempty"`
-	// credentials are shown when the card is read. Absent shows none.
+	// credentials are sent when the operator reads the card. If absent, none are
+	// sent.
 	Credentials *RemoteCredentialsApplyConfiguration `json:"credentials,omitempty"`
-	// refreshInterval is how often the card is read, as a duration between
-	// "10s" and "24h". It defaults to "5m".
+	// refreshInterval is the interval at which the operator reads the card, as a
+	// duration between "10s" and "24h". It defaults to "5m".
 	RefreshInterval *apiv1alpha1.Duration `json:"refreshInterval,omitempty"`
 }
 

@@ -17,18 +17,18 @@ import (
 // AgentSkillApplyConfiguration represents a declarative configuration of the AgentSkill type for use
 // with apply.
 //
-// AgentSkill is a skill that several Agents can share. An Agent of its
-// namespace puts it on its card by name (spec.skillRefs) or by label
-// (spec.skillSelector), an Agent of another one by name if
-// spec.allowedAgents admits it; an edit reaches every card that lists it
-// without a restart.
+// AgentSkill is a skill that several Agents can share. An Agent of the same
+// namespace refers to it by name (spec.skillRefs) or by label
+// (spec.skillSelector). An Agent of another namespace refers to it by name if
+// spec.allowedAgents admits the namespace. An edit updates every card that lists
+// the skill, without a restart.
 type AgentSkillApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the skill as it stands on a card.
+	// spec is the skill as the cards list it.
 	Spec *AgentSkillSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is written by the operator.
+	// status is the observed state of the skill.
 	Status *AgentSkillStatusApplyConfiguration `json:"status,omitempty"`
 }
 

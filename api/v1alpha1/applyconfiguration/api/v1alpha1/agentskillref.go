@@ -10,11 +10,11 @@ package v1alpha1
 //
 // AgentSkillRef names an AgentSkill.
 type AgentSkillRefApplyConfiguration struct {
-	// namespace is the AgentSkill's. It defaults to the Agent's own; an
-	// AgentSkill of another one must admit the Agent by its
+	// namespace is the namespace of the AgentSkill. It defaults to the namespace of
+	// the Agent. An AgentSkill of another namespace must admit the Agent by its
 	// spec.allowedAgents.
 	Namespace *string `json:"namespace,omitempty"`
-	// name is the AgentSkill's metadata.name.
+	// name is the metadata.name of the AgentSkill.
 	Name *string `json:"name,omitempty"`
 }
 

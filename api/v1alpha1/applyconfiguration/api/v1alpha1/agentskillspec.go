@@ -13,14 +13,14 @@ import (
 // AgentSkillSpecApplyConfiguration represents a declarative configuration of the AgentSkillSpec type for use
 // with apply.
 //
-// AgentSkillSpec is a skill as it stands on a card.
+// AgentSkillSpec is a skill as the cards list it.
 type AgentSkillSpecApplyConfiguration struct {
-	// id names the skill on a card and must be unique there. It defaults to
+	// id identifies the skill on a card, and must be unique there. It defaults to
 	// metadata.name.
 	ID                             *apiv1alpha1.SkillID `json:"id,omitempty"`
 	SkillDetailsApplyConfiguration `json:""`
-	// allowedAgents says which Agents may put the skill on their cards. It
-	// defaults to those of the AgentSkill's own namespace.
+	// allowedAgents selects the Agents that may list the skill on their cards. It
+	// defaults to the Agents of the AgentSkill's own namespace.
 	AllowedAgents *AllowedAgentsApplyConfiguration `json:"allowedAgents,omitempty"`
 }
 

@@ -12,14 +12,14 @@ import (
 // AgentSkillStatusApplyConfiguration represents a declarative configuration of the AgentSkillStatus type for use
 // with apply.
 //
-// AgentSkillStatus is what has become of a skill.
+// AgentSkillStatus is the observed state of a skill.
 type AgentSkillStatusApplyConfiguration struct {
 	// conditions are Accepted and InUse. Both are always present.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// agents is the number of Agents that put the skill on their cards, by name
-	// or by label. It follows within about a second.
+	// agents is the number of Agents that list the skill on their cards, by name or
+	// by label. It is updated within about a second.
 	Agents *int32 `json:"agents,omitempty"`
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 

@@ -13,79 +13,80 @@ import (
 // AgentSpecApplyConfiguration represents a declarative configuration of the AgentSpec type for use
 // with apply.
 //
-// AgentSpec is what an agent should be: who it is, what it can do, what runs
-// it and who may call it.
+// AgentSpec is the desired state of an agent: its card, its skills, its workload
+// and its access rules.
 type AgentSpecApplyConfiguration struct {
-	// displayName is the name on the card. It defaults to metadata.name. That of
-	// a remote agent, its description and its version stand in the registry until
-	// its own card was read.
+	// displayName is the name on the card. It defaults to metadata.name. For a
+	// remote agent, the registry shows displayName, description and version until
+	// the operator has read its card.
 	DisplayName *string `json:"displayName,omitempty"`
-	// description says what the agent does, for people and for other agents
-	// that look for one. It stands on the card, and is required but for a
-	// remote agent, which describes itself.
+	// description describes what the agent does, for people and for other agents
+	// that search the registry. It is part of the card. It is required, except for a
+	// remote agent, whose own card has it.
 	Description *string `json:"description,omitempty"`
-	// version is the agent's own version, as it stands on the card.
-	// It defaults to "0.0.0".
+	// version is the version of the agent on the card. It defaults to "0.0.0".
 	Version *string `json:"version,omitempty"`
-	// provider is the organization behind the agent. Absent means that the
-	// card names none.
+	// provider is the organization that provides the agent. If absent, the card
+	// names none.
 	Provider *AgentProviderApplyConfiguration `json:"provider,omitempty"`
-	// iconURL is an http or https address of a picture of the agent.
+	// iconURL is the http or https URL of an icon of the agent.
 	IconURL *string `json:"iconURL,omitempty"`
-	// documentationURL is an http or https address of the agent's documentation.
+	// documentationURL is the http or https URL of the agent's documentation.
 	DocumentationURL *string `json:"documentationURL,omitempty"`
-	// defaultInputModes are the media types that every skill takes unless it
-	// says otherwise. They default to text/plain.
+	// defaultInputModes are the media types that a skill accepts, unless the skill
+	// has its own inputModes. They default to text/plain.
 	DefaultInputModes []apiv1alpha1.MediaType `json:"defaultInputModes,omitempty"`
-	// defaultOutputModes are the media types that every skill gives unless it
-	// says otherwise. They default to text/plain.
+	// defaultOutputModes are the media types that a skill produces, unless the skill
+	// has its own outputModes. They default to text/plain.
 	DefaultOutputModes []apiv1alpha1.MediaType `json:"defaultOutputModes,omitempty"`
-	// extensions are the protocol extensions that the agent understands. The
-	// card declares them; clients that do not know them are still served.
+	// extensions are the protocol extensions that the agent supports. The card
+	// declares them. Clients that do not support them can still call the agent.
 	Extensions []AgentExtensionApplyConfiguration `json:"extensions,omitempty"`
-	// skills are the things that this agent can do, written in place. With no
-	// skill here, in skillRefs or by skillSelector, the card lists a single
-	// one that is made from the agent's own name and description.
+	// skills are the skills of this agent, defined inline. If skills, skillRefs and
+	// skillSelector yield no skill, the card lists one that is made from the name
+	// and description of the agent.
 	Skills []SkillApplyConfiguration `json:"skills,omitempty"`
-	// skillRefs name AgentSkills. They stand on the card after skills, in this
-	// order.
+	// skillRefs name AgentSkills. The card lists them after skills, in this order.
 	SkillRefs []AgentSkillRefApplyConfiguration `json:"skillRefs,omitempty"`
-	// skillSelector selects AgentSkills in the Agent's namespace by their
-	// labels. They stand on the card after skillRefs, ordered by name, each
-	// once. Absent selects none; an empty selector selects all of the namespace.
+	// skillSelector selects AgentSkills in the Agent's namespace by their labels.
+	// The card lists them after skillRefs, ordered by name, each once. If absent, it
+	// selects none. An empty selector selects all AgentSkills of the namespace.
 	SkillSelector *v1.LabelSelectorApplyConfiguration `json:"skillSelector,omitempty"`
-	// workload is the container that does the agent's work.
+	// workload is the container of the agent, or the model server that takes its
+	// place. Exactly one of workload and remote must be set.
 	Workload *AgentWorkloadApplyConfiguration `json:"workload,omitempty"`
-	// remote is an agent that runs elsewhere and speaks A2A. It gets no pod:
-	// the operator reads its card, and the registry lists it. What is about a
-	// card, a pod or a sidecar of its own is refused beside it.
+	// remote is an agent that runs outside of the operator's control and speaks A2A.
+	// The operator creates no pod for it: it reads the card of the agent, and the
+	// registry lists the card. Fields that configure a card, a pod or a sidecar are
+	// rejected together with remote.
 	Remote *AgentRemoteApplyConfiguration `json:"remote,omitempty"`
-	// access says who may call. It defaults to ServiceAccounts of the Agent's
-	// own namespace.
+	// access configures which callers are admitted. It defaults to the
+	// ServiceAccounts of the Agent's own namespace.
 	Access *AgentAccessApplyConfiguration `json:"access,omitempty"`
-	// trustBundle holds PEM certificates of authorities that the sidecar trusts
-	// beside the public ones: for agents that are served with TLS, which this
-	// agent calls through its gateway, and for the issuer of JWTs. Those of the
-	// Secret of access.tls, under ca.crt, need not be named again. Absent adds
-	// none. An edit takes effect without a restart.
+	// trustBundle references PEM certificates of certificate authorities that the
+	// sidecar trusts in addition to the public ones: for agents with TLS that this
+	// agent calls through its gateway, for the issuer of JWTs and for the model
+	// server. The sidecar also trusts ca.crt of the Secret of access.tls. If absent,
+	// no others are trusted. An edit takes effect without a restart.
 	TrustBundle *CABundleReferenceApplyConfiguration `json:"trustBundle,omitempty"`
-	// cardSigning says how the card is signed. Absent leaves it unsigned.
+	// cardSigning configures the signature of the card. If absent, the card is not
+	// signed.
 	CardSigning *AgentCardSigningApplyConfiguration `json:"cardSigning,omitempty"`
-	// protocol holds choices that the A2A protocol leaves open.
+	// protocol configures behavior that the A2A protocol leaves open.
 	Protocol *AgentProtocolApplyConfiguration `json:"protocol,omitempty"`
-	// networkPolicy says what the network lets through. It defaults to a policy
-	// that admits callers to the sidecar only and lets the pods connect anywhere.
+	// networkPolicy configures the NetworkPolicy of the pods. By default it admits
+	// ingress to the ports of the sidecar only, and any egress.
 	NetworkPolicy *AgentNetworkPolicyApplyConfiguration `json:"networkPolicy,omitempty"`
-	// pushNotifications lets clients have the events of their tasks posted to
-	// webhooks, at the places that are allowed here. Absent turns them off.
+	// pushNotifications allows clients to register webhooks for the events of their
+	// tasks, at the targets listed here. If absent, push notifications are off.
 	PushNotifications *AgentPushNotificationsApplyConfiguration `json:"pushNotifications,omitempty"`
-	// exposure serves the agent outside the cluster, through Gateways of the
-	// Gateway API. Absent keeps it inside.
+	// exposure makes the agent reachable from outside the cluster, through Gateways
+	// of the Gateway API. If absent, it is reachable inside the cluster only.
 	Exposure *AgentExposureApplyConfiguration `json:"exposure,omitempty"`
-	// limits bounds what callers use. Absent means the defaults.
+	// limits bounds the resources that callers use. If absent, the defaults apply.
 	Limits *AgentLimitsApplyConfiguration `json:"limits,omitempty"`
-	// suspend stops the agent: no pod runs, whatever replicas says, while the
-	// resource, its card in the registry and its objects stay.
+	// suspend stops the agent: no pod runs, regardless of replicas. The resource,
+	// its card in the registry and its objects remain. It defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`
 }
 

@@ -12,28 +12,28 @@ import (
 // AgentStatusApplyConfiguration represents a declarative configuration of the AgentStatus type for use
 // with apply.
 //
-// AgentStatus is what an agent is. The card itself is not part of it.
+// AgentStatus is the observed state of an agent. It does not contain the card.
 type AgentStatusApplyConfiguration struct {
-	// conditions are Accepted, SkillsResolved, Programmed, Available,
-	// CardPublished, Exposed and their summary, Ready. All are always present.
+	// conditions are Accepted, SkillsResolved, Programmed, Available, CardPublished,
+	// Exposed and Ready, which summarizes the others. All are always present.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// url is where the agent is served inside the cluster.
+	// url is the URL of the agent inside the cluster.
 	URL *string `json:"url,omitempty"`
-	// externalURL is where the agent is served outside the cluster, once a
-	// Gateway leads to it.
+	// externalURL is the URL of the agent outside the cluster. It is set once a
+	// Gateway routes to the agent.
 	ExternalURL *string `json:"externalURL,omitempty"`
-	// cardDigest names the content of the published card. It changes whenever
-	// the card does.
+	// cardDigest is a digest of the published card. It changes whenever the card
+	// changes.
 	CardDigest *string `json:"cardDigest,omitempty"`
 	// skills is the number of skills on the card.
 	Skills *int32 `json:"skills,omitempty"`
-	// replicas is the number of pods that run for this agent. One that starts
-	// is counted when there is more to tell of it, or after ten seconds.
+	// replicas is the number of pods of the agent. The operator adds a starting pod
+	// when another part of the status changes, or after 10 s.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// selector selects the agent's pods, in the string form that the scale
-	// subresource reads.
+	// selector is the label selector of the agent's pods, in the string form of the
+	// scale subresource.
 	Selector *string `json:"selector,omitempty"`
-	// observedGeneration is the metadata.generation that this status is about.
+	// observedGeneration is the metadata.generation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 

@@ -12,16 +12,16 @@ import (
 // AgentTasksApplyConfiguration represents a declarative configuration of the AgentTasks type for use
 // with apply.
 //
-// AgentTasks says where tasks are kept, and bounds them.
+// AgentTasks configures the task store.
 type AgentTasksApplyConfiguration struct {
-	// retention is how long a task can be read after it has ended, as a
-	// duration. It defaults to "1h".
+	// retention is how long a task is kept after it has ended, as a duration. It
+	// defaults to "1h".
 	Retention *apiv1alpha1.Duration `json:"retention,omitempty"`
-	// maxTasks is the number of tasks that are kept at most. It defaults to
-	// 10000.
+	// maxTasks is the maximum number of tasks that are kept. It defaults to 10000.
 	MaxTasks *int32 `json:"maxTasks,omitempty"`
-	// store is where tasks are kept. Memory, the default, is that of the pod:
-	// tasks are gone when it ends. Another choice begins with new pods.
+	// store selects the task store. With Memory, the tasks of a pod are lost when it
+	// ends. A change replaces the pods, which do not get the tasks of the previous
+	// store. It defaults to Memory.
 	Store *AgentTaskStoreApplyConfiguration `json:"store,omitempty"`
 }
 

@@ -12,12 +12,12 @@ import (
 // AgentTaskStoreApplyConfiguration represents a declarative configuration of the AgentTaskStore type for use
 // with apply.
 //
-// AgentTaskStore is where an agent's tasks are kept.
+// AgentTaskStore configures the task store of an agent.
 type AgentTaskStoreApplyConfiguration struct {
-	// type is Memory or Redis. With Redis tasks outlive the pods, and several
-	// replicas share them.
+	// type is Memory or Redis. With Redis, tasks survive the end of a pod, and
+	// several replicas share them. It defaults to Memory.
 	Type *apiv1alpha1.TaskStoreType `json:"type,omitempty"`
-	// redis is the server for type Redis.
+	// redis configures the server. It is required for type Redis.
 	Redis *AgentRedisApplyConfiguration `json:"redis,omitempty"`
 }
 

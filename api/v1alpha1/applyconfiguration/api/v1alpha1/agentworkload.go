@@ -12,31 +12,34 @@ import (
 // AgentWorkloadApplyConfiguration represents a declarative configuration of the AgentWorkload type for use
 // with apply.
 //
-// AgentWorkload is the container that does the agent's work, or the model
-// server that does, and how the sidecar reaches it.
+// AgentWorkload configures the pods of an agent, and how the sidecar calls the
+// agent's container or the model server that takes its place.
 type AgentWorkloadApplyConfiguration struct {
-	// template is the pod of the agent. Its first container is the agent; the
-	// operator adds the sidecar and leaves the rest as it is, except for
-	// restricted security defaults, soft spreading over nodes and zones, the variables PORT and A2A_GATEWAY_URL and
-	// a preStop hook on the first container, each only where the template says
-	// nothing. A quantity with a fraction must be a string, such as "0.5".
+	// template is the pod template of the agent. Its first container is the agent.
+	// The operator adds the sidecar. It also sets, where the template does not: the
+	// restricted security context, topology spread constraints over nodes and zones,
+	// and on the first container the variables PORT and A2A_GATEWAY_URL and a
+	// preStop hook. It changes nothing else. A fractional quantity must be a string,
+	// such as "0.5".
 	//
-	// It is required, except with backend.chat.url: the pod then runs the sidecar
-	// alone, and a template without containers may hold the settings of that pod,
-	// such as labels, nodeSelector and tolerations.
+	// It is required, except with backend.chat.url. The pod then runs only the
+	// sidecar, and the template may have other settings of the pod, such as labels,
+	// nodeSelector and tolerations. If it has a spec, the spec needs containers: [],
+	// because Kubernetes requires the field.
 	Template *v1.PodTemplateSpec `json:"template,omitempty"`
-	// replicas is the number of pods. It defaults to 1. More than one need a task
-	// store that they share: tasks.store.type Redis.
+	// replicas is the number of pods. It defaults to 1. More than one pod requires a
+	// shared task store: tasks.store.type Redis.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// autoscaling lets the number of pods follow the load. Leave replicas out
-	// then: it belongs to the autoscaler, and 0 pauses both.
+	// autoscaling scales the number of pods with the load. Do not set replicas then,
+	// because the autoscaler writes it. If replicas is 0, autoscaling is paused.
 	Autoscaling *AgentAutoscalingApplyConfiguration `json:"autoscaling,omitempty"`
-	// disruptionBudget says how many pods may be taken away at once. There is a
-	// budget whenever there may be more than one pod.
+	// disruptionBudget limits how many pods may be unavailable at once. The operator
+	// creates a PodDisruptionBudget if the Agent can have more than one pod.
 	DisruptionBudget *AgentDisruptionBudgetApplyConfiguration `json:"disruptionBudget,omitempty"`
-	// backend says how the sidecar talks to the agent's container.
+	// backend configures how the sidecar calls the agent's container or the model
+	// server.
 	Backend *AgentBackendApplyConfiguration `json:"backend,omitempty"`
-	// tasks says where tasks are kept, how long and how many.
+	// tasks configures the task store: its kind, retention and size.
 	Tasks *AgentTasksApplyConfiguration `json:"tasks,omitempty"`
 }
 

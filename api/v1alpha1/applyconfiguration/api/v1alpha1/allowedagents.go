@@ -8,9 +8,10 @@ package v1alpha1
 // AllowedAgentsApplyConfiguration represents a declarative configuration of the AllowedAgents type for use
 // with apply.
 //
-// AllowedAgents says which Agents may put a skill on their cards.
+// AllowedAgents selects the Agents that may list a skill on their cards.
 type AllowedAgentsApplyConfiguration struct {
-	// namespaces are those of the Agents. They default to the AgentSkill's own.
+	// namespaces selects the namespaces of the Agents. It defaults to the
+	// AgentSkill's own namespace.
 	Namespaces *AllowedNamespacesApplyConfiguration `json:"namespaces,omitempty"`
 }
 

@@ -12,15 +12,15 @@ import (
 // AllowedNamespacesApplyConfiguration represents a declarative configuration of the AllowedNamespaces type for use
 // with apply.
 //
-// AllowedNamespaces says from which namespaces a skill may be used.
+// AllowedNamespaces selects the namespaces in which Agents may use a skill.
 type AllowedNamespacesApplyConfiguration struct {
-	// from is Same, for the AgentSkill's own namespace; All, for every
-	// namespace; or Selector, for its own and those with certain labels. It
-	// defaults to Same.
+	// from is Same, for the AgentSkill's own namespace; All, for every namespace; or
+	// Selector, for its own namespace and those that selector matches. It defaults
+	// to Same.
 	From *apiv1alpha1.FromNamespaces `json:"from,omitempty"`
-	// selector selects namespaces by their labels, for Selector. Each has its
-	// name in the label kubernetes.io/metadata.name. An empty selector
-	// selects all.
+	// selector selects namespaces by their labels, if from is Selector. Each
+	// namespace has its name in the label kubernetes.io/metadata.name. An empty
+	// selector selects all namespaces.
 	Selector *NamespaceSelectorApplyConfiguration `json:"selector,omitempty"`
 }
 

@@ -8,21 +8,20 @@ package v1alpha1
 // APIKeyAuthenticationApplyConfiguration represents a declarative configuration of the APIKeyAuthentication type for use
 // with apply.
 //
-// APIKeyAuthentication admits callers with a key that somebody gave them. The
-// sidecar mounts the Secret; the operator reads none. An edit of the Secret
-// takes effect without a restart: a key that is gone ends its caller's access.
+// APIKeyAuthentication admits callers with a shared key. The sidecar mounts the
+// Secret; the operator does not read it. An edit of the Secret takes effect
+// without a restart: removing a key revokes the access of its caller.
 type APIKeyAuthenticationApplyConfiguration struct {
-	// secretRef names a Secret in the Agent's namespace. Each of its keys names
-	// a caller and holds the caller's API key, of 32 to 512 visible ASCII
-	// characters, or while it is rotated two, one a line. The caller's tasks
-	// belong to apikey:<name>.
+	// secretRef names a Secret in the Agent's namespace. Each key of its data is the
+	// name of a caller, and the value is the API key of the caller: 32 to 512
+	// visible ASCII characters. During a rotation the value has two API keys, one
+	// per line. The principal of the caller, who owns the tasks, is apikey:<name>.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
-	// header is the name of the HTTP header, and of the gRPC metadata, that
-	// holds the key. It ends in key, and defaults to X-API-Key.
+	// header is the name of the HTTP header, or of the gRPC metadata, with the API
+	// key. The name must end in key. It defaults to X-API-Key.
 	Header *string `json:"header,omitempty"`
-	// query is the name of a query parameter that holds the key instead. It
-	// ends in key. Addresses are logged on the way to the agent: take a header
-	// where you can.
+	// query is the name of a query parameter with the API key, in place of a header.
+	// The name must end in key. Proxies log the query of a URL, so prefer a header.
 	Query *string `json:"query,omitempty"`
 }
 

@@ -12,18 +12,18 @@ import (
 // AuthenticationApplyConfiguration represents a declarative configuration of the Authentication type for use
 // with apply.
 //
-// Authentication is one way to prove who is calling.
+// Authentication is one accepted authentication type.
 type AuthenticationApplyConfiguration struct {
-	// type is Kubernetes, a ServiceAccount's token; JWT, a token of an issuer
-	// that you name; APIKey, a key that you give out; MTLS, a client
-	// certificate; or Anonymous, no credential at all. Anybody who reaches the
-	// Service may call an Anonymous agent.
+	// type is Kubernetes, for the token of a ServiceAccount; JWT, for a token of
+	// another issuer; APIKey, for a shared key; MTLS, for a client certificate; or
+	// Anonymous, for calls without a credential. With Anonymous, everyone who can
+	// connect to the Service may call the agent.
 	Type *apiv1alpha1.AuthenticationType `json:"type,omitempty"`
-	// jwt says which tokens are accepted, for type JWT.
+	// jwt configures the accepted tokens. It is required for type JWT.
 	JWT *JWTAuthenticationApplyConfiguration `json:"jwt,omitempty"`
-	// apiKey says where keys are, for type APIKey.
+	// apiKey references the accepted keys. It is required for type APIKey.
 	APIKey *APIKeyAuthenticationApplyConfiguration `json:"apiKey,omitempty"`
-	// mtls says which certificates are accepted, for type MTLS.
+	// mtls configures the accepted certificates. It is required for type MTLS.
 	MTLS *MTLSAuthenticationApplyConfiguration `json:"mtls,omitempty"`
 }
 

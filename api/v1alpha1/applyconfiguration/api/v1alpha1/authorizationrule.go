@@ -12,34 +12,33 @@ import (
 // AuthorizationRuleApplyConfiguration represents a declarative configuration of the AuthorizationRule type for use
 // with apply.
 //
-// AuthorizationRule is met by a call that fulfils all of its conditions; of the
-// several values of one condition, any is enough. A rule without conditions is
-// met by every call.
+// AuthorizationRule matches a call that meets all of its conditions. A condition
+// with several values is met by any of them. A rule without conditions matches
+// every call.
 type AuthorizationRuleApplyConfiguration struct {
-	// name is what metrics and the sidecar's log call the rule. It defaults to
-	// its position, counted from 0.
+	// name identifies the rule in metrics and in the sidecar's log. It defaults to
+	// the index of the rule, starting at 0.
 	Name *string `json:"name,omitempty"`
-	// action is what the rule does with the calls that it meets: Allow or Deny.
+	// action is the effect on the calls that the rule matches: Allow or Deny.
 	Action *apiv1alpha1.AuthorizationAction `json:"action,omitempty"`
-	// namespaces are those of the callers. Callers without a namespace, such as
-	// those with a JWT of an issuer outside the cluster, have none of them.
+	// namespaces matches the namespaces of callers. It matches no caller without a
+	// namespace, such as one with a JWT of an issuer outside the cluster.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// principals are callers, to the letter:
-	// system:serviceaccount:<namespace>:<name>, jwt:<issuer>#<principal>,
-	// apikey:<name> or system:anonymous.
+	// principals matches callers exactly: system:serviceaccount:<namespace>:<name>,
+	// jwt:<issuer>#<principal>, apikey:<name> or system:anonymous.
 	Principals []string `json:"principals,omitempty"`
-	// methods are the operations, by their names in A2A 1.0.
+	// methods matches operations, by their names in A2A 1.0.
 	Methods []apiv1alpha1.AuthorizationMethod `json:"methods,omitempty"`
-	// skills are ids of skills on the card, one of which a message must name in
-	// metadata["a2a-operator.dev/skill"]. Only messages name a skill: a rule that
-	// allows skills allows what follows a message too, such as GetTask, since
-	// tasks are their owner's alone; one that denies skills is about messages.
+	// skills matches the id of the skill that a message names in
+	// metadata["a2a-operator.dev/skill"]. Only messages name a skill. An Allow rule
+	// also matches the operations that follow a message, such as GetTask, because
+	// only the owner of a task can access it. A Deny rule matches messages only.
 	Skills []string `json:"skills,omitempty"`
-	// expression is CEL that must be true. It sees caller.principal,
-	// caller.namespace, request.method, request.skill and request.tenant, which
-	// are text and "" for none, and caller.claims, the claims of the caller's
-	// token: ask has(caller.claims.tier) before you read one that may be
-	// missing. A call for which the expression fails is refused.
+	// expression is a CEL expression that must evaluate to true. Its variables are
+	// caller.principal, caller.namespace, request.method, request.skill and
+	// request.tenant, which are strings and "" if absent, and caller.claims, the
+	// claims of the caller's token. Test has(caller.claims.tier) before you read a
+	// claim that may be absent. A call for which the evaluation fails is denied.
 	Expression *string `json:"expression,omitempty"`
 }
 

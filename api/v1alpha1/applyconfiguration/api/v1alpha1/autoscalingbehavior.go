@@ -8,11 +8,11 @@ package v1alpha1
 // AutoscalingBehaviorApplyConfiguration represents a declarative configuration of the AutoscalingBehavior type for use
 // with apply.
 //
-// AutoscalingBehavior says how fast the number of pods may change.
+// AutoscalingBehavior limits how fast the number of pods changes.
 type AutoscalingBehaviorApplyConfiguration struct {
-	// scaleUp is about more pods.
+	// scaleUp limits how fast pods are added.
 	ScaleUp *ScalingRulesApplyConfiguration `json:"scaleUp,omitempty"`
-	// scaleDown is about fewer pods.
+	// scaleDown limits how fast pods are removed.
 	ScaleDown *ScalingRulesApplyConfiguration `json:"scaleDown,omitempty"`
 }
 

@@ -12,14 +12,14 @@ import (
 // AutoscalingMetricApplyConfiguration represents a declarative configuration of the AutoscalingMetric type for use
 // with apply.
 //
-// AutoscalingMetric is a metric and what it should be for each pod.
+// AutoscalingMetric is a metric with its target value per pod.
 type AutoscalingMetricApplyConfiguration struct {
-	// type is CPU, the CPU time of the agent's container, or InFlightTurns, the
-	// turns that it works at. An agent that waits for a model uses little CPU
-	// time, whatever its load.
+	// type is CPU, the CPU utilization of the agent's container, or InFlightTurns,
+	// the number of running turns. An agent that waits for a model uses little CPU
+	// at any load.
 	Type *apiv1alpha1.AutoscalingMetricType `json:"type,omitempty"`
-	// target is what the metric should be on average: for CPU in percent of the
-	// container's request, for InFlightTurns in turns of one pod.
+	// target is the target average of the metric: for CPU in percent of the
+	// container's request, for InFlightTurns in turns per pod.
 	Target *int32 `json:"target,omitempty"`
 }
 

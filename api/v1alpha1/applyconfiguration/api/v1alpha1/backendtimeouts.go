@@ -12,18 +12,18 @@ import (
 // BackendTimeoutsApplyConfiguration represents a declarative configuration of the BackendTimeouts type for use
 // with apply.
 //
-// BackendTimeouts bound a turn of the agent.
+// BackendTimeouts limits the duration of a turn.
 type BackendTimeoutsApplyConfiguration struct {
-	// connect bounds the TCP connect to the container, as a duration such as
-	// "5s", which is the default.
+	// connect is the timeout of the TCP connection to the container, as a duration.
+	// It defaults to "5s".
 	Connect *apiv1alpha1.Duration `json:"connect,omitempty"`
-	// firstEvent bounds the wait for the first byte of an answer, as a
-	// duration. It defaults to "2m".
+	// firstEvent is the timeout of the first byte of the response, as a duration. It
+	// defaults to "2m".
 	FirstEvent *apiv1alpha1.Duration `json:"firstEvent,omitempty"`
-	// idle bounds the silence between two events, as a duration. It defaults
-	// to "5m".
+	// idle is the maximum time between two events, as a duration. It defaults to
+	// "5m".
 	Idle *apiv1alpha1.Duration `json:"idle,omitempty"`
-	// turn bounds the whole turn, as a duration. It defaults to "1h".
+	// turn is the maximum duration of the whole turn. It defaults to "1h".
 	Turn *apiv1alpha1.Duration `json:"turn,omitempty"`
 }
 

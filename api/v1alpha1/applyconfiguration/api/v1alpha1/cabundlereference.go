@@ -12,14 +12,14 @@ import (
 // CABundleReferenceApplyConfiguration represents a declarative configuration of the CABundleReference type for use
 // with apply.
 //
-// CABundleReference names PEM certificates of authorities in a ConfigMap or a
-// Secret of the Agent's namespace.
+// CABundleReference names PEM certificates of certificate authorities in a
+// ConfigMap or a Secret of the Agent's namespace.
 type CABundleReferenceApplyConfiguration struct {
-	// kind is ConfigMap, the default, or Secret.
+	// kind is ConfigMap or Secret. It defaults to ConfigMap.
 	Kind *apiv1alpha1.CABundleKind `json:"kind,omitempty"`
-	// name is its metadata.name.
+	// name is the metadata.name of the ConfigMap or Secret.
 	Name *string `json:"name,omitempty"`
-	// key holds the certificates. It defaults to ca.crt.
+	// key is the key of the certificates in the data. It defaults to ca.crt.
 	Key *string `json:"key,omitempty"`
 }
 

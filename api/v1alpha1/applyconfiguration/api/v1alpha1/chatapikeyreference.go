@@ -10,10 +10,9 @@ package v1alpha1
 //
 // ChatAPIKeyReference names an API key in a Secret of the Agent's namespace.
 type ChatAPIKeyReferenceApplyConfiguration struct {
-	// name is the Secret's metadata.name.
+	// name is the metadata.name of the Secret.
 	Name *string `json:"name,omitempty"`
-	// key is the key of the Secret under which the API key is. It defaults to
-	// "api-key".
+	// key is the key of the API key in the Secret. It defaults to "api-key".
 	Key *string `json:"key,omitempty"`
 }
 

@@ -10,11 +10,11 @@ package v1alpha1
 //
 // ChatHeader is an HTTP header that is sent to a model server.
 type ChatHeaderApplyConfiguration struct {
-	// name is the name of the header. Those that belong to the connection, that
-	// describe the body, that hold credentials or that the sidecar sets are
-	// refused.
+	// name is the name of the header. Headers of the connection, of the body, for
+	// credentials, and those that the sidecar sets are rejected.
 	Name *string `json:"name,omitempty"`
-	// value is its value: visible ASCII, and blanks within.
+	// value is the value of the header: visible ASCII characters, and spaces between
+	// them.
 	Value *string `json:"value,omitempty"`
 }
 

@@ -10,12 +10,14 @@ package v1alpha1
 //
 // GatewayRef names a Gateway, or one of its listeners.
 type GatewayRefApplyConfiguration struct {
-	// namespace is the Gateway's. It defaults to the Agent's own; a Gateway of
-	// another one must admit routes of the Agent's.
+	// namespace is the namespace of the Gateway. It defaults to the namespace of the
+	// Agent. A Gateway of another namespace must admit routes of the Agent's
+	// namespace.
 	Namespace *string `json:"namespace,omitempty"`
-	// name is the Gateway's metadata.name.
+	// name is the metadata.name of the Gateway.
 	Name *string `json:"name,omitempty"`
-	// sectionName is the name of a listener. Absent means all of the Gateway.
+	// sectionName is the name of a listener. If absent, all listeners of the Gateway
+	// apply.
 	SectionName *string `json:"sectionName,omitempty"`
 }
 

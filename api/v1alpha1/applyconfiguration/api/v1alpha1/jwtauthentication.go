@@ -10,21 +10,21 @@ package v1alpha1
 //
 // JWTAuthentication admits callers with a signed token (RFC 7519), such as an
 // access token or an ID token of an OpenID Connect provider. The sidecar
-// verifies it by itself, with keys that it fetches every few minutes. When they
-// cannot be fetched any more, the last ones are good for an hour; then all
-// callers are refused.
+// verifies it locally, with keys that it fetches every few minutes. If it cannot
+// fetch them, the last keys stay valid for an hour. After that the sidecar
+// rejects all callers with such a token.
 type JWTAuthenticationApplyConfiguration struct {
-	// issuer is the iss of the tokens, to the letter. It is an https URL, or an
-	// http one of a Service of the cluster, such as http://dex.auth.svc.
+	// issuer must equal the claim iss of the tokens. It is an https URL, or an http
+	// URL of a Service of the cluster, such as http://dex.auth.svc.
 	Issuer *string `json:"issuer,omitempty"`
-	// audiences are those that a token may be for; its aud must hold one of
-	// them. Name one that belongs to this agent: a token that another service is
-	// given must not be good here.
+	// audiences are the accepted audiences: the claim aud of a token must contain
+	// one of them. Use an audience of this agent only, so that a service that
+	// receives a token cannot use it to call this agent.
 	Audiences []string `json:"audiences,omitempty"`
-	// jwksURL is where the issuer's keys are. Absent asks the issuer, below
-	// /.well-known/openid-configuration.
+	// jwksURL is the URL of the issuer's keys (JWKS). If absent, the sidecar finds
+	// it in /.well-known/openid-configuration below the issuer.
 	JWKSURL *string `json:"jwksURL,omitempty"`
-	// claims says what is read from a token.
+	// claims names the claims that the sidecar reads from a token.
 	Claims *JWTClaimsApplyConfiguration `json:"claims,omitempty"`
 }
 

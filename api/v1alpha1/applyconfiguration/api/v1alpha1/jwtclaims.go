@@ -8,19 +8,21 @@ package v1alpha1
 // JWTClaimsApplyConfiguration represents a declarative configuration of the JWTClaims type for use
 // with apply.
 //
-// JWTClaims names claims of a token. Each is a top-level one that holds text.
+// JWTClaims names claims of a token. Each is a top-level claim with a string
+// value.
 type JWTClaimsApplyConfiguration struct {
-	// principal says who is calling, and whom tasks belong to. It defaults to
-	// sub. Choose none that callers can set themselves.
+	// principal is the claim that identifies the caller, who owns the tasks. It
+	// defaults to sub. Do not use a claim that callers can set themselves.
 	Principal *string `json:"principal,omitempty"`
-	// namespace holds the caller's namespace. When it is set, callers of the
-	// Agent's namespace are admitted and no others; absent, all callers of the
-	// issuer and the audiences are. With access.authorization, its rules decide.
+	// namespace is the claim with the caller's namespace. If set, only callers of
+	// the Agent's namespace are admitted. If absent, all callers with a token of the
+	// issuer and audiences are admitted. With access.authorization, the rules decide
+	// instead.
 	Namespace *string `json:"namespace,omitempty"`
-	// owner holds whom tasks belong to, such as tenant_id: callers with one value
-	// share their tasks, lists, subscriptions and push configurations. A token
-	// without the claim is refused. It defaults to the principal. Choose none
-	// that callers can set themselves.
+	// owner is the claim with the owner of tasks, such as tenant_id: callers with
+	// the same value share their tasks, lists, subscriptions and push
+	// configurations. A token without the claim is rejected. It defaults to the
+	// principal. Do not use a claim that callers can set themselves.
 	Owner *string `json:"owner,omitempty"`
 }
 

@@ -12,21 +12,22 @@ import (
 // MTLSAuthenticationApplyConfiguration represents a declarative configuration of the MTLSAuthentication type for use
 // with apply.
 //
-// MTLSAuthentication admits callers with a client certificate (RFC 8705 calls
-// it mutual TLS). Clients without one can still show another credential that is
-// listed.
+// MTLSAuthentication admits callers with a client certificate (mutual TLS, RFC
+// 8705). Clients without a certificate can use another type in the list.
 type MTLSAuthenticationApplyConfiguration struct {
-	// caBundle holds the PEM certificates of the authorities that vouch for
-	// clients. An edit takes effect without a restart, for open connections too.
+	// caBundle references the PEM certificates of the certificate authorities that
+	// verify clients. An edit takes effect without a restart, for open connections
+	// too.
 	CABundle *CABundleReferenceApplyConfiguration `json:"caBundle,omitempty"`
-	// principal is what of the certificate names the caller, whom tasks belong
-	// to: SPIFFE, its SPIFFE ID, which is its only URI; or Subject, its subject
-	// as in RFC 2253, behind "x509:". It defaults to SPIFFE.
+	// principal is the part of the certificate that identifies the caller, who owns
+	// the tasks: SPIFFE, the SPIFFE ID, which must be the only URI of the
+	// certificate; or Subject, the subject in the form of RFC 2253 with the prefix
+	// "x509:". It defaults to SPIFFE.
 	Principal *apiv1alpha1.CertificatePrincipal `json:"principal,omitempty"`
-	// principals lists who is admitted: SPIFFE IDs, or the beginnings of some
-	// with /* at their end; or whole subjects. Absent admits everybody with a
-	// certificate of the authorities, which for those of a cluster or a mesh are
-	// all its workloads.
+	// principals lists the admitted callers: SPIFFE IDs, prefixes of SPIFFE IDs that
+	// end in /*, or whole subjects. If absent, every certificate of the authorities
+	// is admitted. With the authority of a cluster or a mesh, these are all its
+	// workloads.
 	Principals []string `json:"principals,omitempty"`
 }
 

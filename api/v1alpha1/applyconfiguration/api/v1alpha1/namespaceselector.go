@@ -12,12 +12,13 @@ import (
 // NamespaceSelectorApplyConfiguration represents a declarative configuration of the NamespaceSelector type for use
 // with apply.
 //
-// NamespaceSelector selects namespaces by their labels. It is a LabelSelector
-// of Kubernetes of which none can be stored that means nothing.
+// NamespaceSelector selects namespaces by their labels. It is a LabelSelector of
+// Kubernetes whose validity the API server checks.
 type NamespaceSelectorApplyConfiguration struct {
-	// matchLabels are labels that a namespace must have, all of them.
+	// matchLabels are the labels that a namespace must have. All must match.
 	MatchLabels map[string]apiv1alpha1.LabelValue `json:"matchLabels,omitempty"`
-	// matchExpressions are requirements that a namespace must meet, all of them.
+	// matchExpressions are requirements on the labels of a namespace. All must be
+	// met.
 	MatchExpressions []NamespaceSelectorRequirementApplyConfiguration `json:"matchExpressions,omitempty"`
 }
 

@@ -13,13 +13,13 @@ import (
 // NamespaceSelectorRequirementApplyConfiguration represents a declarative configuration of the NamespaceSelectorRequirement type for use
 // with apply.
 //
-// NamespaceSelectorRequirement is about one label of a namespace.
+// NamespaceSelectorRequirement is a requirement on one label of a namespace.
 type NamespaceSelectorRequirementApplyConfiguration struct {
-	// key is the label's.
+	// key is the key of the label.
 	Key *string `json:"key,omitempty"`
 	// operator is In, NotIn, Exists or DoesNotExist.
 	Operator *v1.LabelSelectorOperator `json:"operator,omitempty"`
-	// values are those that In and NotIn are about.
+	// values are the values for the operators In and NotIn.
 	Values []apiv1alpha1.LabelValue `json:"values,omitempty"`
 }
 

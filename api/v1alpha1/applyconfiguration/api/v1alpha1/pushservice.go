@@ -8,11 +8,12 @@ package v1alpha1
 // PushServiceApplyConfiguration represents a declarative configuration of the PushService type for use
 // with apply.
 //
-// PushService names a Service that events may be posted to.
+// PushService names a Service.
 type PushServiceApplyConfiguration struct {
-	// name is the Service's metadata.name.
+	// name is the metadata.name of the Service.
 	Name *string `json:"name,omitempty"`
-	// namespace is the Service's. It defaults to that of the Agent.
+	// namespace is the namespace of the Service. It defaults to the namespace of the
+	// Agent.
 	Namespace *string `json:"namespace,omitempty"`
 }
 

@@ -8,21 +8,21 @@ package v1alpha1
 // PushTargetApplyConfiguration represents a declarative configuration of the PushTarget type for use
 // with apply.
 //
-// PushTarget is a place that events may be posted to: exactly one of its
-// fields is set.
+// PushTarget is an allowed target of webhooks. Exactly one of its fields must be
+// set.
 type PushTargetApplyConfiguration struct {
-	// service is a Service of the cluster, reached at <name>.<namespace>.svc by
-	// http or https.
+	// service is a Service of the cluster. Webhooks reach it at
+	// <name>.<namespace>.svc by http or https.
 	Service *PushServiceApplyConfiguration `json:"service,omitempty"`
-	// namespace stands for all Services in it.
+	// namespace allows all Services of the namespace.
 	Namespace *string `json:"namespace,omitempty"`
-	// host is a DNS name such as hooks.example.com, *.example.com for all names
-	// below one, or * for all of the Internet. It is reached by https, and only
-	// at public addresses, unless a cidr of the list holds them.
+	// host is a DNS name such as hooks.example.com, *.example.com for all its
+	// subdomains, or * for every name. Webhooks reach it by https, and only at
+	// public addresses or at addresses in a cidr of the list.
 	Host *string `json:"host,omitempty"`
-	// cidr is a range of addresses, whatever name leads to them, such as
-	// 203.0.113.0/24. Those that are not public are reached by http as well.
-	// Loopback, link-local and metadata addresses are never reached.
+	// cidr is a range of addresses such as 203.0.113.0/24, for every name that
+	// resolves to them. Addresses that are not public can be called by http, too.
+	// Loopback, link-local and metadata addresses are never allowed.
 	CIDR *string `json:"cidr,omitempty"`
 }
 

@@ -8,14 +8,14 @@ package v1alpha1
 // RedisTLSApplyConfiguration represents a declarative configuration of the RedisTLS type for use
 // with apply.
 //
-// RedisTLS says how Redis is trusted.
+// RedisTLS configures the certificates for connections to Redis.
 type RedisTLSApplyConfiguration struct {
-	// secretRef names a Secret. Its ca.crt vouches for the server in place of
-	// the public authorities; its tls.crt and tls.key are shown to a server that
-	// asks for a certificate. Each key is optional.
+	// secretRef names a Secret in the Agent's namespace. Its ca.crt verifies the
+	// server in place of the public certificate authorities. Its tls.crt and tls.key
+	// are the client certificate. Each key is optional.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
-	// serverName is the name on the server's certificate. It defaults to the
-	// host of the address.
+	// serverName is the name in the server's certificate. It defaults to the host of
+	// the address.
 	ServerName *string `json:"serverName,omitempty"`
 }
 

@@ -8,13 +8,13 @@ package v1alpha1
 // RemoteCredentialsApplyConfiguration represents a declarative configuration of the RemoteCredentials type for use
 // with apply.
 //
-// RemoteCredentials are those for reading the card of a remote agent.
+// RemoteCredentials are the credentials for the card of a remote agent.
 type RemoteCredentialsApplyConfiguration struct {
-	// secretRef names the Secret that holds them. The operator must be allowed
-	// to get it.
+	// secretRef names the Secret with the credentials. The operator needs the
+	// permission to get it.
 	SecretRef *RemoteSecretRefApplyConfiguration `json:"secretRef,omitempty"`
-	// header is the header that carries the value. It defaults to
-	// Authorization, where the value is a bearer token.
+	// header is the request header with the value. It defaults to Authorization,
+	// with the value as a bearer token.
 	Header *string `json:"header,omitempty"`
 }
 

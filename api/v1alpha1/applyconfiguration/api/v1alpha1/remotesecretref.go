@@ -8,11 +8,11 @@ package v1alpha1
 // RemoteSecretRefApplyConfiguration represents a declarative configuration of the RemoteSecretRef type for use
 // with apply.
 //
-// RemoteSecretRef names a value of a Secret in the Agent's namespace.
+// RemoteSecretRef names a key of a Secret in the Agent's namespace.
 type RemoteSecretRefApplyConfiguration struct {
-	// name is the Secret's metadata.name.
+	// name is the metadata.name of the Secret.
 	Name *string `json:"name,omitempty"`
-	// key is the key of the value. It defaults to "token".
+	// key is the key of the value in the Secret. It defaults to "token".
 	Key *string `json:"key,omitempty"`
 }
 

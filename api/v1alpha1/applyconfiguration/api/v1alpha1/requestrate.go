@@ -8,12 +8,12 @@ package v1alpha1
 // RequestRateApplyConfiguration represents a declarative configuration of the RequestRate type for use
 // with apply.
 //
-// RequestRate is a number a second, and how many may come at once.
+// RequestRate is a rate with a burst (token bucket).
 type RequestRateApplyConfiguration struct {
-	// perSecond is how many may come a second, in the long run.
+	// perSecond is the sustained rate per second.
 	PerSecond *int32 `json:"perSecond,omitempty"`
-	// burst is how many may come at once after a rest. It defaults to twice
-	// perSecond.
+	// burst is the number that is allowed at once after a pause. It defaults to
+	// twice perSecond.
 	Burst *int32 `json:"burst,omitempty"`
 }
 

@@ -8,13 +8,14 @@ package v1alpha1
 // ScalingPolicyApplyConfiguration represents a declarative configuration of the ScalingPolicy type for use
 // with apply.
 //
-// ScalingPolicy bounds a change within a time.
+// ScalingPolicy limits the change within a period.
 type ScalingPolicyApplyConfiguration struct {
 	// type is Pods or Percent.
 	Type *string `json:"type,omitempty"`
-	// value is how many pods, or which share of them, may come or go.
+	// value is the maximum number or percentage of pods that may be added or
+	// removed.
 	Value *int32 `json:"value,omitempty"`
-	// periodSeconds is the time.
+	// periodSeconds is the length of the period.
 	PeriodSeconds *int32 `json:"periodSeconds,omitempty"`
 }
 

@@ -8,15 +8,15 @@ package v1alpha1
 // ScalingRulesApplyConfiguration represents a declarative configuration of the ScalingRules type for use
 // with apply.
 //
-// ScalingRules say how fast the number of pods may change in one direction.
+// ScalingRules limit how fast the number of pods changes in one direction.
 type ScalingRulesApplyConfiguration struct {
-	// stabilizationWindowSeconds is how long the load must ask for a number
-	// before it is chosen.
+	// stabilizationWindowSeconds is how long the autoscaler observes the required
+	// number before it applies a change.
 	StabilizationWindowSeconds *int32 `json:"stabilizationWindowSeconds,omitempty"`
-	// selectPolicy chooses among policies: Max, Min, or Disabled, which keeps
-	// the number from changing in this direction.
+	// selectPolicy selects the policy that applies: Max, for the largest change,
+	// Min, for the smallest, or Disabled, for no change in this direction.
 	SelectPolicy *string `json:"selectPolicy,omitempty"`
-	// policies bound the change. Absent means those of Kubernetes.
+	// policies limit the change. If absent, the defaults of Kubernetes apply.
 	Policies []ScalingPolicyApplyConfiguration `json:"policies,omitempty"`
 }
 

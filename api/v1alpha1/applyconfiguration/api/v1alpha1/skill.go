@@ -13,9 +13,9 @@ import (
 // SkillApplyConfiguration represents a declarative configuration of the Skill type for use
 // with apply.
 //
-// Skill is a skill written in place.
+// Skill is a skill that is defined inline.
 type SkillApplyConfiguration struct {
-	// id names the skill on the card and must be unique there.
+	// id identifies the skill on the card, and must be unique there.
 	ID                             *apiv1alpha1.SkillID `json:"id,omitempty"`
 	SkillDetailsApplyConfiguration `json:""`
 }

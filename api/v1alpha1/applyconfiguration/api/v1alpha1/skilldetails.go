@@ -13,35 +13,33 @@ import (
 // SkillDetailsApplyConfiguration represents a declarative configuration of the SkillDetails type for use
 // with apply.
 //
-// SkillDetails is what a card says about a skill, beside its id.
+// SkillDetails are the fields of a skill on a card, except for its id.
 type SkillDetailsApplyConfiguration struct {
-	// name is the skill's name for people.
+	// name is the human-readable name of the skill.
 	Name *string `json:"name,omitempty"`
-	// description says what the skill does, for people and for other agents.
+	// description describes what the skill does, for people and for other agents.
 	Description *string `json:"description,omitempty"`
-	// tags are the words by which the skill is found. The protocol wants at
-	// least one.
+	// tags are keywords for searches. A2A requires at least one.
 	Tags []string `json:"tags,omitempty"`
-	// examples are prompts that the skill handles well.
+	// examples are sample prompts for the skill.
 	Examples []string `json:"examples,omitempty"`
-	// inputModes are the media types that the skill takes. They default to
-	// the agent's defaultInputModes.
+	// inputModes are the media types that the skill accepts. They default to the
+	// agent's defaultInputModes.
 	InputModes []apiv1alpha1.MediaType `json:"inputModes,omitempty"`
-	// outputModes are the media types that the skill gives. They default to
-	// the agent's defaultOutputModes.
+	// outputModes are the media types that the skill produces. They default to the
+	// agent's defaultOutputModes.
 	OutputModes []apiv1alpha1.MediaType `json:"outputModes,omitempty"`
-	// inputSchema is a JSON Schema (draft 2020-12 unless it names another) of
-	// the structured data that the skill takes. It stands on the card, in the
-	// extension https://a2a-operator.dev/extensions/skill-schemas/v1, for those
-	// who call; messages are not checked against it. It must hold all that it
-	// refers to.
+	// inputSchema is a JSON Schema of the structured data that the skill accepts, of
+	// draft 2020-12 unless it has a $schema. The card has it for callers, in the
+	// extension https://a2a-operator.dev/extensions/skill-schemas/v1. The sidecar
+	// does not validate messages against it. It must not refer to other documents.
 	InputSchema *runtime.RawExtension `json:"inputSchema,omitempty"`
-	// outputSchema is the same of the data that the skill gives.
+	// outputSchema is a JSON Schema of the structured data that the skill produces.
+	// The rules of inputSchema apply.
 	OutputSchema *runtime.RawExtension `json:"outputSchema,omitempty"`
-	// visibility is Public, or Extended, which shows the skill on the extended
-	// card only: to callers with a credential, and not to the registry. It
-	// hides the skill, and does not keep anybody from using it. It defaults to
-	// Public.
+	// visibility is Public, or Extended, which lists the skill on the extended card
+	// only: authenticated callers see it, and the registry does not. It does not
+	// restrict the use of the skill. It defaults to Public.
 	Visibility *apiv1alpha1.SkillVisibility `json:"visibility,omitempty"`
 }
 

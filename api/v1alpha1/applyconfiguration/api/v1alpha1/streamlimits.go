@@ -8,11 +8,11 @@ package v1alpha1
 // StreamLimitsApplyConfiguration represents a declarative configuration of the StreamLimits type for use
 // with apply.
 //
-// StreamLimits bound the streams that are open.
+// StreamLimits limits the open streams.
 type StreamLimitsApplyConfiguration struct {
-	// max bounds all. It defaults to 2048.
+	// max is the maximum number of open streams. It defaults to 2048.
 	Max *int32 `json:"max,omitempty"`
-	// maxPerCaller bounds those of one caller. It defaults to a quarter of max.
+	// maxPerCaller is the maximum for one caller. It defaults to a quarter of max.
 	MaxPerCaller *int32 `json:"maxPerCaller,omitempty"`
 }
 

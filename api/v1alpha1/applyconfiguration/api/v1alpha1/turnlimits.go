@@ -12,17 +12,18 @@ import (
 // TurnLimitsApplyConfiguration represents a declarative configuration of the TurnLimits type for use
 // with apply.
 //
-// TurnLimits bound the turns that the agent works at, and the messages that
-// wait for one.
+// TurnLimits limits the concurrent turns of the agent, and the queue of messages
+// that wait for one.
 type TurnLimitsApplyConfiguration struct {
-	// max bounds the turns that run at once. It defaults to 256.
+	// max is the maximum number of concurrent turns. It defaults to 256.
 	Max *int32 `json:"max,omitempty"`
-	// maxPerCaller bounds those of one caller. It defaults to half of max.
+	// maxPerCaller is the maximum for one caller. It defaults to half of max.
 	MaxPerCaller *int32 `json:"maxPerCaller,omitempty"`
-	// maxQueued bounds the messages that wait for a turn. It defaults to 256.
+	// maxQueued is the maximum number of messages that wait for a turn. It defaults
+	// to 256.
 	MaxQueued *int32 `json:"maxQueued,omitempty"`
-	// queueTimeout is how long a message waits for a turn before it is refused,
-	// as a duration of at most "5m". It defaults to "5s".
+	// queueTimeout is how long a message waits for a turn before the sidecar rejects
+	// it, as a duration of at most "5m". It defaults to "5s".
 	QueueTimeout *apiv1alpha1.Duration `json:"queueTimeout,omitempty"`
 }
 
