@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
@@ -77,7 +78,7 @@ func run(args []string) int {
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sidecar: %v\n", err)
 		if options.ConfigFile != "" {
-			sidecar.LeaveTerminationMessage(err)
+			sidecar.WriteTerminationMessage(err)
 		}
 		return sidecar.ExitCode(err)
 	}
@@ -96,7 +97,7 @@ func newLog(to io.Writer, level slog.Leveler) *slog.Logger {
 // drain is the preStop hook. It ends with the drain, or is killed with the
 // container when the grace period is over.
 func drain() int {
-	if err := sidecar.AskDrain(context.Background(), sidecar.HealthAddress); err != nil {
+	if err := serving.RequestDrain(context.Background(), serving.HealthAddress); err != nil {
 		fmt.Fprintf(os.Stderr, "sidecar: %v\n", err)
 		return 1
 	}

@@ -8,13 +8,15 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// newRules returns nil when there are no rules: then all is allowed to those
-// who are admitted.
+// newRules returns the rules of authorization. Without rules it returns nil, which
+// allows everything to authenticated callers.
 func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 	if a == nil {
 		return nil, nil
@@ -35,36 +37,36 @@ func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 	return authz.New(rules)
 }
 
-// refusals tells those who run the agent of calls that its rules refuse.
+// refusals counts and logs calls that rules of authorization refuse.
 type refusals struct {
-	metrics *metrics
-	log     *slog.Logger
+	calls *prometheus.CounterVec
+	log   *slog.Logger
 
 	mu sync.Mutex
-	// told are the rules that were complained of.
-	told map[string]bool
+	// logged are the rules whose failure was logged.
+	logged map[string]bool
 }
 
-// refused counts a refusal. A rule that cannot be evaluated is logged once,
-// however many calls it keeps out.
+// refused counts a refused call. A rule that cannot be evaluated is logged once,
+// however many calls it refuses.
 func (r *refusals) refused(ctx context.Context, why *authz.Refusal) {
 	if why.Err == nil {
-		r.metrics.refusedCalls.WithLabelValues(why.Rule, "denied").Inc()
+		r.calls.WithLabelValues(why.Rule, "denied").Inc()
 		return
 	}
-	r.metrics.refusedCalls.WithLabelValues(why.Rule, "failed").Inc()
+	r.calls.WithLabelValues(why.Rule, "failed").Inc()
 	r.mu.Lock()
-	first := !r.told[why.Rule]
-	r.told[why.Rule] = true
+	first := !r.logged[why.Rule]
+	r.logged[why.Rule] = true
 	r.mu.Unlock()
 	if first {
-		r.log.WarnContext(ctx, "rule of authorization cannot be evaluated for a call, which is refused; said once", "rule", why.Rule, "error", why.Err)
+		r.log.WarnContext(ctx, "call refused because a rule of authorization cannot be evaluated (logged once for each rule)", "rule", why.Rule, "error", why.Err)
 	}
 }
 
-// renew has other rules complained of.
-func (r *refusals) renew() {
+// reset logs failures of new rules.
+func (r *refusals) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = map[string]bool{}
+	r.logged = map[string]bool{}
 }

@@ -357,7 +357,7 @@ func TestRulesAreReloaded(t *testing.T) {
 	p.mount(p.encode())
 	p.eventually("the contract that is refused", func() bool {
 		_, body := p.do("GET", p.health("/metrics"), "")
-		return strings.Contains(body, `a2a_contract_reloads_total{result="refused"} 1`)
+		return strings.Contains(body, `a2a_reloads_total{result="refused",source="configuration"} 1`)
 	})
 	if got := status("team"); got != 403 {
 		t.Errorf("status %d, want the former rules", got)

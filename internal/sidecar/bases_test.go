@@ -137,7 +137,7 @@ func TestCardOfFlags(t *testing.T) {
 			if err := o.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			l, err := o.load(test.address)
+			l, err := o.load(nil, test.address)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
 					t.Errorf("load() error = %v, want %q", err, test.err)

@@ -174,7 +174,7 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 		return strings.Contains(metrics, want)
 	}
 	mount(t, dir, map[string][]byte{"tls.key": []byte("broken"), "previous.key": first})
-	p.eventually("refused key", func() bool { return metric(`a2a_card_signing_key_reloads_total{result="refused"} 1`) })
+	p.eventually("refused key", func() bool { return metric(`a2a_reloads_total{result="refused",source="card-signing-keys"} 1`) })
 	if !verifies(public(second)) {
 		t.Error("a broken key took the former one away")
 	}

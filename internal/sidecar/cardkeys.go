@@ -4,7 +4,6 @@
 package sidecar
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,52 +11,120 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// cardKeys are the keys that sign the card, and what they were read from.
-type cardKeys struct {
-	keys []*signing.Key
-	// content names the content of the files.
-	content [sha256.Size]byte
+// publishedCard serves the card of the configuration in use, signed with the keys in
+// use. The reloader serializes its changes.
+type publishedCard struct {
+	handler *wellknown.Handler
+	options *Options
+	keys    []*signing.Key
+	// config is the configuration of the card, nil before the first.
+	config *loaded
 }
 
-// readCardKeys reads the files. The first must be there; another one that is
-// not is the state in which no rotation is under way.
-func readCardKeys(files []string) (*cardKeys, error) {
-	read := &cardKeys{}
-	content := sha256.New()
-	var problem error
+// prepare renders the card of a configuration, and returns the function that serves it.
+func (p *publishedCard) prepare(next *loaded) (commit func(), err error) {
+	return p.prepareWith(next, p.keys)
+}
+
+func (p *publishedCard) prepareWith(next *loaded, keys []*signing.Key) (commit func(), err error) {
+	var signer *signing.Signer
+	if len(keys) > 0 {
+		if signer, err = signing.NewSigner(keys, next.CardSigning.JWKSURL); err != nil {
+			return nil, fmt.Errorf("sign card: %w", err)
+		}
+	}
+	serve, err := p.handler.Prepare(wellknown.Content{
+		Card: &next.Card, Bases: next.Bases, Profile: next.ProtocolOptions.CardProfile, Signer: signer, Modified: p.options.written(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		serve()
+		p.config, p.keys = next, keys
+	}, nil
+}
+
+// useKeys signs the card with other keys.
+func (p *publishedCard) useKeys(keys []*signing.Key) error {
+	if p.config == nil {
+		p.keys = keys
+		return nil
+	}
+	commit, err := p.prepareWith(p.config, keys)
+	if err == nil {
+		commit()
+	}
+	return err
+}
+
+// addCardKeys signs the card with the keys of files: all of them or, if one cannot be
+// used, with the former ones.
+func addCardKeys(e *environment, files []string, p *publishedCard) error {
+	tracked := e.health.Add(sidecarconfig.DependencyCardSigningKeys, health.Options{})
+	return e.addCredential(&reload.Source{
+		Name: "card-signing-keys", Directories: directoriesOf(files),
+		Read: func() (reload.Files, error) { return readCardKeys(files) },
+		Use: func(texts reload.Files) error {
+			keys, err := parseCardKeys(files, texts)
+			if err == nil {
+				err = p.useKeys(keys)
+			}
+			if err != nil {
+				return err
+			}
+			if signer, err := signing.NewSigner(keys, ""); err == nil {
+				e.log.Info("card signing keys in use", "keys", signer.KeyIDs()) // the ids are public
+			}
+			return nil
+		},
+		Report: reportReloads(tracked, "the former keys sign the card"),
+	}, ErrCardKey)
+}
+
+// readCardKeys reads the files, with their paths as keys. The first file must exist; the
+// second exists during a rotation only.
+func readCardKeys(files []string) (reload.Files, error) {
+	texts := reload.Files{}
 	for i, file := range files {
 		text, err := os.ReadFile(file) //nolint:gosec // the file that the user or the operator named
 		if i > 0 && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		content.Write(append([]byte{byte(i)}, text...))
-		var key *signing.Key
-		if err == nil {
-			key, err = signing.ParseKey(text)
-		}
 		if err != nil {
-			problem = errors.Join(problem, fmt.Errorf("%w: %s: %w", ErrCardKey, file, err))
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		texts[file] = text
+	}
+	return texts, nil
+}
+
+// parseCardKeys returns the keys in the order of the files.
+func parseCardKeys(files []string, texts reload.Files) (keys []*signing.Key, err error) {
+	var errs []error
+	for _, file := range files {
+		text, ok := texts[file]
+		if !ok {
 			continue
 		}
-		read.keys = append(read.keys, key)
+		key, err := signing.ParseKey(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", file, err))
+		}
+		keys = append(keys, key)
 	}
-	content.Sum(read.content[:0])
-	return read, problem
+	return keys, errors.Join(errs...)
 }
 
-// signer returns what signs the card; nil without keys.
-func (k *cardKeys) signer(jwksURL string) (*signing.Signer, error) {
-	if len(k.keys) == 0 {
-		return nil, nil
-	}
-	return signing.NewSigner(k.keys, jwksURL)
-}
-
-// directories are those of the files, each once.
-func directories(files []string) []string {
+// directoriesOf returns the directories of files, each once.
+func directoriesOf(files []string) []string {
 	var all []string
 	for _, file := range files {
 		if dir := filepath.Dir(file); !slices.Contains(all, dir) {
@@ -65,43 +132,4 @@ func directories(files []string) []string {
 		}
 	}
 	return all
-}
-
-// reloadCardKeys takes keys that have changed, all of them or none: a broken
-// key must not leave the card without a signature.
-func (s *Sidecar) reloadCardKeys() {
-	s.reloading.Lock()
-	defer s.reloading.Unlock()
-	next, err := readCardKeys(s.options.CardSigningKeys)
-	if next.content == s.cardKeys.content {
-		s.refusedKeys = next.content
-		s.cardKeysHealth.Succeeded()
-		return
-	}
-	if err != nil && next.content == s.refusedKeys {
-		return
-	}
-	former := s.cardKeys
-	if err == nil {
-		s.cardKeys = next
-		err = s.swapCard(s.current())
-	}
-	if err != nil {
-		s.cardKeys = former
-		s.refusedKeys = next.content
-		s.metrics.cardKeys.WithLabelValues("refused").Inc()
-		s.cardKeysHealth.Failf(causeOfMounted(err), "the former keys sign the card: %v", err)
-		s.log.Error("keep former card signing keys", "error", err)
-		return
-	}
-	s.cardKeysHealth.Succeeded()
-	s.metrics.cardKeys.WithLabelValues("applied").Inc()
-	s.logCardKeys()
-}
-
-// logCardKeys names the keys that sign; the ids are public.
-func (s *Sidecar) logCardKeys() {
-	if signer, err := s.cardKeys.signer(""); err == nil && signer != nil {
-		s.log.Info("signing card", "keys", signer.KeyIDs())
-	}
 }

@@ -10,43 +10,43 @@ import (
 	"sync"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// certificateError is about a certificate outside of its validity period.
-type certificateError struct {
+// validityError is about a certificate outside of its validity period.
+type validityError struct {
 	cause sidecarconfig.HealthCause
 	text  string
-	// from is the beginning of the period.
-	from time.Time
+	// notBefore is the beginning of the period.
+	notBefore time.Time
 }
 
 // Error implements error.
-func (e *certificateError) Error() string { return certificateFile + " " + e.text }
+func (e *validityError) Error() string { return certificateFile + " " + e.text }
 
-// currentCertificate returns an error for a certificate that clients refuse at
-// a time because of its dates.
-func currentCertificate(leaf *x509.Certificate, now time.Time) error {
+// checkValidity returns a *validityError if clients refuse a certificate at a time
+// because of its dates.
+func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	if cause, text := health.CertificateProblem(leaf, now); cause != "" {
-		return &certificateError{cause, text, leaf.NotBefore}
+		return &validityError{cause, text, leaf.NotBefore}
 	}
 	return nil
 }
 
-// mountTLS is the name of the mount that holds the certificate.
-const mountTLS = "tls"
-
-// maxCertificateWait bounds the time between two looks at the clock, which may be
-// set meanwhile.
+// maxCertificateWait bounds the wait for an expiry, since the clock may be set
+// meanwhile.
 const maxCertificateWait = 10 * time.Minute
 
-// servedCertificate is the certificate of the A2A endpoint, and the one that
-// was mounted after it and could not replace it. Its methods are safe for
-// concurrent use.
-type servedCertificate struct {
+// servingCertificate tracks the certificate of the A2A endpoint, and the one that was
+// mounted after it and could not replace it. Its methods are safe for concurrent use.
+type servingCertificate struct {
+	tls    *serverconn.TLS
 	health *health.Dependency
 	now    func() time.Time
+	// retry tries the mounted certificate again.
+	retry func()
 	// changed has an element when follow has to compute its next wait.
 	changed chan struct{}
 
@@ -55,50 +55,40 @@ type servedCertificate struct {
 	refused error
 }
 
-// trackCertificate adds the certificate. While it is expired the pod is not
-// ready, for clients refuse the connection.
-func (s *Sidecar) trackCertificate() *servedCertificate {
-	c := &servedCertificate{now: s.now, changed: make(chan struct{}, 1)}
-	c.health = s.health.Add(sidecarconfig.DependencyServingCertificate, health.Options{
+// newCertificateState returns a servingCertificate that is tracked. While the
+// certificate is expired the pod is not ready, for clients refuse the connection.
+func newCertificateState(tracker *health.Tracker, now func() time.Time) *servingCertificate {
+	c := &servingCertificate{now: now, changed: make(chan struct{}, 1)}
+	c.health = tracker.Add(sidecarconfig.DependencyServingCertificate, health.Options{
 		Blocks: func(health.Status) bool { return c.outdated() },
 	})
 	return c
 }
 
-// retryCertificate reads the mounted certificate again.
-func (s *Sidecar) retryCertificate() {
-	for _, each := range s.mounts {
-		if each.name == mountTLS {
-			each.retry()
-		}
-	}
-}
-
-// outdated reports whether the certificate that is served is out of its period.
-func (c *servedCertificate) outdated() bool {
+// outdated reports whether the served certificate is outside of its validity period.
+func (c *servingCertificate) outdated() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.leaf != nil && currentCertificate(c.leaf, c.now()) != nil
+	return c.leaf != nil && checkValidity(c.leaf, c.now()) != nil
 }
 
-// serve says which certificate is served from now on.
-func (c *servedCertificate) serve(leaf *x509.Certificate) {
+// serve records the certificate that is served from now on.
+func (c *servingCertificate) serve(leaf *x509.Certificate) {
 	c.mu.Lock()
 	c.leaf, c.refused = leaf, nil
 	c.mu.Unlock()
-	c.judge()
+	c.updateHealth()
 }
 
-// report says how a reload ended: an error leaves the former certificate.
-func (c *servedCertificate) report(err error) {
+// report records how a reload ended: an error leaves the former certificate.
+func (c *servingCertificate) report(err error) {
 	c.mu.Lock()
 	c.refused = err
 	c.mu.Unlock()
-	c.judge()
+	c.updateHealth()
 }
 
-// judge tells the tracker what there is now, and has follow wait anew.
-func (c *servedCertificate) judge() {
+func (c *servingCertificate) updateHealth() {
 	c.mu.Lock()
 	leaf, refused := c.leaf, c.refused
 	c.mu.Unlock()
@@ -110,19 +100,19 @@ func (c *servedCertificate) judge() {
 	cause, text := health.CertificateProblem(leaf, c.now())
 	switch {
 	case cause != "" && refused != nil:
-		c.health.Failf(cause, "the certificate that is served %s, and the one that is mounted cannot replace it: %v", text, refused)
+		c.health.Failf(cause, "the certificate that is served %s, and the mounted certificate cannot replace it: %v", text, refused)
 	case cause != "":
 		c.health.Failf(cause, "the certificate that is served %s", text)
 	case refused != nil:
-		c.health.Failf(causeOfMounted(refused), "%v; the former certificate, which is valid until %s, is served", refused, until)
+		c.health.Failf(causeOfFiles(refused), "%v; the former certificate, which is valid until %s, is served", refused, until)
 	default:
 		c.health.Succeeded()
 	}
 }
 
-// follow judges the certificate when it expires, and calls retry when one that
-// was mounted too early becomes valid. It ends with ctx.
-func (c *servedCertificate) follow(ctx context.Context, retry func()) {
+// follow updates the health when the served certificate expires, and retries a mounted
+// certificate when its validity period begins. It ends with ctx.
+func (c *servingCertificate) follow(ctx context.Context) {
 	for {
 		timer := time.NewTimer(c.wait())
 		select {
@@ -132,22 +122,22 @@ func (c *servedCertificate) follow(ctx context.Context, retry func()) {
 		case <-c.changed:
 			timer.Stop()
 		case <-timer.C:
-			if c.becameValid() {
-				retry()
+			if c.refusedBecameValid() {
+				c.retry()
 			} else {
-				c.judge()
+				c.updateHealth()
 			}
 		}
 	}
 }
 
-// wait is how long nothing changes by the passing of time alone.
-func (c *servedCertificate) wait() time.Duration {
+// wait returns the time until the next expiry or beginning of a validity period.
+func (c *servingCertificate) wait() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wait, now := maxCertificateWait, c.now()
-	// Times have nanoseconds and dates have not: one more finds it expired.
-	for _, at := range []time.Time{c.leaf.NotAfter.Add(time.Second), c.pending()} {
+	// Dates have no fractions of a second, and now has: a second later it is expired.
+	for _, at := range []time.Time{c.leaf.NotAfter.Add(time.Second), c.refusedNotBefore()} {
 		if left := at.Sub(now); left > 0 {
 			wait = min(wait, left)
 		}
@@ -155,18 +145,18 @@ func (c *servedCertificate) wait() time.Duration {
 	return wait
 }
 
-func (c *servedCertificate) becameValid() bool {
+func (c *servingCertificate) refusedBecameValid() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	pending := c.pending()
-	return !pending.IsZero() && !pending.After(c.now())
+	notBefore := c.refusedNotBefore()
+	return !notBefore.IsZero() && !notBefore.After(c.now())
 }
 
-// pending is when a certificate becomes valid that was refused for its
-// beginning, and else zero. It needs mu.
-func (c *servedCertificate) pending() time.Time {
-	if early, ok := errors.AsType[*certificateError](c.refused); ok && early.cause == sidecarconfig.CauseNotYetValid {
-		return early.from
+// refusedNotBefore returns when a certificate becomes valid that was refused because it
+// is not valid yet, and else zero. The caller holds mu.
+func (c *servingCertificate) refusedNotBefore() time.Time {
+	if validity, ok := errors.AsType[*validityError](c.refused); ok && validity.cause == sidecarconfig.CauseNotYetValid {
+		return validity.notBefore
 	}
 	return time.Time{}
 }

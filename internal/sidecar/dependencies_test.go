@@ -187,9 +187,9 @@ func TestCertificateOutOfItsTime(t *testing.T) {
 	a.mountValid(dir, -time.Hour, time.Hour)
 	p := newPodWith(t, says, nil, func(o *Options) { o.TLS = dir })
 	served := func() time.Time {
-		p.sidecar.served.mu.Lock()
-		defer p.sidecar.served.mu.Unlock()
-		return p.sidecar.served.leaf.NotAfter
+		p.sidecar.certificate.mu.Lock()
+		defer p.sidecar.certificate.mu.Unlock()
+		return p.sidecar.certificate.leaf.NotAfter
 	}
 	first := served()
 
@@ -318,7 +318,7 @@ func TestMountsThatKeepTheFormer(t *testing.T) {
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
 
 	p.mount([]byte("{"))
-	if message := p.reports(sidecarconfig.DependencyConfiguration, sidecarconfig.CauseInvalid); !strings.Contains(message, "the former configuration stays in force") {
+	if message := p.reports(sidecarconfig.DependencyConfiguration, sidecarconfig.CauseInvalid); !strings.Contains(message, "the former configuration stays in use") {
 		t.Errorf("message = %q", message)
 	}
 	p.mount(p.encode())
@@ -327,14 +327,14 @@ func TestMountsThatKeepTheFormer(t *testing.T) {
 
 func TestTerminationMessage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "termination-log")
-	leave(file, errors.New("there is no such file")) // on a machine without a kubelet
+	writeTerminationMessage(file, errors.New("there is no such file")) // on a machine without a kubelet
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a file was made")
 	}
 	if err := os.WriteFile(file, []byte("former"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	leave(file, errors.New("tls.crt\nexpired"))
+	writeTerminationMessage(file, errors.New("tls.crt\nexpired"))
 	if text, err := os.ReadFile(file); err != nil || string(text) != "tls.crt expired" {
 		t.Errorf("message = %q, %v", text, err)
 	}
@@ -481,4 +481,27 @@ func TestAgentCardThatIsNotServed(t *testing.T) {
 	}
 	served.Store(true)
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
+}
+
+// A whole sidecar reports through the registry of its configuration.
+func TestPodReportsItsHealth(t *testing.T) {
+	reports := make(chan string, 16)
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		reports <- r.Method + " " + r.URL.Path + " " + string(body)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer registry.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	closed := closedAddress(t)
+	newPodWith(t, says, func(c *sidecarconfig.Config) {
+		c.Gateway = &sidecarconfig.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}.svc", TokenFile: token}
+	}, func(o *Options) { o.Store = "redis://" + closed })
+	want := `PUT /v1/health {"dependencies":[{"dependency":"TaskStore","cause":"ConnectionRefused","message":"` + closed + `: connection refused"}]}`
+	if got := <-reports; got != want {
+		t.Errorf("report = %s\nwant     %s", got, want)
+	}
 }

@@ -5,18 +5,15 @@ package sidecar
 
 import (
 	"bufio"
-	"context"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -24,21 +21,8 @@ import (
 func (p *pod) drain() {
 	p.t.Helper()
 	address := strings.TrimSuffix(strings.TrimPrefix(p.health(""), "http://"), "/")
-	if err := AskDrain(p.t.Context(), address); err != nil {
+	if err := serving.RequestDrain(p.t.Context(), address); err != nil {
 		p.t.Error(err)
-	}
-}
-
-func TestDrainIsForThePod(t *testing.T) {
-	p := &probes{metrics: newMetrics(), drain: newDrainer(slog.New(slog.DiscardHandler), time.Now, func() int { return 0 }, func(context.Context) error { return nil })}
-	for _, remote := range []string{"10.0.0.7:4711", "[fd00::7]:4711", ""} {
-		request := httptest.NewRequest(http.MethodPost, sidecarconfig.DrainPath, nil)
-		request.RemoteAddr = remote
-		response := httptest.NewRecorder()
-		p.routes().ServeHTTP(response, request)
-		if response.Code != http.StatusForbidden || p.drain.active() {
-			t.Errorf("a caller at %q is answered with %d", remote, response.Code)
-		}
 	}
 }
 
@@ -52,7 +36,7 @@ func TestDrainWhenIdle(t *testing.T) {
 	}()
 	p.drain()
 	<-done
-	if took := time.Since(began); took < propagation || took > 10*time.Second {
+	if took := time.Since(began); took < serving.Propagation || took > 10*time.Second {
 		t.Errorf("drain of an idle sidecar took %v", took)
 	}
 	if response, _ := p.do("GET", p.health("/readyz"), ""); response.StatusCode != http.StatusServiceUnavailable {
@@ -63,36 +47,6 @@ func TestDrainWhenIdle(t *testing.T) {
 	}
 	if response, _ := p.do("GET", p.agent()+".well-known/agent.json", ""); response.StatusCode != http.StatusOK {
 		t.Error("a drained sidecar does not serve its card")
-	}
-}
-
-// TestDrainSettlesInHalfOfItsTime leaves the other half to a turn that goes on.
-func TestDrainSettlesInHalfOfItsTime(t *testing.T) {
-	for name, test := range map[string]struct {
-		grace   time.Duration
-		running int
-		want    time.Duration
-	}{
-		"at rest":                  {grace: time.Minute, want: propagation},
-		"a turn goes on":           {grace: time.Minute, running: 1, want: (time.Minute - margin) / 2},
-		"a turn and a short grace": {grace: 7 * time.Second, running: 1, want: 2 * time.Second},
-		"a short grace":            {grace: 7 * time.Second, want: 2 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				var settled time.Duration
-				d := newDrainer(slog.New(slog.DiscardHandler), time.Now, func() int { return test.running }, func(ctx context.Context) error {
-					settled = time.Since(began)
-					return ctx.Err()
-				})
-				d.begin(test.grace, propagation)
-				d.wait(t.Context())
-				if settled.Round(lull) != test.want.Round(lull) {
-					t.Errorf("settled after %s, want %s", settled, test.want)
-				}
-			})
-		})
 	}
 }
 
@@ -136,7 +90,7 @@ func TestDrainWaitsForTurns(t *testing.T) {
 	select {
 	case <-drained:
 		t.Fatal("the drain is over while a turn runs")
-	case <-time.After(propagation + 200*time.Millisecond):
+	case <-time.After(serving.Propagation + 200*time.Millisecond):
 	}
 	close(proceed)
 	rest, err := io.ReadAll(lines)
@@ -203,7 +157,7 @@ func TestDrainSendsClientsAway(t *testing.T) {
 			select {
 			case <-drained:
 				t.Fatal("the drain is over while a turn runs")
-			case <-time.After(propagation + lull):
+			case <-time.After(serving.Propagation + 500*time.Millisecond):
 			}
 			close(proceed)
 			if text, err := io.ReadAll(stream.Body); err != nil || !strings.Contains(string(text), `"state":"completed"`) {

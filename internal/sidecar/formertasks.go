@@ -13,36 +13,36 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// formerTasks tells clients of a sidecar that keeps tasks in its memory why a task
-// is not found that began before the sidecar started: the pod that ran it, and may
-// run it still, has taken it along. Ids of tasks hold the time at which they were
-// made. It implements a2a.Handler.
+// formerTasks explains to clients of a sidecar with a memory store why it does not find
+// a task that began before the sidecar started: the task is in the memory of another
+// pod, which may still run it. The id of a task holds the time at which it was made.
+// formerTasks implements a2a.Handler.
 type formerTasks struct {
 	a2a.Handler
-	// began is when this process started.
-	began time.Time
+	// started is when this process started.
+	started time.Time
 }
 
-// explain returns the error of an operation on a task.
+// explain adds the reason to the error of an operation on a task.
 func (f *formerTasks) explain(err error) error {
 	problem, ok := errors.AsType[*a2a.Error](err)
-	if !ok || problem.Reason != a2a.ReasonTaskNotFound || !madeBefore(problem.TaskID, f.began) {
+	if !ok || problem.Reason != a2a.ReasonTaskNotFound || !madeBefore(problem.TaskID, f.started) {
 		return err
 	}
-	told := *problem
-	told.Message = "Task not found: it began before this replica started, and tasks are kept in memory. " +
+	explained := *problem
+	explained.Message = "Task not found: it began before this replica started, and tasks are kept in memory. " +
 		"It can be followed on the streams that the replica that runs it has open until that has shut down"
-	return &told
+	return &explained
 }
 
-// madeBefore reports whether an id was made by an engine before a moment.
-func madeBefore(task string, moment time.Time) bool {
+// madeBefore reports whether an engine made a task id before a time.
+func madeBefore(task string, at time.Time) bool {
 	id, err := uuid.Parse(task)
 	if err != nil || id.Version() != 7 {
 		return false
 	}
 	seconds, nanoseconds := id.Time().UnixTime()
-	return time.Unix(seconds, nanoseconds).Before(moment.Truncate(time.Millisecond))
+	return time.Unix(seconds, nanoseconds).Before(at.Truncate(time.Millisecond))
 }
 
 // Send implements a2a.Handler.

@@ -37,7 +37,7 @@ func TestTaskOfAFormerReplica(t *testing.T) {
 }
 
 func TestExplainKeepsOtherErrors(t *testing.T) {
-	f := &formerTasks{began: time.Now()}
+	f := &formerTasks{started: time.Now()}
 	if err := f.explain(nil); err != nil {
 		t.Errorf("explain(nil) = %v", err)
 	}
@@ -45,7 +45,7 @@ func TestExplainKeepsOtherErrors(t *testing.T) {
 	if err := f.explain(other); !errors.Is(err, other) {
 		t.Errorf("explain() = %v", err)
 	}
-	if f.began = time.Now().Add(-time.Minute); a2a.ErrorOf(f.explain(a2a.TaskNotFound(other.TaskID))).Message != "Task not found" {
+	if f.started = time.Now().Add(-time.Minute); a2a.ErrorOf(f.explain(a2a.TaskNotFound(other.TaskID))).Message != "Task not found" {
 		t.Error("a task that this process may have made is explained")
 	}
 }

@@ -4,7 +4,6 @@
 package sidecar
 
 import (
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -90,7 +88,7 @@ func TestHostOfAReloadedBase(t *testing.T) {
 	}
 	p.config.Bases = []card.Base{card.NewBase("https://b.example.test/")}
 	p.mount(p.encode())
-	p.sidecar.reload()
+	p.sidecar.reloader.Reload(p.sidecar.configuration)
 	if a, b := statusAt(t, p.sidecar, "a.example.test"), statusAt(t, p.sidecar, "b.example.test"); a != http.StatusForbidden || b != http.StatusOK {
 		t.Errorf("after the reload: a %d, b %d", a, b)
 	}
@@ -114,37 +112,6 @@ func TestAgentOnALaptopHasNoOtherNames(t *testing.T) {
 		p.sidecar.agentHandler.ServeHTTP(w, r)
 		if w.Code != http.StatusForbidden || called {
 			t.Errorf("/%s = %d, called %t", path, w.Code, called)
-		}
-	}
-}
-
-func TestNamesOfAnEndpoint(t *testing.T) {
-	const everywhere, here, there = "0.0.0.0", "127.0.0.1", "::1"
-	for _, tt := range []struct {
-		at, host string
-		want     int
-	}{
-		{here, "127.0.0.1:8080", 200},
-		{here, "localhost", 200},
-		{here, "[::1]:8080", 200},
-		{here, "[::1]", 200},
-		{there, "localhost:1", 200},
-		{here, "evil.example", 403},
-		{here, "127.0.0.1.evil.example", 403},
-		{here, "localhost.evil.example:80", 403},
-		{here, "", 403},
-		{here, "10.0.0.1", 403},
-		{there, "a.example", 403},
-		{everywhere, "a.example", 200},
-		{everywhere, "", 200},
-		{"10.0.0.1", "a.example", 200},
-	} {
-		h := checkHost(&net.TCPAddr{IP: net.ParseIP(tt.at), Port: 8080}, nil, jsonrpc.Deny)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.Host = tt.host
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != tt.want {
-			t.Errorf("%q at %s = %d, want %d", tt.host, tt.at, w.Code, tt.want)
 		}
 	}
 }

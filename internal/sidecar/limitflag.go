@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// limitNames are what --limit may set, and an Agent in spec.limits.
+// limitNames are the fields of spec.limits, which --limit sets.
 var limitNames = []string{
 	"requests.perSecond", "requests.burst", "totalRequests.perSecond", "totalRequests.burst",
 	"failedAuthentications.perSecond", "failedAuthentications.burst",
@@ -22,7 +22,7 @@ var limitNames = []string{
 	"streams.max", "streams.maxPerCaller", "maxBodyBytes",
 }
 
-// setLimit applies a value of --limit, such as turns.max=64.
+// setLimit applies a value of --limit, such as turns.max=64, to limits.
 func setLimit(limits *sidecarconfig.Limits, flag string) error {
 	name, value, found := strings.Cut(flag, "=")
 	if !found || !slices.Contains(limitNames, name) {
@@ -36,7 +36,7 @@ func setLimit(limits *sidecarconfig.Limits, flag string) error {
 		}
 		text = strconv.Itoa(number)
 	}
-	// A path of JSON is what a contract holds of it.
+	// It is decoded as the sidecar configuration is.
 	path := strings.Split(name, ".")
 	for _, member := range slices.Backward(path) {
 		text = `{"` + member + `":` + text + `}`

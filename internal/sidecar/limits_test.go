@@ -27,8 +27,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -264,36 +262,6 @@ func TestOpenStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsThatPanicHoldNoPlace: what fails in the middle of a request, or at
-// its end, must not lessen what others may open.
-func TestStreamsThatPanicHoldNoPlace(t *testing.T) {
-	l := newLimits(&sidecarconfig.Limits{Streams: sidecarconfig.StreamLimits{Max: 2, MaxPerCaller: 2}}, newMetrics(), time.Now)
-	ctx := auth.WithCaller(t.Context(), auth.Caller{Owner: "a"})
-	panics := func(f func()) {
-		defer func() {
-			if recover() == nil {
-				t.Error("no panic")
-			}
-		}()
-		f()
-	}
-	for range 3 {
-		panics(func() { _, _ = l.open(ctx, func() (a2a.Stream, error) { panic("opening") }) })
-		s, err := l.open(ctx, func() (a2a.Stream, error) { return panickyStream{}, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		panics(s.Close)
-	}
-	if open := l.streams.Load(); open != 0 {
-		t.Errorf("%d streams are open", open)
-	}
-}
-
-type panickyStream struct{ a2a.Stream }
-
-func (panickyStream) Close() { panic("closing") }
-
 // TestCallersOfOneOwnerPayForThemselves: they share tasks, and no limit.
 func TestCallersOfOneOwnerPayForThemselves(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -375,7 +343,7 @@ func TestLimitsAreReloaded(t *testing.T) {
 	}
 	p.config.Limits.Requests, p.config.Limits.MaxBodyBytes = slow(5), 50_000
 	p.mount(p.encode())
-	p.metric(`a2a_contract_reloads_total{result="applied"} 1`)
+	p.metric(`a2a_reloads_total{result="applied",source="configuration"} 1`)
 	if response, _ := p.do("POST", p.agent(), large, as...); response.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large body = %d", response.StatusCode)
 	}

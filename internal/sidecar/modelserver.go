@@ -4,14 +4,12 @@
 package sidecar
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -20,109 +18,41 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// modelServer is what the calls to a model server need beside the
-// configuration: the API key, the trusted authorities, and whether loopback is
-// allowed.
+// modelServer makes backends for a model server, and holds what their calls need beside
+// the configuration.
 type modelServer struct {
-	trust *trust
-	// local lets the server be at a loopback address, which in a pod is the
-	// sidecar itself.
-	local bool
-	// mount is what the key is read from, nil without a key.
-	mount *mounted
-	key   atomic.Pointer[string]
-	// reached is true once the server has answered.
-	reached atomic.Bool
-	// problem is why it has not; nil before the first attempt.
-	problem atomic.Pointer[error]
-	// health is tracked where the server is elsewhere, else nil. failing has an
-	// element when a call has failed.
-	health  *health.Dependency
-	failing chan struct{}
-	// refused is true when the last completion was refused with 401 or 403, and the
-	// key is still the same. What the list of models answers says nothing then.
-	refused atomic.Bool
-}
+	*environment
 
-// trackModelServer adds the model server, if it is elsewhere. modelServer.ready
-// says what it means for readiness.
-func (s *Sidecar) trackModelServer(b *sidecarconfig.Backend) {
-	s.model.failing = make(chan struct{}, 1)
-	if b.External() {
-		s.model.health = s.health.Add(sidecarconfig.DependencyModelServer, health.Options{LostAfter: modelServerLostAfter})
-	}
-}
-
-// observe says how a call ended, before its error is explained to callers.
-func (m *modelServer) observe(r *http.Request, response *http.Response, err error) {
-	if m.health == nil {
-		return
-	}
-	host := r.URL.Host
-	switch {
-	case err != nil && r.Context().Err() != nil:
-		if _, late := errors.AsType[*backend.TurnError](context.Cause(r.Context())); !late {
-			return // the caller has left
-		}
-		m.health.Failf(sidecarconfig.CauseTimedOut, "%s does not answer in time", host)
-	case errors.Is(err, egress.ErrDenied):
-		m.health.Failf(sidecarconfig.CauseInvalid, "%s: a loopback, link-local or metadata address is not called", host)
-	case err != nil:
-		cause, text := health.CauseOf(err)
-		m.health.Failf(cause, "%s: %s", host, text)
-	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden && r.Method != http.MethodGet:
-		// The list of models may be forbidden to a key that completions are not.
-		m.refused.Store(r.Method != http.MethodGet)
-		m.health.Failf(sidecarconfig.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
-	case response.StatusCode == http.StatusInternalServerError, response.StatusCode == http.StatusBadGateway,
-		response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusGatewayTimeout:
-		m.health.Failf(sidecarconfig.CauseNotServing, "%s answers with status %d", host, response.StatusCode)
-	case redirects(response):
-		m.health.Failf(sidecarconfig.CauseInvalid, "%s answers with status %d, and redirects are not followed", host, response.StatusCode)
-	case r.Method == http.MethodGet && m.refused.Load():
-		// The list of models may be open to any key, or forbidden to all.
-		return
-	default:
-		m.refused.Store(false)
-		m.health.Succeeded()
-		return
-	}
-	select {
-	case m.failing <- struct{}{}:
-	default:
-	}
+	// source reads the API key again, nil without a key.
+	source *reload.Source
+	key    atomic.Pointer[string]
+	health modelServerHealth
 }
 
 // maxChatKey bounds an API key, in bytes.
 const maxChatKey = 8 << 10
 
-// newChatKey reads the API key of the model server from a file. A file that
-// cannot be used later leaves the former key in force.
-func (s *Sidecar) newChatKey(file string) *mounted {
-	dir, name := filepath.Split(file)
-	dir = filepath.Clean(dir)
-	m := s.mounted("chat-api-key", dir)
-	s.trackMounted(m, sidecarconfig.DependencyModelServerKey, "the former API key stays in use")
-	m.read = func() (map[string][]byte, error) { return readFiles(dir, []string{name}) }
-	m.take = func(files map[string][]byte) error {
-		key, err := parseChatKey(files[name])
+// addChatKey reads the API key of the model server from a file.
+func (m *modelServer) addChatKey(file string) error {
+	source := m.fileSource("chat-api-key", file, sidecarconfig.DependencyModelServerKey, "the former API key stays in use", func(text []byte) error {
+		key, err := parseChatKey(text)
 		if err != nil {
-			return fmt.Errorf("%s %w", file, err)
+			return err
 		}
-		s.model.key.Store(&key)
-		s.model.refused.Store(false)
+		m.key.Store(&key)
+		m.health.keyChanged()
 		return nil
-	}
-	s.model.mount = m
-	return m
+	})
+	m.source = source
+	return m.addCredential(source, ErrChatKey)
 }
 
-// parseChatKey returns a key without the white space around it. The error does
-// not hold the key.
+// parseChatKey returns an API key without the white space around it. The error does not
+// hold the key.
 func parseChatKey(text []byte) (string, error) {
 	key := strings.TrimSpace(string(text))
 	switch {
@@ -136,35 +66,36 @@ func parseChatKey(text []byte) (string, error) {
 	return key, nil
 }
 
-// current returns the key, "" for none.
-func (m *modelServer) current() string {
+// currentKey returns the API key, "" for none.
+func (m *modelServer) currentKey() string {
 	if key := m.key.Load(); key != nil {
 		return *key
 	}
 	return ""
 }
 
-// refresh reads the key again, for a server that refused it: the watch of the
-// file may be behind.
-func (m *modelServer) refresh() string {
-	if m.mount != nil {
-		m.mount.reload()
+// refreshKey reads the API key again, for a server that refused it: the watch of the
+// file may be late.
+func (m *modelServer) refreshKey() string {
+	if m.source != nil {
+		m.reloader.Reload(m.source)
 	}
-	return m.current()
+	return m.currentKey()
 }
 
-// Idle connections to a model server. Common servers close theirs after 5 s: the
-// sidecar closes first, so that no request is lost to that race.
+// Idle connections to a model server. Common servers close theirs after 5 s. The sidecar
+// closes first, so that no request is lost to that race.
 const (
 	modelServerMaxIdle     = 64
 	modelServerIdleTimeout = time.Second
 )
 
-// backend returns the backend of a model server, in the pod or elsewhere.
-func (m *modelServer) backend(b *sidecarconfig.Backend, limits stream.Limits, options chat.Options) (*chat.Backend, error) {
-	options.URL, options.Limits = b.URL, limits
-	options.Model, options.SystemPrompt = b.Chat.Model, b.Chat.SystemPrompt
-	options.Key, options.RefreshKey = m.current, m.refresh
+// backend returns the backend of a model server, in the pod or outside of it.
+func (m *modelServer) backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.Backend, error) {
+	options := chat.Options{
+		URL: b.URL, Limits: limits, Now: m.now, Model: b.Chat.Model, SystemPrompt: b.Chat.SystemPrompt,
+		Key: m.currentKey, RefreshKey: m.refreshKey,
+	}
 	for _, h := range b.Chat.Headers {
 		options.Headers = append(options.Headers, chat.Header{Name: h.Name, Value: h.Value})
 	}
@@ -178,37 +109,38 @@ func (m *modelServer) backend(b *sidecarconfig.Backend, limits stream.Limits, op
 			return nil, fmt.Errorf("backend URL: %w", err)
 		}
 		guard := egress.New(egress.Options{
-			Policy:         &egress.Policy{Configured: []string{host}, Local: m.local},
+			// In a pod a loopback address is the sidecar itself.
+			Policy:         &egress.Policy{Configured: []string{host}, Local: m.standalone()},
 			ConnectTimeout: limits.Connect, MaxIdle: modelServerMaxIdle, IdleTimeout: modelServerIdleTimeout,
 			Roots: m.trust.roots,
 		})
-		options.Transport, options.CloseIdle = modelServerTransport{guard, m}, guard.CloseIdleConnections
+		options.Transport, options.CloseIdle = modelServerTransport{guard, &m.health}, guard.CloseIdleConnections
 	}
 	return chat.New(options)
 }
 
-// modelServerTransport calls a model server through the guard and explains why
-// a call was not made, without the address.
+// modelServerTransport calls a model server through the guard. Its errors say why a call
+// was not made, without the address.
 type modelServerTransport struct {
-	guard *egress.Guard
-	model *modelServer
+	guard  *egress.Guard
+	health *modelServerHealth
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t modelServerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.guard.RoundTrip(r)
-	t.model.observe(r, response, err)
+	t.health.observe(r, response, err)
 	if err != nil {
 		return nil, explainModelServer(err)
 	}
-	if redirects(response) {
+	if isRedirect(response) {
 		_ = response.Body.Close()
 		return nil, backend.Failed("The model server answered with a redirect, which is not followed; spec.workload.backend.chat.url must be where completions are served", nil)
 	}
 	return response, nil
 }
 
-func redirects(response *http.Response) bool {
+func isRedirect(response *http.Response) bool {
 	return response.StatusCode >= 300 && response.StatusCode < 400
 }
 
@@ -229,74 +161,4 @@ func explainModelServer(err error) error {
 		return backend.Failed("The model server does not speak TLS at its address; see spec.workload.backend.chat.url", err)
 	}
 	return err
-}
-
-// Times between attempts to reach a model server for the first time.
-const (
-	reachFirst = 200 * time.Millisecond
-	reachMost  = 5 * time.Second
-)
-
-// Times of a model server that was reached: how long its calls fail until it
-// counts as lost, and what is between attempts to reach it again.
-const (
-	modelServerLostAfter = 5 * time.Second
-	regainFirst          = time.Second
-	regainMost           = 30 * time.Second
-)
-
-// followModelServer calls a model server elsewhere with exponential backoff until
-// it answers, and again whenever a call has failed, so that its state is known
-// without turns. It ends with ctx.
-func (s *Sidecar) followModelServer(ctx context.Context) {
-	s.awaitModelServer(ctx)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.model.failing:
-		}
-		for pause := regainFirst; s.model.health.Failing(); pause = min(2*pause, regainMost) {
-			if stream.Sleep(ctx, pause) != nil {
-				return
-			}
-			_ = s.turns.backend.check(ctx) // observe has the result
-		}
-	}
-}
-
-// awaitModelServer returns when the server has answered, or ctx has ended. The
-// pod is not ready before.
-func (s *Sidecar) awaitModelServer(ctx context.Context) {
-	told, pause := "", reachFirst
-	for s.current().Backend.External() && !s.model.reached.Load() {
-		err := s.turns.backend.check(ctx)
-		if err == nil {
-			s.model.reached.Store(true)
-			s.log.InfoContext(ctx, "model server reached", "url", s.current().Backend.URL)
-			return
-		}
-		s.model.problem.Store(&err)
-		if text := err.Error(); text != told && ctx.Err() == nil {
-			told = text
-			s.log.WarnContext(ctx, "model server not reached", "url", s.current().Backend.URL, "error", err)
-		}
-		if stream.Sleep(ctx, pause) != nil {
-			return
-		}
-		pause = min(2*pause, reachMost)
-	}
-}
-
-// ready reports why a pod takes no calls yet whose model server is elsewhere. A
-// server that goes away later does not make the pod unready: its callers are
-// told more by a failed task than by a refused connection.
-func (m *modelServer) ready() error {
-	if m.reached.Load() {
-		return nil
-	}
-	if problem := m.problem.Load(); problem != nil {
-		return fmt.Errorf("model server not reached: %w", *problem)
-	}
-	return errors.New("model server not reached yet")
 }

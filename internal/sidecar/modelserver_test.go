@@ -285,7 +285,7 @@ func TestChatKeyIsRotated(t *testing.T) {
 	p := pods[0]
 	p.eventually("the refusal in the metrics", func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
-		return strings.Contains(metrics, `a2a_credential_reloads_total{credential="chat-api-key",result="refused"} 1`)
+		return strings.Contains(metrics, `a2a_reloads_total{result="refused",source="chat-api-key"} 1`)
 	})
 	if got := p.turn(); !strings.Contains(got, `"state":"completed"`) {
 		t.Errorf("turn with an emptied key = %s", got)

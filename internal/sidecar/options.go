@@ -4,19 +4,16 @@
 package sidecar
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -105,6 +102,9 @@ type Options struct {
 	// Limits are those of contract.Limits, as name=value.
 	Limits []string
 
+	// limitClock is the clock of the rate limiters in tests, nil for that of the sidecar.
+	limitClock func() time.Time
+
 	LogLevel slog.Level
 	Version  bool
 }
@@ -155,148 +155,13 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Version, "version", false, "print the version and exit")
 }
 
-// Validate names every flag that is wrong, and what to do about it.
-func (o *Options) Validate() error {
-	var errs []error
-	errs = append(errs, o.validateStandalone()...)
-	if o.ClientCA != "" && o.TLS == "" {
-		errs = append(errs, errors.New("--client-ca needs --tls: without TLS no client shows a certificate"))
-	}
-	if (o.JWTIssuer == "") != (len(o.JWTAudiences) == 0) {
-		errs = append(errs, errors.New("--jwt-issuer and --jwt-audience need each other: a token for somebody else must not be taken here"))
-	}
-	errs = append(errs, o.validateProtocol()...)
-	errs = append(errs, o.validateAddresses()...)
-	for flag, address := range map[string]string{
-		"--listen": o.Listen, "--health-listen": o.HealthListen, "--gateway-listen": o.GatewayListen,
-	} {
-		if address == "" {
-			continue
-		}
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			errs = append(errs, fmt.Errorf("%s is %q, must be host:port or :port", flag, address))
-		}
-	}
-	for flag, choice := range map[string]struct {
-		value   string
-		allowed []string
-	}{
-		"--card-profile":  {o.CardProfile, []string{string(card.ProfileUnion), string(card.ProfileV1)}},
-		"--error-profile": {o.ErrorProfile, []string{sidecarconfig.ErrorProfile101, sidecarconfig.ErrorProfile100}},
-		"--context-replies": {o.ContextReplies, []string{
-			string(sidecarconfig.ContextRepliesNewTask), string(sidecarconfig.ContextRepliesContinuePaused),
-		}},
-	} {
-		if choice.value != "" && !slices.Contains(choice.allowed, choice.value) {
-			errs = append(errs, fmt.Errorf("%s is %q, must be %s", flag, choice.value, strings.Join(choice.allowed, " or ")))
-		}
-	}
-	if _, err := o.deduplication(); err != nil {
-		errs = append(errs, err)
-	}
-	if host, _, err := net.SplitHostPort(o.GatewayListen); err == nil && !loopback(host) {
-		errs = append(errs, fmt.Errorf("--gateway-listen is %q, must be a loopback address: who reaches it acts as this agent", o.GatewayListen))
-	}
-	errs = append(errs, o.validateLimits())
-	errs = append(errs, o.validateStore()...)
-	errs = append(errs, o.validateStore()...)
-	return errors.Join(append(errs, o.validatePush()...)...)
-}
+// bindingsByName are the bindings of a card by their names in spec.protocol.bindings.
+var bindingsByName = map[string]card.Binding{"JSONRPC": card.JSONRPC, "HTTPJSON": card.HTTPJSON, "GRPC": card.GRPC}
 
-// validateStandalone is about what a contract would say.
-func (o *Options) validateStandalone() []error {
-	var errs []error
-	if o.ConfigFile != "" {
-		return nil
-	}
-	if o.BackendURL == "" {
-		errs = append(errs, errors.New("--backend-url is required without --config: say where the agent listens"))
-	}
-	if o.CardFile == "" {
-		errs = append(errs, errors.New("--card is required without --config: name a YAML file with name, description, version and skills"))
-	}
-	if !o.Anonymous && o.JWTIssuer == "" && o.APIKeys == "" && o.ClientCA == "" {
-		errs = append(errs, errors.New("--jwt-issuer, --api-keys, --client-ca or --anonymous is required without --config: without Kubernetes nothing else says who may call"))
-	}
-	return errs
-}
-
-func (o *Options) validatePush() []error {
-	var errs []error
-	for _, value := range o.AllowPushTo {
-		if _, err := pushTarget(value); err != nil {
-			errs = append(errs, fmt.Errorf("--allow-push-to is %q, must be a host such as hooks.example.com or *.example.com, or a range such as 10.1.0.0/16", value))
-		}
-	}
-	return errs
-}
-
-// validateAddresses is about what the card lists.
-func (o *Options) validateAddresses() []error {
-	var errs []error
-	for _, each := range o.BaseURLs {
-		if u, err := url.Parse(each); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsAny(each, "?#") {
-			errs = append(errs, fmt.Errorf("--base-url is %q, must be an http or https URL without a user, a query and a fragment", each))
-		}
-	}
-	for i, name := range o.Bindings {
-		if _, known := bindingNames[name]; !known {
-			errs = append(errs, fmt.Errorf("--binding is %q, must be JSONRPC, HTTPJSON or GRPC", name))
-		} else if slices.Contains(o.Bindings[:i], name) {
-			errs = append(errs, fmt.Errorf("--binding names %s twice: name each binding once", name))
-		}
-	}
-	return errs
-}
-
-func (o *Options) validateProtocol() []error {
-	var errs []error
-	p := sidecarconfig.Protocol(o.BackendProtocol)
-	if p != "" && !slices.Contains(sidecarconfig.Protocols, p) {
-		errs = append(errs, fmt.Errorf("--backend-protocol is %q, must be one of %q", p, sidecarconfig.Protocols))
-	}
-	if i := sidecarconfig.Interruption(o.OnInterruption); i != "" && !slices.Contains(sidecarconfig.Interruptions, i) {
-		errs = append(errs, fmt.Errorf("--on-interruption is %q, must be one of %q", i, sidecarconfig.Interruptions))
-	}
-	// A contract may name the protocol.
-	known := p != "" || o.ConfigFile == ""
-	chat := o.ChatModel != "" || o.ChatSystemPrompt != "" || o.ChatAPIKeyFile != "" || len(o.ChatHeaders) > 0
-	if chat && known && p != sidecarconfig.ProtocolChatCompletions {
-		errs = append(errs, fmt.Errorf("--chat-model, --chat-system-prompt, --chat-api-key-file and --chat-header need --backend-protocol %s", sidecarconfig.ProtocolChatCompletions))
-	}
-	errs = append(errs, o.validateA2A(known && p != sidecarconfig.ProtocolA2A)...)
-	for i, text := range o.ChatHeaders {
-		// The text is not repeated: it may be a credential in the wrong place.
-		if _, err := sidecarconfig.ParseHeader(text); err != nil {
-			errs = append(errs, fmt.Errorf("--chat-header number %d %w", i+1, err))
-		}
-	}
-	return errs
-}
-
-// validateA2A validates the flags for agents that speak A2A. Other is true when the
-// backend speaks something else.
-func (o *Options) validateA2A(other bool) []error {
-	var errs []error
-	if other && (o.A2AVersion != "" || o.A2ACardPath != "" || o.A2AQuery != "") {
-		errs = append(errs, fmt.Errorf("--backend-a2a-version, --backend-a2a-card-path and --backend-a2a-query need --backend-protocol %s", sidecarconfig.ProtocolA2A))
-	}
-	if v := o.A2AVersion; v != "" && !slices.Contains(sidecarconfig.A2AVersions, v) {
-		errs = append(errs, fmt.Errorf("--backend-a2a-version is %q, must be one of %q", v, sidecarconfig.A2AVersions))
-	}
-	if path := o.A2ACardPath; path != "" && !sidecarconfig.PathOfURL(path) {
-		errs = append(errs, fmt.Errorf("--backend-a2a-card-path is %q, must be the path of a URL, such as /agent-card.json", path))
-	}
-	if query := o.A2AQuery; query != "" && !sidecarconfig.QueryOfURL(query) {
-		errs = append(errs, fmt.Errorf("--backend-a2a-query is %q, must be the query of a URL without its question mark, such as assistant_id=agent", query))
-	}
-	return errs
-}
-
-// deduplication returns how long a message is known, nil when the flag is not set.
+// deduplication returns the window of --message-deduplication, nil if the flag is not set.
 func (o *Options) deduplication() (*sidecarconfig.Duration, error) {
 	if o.MessageDeduplication == "" {
-		return nil, nil //nolint:nilnil // nil leaves it to the contract
+		return nil, nil //nolint:nilnil // nil leaves it to the sidecar configuration
 	}
 	d, err := time.ParseDuration(o.MessageDeduplication)
 	if err != nil || d < 0 || d > sidecarconfig.MaxMessageDeduplication {
@@ -306,28 +171,14 @@ func (o *Options) deduplication() (*sidecarconfig.Duration, error) {
 	return &window, nil
 }
 
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// addresses fills in the defaults. "" means that there is no such listener.
-func (o *Options) addresses() (agent, health, gateway string) {
-	agent, health, gateway = o.Listen, o.HealthListen, o.GatewayListen
+// addresses returns where the sidecar listens, with the defaults.
+func (o *Options) addresses() serving.Addresses {
 	if o.ConfigFile == "" {
-		if agent == "" {
-			agent = "127.0.0.1:8080"
-		}
-		return agent, health, gateway
+		return serving.Addresses{Agent: cmp.Or(o.Listen, "127.0.0.1:8080"), Health: o.HealthListen, Gateway: o.GatewayListen}
 	}
-	if agent == "" {
-		agent = ":" + strconv.Itoa(sidecarconfig.AgentPort)
+	return serving.Addresses{
+		Agent:   cmp.Or(o.Listen, ":"+strconv.Itoa(sidecarconfig.AgentPort)),
+		Health:  cmp.Or(o.HealthListen, ":"+strconv.Itoa(sidecarconfig.HealthPort)),
+		Gateway: cmp.Or(o.GatewayListen, "127.0.0.1:"+strconv.Itoa(sidecarconfig.GatewayPort)),
 	}
-	if health == "" {
-		health = ":" + strconv.Itoa(sidecarconfig.HealthPort)
-	}
-	if gateway == "" {
-		gateway = "127.0.0.1:" + strconv.Itoa(sidecarconfig.GatewayPort)
-	}
-	return agent, health, gateway
 }

@@ -44,8 +44,8 @@ func TestAddresses(t *testing.T) {
 			if err := o.Validate(); err != nil {
 				t.Fatalf("Validate() error = %v", err)
 			}
-			agent, health, gateway := o.addresses()
-			if diff := cmp.Diff(test.want, [3]string{agent, health, gateway}); diff != "" {
+			addresses := o.addresses()
+			if diff := cmp.Diff(test.want, [3]string{addresses.Agent, addresses.Health, addresses.Gateway}); diff != "" {
 				t.Errorf("addresses() (-want +got):\n%s", diff)
 			}
 		})
@@ -105,7 +105,7 @@ func TestProtocolFlags(t *testing.T) {
 		t.Errorf("CardSigningKeys (-want +got):\n%s", diff)
 	}
 	o.CardFile = ""
-	c := o.standalone()
+	c := &sidecarconfig.Config{}
 	if err := o.override(c, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
 		t.Fatal(err)
 	}
@@ -214,8 +214,8 @@ func TestBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := (&Options{}).base(tcp); got != want {
-			t.Errorf("base(%s) = %s, want %s", address, got, want)
+		if got := (&Options{}).ownBase(tcp); got != want {
+			t.Errorf("ownBase(%s) = %s, want %s", address, got, want)
 		}
 	}
 }
@@ -225,8 +225,8 @@ func TestBackendAddress(t *testing.T) {
 		"http://127.0.0.1:9000": "127.0.0.1:9000", "http://127.0.0.1:9000/a/b": "127.0.0.1:9000",
 		"http://agent": "agent:80", "http://[::1]:1/x": "[::1]:1", "http://[::1]/": "[::1]:80",
 	} {
-		if got := backendAddress(url); got != want {
-			t.Errorf("backendAddress(%s) = %s, want %s", url, got, want)
+		if got := dialAddress(url); got != want {
+			t.Errorf("dialAddress(%s) = %s, want %s", url, got, want)
 		}
 	}
 }

@@ -146,16 +146,16 @@ func (p *pod) start() {
 		Listen:     "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
 	}
 	p.options(options)
+	// The rate limiters must not refill their buckets while a busy machine runs a test.
+	if p.config.Limits != (sidecarconfig.Limits{}) {
+		p.stood = time.Now()
+		options.limitClock = func() time.Time { return p.stood }
+	}
 	s, err := Open(p.t.Context(), options, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.sidecar = s
-	// However long a test takes on a machine that is busy, it earns no more requests.
-	if p.config.Limits != (sidecarconfig.Limits{}) {
-		p.stood = time.Now()
-		s.limits.now = func() time.Time { return p.stood }
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.stop = cancel
 	go func() { p.done <- s.Serve(ctx) }()

@@ -196,7 +196,7 @@ func TestPushNotificationsAreOffAndBounded(t *testing.T) {
 		{Host: "hooks.example.com"}, {CIDR: "0.0.0.0/0"}, {CIDR: "127.0.0.0/8"},
 	}}
 	p.mount(p.encode())
-	p.eventually("the contract is taken", func() bool { return metric(`a2a_contract_reloads_total{result="applied"} 1`) })
+	p.eventually("the contract is taken", func() bool { return metric(`a2a_reloads_total{result="applied",source="configuration"} 1`) })
 	if !capability() {
 		t.Error("the card does not offer push notifications")
 	}
@@ -219,13 +219,13 @@ func TestPushTarget(t *testing.T) {
 		"Hooks.example.com": {Host: "hooks.example.com"}, "*.example.com": {Host: "*.example.com"}, "*": {Host: "*"},
 		"10.1.0.0/16": {CIDR: "10.1.0.0/16"}, "10.1.2.3": {CIDR: "10.1.2.3/32"}, "::1": {CIDR: "::1/128"},
 	} {
-		if got, err := pushTarget(value); err != nil || got != want {
-			t.Errorf("pushTarget(%q) = %+v, %v, want %+v", value, got, err, want)
+		if got, err := parsePushTarget(value); err != nil || got != want {
+			t.Errorf("parsePushTarget(%q) = %+v, %v, want %+v", value, got, err, want)
 		}
 	}
 	for _, value := range []string{"", "https://hooks.example.com", "10.1.0.0/33", "a*b", "hooks:443", "*.", "u@h"} {
-		if got, err := pushTarget(value); err == nil {
-			t.Errorf("pushTarget(%q) = %+v, want an error", value, got)
+		if got, err := parsePushTarget(value); err == nil {
+			t.Errorf("parsePushTarget(%q) = %+v, want an error", value, got)
 		}
 	}
 	if err := (&Options{ConfigFile: "x", AllowPushTo: []string{"a b"}}).Validate(); err == nil || !strings.Contains(err.Error(), "--allow-push-to") {

@@ -4,32 +4,34 @@
 package sidecar
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// newRemotes returns what serves agents that run elsewhere to the agent beside
-// the sidecar.
-func (s *Sidecar) newRemotes(g *sidecarconfig.Gateway) (*translator.Translator, error) {
-	policy, err := remotePolicy(g)
-	if err != nil {
-		return nil, err
-	}
-	return translator.New(translator.Options{
-		Policy: policy, Roots: s.trust.roots, Limits: s.limits.exchange(), Working: s.heap.Working, Log: s.log, Now: s.now,
-		Unrecognized: func() { s.metrics.unrecognized(protocolRemote) },
-	}), nil
+// newTranslator returns what lets the agent call remote agents. No address is allowed
+// yet.
+func newTranslator(e *environment, limits *httpcall.Limits) *translator.Translator {
+	t := translator.New(translator.Options{
+		Roots: e.trust.roots, Limits: limits, Working: e.heap.Working, Log: e.log, Now: e.now,
+		Unrecognized: func() { e.metrics.unrecognizedEvent(protocolRemote) },
+	})
+	e.gauge("a2a_remote_turns_in_flight", "Turns of remote agents that are running, which the agent began through the gateway.",
+		func() float64 { return float64(t.Running()) })
+	return t
 }
 
-// remotePolicy is what the operator reads cards by.
+// remotePolicy returns the addresses at which remote agents may be, which are those at
+// which the operator reads cards; nil without a gateway.
 func remotePolicy(g *sidecarconfig.Gateway) (*egress.Policy, error) {
 	if g == nil {
 		return nil, nil //nolint:nilnil // no policy is one
@@ -38,23 +40,31 @@ func remotePolicy(g *sidecarconfig.Gateway) (*egress.Policy, error) {
 	for i, text := range g.RemoteAllow {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("contract gateway.remoteAllow[%d]: %w", i, err)
+			return nil, fmt.Errorf("remoteAllow[%d]: %w", i, err)
 		}
 		p.CIDRs = append(p.CIDRs, prefix)
 	}
-	// The cluster's domain stands behind the agents' names.
+	// The cluster's domain is the end of the agents' names.
 	if u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(g.AgentURL)); err == nil {
 		_, p.ClusterDomain, _ = strings.Cut(u.Hostname(), ".svc.")
 	}
 	return p, nil
 }
 
-// running is the number of the agent's turns, and of those that it has begun
-// with agents that run elsewhere.
-func (s *Sidecar) running() int { return s.turns.Running() + s.remotes.Running() }
+func gatewayConfig(g *sidecarconfig.Gateway) *gateway.Config {
+	if g == nil {
+		return nil
+	}
+	return &gateway.Config{RegistryURL: g.RegistryURL, AgentURL: g.AgentURL, TokenFile: g.TokenFile}
+}
 
-// drainTurns ends the agent's turns, and after them what these have begun with
-// agents that run elsewhere.
-func (s *Sidecar) drainTurns(ctx context.Context) error {
-	return errors.Join(s.turns.Drain(ctx), s.remotes.Drain(ctx))
+// newGatewayTransport returns a transport that uses no proxy from the environment.
+func newGatewayTransport(t *trust) *http.Transport {
+	return &http.Transport{
+		DialContext:           dial,
+		DialTLSContext:        t.dialTLS("http/1.1"),
+		MaxIdleConnsPerHost:   8,
+		IdleConnTimeout:       30 * time.Second,
+		ExpectContinueTimeout: time.Second,
+	}
 }

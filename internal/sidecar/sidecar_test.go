@@ -6,6 +6,7 @@ package sidecar
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,6 +16,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
@@ -60,7 +63,7 @@ func TestAccess(t *testing.T) {
 	for _, want := range []string{
 		`a2a_requests_total{binding="jsonrpc",code="0",method="message/send",version="0.3"} 1`,
 		`a2a_requests_total{binding="jsonrpc",code="-32603",method="",version=""} 4`,
-		`a2a_contract_info{digest="` + sidecarconfig.Digest(p.encode()) + `"} 1`,
+		`a2a_configuration_info{digest="` + sidecarconfig.Digest(p.encode()) + `"} 1`,
 		`a2a_turn_duration_seconds_count{state="completed"} 1`,
 		`a2a_tasks 1`,
 	} {
@@ -157,12 +160,12 @@ func TestReload(t *testing.T) {
 	good := p.encode()
 
 	p.mount([]byte(`{"version":"v1","card":{"name":"Broken"},"surprise":1}`))
-	p.eventually("refused contract", func() bool { return metric(`a2a_contract_reloads_total{result="refused"} 1`) })
+	p.eventually("refused configuration", func() bool { return metric(`a2a_reloads_total{result="refused",source="configuration"} 1`) })
 	if got := name(); got != "Renamed" {
-		t.Errorf("name = %q after a broken contract", got)
+		t.Errorf("name = %q after a broken configuration", got)
 	}
-	if !metric(`a2a_contract_info{digest="` + sidecarconfig.Digest(good) + `"} 1`) {
-		t.Error("a2a_contract_info does not name the contract that is served")
+	if !metric(`a2a_configuration_info{digest="` + sidecarconfig.Digest(good) + `"} 1`) {
+		t.Error("a2a_configuration_info does not name the configuration in use")
 	}
 
 	p.config.Access = sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}}
@@ -171,8 +174,43 @@ func TestReload(t *testing.T) {
 		response, _ := p.do("POST", p.agent(), hello)
 		return response.StatusCode == http.StatusOK
 	})
-	// The gate is open a moment before the contract is told to be taken.
-	p.eventually("second contract", func() bool { return metric(`a2a_contract_reloads_total{result="applied"} 2`) })
+	// The gate is open a moment before the reload is counted.
+	p.eventually("second configuration", func() bool { return metric(`a2a_reloads_total{result="applied",source="configuration"} 2`) })
+}
+
+// TestReloadThatFailsLeavesEveryPartAsItWas has a step that cannot be prepared at each
+// place among the real ones.
+func TestReloadThatFailsLeavesEveryPartAsItWas(t *testing.T) {
+	p := newPod(t, says, nil)
+	former := p.sidecar.current()
+	p.config.Card.Name = "Renamed"
+	p.config.Backend.URL = "http://127.0.0.1:1"
+	p.config.Access = sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}}
+	p.config.Limits.MaxBodyBytes = 1 << 10
+	p.config.PushNotifications = &sidecarconfig.PushNotifications{AllowedTargets: []sidecarconfig.PushTarget{{Host: "*"}}}
+	p.config.Gateway = &sidecarconfig.Gateway{RegistryURL: "http://127.0.0.1:1", AgentURL: "http://{name}.{namespace}.svc"}
+	next, err := p.sidecar.options.load(reload.Files{sidecarconfig.FileName: p.encode()}, p.sidecar.listeners.Agent.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := reload.Step[*loaded]{Name: "broken", Prepare: func(_, _ *loaded) (func(), error) { return nil, errors.New("cannot be prepared") }}
+	for i := range len(p.sidecar.steps()) + 1 {
+		if err := reload.Apply(slices.Insert(p.sidecar.steps(), i, broken), former, next); err == nil {
+			t.Fatal("Apply() succeeds")
+		}
+	}
+	if p.sidecar.current() != former || p.sidecar.turns.backend.config().URL != former.Backend.URL || p.sidecar.limits.HTTP().MaxBody() == 1<<10 {
+		t.Error("the configuration, the backend or the limits changed")
+	}
+	if _, body := p.do("GET", p.agent()+".well-known/agent-card.json", ""); strings.Contains(body, "Renamed") {
+		t.Error("the card changed")
+	}
+	if response, _ := p.do("POST", p.agent(), hello); response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a request without a credential is answered with %d", response.StatusCode)
+	}
+	if err := reload.Apply(p.sidecar.steps(), former, next); err != nil || p.sidecar.current() != next || p.sidecar.turns.backend.config().URL != next.Backend.URL {
+		t.Errorf("Apply() without it = %v", err)
+	}
 }
 
 func TestGatewayIsServed(t *testing.T) {
@@ -277,14 +315,14 @@ func TestOpenRefuses(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"no contract":    {Options{ConfigFile: filepath.Join(dir, "none")}, "read contract: open"},
-		"contract":       {Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `contract version: is "v9", this sidecar reads "v1"`},
-		"unknown member": {Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `unknown field "surprise"`},
-		"card":           {Options{BackendURL: "http://a", CardFile: write("bad.yaml", "name: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
-		"backend":        {Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
-		"no key":         {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{filepath.Join(dir, "tls.key")}}, "card signing key cannot be used: " + dir},
-		"broken key":     {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{good}}, "neither a PEM block nor a JWK"},
-		"port taken":     {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, Listen: taken.Addr().String()}, "(--listen)"},
+		"no configuration": {Options{ConfigFile: filepath.Join(dir, "none")}, "read configuration " + filepath.Join(dir, "none") + ": open"},
+		"configuration":    {Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `contract version: is "v9", this sidecar reads "v1"`},
+		"unknown member":   {Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `unknown field "surprise"`},
+		"card":             {Options{BackendURL: "http://a", CardFile: write("bad.yaml", "name: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
+		"backend":          {Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
+		"no key":           {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{filepath.Join(dir, "tls.key")}}, "card signing key cannot be used: " + dir},
+		"broken key":       {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{good}}, "neither a PEM block nor a JWK"},
+		"port taken":       {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, Listen: taken.Addr().String()}, "(--listen)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -303,20 +341,19 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A contract that cannot be read is complained of, once, and the former kept.
-func TestContractThatIsGone(t *testing.T) {
+func TestMissingConfigurationIsReportedOnceAndTheFormerIsKept(t *testing.T) {
 	p := newPod(t, says, nil)
 	if err := os.Remove(filepath.Join(p.dir, sidecarconfig.FileName)); err != nil {
 		t.Fatal(err)
 	}
 	refused := func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
-		return strings.Contains(metrics, `a2a_contract_reloads_total{result="refused"} 1`)
+		return strings.Contains(metrics, `a2a_reloads_total{result="refused",source="configuration"} 1`)
 	}
-	p.eventually("complaint", refused)
-	p.sidecar.reload()
+	p.eventually("a refused reload", refused)
+	p.sidecar.reloader.Reload(p.sidecar.configuration)
 	if !refused() {
-		t.Error("complained of twice")
+		t.Error("counted twice")
 	}
 	if response, _ := p.do("GET", p.agent()+".well-known/agent-card.json", ""); response.StatusCode != http.StatusOK {
 		t.Errorf("card = %d", response.StatusCode)
@@ -370,17 +407,17 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 	}
 
 	// What runs there is what the drain waits for, too.
-	if n := p.sidecar.drain.running(); n != 0 {
+	if n := p.sidecar.running(); n != 0 {
 		t.Errorf("%d turns run", n)
 	}
-	p.sidecar.remotes.Swap(&egress.Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Local: true})
+	p.sidecar.translator.Swap(&egress.Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Local: true})
 	called := make(chan struct{})
 	go func() {
 		defer close(called)
 		p.do("POST", base+"weather/", hello, "Content-Type", "application/json")
 	}()
 	<-working
-	if n := p.sidecar.drain.running(); n != 1 {
+	if n := p.sidecar.running(); n != 1 {
 		t.Errorf("%d turns run, want that of the agent elsewhere", n)
 	}
 	p.metric("a2a_remote_turns_in_flight 1")

@@ -40,7 +40,7 @@ func TestStoreURL(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := test.options.server()
+			got, err := test.options.redisServer()
 			if test.problem != "" {
 				if err == nil || !strings.Contains(err.Error(), test.problem) {
 					t.Errorf("server() error = %v, want %q", err, test.problem)

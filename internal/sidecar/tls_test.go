@@ -191,7 +191,7 @@ func TestTLS(t *testing.T) {
 	mount(t, dir, map[string][]byte{"tls.crt": other, "tls.key": key, "ca.crt": ca.pem})
 	p.eventually("a complaint", func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
-		return strings.Contains(metrics, `a2a_credential_reloads_total{credential="tls",result="refused"} 1`)
+		return strings.Contains(metrics, `a2a_reloads_total{result="refused",source="tls"} 1`)
 	})
 	if got := p.ask(caller(t, ca.pool(), false), "Authorization", token).TLS.PeerCertificates[0].Subject.CommonName; got != "second" {
 		t.Errorf("served with %q", got)
@@ -336,7 +336,7 @@ func TestMTLS(t *testing.T) {
 	mount(t, caDir, map[string][]byte{"ca.crt": []byte("nothing")})
 	p.eventually("a complaint", func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
-		return strings.Contains(metrics, `a2a_credential_reloads_total{credential="client-ca",result="refused"} 1`)
+		return strings.Contains(metrics, `a2a_reloads_total{result="refused",source="client-ca"} 1`)
 	})
 }
 

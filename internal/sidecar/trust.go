@@ -7,43 +7,44 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// trust is whom the sidecar believes when it calls others: the public
-// authorities, those that the user names, and the issuer of the sidecar's own
-// certificate.
+// trust holds the authorities that the sidecar accepts when it calls others: the public
+// ones, those of the trust bundle, and the issuer of the sidecar's own certificate. Its
+// methods are safe for concurrent use.
 type trust struct {
 	mu sync.Mutex
-	// named and issuer are PEM.
-	named, issuer []byte
-	// pool is of all; nil when there are only the public ones.
+	// bundle and issuer are PEM.
+	bundle, issuer []byte
+	// pool has all of them; nil stands for the public ones alone.
 	pool *x509.CertPool
 }
 
-func (t *trust) own(issuer []byte) error { return t.change(&t.issuer, issuer) }
+// setBundle replaces the authorities of the trust bundle, in PEM.
+func (t *trust) setBundle(pem []byte) error { return t.set(&t.bundle, pem) }
 
-func (t *trust) change(which *[]byte, bundle []byte) error {
-	if _, err := egress.ParseAuthorities(bundle); err != nil {
+// setIssuer replaces the issuer of the sidecar's own certificate, in PEM.
+func (t *trust) setIssuer(pem []byte) error { return t.set(&t.issuer, pem) }
+
+func (t *trust) set(which *[]byte, pem []byte) error {
+	if _, err := egress.ParseAuthorities(pem); err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	*which = bundle
+	*which = pem
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		// An image without any is no reason to trust nobody.
+		// The image has no public authorities.
 		pool = x509.NewCertPool()
 	}
-	pool.AppendCertsFromPEM(t.named)
+	pool.AppendCertsFromPEM(t.bundle)
 	pool.AppendCertsFromPEM(t.issuer)
 	t.pool = pool
 	return nil
@@ -55,35 +56,22 @@ func (t *trust) roots() *x509.CertPool {
 	return t.pool
 }
 
-// newTrust trusts the authorities of a file.
-func (s *Sidecar) newTrust(file string) *mounted {
-	m := s.mounted("trust-ca", filepath.Dir(file))
-	s.trackMounted(m, sidecarconfig.DependencyTrustBundle, "the former authorities of servers stay in use")
-	m.read = func() (map[string][]byte, error) { return readFiles(filepath.Dir(file), []string{filepath.Base(file)}) }
-	m.take = func(files map[string][]byte) error {
-		if err := s.trust.change(&s.trust.named, files[filepath.Base(file)]); err != nil {
-			return fmt.Errorf("%s %w", file, err)
-		}
-		return nil
-	}
-	return m
-}
-
-// dialTimeout bounds a connect, and again a handshake.
+// dialTimeout bounds the TCP connect, and the TLS handshake after it.
 const dialTimeout = 5 * time.Second
 
-// dialer connects to no link-local and no metadata address. Where an issuer has
-// its keys is for the issuer to say, and no configuration leads there.
+// dialer refuses link-local and metadata addresses: an issuer chooses the address of
+// its keys, and no configuration names such an address.
 var dialer = &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Control: egress.OffLink}
 
-// dial connects to where the operator's configuration leads. The resolver of a
-// pod tries names below its search domains first, and a domain there that
-// answers for every name would be shown what is meant for an agent. So a name
-// is taken as whole, unless it is one that needs such a domain.
+// dial connects to an address that the configuration or an issuer names. It makes names
+// absolute: the resolver of a pod tries them below its search domains first, and a
+// domain there that answers for every name would get requests for other agents.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return dialer.DialContext(ctx, network, absolute(address))
 }
 
+// absolute appends a dot to the host of an address, unless the host is an IP address or
+// a name that needs a search domain.
 func absolute(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	switch {
@@ -93,7 +81,8 @@ func absolute(address string) string {
 	return net.JoinHostPort(host+".", port)
 }
 
-// dialTLS is for transports, whose own configuration cannot be changed.
+// dialTLS returns an http.Transport.DialTLSContext that uses the authorities of the
+// moment; the TLS configuration of a transport cannot be replaced.
 func (t *trust) dialTLS(protocols ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		raw, err := dial(ctx, network, address)

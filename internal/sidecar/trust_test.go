@@ -6,11 +6,9 @@ package sidecar
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
@@ -37,7 +35,7 @@ func TestKeysAreNotOnTheLink(t *testing.T) {
 		_, _ = io.WriteString(w, "http://"+r.Host)
 	}))
 	t.Cleanup(issuer.Close)
-	transport := newIssuerKeys(newMetrics(), slog.New(slog.DiscardHandler), time.Now, &trust{}).transport
+	transport := newIssuerKeys(&environment{}, nil).transport
 	ask := func(address string) error {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 		if err != nil {

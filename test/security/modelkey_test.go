@@ -164,7 +164,7 @@ func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 	reloads := func(result string) func() bool {
 		return func() bool {
 			_, metrics := do("GET", "http://"+health+"/metrics", "")
-			return strings.Contains(metrics, `a2a_credential_reloads_total{credential="chat-api-key",result="`+result+`"} 1`)
+			return strings.Contains(metrics, `a2a_reloads_total{result="`+result+`",source="chat-api-key"} 1`)
 		}
 	}
 	write(file, keys[1])

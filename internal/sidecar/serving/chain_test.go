@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package serving
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ import (
 
 func TestAPanicIsOneFailedRequest(t *testing.T) {
 	var out bytes.Buffer
-	log := slog.New(tracedLog{slog.NewJSONHandler(&out, nil)}).With("a", 1)
-	h := chain(traced, recovered(log, jsonrpc.Deny))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") }))
+	log := slog.New(TraceLog{slog.NewJSONHandler(&out, nil)}).With("a", 1)
+	h := chain(withTrace, recoverPanic(log, jsonrpc.Deny))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") }))
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
 	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	w := httptest.NewRecorder()
@@ -31,7 +31,7 @@ func TestAPanicIsOneFailedRequest(t *testing.T) {
 	if w.Body.String() != want {
 		t.Errorf("answer = %s, want %s", w.Body, want)
 	}
-	for _, part := range []string{`"msg":"panic"`, `"trace":"0af7651916cd43dd8448eb211c80319c"`, `"a":1`} {
+	for _, part := range []string{`"msg":"request panicked"`, `"trace":"0af7651916cd43dd8448eb211c80319c"`, `"a":1`} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("log = %s, want %s in it", out.String(), part)
 		}
@@ -48,7 +48,7 @@ func TestTraceID(t *testing.T) {
 
 // TestAPanicBreaksAStreamOff: a client must not take what it got for all.
 func TestAPanicBreaksAStreamOff(t *testing.T) {
-	server := httptest.NewServer(recovered(slog.New(slog.DiscardHandler), jsonrpc.Deny)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(recoverPanic(slog.New(slog.DiscardHandler), jsonrpc.Deny)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: 1\n\n")
 		_ = http.NewResponseController(w).Flush()
@@ -69,14 +69,11 @@ func TestAPanicBreaksAStreamOff(t *testing.T) {
 // its goroutine.
 func TestAPanicOfAParkedStreamBreaksItOff(t *testing.T) {
 	var out bytes.Buffer
-	s := &Sidecar{
-		log:     slog.New(tracedLog{slog.NewJSONHandler(&out, nil)}),
-		parking: serverconn.NewParking(serverconn.ParkingOptions{Idle: time.Minute, WriteTimeout: time.Minute, Now: time.Now}),
-	}
-	server := httptest.NewUnstartedServer(traced(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := NewParking(slog.New(TraceLog{slog.NewJSONHandler(&out, nil)}), time.Now)
+	server := httptest.NewUnstartedServer(withTrace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "data: 1\n\n")
 		_ = http.NewResponseController(w).Flush()
-		if !s.park(w, r, func(context.Context, sse.Parked) bool { panic("secret") }) {
+		if !p.ParkStream(w, r, func(context.Context, sse.Parked) bool { panic("secret") }) {
 			t.Error("the stream is not parked")
 		}
 	})))
@@ -97,8 +94,8 @@ func TestAPanicOfAParkedStreamBreaksItOff(t *testing.T) {
 	if body, err := io.ReadAll(response.Body); err == nil || string(body) != "data: 1\n\n" {
 		t.Errorf("body = %q, %v, want one that breaks off", body, err)
 	}
-	s.parking.Stop(t.Context())
-	for _, part := range []string{`"msg":"panic"`, `"trace":"0af7651916cd43dd8448eb211c80319c"`, "secret"} {
+	p.Stop(t.Context())
+	for _, part := range []string{`"msg":"parked stream panicked"`, `"trace":"0af7651916cd43dd8448eb211c80319c"`, "secret"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("log = %s, want %s in it", out.String(), part)
 		}

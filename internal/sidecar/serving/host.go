@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package serving
 
 import (
 	"net"
@@ -13,20 +13,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// checkHost refuses requests to an endpoint at a loopback address whose Host is
-// neither a loopback name nor one of the configured hosts. A web page whose name
-// was rebound to loopback could otherwise call an agent on its reader's machine.
-// configured returns hosts as card.NormalizeHost does; nil has none. They are
-// compared with their ports, since such a page names the port of the endpoint,
-// and a proxy in front of it that of its own. Elsewhere the names of an agent
-// are unknown, and credentials decide who calls.
-func checkHost(listener net.Addr, configured func() map[string]bool, deny func(http.ResponseWriter, *http.Request, *a2a.Error)) middleware {
+// checkHost protects an endpoint at a loopback address from DNS rebinding, by which a
+// web page could call an agent on its reader's machine. It refuses requests whose Host
+// is neither a loopback name nor a configured host. configured returns hosts as
+// card.NormalizeHost does; nil has none. Hosts are compared with their ports: such a
+// page names the port of the endpoint, and a proxy in front of the endpoint its own.
+// At other addresses the names of an agent are unknown, and checkHost does nothing.
+func checkHost(listener net.Addr, configured func() map[string]bool, deny denyFunc) middleware {
 	return func(next http.Handler) http.Handler {
-		if !loopback(hostOf(listener.String())) {
+		if !IsLoopback(hostOf(listener.String())) {
 			return next
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if loopback(hostOf(r.Host)) || configured != nil && configured()[card.NormalizeHost(r.Host)] {
+			if IsLoopback(hostOf(r.Host)) || configured != nil && configured()[card.NormalizeHost(r.Host)] {
 				next.ServeHTTP(w, r)
 				return
 			}
@@ -39,9 +38,9 @@ func checkHost(listener net.Addr, configured func() map[string]bool, deny func(h
 	}
 }
 
-// configuredHosts returns the hosts of the URLs at which a configuration says
-// that the agent is served.
-func configuredHosts(c *sidecarconfig.Config) map[string]bool {
+// ConfiguredHosts returns the hosts of the URLs at which the agent of a configuration
+// is served.
+func ConfiguredHosts(c *sidecarconfig.Config) map[string]bool {
 	hosts := map[string]bool{}
 	add := func(b card.Base) {
 		for _, host := range append(b.Hosts(), b.HostNames()...) {
@@ -61,7 +60,13 @@ func configuredHosts(c *sidecarconfig.Config) map[string]bool {
 	return hosts
 }
 
-// hostOf returns the host of an address with a port or without.
+// IsLoopback reports whether a host is localhost or a loopback address.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// hostOf returns the host of an address, which may have a port.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host

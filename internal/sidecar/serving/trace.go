@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package serving
 
 import (
 	"context"
@@ -12,9 +12,9 @@ import (
 
 type traceKey struct{}
 
-// traced keeps the id of the client's trace for what is logged about the
-// request. The header itself goes on to the agent.
-func traced(next http.Handler) http.Handler {
+// withTrace keeps the trace id of a request in its context, for the log. The agent
+// gets the header itself.
+func withTrace(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if id := traceID(r.Header.Get("Traceparent")); id != "" {
 			r = r.WithContext(context.WithValue(r.Context(), traceKey{}, id))
@@ -23,7 +23,7 @@ func traced(next http.Handler) http.Handler {
 	})
 }
 
-// traceID is the second field of a W3C traceparent, "" when it is not one.
+// traceID returns the second field of a W3C traceparent, or "" if it is not one.
 func traceID(traceparent string) string {
 	fields := strings.Split(traceparent, "-")
 	if len(fields) < 4 || len(fields[1]) != 32 || strings.Trim(fields[1], "0123456789abcdef") != "" {
@@ -32,11 +32,11 @@ func traceID(traceparent string) string {
 	return fields[1]
 }
 
-// tracedLog adds the trace of the context to each record.
-type tracedLog struct{ slog.Handler }
+// TraceLog adds the trace id of the context to each log record.
+type TraceLog struct{ slog.Handler }
 
 // Handle implements slog.Handler.
-func (h tracedLog) Handle(ctx context.Context, r slog.Record) error {
+func (h TraceLog) Handle(ctx context.Context, r slog.Record) error {
 	if id, ok := ctx.Value(traceKey{}).(string); ok {
 		r.AddAttrs(slog.String("trace", id))
 	}
@@ -44,9 +44,9 @@ func (h tracedLog) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements slog.Handler.
-func (h tracedLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return tracedLog{h.Handler.WithAttrs(attrs)}
+func (h TraceLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return TraceLog{h.Handler.WithAttrs(attrs)}
 }
 
 // WithGroup implements slog.Handler.
-func (h tracedLog) WithGroup(name string) slog.Handler { return tracedLog{h.Handler.WithGroup(name)} }
+func (h TraceLog) WithGroup(name string) slog.Handler { return TraceLog{h.Handler.WithGroup(name)} }

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package serving
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func TestReadyIsHeldUntilTheAgentListens(t *testing.T) {
 				}
 				began := time.Now()
 				err := r.ask(t.Context(), test.query)
-				if took := time.Since(began); took < test.took || took > test.took+2*readyPoll || (err == nil) != test.ready {
+				if took := time.Since(began); took < test.took || took > test.took+2*readyPollInterval || (err == nil) != test.ready {
 					t.Errorf("answered %v after %v, want after %v", err, took, test.took)
 				}
 			})

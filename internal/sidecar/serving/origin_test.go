@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package serving
 
 import (
 	"net/http"
@@ -52,7 +52,7 @@ func TestOrigins(t *testing.T) {
 				access.CORS = &sidecarconfig.CORS{AllowedOrigins: test.allowed}
 			}
 			served := false
-			h := origins(func() *sidecarconfig.Access { return access }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = true }))
+			h := checkOrigin(func() *sidecarconfig.Access { return access }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served = true }))
 			r := httptest.NewRequest(test.method, "http://agent.example/", nil)
 			r.Header = test.headers
 			w := httptest.NewRecorder()
@@ -74,7 +74,7 @@ func TestOriginsOfTLS(t *testing.T) {
 		"https://agent.example": 200, "https://agent.example:443": 200,
 		"http://agent.example": 403, "http://agent.example:80": 403, "http://agent.example:443": 403,
 	} {
-		h := origins(func() *sidecarconfig.Access { return &sidecarconfig.Access{} }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		h := checkOrigin(func() *sidecarconfig.Access { return &sidecarconfig.Access{} }, forbid)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		r := httptest.NewRequest(http.MethodPost, "https://agent.example/", nil)
 		r.Header.Set("Origin", origin)
 		w := httptest.NewRecorder()

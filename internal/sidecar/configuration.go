@@ -10,74 +10,62 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"strings"
+	"path/filepath"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// standaloneGrace is how long Ctrl-C waits for turns.
-const standaloneGrace = 10 * time.Second
+// standaloneGracePeriod is the grace period of a standalone sidecar.
+const standaloneGracePeriod = 10 * time.Second
 
-// loaded is a configuration and what it was made of.
+// loaded is a valid configuration.
 type loaded struct {
 	*sidecarconfig.Config
-	// digest names the contract; "" without one.
+	// digest identifies the file, "" in standalone mode.
 	digest string
 	// hosts are those of the URLs at which the agent is served.
 	hosts map[string]bool
 }
 
-// load reads the contract, when there is one, and puts the flags over it.
-// address is where the A2A endpoint listens; a card without interfaces gets
-// them from it.
-func (o *Options) load(address net.Addr) (loaded, error) {
-	l := loaded{Config: o.standalone()}
+// readConfiguration reads the sidecar configuration; in standalone mode there is none.
+func (o *Options) readConfiguration() (reload.Files, error) {
+	if o.ConfigFile == "" {
+		return nil, nil
+	}
+	dir, name := filepath.Split(o.ConfigFile)
+	return reload.ReadFiles(filepath.Clean(dir), []string{name})
+}
+
+// load makes a configuration of the sidecar configuration and the flags, which take
+// precedence. address is that of the A2A endpoint; a card without interfaces gets them
+// from it.
+func (o *Options) load(files reload.Files, address net.Addr) (*loaded, error) {
+	l := &loaded{Config: &sidecarconfig.Config{
+		Version: sidecarconfig.Version,
+		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents},
+		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(standaloneGracePeriod)},
+	}}
 	if o.ConfigFile != "" {
-		text, err := os.ReadFile(o.ConfigFile)
-		if err != nil {
-			return l, fmt.Errorf("read contract: %w", err)
-		}
+		text := files[filepath.Base(o.ConfigFile)]
 		l.digest = sidecarconfig.Digest(text)
+		var err error
 		if l.Config, err = sidecarconfig.Decode(text); err != nil {
-			return l, fmt.Errorf("read contract %s: %w", o.ConfigFile, err)
+			return nil, err
 		}
 	}
 	if err := o.override(l.Config, address); err != nil {
-		return l, err
+		return nil, err
 	}
-	l.hosts = configuredHosts(l.Config)
+	l.hosts = serving.ConfiguredHosts(l.Config)
 	return l, l.Validate()
 }
 
-// standalone is what a sidecar without an operator starts from.
-func (o *Options) standalone() *sidecarconfig.Config {
-	return &sidecarconfig.Config{
-		Version: sidecarconfig.Version,
-		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents},
-		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(standaloneGrace)},
-	}
-}
-
 func (o *Options) override(c *sidecarconfig.Config, address net.Addr) error {
-	if o.BackendURL != "" {
-		c.Backend.URL = o.BackendURL
-	}
-	if o.BackendProtocol != "" {
-		c.Backend.Protocol = sidecarconfig.Protocol(o.BackendProtocol)
-		if c.Backend.Protocol != sidecarconfig.ProtocolChatCompletions {
-			// The contract may be ahead of the pod.
-			c.Backend.Chat = sidecarconfig.Chat{}
-		}
-		if c.Backend.Protocol != sidecarconfig.ProtocolA2A {
-			c.Backend.A2A = sidecarconfig.A2A{}
-		}
-	}
-	if o.OnInterruption != "" {
-		c.Backend.OnInterruption = sidecarconfig.Interruption(o.OnInterruption)
-	}
-	o.overrideA2A(&c.Backend.A2A)
+	o.overrideBackend(&c.Backend)
 	if err := o.overrideChat(&c.Backend.Chat); err != nil {
 		return err
 	}
@@ -101,15 +89,14 @@ func (o *Options) override(c *sidecarconfig.Config, address net.Addr) error {
 	if err := errors.Join(o.overrideProtocol(&c.ProtocolOptions), o.overrideLimits(c), o.overridePush(c)); err != nil {
 		return err
 	}
-	// What is served is known here better than in a file.
 	c.Declare()
-	return o.locate(c, address)
+	return o.overrideBases(c, address)
 }
 
-// locate decides which bases a card has: those of the flags or of the contract,
-// or else the endpoint's own. A card file that lists its interfaces says all of
-// them itself.
-func (o *Options) locate(c *sidecarconfig.Config, address net.Addr) error {
+// overrideBases sets the base URLs of a card: those of the flags or of the sidecar
+// configuration, or else the addresses of the endpoint. A card file that lists its
+// interfaces has no bases.
+func (o *Options) overrideBases(c *sidecarconfig.Config, address net.Addr) error {
 	listed := len(c.Card.Interfaces) > 0
 	if o.CardFile != "" && listed && (len(o.BaseURLs) > 0 || len(o.Bindings) > 0 || len(c.Card.Bindings) > 0) {
 		return fmt.Errorf("read card %s: interfaces are listed, which --base-url, --binding and bindings cannot change: remove either", o.CardFile)
@@ -117,7 +104,7 @@ func (o *Options) locate(c *sidecarconfig.Config, address net.Addr) error {
 	if len(o.Bindings) > 0 {
 		c.Card.Bindings = nil
 		for _, name := range o.Bindings {
-			c.Card.Bindings = append(c.Card.Bindings, bindingNames[name])
+			c.Card.Bindings = append(c.Card.Bindings, bindingsByName[name])
 		}
 	}
 	switch {
@@ -139,17 +126,11 @@ func (o *Options) locate(c *sidecarconfig.Config, address net.Addr) error {
 }
 
 func (o *Options) overrideProtocol(p *sidecarconfig.ProtocolOptions) error {
-	if o.CardProfile != "" {
-		p.CardProfile = card.Profile(o.CardProfile)
-	}
-	if o.ErrorProfile != "" {
-		p.ErrorProfile = o.ErrorProfile
-	}
+	p.CardProfile = cmp.Or(card.Profile(o.CardProfile), p.CardProfile)
+	p.ErrorProfile = cmp.Or(o.ErrorProfile, p.ErrorProfile)
 	p.StrictVersion = p.StrictVersion || o.StrictVersion
 	p.RestartTasks = p.RestartTasks || o.RestartTasks
-	if o.ContextReplies != "" {
-		p.ContextReplies = sidecarconfig.ContextReplies(o.ContextReplies)
-	}
+	p.ContextReplies = cmp.Or(sidecarconfig.ContextReplies(o.ContextReplies), p.ContextReplies)
 	window, err := o.deduplication()
 	if window != nil {
 		p.MessageDeduplication = window
@@ -157,10 +138,22 @@ func (o *Options) overrideProtocol(p *sidecarconfig.ProtocolOptions) error {
 	return err
 }
 
-func (o *Options) overrideA2A(a *sidecarconfig.A2A) {
-	a.Version = cmp.Or(o.A2AVersion, a.Version)
-	a.CardPath = cmp.Or(o.A2ACardPath, a.CardPath)
-	a.Query = cmp.Or(o.A2AQuery, a.Query)
+func (o *Options) overrideBackend(b *sidecarconfig.Backend) {
+	b.URL = cmp.Or(o.BackendURL, b.URL)
+	b.OnInterruption = cmp.Or(sidecarconfig.Interruption(o.OnInterruption), b.OnInterruption)
+	if o.BackendProtocol != "" {
+		b.Protocol = sidecarconfig.Protocol(o.BackendProtocol)
+		// The sidecar configuration may be newer than the pod, with settings of its next protocol.
+		if b.Protocol != sidecarconfig.ProtocolChatCompletions {
+			b.Chat = sidecarconfig.Chat{}
+		}
+		if b.Protocol != sidecarconfig.ProtocolA2A {
+			b.A2A = sidecarconfig.A2A{}
+		}
+	}
+	b.A2A.Version = cmp.Or(o.A2AVersion, b.A2A.Version)
+	b.A2A.CardPath = cmp.Or(o.A2ACardPath, b.A2A.CardPath)
+	b.A2A.Query = cmp.Or(o.A2AQuery, b.A2A.Query)
 }
 
 func (o *Options) overrideChat(c *sidecarconfig.Chat) error {
@@ -180,7 +173,7 @@ func (o *Options) overrideChat(c *sidecarconfig.Chat) error {
 	return nil
 }
 
-// access is what the flags say of who may call; without any, nothing.
+// access returns the methods of authentication that the flags name.
 func (o *Options) access() (a sidecarconfig.Access) {
 	if o.JWTIssuer != "" {
 		a.Authentication = append(a.Authentication, sidecarconfig.Authentication{
@@ -220,7 +213,7 @@ func (o *Options) overridePush(c *sidecarconfig.Config) error {
 	}
 	c.PushNotifications = &sidecarconfig.PushNotifications{}
 	for _, value := range o.AllowPushTo {
-		target, err := pushTarget(value)
+		target, err := parsePushTarget(value)
 		if err != nil {
 			return fmt.Errorf("--allow-push-to: %w", err)
 		}
@@ -229,22 +222,19 @@ func (o *Options) overridePush(c *sidecarconfig.Config) error {
 	return nil
 }
 
-// bindingNames are those of spec.protocol.bindings, and what a card calls them.
-var bindingNames = map[string]card.Binding{"JSONRPC": card.JSONRPC, "HTTPJSON": card.HTTPJSON, "GRPC": card.GRPC}
-
-// ownBases are those of the endpoint: its address, and the name localhost where
-// that is one of loopback.
+// ownBases returns the address of the endpoint and, if that is loopback, the same with
+// the name localhost.
 func (o *Options) ownBases(address net.Addr) []card.Base {
-	own := o.base(address)
+	own := o.ownBase(address)
 	bases := []card.Base{card.NewBase(own)}
-	if u, err := url.Parse(own); err == nil && loopback(u.Hostname()) && u.Hostname() != "localhost" {
+	if u, err := url.Parse(own); err == nil && serving.IsLoopback(u.Hostname()) && u.Hostname() != "localhost" {
 		bases = append(bases, card.NewBase(u.Scheme+"://"+net.JoinHostPort("localhost", u.Port())))
 	}
 	return bases
 }
 
-// base is the URL of the endpoint, at an address that this machine can dial.
-func (o *Options) base(address net.Addr) string {
+// ownBase returns the URL of the endpoint, at an address that this machine can dial.
+func (o *Options) ownBase(address net.Addr) string {
 	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {
 		host, port = address.String(), "80"
@@ -259,24 +249,14 @@ func (o *Options) base(address net.Addr) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// written returns when the last of the files was written that the card is made
-// of. It is zero when none can be read.
+// written returns when the newest of the files was written of which the card is made,
+// zero if none can be read.
 func (o *Options) written() time.Time {
-	var last time.Time
+	var newest time.Time
 	for _, name := range append([]string{o.ConfigFile, o.CardFile}, o.CardSigningKeys...) {
-		if file, err := os.Stat(name); err == nil && file.ModTime().After(last) {
-			last = file.ModTime()
+		if file, err := os.Stat(name); err == nil && file.ModTime().After(newest) {
+			newest = file.ModTime()
 		}
 	}
-	return last
-}
-
-// backendAddress is what a readiness probe dials.
-func backendAddress(address string) string {
-	host := strings.TrimPrefix(address, "http://")
-	host, _, _ = strings.Cut(host, "/")
-	if _, _, err := net.SplitHostPort(host); err != nil {
-		host = net.JoinHostPort(strings.Trim(host, "[]"), "80")
-	}
-	return host
+	return newest
 }

@@ -1,13 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package health
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -21,7 +20,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -78,20 +76,17 @@ func (f *fakeRegistry) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response.Result(), nil
 }
 
-func newTestReporter(t *testing.T) (*health.Tracker, *fakeRegistry, *reporter) {
+func newTestReporter(t *testing.T) (*Tracker, *fakeRegistry, *Reporter) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte("token\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tracker, registry := health.New(time.Now), &fakeRegistry{t: t}
-	return tracker, registry, &reporter{
-		health: tracker, client: &http.Client{Transport: registry}, log: slog.New(slog.DiscardHandler),
-		gateway: func() *sidecarconfig.Gateway {
-			return &sidecarconfig.Gateway{RegistryURL: "http://registry/", TokenFile: file}
-		},
-		settle: reportSettle, pause: reportPause, reword: reportReword, retry: reportRetry,
+	tracker, registry := New(time.Now), &fakeRegistry{t: t}
+	gateway := func() *sidecarconfig.Gateway {
+		return &sidecarconfig.Gateway{RegistryURL: "http://registry/", TokenFile: file}
 	}
+	return tracker, registry, NewReporter(tracker, gateway, registry, slog.New(slog.DiscardHandler))
 }
 
 // A report is sent at the start, which withdraws what an earlier process has
@@ -100,8 +95,8 @@ func TestReporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
 		ctx, stop := context.WithCancel(t.Context())
-		store := tracker.Add(sidecarconfig.DependencyTaskStore, health.Options{})
-		go reports.run(ctx)
+		store := tracker.Add(sidecarconfig.DependencyTaskStore, Options{})
+		go reports.Run(ctx)
 		synctest.Wait()
 		if len(registry.sent()) != 0 {
 			t.Fatal("a report was sent before anything was tried")
@@ -142,8 +137,8 @@ func TestReporterOfWordsThatChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
 		ctx, stop := context.WithCancel(t.Context())
-		card := tracker.Add(sidecarconfig.DependencyAgentCard, health.Options{})
-		go reports.run(ctx)
+		card := tracker.Add(sidecarconfig.DependencyAgentCard, Options{})
+		go reports.Run(ctx)
 		for i := range 601 { // ten minutes
 			card.Failf(sidecarconfig.CauseInvalid, "request %d is refused", i)
 			time.Sleep(time.Second)
@@ -151,14 +146,14 @@ func TestReporterOfWordsThatChange(t *testing.T) {
 		if n := len(registry.sent()); n < 10 || n > 11 {
 			t.Errorf("%d reports in ten minutes, want one in each", n)
 		}
-		time.Sleep(reportReword)
+		time.Sleep(messageInterval)
 		sent := registry.sent()
 		last := sent[len(sent)-1].Dependencies[0]
 		if last.Message != "request 600 is refused" {
 			t.Errorf("the last report = %+v", last)
 		}
 		card.Succeeded()
-		time.Sleep(reportPause)
+		time.Sleep(reportInterval)
 		if after := registry.sent()[len(sent):]; len(after) != 1 || len(after[0].Dependencies) != 0 {
 			t.Errorf("reports after the recovery = %+v", after)
 		}
@@ -173,9 +168,9 @@ func TestReporterRetries(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
 		registry.fail(errors.New("the manager is down"))
 		ctx, stop := context.WithCancel(t.Context())
-		store := tracker.Add(sidecarconfig.DependencyTaskStore, health.Options{})
+		store := tracker.Add(sidecarconfig.DependencyTaskStore, Options{})
 		store.Failf(sidecarconfig.CauseRefused, "redis:6379: connection refused")
-		go reports.run(ctx)
+		go reports.Run(ctx)
 		time.Sleep(10 * time.Minute)
 		if n := registry.attempts(); n < 12 || n > 20 {
 			t.Errorf("%d attempts in ten minutes, want about 15", n)
@@ -190,27 +185,4 @@ func TestReporterRetries(t *testing.T) {
 		stop()
 		synctest.Wait()
 	})
-}
-
-// A whole sidecar reports through the registry of its contract.
-func TestPodReportsItsHealth(t *testing.T) {
-	reports := make(chan string, 16)
-	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		reports <- r.Method + " " + r.URL.Path + " " + string(body)
-		w.WriteHeader(http.StatusNoContent)
-	}))
-	defer registry.Close()
-	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	closed := closedAddress(t)
-	newPodWith(t, says, func(c *sidecarconfig.Config) {
-		c.Gateway = &sidecarconfig.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}.svc", TokenFile: token}
-	}, func(o *Options) { o.Store = "redis://" + closed })
-	want := `PUT /v1/health {"dependencies":[{"dependency":"TaskStore","cause":"ConnectionRefused","message":"` + closed + `: connection refused"}]}`
-	if got := <-reports; got != want {
-		t.Errorf("report = %s\nwant     %s", got, want)
-	}
 }

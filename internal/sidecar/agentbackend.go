@@ -1,0 +1,124 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// agentBackend is a backend whose configuration can be replaced. A turn ends with the
+// configuration with which it began.
+type agentBackend struct {
+	metrics *metrics
+	model   *modelServer
+	now     func() time.Time
+	inUse   atomic.Pointer[configuredBackend]
+}
+
+type configuredBackend struct {
+	config sidecarconfig.Backend
+	closableBackend
+}
+
+// closableBackend is a backend that holds connections.
+type closableBackend interface {
+	backend.Backend
+	// Close closes idle connections. Running turns go on.
+	Close()
+}
+
+var (
+	_ backend.Backend  = (*agentBackend)(nil)
+	_ backend.Canceler = (*agentBackend)(nil)
+)
+
+// Run implements backend.Backend.
+func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
+	current := a.inUse.Load()
+	err := current.Run(ctx, t, emit)
+	if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Unrecognized {
+		a.metrics.unrecognizedEvent(current.config.Protocol)
+	}
+	return err //nolint:wrapcheck // the engine tells the errors of backends apart
+}
+
+// Canceled implements backend.Canceler.
+func (a *agentBackend) Canceled(ctx context.Context, t *a2a.Task) {
+	if c, ok := a.inUse.Load().closableBackend.(backend.Canceler); ok {
+		c.Canceled(ctx, t)
+	}
+}
+
+// config returns the configuration in use.
+func (a *agentBackend) config() *sidecarconfig.Backend { return &a.inUse.Load().config }
+
+// prepare makes the backend of a configuration, and returns the function that puts it
+// into use, nil if that is the one in use.
+func (a *agentBackend) prepare(b *sidecarconfig.Backend) (commit func(), err error) {
+	former := a.inUse.Load()
+	if former != nil && reflect.DeepEqual(former.config, *b) {
+		return nil, nil
+	}
+	next, err := a.newBackend(b)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		a.inUse.Store(&configuredBackend{*b, next})
+		if former != nil {
+			former.Close()
+		}
+	}, nil
+}
+
+// newBackend returns the backend of a protocol.
+func (a *agentBackend) newBackend(b *sidecarconfig.Backend) (closableBackend, error) {
+	limits := stream.Limits{
+		Connect:    b.Timeouts.Connect.Or(0),
+		FirstEvent: b.Timeouts.FirstEvent.Or(0),
+		Idle:       b.Timeouts.Idle.Or(0),
+		Turn:       b.Timeouts.Turn.Or(0),
+	}
+	switch b.Protocol {
+	case sidecarconfig.ProtocolA2A:
+		// The configuration was validated; the zero version stands for that of the card.
+		v, _ := version.Parse(b.A2A.Version)
+		return upstream.New(upstream.Options{
+			URL: b.URL, Version: v, CardPath: b.A2A.CardPath, Query: b.A2A.Query, Limits: limits, Now: a.now,
+		})
+	case sidecarconfig.ProtocolChatCompletions:
+		return a.model.backend(b, limits)
+	default:
+		return events.New(events.Options{URL: b.URL, Limits: limits, Internal: a.metrics.internalEvent, Now: a.now})
+	}
+}
+
+// checker is a backend that can be asked whether turns can use it.
+type checker interface {
+	Check(ctx context.Context) error
+}
+
+// check calls the model server, or reads the card of an agent that speaks A2A, as a turn
+// would. For other agents it returns nil.
+func (a *agentBackend) check(ctx context.Context) error {
+	if c, ok := a.inUse.Load().closableBackend.(checker); ok {
+		return c.Check(ctx)
+	}
+	return nil
+}
+
+// Close closes idle connections.
+func (a *agentBackend) Close() { a.inUse.Load().Close() }

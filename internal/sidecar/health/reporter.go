@@ -1,0 +1,196 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package health
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// Times of reports.
+const (
+	// firstReportTimeout is how long the first report waits for the first attempt at each
+	// dependency.
+	firstReportTimeout = 3 * time.Second
+	// reportInterval is the minimum time between two reports, so that a dependency that
+	// comes and goes costs the API server little.
+	reportInterval = 5 * time.Second
+	// messageInterval is the minimum time until a report that differs from the last one
+	// in messages only: some have words of the agent or of a server, which may differ each
+	// time. It is also the time after which a report is sent a second time.
+	messageInterval = time.Minute
+	// reportRetryFirst is the wait after the first report that fails. It doubles up to
+	// reportRetryMax, with a jitter of a quarter.
+	reportRetryFirst = time.Second
+	reportRetryMax   = time.Minute
+	// reportTimeout bounds one request.
+	reportTimeout = 10 * time.Second
+)
+
+// Reporter sends the health of dependencies to the registry, whose address and token
+// are those of the gateway. It reports once after the start, which also withdraws what
+// an earlier process of the pod reported, and then on changes: at once if a cause
+// differs, and once a minute if only a message does. It sends each report that stays
+// true twice.
+type Reporter struct {
+	tracker *Tracker
+	// gateway returns the registry and the token; nil reports nothing.
+	gateway func() *sidecarconfig.Gateway
+	client  *http.Client
+	log     *slog.Logger
+}
+
+// NewReporter returns a Reporter that sends requests through a transport. gateway
+// returns the registry and the token; nil reports nothing.
+func NewReporter(tracker *Tracker, gateway func() *sidecarconfig.Gateway, transport http.RoundTripper, log *slog.Logger) *Reporter {
+	return &Reporter{
+		tracker: tracker, gateway: gateway, log: log,
+		client: &http.Client{
+			Transport: transport, Timeout: reportTimeout,
+			// A redirect must not get the token.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// Run reports until ctx ends.
+func (r *Reporter) Run(ctx context.Context) {
+	r.awaitFirst(ctx)
+	var last *sentReport
+	retry := reportRetryFirst
+	for ctx.Err() == nil {
+		report := r.tracker.Report()
+		if last != nil && r.waitWhileSent(ctx, &report, last) {
+			continue
+		}
+		err := r.send(ctx, report)
+		if err == nil {
+			repeated := last != nil && reflect.DeepEqual(report, last.HealthReport)
+			last, retry = &sentReport{report, time.Now(), repeated}, reportRetryFirst //nolint:forbidigo // it is compared with timers
+			sleep(ctx, reportInterval)
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		r.log.WarnContext(ctx, "health report failed", "retryIn", retry, "error", err)
+		sleep(ctx, retry-retry/4+rand.N(retry/2)) //nolint:gosec // it only spreads load
+		retry = min(2*retry, reportRetryMax)
+	}
+}
+
+// sentReport is the last report that the registry accepted.
+type sentReport struct {
+	sidecarconfig.HealthReport
+	at time.Time
+	// repeated is true once it was sent a second time.
+	repeated bool
+}
+
+// waitWhileSent returns false if the report is to be sent now. Else it waits until
+// something changes or the report is due, and returns true.
+//
+// A report that was sent is due once more after messageInterval: a replica of the
+// registry compares a report with its cache of pods, and if the cache is behind,
+// regards a report as written that is not.
+func (r *Reporter) waitWhileSent(ctx context.Context, report *sidecarconfig.HealthReport, last *sentReport) bool {
+	if !sameCauses(report, &last.HealthReport) {
+		return false
+	}
+	var due <-chan time.Time
+	if !last.repeated || !reflect.DeepEqual(*report, last.HealthReport) {
+		left := messageInterval - time.Since(last.at)
+		if left <= 0 {
+			return false
+		}
+		timer := time.NewTimer(left)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+	case <-r.tracker.Changed():
+	case <-due:
+	}
+	return true
+}
+
+// sameCauses reports whether two reports differ at most in their messages.
+func sameCauses(a, b *sidecarconfig.HealthReport) bool {
+	return slices.EqualFunc(a.Dependencies, b.Dependencies, func(a, b sidecarconfig.DependencyHealth) bool {
+		return a.Dependency == b.Dependency && a.Cause == b.Cause
+	})
+}
+
+// awaitFirst returns when no dependency is pending, after firstReportTimeout at the
+// latest.
+func (r *Reporter) awaitFirst(ctx context.Context) {
+	timeout := time.NewTimer(firstReportTimeout)
+	defer timeout.Stop()
+	for r.tracker.Pending() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timeout.C:
+			return
+		case <-r.tracker.Changed():
+		}
+	}
+}
+
+// send sends one report to the registry. Without a gateway it succeeds.
+func (r *Reporter) send(ctx context.Context, report sidecarconfig.HealthReport) error {
+	gateway := r.gateway()
+	if gateway == nil {
+		return nil
+	}
+	token, err := os.ReadFile(gateway.TokenFile)
+	if err != nil {
+		return fmt.Errorf("read token: %w", err)
+	}
+	body, err := json.Marshal(report)
+	if err != nil {
+		return fmt.Errorf("encode health report: %w", err)
+	}
+	url := strings.TrimSuffix(gateway.RegistryURL, "/") + sidecarconfig.HealthPath
+	request, err := http.NewRequestWithContext(ctx, http.MethodPut, url, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("report health: %w", err)
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	request.Header.Set("Content-Type", "application/json")
+	response, err := r.client.Do(request)
+	if err != nil {
+		return fmt.Errorf("report health: %w", err)
+	}
+	defer response.Body.Close()
+	answer, _ := io.ReadAll(io.LimitReader(response.Body, 512)) // for the log
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("report health: PUT %s is answered with status %d: %s", url, response.StatusCode, sidecarconfig.OneLine(string(answer)))
+	}
+	return nil
+}
+
+// sleep returns after d, or when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

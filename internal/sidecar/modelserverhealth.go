@@ -1,0 +1,152 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// modelServerHealth follows the state of a model server outside of the pod. Its zero
+// value follows none. Its methods are safe for concurrent use.
+type modelServerHealth struct {
+	// tracked is nil if the server is in the pod.
+	tracked *health.Dependency
+	// failed has an element when a call has failed.
+	failed chan struct{}
+	// reached is true once the server has answered.
+	reached atomic.Bool
+	// problem is the last error before the server was reached, nil before the first attempt.
+	problem atomic.Pointer[error]
+	// unauthorized is true when the server answered the last completion with 401 or 403
+	// and the API key has not changed since. The list of models says nothing then.
+	unauthorized atomic.Bool
+}
+
+// track begins to follow a model server that is outside of the pod.
+func (m *modelServerHealth) track(tracker *health.Tracker) {
+	m.failed = make(chan struct{}, 1)
+	m.tracked = tracker.Add(sidecarconfig.DependencyModelServer, health.Options{LostAfter: modelServerLostAfter})
+}
+
+// keyChanged forgets that the server refused the former API key.
+func (m *modelServerHealth) keyChanged() { m.unauthorized.Store(false) }
+
+// observe records how a call ended.
+func (m *modelServerHealth) observe(r *http.Request, response *http.Response, err error) {
+	if m.tracked == nil {
+		return
+	}
+	host := r.URL.Host
+	switch {
+	case err != nil && r.Context().Err() != nil:
+		if _, timeout := errors.AsType[*backend.TurnError](context.Cause(r.Context())); !timeout {
+			return // the caller has left
+		}
+		m.tracked.Failf(sidecarconfig.CauseTimedOut, "%s does not answer in time", host)
+	case errors.Is(err, egress.ErrDenied):
+		m.tracked.Failf(sidecarconfig.CauseInvalid, "%s: a loopback, link-local or metadata address is not called", host)
+	case err != nil:
+		cause, text := health.CauseOf(err)
+		m.tracked.Failf(cause, "%s: %s", host, text)
+	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden && r.Method != http.MethodGet:
+		// A server may forbid the list of models to a key that it allows completions.
+		m.unauthorized.Store(r.Method != http.MethodGet)
+		m.tracked.Failf(sidecarconfig.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
+	case response.StatusCode == http.StatusInternalServerError, response.StatusCode == http.StatusBadGateway,
+		response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusGatewayTimeout:
+		m.tracked.Failf(sidecarconfig.CauseNotServing, "%s answers with status %d", host, response.StatusCode)
+	case isRedirect(response):
+		m.tracked.Failf(sidecarconfig.CauseInvalid, "%s answers with status %d, and redirects are not followed", host, response.StatusCode)
+	case r.Method == http.MethodGet && m.unauthorized.Load():
+		// A server may allow the list of models to any key, or forbid it to all.
+		return
+	default:
+		m.unauthorized.Store(false)
+		m.tracked.Succeeded()
+		return
+	}
+	select {
+	case m.failed <- struct{}{}:
+	default:
+	}
+}
+
+// Times of a model server: the backoff before it is reached for the first time, how long
+// calls fail until it counts as lost, and the backoff after that.
+const (
+	reachRetryFirst      = 200 * time.Millisecond
+	reachRetryMax        = 5 * time.Second
+	modelServerLostAfter = 5 * time.Second
+	regainRetryFirst     = time.Second
+	regainRetryMax       = 30 * time.Second
+)
+
+// follow calls the model server with exponential backoff until it answers, and again
+// after a call has failed, so that its state is known without turns. It ends with ctx.
+func (m *modelServerHealth) follow(ctx context.Context, log *slog.Logger, url string, call func(context.Context) error) {
+	if m.tracked == nil {
+		return
+	}
+	m.reach(ctx, log, url, call)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.failed:
+		}
+		for retry := regainRetryFirst; m.tracked.Failing(); retry = min(2*retry, regainRetryMax) {
+			if stream.Sleep(ctx, retry) != nil {
+				return
+			}
+			_ = call(ctx) // observe has the result
+		}
+	}
+}
+
+// reach returns when the server has answered, or ctx ends.
+func (m *modelServerHealth) reach(ctx context.Context, log *slog.Logger, url string, call func(context.Context) error) {
+	logged, retry := "", reachRetryFirst
+	for !m.reached.Load() {
+		err := call(ctx)
+		if err == nil {
+			m.reached.Store(true)
+			log.InfoContext(ctx, "model server reached", "url", url)
+			return
+		}
+		m.problem.Store(&err)
+		if text := err.Error(); text != logged && ctx.Err() == nil {
+			logged = text
+			log.WarnContext(ctx, "model server not reached", "url", url, "error", err)
+		}
+		if stream.Sleep(ctx, retry) != nil {
+			return
+		}
+		retry = min(2*retry, reachRetryMax)
+	}
+}
+
+// ready returns an error until the server has answered once. A server that is lost later
+// does not make the pod unready: a failed task tells callers more than a refused
+// connection.
+func (m *modelServerHealth) ready() error {
+	if m.reached.Load() {
+		return nil
+	}
+	if problem := m.problem.Load(); problem != nil {
+		return fmt.Errorf("model server not reached: %w", *problem)
+	}
+	return errors.New("model server not reached yet")
+}

@@ -1,0 +1,184 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
+	"github.com/a2a-operator/a2a-operator/internal/gctuning"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// Open opens the listeners and reads the configuration. From then on clients can
+// connect; Serve, which must follow, answers them. now is the clock.
+func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	listeners, err := serving.Listen(ctx, o.addresses())
+	if err != nil {
+		return nil, err
+	}
+	s, err := assemble(o, listeners, log, now)
+	if err != nil {
+		listeners.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// assemble makes the parts of a sidecar, and applies the configuration to them.
+func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
+	s := &Sidecar{listeners: listeners}
+	s.options, s.now, s.log = o, now, slog.New(serving.TraceLog{Handler: log.Handler()})
+	s.metrics, s.health, s.heap = newMetrics(), health.New(now), gctuning.New(heapPolicy)
+	s.metrics.working = s.heap.Working
+	s.metrics.registry.MustRegister(s.health)
+	s.reloader = reload.New(s.log, s.metrics.reloaded)
+	first, err := s.loadConfiguration()
+	if err != nil {
+		return nil, err
+	}
+	s.config.Store(first)
+	s.access.now, s.access.issuer = now, newIssuerKeys(&s.environment, s.admitsNobody)
+	limits := serving.LimitOptions{Initial: &first.Limits, Limited: s.metrics.refused, Deny: s.deny, Metrics: s.metrics.registry, Now: now}
+	if o.limitClock != nil {
+		limits.Now = o.limitClock
+	}
+	s.limits = serving.NewLimits(limits)
+	if s.store, err = openTaskStore(&s.environment, listeners.Agent.Addr()); err != nil {
+		return nil, err
+	}
+	if s.turns, err = newTurns(&s.environment, s.store, s.limits.Turns); err != nil {
+		return nil, err
+	}
+	s.card = publishedCard{handler: &wellknown.Handler{Now: now}, options: o}
+	s.agent = &agentProbe{now: now, url: func() string { return s.current().Backend.URL }}
+	s.trackBackend(&first.Backend)
+	if err := s.addCredentials(); err != nil {
+		return nil, err
+	}
+	s.refusals = &refusals{calls: s.metrics.refusedCalls, log: s.log}
+	s.gate = auth.NewGate(&auth.Policy{}, s.denyUnauthenticated)
+	s.assembleGateway()
+	s.assembleHandlers()
+	empty := &loaded{Config: &sidecarconfig.Config{Tasks: first.Tasks}}
+	if err := reload.Apply(s.steps(), empty, first); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// loadConfiguration returns the first configuration. It has the file reloaded when it
+// changes.
+func (s *Sidecar) loadConfiguration() (first *loaded, err error) {
+	address := s.listeners.Agent.Addr()
+	if s.standalone() {
+		return s.options.load(nil, address)
+	}
+	source := &reload.Source{
+		Name: "configuration", Directories: []string{filepath.Dir(s.options.ConfigFile)}, Read: s.options.readConfiguration,
+		Use: func(files reload.Files) error {
+			first, err = s.options.load(files, address)
+			return err
+		},
+		Report: reportReloads(s.health.Add(sidecarconfig.DependencyConfiguration, health.Options{}), "the former configuration stays in use"),
+	}
+	if err := source.Load(); err != nil {
+		return nil, fmt.Errorf("read configuration %s: %w", s.options.ConfigFile, err)
+	}
+	source.Use = s.reconfigure
+	s.reloader.Add(source)
+	s.configuration = source
+	return first, nil
+}
+
+// trackBackend tracks what the backend depends on outside of the pod, and the card of an
+// agent that speaks A2A.
+func (s *Sidecar) trackBackend(b *sidecarconfig.Backend) {
+	if b.External() {
+		s.turns.backend.model.health.track(s.health)
+	}
+	if b.Protocol == sidecarconfig.ProtocolA2A && s.listeners.Health != nil {
+		s.agentCard = trackAgentCard(&s.environment)
+	}
+}
+
+// addCredentials reads the credentials that the flags name.
+func (s *Sidecar) addCredentials() error {
+	o, e := s.options, &s.environment
+	if o.APIKeys != "" {
+		if err := addAPIKeys(e, o.APIKeys, &s.access.apiKeys, s.admitsNobody); err != nil {
+			return err
+		}
+	}
+	if o.TLS != "" {
+		var source *reload.Source
+		s.certificate, source = newServingCertificate(e, o.TLS)
+		if err := s.addCredential(source, ErrTLS); err != nil {
+			return err
+		}
+	}
+	if o.ClientCA != "" {
+		source := s.fileSource("client-ca", o.ClientCA, sidecarconfig.DependencyClientCA, "the former authorities of clients stay in use", func(pem []byte) error {
+			pool, err := egress.ParseAuthorities(pem)
+			if err == nil {
+				s.access.clientCA.Swap(pool)
+			}
+			return err
+		})
+		if err := s.addCredential(source, ErrClientCA); err != nil {
+			return err
+		}
+	}
+	if o.TrustCA != "" {
+		source := s.fileSource("trust-ca", o.TrustCA, sidecarconfig.DependencyTrustBundle, "the former authorities of servers stay in use", s.trust.setBundle)
+		if err := s.addCredential(source, ErrTrust); err != nil {
+			return err
+		}
+	}
+	if o.ChatAPIKeyFile != "" {
+		if err := s.turns.backend.model.addChatKey(o.ChatAPIKeyFile); err != nil {
+			return err
+		}
+	}
+	if len(o.CardSigningKeys) > 0 {
+		return addCardKeys(e, o.CardSigningKeys, &s.card)
+	}
+	return nil
+}
+
+func (s *Sidecar) assembleGateway() {
+	s.gatewayTransport = newGatewayTransport(&s.trust)
+	s.translator = newTranslator(&s.environment, s.limits.HTTP())
+	s.gateway = gateway.New(nil, gateway.Options{
+		Transport: s.gatewayTransport, Remotes: s.translator, Deny: translator.Deny, Log: s.log, Now: s.now,
+	})
+}
+
+func (s *Sidecar) assembleHandlers() {
+	s.parking = serving.NewParking(s.log, s.now)
+	s.drain = serving.NewDrainer(s.log, s.now, s.running, s.drainTurns)
+	s.probes = serving.NewProbes(serving.ProbeOptions{
+		Ready: s.ready, Drain: s.drain, Metrics: s.metrics.handler(), GracePeriod: s.gracePeriod,
+	})
+	s.routes = s.newRoutes()
+	s.agentHandler = watchHeap(s.heap, serving.NewAgentHandler(serving.AgentOptions{
+		Address: s.listeners.Agent.Addr(), Hosts: func() map[string]bool { return s.current().hosts },
+		Access: func() *sidecarconfig.Access { return &s.current().Access },
+		Gate:   s.gate, Limits: s.limits, Routes: s.routes, Drain: s.drain, Log: s.log, Now: s.now,
+	}))
+}

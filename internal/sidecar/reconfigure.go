@@ -1,0 +1,87 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"reflect"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+)
+
+// reconfigure applies the files of the sidecar configuration, whole or not at all.
+func (s *Sidecar) reconfigure(files reload.Files) error {
+	next, err := s.options.load(files, s.listeners.Agent.Addr())
+	if err != nil {
+		return err
+	}
+	return reload.Apply(s.steps(), s.current(), next)
+}
+
+// steps are the parts of the sidecar that a configuration changes, in the order in which
+// they are committed. The start applies them as a reload does.
+func (s *Sidecar) steps() []reload.Step[*loaded] {
+	return []reload.Step[*loaded]{
+		{Name: "card", Prepare: func(_, next *loaded) (func(), error) { return s.card.prepare(next) }},
+		{Name: "backend", Prepare: func(_, next *loaded) (func(), error) { return s.turns.backend.prepare(&next.Backend) }},
+		{Name: "access", Prepare: s.prepareAccess},
+		{Name: "pushNotifications", Prepare: s.preparePushes},
+		{Name: "gateway", Prepare: s.prepareGateway},
+		{Name: "limits", Prepare: func(_, next *loaded) (func(), error) {
+			return func() { s.limits.Swap(&next.Limits); s.turns.LimitsChanged() }, nil
+		}},
+		{Name: "configuration", Prepare: func(former, next *loaded) (func(), error) {
+			return func() { s.useConfiguration(former, next) }, nil
+		}},
+	}
+}
+
+// prepareAccess keeps a policy that does not change, with the tokens that it has
+// verified.
+func (s *Sidecar) prepareAccess(former, next *loaded) (func(), error) {
+	if reflect.DeepEqual(former.Access, next.Access) {
+		return nil, nil
+	}
+	policy, keys, err := s.access.policy(&next.Access)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		s.gate.Swap(policy)
+		s.refusals.reset()
+		s.access.issuer.swap(keys)
+	}, nil
+}
+
+func (s *Sidecar) preparePushes(former, next *loaded) (func(), error) {
+	if reflect.DeepEqual(former.PushNotifications, next.PushNotifications) {
+		return nil, nil
+	}
+	policy, err := pushPolicy(next.PushNotifications, s.standalone())
+	if err != nil {
+		return nil, err
+	}
+	return func() { s.turns.pushes.guard.Swap(policy) }, nil
+}
+
+func (s *Sidecar) prepareGateway(former, next *loaded) (func(), error) {
+	if reflect.DeepEqual(former.Gateway, next.Gateway) {
+		return nil, nil
+	}
+	policy, err := remotePolicy(next.Gateway)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		s.translator.Swap(policy)
+		s.gateway.Swap(gatewayConfig(next.Gateway))
+	}, nil
+}
+
+func (s *Sidecar) useConfiguration(former, next *loaded) {
+	if former.Tasks != next.Tasks {
+		s.log.Warn("task store bounds changed, which takes effect at the next start", "tasks", next.Tasks)
+	}
+	s.config.Store(next)
+	s.metrics.setConfiguration(next.digest)
+}

@@ -1,0 +1,94 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/rest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
+)
+
+const (
+	// keepAlive is the time between two comments on a quiet stream.
+	keepAlive = 15 * time.Second
+	// parkAfter is the silence after which the connection of a stream is parked.
+	parkAfter = 500 * time.Millisecond
+)
+
+// newRoutes makes the bindings of the A2A endpoint.
+func (s *Sidecar) newRoutes() serving.Routes {
+	served := func() *card.Card { return &s.current().Card }
+	strict := func() bool { return s.current().ProtocolOptions.StrictVersion }
+	errorProfile := func() errormap.Profile { return errormap.Profile(s.current().ProtocolOptions.ErrorProfile) }
+	limits, published := s.limits.HTTP(), s.card.handler
+	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: s.parking.ParkStream, Quiet: parkAfter}
+	checked := &requestcheck.Handler{Handler: s.limits.Meter(s.handler()), Push: s.turns.pushes, Card: served, Refused: s.refusals.refused}
+	published.Admit = checked.ExtendedCard
+	rpc := jsonrpc.New(jsonrpc.Config{
+		Handler:       checked,
+		Push:          checked,
+		Card:          served,
+		ExtendedCard:  published.Extended,
+		StrictVersion: strict,
+		RestartV01:    func() bool { return s.current().ProtocolOptions.RestartTasks },
+		Streams:       streams,
+		Limits:        limits,
+		Observe:       s.metrics.observe,
+		Log:           s.log,
+	})
+	restful := rest.New(rest.Config{
+		Handler:       checked,
+		Push:          checked,
+		Card:          served,
+		ExtendedCard:  published.Extended,
+		PublicCard:    published.Public,
+		StrictVersion: strict,
+		ErrorProfile:  errorProfile,
+		Streams:       streams,
+		Limits:        limits,
+		Observe:       s.metrics.observe,
+		Log:           s.log,
+	})
+	remoteCalls := grpc.New(grpc.Config{
+		Handler:       checked,
+		Push:          checked,
+		Card:          served,
+		ExtendedCard:  published.Extended,
+		PublicCard:    published.Public,
+		Serving:       func() bool { return !s.drain.Draining() },
+		Limits:        limits,
+		StrictVersion: strict,
+		Profile:       errorProfile,
+		Observe:       s.metrics.observe,
+		Log:           s.log,
+	})
+	return serving.Routes{
+		{Binding: "grpc", Matches: grpc.OwnsHealth, Handler: remoteCalls, Deny: grpc.Deny, Public: true},
+		{Binding: "grpc", Matches: grpc.Owns, Handler: remoteCalls, Deny: grpc.Deny},
+		{Binding: "wellknown", Matches: serving.Paths(wellknown.Path, wellknown.LegacyPath), Handler: published, Public: true},
+		{Binding: "wellknown", Matches: serving.Paths(signing.Path), Handler: http.HandlerFunc(published.ServeKeys), Public: true},
+		{Binding: "wellknown", Matches: serving.Paths(wellknown.ExtendedPath), Handler: published.ServeExtended(s.metrics.observe), Deny: wellknown.Deny},
+		{Binding: "jsonrpc", Matches: serving.Paths("/"), Handler: rpc, Deny: jsonrpc.Deny},
+		{Binding: "rest", Matches: rest.Owns, Handler: restful, Deny: rest.Deny},
+	}
+}
+
+// handler returns what runs the operations.
+func (s *Sidecar) handler() a2a.Handler {
+	if s.options.Store != "" {
+		return s.turns
+	}
+	return &formerTasks{Handler: s.turns, started: s.now()}
+}

@@ -1,0 +1,80 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// stopTimeout bounds the shutdown of the servers, after the turns have ended.
+const stopTimeout = 2 * time.Second
+
+// Serve runs until ctx ends, and then shuts down. It owns every goroutine of the
+// sidecar, and returns when all have ended.
+//
+// The shutdown, in this order: the pod is unready, and each response ends its
+// connection; new turns are refused; the turns end, or the grace period nearly does;
+// streams end so that clients can resume them; servers close. In a pod the preStop hook
+// has done most of it before the signal comes.
+func (s *Sidecar) Serve(ctx context.Context) error {
+	group, failed := errgroup.WithContext(ctx)
+	options := serving.ServerOptions{
+		Agent: s.agentHandler, Gateway: s.gateway, Parking: s.parking, Flooded: s.metrics.floods.Inc, Log: s.log,
+	}
+	if s.certificate != nil {
+		options.TLS = s.certificate.tls
+	}
+	if s.listeners.Health != nil {
+		options.Health = s.probes.Handler(s.listeners.Health.Addr())
+	}
+	servers := serving.Start(group, s.listeners, options)
+	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
+	s.startBackground(background, group)
+	s.probes.Started()
+	s.log.Info("sidecar started", "a2a", s.Addresses().Agent, "backend", s.current().Backend.URL,
+		"card", s.options.ownBase(s.listeners.Agent.Addr())+wellknown.Path)
+
+	// ctx ends with the signal; failed also ends if a server fails.
+	<-failed.Done()
+	stopBackground()
+	s.drain.Begin(s.gracePeriod(), 0) //nolint:contextcheck // the drain begins because ctx has ended
+	s.drain.Wait(context.WithoutCancel(ctx))
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	servers.Stop(stopping)
+	err := group.Wait()
+	s.close()
+	s.log.Info("sidecar stopped")
+	return err
+}
+
+// startBackground starts what runs beside the servers, until ctx ends.
+func (s *Sidecar) startBackground(ctx context.Context, group *errgroup.Group) {
+	run := func(f func(context.Context)) { group.Go(func() error { f(ctx); return nil }) }
+	group.Go(func() error { return s.reloader.Watch(ctx) })
+	run(func(ctx context.Context) { s.turns.pushes.resume(ctx, s.log) })
+	run(s.access.issuer.follow)
+	run(health.NewReporter(s.health, func() *sidecarconfig.Gateway { return s.current().Gateway }, s.gatewayTransport, s.log).Run)
+	if s.agentCard != nil {
+		run(func(ctx context.Context) {
+			awaitAgentCard(ctx, &s.environment, s.agentCard, s.agent, s.turns.backend.check)
+		})
+	}
+	if s.current().Backend.External() {
+		run(func(ctx context.Context) {
+			s.turns.backend.model.health.follow(ctx, s.log, s.current().Backend.URL, s.turns.backend.check)
+		})
+	}
+	if s.certificate != nil {
+		run(s.certificate.follow)
+	}
+}

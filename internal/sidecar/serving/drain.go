@@ -1,0 +1,167 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+const (
+	// Propagation is the minimum time for which new requests are accepted after the pod
+	// became unready. Clients of a Service learn of that late, through the API server and
+	// the proxy of every node.
+	Propagation = 5 * time.Second
+	// quietBeforeRefusal is how long no turn must have run before new turns are refused.
+	quietBeforeRefusal = 500 * time.Millisecond
+	// closingTime is the end of the grace period that is kept for posting the last push
+	// notifications and for closing streams and servers.
+	closingTime = 3 * time.Second
+	// drainStartTimeout is how long the hook of the agent's container waits for a drain
+	// to begin. The kubelet calls the hooks of both containers at the same moment when it
+	// deletes a pod, and only the agent's when it restarts that container alone. The
+	// sidecar's hook is a process, which takes time to start on a busy node.
+	drainStartTimeout = 2 * time.Second
+)
+
+// Drainer runs the graceful shutdown of a sidecar once. The preStop hook starts the
+// drain, or a signal does. Its methods are safe for concurrent use.
+//
+//	Begin -> unready, each response ends its connection -> waitQuiet -> drain (turns end) -> drained
+//
+// A client with an open stream sends its next message over the same connection, and
+// reaches another pod only after the end of a response has closed the connection. So
+// the sidecar accepts new messages while turns run, for at most half of the time of
+// the drain; the other half is left to the turns that were accepted last.
+type Drainer struct {
+	log *slog.Logger
+	now func() time.Time
+	// running returns the number of running turns.
+	running func() int
+	// drain refuses new turns and waits for those that run, until ctx ends.
+	drain func(ctx context.Context) error
+
+	once     sync.Once
+	draining chan struct{}
+	drained  chan struct{}
+}
+
+// NewDrainer returns a Drainer. running returns the number of running turns; drain
+// refuses new turns and waits until the running turns end or ctx does.
+func NewDrainer(log *slog.Logger, now func() time.Time, running func() int, drain func(context.Context) error) *Drainer {
+	return &Drainer{log: log, now: now, running: running, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
+}
+
+// Begin starts the drain, unless it has begun, and returns at once. delay is the
+// minimum time for which the sidecar still accepts new turns; with a delay of 0 it
+// refuses them at once.
+func (d *Drainer) Begin(grace, delay time.Duration) {
+	d.once.Do(func() {
+		close(d.draining)
+		d.log.Info("drain started", "gracePeriod", grace.String())
+		go d.run(max(grace-closingTime, time.Second), delay)
+	})
+}
+
+func (d *Drainer) run(limit, delay time.Duration) {
+	defer close(d.drained)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if delay > 0 {
+		d.waitQuiet(min(delay, limit/2), limit/2)
+	}
+	if err := d.drain(ctx); err != nil {
+		d.log.Warn("drain ended with running turns, which were interrupted", "error", err)
+		return
+	}
+	d.log.Info("drained")
+}
+
+// waitQuiet returns when no turn has run for quietBeforeRefusal, but not before least
+// nor after most.
+func (d *Drainer) waitQuiet(least, most time.Duration) {
+	began := d.now()
+	busy := began
+	ticks := time.NewTicker(quietBeforeRefusal / 5)
+	defer ticks.Stop()
+	for range ticks.C {
+		now := d.now()
+		if d.running() > 0 {
+			busy = now
+		}
+		if passed := now.Sub(began); passed >= most || passed >= least && now.Sub(busy) >= quietBeforeRefusal {
+			return
+		}
+	}
+}
+
+// CloseWhileDraining makes every response end its connection while the sidecar drains:
+// "Connection: close" in HTTP/1.1, GOAWAY in HTTP/2. Clients send no further request on
+// such a connection. Closing it without that notice would lose a request that is
+// already on its way.
+func (d *Drainer) CloseWhileDraining(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.Draining() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Draining reports whether the drain has begun.
+func (d *Drainer) Draining() bool {
+	select {
+	case <-d.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait returns when the drain has ended, or ctx ends.
+func (d *Drainer) Wait(ctx context.Context) {
+	select {
+	case <-d.drained:
+	case <-ctx.Done():
+	}
+}
+
+// waitIfBegun is Wait, and returns after drainStartTimeout if no drain begins.
+func (d *Drainer) waitIfBegun(ctx context.Context) {
+	select {
+	case <-d.draining:
+		d.Wait(ctx)
+	case <-time.After(drainStartTimeout):
+	case <-ctx.Done():
+	}
+}
+
+// HealthAddress is the address of the health port inside the pod.
+var HealthAddress = net.JoinHostPort("127.0.0.1", strconv.Itoa(sidecarconfig.HealthPort))
+
+// RequestDrain starts the drain of the sidecar whose health port is at address, in the
+// same pod, and returns when the drain has ended.
+func RequestDrain(ctx context.Context, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+sidecarconfig.DrainPath, nil)
+	if err != nil {
+		return fmt.Errorf("request drain: %w", err)
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return fmt.Errorf("request drain: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("request drain: the sidecar answers %s", response.Status)
+	}
+	return nil
+}

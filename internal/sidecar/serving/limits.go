@@ -1,0 +1,188 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+const (
+	// maxAccounts bounds each table of accounting principals.
+	maxAccounts = 4096
+	// requestMemory and responseMemory bound the bytes of all requests that are not
+	// decoded yet, and of all large responses that are not sent yet. The budget of
+	// requests has room for minBodies of the largest bodies, so that one caller may send
+	// three at a time.
+	requestMemory  = 64 << 20
+	responseMemory = 64 << 20
+	minBodies      = 8
+	// memoryTimeout is how long a request waits for either.
+	memoryTimeout = time.Second
+)
+
+// LimitTurns is the value of the label limit for turns, which the engine limits.
+const LimitTurns = "turns"
+
+// The other values of the label limit.
+const (
+	limitRequests        = "requests"
+	limitTotalRequests   = "total_requests"
+	limitAuthentications = "failed_authentications"
+	limitStreams         = "streams"
+	limitTotalStreams    = "total_streams"
+)
+
+// LimitOptions configure Limits.
+type LimitOptions struct {
+	Initial *sidecarconfig.Limits
+	// Limited is called for each request that is refused, with the name of the limit.
+	Limited func(limit string)
+	// Deny answers a refused request.
+	Deny func(http.ResponseWriter, *http.Request, *a2a.Error)
+	// Metrics registers the metrics of what is used.
+	Metrics prometheus.Registerer
+	Now     func() time.Time
+}
+
+// Limits enforce spec.limits for each accounting principal and for all of them: the
+// rates of requests and of failed authentications, open streams, and memory. The engine
+// limits turns, with the values of Turns. The methods are safe for concurrent use.
+type Limits struct {
+	options LimitOptions
+	current atomic.Pointer[sidecarconfig.Limits]
+	// callers and addresses limit the requests and streams of authenticated and of
+	// anonymous callers; failures limits wrong credentials by address.
+	callers, addresses, failures *limit.Table
+	total                        limit.Bucket
+
+	openStreams       atomic.Int64
+	bodies, responses *limit.Budget
+}
+
+// NewLimits returns Limits of which nothing is used.
+func NewLimits(o LimitOptions) *Limits {
+	l := &Limits{options: o}
+	effective := o.Initial.Effective()
+	l.current.Store(&effective)
+	requests := rateOf(effective.Requests)
+	l.callers, l.addresses = limit.NewTable(maxAccounts, requests), limit.NewTable(maxAccounts, requests)
+	l.failures = limit.NewTable(maxAccounts, rateOf(effective.FailedAuthentications))
+	l.total = limit.NewBucket(rateOf(effective.TotalRequests))
+	l.bodies = limit.NewBudget(requestBudget(&effective), memoryTimeout)
+	l.responses = limit.NewBudget(responseMemory, memoryTimeout)
+	o.Metrics.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_open_streams", Help: "Streams that are open."}, func() float64 { return float64(l.openStreams.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_body_bytes", Help: "Bytes of request bodies that are buffered and not decoded yet."}, func() float64 { return float64(l.bodies.Used()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_answer_bytes", Help: "Estimated bytes of large responses that are buffered and not sent yet."}, func() float64 { return float64(l.responses.Used()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_limited_callers", Help: "Accounts of callers and addresses in the tables of the rate limiters."}, func() float64 {
+			return float64(l.callers.Len() + l.addresses.Len() + l.failures.Len())
+		}),
+	)
+	return l
+}
+
+func rateOf(r sidecarconfig.Rate) limit.Rate {
+	return limit.Rate{PerSecond: r.PerSecond, Burst: r.Burst}
+}
+
+func requestBudget(c *sidecarconfig.Limits) int64 {
+	return max(requestMemory, minBodies*c.MaxBodyBytes)
+}
+
+// Swap replaces the limits. What callers have used stays used.
+func (l *Limits) Swap(c *sidecarconfig.Limits) {
+	effective, now := c.Effective(), l.options.Now()
+	l.callers.Set(rateOf(effective.Requests), now)
+	l.addresses.Set(rateOf(effective.Requests), now)
+	l.failures.Set(rateOf(effective.FailedAuthentications), now)
+	l.total.Set(rateOf(effective.TotalRequests), now)
+	l.bodies.Set(requestBudget(&effective))
+	l.current.Store(&effective)
+}
+
+// Turns returns the limits of the engine.
+func (l *Limits) Turns() engine.TurnLimits {
+	t := &l.current.Load().Turns
+	return engine.TurnLimits{
+		Max: t.Max, MaxPerPrincipal: t.MaxPerCaller, MaxQueued: t.MaxQueued, QueueTimeout: time.Duration(t.QueueTimeout),
+	}
+}
+
+// HTTP returns the limits of the bindings.
+func (l *Limits) HTTP() *httpcall.Limits {
+	return &httpcall.Limits{
+		MaxBody: func() int64 { return l.current.Load().MaxBodyBytes },
+		Bodies:  l.bodies, Answers: l.responses, WriteTimeout: WriteTimeout, Now: l.options.Now,
+	}
+}
+
+// limitFailures refuses requests from an address that showed too many wrong
+// credentials, before their credential is verified. It lets credentials pass that were
+// valid before, so that callers who share an address with an attacker are not affected.
+func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		bucket, known := l.failures.Known(a2a.AccountingPrincipalAt(r.RemoteAddr))
+		if !known || !bucket.Empty(l.options.Now()) || gate.VerifiedBefore(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		l.refuse(w, r, bucket, limitAuthentications, "Too many credentials of this address were refused")
+	})
+}
+
+// Denied charges the address of a request that the gate denied, if the request showed a
+// credential.
+func (l *Limits) Denied(r *http.Request, problem *a2a.Error) {
+	if !auth.Missing(problem) {
+		now := l.options.Now()
+		l.failures.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now)
+	}
+}
+
+// limitRequests limits the rate of requests of one accounting principal and of all.
+func (l *Limits) limitRequests(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := l.options.Now()
+		caller, ok := auth.CallerFrom(r.Context())
+		table, principal := l.callers, caller.AccountingPrincipal()
+		if !ok || caller.Anonymous {
+			table, principal = l.addresses, a2a.AccountingPrincipalAt(r.RemoteAddr)
+		}
+		switch bucket := table.Bucket(principal, now); {
+		case !bucket.Take(now):
+			l.refuse(w, r, bucket, limitRequests, "Too many requests of this caller")
+		case !l.total.Take(now):
+			l.refuse(w, r, l.total, limitTotalRequests, "Too many requests to this agent")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// refuse answers with the time after which the client may retry. The X-Ratelimit
+// headers are those of GitHub and many others; Reset is a Unix time in seconds.
+func (l *Limits) refuse(w http.ResponseWriter, r *http.Request, bucket limit.Bucket, name, message string) {
+	now := l.options.Now()
+	refusal := bucket.Refusal(now)
+	h := w.Header()
+	h.Set("X-Ratelimit-Limit", strconv.Itoa(refusal.Limit))
+	h.Set("X-Ratelimit-Remaining", "0")
+	h.Set("X-Ratelimit-Reset", strconv.FormatInt(now.Add(refusal.Full+time.Second-1).Unix(), 10))
+	l.options.Limited(name)
+	l.options.Deny(w, r, &a2a.Error{
+		Reason: a2a.ReasonResourceExhausted, Message: message, RetryAfter: max(refusal.Wait, time.Second),
+	})
+}

@@ -1,0 +1,40 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
+)
+
+// Parking holds the connections of quiet streams, which net/http no longer serves.
+type Parking struct {
+	*serverconn.Parking
+
+	log *slog.Logger
+}
+
+// NewParking returns a Parking without connections.
+func NewParking(log *slog.Logger, now func() time.Time) *Parking {
+	return &Parking{serverconn.NewParking(serverconn.ParkingOptions{Idle: idleTimeout, WriteTimeout: WriteTimeout, Now: now}), log}
+}
+
+// ParkStream implements sse.Park. It recovers from panics of serve: no handler of the
+// chain is below its goroutine, so that a panic would end the process.
+func (p *Parking) ParkStream(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Parked) bool) bool {
+	return p.Park(w, r, func(ctx context.Context, c *serverconn.Parked) (whole bool) {
+		defer func() {
+			if reason := recover(); reason != nil {
+				p.log.ErrorContext(ctx, "parked stream panicked", "reason", reason, "stack", string(debug.Stack()))
+			}
+		}()
+		return serve(ctx, c)
+	})
+}

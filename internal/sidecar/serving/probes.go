@@ -1,0 +1,108 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// ProbeOptions configure the health port.
+type ProbeOptions struct {
+	// Ready returns nil if the sidecar and its agent can serve, or why they cannot. It
+	// is not called before Started nor while the sidecar drains.
+	Ready   func(context.Context) error
+	Drain   *Drainer
+	Metrics http.Handler
+	// GracePeriod is that of the pod.
+	GracePeriod func() time.Duration
+}
+
+// Probes serve the health port: the probes of the kubelet, the preStop hooks and the
+// metrics. None needs a credential, none tells anything of a task, and only callers
+// inside the pod may start the drain.
+type Probes struct {
+	options ProbeOptions
+	started atomic.Bool
+	hold    readyHold
+}
+
+// NewProbes returns Probes of a sidecar that has not started.
+func NewProbes(o ProbeOptions) *Probes { return &Probes{options: o} }
+
+// Started says that the sidecar listens at all addresses.
+func (p *Probes) Started() { p.started.Store(true) }
+
+// Handler returns the handler of the health port at an address. It refuses all web
+// pages.
+func (p *Probes) Handler(address net.Addr) http.Handler {
+	noPages := func() *sidecarconfig.Access { return &sidecarconfig.Access{} }
+	return chain(checkHost(address, nil, forbid), checkOrigin(noPages, forbid))(p.routes())
+}
+
+// forbid denies a request outside of all bindings.
+func forbid(w http.ResponseWriter, _ *http.Request, problem *a2a.Error) {
+	http.Error(w, problem.Message, http.StatusForbidden)
+}
+
+func (p *Probes) routes() http.Handler {
+	mux := http.NewServeMux()
+	drain := p.options.Drain
+	mux.HandleFunc("GET "+sidecarconfig.LivezPath, func(w http.ResponseWriter, _ *http.Request) { answerProbe(w, nil) })
+	mux.HandleFunc("GET "+sidecarconfig.StartedPath, func(w http.ResponseWriter, _ *http.Request) {
+		answerProbe(w, p.startedErr())
+	})
+	mux.HandleFunc("GET "+sidecarconfig.ReadyzPath, func(w http.ResponseWriter, r *http.Request) {
+		answerProbe(w, p.hold.wait(r, p.ready, drain.draining))
+	})
+	mux.HandleFunc("POST "+sidecarconfig.DrainPath, func(w http.ResponseWriter, r *http.Request) {
+		if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !IsLoopback(host) {
+			http.Error(w, "only callers inside the pod may start the drain", http.StatusForbidden)
+			return
+		}
+		drain.Begin(p.options.GracePeriod(), Propagation) //nolint:contextcheck // a drain outlives the request that starts it
+		drain.Wait(r.Context())
+		answerProbe(w, nil)
+	})
+	mux.HandleFunc("GET "+sidecarconfig.DrainedPath, func(w http.ResponseWriter, r *http.Request) {
+		drain.waitIfBegun(r.Context())
+		answerProbe(w, nil)
+	})
+	mux.Handle("GET "+sidecarconfig.MetricsPath, p.options.Metrics)
+	return mux
+}
+
+func answerProbe(w http.ResponseWriter, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}
+
+// startedErr never waits for the agent: the kubelet starts the agent's container only
+// after this probe has succeeded.
+func (p *Probes) startedErr() error {
+	if !p.started.Load() {
+		return errors.New("listeners are not open yet")
+	}
+	return nil
+}
+
+func (p *Probes) ready(ctx context.Context) error {
+	if err := p.startedErr(); err != nil {
+		return err
+	}
+	if p.options.Drain.Draining() {
+		return errors.New("draining")
+	}
+	return p.options.Ready(ctx)
+}

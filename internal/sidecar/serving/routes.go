@@ -1,0 +1,60 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+)
+
+// Route leads requests to the A2A endpoint to one handler.
+type Route struct {
+	// Binding is its name in metrics.
+	Binding string
+	// Matches reports whether the route serves a request, by its path and header.
+	Matches func(*http.Request) bool
+	// Handler serves the requests, after authentication unless Public is true.
+	Handler http.Handler
+	Public  bool
+	// Deny writes an error in the form of the binding. Nil writes that of JSON-RPC.
+	Deny func(http.ResponseWriter, *http.Request, *a2a.Error)
+}
+
+// Routes are tried in their order: the first that matches serves a request.
+type Routes []Route
+
+// Of returns the route of a request, nil if none matches.
+func (s Routes) Of(r *http.Request) *Route {
+	for i := range s {
+		if s[i].Matches(r) {
+			return &s[i]
+		}
+	}
+	return nil
+}
+
+// Deny writes an error in the form of the binding of a request. If no route matches,
+// it is that of JSON-RPC, which most clients speak.
+func (s Routes) Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+	if route := s.Of(r); route != nil && route.Deny != nil {
+		route.Deny(w, r, problem)
+		return
+	}
+	jsonrpc.Deny(w, r, problem)
+}
+
+// Paths matches requests for some paths.
+func Paths(paths ...string) func(*http.Request) bool {
+	return func(r *http.Request) bool { return slices.Contains(paths, r.URL.Path) }
+}
+
+// notFound names the paths of the endpoint, since a wrong path is a common mistake.
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "nothing here: JSON-RPC is at POST /, REST at /message:send, /tasks and, for 0.3, below /v1, the card at GET "+
+		wellknown.Path, http.StatusNotFound)
+}

@@ -1,0 +1,113 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
+)
+
+// WriteTimeout limits each write of a response, not the response.
+const WriteTimeout = 15 * time.Second
+
+// Limits of all servers. Only the A2A endpoint has a write timeout of its own, which
+// its streams and long calls replace with one for each write.
+const (
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+	// pingInterval is the silence after which HTTP/2 pings the peer.
+	pingInterval = time.Minute
+	// maxStreams bounds the concurrent requests of one HTTP/2 connection. A proxy that
+	// has more opens another connection.
+	maxStreams = 256
+	// maxUnread bounds the unread request data of one HTTP/2 connection, and of one of
+	// its requests, in bytes.
+	maxUnread = 1 << 20
+)
+
+// ServerOptions configure the servers of a sidecar.
+type ServerOptions struct {
+	// Agent, Health and Gateway serve the listeners of the same name.
+	Agent, Health, Gateway http.Handler
+	// TLS is for the A2A endpoint; nil serves unencrypted.
+	TLS *serverconn.TLS
+	// Flooded is called for each connection that is closed because of HTTP/2 floods.
+	Flooded func()
+	Parking *Parking
+	Log     *slog.Logger
+}
+
+// Servers are the HTTP servers of a sidecar.
+type Servers struct {
+	all     []*http.Server
+	parking *Parking
+}
+
+// Start serves the listeners on goroutines of the group, until Stop.
+func Start(group *errgroup.Group, l *Listeners, o ServerOptions) *Servers {
+	s := &Servers{parking: o.Parking}
+	serve := func(h http.Handler, writeTimeout time.Duration, listeners ...net.Listener) {
+		added := newServer(o.Log, h)
+		added.WriteTimeout = writeTimeout
+		s.all = append(s.all, added)
+		for _, listener := range listeners {
+			group.Go(func() error {
+				if err := added.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+					return fmt.Errorf("serve %s: %w", listener.Addr(), err)
+				}
+				return nil
+			})
+		}
+	}
+	serve(o.Agent, WriteTimeout, serverconn.NewListener(l.Agent, serverconn.Options{TLS: o.TLS, Flooded: o.Flooded}), o.Parking)
+	if l.Health != nil {
+		serve(o.Health, 0, serverconn.NewListener(l.Health, serverconn.Options{Flooded: o.Flooded}))
+	}
+	if l.Gateway != nil {
+		serve(o.Gateway, 0, l.Gateway)
+	}
+	return s
+}
+
+// Stop shuts the servers down. Requests that run may finish until ctx ends; then their
+// connections are closed.
+func (s *Servers) Stop(ctx context.Context) {
+	for _, each := range s.all {
+		if each.Shutdown(ctx) != nil {
+			_ = each.Close()
+		}
+	}
+	s.parking.Stop(ctx)
+}
+
+// newServer returns a server of HTTP/1.1, and of HTTP/2 without TLS by prior knowledge.
+func newServer(log *slog.Logger, h http.Handler) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		Protocols:         protocols,
+		// A client that reads nothing from its socket blocks all streams of the connection.
+		HTTP2: &http.HTTP2Config{
+			WriteByteTimeout: WriteTimeout, SendPingTimeout: pingInterval, PingTimeout: WriteTimeout,
+			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread,
+		},
+		ConnContext: serverconn.ConnContext,
+		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}

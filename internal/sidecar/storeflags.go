@@ -1,0 +1,104 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
+)
+
+// replica returns the name of this process among those that share a store.
+func (o *Options) replica(address net.Addr) string {
+	if o.Replica != "" {
+		return o.Replica
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	_, port, _ := net.SplitHostPort(address.String())
+	return host + ":" + port
+}
+
+// redisServer parses --store, with the flags that belong to it.
+func (o *Options) redisServer() (redis.Server, error) {
+	scheme, server, ok := strings.Cut(o.Store, "://")
+	s := redis.Server{PasswordFile: o.StorePasswordFile}
+	switch scheme {
+	case "redis", "redis+cluster":
+	case "rediss", "rediss+cluster":
+		s.TLS = &redis.TLS{Dir: o.StoreTLSDir, ServerName: o.StoreTLSServerName}
+	default:
+		ok = false
+	}
+	if !ok {
+		return s, errors.New("it must begin with redis://, rediss://, redis+cluster:// or rediss+cluster://")
+	}
+	s.Cluster = strings.HasSuffix(scheme, "+cluster")
+	if user, hosts, found := strings.Cut(server, "@"); found {
+		if strings.Contains(user, ":") {
+			return s, errors.New("it must not hold a password, which all programs of the machine could read: use --store-password-file")
+		}
+		s.Username, server = user, hosts
+	}
+	if s.Username != "" && s.PasswordFile == "" {
+		return s, errors.New("a user needs --store-password-file")
+	}
+	server, database, _ := strings.Cut(server, "/")
+	for address := range strings.SplitSeq(server, ",") {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			return s, fmt.Errorf("%q must be host:port", address)
+		}
+		s.Addresses = append(s.Addresses, address)
+	}
+	if !s.Cluster && len(s.Addresses) > 1 {
+		return s, errors.New("it names several servers: use redis+cluster:// for a cluster")
+	}
+	if database != "" {
+		number, err := strconv.ParseUint(database, 10, 16)
+		if err != nil || s.Cluster && number > 0 {
+			return s, fmt.Errorf("%q is no database; a cluster has 0 only", database)
+		}
+		s.Database = int(number)
+	}
+	return s, nil
+}
+
+// validStoreName reports whether a name may be between the braces of a Redis key.
+func validStoreName(name string) bool {
+	const maxLength = 128
+	return len(name) <= maxLength && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-") == ""
+}
+
+func (o *Options) validateStore() []error {
+	if o.Store == "" {
+		if o.StoreName != "" || o.Replica != "" || o.StorePasswordFile != "" || o.StoreTLSDir != "" || o.StoreTLSServerName != "" {
+			return []error{errors.New("--store-name, --replica, --store-password-file, --store-tls-dir and --store-tls-server-name need --store")}
+		}
+		return nil
+	}
+	var errs []error
+	server, err := o.redisServer()
+	if err != nil {
+		errs = append(errs, fmt.Errorf("--store: %w", err))
+	} else if server.TLS == nil && (o.StoreTLSDir != "" || o.StoreTLSServerName != "") {
+		errs = append(errs, errors.New("--store-tls-dir and --store-tls-server-name need a --store that begins with rediss"))
+	}
+	if o.StoreName == "" && o.ConfigFile == "" {
+		errs = append(errs, errors.New("--store-name is required with --store and without --config: it separates the tasks of this agent from those of others"))
+	}
+	if o.StoreName != "" && !validStoreName(o.StoreName) {
+		errs = append(errs, fmt.Errorf("--store-name is %q, must be at most 128 letters, digits, dots, slashes, dashes and underscores", o.StoreName))
+	}
+	if strings.ContainsAny(o.Replica, "/\n") {
+		errs = append(errs, fmt.Errorf("--replica is %q, must not hold a slash or a line break", o.Replica))
+	}
+	return errs
+}

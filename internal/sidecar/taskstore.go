@@ -1,0 +1,91 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// taskStore is where tasks and push configurations are kept. engine and pushes are the
+// options that depend on it.
+type taskStore struct {
+	engine engine.Options
+	pushes push.Options
+	close  func() error
+}
+
+// openTaskStore returns the store that the flags name. address is that of the A2A
+// endpoint.
+func openTaskStore(e *environment, address net.Addr) (*taskStore, error) {
+	c := e.current().Config
+	if e.options.Store == "" {
+		return openMemory(e, c), nil
+	}
+	return openRedis(e, c, address)
+}
+
+func openMemory(e *environment, c *sidecarconfig.Config) *taskStore {
+	s := memory.New(memory.Options{
+		MaxTasks:  int(c.Tasks.MaxTasks),
+		MaxBytes:  c.Tasks.MaxBytes,
+		Retention: c.Tasks.Retention.Or(0),
+		Now:       e.now,
+	})
+	e.gauge("a2a_tasks", "Tasks in the memory store.", func() float64 { return float64(s.Len()) })
+	gaugeBytes(e, s)
+	return &taskStore{
+		engine: engine.Options{Store: s},
+		pushes: push.Options{Tasks: s, Configs: memory.NewPushes(memory.PushOptions{Now: e.now})},
+		close:  func() error { return nil },
+	}
+}
+
+// openRedis makes no connection: a sidecar starts, and serves its card, without Redis.
+// It is not ready before the first call, which renews its lease, has succeeded.
+func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*taskStore, error) {
+	server, err := e.options.redisServer()
+	if err != nil {
+		return nil, err
+	}
+	name := e.options.StoreName
+	if name == "" {
+		name = c.Agent.Namespace + "/" + c.Agent.Name
+	}
+	s, err := redis.Open(redis.Options{
+		Server:    server,
+		Prefix:    "a2a:{" + name + "}:",
+		MaxTasks:  int(c.Tasks.MaxTasks),
+		Retention: c.Tasks.Retention.Or(0),
+		Observer:  storeObserver{e.metrics.storeCalls(), trackStore(e.health), strings.Join(server.Addresses, ",")},
+		Log:       e.log,
+		Now:       e.now,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open task store: %w", err)
+	}
+	gaugeBytes(e, s)
+	member := s.Join(e.options.replica(address))
+	return &taskStore{
+		engine: engine.Options{Member: member, PageKey: s.PageKey},
+		pushes: push.Options{Tasks: member, Configs: s.Pushes(), Member: member},
+		close:  s.Close,
+	}, nil
+}
+
+func gaugeBytes(e *environment, s interface {
+	Bytes() int64
+	EncodedBytes() int64
+},
+) {
+	e.gauge("a2a_task_bytes", "Estimated bytes of the tasks in memory.", func() float64 { return float64(s.Bytes()) })
+	e.gauge("a2a_encoded_bytes", "Estimated bytes of the encoded events in memory, which a2a_task_bytes does not count.", func() float64 { return float64(s.EncodedBytes()) })
+}
