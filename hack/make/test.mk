@@ -12,7 +12,7 @@ test: prerequisites redis-server envtest-assets ## Run all tests but the end-to-
 	$(call say,testing)
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
 	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
-	failed=0; for module in $(MODULES); do (cd "$$module" && $(go_test) $$race -timeout 10m ./...) || failed=1; done; \
+	failed=0; for module in $(MODULES); do (cd "$$module" && $(go_test) $$race -timeout 30m ./...) || failed=1; done; \
 	$(MAKE) interop || failed=1; exit $$failed
 
 .PHONY: test-unit
