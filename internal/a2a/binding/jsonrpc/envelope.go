@@ -8,7 +8,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
 )
 
 // request is a JSON-RPC 2.0 request. Its members are parts of the body.
@@ -27,7 +26,7 @@ var null = []byte("null")
 // maxID bounds an id, since it is repeated in every event of a stream.
 const maxID = 256
 
-var names = spelling.NewNames("jsonrpc", "id", "method", "params")
+var names = jsonread.NewNames("jsonrpc", "id", "method", "params")
 
 // parse reads an envelope. On error the request holds the id as far as it is
 // known to be one.

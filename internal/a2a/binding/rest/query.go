@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
 // query reads the parameters of a URL. Like a reader of JSON it stops at its
@@ -34,7 +35,7 @@ var names = map[string][]string{
 	"tenant":               {"tenant"},
 }
 
-var parameters = spelling.NewNames(slices.Concat(slices.Collect(maps.Values(names))...)...)
+var parameters = jsonread.NewNames(slices.Concat(slices.Collect(maps.Values(names))...)...)
 
 func newQuery(raw string) *query {
 	if raw == "" {
@@ -144,9 +145,9 @@ func (q *query) state(name string) a2a.State {
 	if !there {
 		return a2a.StateUnknown
 	}
-	state, ok := spelling.State(text)
+	state, ok := scalar.ParseState(text)
 	if n, err := strconv.Atoi(text); err == nil {
-		state, ok = spelling.StateNumber(n)
+		state, ok = scalar.StateOf(n)
 	}
 	if !ok {
 		q.fail(name, "is not a task state")
@@ -159,7 +160,7 @@ func (q *query) time(name string) time.Time {
 	if !there {
 		return time.Time{}
 	}
-	t, ok := spelling.Time(text)
+	t, ok := scalar.ParseTime(text)
 	if !ok {
 		q.fail(name, "must be a time of RFC 3339")
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
 // String appends a string. Invalid UTF-8 becomes U+FFFD.
@@ -117,7 +117,7 @@ func Time(dst []byte, name string, t time.Time) []byte {
 		return dst
 	}
 	dst = append(append(dst, name...), '"')
-	dst = t.UTC().AppendFormat(dst, spelling.TimeLayout)
+	dst = t.UTC().AppendFormat(dst, scalar.TimeLayout)
 	return append(dst, '"')
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
 // decoder reads requests.
@@ -172,7 +172,7 @@ func (d *decoder) required(name string, present bool) {
 
 func (d *decoder) role() a2a.Role {
 	n := d.Int()
-	role, ok := spelling.RoleNumber(n)
+	role, ok := scalar.RoleOf(n)
 	if !ok && (n != 0 || d.version.roleRequired) {
 		d.Fail("must be ROLE_USER or ROLE_AGENT")
 	}
@@ -180,7 +180,7 @@ func (d *decoder) role() a2a.Role {
 }
 
 func (d *decoder) state() a2a.State {
-	state, ok := spelling.StateNumber(d.Int())
+	state, ok := scalar.StateOf(d.Int())
 	if !ok {
 		d.Fail("is not a task state")
 	}

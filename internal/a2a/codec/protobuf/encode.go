@@ -6,7 +6,7 @@ package protobuf
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
@@ -128,7 +128,7 @@ func (v *Version) appendArtifactUpdate(dst []byte, number pbwire.Number, u *a2a.
 
 func (v *Version) appendStatus(dst []byte, number pbwire.Number, s *a2a.Status) []byte {
 	dst, at := pbwire.Begin(dst, number)
-	dst = pbwire.AppendInt(dst, 1, spelling.NumberOf(s.State))
+	dst = pbwire.AppendInt(dst, 1, scalar.StateNumber(s.State))
 	if s.Message != nil {
 		dst = v.appendMessage(dst, 2, s.Message)
 	}

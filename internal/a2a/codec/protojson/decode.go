@@ -8,7 +8,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
 // decoder reads the objects that requests and events share. It reads a request
@@ -268,11 +268,11 @@ func (d *decoder) role() a2a.Role {
 	var ok bool
 	if d.Kind() == '0' {
 		n := d.Int()
-		role, ok = spelling.RoleNumber(n)
+		role, ok = scalar.RoleOf(n)
 		ok = ok || n == 0 && !d.version.roleRequired
 	} else {
 		name := d.String()
-		role, ok = spelling.Role(name)
+		role, ok = scalar.ParseRole(name)
 		ok = ok || name == "ROLE_UNSPECIFIED" && !d.version.roleRequired
 	}
 	if !ok {
@@ -285,9 +285,9 @@ func (d *decoder) state() a2a.State {
 	var state a2a.State
 	var ok bool
 	if d.Kind() == '0' {
-		state, ok = spelling.StateNumber(d.Int())
+		state, ok = scalar.StateOf(d.Int())
 	} else {
-		state, ok = spelling.State(d.String())
+		state, ok = scalar.ParseState(d.String())
 	}
 	if !ok {
 		d.Fail("is not a task state")
@@ -296,7 +296,7 @@ func (d *decoder) state() a2a.State {
 }
 
 func (d *decoder) time() time.Time {
-	t, ok := spelling.Time(d.String())
+	t, ok := scalar.ParseTime(d.String())
 	if !ok && !d.agent {
 		d.Fail("must be a time of RFC 3339")
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
 // field is a member of an object, under any of its names.
@@ -150,7 +150,7 @@ func protoName(name string) string {
 
 // newVersion completes a table.
 func newVersion(v *Version) *Version {
-	v.variantOf = spelling.NewNames(slices.Collect(maps.Keys(v.fields))...).VariantOf
+	v.variantOf = jsonread.NewNames(slices.Collect(maps.Keys(v.fields))...).VariantOf
 	return v
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
@@ -106,7 +106,7 @@ type decoder struct {
 }
 
 // variantOf returns the member of a request that another name misspells.
-var variantOf = spelling.NewNames(append([]string{
+var variantOf = jsonread.NewNames(append([]string{
 	"acceptedOutputModes", "authentication", "credentials", "historyLength", "id", "message", "parts",
 	"pushNotification", "pushNotificationConfig", "role", "schemes", "sessionId", "token", "url",
 }, typedpart.Names...)...).VariantOf
@@ -159,7 +159,7 @@ func (d *decoder) status() a2a.Status {
 	for name := range d.Members() {
 		switch string(name) {
 		case "state":
-			state, ok := spelling.State(d.String())
+			state, ok := scalar.ParseState(d.String())
 			if !ok {
 				d.Fail("is not a task state")
 			}
@@ -211,7 +211,7 @@ func (d *decoder) id() string {
 }
 
 func (d *decoder) role() a2a.Role {
-	role, ok := spelling.Role(d.String())
+	role, ok := scalar.ParseRole(d.String())
 	if !ok {
 		d.Fail(`must be "user" or "agent"`)
 	}
@@ -219,6 +219,6 @@ func (d *decoder) role() a2a.Role {
 }
 
 func (d *decoder) time() time.Time {
-	t, _ := spelling.Time(d.String())
+	t, _ := scalar.ParseTime(d.String())
 	return t
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/spelling"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
@@ -79,7 +79,7 @@ type decoder struct {
 }
 
 // variantOf returns the member of a request that another name misspells.
-var variantOf = spelling.NewNames(append([]string{
+var variantOf = jsonread.NewNames(append([]string{
 	"acceptedOutputModes", "authentication", "blocking", "configuration", "contextId", "credentials", "extensions",
 	"historyLength", "id", "includeArtifacts", inputRequest, "message", "messageId", "pageSize", "pageToken", "parts",
 	"pushNotificationConfig", "pushNotificationConfigId", "referenceTaskIds", "role", "schemes", "status",
@@ -311,7 +311,7 @@ func (d *decoder) id() string {
 }
 
 func (d *decoder) state() a2a.State {
-	state, ok := spelling.State(d.String())
+	state, ok := scalar.ParseState(d.String())
 	if !ok {
 		d.Fail("is not a task state")
 	}
@@ -319,7 +319,7 @@ func (d *decoder) state() a2a.State {
 }
 
 func (d *decoder) role() a2a.Role {
-	role, ok := spelling.Role(d.String())
+	role, ok := scalar.ParseRole(d.String())
 	if !ok {
 		d.Fail(`must be "user" or "agent"`)
 	}
@@ -327,7 +327,7 @@ func (d *decoder) role() a2a.Role {
 }
 
 func (d *decoder) time() time.Time {
-	t, ok := spelling.Time(d.String())
+	t, ok := scalar.ParseTime(d.String())
 	if !ok && !d.agent {
 		d.Fail("must be a time of RFC 3339")
 	}

@@ -1,13 +1,13 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package spelling
+package jsonread
 
 import "strings"
 
-// Names are the member names of a dialect. They are compared exactly; one that
-// differs in case only is a mistake, or a request that means one thing to us
-// and another to whoever reads names without regard to case.
+// Names are the member names of a dialect. Readers compare names exactly. A name
+// that differs from one of these in case only is a mistake, or an attempt to make
+// this server and a reader that ignores case see different requests.
 type Names struct {
 	exact  map[string]bool
 	folded map[string]string
@@ -23,8 +23,8 @@ func NewNames(all ...string) Names {
 	return n
 }
 
-// VariantOf returns the name that another is a variant of, and "" for a name
-// itself and for one that is none at all.
+// VariantOf returns the name from which another differs in case only. It returns
+// "" for a name of the set, and for one that resembles none.
 func (n Names) VariantOf(name []byte) string {
 	if n.exact[string(name)] {
 		return ""
@@ -32,6 +32,6 @@ func (n Names) VariantOf(name []byte) string {
 	return n.folded[fold(string(name))]
 }
 
-// fold maps all spellings to one, as Unicode's simple folding does for the
-// letters of ASCII.
+// fold maps names that differ in case only to one text, as Unicode's simple
+// folding does for ASCII letters.
 func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }

@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spelling reads the words that the versions of the protocol spell
-// differently: states, roles and times. Every codec accepts every spelling;
-// which one it writes is its own business.
-package spelling
+// Package scalar reads the task states, roles and times that the versions of the
+// protocol spell differently. Every codec accepts every spelling. Each codec
+// writes its own.
+package scalar
 
 import (
 	"slices"
@@ -31,15 +31,15 @@ var states = map[string]a2a.State{
 	"auth_required":  a2a.StateAuthRequired,
 }
 
-// numbers are those of the enum TaskState, which 0.3 and 1.0 share.
+// numbers maps the numbers of the enum TaskState of 0.3 and 1.0 to states.
 var numbers = [...]a2a.State{
 	a2a.StateUnknown, a2a.StateSubmitted, a2a.StateWorking, a2a.StateCompleted, a2a.StateFailed,
 	a2a.StateCanceled, a2a.StateInputRequired, a2a.StateRejected, a2a.StateAuthRequired,
 }
 
-// State reads a state: "input-required", "input_required",
-// "TASK_STATE_INPUT_REQUIRED", with one l or two in canceled.
-func State(text string) (a2a.State, bool) {
+// ParseState reads the name of a state, such as "input-required",
+// "input_required" or "TASK_STATE_INPUT_REQUIRED", and canceled with one or two l.
+func ParseState(text string) (a2a.State, bool) {
 	if name, ok := strings.CutPrefix(text, "TASK_STATE_"); ok {
 		text = strings.ToLower(name)
 	}
@@ -47,19 +47,20 @@ func State(text string) (a2a.State, bool) {
 	return state, ok
 }
 
-// StateNumber reads a state that is the number of the enum.
-func StateNumber(n int) (a2a.State, bool) {
+// StateOf returns the state with a number of the enum TaskState.
+func StateOf(n int) (a2a.State, bool) {
 	if n < 0 || n >= len(numbers) {
 		return a2a.StateUnknown, false
 	}
 	return numbers[n], true
 }
 
-// NumberOf returns the number of a state in the enum.
-func NumberOf(s a2a.State) int { return max(slices.Index(numbers[:], s), 0) }
+// StateNumber returns the number of a state in the enum TaskState.
+func StateNumber(s a2a.State) int { return max(slices.Index(numbers[:], s), 0) }
 
-// Role reads a role: "user", "agent", "assistant", "ROLE_USER", "ROLE_AGENT".
-func Role(text string) (a2a.Role, bool) {
+// ParseRole reads the name of a role: "user", "agent", "assistant", "ROLE_USER" or
+// "ROLE_AGENT".
+func ParseRole(text string) (a2a.Role, bool) {
 	switch text {
 	case "user", "ROLE_USER":
 		return a2a.RoleUser, true
@@ -70,8 +71,8 @@ func Role(text string) (a2a.Role, bool) {
 	}
 }
 
-// RoleNumber reads a role that is the number of the enum Role.
-func RoleNumber(n int) (a2a.Role, bool) {
+// RoleOf returns the role with a number of the enum Role.
+func RoleOf(n int) (a2a.Role, bool) {
 	switch n {
 	case 1:
 		return a2a.RoleUser, true
@@ -82,18 +83,18 @@ func RoleNumber(n int) (a2a.Role, bool) {
 	}
 }
 
-// TimeLayout is how every version writes a time, in UTC.
+// TimeLayout is the format in which every version writes a time, in UTC.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// Time reads RFC 3339 with any offset, and takes a time without one for UTC.
-// The result is in UTC and whole milliseconds, as it will be written.
-func Time(text string) (time.Time, bool) {
+// ParseTime reads a time of RFC 3339 with any offset; without an offset it is UTC.
+// The result is in UTC, in whole milliseconds, and in the years 1 to 9999.
+func ParseTime(text string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		t, err = time.Parse("2006-01-02T15:04:05.999999999", text)
 	}
 	t = t.UTC().Truncate(time.Millisecond)
-	// An offset can move a time out of the years that RFC 3339 can write.
+	// An offset can move a time out of the years of RFC 3339.
 	if err != nil || t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}, false
 	}
