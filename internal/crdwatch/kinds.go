@@ -1,11 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crdwatch watches kinds that a cluster may not have, such as those of
-// the Gateway API.
+// Package crdwatch watches kinds of optional APIs, such as the Gateway API.
 //
-// It follows their CRDs: while one is there, its objects are cached and start
-// reconciles; when it goes, the cache is stopped. It knows nothing of Agents.
+// It follows their CRDs: while a CRD exists, the objects of the kind are cached and cause
+// reconciles; when the CRD is deleted, the cache is stopped. It knows nothing of Agents.
 package crdwatch
 
 import (
@@ -13,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,108 +29,76 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Kind is a kind that the cluster may not have.
+// Kind is a kind that a cluster may not have.
 type Kind struct {
-	// Resource is how the API server calls it; the name of the CRD is made of
-	// it.
+	// Resource is the resource of the kind, which is also the name of its CRD.
 	Resource schema.GroupResource
-	// Version is the one that is used. A CRD that does not serve it is as good
-	// as none.
+	// Version is the version that is used. A CRD that does not serve it counts as absent.
 	Version string
 	// Object is an empty object of the kind, which the scheme knows.
 	Object client.Object
-	// Transform says what is kept of the objects. A change of something else starts
-	// no reconcile.
+	// Transform drops parts of the cached objects. A change of a dropped part causes no
+	// reconcile.
 	Transform toolscache.TransformFunc
 }
 
-// Config is what the kinds are watched with.
+// Config configures Kinds.
 type Config struct {
 	Cluster    *rest.Config
 	HTTPClient *http.Client
 	Mapper     meta.RESTMapper
 	Scheme     *runtime.Scheme
-	// Cache says which namespaces are watched.
+	// Cache has the namespaces that are watched.
 	Cache cache.Options
 }
 
-// Kinds are watched while the cluster has them.
+// Kinds watches kinds while the cluster has them. Its methods are safe for concurrent use.
 type Kinds struct {
-	config  Config
-	watched map[schema.GroupResource]*watched
+	config Config
+	states map[schema.GroupResource]*state
 }
 
-// watched is one of the kinds.
-type watched struct {
-	kind Kind
-	// reader is nil while the cluster does not have the kind, or it cannot be
-	// read.
-	reader atomic.Pointer[cache.Cache]
-	// failure is why it cannot be read; nil when it can, and when the cluster
-	// does not have it.
-	failure atomic.Pointer[string]
-	// known is closed when it is known for the first time that the cluster does
-	// not have the kind, that its objects are cached, or why they cannot be.
-	known chan struct{}
-}
-
-// New returns Kinds that are not watched yet: a Source watches them.
+// New returns Kinds that are not watched yet: their Source watches them.
 func New(config Config, kinds ...Kind) *Kinds {
-	k := &Kinds{config: config, watched: map[schema.GroupResource]*watched{}}
+	k := &Kinds{config: config, states: map[schema.GroupResource]*state{}}
 	for _, kind := range kinds {
-		k.watched[kind.Resource] = &watched{kind: kind, known: make(chan struct{})}
+		k.states[kind.Resource] = &state{kind: kind, known: make(chan struct{})}
 	}
 	return k
 }
 
-// Reader reads the objects of a kind. It is nil while the cluster does not have
-// the kind, and while it cannot be read.
+// Reader returns a reader of the objects of a kind. It returns nil while the cluster does not
+// have the kind or its objects cannot be read.
 func (k *Kinds) Reader(kind schema.GroupResource) client.Reader {
-	w, found := k.watched[kind]
-	if !found {
-		return nil
+	if s, found := k.states[kind]; found {
+		if reader := s.reader.Load(); reader != nil {
+			return *reader
+		}
 	}
-	reader := w.reader.Load()
-	if reader == nil {
-		return nil
-	}
-	return *reader
+	return nil
 }
 
-// Unreadable says why a kind cannot be read. It is empty when it can be, and
-// when the cluster does not have it.
+// Unreadable returns the reason why the objects of a kind cannot be read. It returns "" if they
+// can be read, and if the cluster does not have the kind.
 func (k *Kinds) Unreadable(kind schema.GroupResource) string {
-	w, found := k.watched[kind]
-	if !found {
-		return ""
+	if s, found := k.states[kind]; found {
+		if failure := s.failure.Load(); failure != nil {
+			return *failure
+		}
 	}
-	failure := w.failure.Load()
-	if failure == nil {
-		return ""
-	}
-	return *failure
+	return ""
 }
 
-// Handlers say what to reconcile.
+// Handlers enqueue requests for a controller.
 type Handlers struct {
-	// Objects are for the objects of each kind.
+	// Objects maps the objects of each kind to requests.
 	Objects map[schema.GroupResource]handler.MapFunc
-	// Changed queues what depends on whether the cluster has the kinds at all, and
-	// with which schema.
+	// Changed enqueues everything that depends on the presence of the kinds or on their
+	// schemas. It is called after a change of either.
 	Changed func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request])
 }
 
-// isKept tells whether anything was changed of what is kept.
-func isKept(update event.UpdateEvent) bool {
-	before, ok := update.ObjectOld.DeepCopyObject().(client.Object)
-	if !ok {
-		return true
-	}
-	before.SetResourceVersion(update.ObjectNew.GetResourceVersion())
-	return !equality.Semantic.DeepEqual(before, update.ObjectNew)
-}
-
-// Source watches the kinds for a controller. It can be started once.
+// Source returns a source that watches the kinds for a controller. It can be started once.
 func (k *Kinds) Source(handlers Handlers) source.SyncingSource {
 	return &kindsSource{kinds: k, handlers: handlers}
 }
@@ -144,59 +110,68 @@ type kindsSource struct {
 
 var _ source.SyncingSource = (*kindsSource)(nil)
 
-// Start watches until the context ends.
+// Start implements source.Source. It watches until the context ends.
 func (s *kindsSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	for _, w := range s.kinds.watched {
-		changed := func() { s.handlers.Changed(ctx, queue) }
-		objects := func(c cache.Cache) source.SyncingSource {
-			return source.Kind(c, w.kind.Object, handler.EnqueueRequestsFromMapFunc(s.handlers.Objects[w.kind.Resource]), predicate.Funcs{UpdateFunc: isKept})
-		}
+	config := s.kinds.config
+	for _, state := range s.kinds.states {
+		kind := state.kind
 		f := &follower{
-			watched: w, changed: changed,
-			open: func(failed toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
-				return s.kinds.newObjectCache(w.kind, failed)
+			state:   state,
+			enqueue: func() { s.handlers.Changed(ctx, queue) },
+			newCache: func(onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
+				return newObjectCache(config, kind, onError)
 			},
-			listed: func() (bool, error) {
-				kind, err := s.kinds.config.Mapper.KindFor(w.kind.Resource.WithVersion(w.kind.Version))
-				return err == nil && !kind.Empty(), err
+			discovered: func() (bool, error) {
+				mapped, err := config.Mapper.KindFor(kind.Resource.WithVersion(kind.Version))
+				return err == nil && !mapped.Empty(), err
 			},
-			start: func(ctx context.Context, c cache.Cache) (source.SyncingSource, error) {
-				src := objects(c)
+			startSource: func(ctx context.Context, c cache.Cache) (source.SyncingSource, error) {
+				src := source.Kind(c, kind.Object, handler.EnqueueRequestsFromMapFunc(s.handlers.Objects[kind.Resource]), predicate.Funcs{UpdateFunc: hasChanged})
 				return src, src.Start(ctx, queue)
 			},
 		}
-		crds := newFilling()
-		crd, err := s.kinds.newCRDWatch(w.kind, crds.handle)
+		initial := newInitialSync()
+		crds, err := newCRDCache(config, kind, initial.handleWatchError)
 		if err != nil {
 			return err
 		}
-		go f.follow(ctx, crd, crds)
+		go f.run(ctx, crds, initial)
 	}
 	return nil
 }
 
 // newObjectCache returns a cache of the objects of a kind.
-func (k *Kinds) newObjectCache(kind Kind, failed toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
-	options := k.config.Cache
-	options.HTTPClient, options.Mapper, options.Scheme = k.config.HTTPClient, k.config.Mapper, k.config.Scheme
+func newObjectCache(config Config, kind Kind, onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
+	options := config.Cache
+	options.HTTPClient, options.Mapper, options.Scheme = config.HTTPClient, config.Mapper, config.Scheme
 	options.DefaultTransform = kind.Transform
-	options.DefaultWatchErrorHandler = failed
-	return cache.New(k.config.Cluster, options)
+	options.DefaultWatchErrorHandler = onError
+	return cache.New(config.Cluster, options)
 }
 
-// WaitForSync waits until it is known of every kind whether the cluster has it.
-// Else every Agent would be told, after each start, that it has none. It does
-// not wait for a kind that cannot be read: few Agents need it.
+// hasChanged reports whether an update changed the cached part of an object.
+func hasChanged(update event.UpdateEvent) bool {
+	before, ok := update.ObjectOld.DeepCopyObject().(client.Object)
+	if !ok {
+		return true
+	}
+	before.SetResourceVersion(update.ObjectNew.GetResourceVersion())
+	return !equality.Semantic.DeepEqual(before, update.ObjectNew)
+}
+
+// WaitForSync implements source.SyncingSource. It waits until the state of every kind is known:
+// otherwise every exposed Agent would report after each start that the kinds are missing. It
+// does not wait for a kind that cannot be read, because few Agents need it.
 func (s *kindsSource) WaitForSync(ctx context.Context) error {
-	for _, w := range s.kinds.watched {
+	for _, state := range s.kinds.states {
 		select {
-		case <-w.known:
+		case <-state.known:
 		case <-ctx.Done():
-			return fmt.Errorf("wait for CustomResourceDefinition %s: %w", w.kind.Resource, errors.Join(ctx.Err(), context.Cause(ctx)))
+			return fmt.Errorf("wait for CustomResourceDefinition %s: %w", state.kind.Resource, errors.Join(ctx.Err(), context.Cause(ctx)))
 		}
 	}
 	return nil
 }
 
-// String is for logs.
+// String implements fmt.Stringer, for logs.
 func (s *kindsSource) String() string { return "optional kinds" }

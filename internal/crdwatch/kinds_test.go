@@ -11,17 +11,18 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-func TestOnlyWhatIsKeptStartsAReconcile(t *testing.T) {
+// TestHasChanged: an update that changes the resource version only causes no reconcile.
+func TestHasChanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*gatewayv1.Gateway)
 		want   bool
 	}{
-		"nothing":       {func(*gatewayv1.Gateway) {}, false},
-		"another label": {func(g *gatewayv1.Gateway) { g.Labels = map[string]string{"a": "b"} }, true},
-		"an address": {func(g *gatewayv1.Gateway) {
+		"no change": {func(*gatewayv1.Gateway) {}, false},
+		"label":     {func(g *gatewayv1.Gateway) { g.Labels = map[string]string{"a": "b"} }, true},
+		"address": {func(g *gatewayv1.Gateway) {
 			g.Status.Addresses = []gatewayv1.GatewayStatusAddress{{Value: "10.0.0.1"}}
 		}, true},
-		"a condition": {func(g *gatewayv1.Gateway) {
+		"condition": {func(g *gatewayv1.Gateway) {
 			g.Status.Conditions = []metav1.Condition{{Type: "Programmed", Status: metav1.ConditionTrue}}
 		}, true},
 	} {
@@ -30,11 +31,11 @@ func TestOnlyWhatIsKeptStartsAReconcile(t *testing.T) {
 			after := before.DeepCopy()
 			after.ResourceVersion = "8"
 			test.change(after)
-			if got := isKept(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
-				t.Errorf("isKept() = %t, want %t", got, test.want)
+			if got := hasChanged(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
+				t.Errorf("hasChanged() = %t, want %t", got, test.want)
 			}
 			if before.ResourceVersion != "7" {
-				t.Error("the cache's own object was changed")
+				t.Error("the cached object was modified")
 			}
 		})
 	}

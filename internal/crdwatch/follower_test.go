@@ -31,12 +31,12 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// objectCache is filled when a test says so.
+// objectCache syncs when a test closes synced.
 type objectCache struct {
 	cache.Cache
-	failed  toolscache.WatchErrorHandlerWithContext
+	onError toolscache.WatchErrorHandlerWithContext
 	waiting chan struct{}
-	filled  chan struct{}
+	synced  chan struct{}
 }
 
 func (c objectCache) Start(ctx context.Context) error {
@@ -51,52 +51,50 @@ func (c objectCache) GetInformer(context.Context, client.Object, ...cache.Inform
 func (c objectCache) WaitForCacheSync(ctx context.Context) bool {
 	close(c.waiting)
 	select {
-	case <-c.filled:
+	case <-c.synced:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-// heardSource is a source of objects that are all there.
-type heardSource struct{}
+// syncedSource is a source that has synced.
+type syncedSource struct{}
 
-func (heardSource) Start(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func (syncedSource) Start(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	return nil
 }
 
-func (heardSource) WaitForSync(context.Context) error { return nil }
+func (syncedSource) WaitForSync(context.Context) error { return nil }
 
-// widgetFollower follows a kind with such a cache, which it returns once it is
-// to be filled.
+// widgetFollower is a follower with an objectCache, which it sends to objects when it creates it.
 type widgetFollower struct {
 	*follower
 	objects chan objectCache
-	// offered counts what depends on the kind being reconciled.
-	offered atomic.Int32
-	// readable tells, for each time that objects may start reconciles, whether
-	// the kind could be read.
+	// enqueued is the number of calls of enqueue.
+	enqueued atomic.Int32
+	// readable has an element for each start of a source: whether the objects could be read.
 	readable []bool
 }
 
 func newWidgetFollower() *widgetFollower {
 	w := &widgetFollower{objects: make(chan objectCache, 1)}
 	w.follower = &follower{
-		watched: &watched{
+		state: &state{
 			kind:  Kind{Resource: widgets.GroupResource(), Version: widgets.Version, Object: &metav1.PartialObjectMetadata{}},
 			known: make(chan struct{}),
 		},
-		listed: func() (bool, error) { return true, nil },
-		open: func(failed toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
-			c := objectCache{failed: failed, waiting: make(chan struct{}), filled: make(chan struct{})}
+		discovered: func() (bool, error) { return true, nil },
+		newCache: func(onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
+			c := objectCache{onError: onError, waiting: make(chan struct{}), synced: make(chan struct{})}
 			w.objects <- c
 			return c, nil
 		},
-		start: func(context.Context, cache.Cache) (source.SyncingSource, error) {
+		startSource: func(context.Context, cache.Cache) (source.SyncingSource, error) {
 			w.readable = append(w.readable, w.reader.Load() != nil)
-			return heardSource{}, nil
+			return syncedSource{}, nil
 		},
-		changed: func() { w.offered.Add(1) },
+		enqueue: func() { w.enqueued.Add(1) },
 	}
 	return w
 }
@@ -110,144 +108,144 @@ func (w *widgetFollower) isKnown() bool {
 	}
 }
 
-// unreadable is what is told of the kind.
+// unreadable returns the reason why the kind cannot be read.
 func (w *widgetFollower) unreadable() string {
-	return (&Kinds{watched: map[schema.GroupResource]*watched{w.kind.Resource: w.watched}}).Unreadable(w.kind.Resource)
+	return (&Kinds{states: map[schema.GroupResource]*state{w.kind.Resource: w.state}}).Unreadable(w.kind.Resource)
 }
 
-// Whoever reads from a cache that was stopped before it was filled waits for
-// ever.
-func TestKindThatGoesWhileItsObjectsAreReadIsNeverOffered(t *testing.T) {
+// TestKindRemovedBeforeItsCacheSynced: a read from a cache that was stopped before it synced
+// would block for ever, so the kind never has a reader.
+func TestKindRemovedBeforeItsCacheSynced(t *testing.T) {
 	f := newWidgetFollower()
-	f.enter(t.Context())
+	f.startCache(t.Context())
 	<-(<-f.objects).waiting
-	f.leave()
+	f.stopCache()
 
-	if f.offered.Load() != 0 || len(f.readable) != 0 {
-		t.Error("the kind was offered, with a cache that was never filled")
+	if f.enqueued.Load() != 0 || len(f.readable) != 0 {
+		t.Error("the kind was enqueued with a cache that never synced")
 	}
 	if f.reader.Load() != nil {
-		t.Error("the kind can be read after it has gone")
+		t.Error("the kind can be read after its removal")
 	}
 	if f.isKnown() {
-		t.Error("it counts as known what the cluster has, by a cache that was never filled")
+		t.Error("the state is known with a cache that never synced")
 	}
 }
 
-// A manager does not end for a kind that few need, and comes to use it when it
-// can.
-func TestKindThatCannotBeReadIsNotWaitedFor(t *testing.T) {
+// TestKindThatCannotBeRead: controllers do not wait for a kind that cannot be read, and use it
+// when it can be read.
+func TestKindThatCannotBeRead(t *testing.T) {
 	forbidden := apierrors.NewForbidden(widgets.GroupResource(), "", errors.New("no right"))
 	broken := apierrors.NewInternalError(errors.New("no conversion"))
 	tests := map[string]struct {
 		failures []error
-		// after is when it is told, and want what.
+		// after is the delay of the report, and want its reason.
 		after time.Duration
 		want  string
 	}{
-		"a right is missing":             {failures: []error{forbidden, forbidden, forbidden}, after: patience, want: forbidden.Status().Message},
-		"objects of a removed version":   {failures: []error{broken}, after: patience, want: broken.Status().Message},
-		"something else is wrong by now": {failures: []error{forbidden, broken, broken}, after: patience, want: broken.Status().Message},
-		"the API server is gone":         {failures: []error{&url.Error{Op: "Get", Err: errors.New("port 4711")}}, after: patience, want: "the API server cannot be reached"},
-		"no answer":                      {after: silence, want: errSilence.Error()},
+		"missing right":                   {failures: []error{forbidden, forbidden, forbidden}, after: failureGrace, want: forbidden.Status().Message},
+		"objects of a removed version":    {failures: []error{broken}, after: failureGrace, want: broken.Status().Message},
+		"another failure":                 {failures: []error{forbidden, broken, broken}, after: failureGrace, want: broken.Status().Message},
+		"no connection to the API server": {failures: []error{&url.Error{Op: "Get", Err: errors.New("port 4711")}}, after: failureGrace, want: "the API server cannot be reached"},
+		"no answer":                       {after: noAnswerTimeout, want: errNoAnswer.Error()},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newWidgetFollower()
 				var logged atomic.Int32
-				f.enter(log.IntoContext(t.Context(), funcr.New(func(string, string) { logged.Add(1) }, funcr.Options{})))
-				defer f.leave()
+				f.startCache(log.IntoContext(t.Context(), funcr.New(func(string, string) { logged.Add(1) }, funcr.Options{})))
+				defer f.stopCache()
 				objects := <-f.objects
 				for _, err := range test.failures {
-					objects.failed(t.Context(), nil, err)
+					objects.onError(t.Context(), nil, err)
 					synctest.Wait()
 				}
 				time.Sleep(test.after - time.Nanosecond)
 				synctest.Wait()
-				if f.isKnown() || f.unreadable() != "" || f.offered.Load() != 0 {
-					t.Error("nobody waits for a kind that has only just failed to be read")
+				if f.isKnown() || f.unreadable() != "" || f.enqueued.Load() != 0 {
+					t.Error("a failure was reported within the grace period")
 				}
 
 				time.Sleep(time.Nanosecond)
 				synctest.Wait()
 				if !f.isKnown() {
-					t.Error("a kind that cannot be read is waited for")
+					t.Error("controllers wait for a kind that cannot be read")
 				}
 				if got := f.unreadable(); got != test.want {
 					t.Errorf("the kind is unreadable for %q, want %q", got, test.want)
 				}
 				if f.reader.Load() != nil {
-					t.Error("a kind that cannot be read is offered")
+					t.Error("a kind that cannot be read has a reader")
 				}
-				// The library goes on trying, and failing in the same way.
+				// client-go retries, and fails in the same way.
 				for _, err := range test.failures[max(0, len(test.failures)-1):] {
-					objects.failed(t.Context(), nil, err)
+					objects.onError(t.Context(), nil, err)
 					synctest.Wait()
 				}
-				if got := f.offered.Load(); got != 1 {
-					t.Errorf("Agents were told %d times, want once", got)
+				if got := f.enqueued.Load(); got != 1 {
+					t.Errorf("%d enqueues, want one", got)
 				}
 
 				if got := logged.Load(); got != 1 {
 					t.Errorf("%d lines were logged, want one", got)
 				}
 
-				close(objects.filled)
+				close(objects.synced)
 				synctest.Wait()
 				if f.reader.Load() == nil || f.unreadable() != "" {
-					t.Errorf("the kind does not come into use, for %q", f.unreadable())
+					t.Errorf("the kind cannot be read: %q", f.unreadable())
 				}
-				if got := f.offered.Load(); got != 2 {
-					t.Errorf("Agents were told %d times in all, want twice", got)
+				if got := f.enqueued.Load(); got != 2 {
+					t.Errorf("%d enqueues in all, want two", got)
 				}
 				if diff := cmp.Diff([]bool{true}, f.readable); diff != "" {
-					t.Errorf("objects start reconciles that find them (-want +got):\n%s", diff)
+					t.Errorf("kind was readable when its events started (-want +got):\n%s", diff)
 				}
 			})
 		})
 	}
 }
 
-// It is told once for each reason, and a new one is told.
-func TestAnotherReasonIsTold(t *testing.T) {
+// TestEachReasonIsReportedOnce: a new reason is reported, and the same one is not repeated.
+func TestEachReasonIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWidgetFollower()
-		f.enter(t.Context())
+		f.startCache(t.Context())
 		objects := <-f.objects
 		for i, reason := range []string{"first", "first", "second"} {
-			objects.failed(t.Context(), nil, errors.New(reason))
-			time.Sleep(patience)
+			objects.onError(t.Context(), nil, errors.New(reason))
+			time.Sleep(failureGrace)
 			synctest.Wait()
 			if got := f.unreadable(); got != reason {
 				t.Errorf("failure %d: the kind is unreadable for %q, want %q", i, got, reason)
 			}
 		}
-		if got := f.offered.Load(); got != 2 {
-			t.Errorf("Agents were told %d times, want twice", got)
+		if got := f.enqueued.Load(); got != 2 {
+			t.Errorf("%d enqueues, want two", got)
 		}
-		f.leave()
+		f.stopCache()
 		if got := f.unreadable(); got != "" {
-			t.Errorf("a kind that has gone is unreadable for %q", got)
+			t.Errorf("a removed kind is unreadable for %q", got)
 		}
 	})
 }
 
-// crdCache knows of one CustomResourceDefinition.
+// crdCache has one CustomResourceDefinition.
 type crdCache struct {
 	cache.Cache
 	crd apiextensionsv1.CustomResourceDefinition
 }
 
 func (c *crdCache) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-	seen, err := stripCRD(&c.crd)
-	seen.(*apiextensionsv1.CustomResourceDefinition).DeepCopyInto(object.(*apiextensionsv1.CustomResourceDefinition))
+	stripped, err := stripCRD(&c.crd)
+	stripped.(*apiextensionsv1.CustomResourceDefinition).DeepCopyInto(object.(*apiextensionsv1.CustomResourceDefinition))
 	return err
 }
 
-// What the API server refused for a field that the schema lacked is tried again
-// with another schema.
-func TestAnotherSchemaIsTold(t *testing.T) {
+// TestSchemaChangeEnqueues: an object that the API server rejected because of a missing field
+// is written again when the schema has changed.
+func TestSchemaChangeEnqueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWidgetFollower()
 		definitions := &crdCache{crd: apiextensionsv1.CustomResourceDefinition{
@@ -259,8 +257,8 @@ func TestAnotherSchemaIsTold(t *testing.T) {
 				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
 			}},
 		}}
-		f.look(t.Context(), definitions)
-		close((<-f.objects).filled)
+		f.update(t.Context(), definitions)
+		close((<-f.objects).synced)
 		synctest.Wait()
 
 		for i, test := range []struct {
@@ -269,20 +267,19 @@ func TestAnotherSchemaIsTold(t *testing.T) {
 		}{{1, 1}, {2, 2}, {2, 2}, {3, 3}} {
 			definitions.crd.Generation = test.generation
 			definitions.crd.ResourceVersion = strconv.Itoa(i)
-			f.look(t.Context(), definitions)
-			if got := f.offered.Load(); got != test.want {
-				t.Errorf("look %d, at generation %d: Agents were told %d times, want %d", i, test.generation, got, test.want)
+			f.update(t.Context(), definitions)
+			if got := f.enqueued.Load(); got != test.want {
+				t.Errorf("update %d, generation %d: %d enqueues, want %d", i, test.generation, got, test.want)
 			}
 		}
-		f.leave()
+		f.stopCache()
 	})
 }
 
-// emptyCache knows of no CustomResourceDefinition once it is filled, and of
-// nothing at all before.
+// emptyCache has no CustomResourceDefinition and cannot be read before it has synced.
 type emptyCache struct {
 	cache.Cache
-	filled chan struct{}
+	synced chan struct{}
 }
 
 func (c emptyCache) Start(ctx context.Context) error {
@@ -296,7 +293,7 @@ func (c emptyCache) GetInformer(context.Context, client.Object, ...cache.Informe
 
 func (c emptyCache) WaitForCacheSync(ctx context.Context) bool {
 	select {
-	case <-c.filled:
+	case <-c.synced:
 		return true
 	case <-ctx.Done():
 		return false
@@ -305,27 +302,27 @@ func (c emptyCache) WaitForCacheSync(ctx context.Context) bool {
 
 func (c emptyCache) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	select {
-	case <-c.filled:
+	case <-c.synced:
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "customresourcedefinitions"}, "widgets.example.com")
 	default:
 		return &cache.ErrCacheNotStarted{}
 	}
 }
 
-// Else a manager that starts would take every address outside from the cards,
-// and put it back a moment later.
-func TestKindIsNotMissingBeforeItsDefinitionWasLookedFor(t *testing.T) {
+// TestKindIsNotMissingBeforeItsCRDWasRead: otherwise a manager that starts would remove every
+// external address from the cards and add it again a moment later.
+func TestKindIsNotMissingBeforeItsCRDWasRead(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "", errors.New("no right"))
-	for name, failures := range map[string][]error{"it can be read": nil, "it cannot be read at first": {forbidden}} {
+	for name, failures := range map[string][]error{"readable": nil, "not readable at first": {forbidden}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				f := newWidgetFollower()
-				definitions, filling := emptyCache{filled: make(chan struct{})}, newFilling()
+				definitions, initial := emptyCache{synced: make(chan struct{})}, newInitialSync()
 				ended := make(chan struct{})
 				go func() {
 					defer close(ended)
-					f.follow(ctx, definitions, filling)
+					f.run(ctx, definitions, initial)
 				}()
 				defer func() {
 					stop()
@@ -333,23 +330,23 @@ func TestKindIsNotMissingBeforeItsDefinitionWasLookedFor(t *testing.T) {
 				}()
 
 				for _, err := range failures {
-					filling.handle(ctx, nil, err)
+					initial.handleWatchError(ctx, nil, err)
 				}
 				if synctest.Wait(); f.isKnown() {
-					t.Error("it counts as known what the cluster has, before anything was read")
+					t.Error("the state is known before the CRD was read")
 				}
 				if len(failures) > 0 {
-					time.Sleep(patience)
+					time.Sleep(failureGrace)
 					if synctest.Wait(); !f.isKnown() || f.unreadable() != forbidden.Status().Message {
-						t.Errorf("a definition that cannot be read is waited for; the kind is unreadable for %q", f.unreadable())
+						t.Errorf("controllers wait for a CRD that cannot be read; the kind is unreadable for %q", f.unreadable())
 					}
 				}
-				close(definitions.filled)
+				close(definitions.synced)
 				if synctest.Wait(); !f.isKnown() || f.unreadable() != "" {
-					t.Errorf("it is not known that the cluster does not have the kind, which is unreadable for %q", f.unreadable())
+					t.Errorf("the absence of the kind is not known; it is unreadable for %q", f.unreadable())
 				}
-				if got := int(f.offered.Load()); got != 2*len(failures) {
-					t.Errorf("Agents were told %d times, want %d", got, 2*len(failures))
+				if got := int(f.enqueued.Load()); got != 2*len(failures) {
+					t.Errorf("%d enqueues, want %d", got, 2*len(failures))
 				}
 			})
 		})

@@ -1,0 +1,235 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crdwatch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// discoveryInterval is the interval between checks whether discovery lists a new kind.
+const discoveryInterval = 200 * time.Millisecond
+
+// state is the state of one kind, which the follower writes and Kinds reads.
+type state struct {
+	kind Kind
+	// reader reads the cached objects. It is nil while the cluster does not have the kind or
+	// its objects cannot be read.
+	reader atomic.Pointer[cache.Cache]
+	// failure is the reason why the objects cannot be read; nil if they can be read, and if
+	// the cluster does not have the kind.
+	failure atomic.Pointer[string]
+	// known is closed when the state is known for the first time: the cluster does not have
+	// the kind, its objects are cached, or they cannot be read.
+	known chan struct{}
+}
+
+// follower caches the objects of a kind while the cluster has its CRD.
+type follower struct {
+	*state
+	// newCache returns a cache of the objects that does not run yet.
+	newCache func(onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error)
+	// discovered reports whether the API server's discovery lists the kind.
+	discovered func() (bool, error)
+	// startSource starts the source of events of the objects in a cache.
+	startSource func(context.Context, cache.Cache) (source.SyncingSource, error)
+	// enqueue enqueues everything that depends on the kind.
+	enqueue func()
+	// setKnown closes state.known, once.
+	setKnown sync.Once
+	// generation is the CRD's generation at the last update.
+	generation int64
+	// stop stops the cache of objects and waits for it; nil if none runs.
+	stop func()
+}
+
+// run follows the CRD until the context ends.
+func (f *follower) run(ctx context.Context, crds cache.Cache, initial *initialSync) {
+	logger := log.FromContext(ctx).WithValues("customResourceDefinition", f.kind.Resource.String())
+	running := make(chan struct{})
+	go func() {
+		defer close(running)
+		if err := crds.Start(ctx); err != nil {
+			logger.Error(err, "watch of a CustomResourceDefinition failed")
+		}
+	}()
+	defer func() { <-running }()
+
+	// One pending signal is enough for any number of changes.
+	changes := make(chan struct{}, 1)
+	signal := func() {
+		select {
+		case changes <- struct{}{}:
+		default:
+		}
+	}
+	// Before the sync, an existing CRD would look absent.
+	stopReports := f.reportFailures(ctx, initial)
+	informer, err := initial.wait(ctx, crds, &apiextensionsv1.CustomResourceDefinition{})
+	stopReports()
+	if err != nil {
+		return // the context has ended
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { signal() },
+		UpdateFunc: func(any, any) { signal() },
+		DeleteFunc: func(any) { signal() },
+	})
+	if err != nil {
+		logger.Error(err, "watch of a CustomResourceDefinition failed")
+		return
+	}
+	signal()
+	for {
+		select {
+		case <-ctx.Done():
+			f.stopCache()
+			return
+		case <-changes:
+			f.update(ctx, crds)
+		}
+	}
+}
+
+// update starts or stops the cache of objects as the CRD requires.
+func (f *follower) update(ctx context.Context, crds cache.Cache) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	err := crds.Get(ctx, client.ObjectKey{Name: f.kind.Resource.String()}, crd)
+	served := err == nil && serves(crd, f.kind.Version)
+	switch {
+	case served && f.stop == nil:
+		f.startCache(ctx)
+	case !served && f.stop != nil:
+		f.stopCache()
+		f.enqueue()
+	case served && crd.Generation != f.generation:
+		f.enqueue()
+	}
+	f.generation = crd.Generation
+	if !served {
+		f.markKnown()
+		if f.failure.Swap(nil) != nil { // the failure to read the CRD
+			f.enqueue()
+		}
+	}
+}
+
+// markKnown reports that the state of the kind is known.
+func (f *follower) markKnown() { f.setKnown.Do(func() { close(f.known) }) }
+
+// reportFailures reports lasting failures of an initial sync until stop is called.
+func (f *follower) reportFailures(ctx context.Context, initial *initialSync) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		initial.reportFailures(ctx, func(err error) { f.setFailure(ctx, err) })
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// setFailure stores and logs why the objects cannot be read, once for each reason.
+func (f *follower) setFailure(ctx context.Context, err error) {
+	reason := reasonOf(err)
+	if last := f.failure.Load(); last != nil && *last == reason {
+		return
+	}
+	log.FromContext(ctx).Error(err, "reading an optional kind failed: the operator retries, and reconciles everything that does not depend on the kind",
+		"kind", f.kind.Resource.String())
+	f.failure.Store(&reason)
+	f.markKnown()
+	f.enqueue()
+}
+
+// startCache starts a cache of the objects.
+func (f *follower) startCache(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		err := f.fillCache(ctx, &running)
+		if err != nil && ctx.Err() == nil {
+			log.FromContext(ctx).Error(err, "watch of an optional kind failed", "kind", f.kind.Resource.String())
+		}
+	})
+	f.stop = func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// fillCache waits until a cache has all objects of the kind, and makes it readable.
+func (f *follower) fillCache(ctx context.Context, running *sync.WaitGroup) error {
+	initial := newInitialSync()
+	stopReports := sync.OnceFunc(f.reportFailures(ctx, initial))
+	defer stopReports()
+	if err := f.waitForDiscovery(ctx, initial); err != nil {
+		return err
+	}
+	objects, err := f.newCache(initial.handleWatchError)
+	if err != nil {
+		return fmt.Errorf("build cache: %w", err)
+	}
+	running.Go(func() {
+		if err := objects.Start(ctx); err != nil {
+			log.FromContext(ctx).Error(err, "watch of an optional kind failed", "kind", f.kind.Resource.String())
+		}
+	})
+	if _, err := initial.wait(ctx, objects, f.kind.Object); err != nil {
+		return err
+	}
+	stopReports()
+	// The reader comes before the events, because workers may run already and read the objects.
+	f.reader.Store(&objects)
+	f.failure.Store(nil)
+	src, err := f.startSource(ctx, objects)
+	if err != nil {
+		return err
+	}
+	if err := src.WaitForSync(ctx); err != nil {
+		return err
+	}
+	// WaitForSync also returns nil when the context ends.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.markKnown()
+	f.enqueue()
+	return nil
+}
+
+// waitForDiscovery waits until the API server's discovery lists the kind, which is shortly after
+// its CRD is established.
+func (f *follower) waitForDiscovery(ctx context.Context, initial *initialSync) error {
+	return wait.PollUntilContextCancel(ctx, discoveryInterval, true, func(context.Context) (bool, error) {
+		discovered, err := f.discovered()
+		if err != nil {
+			initial.setFailure(err)
+		}
+		return discovered, nil
+	})
+}
+
+// stopCache stops the cache of objects, if one runs.
+func (f *follower) stopCache() {
+	if f.stop == nil {
+		return
+	}
+	f.stop()
+	f.reader.Store(nil)
+	f.failure.Store(nil)
+	f.stop = nil
+}

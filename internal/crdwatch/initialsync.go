@@ -1,0 +1,128 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package crdwatch
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// failureGrace is how long the sync of a cache may fail before the failure is reported:
+	// short failures are normal after a start and for a new CRD.
+	failureGrace = 10 * time.Second
+	// noAnswerTimeout is how long the API server may send no answer at all. Twice this time,
+	// for the CRD and for its objects, is less than the two minutes in which a controller has
+	// to start.
+	noAnswerTimeout = 30 * time.Second
+	// informerInterval is the interval between attempts to create an informer.
+	informerInterval = time.Second
+)
+
+var errNoAnswer = errors.New("the API server does not answer")
+
+// initialSync is the initial sync of a cache of one kind.
+type initialSync struct {
+	// failures has the last failure that was not received yet.
+	failures chan error
+	// done is closed when the cache has synced.
+	done chan struct{}
+}
+
+func newInitialSync() *initialSync {
+	return &initialSync{failures: make(chan error, 1), done: make(chan struct{})}
+}
+
+// handleWatchError is called for each failure to list or to watch. After the initial sync, it
+// leaves failures to client-go, which logs them: the content of the cache stays in use.
+func (s *initialSync) handleWatchError(ctx context.Context, reflector *toolscache.Reflector, err error) {
+	select {
+	case <-s.done:
+		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+	default:
+		s.setFailure(err)
+	}
+}
+
+// setFailure replaces the last failure.
+func (s *initialSync) setFailure(err error) {
+	for {
+		select {
+		case s.failures <- err:
+			return
+		default:
+		}
+		select {
+		case <-s.failures: //nolint:errcheck // a later one replaces it
+		default:
+		}
+	}
+}
+
+// wait waits until a running cache has all objects of a kind, and retries all failures. It
+// returns an error only when the context ends.
+func (s *initialSync) wait(ctx context.Context, c cache.Cache, object client.Object) (cache.Informer, error) {
+	var informer cache.Informer
+	err := wait.PollUntilContextCancel(ctx, informerInterval, true, func(ctx context.Context) (bool, error) {
+		var err error
+		if informer, err = c.GetInformer(ctx, object); err != nil {
+			s.setFailure(err)
+		}
+		return err == nil, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	// WaitForCacheSync also returns, and may report a sync, when the context ends. A read from
+	// a cache that has not synced would block for ever.
+	c.WaitForCacheSync(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	close(s.done)
+	return informer, nil
+}
+
+// reportFailures calls report with each failure after failureGrace, until the context ends.
+func (s *initialSync) reportFailures(ctx context.Context, report func(error)) {
+	grace, noAnswer := time.After(failureGrace), time.After(noAnswerTimeout)
+	var last error
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case last = <-s.failures:
+		case <-grace:
+			grace = nil
+		case <-noAnswer:
+			if last == nil {
+				last = errNoAnswer
+			}
+		}
+		if grace == nil && last != nil {
+			report(last)
+		}
+	}
+}
+
+// reasonOf returns the reason of a failure for users. It is equal for equal failures: it has
+// no ports of connections.
+func reasonOf(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Message
+	}
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return "the API server cannot be reached"
+	}
+	return err.Error()
+}
