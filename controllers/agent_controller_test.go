@@ -80,7 +80,7 @@ var _ = Describe("an Agent", func() {
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
 		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "True Published")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
-		Expect(f.newEvents()).To(Equal([]string{"Normal Ready The agent takes calls at " + agent.Status.URL}))
+		Expect(f.newEvents()).To(Equal([]string{"Normal Ready The agent serves at " + agent.Status.URL}))
 		Expect(agent.Status.Replicas).To(BeEquivalentTo(1))
 
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())

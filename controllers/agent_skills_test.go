@@ -38,7 +38,7 @@ var _ = Describe("an Agent with skills", func() {
 		Expect(deploymentOf(ctx, agent).ResourceVersion).To(Equal(deployment.ResourceVersion), "the Deployment does not change")
 		Expect(agent.Status.CardDigest).NotTo(Equal(digest))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
-		Expect(f.newEvents()).To(Equal([]string{"Normal CardChanged The card is now " + agent.Status.CardDigest + " and lists 3 skills"}))
+		Expect(f.newEvents()).To(Equal([]string{"Normal CardChanged The card changed to " + agent.Status.CardDigest + " and lists 3 skills"}))
 
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)).To(Succeed())
 		Expect(pod.Annotations[a2av1alpha1.AnnotationConfigDigest]).To(Equal(

@@ -1,8 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command manager is the operator: it reconciles Agents and serves the
-// registry.
+// Command manager is the operator: it reconciles Agents and AgentSkills, and serves the registry.
 package main
 
 import (
@@ -48,52 +47,52 @@ func run() error {
 
 	log := zap.New(zap.Level(level))
 	ctrl.SetLogger(log)
-	// Who sets GOGC is obeyed.
+	// GOGC in the environment takes precedence.
 	config.OwnHeap = os.Getenv("GOGC") == ""
-	// Garbage takes no more than nine tenths of what the container may, before it
-	// is collected more often. Who sets GOMEMLIMIT is obeyed.
+	// The memory limit of the Go runtime is nine tenths of the container's limit. GOMEMLIMIT in
+	// the environment takes precedence.
 	if _, err := memlimit.SetGoMemLimitWithOpts(); err != nil {
-		log.Info("the limit of the container's memory is not known; GOMEMLIMIT sets one", "reason", err.Error())
+		log.Info("found no memory limit of the container; set GOMEMLIMIT to limit the Go runtime", "reason", err.Error())
 	}
-	log.Info("starting", "version", version.Get().String())
+	log.Info("manager started", "version", version.Get().String())
 	cluster, err := ctrl.GetConfig()
 	if err != nil {
-		return fmt.Errorf("find the cluster: %w", err)
+		return fmt.Errorf("find kubeconfig or service account: %w", err)
 	}
 	return operator.Run(ctrl.SetupSignalHandler(), cluster, config, log)
 }
 
-// bindFlags lets the command line change a configuration.
+// bindFlags defines the flags of a configuration.
 func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.StringVar(&c.SidecarImage, "sidecar-image", c.SidecarImage,
-		"The `image` of the sidecar in every Agent's pod. Required. A change rolls all Agents.")
+		"The `image` of the sidecar in every Agent's pod. Required. A change restarts the pods of all Agents.")
 	flags.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain,
-		"The DNS `domain` of the cluster, as it stands in the URLs of Agents.")
+		"The DNS `domain` of the cluster, for the URLs of Agents.")
 	flags.StringVar(&c.RegistryBindAddress, "registry-bind-address", c.RegistryBindAddress,
-		"The `address` at which the registry listens. \"0\" turns it off.")
+		"The `address` at which the registry listens. \"0\" disables it.")
 	flags.StringVar(&c.RegistryURL, "registry-url", c.RegistryURL,
-		"The `URL` at which sidecars reach the registry. Empty gives agents no gateway to it and to each other.")
+		"The `URL` at which sidecars reach the registry. Without it, agents have no gateway to the registry and to each other.")
 	flags.Func("remote-allow",
-		"A `range` of addresses, such as 10.0.0.0/8, in which remote agents may be, beside public ones over https. May be given again.",
+		"A `range` of addresses, such as 10.0.0.0/8, in which remote agents may be, besides public addresses over https. Can be repeated.",
 		func(text string) error {
 			prefix, err := netip.ParsePrefix(text)
 			c.RemoteAllow = append(c.RemoteAllow, prefix)
 			return err
 		})
 	flags.StringVar(&c.RemoteCAFile, "remote-ca-file", c.RemoteCAFile,
-		"The `file` of PEM certificates of authorities that vouch for remote agents, beside those of the system. It is read again when it changes.")
+		"A `file` of PEM certificates of authorities for remote agents, besides those of the system. The manager reloads it when it changes.")
 	flags.StringVar(&c.MetricsBindAddress, "metrics-bind-address", c.MetricsBindAddress,
-		"The `address` at which metrics are served. \"0\" turns them off.")
+		"The `address` of the metrics server. \"0\" disables them.")
 	flags.BoolVar(&c.MetricsInsecure, "metrics-insecure", c.MetricsInsecure,
-		"Serve metrics over plain HTTP, to anybody, rather than over TLS to those who may read them.")
+		"Serve metrics over plain HTTP without authorization, instead of over TLS to authorized callers.")
 	flags.StringVar(&c.MetricsCertDir, "metrics-cert-dir", c.MetricsCertDir,
-		"The `directory` of tls.crt and tls.key for the metrics. Empty means a certificate that the manager signs itself.")
+		"The `directory` of tls.crt and tls.key for the metrics. Empty means a self-signed certificate.")
 	flags.StringVar(&c.HealthProbeBindAddress, "health-probe-bind-address", c.HealthProbeBindAddress,
-		"The `address` at which /healthz and /readyz are served. \"0\" turns them off.")
+		"The `address` of /healthz and /readyz. \"0\" disables them.")
 	flags.BoolVar(&c.LeaderElect, "leader-elect", c.LeaderElect,
-		"Let one of several managers work while the others wait.")
+		"Enable leader election: one of several managers reconciles.")
 	flags.StringVar(&c.LeaderElectionNamespace, "leader-election-namespace", c.LeaderElectionNamespace,
-		"The `namespace` of the Lease. Empty means the manager's own, which is known only inside a cluster.")
+		"The `namespace` of the Lease. Empty means the manager's own, which it knows only inside a cluster.")
 	flags.Func("watch-namespaces",
 		"The `namespaces` whose Agents are served, separated by commas. Empty serves all.", func(list string) error {
 			c.WatchNamespaces = nil
@@ -103,5 +102,5 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 			return nil
 		})
 	flags.IntVar(&c.MaxConcurrentReconciles, "max-concurrent-reconciles", c.MaxConcurrentReconciles,
-		"The `number` of Agents that are worked on at the same time.")
+		"The `number` of Agents that are reconciled at the same time.")
 }

@@ -1,11 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterstate holds what one reconcile of an Agent has read, as values.
+// Package clusterstate holds the state that a reconcile of an Agent has read, as values.
 //
-// It is what gather returns and what the pure packages read. It has no
-// behaviour and no way to a cluster, so that desired and status can be tested
-// with nothing but literals.
+// Package gather returns it and the pure packages read it. It has no behaviour and no
+// client, so that desired and status can be tested with literals.
 package clusterstate
 
 import (
@@ -24,45 +23,43 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// Agent is an Agent and everything around it that matters to it.
+// Agent is an Agent and the state on which it depends.
 type Agent struct {
-	// Agent is the resource itself, with the status that was written last.
+	// Agent is the object, with the status that was written last.
 	Agent *a2av1alpha1.Agent
-	// NamespaceLabels are those of the Agent's namespace. They are read only
-	// when a skill of another namespace or a Gateway is asked for.
+	// NamespaceLabels holds the labels of the Agent's namespace. It is nil if the Agent refers
+	// to no skill of another namespace and to no Gateway.
 	NamespaceLabels map[string]string
-	// Skills are those that the Agent asks for.
+	// Skills holds the AgentSkills to which the Agent refers.
 	Skills Skills
-	// Children are the objects under the names of the Agent's, be they the
-	// Agent's or not.
+	// Children holds the objects with the names of the Agent's objects, of any owner.
 	Children Children
-	// GatewayAPI is what the cluster has of it.
+	// GatewayAPI holds the kinds and objects of the Gateway API.
 	GatewayAPI GatewayAPI
-	// Pods are those with the Agent's label, ordered by name.
+	// Pods holds the pods with the Agent's label, ordered by name.
 	Pods []corev1.Pod
-	// Remote is what is known of an agent that runs elsewhere. It is nil for all
-	// others, and until something is known.
+	// Remote is the result of the last read of a remote agent's card. It is nil for other
+	// Agents and before the first read.
 	Remote *Remote
-	// Issuer verifies ServiceAccount tokens. Nil means that it is not known yet.
+	// Issuer is the issuer of ServiceAccount tokens, nil until it is known.
 	Issuer *Issuer
 }
 
-// Skills are the AgentSkills that an Agent asks for.
+// Skills holds the AgentSkills to which an Agent refers.
 type Skills struct {
-	// Referenced holds those of spec.skillRefs that exist, whether they admit
-	// the Agent or not.
+	// Referenced holds the existing skills of spec.skillRefs, whether they allow the Agent or
+	// not.
 	Referenced map[types.NamespacedName]*a2av1alpha1.AgentSkill
-	// Unwatched are the namespaces of spec.skillRefs of which the operator sees
-	// nothing.
+	// Unwatched has the namespaces of spec.skillRefs that the operator does not watch.
 	Unwatched map[string]bool
-	// Selected are those of spec.skillSelector, ordered by name.
+	// Selected holds the skills of spec.skillSelector, ordered by name.
 	Selected []*a2av1alpha1.AgentSkill
-	// SelectorError says why spec.skillSelector cannot be evaluated.
+	// SelectorError is the reason why spec.skillSelector cannot be evaluated, "" for none.
 	SelectorError string
 }
 
-// Children are the objects under the names of the Agent's. Each is nil when it
-// does not exist.
+// Children holds the objects with the names of an Agent's objects. Each is nil if it does not
+// exist.
 type Children struct {
 	ServiceAccount *corev1.ServiceAccount
 	ConfigMap      *corev1.ConfigMap
@@ -75,47 +72,46 @@ type Children struct {
 	GRPCRoute      *gatewayv1.GRPCRoute
 }
 
-// GatewayAPI is what the cluster has of the Gateway API. A kind is missing
-// when its CRD is not there, or does not serve the version that is used.
+// GatewayAPI holds the kinds and objects of the Gateway API.
 type GatewayAPI struct {
+	// HTTPRoutes and GRPCRoutes report whether the cluster has the kind: its CRD exists and
+	// serves the version that the operator uses.
 	HTTPRoutes bool
 	GRPCRoutes bool
-	// Unreadable says why kinds cannot be read that the cluster may have.
+	// Unreadable holds the reasons why kinds cannot be read.
 	Unreadable Unreadable
-	// Gateways are those of spec.exposure that exist and can be seen.
+	// Gateways holds the existing Gateways of spec.exposure, in watched namespaces.
 	Gateways map[types.NamespacedName]*gatewayv1.Gateway
-	// Rivals are the other Agents that ask a Gateway for an address that the
-	// Agent asks it for, ordered by namespace and name.
+	// Rivals holds the other Agents that request an address of the Agent at the same Gateway,
+	// ordered by namespace and name.
 	Rivals []Rival
 }
 
-// Rival is another Agent, with the routes under its name. Each is nil when it
-// does not exist.
+// Rival is another Agent with its routes. Each route is nil if it does not exist.
 type Rival struct {
 	Agent     *a2av1alpha1.Agent
 	HTTPRoute *gatewayv1.HTTPRoute
 	GRPCRoute *gatewayv1.GRPCRoute
 }
 
-// Unreadable says of each kind why it cannot be read, "" when there is no
-// reason.
+// Unreadable holds for each kind the reason why it cannot be read, "" for none.
 type Unreadable struct{ Gateways, HTTPRoutes, GRPCRoutes string }
 
-// Remote is what is known of an agent that runs elsewhere. It is not changed.
+// Remote is the result of reading a remote agent's card. It is immutable.
 type Remote struct {
-	// Card is the last one that was read, with addresses at the agent's own
-	// origin only; nil when there was none yet.
+	// Card is the last card that was read, with addresses of the agent's own origin only; nil
+	// before the first.
 	Card *card.Card
-	// Elsewhere counts the addresses that were left out of it.
-	Elsewhere int
-	// Failure is why the last look has failed; nil when it has not.
+	// OmittedAddresses is the number of addresses of other origins, which Card lacks.
+	OmittedAddresses int
+	// Failure is the problem of the last read, nil if it succeeded.
 	Failure *usererror.Problem
 }
 
-// Issuer is who signs the ServiceAccount tokens of the cluster.
+// Issuer is the issuer of the cluster's ServiceAccount tokens.
 type Issuer struct {
-	// URL is what stands in a token's iss.
+	// URL is the claim iss of its tokens.
 	URL string
-	// Keys is the JWK set, in a form that is equal for equal sets.
+	// Keys is its JWK set, encoded so that equal sets have equal bytes.
 	Keys json.RawMessage
 }

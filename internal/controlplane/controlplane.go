@@ -19,24 +19,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// assetsVariable is where envtest looks for its binaries first.
+// assetsVariable is the environment variable with the directory of the binaries of envtest.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
-// patience is what each step of a start has.
-const patience = 2 * time.Minute
+// stepTimeout is the timeout of each step of a start. Machines that run many tests at once are
+// slower than envtest expects.
+const stepTimeout = 2 * time.Minute
 
-// New returns a control plane that is not started yet. Its binaries are those
-// of KUBEBUILDER_ASSETS, or else those that make builds into bin/k8s.
+// New returns a control plane that does not run yet. Its binaries are in the directory
+// KUBEBUILDER_ASSETS, by default bin/k8s, where make builds them.
 func New() *envtest.Environment {
 	env := &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join(root(), "config", "crd", "bases")},
-		ErrorIfCRDPathMissing: true,
-		// Machines that run many tests at once take longer than envtest expects.
-		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: patience},
-		ControlPlaneStartTimeout: patience,
-		ControlPlaneStopTimeout:  patience,
+		CRDDirectoryPaths:        []string{filepath.Join(root(), "config", "crd", "bases")},
+		ErrorIfCRDPathMissing:    true,
+		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: stepTimeout},
+		ControlPlaneStartTimeout: stepTimeout,
+		ControlPlaneStopTimeout:  stepTimeout,
 	}
-	// Each Agent has a Service, and envtest has addresses for 254.
+	// Each Agent has a Service, and the default range of envtest has 254 addresses.
 	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/12")
 	if os.Getenv(assetsVariable) == "" {
 		env.BinaryAssetsDirectory = filepath.Join(root(), "bin", "k8s")
@@ -44,8 +44,8 @@ func New() *envtest.Environment {
 	return env
 }
 
-// GatewayAPI lists the files of those CRDs of the Gateway API that the manager
-// knows, as they stand in its module.
+// GatewayAPI returns the files of the CRDs of the Gateway API that the manager uses, from the
+// module sigs.k8s.io/gateway-api.
 func GatewayAPI(ctx context.Context) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
 	if err != nil {
@@ -59,9 +59,8 @@ func GatewayAPI(ctx context.Context) ([]string, error) {
 	return files, nil
 }
 
-// root is the top of the source tree around the working directory, which for
-// a test is its package's. It is the working directory itself when there is
-// none.
+// root returns the root of the module around the working directory, or the working directory if
+// there is none. The working directory of a test is its package.
 func root() string {
 	for dir := "."; ; dir = filepath.Join("..", dir) {
 		absolute, err := filepath.Abs(dir)

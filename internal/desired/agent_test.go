@@ -271,7 +271,7 @@ func TestRemoteAgent(t *testing.T) {
 			t.Errorf("%s: Agent() = %+v, %v", name, result, err)
 		}
 	}
-	result, err := Agent(clusterstate.Agent{Agent: agent, Remote: &clusterstate.Remote{Card: far, Elsewhere: 2}}, testPlatform)
+	result, err := Agent(clusterstate.Agent{Agent: agent, Remote: &clusterstate.Remote{Card: far, OmittedAddresses: 2}}, testPlatform)
 	if err != nil || result.Objects == nil {
 		t.Fatalf("Agent() = %+v, %v", result, err)
 	}

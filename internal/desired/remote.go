@@ -54,13 +54,13 @@ func remoteAgent(in clusterstate.Agent) (Result, error) {
 }
 
 func elsewhereRemarks(remote *clusterstate.Remote) []usererror.Problem {
-	if remote.Elsewhere == 0 {
+	if remote.OmittedAddresses == 0 {
 		return nil
 	}
 	return []usererror.Problem{{
 		Condition: a2av1alpha1.ConditionAvailable,
 		Reason:    a2av1alpha1.ReasonAddressesOmitted,
 		Message: fmt.Sprintf("The agent serves its card; %d of the addresses on it are not listed, "+
-			"because they are not at the origin of spec.remote.url", remote.Elsewhere),
+			"because they are not at the origin of spec.remote.url", remote.OmittedAddresses),
 	}}
 }

@@ -8,10 +8,10 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// action is what the operator was doing when something happened.
+// action is the action of every event.
 const action = "Reconcile"
 
-// maxNote is the API's limit for the note of an event, in bytes.
+// maxNote is the API's limit of the note of an event, in bytes.
 const maxNote = 1024
 
 // Recorder records events about objects.
@@ -19,14 +19,14 @@ type Recorder struct {
 	recorder events.EventRecorder
 }
 
-// NewRecorder returns a Recorder that records through the manager's.
+// NewRecorder returns a Recorder that sends events by the manager's recorder.
 func NewRecorder(recorder events.EventRecorder) *Recorder {
 	return &Recorder{recorder: recorder}
 }
 
 // Publish records events about an object. It does not wait for the API server.
-func (r *Recorder) Publish(about runtime.Object, happened ...Event) {
-	for _, e := range happened {
-		r.recorder.Eventf(about, nil, e.Type, e.Reason, action, "%s", e.Note[:min(len(e.Note), maxNote)])
+func (r *Recorder) Publish(object runtime.Object, events ...Event) {
+	for _, e := range events {
+		r.recorder.Eventf(object, nil, e.Type, e.Reason, action, "%s", e.Note[:min(len(e.Note), maxNote)])
 	}
 }

@@ -1,11 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package events tells what happened to an Agent, once it has happened.
+// Package events makes Kubernetes events of the changes of an Agent's status.
 //
-// What is told is the difference of two statuses (transitions.go, pure); how
-// it is told is recorder.go. Nothing here reads or writes the cluster in any
-// other way.
+// transitions.go is pure and computes the events from two statuses; recorder.go sends them.
+// The package does not read the cluster and writes nothing but events.
 package events
 
 import (
@@ -18,22 +17,22 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// Event is one thing that happened to an Agent.
+// Event is a Kubernetes event about an Agent.
 type Event struct {
 	// Type is Normal or Warning.
 	Type string
-	// Reason is a condition's reason, or one of the constants here.
+	// Reason is the reason of a condition, or one of the constants of this package.
 	Reason string
-	// Note says what happened, and to which value.
+	// Note is the message of the event.
 	Note string
 }
 
-// ReasonCardChanged is the reason of an event about another card.
+// ReasonCardChanged is the reason of the event that the card has changed.
 const ReasonCardChanged = "CardChanged"
 
-// quiet are the reasons that are a stage on the way, or that another
-// condition's event has told already.
-var quiet = map[string]bool{
+// withoutEvent lists the reasons of conditions that cause no event: intermediate states, and
+// consequences of another condition, which has an event.
+var withoutEvent = map[string]bool{
 	a2av1alpha1.ReasonPending:              true,
 	a2av1alpha1.ReasonBlocked:              true,
 	a2av1alpha1.ReasonCardKept:             true,
@@ -46,8 +45,8 @@ var quiet = map[string]bool{
 	a2av1alpha1.ReasonPublishing:           true,
 }
 
-// Transitions returns what happened between two statuses of an Agent, in the
-// order of its conditions.
+// Transitions returns the events of the changes between two statuses of an Agent, in the order
+// of its conditions.
 func Transitions(before, after a2av1alpha1.AgentStatus) []Event {
 	var events []Event
 	for _, condition := range a2av1alpha1.AgentConditions() {
@@ -59,44 +58,43 @@ func Transitions(before, after a2av1alpha1.AgentStatus) []Event {
 		if is == nil || was != nil && was.Status == is.Status && was.Reason == is.Reason {
 			continue
 		}
-		if event, tell := changed(*is); tell {
+		if event, ok := changed(*is); ok {
 			events = append(events, event)
 		}
 	}
 	if before.CardDigest != "" && before.CardDigest != after.CardDigest {
 		events = append(events, cardChanged(after))
 	}
-	if !whollyReady(before) && whollyReady(after) {
+	if !fullyReady(before) && fullyReady(after) {
 		events = append(events, ready(after))
 	}
 	return events
 }
 
-// changed tells of a condition that went wrong. That it is well again is told
-// by Ready.
+// changed returns the event of a condition that became worse. The event Ready covers its
+// recovery.
 func changed(is metav1.Condition) (Event, bool) {
 	switch {
-	case quiet[is.Reason]:
+	case withoutEvent[is.Reason]:
 		return Event{}, false
 	case is.Reason == a2av1alpha1.ReasonScaledToZero:
-		return Event{Type: corev1.EventTypeNormal, Reason: is.Reason, Note: "The agent has no pod, as spec.workload.replicas says"}, true
-	case is.Status == metav1.ConditionFalse, servesWithTrouble(is):
+		return Event{Type: corev1.EventTypeNormal, Reason: is.Reason, Note: "The agent has no pods because spec.workload.replicas is 0"}, true
+	case is.Status == metav1.ConditionFalse, degraded(is):
 		return Event{Type: corev1.EventTypeWarning, Reason: is.Reason, Note: is.Message}, true
 	default:
 		return Event{}, false
 	}
 }
 
-// servesWithTrouble reports whether the agent takes calls although the current
-// spec does not work, or without something that it depends on.
-func servesWithTrouble(is metav1.Condition) bool {
+// degraded reports whether the agent serves although its current spec does not work or a
+// dependency is lost.
+func degraded(is metav1.Condition) bool {
 	return is.Type == a2av1alpha1.ConditionAvailable && is.Status == metav1.ConditionTrue &&
 		is.Reason != a2av1alpha1.ReasonAvailable
 }
 
-// whollyReady reports whether an Agent is ready and has lost nothing that it
-// depends on.
-func whollyReady(s a2av1alpha1.AgentStatus) bool {
+// fullyReady reports whether an Agent is ready and has all its dependencies.
+func fullyReady(s a2av1alpha1.AgentStatus) bool {
 	ready := meta.FindStatusCondition(s.Conditions, a2av1alpha1.ConditionReady)
 	return ready != nil && ready.Status == metav1.ConditionTrue && ready.Reason == a2av1alpha1.ReasonReady
 }
@@ -109,7 +107,7 @@ func cardChanged(after a2av1alpha1.AgentStatus) Event {
 	return Event{
 		Type:   corev1.EventTypeNormal,
 		Reason: ReasonCardChanged,
-		Note:   fmt.Sprintf("The card is now %s and lists %d skills", after.CardDigest, skills),
+		Note:   fmt.Sprintf("The card changed to %s and lists %d skills", after.CardDigest, skills),
 	}
 }
 
@@ -117,6 +115,6 @@ func ready(after a2av1alpha1.AgentStatus) Event {
 	return Event{
 		Type:   corev1.EventTypeNormal,
 		Reason: a2av1alpha1.ReasonReady,
-		Note:   "The agent takes calls at " + after.URL,
+		Note:   "The agent serves at " + after.URL,
 	}
 }

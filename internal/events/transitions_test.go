@@ -33,55 +33,55 @@ func TestTransitions(t *testing.T) {
 		before, after a2av1alpha1.AgentStatus
 		want          []Event
 	}{
-		"nothing": {
+		"no change": {
 			before: status("a", "Available True Available", "Ready True Ready"),
 			after:  status("a", "Available True Available", "Ready True Ready"),
 		},
-		"first look": {
+		"first reconcile": {
 			before: status("", "Available Unknown Pending", "Ready Unknown Pending"),
 			after:  status("a", "Accepted True Accepted", "Available False RolloutInProgress", "CardPublished False NoPodReady", "Ready False RolloutInProgress"),
 		},
 		"ready": {
 			before: status("a", "Available False AgentStarting", "Ready False AgentStarting"),
 			after:  status("a", "Available True Available", "Ready True Ready"),
-			want:   []Event{{"Normal", "Ready", "The agent takes calls at http://echo/"}},
+			want:   []Event{{"Normal", "Ready", "The agent serves at http://echo/"}},
 		},
-		"mistakes": {
+		"user errors": {
 			before: status("a", "Accepted True Accepted", "Programmed True Programmed", "Ready True Ready"),
 			after:  status("a", "Accepted False PortConflict", "SkillsResolved False SkillNotFound", "Programmed False Blocked", "Ready False PortConflict"),
 			want:   []Event{{"Warning", "PortConflict", "Accepted"}, {"Warning", "SkillNotFound", "SkillsResolved"}},
 		},
-		"one failure after the other": {
+		"one failure after another": {
 			before: status("a", "Available False ImagePullFailed"),
 			after:  status("a", "Available False ContainerCrashing"),
 			want:   []Event{{"Warning", "ContainerCrashing", "Available"}},
 		},
-		"a rollout that fails while the earlier spec serves": {
+		"failed rollout while pods of the earlier spec serve": {
 			before: status("a", "Available True Available", "Ready False RolloutInProgress"),
 			after:  status("a", "Available True ImagePullFailed", "Ready False ImagePullFailed"),
 			want:   []Event{{"Warning", "ImagePullFailed", "Available"}},
 		},
-		"a dependency that is lost while the agent takes calls": {
+		"lost dependency of an agent that serves": {
 			before: status("a", "Available True Available", "Ready True Ready"),
 			after:  status("a", "Available True TaskStoreUnavailable", "Ready True TaskStoreUnavailable"),
 			want:   []Event{{"Warning", "TaskStoreUnavailable", "Available"}},
 		},
-		"a dependency that is back": {
+		"recovered dependency": {
 			before: status("a", "Available True TaskStoreUnavailable", "Ready True TaskStoreUnavailable"),
 			after:  status("a", "Available True Available", "Ready True Ready"),
-			want:   []Event{{"Normal", "Ready", "The agent takes calls at http://echo/"}},
+			want:   []Event{{"Normal", "Ready", "The agent serves at http://echo/"}},
 		},
 		"scaled to zero": {
 			before: status("a", "Available True Available"),
 			after:  status("a", "Available False ScaledToZero"),
-			want:   []Event{{"Normal", "ScaledToZero", "The agent has no pod, as spec.workload.replicas says"}},
+			want:   []Event{{"Normal", "ScaledToZero", "The agent has no pods because spec.workload.replicas is 0"}},
 		},
-		"another card": {
+		"changed card": {
 			before: status("a", "Ready True Ready"),
 			after:  status("b", "Ready True Ready"),
-			want:   []Event{{"Normal", "CardChanged", "The card is now b and lists 2 skills"}},
+			want:   []Event{{"Normal", "CardChanged", "The card changed to b and lists 2 skills"}},
 		},
-		"a write that is tried again": {
+		"write that is retried": {
 			before: status("a", "Programmed True Programmed"),
 			after:  status("a", "Programmed Unknown ApplyFailed"),
 		},

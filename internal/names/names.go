@@ -1,8 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package names says what the objects of an Agent are called, how they are
-// labelled and where they are reached.
+// Package names returns the names, labels and addresses of the objects of an Agent.
 //
 // It is pure: it knows the API types and nothing of a cluster.
 package names
@@ -21,41 +20,40 @@ import (
 // users make, such as one for the agent's container.
 const configSuffix = "-a2a-config"
 
-// Deployment is the name of an Agent's Deployment.
+// Deployment returns the name of an Agent's Deployment.
 func Deployment(agent string) string { return agent }
 
-// Service is the name of an Agent's Service.
+// Service returns the name of an Agent's Service.
 func Service(agent string) string { return agent }
 
-// ServiceAccount is the name of an Agent's ServiceAccount.
+// ServiceAccount returns the name of an Agent's ServiceAccount.
 func ServiceAccount(agent string) string { return agent }
 
-// ConfigMap is the name of the ConfigMap with the sidecar configuration of an
-// Agent.
+// ConfigMap returns the name of the ConfigMap with the sidecar configuration of an Agent.
 func ConfigMap(agent string) string { return agent + configSuffix }
 
-// NetworkPolicy is the name of an Agent's NetworkPolicy.
+// NetworkPolicy returns the name of an Agent's NetworkPolicy.
 func NetworkPolicy(agent string) string { return agent }
 
-// HorizontalPodAutoscaler is the name of an Agent's.
+// HorizontalPodAutoscaler returns the name of an Agent's HorizontalPodAutoscaler.
 func HorizontalPodAutoscaler(agent string) string { return agent }
 
-// PodDisruptionBudget is the name of an Agent's.
+// PodDisruptionBudget returns the name of an Agent's PodDisruptionBudget.
 func PodDisruptionBudget(agent string) string { return agent }
 
-// HTTPRoute is the name of an Agent's HTTPRoute.
+// HTTPRoute returns the name of an Agent's HTTPRoute.
 func HTTPRoute(agent string) string { return agent }
 
-// GRPCRoute is the name of an Agent's GRPCRoute.
+// GRPCRoute returns the name of an Agent's GRPCRoute.
 func GRPCRoute(agent string) string { return agent }
 
-// Gateway is the Gateway that an Agent refers to.
+// Gateway returns the namespaced name of a Gateway to which an Agent refers.
 func Gateway(agent *a2av1alpha1.Agent, ref a2av1alpha1.GatewayRef) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, agent.Namespace), Name: ref.Name}
 }
 
-// AgentOfConfigMap is the inverse of ConfigMap. It is empty for a ConfigMap
-// that no Agent could own.
+// AgentOfConfigMap is the inverse of ConfigMap. It returns "" for a name that ConfigMap does not
+// return.
 func AgentOfConfigMap(configMap string) string {
 	agent, found := strings.CutSuffix(configMap, configSuffix)
 	if !found {
@@ -64,12 +62,12 @@ func AgentOfConfigMap(configMap string) string {
 	return agent
 }
 
-// Selector selects the pods of an Agent.
+// Selector returns the labels that select the pods of an Agent.
 func Selector(agent string) labels.Set {
 	return labels.Set{a2av1alpha1.LabelAgent: agent}
 }
 
-// Labels are those of every object of an Agent.
+// Labels returns the labels of every object of an Agent.
 func Labels(agent string) labels.Set {
 	return labels.Set{
 		a2av1alpha1.LabelAgent:     agent,
@@ -81,12 +79,12 @@ func Labels(agent string) labels.Set {
 	}
 }
 
-// Host is the DNS name of an Agent's Service.
+// Host returns the DNS name of an Agent's Service.
 func Host(agent, namespace, clusterDomain string) string {
 	return agent + "." + namespace + ".svc." + clusterDomain
 }
 
-// Audience is that of the tokens with which an Agent is called.
+// Audience returns the audience of tokens for calls to an Agent.
 func Audience(agent, namespace string) string {
 	return agent + "." + namespace + "." + a2av1alpha1.Audience
 }

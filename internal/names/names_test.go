@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// longest is the longest name that the CRD admits.
+// longest is the longest name that the CRD allows.
 var longest = strings.Repeat("a", 52)
 
 func TestNamesAreValid(t *testing.T) {

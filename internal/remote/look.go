@@ -68,7 +68,7 @@ func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
 	if len(c.Interfaces) == 0 {
 		return nil, fmt.Errorf("%w: none of its %d addresses is at %s", errInvalid, all, base(origin))
 	}
-	return &clusterstate.Remote{Card: c, Elsewhere: all - len(c.Interfaces)}, nil
+	return &clusterstate.Remote{Card: c, OmittedAddresses: all - len(c.Interfaces)}, nil
 }
 
 // within tells whether an interface is served at an origin. Those of gRPC are a

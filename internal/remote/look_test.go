@@ -135,7 +135,7 @@ func TestPinned(t *testing.T) {
 				t.Errorf("%q: %v", address, err)
 				continue
 			}
-			if len(seen.Card.Interfaces) != 1 || !strings.HasSuffix(seen.Card.Interfaces[0].URL, "/a") || seen.Elsewhere != 1 {
+			if len(seen.Card.Interfaces) != 1 || !strings.HasSuffix(seen.Card.Interfaces[0].URL, "/a") || seen.OmittedAddresses != 1 {
 				t.Errorf("%q is listed: %+v", address, seen.Card.Interfaces)
 			}
 			for _, r := range e.requests {

@@ -260,7 +260,7 @@ func (s *Source) learn(key types.NamespacedName, remote *a2av1alpha1.AgentRemote
 		return false
 	}
 	if seen.Failure != nil && a.known != nil {
-		seen.Card, seen.Elsewhere = a.known.Card, a.known.Elsewhere
+		seen.Card, seen.OmittedAddresses = a.known.Card, a.known.OmittedAddresses
 	}
 	if a.known != nil && reflect.DeepEqual(a.known, seen) {
 		return false
