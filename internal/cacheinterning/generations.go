@@ -3,8 +3,8 @@
 
 package cacheinterning
 
-// generations are two halves of what is known. When the recent one is full it
-// becomes the older one, and what was in that and not asked for is forgotten.
+// generations is a bounded map of two generations. When the recent generation is full, it
+// replaces the older one, whose unused entries are dropped.
 type generations[K comparable, V any] struct {
 	size          int
 	recent, older map[K]V
@@ -14,7 +14,7 @@ func newGenerations[K comparable, V any](size int) generations[K, V] {
 	return generations[K, V]{size: size, recent: map[K]V{}}
 }
 
-func (g *generations[K, V]) of(key K) (V, bool) {
+func (g *generations[K, V]) get(key K) (V, bool) {
 	if value, ok := g.recent[key]; ok {
 		return value, true
 	}

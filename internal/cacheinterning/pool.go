@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cacheinterning lets the parts of many objects that say the same be one.
+// Package cacheinterning stores equal parts of cached objects once.
 //
-// Of what a cache holds most is the same for all Agents: the sidecar's
-// container, the ports of Services, the words of labels. The objects stay what
-// they are; only equal parts of them stand in one place. So no part of an object
-// that was interned may be changed, as is so for what stands in a cache anyway.
+// Most of the content of the caches is the same for all Agents: the sidecar's container, the
+// ports of Services, the strings of labels. Interning does not change the value of an object,
+// but equal parts of objects share memory afterwards. So an interned object must not be
+// modified, which holds for every cached object.
 package cacheinterning
 
 import (
@@ -16,81 +16,80 @@ import (
 	"sync"
 )
 
-// Pool knows parts of the objects that it was shown lately. What it has not met
-// for a while it forgets, so that it is of the same size however many objects
-// come and go; a part that returns after that stands in two places.
+// Pool holds parts of the objects that it has interned recently. It drops parts that it has not
+// seen for a while, so its size does not depend on the number of objects; a part that
+// returns later is stored a second time. Its methods are safe for concurrent use.
 type Pool struct {
 	seed maphash.Seed
 
-	mu    sync.Mutex
-	texts generations[string, string]
-	parts generations[content, any]
+	mu      sync.Mutex
+	strings generations[string, string]
+	parts   generations[contentKey, any]
 }
 
-// content is what a part says, as far as a hash can tell.
-type content struct {
-	kind reflect.Type
-	sum  uint64
+// contentKey identifies the content of a part by its type and a hash.
+type contentKey struct {
+	goType reflect.Type
+	hash   uint64
 }
 
-// New returns a Pool of so many texts and so many other parts; of each, it may
-// be twice as many.
+// New returns a Pool of at most 2*size strings and 2*size other parts.
 func New(size int) *Pool {
 	return &Pool{
-		seed:  maphash.MakeSeed(),
-		texts: newGenerations[string, string](size),
-		parts: newGenerations[content, any](size),
+		seed:    maphash.MakeSeed(),
+		strings: newGenerations[string, string](size),
+		parts:   newGenerations[contentKey, any](size),
 	}
 }
 
-// Share gives an object, a pointer to a struct that nobody else reads yet, the
-// parts that are known, and knows its others from now on. The object is equal
-// to what it was.
-func (p *Pool) Share(object any) {
+// Intern replaces the parts of an object by equal parts of the pool, and adds all others to the
+// pool. The object is a pointer to a struct that no other goroutine reads yet. Its value
+// stays equal.
+func (p *Pool) Intern(object any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fields(reflect.ValueOf(object).Elem())
+	p.internFields(reflect.ValueOf(object).Elem())
 }
 
-// longText is the length from which on a text is taken to be its object's own.
-const longText = 256
+// maxString is the length, in bytes, from which on strings are not interned: long strings are
+// rarely equal.
+const maxString = 256
 
-// share gives a value the parts that are known, and returns a hash of what it
-// says. The innermost come first: so those of two equal values are the same
-// when these are compared, which ends there.
-func (p *Pool) share(v reflect.Value) uint64 {
+// intern interns the parts of a value and returns a hash of its content. It interns inner parts
+// first, so a comparison of two equal values finds identical pointers and stops there.
+func (p *Pool) intern(v reflect.Value) uint64 {
 	switch v.Kind() {
 	case reflect.String:
-		return p.text(v)
+		return p.internString(v)
 	case reflect.Pointer:
 		if v.IsNil() {
 			return 0
 		}
-		return p.part(v, p.share(v.Elem()))
+		return p.internPart(v, p.intern(v.Elem()))
 	case reflect.Slice:
-		return p.list(v)
+		return p.internSlice(v)
 	case reflect.Map:
-		return p.entries(v)
+		return p.internMap(v)
 	case reflect.Struct:
-		return p.fields(v)
+		return p.internFields(v)
 	default:
 		return p.hash(v)
 	}
 }
 
-// hash is that of a value that cannot be changed. What it leaves out counts
-// when values are compared.
+// hash returns a hash of a value that cannot be set. Kinds that it leaves out are compared
+// later, when two hashes are equal.
 func (p *Pool) hash(v reflect.Value) uint64 {
 	switch v.Kind() {
 	case reflect.String:
-		return p.hashText(v.String())
+		return p.hashString(v.String())
 	case reflect.Bool:
 		if v.Bool() {
 			return 1
 		}
 		return 0
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return uint64(v.Int()) //nolint:gosec // any number is as good as another
+		return uint64(v.Int()) //nolint:gosec // any mapping to 64 bits is a hash
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return v.Uint()
 	case reflect.Slice:
@@ -106,114 +105,114 @@ func (p *Pool) hash(v reflect.Value) uint64 {
 	}
 }
 
-func (p *Pool) hashText(text string) uint64 {
-	if text == "" {
+func (p *Pool) hashString(s string) uint64 {
+	if s == "" {
 		return 0
 	}
-	return maphash.String(p.seed, text)
+	return maphash.String(p.seed, s)
 }
 
-// mix adds the hash of one more part to that of those before.
+// mix adds the hash of a part to the hash of the parts before it.
 func mix(sum, part uint64) uint64 {
 	sum = (sum ^ part) * 0x9e3779b97f4a7c15
 	return sum ^ sum>>29
 }
 
-func (p *Pool) text(v reflect.Value) uint64 {
-	text := v.String()
-	if text == "" {
+func (p *Pool) internString(v reflect.Value) uint64 {
+	s := v.String()
+	if s == "" {
 		return 0
 	}
-	v.SetString(p.one(text))
-	return p.hashText(text)
+	v.SetString(p.pooled(s))
+	return p.hashString(s)
 }
 
-// one is the text that is known, or becomes known.
-func (p *Pool) one(text string) string {
-	if text == "" || len(text) >= longText {
-		return text
+// pooled returns the equal string of the pool, to which it adds s if there is none.
+func (p *Pool) pooled(s string) string {
+	if s == "" || len(s) >= maxString {
+		return s
 	}
-	if known, ok := p.texts.of(text); ok {
+	if known, ok := p.strings.get(s); ok {
 		return known
 	}
-	p.texts.add(text, text)
-	return text
+	p.strings.add(s, s)
+	return s
 }
 
-func (p *Pool) fields(v reflect.Value) uint64 {
+func (p *Pool) internFields(v reflect.Value) uint64 {
 	var sum uint64
-	for i, exported := range fieldsOf(v.Type()) {
-		part := p.hash
+	for i, exported := range exportedFields(v.Type()) {
+		hash := p.hash
 		if exported {
-			part = p.share
+			hash = p.intern
 		}
-		if has := part(v.Field(i)); has != 0 {
-			sum = mix(sum, has+uint64(i))
+		if h := hash(v.Field(i)); h != 0 {
+			sum = mix(sum, h+uint64(i))
 		}
 	}
 	return sum
 }
 
-func (p *Pool) list(v reflect.Value) uint64 {
+func (p *Pool) internSlice(v reflect.Value) uint64 {
 	if v.Len() == 0 || v.Type().Elem().Kind() == reflect.Uint8 {
 		return uint64(v.Len()) //nolint:gosec // a length
 	}
 	sum := uint64(v.Len()) //nolint:gosec // a length
 	for i := range v.Len() {
-		sum = mix(sum, p.share(v.Index(i)))
+		sum = mix(sum, p.intern(v.Index(i)))
 	}
 	if v.Cap() > v.Len() {
-		// Decoders leave room for elements that will never come.
+		// Decoders allocate spare capacity.
 		exact := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		reflect.Copy(exact, v)
 		v.Set(exact)
 	}
-	return p.part(v, sum)
+	return p.internPart(v, sum)
 }
 
-// entries add up, for they have no order.
-func (p *Pool) entries(v reflect.Value) uint64 {
+// internMap interns a map. Its hash is a sum, because the entries have no order.
+func (p *Pool) internMap(v reflect.Value) uint64 {
 	if v.Len() == 0 {
 		return 0
 	}
 	sum := uint64(v.Len()) //nolint:gosec // a length
-	texts, ok := reflect.TypeAssert[map[string]string](v)
+	entries, ok := reflect.TypeAssert[map[string]string](v)
 	if !ok {
 		for i := v.MapRange(); i.Next(); {
 			sum += mix(p.hash(i.Key()), p.hash(i.Value()))
 		}
-		return p.part(v, sum)
+		return p.internPart(v, sum)
 	}
-	for key, value := range texts {
-		sum += mix(p.hashText(key), p.hashText(value))
+	for key, value := range entries {
+		sum += mix(p.hashString(key), p.hashString(value))
 	}
-	is := content{v.Type(), sum}
-	if known, ok := p.parts.of(is); ok && maps.Equal(known.(map[string]string), texts) {
+	key := contentKey{v.Type(), sum}
+	if known, ok := p.parts.get(key); ok && maps.Equal(known.(map[string]string), entries) {
 		v.Set(reflect.ValueOf(known))
 		return sum
 	}
-	for key, value := range texts {
-		texts[p.one(key)] = p.one(value)
+	for key, value := range entries {
+		entries[p.pooled(key)] = p.pooled(value)
 	}
-	p.parts.add(is, texts)
+	p.parts.add(key, entries)
 	return sum
 }
 
-// part makes v the value that is equal and known, or makes it known.
-func (p *Pool) part(v reflect.Value, sum uint64) uint64 {
-	is := content{v.Type(), sum}
-	if known, ok := p.parts.of(is); ok && reflect.DeepEqual(known, v.Interface()) {
+// internPart replaces v by the equal value of the pool, or adds v to the pool.
+func (p *Pool) internPart(v reflect.Value, sum uint64) uint64 {
+	key := contentKey{v.Type(), sum}
+	if known, ok := p.parts.get(key); ok && reflect.DeepEqual(known, v.Interface()) {
 		v.Set(reflect.ValueOf(known))
 		return sum
 	}
-	p.parts.add(is, v.Interface())
+	p.parts.add(key, v.Interface())
 	return sum
 }
 
 var knownFields sync.Map // of reflect.Type to []bool
 
-// fieldsOf tells of each field of a struct whether it can be set.
-func fieldsOf(t reflect.Type) []bool {
+// exportedFields reports for each field of a struct type whether it is exported and can be set.
+func exportedFields(t reflect.Type) []bool {
 	if known, ok := knownFields.Load(t); ok {
 		return known.([]bool)
 	}

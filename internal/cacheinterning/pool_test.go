@@ -19,13 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// deployment has something of every kind that a part may be of.
+// deployment returns a Deployment with parts of every Go kind.
 func deployment(name string) *appsv1.Deployment {
-	words := map[string]string{"app": "echo", "part-of": "a2a"}
+	labels := map[string]string{"app": "echo", "part-of": "a2a"}
 	containers := make([]corev1.Container, 0, 4)
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: name, Generation: 3, Labels: words, Annotations: map[string]string{"of": name},
+			Name: name, Generation: 3, Labels: labels, Annotations: map[string]string{"of": name},
 			CreationTimestamp: metav1.NewTime(time.Unix(1, 0)),
 			OwnerReferences:   []metav1.OwnerReference{{Kind: "Agent", Name: name, Controller: new(true)}},
 		},
@@ -42,31 +42,31 @@ func deployment(name string) *appsv1.Deployment {
 	}
 }
 
-func TestAnObjectSaysWhatItSaid(t *testing.T) {
+func TestInternKeepsTheValue(t *testing.T) {
 	t.Parallel()
 	for name, object := range map[string]runtime.Object{
-		"empty":              &appsv1.Deployment{},
-		"of every kind":      deployment("echo"),
-		"of other bytes":     &corev1.ConfigMap{BinaryData: map[string][]byte{"a": {1}}, Data: map[string]string{"": "", "a": ""}},
-		"of the same length": &corev1.Secret{Data: map[string][]byte{"a": {2}}},
-		"of empty parts":     &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{}, Selector: map[string]string{}}},
+		"empty":                    &appsv1.Deployment{},
+		"parts of every kind":      deployment("echo"),
+		"bytes and empty strings":  &corev1.ConfigMap{BinaryData: map[string][]byte{"a": {1}}, Data: map[string]string{"": "", "a": ""}},
+		"bytes of the same length": &corev1.Secret{Data: map[string][]byte{"a": {2}}},
+		"empty parts":              &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{}, Selector: map[string]string{}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := New(100)
-			p.Share(deployment("another"))
+			p.Intern(deployment("another"))
 			for range 2 {
-				shared := object.DeepCopyObject()
-				p.Share(shared)
-				if !reflect.DeepEqual(object, shared) {
-					t.Error(cmp.Diff(object, shared))
+				interned := object.DeepCopyObject()
+				p.Intern(interned)
+				if !reflect.DeepEqual(object, interned) {
+					t.Error(cmp.Diff(object, interned))
 				}
 			}
 		})
 	}
 }
 
-func TestEqualPartsAreOne(t *testing.T) {
+func TestEqualPartsShareMemory(t *testing.T) {
 	t.Parallel()
 	p := New(1000)
 	a, b := deployment("a"), deployment("b")
@@ -74,7 +74,7 @@ func TestEqualPartsAreOne(t *testing.T) {
 	c := deployment("c")
 	c.Spec.Template.Spec.Containers[0].Resources.Requests["cpu"] = resource.MustParse("200m")
 	for _, each := range []*appsv1.Deployment{a, b, c} {
-		p.Share(each)
+		p.Intern(each)
 	}
 	probe := func(d *appsv1.Deployment) any { return d.Spec.Template.Spec.Containers[0].LivenessProbe }
 	containers := func(d *appsv1.Deployment) any { return d.Spec.Template.Spec.Containers }
@@ -84,56 +84,56 @@ func TestEqualPartsAreOne(t *testing.T) {
 		other *appsv1.Deployment
 		want  bool
 	}{
-		"a map":                       {func(d *appsv1.Deployment) any { return d.Labels }, b, true},
-		"a pointer":                   {probe, b, true},
-		"a number":                    {func(d *appsv1.Deployment) any { return d.Spec.Replicas }, b, true},
-		"what differs":                {func(d *appsv1.Deployment) any { return d.Annotations }, b, false},
-		"a list":                      {containers, deployment("a"), true},
-		"a list of which one is more": {containers, b, false},
-		"part of what differs":        {probe, c, true},
-		"an amount":                   {resources, c, false},
-		"what holds it":               {containers, c, false},
+		"map":                            {func(d *appsv1.Deployment) any { return d.Labels }, b, true},
+		"pointer":                        {probe, b, true},
+		"number":                         {func(d *appsv1.Deployment) any { return d.Spec.Replicas }, b, true},
+		"different map":                  {func(d *appsv1.Deployment) any { return d.Annotations }, b, false},
+		"list":                           {containers, deployment("a"), true},
+		"longer list":                    {containers, b, false},
+		"equal part of a different list": {probe, c, true},
+		"different quantity":             {resources, c, false},
+		"list with a different quantity": {containers, c, false},
 	} {
 		if test.other != b && test.other != c {
-			p.Share(test.other)
+			p.Intern(test.other)
 		}
 		if got := reflect.ValueOf(test.part(a)).Pointer() == reflect.ValueOf(test.part(test.other)).Pointer(); got != test.want {
-			t.Errorf("%s: one is %t, want %t", name, got, test.want)
+			t.Errorf("%s: shared is %t, want %t", name, got, test.want)
 		}
 	}
 }
 
-func TestAListHasNoRoom(t *testing.T) {
+func TestInternDropsSpareCapacity(t *testing.T) {
 	t.Parallel()
 	d := deployment("a")
-	New(10).Share(d)
+	New(10).Intern(d)
 	if got := cap(d.Spec.Template.Spec.Containers); got != 1 {
-		t.Errorf("room for %d, want 1", got)
+		t.Errorf("capacity %d, want 1", got)
 	}
 }
 
-func TestWhatIsNotMetIsForgotten(t *testing.T) {
+func TestUnusedPartsAreDropped(t *testing.T) {
 	t.Parallel()
 	const size = 50
 	p := New(size)
 	first := deployment("first")
-	p.Share(first)
+	p.Intern(first)
 	labels := reflect.ValueOf(first.Labels).Pointer()
 	for i := range 20 * size {
 		d := deployment(fmt.Sprint(i))
-		if p.Share(d); reflect.ValueOf(d.Labels).Pointer() != labels {
-			t.Fatalf("what each object has was forgotten at object %d", i)
+		if p.Intern(d); reflect.ValueOf(d.Labels).Pointer() != labels {
+			t.Fatalf("the labels of every object were dropped at object %d", i)
 		}
 	}
-	if got := len(p.texts.recent) + len(p.texts.older); got > 2*size {
-		t.Errorf("%d texts are known, want %d at most", got, 2*size)
+	if got := len(p.strings.recent) + len(p.strings.older); got > 2*size {
+		t.Errorf("the pool has %d strings, want %d at most", got, 2*size)
 	}
 	if got := len(p.parts.recent) + len(p.parts.older); got > 2*size {
-		t.Errorf("%d parts are known, want %d at most", got, 2*size)
+		t.Errorf("the pool has %d parts, want %d at most", got, 2*size)
 	}
 }
 
-func TestObjectsMayComeAtOnce(t *testing.T) {
+func TestInternIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	p := New(100)
 	var wait sync.WaitGroup
@@ -142,7 +142,7 @@ func TestObjectsMayComeAtOnce(t *testing.T) {
 			for i := range 100 {
 				d := deployment(fmt.Sprint(i))
 				want := d.DeepCopy()
-				if p.Share(d); !reflect.DeepEqual(want, d) {
+				if p.Intern(d); !reflect.DeepEqual(want, d) {
 					t.Error(cmp.Diff(want, d))
 				}
 			}
@@ -151,7 +151,7 @@ func TestObjectsMayComeAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
-func BenchmarkShare(b *testing.B) {
+func BenchmarkIntern(b *testing.B) {
 	p := New(4 << 10)
 	objects := make([]*appsv1.Deployment, 1000)
 	b.ReportAllocs()
@@ -164,6 +164,6 @@ func BenchmarkShare(b *testing.B) {
 			}
 			b.StartTimer()
 		}
-		p.Share(objects[at])
+		p.Intern(objects[at])
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operator is the composition root of the manager: it puts the parts
-// together and runs them. It decides nothing about Agents.
+// Package operator is the composition root of the manager: it builds the parts, connects
+// and runs them. It decides nothing about Agents.
 package operator
 
 import (
@@ -15,53 +15,49 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Config is what the manager is told by whoever starts it. The zero value of a
-// field is not a default; Defaults has those.
+// Config configures a manager. The zero value of a field is not its default: see Defaults.
 type Config struct {
-	// SidecarImage is the image of the sidecar in every Agent's pod.
+	// SidecarImage is the image of the sidecar in every Agent's pod. It is required.
 	SidecarImage string
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
-	// RegistryBindAddress is where the registry listens; "0" turns it off.
+	// RegistryBindAddress is the address at which the registry listens; "0" disables it.
 	RegistryBindAddress string
-	// RegistryURL is where sidecars reach the registry; empty gives agents no
+	// RegistryURL is the URL at which sidecars reach the registry; empty gives agents no
 	// gateway.
 	RegistryURL string
-	// RemoteAllow lists the ranges of addresses in which remote agents may be,
-	// beside public ones over https.
+	// RemoteAllow lists address ranges in which remote agents may be, besides public
+	// addresses over https.
 	RemoteAllow []netip.Prefix
-	// RemoteCAFile holds PEM certificates of authorities that vouch for remote
-	// agents, beside those of the system; empty means none.
+	// RemoteCAFile is a file of PEM certificates of authorities for remote agents, besides
+	// those of the system; empty means none.
 	RemoteCAFile string
-	// MetricsBindAddress is where metrics are served; "0" turns them off.
+	// MetricsBindAddress is the address of the metrics server; "0" disables it.
 	MetricsBindAddress string
-	// MetricsInsecure serves metrics over plain HTTP to anybody.
+	// MetricsInsecure serves metrics over plain HTTP without authorization.
 	MetricsInsecure bool
-	// MetricsCertDir holds tls.crt and tls.key for the metrics; empty means a
-	// certificate that the manager signs itself.
+	// MetricsCertDir is a directory with tls.crt and tls.key for the metrics server; empty
+	// means a self-signed certificate.
 	MetricsCertDir string
-	// HealthProbeBindAddress is where /healthz and /readyz are served; "0"
-	// turns them off.
+	// HealthProbeBindAddress is the address of /healthz and /readyz; "0" disables them.
 	HealthProbeBindAddress string
-	// LeaderElect lets one of several managers work, and the others wait.
+	// LeaderElect enables leader election: one of several managers reconciles.
 	LeaderElect bool
-	// LeaderElectionNamespace is where the Lease is; empty means the manager's
-	// own namespace.
+	// LeaderElectionNamespace is the namespace of the Lease; empty means the manager's own.
 	LeaderElectionNamespace string
-	// WatchNamespaces are those whose Agents are served; empty means all.
+	// WatchNamespaces lists the namespaces whose Agents are served; empty means all.
 	WatchNamespaces []string
-	// MaxConcurrentReconciles is the number of Agents that are worked on at
-	// the same time.
+	// MaxConcurrentReconciles is the number of Agents that are reconciled at the same time.
 	MaxConcurrentReconciles int
-	// OwnHeap has the manager set the pace of the garbage collector, which is
-	// the process's: a program that is a manager and nothing else says so.
+	// OwnHeap lets the manager tune the garbage collector of the process. Set it only in a
+	// program that is a manager and nothing else.
 	OwnHeap bool
 }
 
-// off is the bind address of a server that is not wanted.
+// off is the bind address that disables a server.
 const off = "0"
 
-// Defaults are the values of everything that has one.
+// Defaults returns a Config with the defaults of all fields that have one.
 func Defaults() Config {
 	return Config{
 		ClusterDomain:           "cluster.local",
@@ -72,8 +68,8 @@ func Defaults() Config {
 	}
 }
 
-// registryNamespace is that of the Service in the registry's URL, "" when it is
-// no Service.
+// registryNamespace returns the namespace of the Service in RegistryURL, "" if its host is no
+// Service.
 func (c Config) registryNamespace() string {
 	u, err := url.Parse(c.RegistryURL)
 	if err != nil {
@@ -86,7 +82,7 @@ func (c Config) registryNamespace() string {
 	return labels[1]
 }
 
-// Validate names every flag that the manager could not work with.
+// Validate returns an error that names every flag with an invalid value.
 func (c Config) Validate() error {
 	var errs []error
 	if c.SidecarImage == "" {
@@ -103,12 +99,12 @@ func (c Config) Validate() error {
 	}
 	for _, allowed := range c.RemoteAllow {
 		if a := allowed.Addr(); a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() {
-			errs = append(errs, fmt.Errorf("--remote-allow names %s, but remote agents are never asked for at loopback, link-local and multicast addresses; leave it out", allowed))
+			errs = append(errs, fmt.Errorf("--remote-allow names %s, but the manager never connects to loopback, link-local and multicast addresses; remove the range", allowed))
 		}
 	}
 	for _, namespace := range c.WatchNamespaces {
 		if reasons := validation.IsDNS1123Label(namespace); len(reasons) > 0 {
-			errs = append(errs, fmt.Errorf("--watch-namespaces names %q, must be names of namespaces, separated by commas and nothing else: %s",
+			errs = append(errs, fmt.Errorf("--watch-namespaces names %q, must be a list of namespace names, separated by commas only: %s",
 				namespace, strings.Join(reasons, "; ")))
 		}
 	}

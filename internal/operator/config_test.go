@@ -4,41 +4,56 @@
 package operator
 
 import (
+	"net/netip"
 	"strings"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
-// A name that no namespace can have would be watched for ever, in silence; an
-// empty one would be all of them.
-func TestWatchedNamespacesAreNames(t *testing.T) {
-	tests := map[string]struct {
-		namespaces []string
-		wrong      string
-	}{
-		"all":                {nil, ""},
-		"one":                {[]string{"team-a"}, ""},
-		"two":                {[]string{"team-a", "b"}, ""},
-		"a space":            {[]string{"team-a", " b"}, `" b"`},
-		"a capital":          {[]string{"Team"}, `"Team"`},
-		"a pattern":          {[]string{"a", "*"}, `"*"`},
-		"a dot":              {[]string{"a.b"}, `"a.b"`},
-		"a trailing comma":   {[]string{"a", ""}, `""`},
-		"an unset variable":  {[]string{"$(TEAM)"}, `"$(TEAM)"`},
-		"longer than 63":     {[]string{strings.Repeat("a", 64)}, `"aaaa`},
-		"an underscore in b": {[]string{"a", "namespa_e"}, `"namespa_e"`},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			config := Defaults()
-			config.SidecarImage = "example/sidecar:1"
-			config.WatchNamespaces = test.namespaces
-			err := config.Validate()
-			if test.wrong == "" && err != nil {
-				t.Errorf("Validate() error = %v", err)
-			}
-			if test.wrong != "" && (err == nil || !strings.Contains(err.Error(), "--watch-namespaces names "+test.wrong)) {
-				t.Errorf("Validate() error = %v, want one that names the flag and %s", err, test.wrong)
-			}
-		})
-	}
-}
+var _ = Describe("a configuration", func() {
+	var config Config
+	BeforeEach(func() {
+		config = Defaults()
+		config.SidecarImage = "example/sidecar:1"
+	})
+
+	DescribeTable("is valid",
+		func(namespaces ...string) {
+			config.WatchNamespaces = namespaces
+			Expect(config.Validate()).To(Succeed())
+		},
+		Entry("for all namespaces"),
+		Entry("for one namespace", "team-a"),
+		Entry("for two namespaces", "team-a", "b"),
+	)
+
+	DescribeTable("is rejected",
+		func(change func(*Config), message string) {
+			change(&config)
+			Expect(config.Validate()).To(MatchError(ContainSubstring(message)))
+		},
+		Entry("without a sidecar", func(c *Config) { c.SidecarImage = "" }, "--sidecar-image is required"),
+		Entry("without a domain", func(c *Config) { c.ClusterDomain = "" }, "--cluster-domain"),
+		Entry("with a domain that ends with a dot", func(c *Config) { c.ClusterDomain = "cluster.local." }, "--cluster-domain"),
+		Entry("with a registry that is no URL", func(c *Config) { c.RegistryURL = "registry:80" }, "--registry-url"),
+		Entry("without a worker", func(c *Config) { c.MaxConcurrentReconciles = 0 }, "--max-concurrent-reconciles"),
+		Entry("with remote agents at loopback", func(c *Config) { c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }, "--remote-allow"),
+	)
+
+	// An invalid name would be watched for ever without an event, and an empty one means all.
+	DescribeTable("is rejected for an invalid namespace",
+		func(namespace, quoted string) {
+			config.WatchNamespaces = []string{"a", namespace}
+			Expect(config.Validate()).To(MatchError(ContainSubstring("--watch-namespaces names " + quoted)))
+		},
+		Entry("with a space", " b", `" b"`),
+		Entry("with a capital", "Team", `"Team"`),
+		Entry("that is a pattern", "*", `"*"`),
+		Entry("with a dot", "a.b", `"a.b"`),
+		Entry("that is empty, after a trailing comma", "", `""`),
+		Entry("that is an unset variable", "$(TEAM)", `"$(TEAM)"`),
+		Entry("longer than 63", strings.Repeat("a", 64), `"aaaa`),
+		Entry("with an underscore", "namespa_e", `"namespa_e"`),
+	)
+})

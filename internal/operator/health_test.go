@@ -18,7 +18,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// reportAs sends a health report with a token that is bound to a pod.
+// reportAs returns a function that sends a health report with a token of a pod and returns the
+// status code, 0 without an answer.
 func reportAs(ctx context.Context, pod *corev1.Pod, body string) func() int {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}
@@ -40,53 +41,35 @@ func reportAs(ctx context.Context, pod *corev1.Pod, body string) func() int {
 	}
 }
 
-var _ = It("writes what a sidecar reports into its pod, and from there into the Agent", func(ctx context.Context) {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "health-"}}
-	Expect(cluster.Create(ctx, namespace)).To(Succeed())
-	agent := &a2av1alpha1.Agent{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "stored"},
-		Spec: a2av1alpha1.AgentSpec{
-			Description: "Keeps its tasks in Redis.",
-			Workload: &a2av1alpha1.AgentWorkload{
-				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}}}},
-				Tasks: a2av1alpha1.AgentTasks{Store: a2av1alpha1.AgentTaskStore{
-					Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},
-				}},
-			},
-		},
+var _ = It("writes the health report of a sidecar into its pod and the status of the Agent", func(ctx context.Context) {
+	namespace := createNamespace(ctx, "health-")
+	agent := makeAgent(namespace, "stored")
+	agent.Spec.Workload.Tasks.Store = a2av1alpha1.AgentTaskStore{
+		Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},
 	}
 	Expect(cluster.Create(ctx, agent)).To(Succeed())
 	Eventually(reason(agent, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
 	runPod(ctx, agent, "stored-1")
 	Eventually(reason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonAvailable))
 	pod := &corev1.Pod{}
-	Expect(cluster.Get(ctx, client.ObjectKey{Namespace: namespace.Name, Name: "stored-1"}, pod)).To(Succeed())
+	Expect(cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "stored-1"}, pod)).To(Succeed())
 
-	By("reporting a store that is lost")
+	By("reporting a lost task store")
 	Eventually(reportAs(ctx, pod, `{"dependencies":[{"dependency":"TaskStore","cause":"ConnectionRefused","message":"redis:6379: connection refused"}]}`)).
 		Should(Equal(http.StatusNoContent))
 	Eventually(reason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonTaskStoreUnavailable))
-	Expect(availableIs(agent)).To(Equal(metav1.ConditionTrue))
-	Eventually(eventReasons).WithArguments(namespace.Name).WithContext(ctx).Should(ContainElement(a2av1alpha1.ReasonTaskStoreUnavailable))
+	Expect(condition(agent, a2av1alpha1.ConditionAvailable)(ctx).Status).To(Equal(metav1.ConditionTrue))
+	Eventually(eventReasons).WithArguments(namespace).WithContext(ctx).Should(ContainElement(a2av1alpha1.ReasonTaskStoreUnavailable))
 
-	By("reporting that it is back")
+	By("reporting its recovery")
 	Eventually(reportAs(ctx, pod, `{"dependencies":[]}`)).Should(Equal(http.StatusNoContent))
 	Eventually(reason(agent, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonReady))
 
-	By("reporting with a token of no pod of an Agent")
+	By("reporting with the token of a pod without an Agent")
 	other := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "other"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other"},
 		Spec:       corev1.PodSpec{ServiceAccountName: "stored", Containers: []corev1.Container{{Name: "c", Image: "example/c:1"}}},
 	}
 	Expect(cluster.Create(ctx, other)).To(Succeed())
 	Expect(reportAs(ctx, other, `{"dependencies":[]}`)()).To(Equal(http.StatusConflict))
 })
-
-func availableIs(agent *a2av1alpha1.Agent) metav1.ConditionStatus {
-	for _, c := range agent.Status.Conditions {
-		if c.Type == a2av1alpha1.ConditionAvailable {
-			return c.Status
-		}
-	}
-	return metav1.ConditionUnknown
-}

@@ -11,15 +11,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 )
 
-// heapPolicy is that of a manager. Nearly all that it has in use are its caches,
-// which live as long as it does, and most of the time it has little to do: it
-// renews its lease and writes a page of metrics.
+// heapPolicy is the garbage collector's policy of a manager. Nearly all memory in use belongs to
+// its caches, which live as long as the process. Most of the time a manager is idle: it
+// renews its Lease and serves metrics.
 var heapPolicy = gctuning.Policy{
 	Room: 24 << 20, LeastPercent: 50, MostPercent: 200,
 	Quiet: 1 << 20, Worthwhile: 4 << 20, Parts: 8,
 }
 
-// ownHeap keeps the manager small, also while it waits to lead.
+// ownHeap tunes the garbage collector of the process, also while the manager is not the leader.
 type ownHeap struct{ *gctuning.Keeper }
 
 var (
@@ -27,10 +27,10 @@ var (
 	_ manager.LeaderElectionRunnable = ownHeap{}
 )
 
-// NeedLeaderElection is false: those that wait have the same caches.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica has the caches.
 func (ownHeap) NeedLeaderElection() bool { return false }
 
-// Start looks after the heap until the context ends.
+// Start implements manager.Runnable. It tunes the garbage collector until the context ends.
 func (h ownHeap) Start(ctx context.Context) error {
 	h.Own()
 	<-ctx.Done()

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/config"
+	controllerconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -25,99 +25,100 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/informercache"
+	"github.com/a2a-operator/a2a-operator/internal/leaderfence"
 )
 
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
 const (
-	// leaderElectionID is the name of the Lease. The right to it, and to events
-	// beside it, is a Role in the manager's namespace, which the installation
-	// knows.
+	// leaderElectionID is the name of the Lease. A Role in the manager's namespace allows the
+	// Lease and its events; the installation creates the Role, because it knows the namespace.
 	leaderElectionID = "manager.a2a-operator.dev"
-	// A manager takes over at the latest this long, and once more what it takes
-	// to try, after the leader was last heard of. A leader that cannot say in
-	// time that it still is gives up before that, and in any case writes
-	// nothing more (fence).
+	// Another manager takes over within leaseDuration plus retryPeriod after the leader's last
+	// renewal. A leader that cannot renew stops after renewDeadline, and package leaderfence
+	// blocks its writes before the lease ends.
 	leaseDuration = 10 * time.Second
 	renewDeadline = 7 * time.Second
 	retryPeriod   = time.Second
-	// syncCheckTimeout bounds what a readiness probe waits for the cache.
+	// syncCheckTimeout is how long a readiness probe waits for the caches.
 	syncCheckTimeout = 100 * time.Millisecond
-	// fillTimeout is how long the cache may take to be filled. One that may not be
-	// read never is.
-	fillTimeout = 5 * time.Minute
-	// shutdownTimeout is how long the parts have to stop.
+	// cacheSyncTimeout is how long the caches may take to sync. A cache that the manager may
+	// not read never syncs.
+	cacheSyncTimeout = 5 * time.Minute
+	// shutdownTimeout is how long the runnables have to stop.
 	shutdownTimeout = 20 * time.Second
 )
 
-// Run runs the manager until the context ends.
-func Run(ctx context.Context, cluster *rest.Config, settings Config, log logr.Logger) error {
-	if err := settings.Validate(); err != nil {
+// Run runs a manager until the context ends. It returns an error if the configuration is
+// invalid, a part of the manager fails, or the manager has to be restarted.
+func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logger) error {
+	if err := config.Validate(); err != nil {
 		return err
 	}
-	absent, settings, err := newAbsent(ctx, cluster, settings, log)
+	missing, config, err := withoutMissing(ctx, cluster, config, log)
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it was told to end while it asked
+		return nil //nolint:nilerr // the context ended during the check, which failed because of that
 	}
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(cluster, settings, log)
+	mgr, err := newManager(cluster, config, log)
 	if err != nil {
 		return err
 	}
 	if err := addHealth(mgr); err != nil {
 		return err
 	}
-	if err := mgr.Add(absent); err != nil {
-		return fmt.Errorf("add absent namespaces: %w", err)
+	if err := mgr.Add(missing); err != nil {
+		return fmt.Errorf("add missing namespaces: %w", err)
 	}
-	if err := addRunnables(ctx, mgr, settings); err != nil {
+	if err := addRunnables(ctx, mgr, config); err != nil {
 		return err
 	}
-	if err := untilStopped(ctx, mgr); err != nil {
+	if err := startAndWait(ctx, mgr); err != nil {
 		return fmt.Errorf("run manager: %w", err)
 	}
 	return nil
 }
 
-// untilStopped starts a manager and returns when it has stopped, or when it is to
-// stop, or time is up, before its cache is filled: it waits for that and heeds
-// nothing else, and nothing has begun that could be cut off. The process is to
-// end then.
-func untilStopped(ctx context.Context, mgr manager.Manager) error {
-	filled := make(filling)
-	if err := mgr.Add(filled); err != nil {
-		return fmt.Errorf("add filling: %w", err)
+// startAndWait starts a manager and waits until it has stopped. While the caches sync, a
+// manager ignores its context, so startAndWait returns without it: when the context ends, or
+// with an error after cacheSyncTimeout. No reconcile has begun then, and the process must end.
+func startAndWait(ctx context.Context, mgr manager.Manager) error {
+	synced := make(cachesSynced)
+	if err := mgr.Add(synced); err != nil {
+		return fmt.Errorf("add signal of synced caches: %w", err)
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- mgr.Start(ctx) }()
 	select {
 	case err := <-stopped:
 		return err
-	case <-filled:
+	case <-synced:
 		return <-stopped
 	case <-ctx.Done():
 		return nil
-	case <-time.After(fillTimeout):
-		return fmt.Errorf("the cache was not filled within %v: may the manager list and watch all that it needs?", fillTimeout)
+	case <-time.After(cacheSyncTimeout):
+		return fmt.Errorf("the caches did not sync within %v: check that the manager's role allows to list and watch all kinds", cacheSyncTimeout)
 	}
 }
 
-// filling is closed when the cache is filled.
-type filling chan struct{}
+// cachesSynced is a channel that is closed when the caches have synced: a manager starts its
+// runnables after that.
+type cachesSynced chan struct{}
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (filling) NeedLeaderElection() bool { return false }
+func (cachesSynced) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
-func (f filling) Start(context.Context) error {
-	close(f)
+func (c cachesSynced) Start(context.Context) error {
+	close(c)
 	return nil
 }
 
-// NewScheme registers every kind that the manager reads or writes.
+// NewScheme returns a scheme of every kind that the manager reads or writes.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme), gatewayv1.Install(scheme)); err != nil {
@@ -126,35 +127,35 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func newManager(cluster *rest.Config, settings Config, log logr.Logger) (ctrl.Manager, error) {
+func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Manager, error) {
 	scheme, err := NewScheme()
 	if err != nil {
 		return nil, err
 	}
-	cacheOptions, err := cacheOptions(settings)
+	cacheOptions, err := informercache.Options(config.WatchNamespaces)
 	if err != nil {
 		return nil, err
 	}
-	if settings.LeaderElect {
+	if config.LeaderElect {
 		cluster = rest.CopyConfig(cluster)
-		cluster.Wrap((&fence{clock: clock.RealClock{}}).around)
+		cluster.Wrap(leaderfence.New(clock.RealClock{}, leaseDuration).Wrap)
 	}
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        log,
 		Cache:                         cacheOptions,
-		Metrics:                       metricsOptions(settings),
-		HealthProbeBindAddress:        settings.HealthProbeBindAddress,
-		LeaderElection:                settings.LeaderElect,
+		Metrics:                       metricsOptions(config),
+		HealthProbeBindAddress:        config.HealthProbeBindAddress,
+		LeaderElection:                config.LeaderElect,
 		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       settings.LeaderElectionNamespace,
+		LeaderElectionNamespace:       config.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 new(leaseDuration),
 		RenewDeadline:                 new(renewDeadline),
 		RetryPeriod:                   new(retryPeriod),
 		GracefulShutdownTimeout:       new(shutdownTimeout),
-		// The check is for the process, which may run one manager after another.
-		Controller: config.Controller{SkipNameValidation: new(true)},
+		// The check of unique names is for a process, which may run several managers in turn.
+		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("build manager: %w", err)
@@ -162,29 +163,28 @@ func newManager(cluster *rest.Config, settings Config, log logr.Logger) (ctrl.Ma
 	return mgr, nil
 }
 
-// metricsOptions serve metrics over TLS to those whom the cluster allows to
-// read them.
-func metricsOptions(settings Config) metricsserver.Options {
-	options := metricsserver.Options{BindAddress: settings.MetricsBindAddress}
-	if settings.MetricsInsecure {
+// metricsOptions returns the options of the metrics server: TLS, and callers that the cluster
+// authorizes, unless config says otherwise.
+func metricsOptions(config Config) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: config.MetricsBindAddress}
+	if config.MetricsInsecure {
 		return options
 	}
 	options.SecureServing = true
-	options.CertDir = settings.MetricsCertDir
+	options.CertDir = config.MetricsCertDir
 	options.FilterProvider = filters.WithAuthenticationAndAuthorization
-	// HTTP/2 is off: a scraper does not need it, and its stream resets have
-	// been used to exhaust servers.
+	// HTTP/2 is off: scrapers do not need it, and attackers exhausted servers by stream resets.
 	options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 	return options
 }
 
-// addHealth answers the kubelet.
+// addHealth adds the checks of the health probes.
 func addHealth(mgr manager.Manager) error {
 	synced := func(r *http.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), syncCheckTimeout)
 		defer cancel()
 		if !mgr.GetCache().WaitForCacheSync(ctx) {
-			return errors.New("the cache is not filled yet")
+			return errors.New("the caches have not synced yet")
 		}
 		return nil
 	}

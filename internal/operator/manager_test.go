@@ -15,8 +15,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,35 +26,9 @@ import (
 var _ = Describe("a running manager", func() {
 	var namespace string
 	BeforeEach(func(ctx context.Context) {
-		created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
-		Expect(cluster.Create(ctx, created)).To(Succeed())
-		namespace = created.Name
+		namespace = createNamespace(ctx, "test-")
 	})
 
-	agentNamed := func(name string) *a2av1alpha1.Agent {
-		return &a2av1alpha1.Agent{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Spec: a2av1alpha1.AgentSpec{
-				Description: "Says it again.",
-				Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-					Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
-				}}},
-			},
-		}
-	}
-	// reason is that of a condition of the agent's current generation.
-	reason := func(agent *a2av1alpha1.Agent, condition string) func(context.Context) string {
-		return func(ctx context.Context) string {
-			if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
-				return err.Error()
-			}
-			c := meta.FindStatusCondition(agent.Status.Conditions, condition)
-			if c == nil || c.ObservedGeneration != agent.Generation {
-				return "none yet"
-			}
-			return c.Reason
-		}
-	}
 	card := func(agent *a2av1alpha1.Agent) func(context.Context) []string {
 		return func(ctx context.Context) []string {
 			configMap := &corev1.ConfigMap{}
@@ -75,13 +47,12 @@ var _ = Describe("a running manager", func() {
 		}
 	}
 
-	It("sees Agents, pods and Deployments, tells what happened, and then writes nothing", func(ctx context.Context) {
-		agent := agentNamed("echo")
-		Expect(cluster.Create(ctx, agent)).To(Succeed())
-		Eventually(reason(agent, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRolloutInProgress))
+	It("reconciles Agents after changes of pods and Deployments, sends events, and then writes nothing", func(ctx context.Context) {
+		agent := createAgent(ctx, namespace, "echo")
+		Eventually(currentReason(agent, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRolloutInProgress))
 
 		runPod(ctx, agent, "echo-1")
-		Eventually(reason(agent, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonReady))
+		Eventually(currentReason(agent, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonReady))
 		Eventually(func() []string { return eventReasons(ctx, namespace) }).Should(ContainElement("Ready"))
 
 		written := func() []string {
@@ -89,41 +60,37 @@ var _ = Describe("a running manager", func() {
 		}
 		before := written()
 		Expect(before).NotTo(BeEmpty())
-		// Whatever the manager would still do, it would do after looking at the
-		// Agent again, as it does after this.
-		touched := &a2av1alpha1.AgentSkill{
+		// If a reconcile would still write, this event would cause that reconcile.
+		unrelated := &a2av1alpha1.AgentSkill{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "unrelated"},
 			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Name: "x", Description: "x", Tags: []string{"x"}}},
 		}
-		Expect(cluster.Create(ctx, touched)).To(Succeed())
+		Expect(cluster.Create(ctx, unrelated)).To(Succeed())
 		Consistently(written).WithTimeout(500 * time.Millisecond).Should(Equal(before))
 	})
 
-	It("starts again without writing anything", Serial, func(ctx context.Context) {
-		agent := agentNamed("echo")
-		Expect(cluster.Create(ctx, agent)).To(Succeed())
-		Eventually(reason(agent, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
+	It("writes nothing after a restart", Serial, func(ctx context.Context) {
+		agent := createAgent(ctx, namespace, "echo")
+		Eventually(currentReason(agent, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
 		runPod(ctx, agent, "echo-1")
-		Eventually(reason(agent, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonReady))
+		Eventually(currentReason(agent, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonReady))
 
 		stop()
 		before := sent.of(namespace)
 		stop = start()
-		other := agentNamed("other")
-		Expect(cluster.Create(ctx, other)).To(Succeed())
-		Eventually(reason(other, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
+		other := createAgent(ctx, namespace, "other")
+		Eventually(currentReason(other, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
 		Consistently(func() []string {
 			return slices.DeleteFunc(sent.of(namespace), func(request string) bool { return strings.Contains(request, "/other") })
 		}).WithTimeout(500 * time.Millisecond).Should(Equal(before))
 	})
 
-	It("repairs objects that somebody changes or deletes", func(ctx context.Context) {
-		agent := agentNamed("echo")
-		Expect(cluster.Create(ctx, agent)).To(Succeed())
-		Eventually(reason(agent, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
+	It("repairs objects that are changed or deleted", func(ctx context.Context) {
+		agent := createAgent(ctx, namespace, "echo")
+		Eventually(currentReason(agent, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
 
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "echo"}}
-		Expect(cluster.Patch(ctx, service, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"selector":{"a2a-operator.dev/agent":"other"}}}`)))).To(Succeed())
+		mergePatch(ctx, service, `{"spec":{"selector":{"a2a-operator.dev/agent":"other"}}}`)
 		Eventually(func() map[string]string {
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
 			return service.Spec.Selector
@@ -141,12 +108,12 @@ var _ = Describe("a running manager", func() {
 		}
 	})
 
-	It("follows skills by name and by label, and when they leave", func(ctx context.Context) {
-		agent := agentNamed("echo")
+	It("follows skills by name and by label", func(ctx context.Context) {
+		agent := makeAgent(namespace, "echo")
 		agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "named"}}
 		agent.Spec.SkillSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "search"}}
 		Expect(cluster.Create(ctx, agent)).To(Succeed())
-		Eventually(reason(agent, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound))
+		Eventually(currentReason(agent, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound))
 
 		for _, name := range []string{"named", "labelled"} {
 			skill := &a2av1alpha1.AgentSkill{
@@ -159,7 +126,7 @@ var _ = Describe("a running manager", func() {
 
 		relabel := func(team string) {
 			skill := &a2av1alpha1.AgentSkill{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "labelled"}}
-			Expect(cluster.Patch(ctx, skill, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"team":"`+team+`"}}}`)))).To(Succeed())
+			mergePatch(ctx, skill, `{"metadata":{"labels":{"team":"`+team+`"}}}`)
 		}
 		relabel("search")
 		Eventually(card(agent)).WithContext(ctx).Should(Equal([]string{"named", "labelled"}))
@@ -167,171 +134,152 @@ var _ = Describe("a running manager", func() {
 		Eventually(card(agent)).WithContext(ctx).Should(Equal([]string{"named"}))
 
 		Expect(cluster.Delete(ctx, &a2av1alpha1.AgentSkill{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "named"}})).To(Succeed())
-		Eventually(reason(agent, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound))
-		Expect(card(agent)(ctx)).To(Equal([]string{"named"}), "what runs is left alone")
+		Eventually(currentReason(agent, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound))
+		Expect(card(agent)(ctx)).To(Equal([]string{"named"}), "the published card does not change")
 	})
 
-	It("tells of a skill how many Agents use it, and whether it can be used", func(ctx context.Context) {
-		library := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "library-"}}
-		Expect(cluster.Create(ctx, library)).To(Succeed())
+	It("reports in the status of a skill whether it is valid and how many Agents use it", func(ctx context.Context) {
+		library := createNamespace(ctx, "library-")
 		skill := &a2av1alpha1.AgentSkill{
-			ObjectMeta: metav1.ObjectMeta{Namespace: library.Name, Name: "shared", Labels: map[string]string{"team": "search"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: library, Name: "shared", Labels: map[string]string{"team": "search"}},
 			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Name: "x", Description: "x", Tags: []string{"x"}}},
 		}
 		Expect(cluster.Create(ctx, skill)).To(Succeed())
-		told := func(want string) {
+		expectStatus := func(want string) {
 			GinkgoHelper()
 			Eventually(func() string {
 				Expect(cluster.Get(ctx, client.ObjectKeyFromObject(skill), skill)).To(Succeed())
 				if skill.Status.Agents == nil {
-					return "nothing"
+					return "no status"
 				}
-				said := strconv.Itoa(int(*skill.Status.Agents))
+				got := strconv.Itoa(int(*skill.Status.Agents))
 				for _, c := range skill.Status.Conditions {
-					said += " " + c.Reason
+					got += " " + c.Reason
 				}
-				return said
+				return got
 			}).WithContext(ctx).WithTimeout(10 * time.Second).Should(Equal(want))
 		}
-		merge := func(obj client.Object, patch string) {
-			GinkgoHelper()
-			Expect(cluster.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
-		}
-		told("0 Accepted NotInUse")
+		expectStatus("0 Accepted NotInUse")
 
-		By("Agents that name it, select it, do both, and are not admitted")
-		names, selects, both, stranger := agentNamed("names"), agentNamed("selects"), agentNamed("both"), agentNamed("stranger")
-		for _, a := range []*a2av1alpha1.Agent{names, selects, both} {
-			a.Namespace = library.Name
-		}
-		names.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "shared"}}
+		By("Agents that refer to it, select it, do both, and are not allowed")
+		refers, selects, both := makeAgent(library, "refers"), makeAgent(library, "selects"), makeAgent(library, "both")
+		notAllowed := makeAgent(namespace, "not-allowed")
+		refers.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "shared"}}
 		selects.Spec.SkillSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "search"}}
-		both.Spec.SkillRefs, both.Spec.SkillSelector = names.Spec.SkillRefs, selects.Spec.SkillSelector
-		stranger.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: library.Name, Name: "shared"}}
-		for _, a := range []*a2av1alpha1.Agent{names, selects, both, stranger} {
+		both.Spec.SkillRefs, both.Spec.SkillSelector = refers.Spec.SkillRefs, selects.Spec.SkillSelector
+		notAllowed.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: library, Name: "shared"}}
+		for _, a := range []*a2av1alpha1.Agent{refers, selects, both, notAllowed} {
 			Expect(cluster.Create(ctx, a)).To(Succeed())
 		}
-		told("3 Accepted InUse")
+		expectStatus("3 Accepted InUse")
 
-		By("a grant by label")
-		merge(skill, `{"spec":{"allowedAgents":{"namespaces":{"from":"Selector","selector":{"matchLabels":{"shelf":"open"}}}}}}`)
-		merge(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, `{"metadata":{"labels":{"shelf":"open"}}}`)
-		told("4 Accepted InUse")
-		merge(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, `{"metadata":{"labels":{"shelf":null}}}`)
-		told("3 Accepted InUse")
+		By("allowing namespaces by label")
+		mergePatch(ctx, skill, `{"spec":{"allowedAgents":{"namespaces":{"from":"Selector","selector":{"matchLabels":{"shelf":"open"}}}}}}`)
+		mergePatch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, `{"metadata":{"labels":{"shelf":"open"}}}`)
+		expectStatus("4 Accepted InUse")
+		mergePatch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, `{"metadata":{"labels":{"shelf":null}}}`)
+		expectStatus("3 Accepted InUse")
 
-		By("Agents that let it go")
-		merge(names, `{"spec":{"skillRefs":null}}`)
-		merge(skill, `{"metadata":{"labels":{"team":"other"}}}`)
-		told("1 Accepted InUse")
+		By("Agents that no longer refer to it")
+		mergePatch(ctx, refers, `{"spec":{"skillRefs":null}}`)
+		mergePatch(ctx, skill, `{"metadata":{"labels":{"team":"other"}}}`)
+		expectStatus("1 Accepted InUse")
 		Expect(cluster.Delete(ctx, both)).To(Succeed())
-		told("0 Accepted NotInUse")
+		expectStatus("0 Accepted NotInUse")
 
-		By("a schema that is none, and its correction")
-		merge(skill, `{"spec":{"inputSchema":{"type":"strnig"}}}`)
-		told("0 InvalidSchema NotInUse")
+		By("an invalid schema, and its correction")
+		mergePatch(ctx, skill, `{"spec":{"inputSchema":{"type":"strnig"}}}`)
+		expectStatus("0 InvalidSchema NotInUse")
 		Expect(skill.Status.Conditions[0].Message).To(ContainSubstring("spec.inputSchema is no JSON Schema: at '/type'"))
-		merge(names, `{"spec":{"skillRefs":[{"name":"shared"}]}}`)
-		Eventually(reason(names, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonInvalidSchema))
-		merge(skill, `{"spec":{"inputSchema":{"type":"string"}}}`)
-		told("1 Accepted InUse")
-		Eventually(reason(names, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonResolved))
+		mergePatch(ctx, refers, `{"spec":{"skillRefs":[{"name":"shared"}]}}`)
+		Eventually(currentReason(refers, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonInvalidSchema))
+		mergePatch(ctx, skill, `{"spec":{"inputSchema":{"type":"string"}}}`)
+		expectStatus("1 Accepted InUse")
+		Eventually(currentReason(refers, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonResolved))
 
-		By("many at once, which is one write a second at most")
-		before := len(sent.of(library.Name + "/agentskills"))
+		By("many Agents at once, with at most one write per second")
+		before := len(sent.of(library + "/agentskills"))
 		start := time.Now()
 		for i := range 20 {
-			a := agentNamed("many-" + strconv.Itoa(i))
-			a.Namespace, a.Spec.SkillRefs = library.Name, []a2av1alpha1.AgentSkillRef{{Name: "shared"}}
-			Expect(cluster.Create(ctx, a)).To(Succeed())
+			createAgent(ctx, library, "many-"+strconv.Itoa(i), a2av1alpha1.AgentSkillRef{Name: "shared"})
 		}
-		told("21 Accepted InUse")
-		Expect(len(sent.of(library.Name+"/agentskills")) - before).To(BeNumerically("<=", int(time.Since(start)/time.Second)+2))
+		expectStatus("21 Accepted InUse")
+		Expect(len(sent.of(library+"/agentskills")) - before).To(BeNumerically("<=", int(time.Since(start)/time.Second)+2))
 	})
 
-	It("looks at remote agents beside its reconciles, and connects to nothing that is not public", func(ctx context.Context) {
+	It("reads the cards of remote agents, and connects to public addresses only", func(ctx context.Context) {
 		agent := &a2av1alpha1.Agent{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "far"},
 			Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://127.0.0.1:6443"}},
 		}
 		Expect(cluster.Create(ctx, agent)).To(Succeed())
-		Eventually(reason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRemoteForbidden))
+		Eventually(currentReason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRemoteForbidden))
 
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
 		agent.Spec.Remote.Credentials = &a2av1alpha1.RemoteCredentials{SecretRef: a2av1alpha1.RemoteSecretRef{Name: withheldSecret}}
 		Expect(cluster.Update(ctx, agent)).To(Succeed())
-		Eventually(reason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRemoteCredentialsUnusable))
-		Eventually(func() string {
-			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent)).To(Succeed())
-			return meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionAvailable).Message
-		}).WithContext(ctx).Should(ContainSubstring("the operator may not get Secret"), "the shipped role has no Secrets")
+		Eventually(currentReason(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonRemoteCredentialsUnusable))
+		Eventually(message(agent, a2av1alpha1.ConditionAvailable)).WithContext(ctx).Should(ContainSubstring("the operator may not get Secret"), "the shipped role has no Secrets")
 	})
 
-	It("follows skills of other namespaces, and whom they admit", func(ctx context.Context) {
-		library := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "library-"}}
-		Expect(cluster.Create(ctx, library)).To(Succeed())
+	It("follows skills of other namespaces and the namespaces that they allow", func(ctx context.Context) {
+		library := createNamespace(ctx, "library-")
 		shared := &a2av1alpha1.AgentSkill{
-			ObjectMeta: metav1.ObjectMeta{Namespace: library.Name, Name: "shared"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: library, Name: "shared"},
 			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Name: "x", Description: "x", Tags: []string{"x"}}},
 		}
 		Expect(cluster.Create(ctx, shared)).To(Succeed())
-		agent := agentNamed("echo")
-		agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: library.Name, Name: "shared"}}
+		agent := makeAgent(namespace, "echo")
+		agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: library, Name: "shared"}}
 		Expect(cluster.Create(ctx, agent)).To(Succeed())
-		resolved := func(want string) {
+		expectResolved := func(want string) {
 			GinkgoHelper()
-			Eventually(reason(agent, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(want))
-		}
-		merge := func(obj client.Object, patch string) {
-			GinkgoHelper()
-			Expect(cluster.Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(patch)))).To(Succeed())
+			Eventually(currentReason(agent, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(want))
 		}
 		label := func(tier string) {
 			GinkgoHelper()
-			merge(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, `{"metadata":{"labels":{"tier":"`+tier+`"}}}`)
+			mergePatch(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, `{"metadata":{"labels":{"tier":"`+tier+`"}}}`)
 		}
-		resolved(a2av1alpha1.ReasonSkillNotFound)
+		expectResolved(a2av1alpha1.ReasonSkillNotFound)
 
-		By("a grant to all, and its end")
-		merge(shared, `{"spec":{"allowedAgents":{"namespaces":{"from":"All"}}}}`)
-		resolved(a2av1alpha1.ReasonResolved)
+		By("allowing all namespaces, and withdrawing that")
+		mergePatch(ctx, shared, `{"spec":{"allowedAgents":{"namespaces":{"from":"All"}}}}`)
+		expectResolved(a2av1alpha1.ReasonResolved)
 		Eventually(card(agent)).WithContext(ctx).Should(Equal([]string{"shared"}))
-		merge(shared, `{"spec":{"allowedAgents":{"namespaces":{"from":"Same"}}}}`)
-		resolved(a2av1alpha1.ReasonSkillNotFound)
+		mergePatch(ctx, shared, `{"spec":{"allowedAgents":{"namespaces":{"from":"Same"}}}}`)
+		expectResolved(a2av1alpha1.ReasonSkillNotFound)
 
-		By("a grant by label, and labels that come and go")
-		merge(shared, `{"spec":{"allowedAgents":{"namespaces":{"from":"Selector","selector":{"matchLabels":{"tier":"gold"}}}}}}`)
+		By("allowing namespaces by label, and changing the labels")
+		mergePatch(ctx, shared, `{"spec":{"allowedAgents":{"namespaces":{"from":"Selector","selector":{"matchLabels":{"tier":"gold"}}}}}}`)
 		label("gold")
-		resolved(a2av1alpha1.ReasonResolved)
+		expectResolved(a2av1alpha1.ReasonResolved)
 		label("tin")
-		resolved(a2av1alpha1.ReasonSkillNotFound)
+		expectResolved(a2av1alpha1.ReasonSkillNotFound)
 		label("gold")
-		resolved(a2av1alpha1.ReasonResolved)
+		expectResolved(a2av1alpha1.ReasonResolved)
 
-		By("a skill that is deleted while it is in use")
+		By("deleting a skill that is in use")
 		Expect(cluster.Delete(ctx, shared)).To(Succeed())
-		resolved(a2av1alpha1.ReasonSkillNotFound)
-		Expect(card(agent)(ctx)).To(Equal([]string{"shared"}), "what runs is left alone")
+		expectResolved(a2av1alpha1.ReasonSkillNotFound)
+		Expect(card(agent)(ctx)).To(Equal([]string{"shared"}), "the published card does not change")
 	})
 
-	It("takes its names once a foreign object has gone", func(ctx context.Context) {
+	It("resolves a conflict when the object of another owner is deleted", func(ctx context.Context) {
 		foreign := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: names.ConfigMap("echo")}, Data: map[string]string{"mine": "yes"},
 		}
 		Expect(cluster.Create(ctx, foreign)).To(Succeed())
-		agent := agentNamed("echo")
-		Expect(cluster.Create(ctx, agent)).To(Succeed())
-		Eventually(reason(agent, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonConflict))
+		agent := createAgent(ctx, namespace, "echo")
+		Eventually(currentReason(agent, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonConflict))
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
 		Expect(foreign.Data).To(Equal(map[string]string{"mine": "yes"}))
 
 		Expect(cluster.Delete(ctx, foreign)).To(Succeed())
-		Eventually(reason(agent, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
+		Eventually(currentReason(agent, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
 	})
 
-	It("writes the keys of the API server's own issuer into the contract", func(ctx context.Context) {
-		agent := agentNamed("echo")
-		Expect(cluster.Create(ctx, agent)).To(Succeed())
+	It("writes the keys of the cluster's token issuer into the sidecar configuration", func(ctx context.Context) {
+		agent := createAgent(ctx, namespace, "echo")
 		Eventually(card(agent)).WithContext(ctx).Should(Equal([]string{"echo"}))
 		configMap := &corev1.ConfigMap{}
 		Expect(cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: names.ConfigMap("echo")}, configMap)).To(Succeed())
@@ -350,33 +298,3 @@ var _ = Describe("a running manager", func() {
 		Expect(lease.Spec.HolderIdentity).NotTo(BeNil())
 	})
 })
-
-// runPod does what the Deployment controller and a kubelet would.
-func runPod(ctx context.Context, agent *a2av1alpha1.Agent, name string) {
-	GinkgoHelper()
-	deployment := &appsv1.Deployment{}
-	Expect(cluster.Get(ctx, client.ObjectKeyFromObject(agent), deployment)).To(Succeed())
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: name, Labels: deployment.Spec.Template.Labels},
-		Spec:       deployment.Spec.Template.Spec,
-	}
-	Expect(cluster.Create(ctx, pod)).To(Succeed())
-	pod.Status.Phase = corev1.PodRunning
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	Expect(cluster.Status().Update(ctx, pod)).To(Succeed())
-	deployment.Status = appsv1.DeploymentStatus{
-		ObservedGeneration: deployment.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
-	}
-	Expect(cluster.Status().Update(ctx, deployment)).To(Succeed())
-}
-
-func eventReasons(ctx context.Context, namespace string) []string {
-	GinkgoHelper()
-	list := &eventsv1.EventList{}
-	Expect(cluster.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
-	var reasons []string
-	for _, e := range list.Items {
-		reasons = append(reasons, e.Reason)
-	}
-	return reasons
-}

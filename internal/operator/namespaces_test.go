@@ -19,7 +19,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -28,8 +27,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-var _ = It("serves the namespaces that it is told to, and no others, with rights in them alone", Serial, func(ctx context.Context) {
-	watched, other := makeNamespace(ctx, "watched-"), makeNamespace(ctx, "other-")
+var _ = It("serves the namespaces of --watch-namespaces only, with rights in them alone", Serial, func(ctx context.Context) {
+	watched, other := createNamespace(ctx, "watched-"), createNamespace(ctx, "other-")
 	gatewayAPI := gatewayCRDs(ctx)
 	_, err := envtest.InstallCRDs(environment.Config, gatewayAPI)
 	Expect(err).NotTo(HaveOccurred())
@@ -52,32 +51,22 @@ var _ = It("serves the namespaces that it is told to, and no others, with rights
 	}
 	shared.Spec.AllowedAgents.Namespaces.From = a2av1alpha1.FromAll
 	Expect(cluster.Create(ctx, shared)).To(Succeed())
-	// The stranger comes first, so that it would have been looked at first.
-	stranger := makeEcho(ctx, other, "stranger")
-	echo := makeEcho(ctx, watched, "echo")
+	// The Agent in the other namespace comes first, so it would be reconciled first.
+	stranger := createAgent(ctx, other, "stranger")
+	echo := createAgent(ctx, watched, "echo")
 	Eventually(reason(echo, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).
 		Should(Equal(a2av1alpha1.ReasonProgrammed))
-	asks := makeEcho(ctx, watched, "asks", a2av1alpha1.AgentSkillRef{Namespace: other, Name: "shared"})
+	asks := createAgent(ctx, watched, "asks", a2av1alpha1.AgentSkillRef{Namespace: other, Name: "shared"})
 	Eventually(reason(asks, a2av1alpha1.ConditionSkillsResolved)).
-		WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound), "what is not watched is as good as not there")
-	Expect(meta.FindStatusCondition(asks.Status.Conditions, a2av1alpha1.ConditionSkillsResolved).Message).
+		WithContext(ctx).Should(Equal(a2av1alpha1.ReasonSkillNotFound), "a skill of another namespace counts as absent")
+	Expect(message(asks, a2av1alpha1.ConditionSkillsResolved)(ctx)).
 		To(ContainSubstring("the operator does not watch namespace %q", other))
 	Expect(reason(stranger, a2av1alpha1.ConditionProgrammed)(ctx)).To(Equal(a2av1alpha1.ReasonPending))
 
-	By("all that an Agent can be made of")
+	By("an Agent with objects of every kind")
 	runPod(ctx, echo, "echo-1")
 	Eventually(reason(echo, a2av1alpha1.ConditionReady)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonReady))
-	edit := func(change func(*a2av1alpha1.AgentSpec)) {
-		GinkgoHelper()
-		Eventually(func(ctx context.Context) error {
-			if err := cluster.Get(ctx, client.ObjectKeyFromObject(echo), echo); err != nil {
-				return err
-			}
-			change(&echo.Spec)
-			return cluster.Update(ctx, echo)
-		}).WithContext(ctx).Should(Succeed())
-	}
-	edit(func(spec *a2av1alpha1.AgentSpec) {
+	editAgent(ctx, echo, func(spec *a2av1alpha1.AgentSpec) {
 		spec.Exposure = &a2av1alpha1.AgentExposure{
 			ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}, GRPCHostnames: []a2av1alpha1.Hostname{"grpc.example.com"},
 		}
@@ -105,7 +94,7 @@ var _ = It("serves the namespaces that it is told to, and no others, with rights
 		Eventually(func(ctx context.Context) error { return cluster.Get(ctx, client.ObjectKeyFromObject(echo), obj) }).
 			WithContext(ctx).Should(Succeed())
 	}
-	edit(func(spec *a2av1alpha1.AgentSpec) {
+	editAgent(ctx, echo, func(spec *a2av1alpha1.AgentSpec) {
 		spec.Exposure, spec.Workload.Autoscaling = nil, nil
 		spec.NetworkPolicy.Management = a2av1alpha1.NetworkPolicyNone
 	})
@@ -119,15 +108,15 @@ var _ = It("serves the namespaces that it is told to, and no others, with rights
 
 	stop()
 	stop = func() {}
-	used, forbidden := asked(namespacedUser)
-	Expect(forbidden).To(BeEmpty(), "what the manager may not do, and tried")
-	Expect(logged).NotTo(gbytes.Say("unknown namespace"), "what is not watched was asked of the cache")
-	Expect(used).To(HaveKey("patch a2a-operator.dev/agents/status"), "the audit log knows the manager")
+	used, forbidden := usedRights(namespacedUser)
+	Expect(forbidden).To(BeEmpty(), "forbidden requests")
+	Expect(logged).NotTo(gbytes.Say("unknown namespace"), "a cached read of a namespace that is not watched")
+	Expect(used).To(HaveKey("patch a2a-operator.dev/agents/status"), "the audit log has the manager's requests")
 })
 
-var _ = It("serves its other namespaces while one is gone, and ends when that one is back, to be started anew", Serial, func(ctx context.Context) {
+var _ = It("serves its other namespaces while one is missing, and ends when that one can be read, to be restarted", Serial, func(ctx context.Context) {
 	const user = "manager-of-two"
-	there, gone := makeNamespace(ctx, "there-"), fmt.Sprintf("gone-%d", GinkgoRandomSeed())
+	existing, missing := createNamespace(ctx, "existing-"), fmt.Sprintf("missing-%d", GinkgoRandomSeed())
 	stop()
 	stop = func() {}
 	defer func() {
@@ -135,57 +124,27 @@ var _ = It("serves its other namespaces while one is gone, and ends when that on
 		stop = start()
 	}()
 	config := asNamespacedManager(user)
-	grant(user, roleIn(there, user))
+	grant(user, roleIn(existing, user))
 	ended := make(chan error, 1)
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { ended <- Run(running, config, managerSettings(gone, there), GinkgoLogr) }()
-	Eventually(reason(makeEcho(ctx, there, "echo"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).
+	go func() { ended <- Run(running, config, managerConfig(missing, existing), GinkgoLogr) }()
+	Eventually(reason(createAgent(ctx, existing, "echo"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).
 		Should(Equal(a2av1alpha1.ReasonProgrammed))
 
-	Expect(cluster.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gone}})).To(Succeed())
-	back := makeEcho(ctx, gone, "echo")
-	grant(user, roleIn(gone, user))
+	Expect(cluster.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: missing}})).To(Succeed())
+	back := createAgent(ctx, missing, "echo")
+	grant(user, roleIn(missing, user))
 	Eventually(ended).WithContext(ctx).WithTimeout(2 * time.Minute).
-		Should(Receive(MatchError(ContainSubstring("start anew: namespaces can be read now that could not: " + gone))))
-	stop = startManager(config, GinkgoLogr, gone, there)
+		Should(Receive(MatchError(ContainSubstring("restart: namespaces that were missing at the start can be read: " + missing))))
+	stop = startManager(config, GinkgoLogr, missing, existing)
 	Eventually(reason(back, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonProgrammed))
-	Eventually(reason(makeEcho(ctx, there, "another"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
+	Eventually(reason(createAgent(ctx, existing, "another"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
 })
 
-var _ = It("says that it can read none of its namespaces, and ends", func(ctx context.Context) {
-	settings := Defaults()
-	settings.SidecarImage, settings.WatchNamespaces = "example/sidecar:1", []string{"nowhere", "never"}
-	err := Run(ctx, asNamespacedManager("manager-of-none"), settings, GinkgoLogr)
+var _ = It("ends with an error if it can read none of its namespaces", func(ctx context.Context) {
+	config := Defaults()
+	config.SidecarImage, config.WatchNamespaces = "example/sidecar:1", []string{"nowhere", "never"}
+	err := Run(ctx, asNamespacedManager("manager-of-none"), config, GinkgoLogr)
 	Expect(err).To(MatchError(And(ContainSubstring("no namespace of --watch-namespaces can be read, of nowhere, never"), ContainSubstring("forbidden"))))
 })
-
-func makeNamespace(ctx context.Context, prefix string) string {
-	GinkgoHelper()
-	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
-	Expect(cluster.Create(ctx, created)).To(Succeed())
-	return created.Name
-}
-
-func makeEcho(ctx context.Context, namespace, name string, refs ...a2av1alpha1.AgentSkillRef) *a2av1alpha1.Agent {
-	GinkgoHelper()
-	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: a2av1alpha1.AgentSpec{
-		Description: "Says it again.", SkillRefs: refs,
-		Workload: &a2av1alpha1.AgentWorkload{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "agent", Image: "example/echo:1"}},
-		}}},
-	}}
-	Expect(cluster.Create(ctx, agent)).To(Succeed())
-	return agent
-}
-
-// reason is that of a condition of an Agent, which has all of them from the
-// start.
-func reason(agent *a2av1alpha1.Agent, condition string) func(context.Context) string {
-	return func(ctx context.Context) string {
-		if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
-			return err.Error()
-		}
-		return meta.FindStatusCondition(agent.Status.Conditions, condition).Reason
-	}
-}

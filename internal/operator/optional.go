@@ -10,12 +10,13 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/crdwatch"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
+	"github.com/a2a-operator/a2a-operator/internal/informercache"
 )
 
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=gateways.gateway.networking.k8s.io;httproutes.gateway.networking.k8s.io;grpcroutes.gateway.networking.k8s.io,verbs=list;watch
 
-// optionalKinds are those that a cluster may not have.
-func optionalKinds(mgr manager.Manager, settings Config) *crdwatch.Kinds {
+// optionalKinds returns the watch of the kinds of the Gateway API, which a cluster may not have.
+func optionalKinds(mgr manager.Manager, config Config) *crdwatch.Kinds {
 	version := gatewayv1.GroupVersion.Version
 	return crdwatch.New(
 		crdwatch.Config{
@@ -23,22 +24,10 @@ func optionalKinds(mgr manager.Manager, settings Config) *crdwatch.Kinds {
 			HTTPClient: mgr.GetHTTPClient(),
 			Mapper:     mgr.GetRESTMapper(),
 			Scheme:     mgr.GetScheme(),
-			Cache:      cache.Options{DefaultNamespaces: watchedNamespaces(settings)},
+			Cache:      cache.Options{DefaultNamespaces: informercache.Namespaces(config.WatchNamespaces)},
 		},
-		crdwatch.Kind{Resource: gather.Gateways, Version: version, Object: &gatewayv1.Gateway{}, Transform: stripGateway},
-		crdwatch.Kind{Resource: gather.HTTPRoutes, Version: version, Object: &gatewayv1.HTTPRoute{}, Transform: stripForeign},
-		crdwatch.Kind{Resource: gather.GRPCRoutes, Version: version, Object: &gatewayv1.GRPCRoute{}, Transform: stripForeign},
+		crdwatch.Kind{Resource: gather.Gateways, Version: version, Object: &gatewayv1.Gateway{}, Transform: informercache.StripGateway},
+		crdwatch.Kind{Resource: gather.HTTPRoutes, Version: version, Object: &gatewayv1.HTTPRoute{}, Transform: informercache.StripForeign},
+		crdwatch.Kind{Resource: gather.GRPCRoutes, Version: version, Object: &gatewayv1.GRPCRoute{}, Transform: informercache.StripForeign},
 	)
-}
-
-// stripGateway leaves out how many routes a Gateway has, which changes with each
-// Agent that comes or goes: it would have all others at that Gateway looked at.
-func stripGateway(obj any) (any, error) {
-	if gateway, ok := obj.(*gatewayv1.Gateway); ok {
-		gateway.SetManagedFields(nil)
-		for i := range gateway.Status.Listeners {
-			gateway.Status.Listeners[i].AttachedRoutes = 0
-		}
-	}
-	return obj, nil
 }

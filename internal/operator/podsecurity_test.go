@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// relaxedCase is the golden case whose template gives the level up.
+// relaxedCase is the golden case whose template violates the restricted level.
 const relaxedCase = "relaxed-security"
 
 var _ = It("T-PSA: a namespace that enforces the restricted level admits the pods", func(ctx context.Context) {
@@ -35,7 +35,7 @@ var _ = It("T-PSA: a namespace that enforces the restricted level admits the pod
 		name := filepath.Base(filepath.Dir(path))
 		template := goldenPod(path)
 		if template == nil {
-			continue // what is refused has no pod
+			continue // a rejected Agent has no pod
 		}
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, GenerateName: "agent-", Labels: template.Labels},
@@ -53,7 +53,7 @@ var _ = It("T-PSA: a namespace that enforces the restricted level admits the pod
 	Expect(admitted).To(BeNumerically(">=", 15))
 })
 
-// goldenPod is the pod of the Deployment in a golden file, nil without one.
+// goldenPod returns the pod of the Deployment in a golden file, nil if there is none.
 func goldenPod(path string) *corev1.PodTemplateSpec {
 	GinkgoHelper()
 	text, err := os.ReadFile(path)

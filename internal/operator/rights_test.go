@@ -29,23 +29,23 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// auditLog holds what the manager has asked of the API server.
+// auditLog is the path of the audit log with the manager's requests.
 var auditLog string
 
-// auditPolicy notes the requests of managers and of nobody else.
+// auditPolicy logs the requests of managers only.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
-- {level: Metadata, users: [` + managerUser + `, ` + namespacedUser + `, ` + strangerUser + `]}
+- {level: Metadata, users: [` + managerUser + `, ` + namespacedUser + `, ` + userWithoutRights + `]}
 - {level: None}
 `
 
-// audited makes the API server write down what the manager asks of it. It also
-// has it check who may block the deletion of owners, as some clusters do.
-func audited(environment *envtest.Environment) {
+// enableAuditLog makes the API server log the manager's requests. It also enables the check of
+// the right to block the deletion of owners, as some clusters do.
+func enableAuditLog(environment *envtest.Environment) {
 	GinkgoHelper()
-	// That of the test is gone before the report is made.
+	// GinkgoT().TempDir() would be deleted before the report.
 	dir, err := os.MkdirTemp("", "audit")
 	Expect(err).NotTo(HaveOccurred())
 	policy := filepath.Join(dir, "policy.yaml")
@@ -57,28 +57,27 @@ func audited(environment *envtest.Environment) {
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 }
 
-// neverAsked are rights that no request of the manager's own shows.
-var neverAsked = map[string]string{
+// neverLogged lists rights that no request in the audit log shows, with the reason.
+var neverLogged = map[string]string{
 	"update a2a-operator.dev/agents/finalizers": "checked by OwnerReferencesPermissionEnforcement, for blockOwnerDeletion",
-	"patch events.k8s.io/events":                "for an event that is repeated",
+	"patch events.k8s.io/events":                "for a repeated event",
 	"create /events":                            "the same, in the namespace of the Lease",
 	"patch /events":                             "the same, in the namespace of the Lease",
 }
 
-// withheldSecret is named by the one Agent that shows what the operator says of
-// a Secret that nobody lets it read.
+// withheldSecret is a Secret that the operator may not read.
 const withheldSecret = "withheld"
 
-// The suite runs with the rights of the installation and no others. Once it is
-// over, what it asked for must be what those rights are.
+// The suite runs with the rights of the installation only. Afterwards, the rights that the
+// manager used must be the rights that it has.
 var _ = ReportAfterSuite("the manager's rights", func(report Report) {
 	defer func() { Expect(os.RemoveAll(filepath.Dir(auditLog))).To(Succeed()) }()
 	if !report.SuiteSucceeded || report.PreRunStats.SpecsThatWillRun < report.PreRunStats.TotalSpecs {
 		return
 	}
-	used, forbidden := asked(managerUser)
+	used, forbidden := usedRights(managerUser)
 	forbidden = slices.DeleteFunc(forbidden, func(request string) bool { return strings.HasSuffix(request, "/secrets/"+withheldSecret) })
-	Expect(forbidden).To(BeEmpty(), "what the manager may not do, and tried")
+	Expect(forbidden).To(BeEmpty(), "forbidden requests")
 	granted := map[string]bool{}
 	for _, rule := range slices.Concat(managerRole().Rules, leaderRole().Rules) {
 		for _, right := range rights(rule) {
@@ -88,14 +87,14 @@ var _ = ReportAfterSuite("the manager's rights", func(report Report) {
 		}
 	}
 	maps.DeleteFunc(granted, func(right string, _ bool) bool {
-		// An API server that does not stream lists is asked for them.
+		// Only an API server without WatchList is asked for lists.
 		watched, isList := strings.CutPrefix(right, "list ")
-		return used[right] || neverAsked[right] != "" || isList && used["watch "+watched]
+		return used[right] || neverLogged[right] != "" || isList && used["watch "+watched]
 	})
-	Expect(slices.Sorted(maps.Keys(granted))).To(BeEmpty(), "what the manager may do, and never did")
+	Expect(slices.Sorted(maps.Keys(granted))).To(BeEmpty(), "unused rights")
 })
 
-// rights lists what a rule grants, as "verb group/resource".
+// rights returns the rights of a rule as "verb group/resource".
 func rights(rule rbacv1.PolicyRule) []string {
 	var all []string
 	for _, verb := range rule.Verbs {
@@ -111,9 +110,8 @@ func rights(rule rbacv1.PolicyRule) []string {
 	return all
 }
 
-// asked reads the audit log: the rights that a user has used, and what it was
-// forbidden.
-func asked(user string) (used map[string]bool, forbidden []string) {
+// usedRights returns the rights that a user used, and its forbidden requests, by the audit log.
+func usedRights(user string) (used map[string]bool, forbidden []string) {
 	GinkgoHelper()
 	file, err := os.Open(auditLog)
 	Expect(err).NotTo(HaveOccurred())
@@ -145,7 +143,7 @@ func asked(user string) (used map[string]bool, forbidden []string) {
 			resource += "/" + event.ObjectRef.Subresource
 		}
 		used[event.Verb+" "+resource] = true
-		// An apply that makes an object needs both rights.
+		// An apply that creates an object needs both rights.
 		if event.Verb == "patch" && event.ResponseStatus.Code == http.StatusCreated {
 			used["create "+resource] = true
 		}
@@ -154,7 +152,7 @@ func asked(user string) (used map[string]bool, forbidden []string) {
 	return used, forbidden
 }
 
-// shipped reads the first object of a file of config/rbac.
+// shipped returns the first object of a file of config/rbac.
 func shipped(path string, into client.Object) {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", path))
@@ -175,8 +173,8 @@ func leaderRole() *rbacv1.Role {
 	return role
 }
 
-// chartRules are those of a part of the role that the chart installs. They are
-// plain YAML between the actions of a template.
+// chartRules returns the rules of a named template of the chart, which are plain YAML between
+// template actions.
 func chartRules(part string) []rbacv1.PolicyRule {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "charts", "a2a-operator", "templates", "rbac", "manager-role.yaml"))
@@ -196,8 +194,8 @@ func chartRules(part string) []rbacv1.PolicyRule {
 	return rules
 }
 
-// registryStatus is what the registry answers to a caller that the API server
-// knows.
+// registryStatus returns a function that returns the registry's status code for an authenticated
+// caller.
 func registryStatus(ctx context.Context) func() int {
 	GinkgoHelper()
 	caller := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "caller-"}}
@@ -217,6 +215,6 @@ func registryStatus(ctx context.Context) func() int {
 	}
 }
 
-var _ = It("serves the registry to callers that the API server knows", func(ctx context.Context) {
+var _ = It("serves the registry to authenticated callers", func(ctx context.Context) {
 	Eventually(registryStatus(ctx)).Should(Equal(http.StatusOK))
 })

@@ -24,7 +24,7 @@ import (
 
 // +kubebuilder:rbac:urls=/.well-known/openid-configuration;/openid/v1/jwks,verbs=get
 
-// addRunnables gives the manager everything that runs in it.
+// addRunnables adds all parts of the program to the manager.
 func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error {
 	if config.OwnHeap {
 		if err := mgr.Add(ownHeap{gctuning.New(heapPolicy)}); err != nil {
@@ -41,7 +41,7 @@ func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error
 	return addRegistry(mgr, config)
 }
 
-// addIssuer reads the keys of ServiceAccount tokens.
+// addIssuer adds the source of the keys of ServiceAccount tokens.
 func addIssuer(mgr manager.Manager) (*issuerkeys.Source, error) {
 	apiServer, err := issuerkeys.APIServer(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -54,7 +54,7 @@ func addIssuer(mgr manager.Manager) (*issuerkeys.Source, error) {
 	return keys, nil
 }
 
-// addRemote reads the cards of agents that run elsewhere, on the leader.
+// addRemote adds the reader of remote agents' cards, which runs on the leader.
 func addRemote(mgr manager.Manager, config Config) (*remote.Source, error) {
 	guard, err := newRemoteGuard(config, mgr.GetLogger())
 	if err != nil {
@@ -67,7 +67,7 @@ func addRemote(mgr manager.Manager, config Config) (*remote.Source, error) {
 	return cards, nil
 }
 
-// newRemoteGuard makes the connections to agents that run elsewhere.
+// newRemoteGuard returns the transport for connections to remote agents, with the egress policy.
 func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 	options := egress.Options{Policy: &egress.Policy{
 		Hosts: []string{"*"}, CIDRs: config.RemoteAllow, ClusterDomain: config.ClusterDomain,
@@ -82,7 +82,7 @@ func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 	return egress.New(options), nil
 }
 
-// addAgents reconciles Agents and AgentSkills, on the leader.
+// addAgents adds the controllers of Agents and AgentSkills, which run on the leader.
 func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *issuerkeys.Source) error {
 	cards, err := addRemote(mgr, config)
 	if err != nil {
@@ -90,15 +90,13 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 	}
 	kinds := optionalKinds(mgr, config)
 	agents := controllers.NewAgentReconciler(controllers.AgentConfig{
-		Client: mgr.GetClient(),
-		Live:   mgr.GetAPIReader(),
-		Issuer: keys,
-		Remote: cards,
-
+		Client:     mgr.GetClient(),
+		Live:       mgr.GetAPIReader(),
+		Issuer:     keys,
+		Remote:     cards,
 		Optional:   kinds,
 		Namespaces: config.WatchNamespaces,
-
-		Events: events.NewRecorder(mgr.GetEventRecorder(a2av1alpha1.ManagedBy)),
+		Events:     events.NewRecorder(mgr.GetEventRecorder(a2av1alpha1.ManagedBy)),
 		Platform: desired.Platform{
 			SidecarImage:      config.SidecarImage,
 			ClusterDomain:     config.ClusterDomain,
@@ -119,7 +117,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 	return controllers.NewAgentSkillReconciler(mgr.GetClient(), config.WatchNamespaces, clock.RealClock{}).SetupWithManager(mgr)
 }
 
-// addRegistry serves the registry, on every replica.
+// addRegistry adds the registry, which runs on every replica.
 func addRegistry(mgr manager.Manager, config Config) error {
 	if config.RegistryBindAddress == off {
 		return nil

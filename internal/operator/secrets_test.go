@@ -20,7 +20,6 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -29,7 +28,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// everySecret is an Agent that names a Secret wherever one can be named.
+// everySecret is the spec of an Agent with every field that can refer to a Secret.
 const everySecret = `
 description: Keeps secrets.
 cardSigning: {secretRef: {name: card-key}}
@@ -52,18 +51,16 @@ workload:
         envFrom: [{secretRef: {name: own}}]
 `
 
-// modelSecret is one whose model server is elsewhere.
+// modelSecret is the spec of an Agent with a remote model server.
 const modelSecret = `
 description: Thinks.
 workload: {backend: {protocol: ChatCompletions, chat: {url: "https://models.example/v1", apiKeySecretRef: {name: model, key: OTHER}}}}
 `
 
 var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or a metric", Serial, func(ctx context.Context) {
-	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "secrets-"}}
-	Expect(cluster.Create(ctx, created)).To(Succeed())
-	namespace := created.Name
-	canaries, unusable := map[string]string{}, map[string]string{"crooked": "\x01"}
-	// A canary is planted as it is, and found in base64, too.
+	namespace := createNamespace(ctx, "secrets-")
+	canaries, unusable := map[string]string{}, map[string]string{"invalid": "\x01"}
+	// The test searches each canary as plain text and in base64.
 	secret := func(name string, keys ...string) {
 		GinkgoHelper()
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StringData: map[string]string{}}
@@ -83,11 +80,11 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 	secret("pull", "token", "another")
 	secret("model", "api-key", "OTHER")
 	secret("own", "key", "a", "b", "c", "d", "e")
-	// What becomes of credentials on their way is tested in internal/remote.
+	// The tests of internal/remote cover the use of these credentials.
 	secret("forbidden", "token")
-	secret("crooked", "token")
+	secret("invalid", "token")
 	grant(managerUser, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials-of-remotes"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"forbidden", "crooked"}},
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"forbidden", "invalid"}},
 	}})
 	stop()
 	logged := gbytes.NewBuffer()
@@ -104,46 +101,36 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 		Expect(yaml.UnmarshalStrict([]byte(spec), &agent.Spec)).To(Succeed())
 		Expect(cluster.Create(ctx, agent)).To(Succeed())
 	}
-	reason := func(name, condition string) func(context.Context) string {
-		return func(ctx context.Context) string {
-			a := &a2av1alpha1.Agent{}
-			if err := cluster.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, a); err != nil {
-				return err.Error()
-			}
-			c := meta.FindStatusCondition(a.Status.Conditions, condition)
-			if c == nil {
-				return "none yet"
-			}
-			return c.Reason
-		}
+	reasonOf := func(name, conditionType string) func(context.Context) string {
+		return reason(&a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, conditionType)
 	}
-	for _, name := range []string{"forbidden", "crooked"} {
+	for _, name := range []string{"forbidden", "invalid"} {
 		a := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{
 			URL: "https://127.0.0.1:1", Credentials: &a2av1alpha1.RemoteCredentials{SecretRef: a2av1alpha1.RemoteSecretRef{Name: name}},
 		}}}
 		Expect(cluster.Create(ctx, a)).To(Succeed())
 	}
 	for _, name := range []string{"keeper", "thinker"} {
-		Eventually(reason(name, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(HavePrefix(a2av1alpha1.ReasonProgrammed), name)
+		Eventually(reasonOf(name, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(HavePrefix(a2av1alpha1.ReasonProgrammed), name)
 	}
 	for name, want := range map[string]string{
-		"forbidden": a2av1alpha1.ReasonRemoteForbidden, "crooked": a2av1alpha1.ReasonRemoteCredentialsUnusable,
+		"forbidden": a2av1alpha1.ReasonRemoteForbidden, "invalid": a2av1alpha1.ReasonRemoteCredentialsUnusable,
 	} {
-		Eventually(reason(name, a2av1alpha1.ConditionAvailable)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(want), name)
+		Eventually(reasonOf(name, a2av1alpha1.ConditionAvailable)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(want), name)
 	}
 
-	told := map[string]string{"the log": string(logged.Contents())}
+	visible := map[string]string{"the log": string(logged.Contents())}
 	for kind, list := range map[string]client.ObjectList{
 		"Agents with their status": &a2av1alpha1.AgentList{}, "Deployments with arguments and environment": &appsv1.DeploymentList{},
-		"ConfigMaps with contract and card": &corev1.ConfigMapList{}, "Services": &corev1.ServiceList{}, "ServiceAccounts": &corev1.ServiceAccountList{},
+		"ConfigMaps with sidecar configuration and card": &corev1.ConfigMapList{}, "Services": &corev1.ServiceList{}, "ServiceAccounts": &corev1.ServiceAccountList{},
 		"NetworkPolicies": &networkingv1.NetworkPolicyList{}, "events": &eventsv1.EventList{},
 	} {
 		Eventually(func(ctx context.Context) (string, error) {
 			err := cluster.List(ctx, list, client.InNamespace(namespace))
 			text, _ := json.Marshal(list)
-			told[kind] = string(text)
-			return told[kind], err
-		}).WithContext(ctx).Should(ContainSubstring(map[bool]string{true: "crooked", false: "keeper"}[kind == "events"]), kind)
+			visible[kind] = string(text)
+			return visible[kind], err
+		}).WithContext(ctx).Should(ContainSubstring(map[bool]string{true: "invalid", false: "keeper"}[kind == "events"]), kind)
 	}
 	families, err := metrics.Registry.Gather()
 	Expect(err).NotTo(HaveOccurred())
@@ -151,17 +138,17 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 	for _, family := range families {
 		text.WriteString(family.String())
 	}
-	told["metrics"] = text.String()
-	Expect(strings.Count(told["Deployments with arguments and environment"], "--chat-api-key-file")).To(Equal(2), "both have a model's key")
+	visible["metrics"] = text.String()
+	Expect(strings.Count(visible["Deployments with arguments and environment"], "--chat-api-key-file")).To(Equal(2), "both have a model's key")
 	for where, what := range map[string]string{
-		"the log": "keeper", "ConfigMaps with contract and card": "Keeps secrets.",
+		"the log": "keeper", "ConfigMaps with sidecar configuration and card": "Keeps secrets.",
 		"Deployments with arguments and environment": "--api-keys", "metrics": "controller_runtime_reconcile_total",
 	} {
-		Expect(told[where]).To(ContainSubstring(what), "%s was looked at", where)
+		Expect(visible[where]).To(ContainSubstring(what), "%s was looked at", where)
 	}
 	var found []string
 	size := 0
-	for where, text := range told {
+	for where, text := range visible {
 		size += len(text)
 		for name, canary := range canaries {
 			encoded, err := json.Marshal([]byte(canary))
@@ -173,5 +160,5 @@ var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or
 	}
 	Expect(found).To(BeEmpty())
 	Expect(len(canaries)).To(BeNumerically(">=", 30))
-	_, _ = fmt.Fprintf(GinkgoWriter, "T-SECRET: %d canaries in %d outputs of %d bytes, 0 found\n", len(canaries), len(told), size)
+	_, _ = fmt.Fprintf(GinkgoWriter, "T-SECRET: %d canaries in %d outputs of %d bytes, 0 found\n", len(canaries), len(visible), size)
 })

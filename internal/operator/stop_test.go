@@ -5,6 +5,7 @@ package operator
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,41 +22,42 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// strangersKubeconfig tells TestStranger who it is.
-const strangersKubeconfig = "STRANGERS_KUBECONFIG"
+// managerKubeconfig is the environment variable with the kubeconfig of a manager that the test
+// binary runs in place of the tests.
+const managerKubeconfig = "MANAGER_KUBECONFIG"
 
-// TestStranger is a manager in a process of its own, that of the spec below.
-func TestStranger(t *testing.T) {
-	path := os.Getenv(strangersKubeconfig)
+func TestMain(m *testing.M) {
+	path := os.Getenv(managerKubeconfig)
 	if path == "" {
-		t.Skip("the suite runs it")
+		os.Exit(m.Run())
 	}
 	cluster, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		config := Defaults()
+		config.SidecarImage = "example/sidecar:1"
+		config.RegistryBindAddress, config.MetricsBindAddress, config.HealthProbeBindAddress = off, off, off
+		err = Run(ctrl.SetupSignalHandler(), cluster, config, logr.Discard())
 	}
-	settings := Defaults()
-	settings.SidecarImage = "example/sidecar:1"
-	settings.RegistryBindAddress, settings.MetricsBindAddress, settings.HealthProbeBindAddress = off, off, off
-	if err := Run(ctrl.SetupSignalHandler(), cluster, settings, logr.Discard()); err != nil {
-		t.Fatal(err)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 
-var _ = It("ends when it is told to, while it may not read what it is to serve", func(ctx context.Context) {
-	user, err := environment.AddUser(envtest.User{Name: strangerUser}, nil)
+var _ = It("ends on SIGTERM while it waits for caches that it may not read", func(ctx context.Context) {
+	user, err := environment.AddUser(envtest.User{Name: userWithoutRights}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	kubeconfig, err := user.KubeConfig()
 	Expect(err).NotTo(HaveOccurred())
 	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
 	Expect(os.WriteFile(path, kubeconfig, 0o600)).To(Succeed())
-	command := exec.Command(os.Args[0], "-test.run=^TestStranger$")
-	command.Env = append(os.Environ(), strangersKubeconfig+"="+path)
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), managerKubeconfig+"="+path)
 	manager, err := gexec.Start(command, GinkgoWriter, GinkgoWriter)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(manager.Kill)
 
-	Eventually(func() []string { _, forbidden := asked(strangerUser); return forbidden }).WithContext(ctx).WithTimeout(time.Minute).ShouldNot(BeEmpty())
+	Eventually(func() []string { _, forbidden := usedRights(userWithoutRights); return forbidden }).WithContext(ctx).WithTimeout(time.Minute).ShouldNot(BeEmpty())
 	manager.Signal(syscall.SIGTERM)
 	Eventually(manager).WithContext(ctx).Should(gexec.Exit(0))
 })

@@ -31,15 +31,15 @@ const leaseNamespace = "default"
 
 var (
 	environment *envtest.Environment
-	// cluster is the tests' own way to the API server.
+	// cluster is the client of the tests, with all rights and without a cache.
 	cluster client.Client
-	// registryAddress is where the manager serves the registry.
+	// registryAddress is the address of the manager's registry.
 	registryAddress string
-	// sent are the requests of the manager that write.
+	// sent records the writes of the manager.
 	sent *writes
-	// start runs the manager, and stop stops the one that runs.
+	// start starts the manager, and stop stops the running one.
 	start func() (stop func())
-	// startLogging runs it with a log of its own.
+	// startLogging starts the manager with another logger.
 	startLogging func(log logr.Logger) (stop func())
 	stop         func()
 )
@@ -54,7 +54,7 @@ func TestOperator(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	environment = controlplane.New()
-	audited(environment)
+	enableAuditLog(environment)
 	config, err := environment.Start()
 	Expect(err).NotTo(HaveOccurred())
 	scheme, err := NewScheme()
@@ -64,11 +64,11 @@ var _ = BeforeSuite(func() {
 
 	registryAddress = freeport.Address(GinkgoT())
 	sent = &writes{}
-	manager := sent.watch(asManager())
+	manager := sent.recording(asManager())
 	startLogging = func(log logr.Logger) func() { return startManager(manager, log) }
 	start = func() func() { return startLogging(GinkgoLogr) }
 	stop = start()
-	// Its right to make the Lease is one that it needs, and that no spec may use up.
+	// The audit log must show that the manager creates the Lease, so no spec may do that.
 	Eventually(func() error {
 		return cluster.Get(context.Background(), client.ObjectKey{Namespace: leaseNamespace, Name: leaderElectionID}, &coordinationv1.Lease{})
 	}).WithTimeout(time.Minute).Should(Succeed())
@@ -81,16 +81,16 @@ var _ = AfterSuite(func() {
 	Expect(environment.Stop()).To(Succeed())
 })
 
-// What these users ask of the API server is in its audit log.
+// The audit log of the API server has the requests of these users.
 const (
 	managerUser = "manager"
-	// namespacedUser is a manager that was installed for one namespace.
+	// namespacedUser is a manager that is installed for one namespace.
 	namespacedUser = "namespaced-manager"
-	// strangerUser is one without any rights.
-	strangerUser = "stranger"
+	// userWithoutRights is a manager without any rights.
+	userWithoutRights = "without-rights"
 )
 
-// asManager is a user with the rights of the installed manager and no other.
+// asManager returns the configuration of a user with the rights of the installed manager only.
 func asManager() *rest.Config {
 	GinkgoHelper()
 	user, err := environment.AddUser(envtest.User{Name: managerUser}, nil)
@@ -102,8 +102,8 @@ func asManager() *rest.Config {
 	return user.Config()
 }
 
-// asNamespacedManager is a user with the rights of a manager that was installed
-// for some namespaces, but for those in these.
+// asNamespacedManager returns the configuration of a user with the rights of a manager that is
+// installed for some namespaces, without the rights in these namespaces.
 func asNamespacedManager(name string) *rest.Config {
 	GinkgoHelper()
 	user, err := environment.AddUser(envtest.User{Name: name}, nil)
@@ -115,12 +115,12 @@ func asNamespacedManager(name string) *rest.Config {
 	return user.Config()
 }
 
-// roleIn is what such a manager may do in one of its namespaces.
+// roleIn returns the rights of such a manager in one of its namespaces.
 func roleIn(namespace, user string) *rbacv1.Role {
 	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user}, Rules: chartRules("a2a-operator.namespacedRules")}
 }
 
-// grant creates a role and gives it to a user.
+// grant creates a role and binds it to a user.
 func grant(user string, role client.Object) {
 	GinkgoHelper()
 	subjects := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}
@@ -141,50 +141,50 @@ func grant(user string, role client.Object) {
 	Expect(cluster.Create(context.Background(), binding)).To(Succeed())
 }
 
-// startManager runs the manager as it runs in a cluster, but for its ports.
-func startManager(config *rest.Config, log logr.Logger, namespaces ...string) (stop func()) {
+// startManager starts a manager as in a cluster, except for its ports.
+func startManager(restConfig *rest.Config, log logr.Logger, namespaces ...string) (stop func()) {
 	GinkgoHelper()
-	settings := managerSettings(namespaces...)
+	config := managerConfig(namespaces...)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, config, settings, log) }()
+	go func() { done <- Run(ctx, restConfig, config, log) }()
 	return func() {
 		cancel()
 		Expect(<-done).To(Succeed())
 	}
 }
 
-func managerSettings(namespaces ...string) Config {
-	settings := Defaults()
-	settings.SidecarImage = "example/sidecar:1"
-	settings.RegistryBindAddress = registryAddress
-	settings.MetricsBindAddress = off
-	settings.HealthProbeBindAddress = off
-	settings.LeaderElect = true
-	settings.WatchNamespaces = namespaces
-	settings.LeaderElectionNamespace = leaseNamespace
-	return settings
+func managerConfig(namespaces ...string) Config {
+	config := Defaults()
+	config.SidecarImage = "example/sidecar:1"
+	config.RegistryBindAddress = registryAddress
+	config.MetricsBindAddress = off
+	config.HealthProbeBindAddress = off
+	config.LeaderElect = true
+	config.WatchNamespaces = namespaces
+	config.LeaderElectionNamespace = leaseNamespace
+	return config
 }
 
-// writes counts the requests of a manager that write something about Agents.
+// writes records the writes of a manager, except Leases and events.
 type writes struct {
 	mutex sync.Mutex
 	all   []string
 }
 
-// watch returns a configuration whose requests are counted.
-func (w *writes) watch(config *rest.Config) *rest.Config {
-	watched := rest.CopyConfig(config)
-	watched.WrapTransport = transport.Wrappers(watched.WrapTransport, func(next http.RoundTripper) http.RoundTripper {
+// recording returns a configuration whose requests are recorded.
+func (w *writes) recording(config *rest.Config) *rest.Config {
+	recording := rest.CopyConfig(config)
+	recording.WrapTransport = transport.Wrappers(recording.WrapTransport, func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			w.note(r)
+			w.record(r)
 			return next.RoundTrip(r)
 		})
 	})
-	return watched
+	return recording
 }
 
-func (w *writes) note(r *http.Request) {
+func (w *writes) record(r *http.Request) {
 	if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/leases") || strings.Contains(r.URL.Path, "/events") {
 		return
 	}
@@ -193,7 +193,7 @@ func (w *writes) note(r *http.Request) {
 	w.all = append(w.all, r.Method+" "+r.URL.Path)
 }
 
-// of lists the requests about the objects of a namespace.
+// of returns the writes of the objects of a namespace.
 func (w *writes) of(namespace string) []string {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package operator
+package informercache
 
 import (
 	"context"
@@ -22,24 +22,24 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// told is an API server that remembers what it was asked for.
-type told struct {
+// apiServer records its requests.
+type apiServer struct {
 	list runtime.Object
 
 	mu sync.Mutex
-	// forgot tells that it knows of no version but the last.
-	forgot bool
-	asked  []string
-	watch  *watch.FakeWatcher
+	// compacted reports that it has no version but the last.
+	compacted bool
+	requests  []string
+	watch     *watch.FakeWatcher
 }
 
-func (s *told) listWatch() toolscache.ListerWatcher {
+func (s *apiServer) listWatch() toolscache.ListerWatcher {
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.note("list", o)
-			if s.forgot && o.ResourceVersion != "" {
+			s.record("list", o)
+			if s.compacted && o.ResourceVersion != "" {
 				return nil, apierrors.NewResourceExpired("too old")
 			}
 			return s.list.DeepCopyObject(), nil
@@ -51,40 +51,40 @@ func (s *told) listWatch() toolscache.ListerWatcher {
 			if o.SendInitialEvents != nil && *o.SendInitialEvents {
 				what = "stream"
 			}
-			s.note(what, o)
+			s.record(what, o)
 			s.watch = watch.NewFake()
 			return s.watch, nil
 		},
 	}
 }
 
-func (s *told) note(what string, o metav1.ListOptions) {
-	s.asked = append(s.asked, fmt.Sprintf("%s version=%q limit=%d", what, o.ResourceVersion, o.Limit))
+func (s *apiServer) record(what string, o metav1.ListOptions) {
+	s.requests = append(s.requests, fmt.Sprintf("%s version=%q limit=%d", what, o.ResourceVersion, o.Limit))
 }
 
-// expire ends the watch, of which the version is too old by now.
-func (s *told) expire(forget bool) {
+// expire ends the watch with the error that its version is too old.
+func (s *apiServer) expire(compact bool) {
 	s.mu.Lock()
-	s.forgot = forget
+	s.compacted = compact
 	w := s.watch
 	s.mu.Unlock()
 	expired := apierrors.NewResourceExpired("too old").ErrStatus
 	w.Error(&expired)
 }
 
-// since is what it was asked for since it was asked last.
-func (s *told) since() []string {
+// newRequests returns the requests since the last call.
+func (s *apiServer) newRequests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asked := s.asked
-	s.asked = nil
-	return asked
+	requests := s.requests
+	s.requests = nil
+	return requests
 }
 
-// informed runs an informer of the manager's cache, until the end of the test.
-func informed(t *testing.T, server *told, kind runtime.Object) toolscache.SharedIndexInformer {
+// runInformer runs an informer of the manager's cache until the end of the test.
+func runInformer(t *testing.T, server *apiServer, kind runtime.Object) toolscache.SharedIndexInformer {
 	t.Helper()
-	options, err := cacheOptions(Defaults())
+	options, err := Options(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,10 +94,12 @@ func informed(t *testing.T, server *told, kind runtime.Object) toolscache.Shared
 	return informer
 }
 
-// backoff is more than an informer waits before it lists again.
+// backoff is longer than the delay before an informer lists again.
 const backoff = 10 * time.Second
 
-func TestOwnKindsAreListedAsTheyAre(t *testing.T) {
+// TestOwnKindsAreListed: an informer of Agents or AgentSkills begins with a consistent list,
+// and never returns to an older version.
+func TestOwnKindsAreListed(t *testing.T) {
 	t.Parallel()
 	list := metav1.ListMeta{ResourceVersion: "7"}
 	named := metav1.ObjectMeta{Namespace: "ns", Name: "echo", ResourceVersion: "5"}
@@ -108,8 +110,8 @@ func TestOwnKindsAreListedAsTheyAre(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				server := &told{list: test.list}
-				informer := informed(t, server, test.kind)
+				server := &apiServer{list: test.list}
+				informer := runInformer(t, server, test.kind)
 				if !informer.HasSynced() {
 					t.Error("the cache is not filled")
 				}
@@ -122,13 +124,12 @@ func TestOwnKindsAreListedAsTheyAre(t *testing.T) {
 					want []string
 				}{
 					{"a start", func() {}, []string{`list version="" limit=0`, `watch version="7" limit=0`}},
-					// What is seen never goes back behind what was.
-					{"a watch that has expired", func() { server.expire(false) }, []string{`list version="7" limit=0`, `watch version="7" limit=0`}},
-					{"a version that has expired", func() { server.expire(true) }, []string{`list version="7" limit=0`, `list version="" limit=0`, `watch version="7" limit=0`}},
+					{"an expired watch", func() { server.expire(false) }, []string{`list version="7" limit=0`, `watch version="7" limit=0`}},
+					{"an expired version", func() { server.expire(true) }, []string{`list version="7" limit=0`, `list version="" limit=0`, `watch version="7" limit=0`}},
 				} {
 					step.do()
 					time.Sleep(backoff)
-					if diff := cmp.Diff(step.want, server.since()); diff != "" {
+					if diff := cmp.Diff(step.want, server.newRequests()); diff != "" {
 						t.Errorf("after %s: %s", step.what, diff)
 					}
 				}
@@ -137,13 +138,13 @@ func TestOwnKindsAreListedAsTheyAre(t *testing.T) {
 	}
 }
 
-// Of other kinds there may be much more than is kept.
+// TestOtherKindsAreStreamed: there may be much more of other kinds than is kept.
 func TestOtherKindsAreStreamed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server := &told{list: &corev1.ConfigMapList{}}
-		informed(t, server, &corev1.ConfigMap{})
-		if diff := cmp.Diff([]string{`stream version="" limit=0`}, server.since()); diff != "" {
+		server := &apiServer{list: &corev1.ConfigMapList{}}
+		runInformer(t, server, &corev1.ConfigMap{})
+		if diff := cmp.Diff([]string{`stream version="" limit=0`}, server.newRequests()); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -1,0 +1,62 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informercache
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/internal/cacheinterning"
+)
+
+const (
+	// maxParts bounds the pool of parts that many Agents share. Each distinct kind of Agent
+	// has some dozens.
+	maxParts = 4 << 10
+	// maxOwnerMetadata bounds the pool of labels and owner references, which the objects of
+	// one Agent share: two entries for each of the last eight thousand Agents.
+	maxOwnerMetadata = 16 << 10
+)
+
+// interner stores equal parts of cached objects once.
+type interner struct{ parts, ownerMetadata *cacheinterning.Pool }
+
+func newInterner() interner {
+	return interner{parts: cacheinterning.New(maxParts), ownerMetadata: cacheinterning.New(maxOwnerMetadata)}
+}
+
+// after returns a transform that interns the result of another one. An informer that fills its
+// cache transforms each object twice. The second time, the object has no managed fields any
+// more and other goroutines may read its shared parts, so it is not interned again.
+func (i interner) after(strip toolscache.TransformFunc) toolscache.TransformFunc {
+	return func(obj any) (any, error) {
+		object, ok := obj.(client.Object)
+		first := ok && len(object.GetManagedFields()) > 0
+		kept, err := strip(obj)
+		if object, ok := kept.(client.Object); ok && err == nil && first && len(object.GetManagedFields()) == 0 {
+			i.intern(object)
+		}
+		return kept, err
+	}
+}
+
+// intern interns an object. The labels and owner references of an Agent's objects have a pool
+// of their own: the objects of one Agent arrive far apart, after the parts of many others.
+func (i interner) intern(object client.Object) {
+	if !controlledByAgent(object) {
+		i.parts.Intern(object)
+		return
+	}
+	metadata := &struct {
+		Labels map[string]string
+		Owners []metav1.OwnerReference
+	}{object.GetLabels(), object.GetOwnerReferences()}
+	object.SetLabels(nil)
+	object.SetOwnerReferences(nil)
+	i.parts.Intern(object)
+	i.ownerMetadata.Intern(metadata)
+	object.SetLabels(metadata.Labels)
+	object.SetOwnerReferences(metadata.Owners)
+}

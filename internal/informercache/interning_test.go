@@ -1,0 +1,79 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informercache
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// configMapOf returns a ConfigMap of an Agent as the API server sends it.
+func configMapOf(name, agent string) *corev1.ConfigMap {
+	owner := metav1.OwnerReference{APIVersion: a2av1alpha1.GroupVersion.String(), Kind: "Agent", Name: agent, Controller: new(true)}
+	m := metadata(owner)
+	m.Name, m.Labels = name, map[string]string{"agent": agent}
+	return &corev1.ConfigMap{ObjectMeta: m, Data: map[string]string{"the": "same"}}
+}
+
+func TestEqualPartsAreStoredOnce(t *testing.T) {
+	t.Parallel()
+	transform := newInterner().after(StripForeign)
+	kept := func(obj *corev1.ConfigMap) *corev1.ConfigMap {
+		t.Helper()
+		for range 2 { // an informer that fills its cache transforms twice
+			want := obj.DeepCopy()
+			want.ManagedFields = nil
+			got, err := transform(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			obj = got.(*corev1.ConfigMap)
+			if diff := cmp.Diff(want, obj); diff != "" {
+				t.Error(diff)
+			}
+		}
+		return obj
+	}
+	one := kept(configMapOf("one", "echo"))
+	// The parts of many other Agents do not evict the labels and owners of this one.
+	for i := range maxParts {
+		kept(configMapOf("other", fmt.Sprint(i)))
+	}
+	two := kept(configMapOf("two", "echo"))
+	if reflect.ValueOf(one.Labels).Pointer() != reflect.ValueOf(two.Labels).Pointer() {
+		t.Error("two objects of one Agent have copies of the labels")
+	}
+	if &one.OwnerReferences[0] != &two.OwnerReferences[0] {
+		t.Error("two objects of one Agent have copies of the owner references")
+	}
+	if reflect.ValueOf(one.Data).Pointer() != reflect.ValueOf(two.Data).Pointer() {
+		t.Error("two objects have copies of the data")
+	}
+}
+
+// TestOrphansAreNotInterned: an orphan keeps a managed field, so the transform cannot tell
+// whether it is transformed for the first time.
+func TestOrphansAreNotInterned(t *testing.T) {
+	t.Parallel()
+	orphan := configMapOf("one", "echo")
+	orphan.OwnerReferences = []metav1.OwnerReference{{Kind: "Other", Name: "other"}}
+	orphan.Labels = map[string]string{a2av1alpha1.LabelAgent: "echo"}
+	orphan.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}}
+	transform := newInterner().after(StripForeign)
+	a, errA := transform(orphan.DeepCopy())
+	b, errB := transform(orphan.DeepCopy())
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	if &a.(*corev1.ConfigMap).OwnerReferences[0] == &b.(*corev1.ConfigMap).OwnerReferences[0] {
+		t.Error("two orphans share owner references")
+	}
+}

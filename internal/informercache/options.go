@@ -1,0 +1,65 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package informercache configures the manager's informer caches, so that their memory grows
+// with the number of Agents and with nothing else.
+//
+// The kinds that Agents own are cached for all owners, because the operator must see an
+// object of another owner that has an Agent's name. Transforms drop what the operator does
+// not read, and equal parts of objects are stored once. So no cached object may be modified.
+package informercache
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// Options returns the options of a cache of the namespaces given, or of all for none.
+func Options(namespaces []string) (cache.Options, error) {
+	ofAgents, err := labels.NewRequirement(a2av1alpha1.LabelAgent, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	interning := newInterner()
+	owned := cache.ByObject{Transform: interning.after(StripForeign)}
+	return cache.Options{
+		NewInformer:       newInformer,
+		DefaultTransform:  interning.after(cache.TransformStripManagedFields()),
+		DefaultNamespaces: Namespaces(namespaces),
+		ByObject: map[client.Object]cache.ByObject{
+			&appsv1.Deployment{}:                     owned,
+			&corev1.Service{}:                        owned,
+			&corev1.ServiceAccount{}:                 owned,
+			&corev1.ConfigMap{}:                      owned,
+			&networkingv1.NetworkPolicy{}:            owned,
+			&autoscalingv2.HorizontalPodAutoscaler{}: owned,
+			&policyv1.PodDisruptionBudget{}:          owned,
+			&corev1.Namespace{}:                      {Transform: interning.after(stripNamespace)},
+			&corev1.Pod{}: {
+				Label:     labels.NewSelector().Add(*ofAgents),
+				Transform: interning.after(stripPod),
+			},
+		},
+	}, nil
+}
+
+// Namespaces returns the configuration of the namespaces of a cache; nil means all.
+func Namespaces(names []string) map[string]cache.Config {
+	if len(names) == 0 {
+		return nil
+	}
+	configs := map[string]cache.Config{}
+	for _, name := range names {
+		configs[name] = cache.Config{}
+	}
+	return configs
+}

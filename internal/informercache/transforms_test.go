@@ -1,0 +1,107 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informercache
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// metadata returns metadata with every field that a transform may keep.
+func metadata(owners ...metav1.OwnerReference) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: "ns", Name: "name", UID: "uid", ResourceVersion: "1", OwnerReferences: owners,
+		Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+	}
+}
+
+// identityOf returns the identity of an object with metadata.
+func identityOf(owners ...metav1.OwnerReference) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "ns", Name: "name", UID: "uid", ResourceVersion: "1", OwnerReferences: owners}
+}
+
+func TestTransforms(t *testing.T) {
+	t.Parallel()
+	byAgent := metav1.OwnerReference{APIVersion: a2av1alpha1.GroupVersion.String(), Kind: "Agent", Name: "agent", Controller: new(true)}
+	byOther := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Agent", Name: "agent", Controller: new(true)}
+	data := map[string]string{"large": "text"}
+	now := metav1.Now()
+
+	orphan, orphanIdentity := metadata(), identityOf()
+	orphan.Labels[a2av1alpha1.LabelAgent] = "echo"
+	orphan.ManagedFields = append(orphan.ManagedFields,
+		metav1.ManagedFieldsEntry{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{}})
+	orphanIdentity.Labels = map[string]string{a2av1alpha1.LabelAgent: "echo"}
+	orphanIdentity.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}}
+
+	owned := metadata(byAgent)
+	owned.ManagedFields = nil
+
+	podMetadata, keptPodMetadata := metadata(), identityOf()
+	podMetadata.DeletionTimestamp, keptPodMetadata.DeletionTimestamp = &now, &now
+	keptPodMetadata.Labels, keptPodMetadata.Annotations = podMetadata.Labels, podMetadata.Annotations
+
+	namespace := identityOf()
+	namespace.Labels = map[string]string{"a": "b"}
+
+	for name, test := range map[string]struct {
+		transform toolscache.TransformFunc
+		in, want  any
+	}{
+		"Deployment of another owner":     {StripForeign, &appsv1.Deployment{ObjectMeta: metadata(byOther)}, &appsv1.Deployment{ObjectMeta: identityOf(byOther)}},
+		"Service of another owner":        {StripForeign, &corev1.Service{ObjectMeta: metadata(byOther)}, &corev1.Service{ObjectMeta: identityOf(byOther)}},
+		"ServiceAccount of another owner": {StripForeign, &corev1.ServiceAccount{ObjectMeta: metadata(byOther)}, &corev1.ServiceAccount{ObjectMeta: identityOf(byOther)}},
+		"ConfigMap of another owner":      {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byOther), Data: data}, &corev1.ConfigMap{ObjectMeta: identityOf(byOther)}},
+		"orphan":                          {StripForeign, &corev1.ConfigMap{ObjectMeta: orphan, Data: data}, &corev1.ConfigMap{ObjectMeta: orphanIdentity}},
+		"ConfigMap of an Agent":           {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byAgent), Data: data}, &corev1.ConfigMap{ObjectMeta: owned, Data: data}},
+		"pod": {
+			stripPod,
+			&corev1.Pod{
+				ObjectMeta: podMetadata,
+				Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "agent", Image: "image", Command: []string{"x"}}}},
+				Status:     corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "10.0.0.1", ContainerStatuses: []corev1.ContainerStatus{{Name: "agent"}}},
+			},
+			&corev1.Pod{
+				ObjectMeta: keptPodMetadata,
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "agent", Image: "image"}}},
+				Status:     corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "agent"}}},
+			},
+		},
+		"Namespace": {stripNamespace, &metav1.PartialObjectMetadata{ObjectMeta: metadata()}, &metav1.PartialObjectMetadata{ObjectMeta: namespace}},
+		"Gateway": {
+			StripGateway,
+			&gatewayv1.Gateway{
+				ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
+				Status:     gatewayv1.GatewayStatus{Listeners: []gatewayv1.ListenerStatus{{Name: "web", AttachedRoutes: 7}}},
+			},
+			&gatewayv1.Gateway{Status: gatewayv1.GatewayStatus{Listeners: []gatewayv1.ListenerStatus{{Name: "web"}}}},
+		},
+		"other object of StripForeign":   {StripForeign, "text", "text"},
+		"other object of StripGateway":   {StripGateway, "text", "text"},
+		"other object of stripPod":       {stripPod, "text", "text"},
+		"other object of stripNamespace": {stripNamespace, "text", "text"},
+	} {
+		in := test.in
+		if object, ok := in.(runtime.Object); ok {
+			in = object.DeepCopyObject()
+		}
+		got, err := test.transform(in)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package leaderfence blocks the writes of a manager that may not be the leader any more.
+//
+// Leader election alone does not: a manager that was paused goes on until its renew
+// deadline, although another one leads, and one that cannot reach its Lease tries once
+// more to release it before it reports the loss.
+package leaderfence
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+)
+
+// Margin is the time before the end of a lease at which the fence closes. Other managers wait
+// for the whole lease, counted from a later moment, so a request that is under way when the
+// fence closes has a second to arrive.
+const Margin = time.Second
+
+// Fence rejects writes while the manager does not hold the Lease. Its methods are safe for
+// concurrent use.
+type Fence struct {
+	clock clock.PassiveClock
+	// openFor is how long a renewal opens the fence.
+	openFor time.Duration
+	// renewed is the start of the last successful renewal. It is nil before the first one
+	// and after the Lease was released.
+	renewed atomic.Pointer[time.Time]
+}
+
+// New returns a Fence for Leases of a duration. It is closed until the Lease is acquired.
+func New(passive clock.PassiveClock, lease time.Duration) *Fence {
+	return &Fence{clock: passive, openFor: lease - Margin}
+}
+
+// unfenced lists the resources that every replica writes: the Lease, events, reviews of the
+// callers of the registry, and the health reports of sidecars.
+var unfenced = []string{"leases", "events", "tokenreviews", "subjectaccessreviews", "pods/status"}
+
+// Wrap returns a transport that is subject to the fence. All transports of a process share
+// one Fence: leader election has a transport of its own.
+func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
+	return &transport{fence: f, next: next}
+}
+
+type transport struct {
+	fence *Fence
+	next  http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return t.next.RoundTrip(r)
+	}
+	began := t.fence.clock.Now()
+	switch resource := resourceOf(r.URL.Path); {
+	case resource == "leases":
+		return t.writeLease(r, began)
+	case !t.fence.open(began) && !slices.Contains(unfenced, resource):
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, fmt.Errorf("write fence: this manager may not be the leader any more: it has not renewed its Lease for %s", t.fence.openFor)
+	default:
+		return t.next.RoundTrip(r)
+	}
+}
+
+// writeLease sends a write of the Lease. A successful write with a holder is a renewal and
+// opens the fence from the start of the request. A write without a holder releases the Lease
+// and closes the fence before the request is sent, because another manager may lead as soon
+// as the API server has it.
+func (t *transport) writeLease(r *http.Request, began time.Time) (*http.Response, error) {
+	renewal, err := hasHolder(r)
+	if err != nil {
+		return nil, err
+	}
+	if !renewal {
+		t.fence.renewed.Store(nil)
+	}
+	response, err := t.next.RoundTrip(r)
+	if err == nil && renewal && response.StatusCode < http.StatusMultipleChoices {
+		t.fence.renewed.Store(&began)
+	}
+	return response, err
+}
+
+func (f *Fence) open(now time.Time) bool {
+	renewed := f.renewed.Load()
+	return renewed != nil && now.Sub(*renewed) <= f.openFor
+}
+
+// maxLease is the largest Lease that is read, in bytes. Its labels and annotations can have
+// 256 KiB.
+const maxLease = 1 << 20
+
+// hasHolder reports whether the body of a request is a Lease with a holder. It replaces the
+// body by a copy.
+func hasHolder(r *http.Request) (bool, error) {
+	if r.Body == nil {
+		return false, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxLease))
+	if closeErr := r.Body.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return false, fmt.Errorf("read Lease to be written: %w", err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	decoded, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	lease, ok := decoded.(*coordinationv1.Lease)
+	return err == nil && ok && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", nil
+}
+
+// resourceOf returns the resource in a path such as
+// /apis/GROUP/VERSION/namespaces/NAMESPACE/RESOURCE/NAME/SUBRESOURCE, as RESOURCE or
+// RESOURCE/SUBRESOURCE.
+func resourceOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	at := 2
+	if parts[0] == "apis" {
+		at = 3
+	}
+	if len(parts) > at+2 && parts[at] == "namespaces" {
+		at += 2
+	}
+	if len(parts) <= at {
+		return ""
+	}
+	if len(parts) == at+3 {
+		return parts[at] + "/" + parts[at+2]
+	}
+	return parts[at]
+}

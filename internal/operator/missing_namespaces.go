@@ -1,0 +1,135 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// missingCheckInterval is the shortest interval between two checks of missing namespaces. A
+// random part of up to the same length is added, so that replicas do not restart at one time.
+const missingCheckInterval = 5 * time.Second
+
+// missingNamespaces are namespaces of --watch-namespaces that the manager may not read. The
+// rights in a namespace are deleted with it, and a cache that may not read one of its
+// namespaces never syncs. So a manager starts without the missing ones, serves the others,
+// and restarts when a missing one can be read.
+type missingNamespaces struct {
+	reader client.Reader
+	names  []string
+}
+
+// withoutMissing returns the namespaces of config that are missing, and config without them.
+// It fails if all of them are missing.
+func withoutMissing(ctx context.Context, cluster *rest.Config, config Config, log logr.Logger) (*missingNamespaces, Config, error) {
+	missing := &missingNamespaces{}
+	if len(config.WatchNamespaces) == 0 {
+		return missing, config, nil
+	}
+	scheme, err := NewScheme()
+	if err != nil {
+		return nil, config, err
+	}
+	if missing.reader, err = client.New(cluster, client.Options{Scheme: scheme}); err != nil {
+		return nil, config, fmt.Errorf("build client: %w", err)
+	}
+	var reason error
+	configured := config.WatchNamespaces
+	config.WatchNamespaces = nil
+	for _, namespace := range configured {
+		switch err := missing.checkWithRetry(ctx, namespace); {
+		case err == nil:
+			config.WatchNamespaces = append(config.WatchNamespaces, namespace)
+		case apierrors.IsForbidden(err):
+			reason = err
+			missing.names = append(missing.names, namespace)
+			log.Error(err, "skipped a namespace that the manager may not read: create the namespace and the manager's rights in it, or remove it from --watch-namespaces",
+				"namespace", namespace)
+		default:
+			return nil, config, fmt.Errorf("list objects of namespace %s: %w", namespace, err)
+		}
+	}
+	if len(config.WatchNamespaces) == 0 { // an empty list would mean all namespaces
+		return nil, config, fmt.Errorf("no namespace of --watch-namespaces can be read, of %s: %w", strings.Join(configured, ", "), reason)
+	}
+	return missing, config, nil
+}
+
+// checkWithRetry checks a namespace and retries errors other than a missing right with
+// exponential backoff, for some seconds.
+func (m *missingNamespaces) checkWithRetry(ctx context.Context, namespace string) error {
+	backoff := wait.Backoff{Steps: 5, Duration: 200 * time.Millisecond, Factor: 2}
+	retryable := func(err error) bool { return ctx.Err() == nil && !apierrors.IsForbidden(err) }
+	return retry.OnError(backoff, retryable, func() error { return m.check(ctx, namespace) })
+}
+
+// check lists one object of each kind that the manager watches in a namespace. It lists every
+// kind, because the Role of another release may allow only some of them.
+func (m *missingNamespaces) check(ctx context.Context, namespace string) error {
+	for _, list := range []client.ObjectList{
+		&a2av1alpha1.AgentList{}, &a2av1alpha1.AgentSkillList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{},
+		&corev1.ServiceAccountList{}, &corev1.ConfigMapList{}, &networkingv1.NetworkPolicyList{}, &corev1.PodList{},
+		&autoscalingv2.HorizontalPodAutoscalerList{}, &policyv1.PodDisruptionBudgetList{},
+	} {
+		if err := m.reader.List(ctx, list, client.InNamespace(namespace), client.Limit(1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	_ manager.Runnable               = (*missingNamespaces)(nil)
+	_ manager.LeaderElectionRunnable = (*missingNamespaces)(nil)
+)
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: the registry of every replica
+// serves the Agents of the namespaces.
+func (m *missingNamespaces) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable. It returns an error, which ends the manager, when a missing
+// namespace can be read and the next check finds no further one. Kubernetes then restarts the
+// container: one process could not add a namespace to running caches.
+func (m *missingNamespaces) Start(ctx context.Context) error {
+	if len(m.names) == 0 {
+		return nil
+	}
+	var before []string
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait.Jitter(missingCheckInterval, 1)):
+		}
+		var readable []string
+		for _, namespace := range m.names {
+			if m.check(ctx, namespace) == nil {
+				readable = append(readable, namespace)
+			}
+		}
+		if len(readable) > 0 && slices.Equal(readable, before) {
+			return fmt.Errorf("restart: namespaces that were missing at the start can be read: %s", strings.Join(readable, ", "))
+		}
+		before = readable
+	}
+}
