@@ -33,7 +33,7 @@ func (s *Sidecar) newRoutes() serving.Routes {
 	strict := func() bool { return s.current().ProtocolOptions.StrictVersion }
 	errorProfile := func() errormap.Profile { return errormap.Profile(s.current().ProtocolOptions.ErrorProfile) }
 	limits, published := s.limits.HTTP(), s.card.handler
-	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: s.parking.ParkStream, Quiet: parkAfter}
+	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: s.parking.ParkStream, ParkAfter: parkAfter}
 	checked := &requestcheck.Handler{Handler: s.limits.Meter(s.handler()), Push: s.turns.pushes, Card: served, Refused: s.refusals.refused}
 	published.Admit = checked.ExtendedCard
 	rpc := jsonrpc.New(jsonrpc.Config{

@@ -102,8 +102,8 @@ func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	case grpc.Owns(r):
 		grpc.Deny(w, r, problem)
 	case isCard(r):
-		f := errormap.Of(problem, errormap.Profile101)
-		http.Error(w, f.Says(problem), f.HTTP)
+		row := errormap.Lookup(problem, errormap.Profile101)
+		http.Error(w, row.Text(problem), row.HTTP)
 	case rest.Owns(r):
 		rest.Deny(w, r, problem)
 	default:

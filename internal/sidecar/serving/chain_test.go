@@ -73,7 +73,7 @@ func TestAPanicOfAParkedStreamBreaksItOff(t *testing.T) {
 	server := httptest.NewUnstartedServer(withTrace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "data: 1\n\n")
 		_ = http.NewResponseController(w).Flush()
-		if !p.ParkStream(w, r, func(context.Context, sse.Parked) bool { panic("secret") }) {
+		if !p.ParkStream(w, r, func(context.Context, sse.Conn) bool { panic("secret") }) {
 			t.Error("the stream is not parked")
 		}
 	})))

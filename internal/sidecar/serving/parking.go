@@ -28,7 +28,7 @@ func NewParking(log *slog.Logger, now func() time.Time) *Parking {
 
 // ParkStream implements sse.Park. It recovers from panics of serve: no handler of the
 // chain is below its goroutine, so that a panic would end the process.
-func (p *Parking) ParkStream(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Parked) bool) bool {
+func (p *Parking) ParkStream(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Conn) bool) bool {
 	return p.Park(w, r, func(ctx context.Context, c *serverconn.Parked) (whole bool) {
 		defer func() {
 			if reason := recover(); reason != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Domain is that of every ErrorInfo.
+// Domain is the domain of every ErrorInfo.
 const Domain = "a2a-protocol.org"
 
-// SupportedVersions goes with VERSION_NOT_SUPPORTED.
+// SupportedVersions is the metadata value of VERSION_NOT_SUPPORTED.
 const SupportedVersions = "0.1,0.2,0.3,1.0"
 
-// Metadata returns what the ErrorInfo of an error says beside its reason; ""
-// for nothing.
+// Metadata returns the metadata entry of the ErrorInfo of an error; the name is ""
+// if it has none.
 func Metadata(problem *a2a.Error) (name, value string) {
 	switch {
 	case problem.Reason == a2a.ReasonVersionNotSupported:
@@ -31,12 +31,13 @@ func Metadata(problem *a2a.Error) (name, value string) {
 	}
 }
 
-// AppendDetails appends the details of 1.0: an array of google.protobuf.Any
-// with an ErrorInfo and, when a field is to blame, a BadRequest.
+// AppendDetails appends the details of an error in 1.0: a JSON array of
+// google.protobuf.Any with an ErrorInfo, a BadRequest if the error names a field,
+// and a RetryInfo if it has a delay.
 func AppendDetails(dst []byte, problem *a2a.Error) []byte {
-	f := Of(problem, Profile101)
+	row := Lookup(problem, Profile101)
 	dst = append(dst, `[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"`...)
-	dst = append(dst, f.Reason...)
+	dst = append(dst, row.Reason...)
 	dst = append(dst, `","domain":"`+Domain+`"`...)
 	if name, value := Metadata(problem); name != "" {
 		dst = append(dst, `,"metadata":{"`...)
@@ -61,12 +62,13 @@ func AppendDetails(dst []byte, problem *a2a.Error) []byte {
 	return append(dst, ']')
 }
 
-// RetrySeconds is when a client may come back, in whole seconds; 0 says nothing.
+// RetrySeconds returns the delay after which a client may retry, in seconds, rounded
+// up; 0 if the error has none.
 func RetrySeconds(problem *a2a.Error) int {
 	return int((problem.RetryAfter + time.Second - 1) / time.Second)
 }
 
-// AppendString appends a JSON string; invalid UTF-8 becomes U+FFFD.
+// AppendString appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst

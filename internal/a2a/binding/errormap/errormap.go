@@ -1,32 +1,36 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package errormap is the table of errors: what each reason of the domain looks
-// like in JSON-RPC, HTTP and gRPC (A2A 1.0.1 section 5.4). It writes no whole
-// answer; each binding wraps what it finds here in its own way.
+// Package errormap maps the errors of the domain to those of JSON-RPC, HTTP and
+// gRPC (A2A 1.0.1 section 5.4). The bindings encode what it returns.
 package errormap
 
-import (
-	"net/http"
+import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
-)
-
-// Fault is one row of the table.
-type Fault struct {
-	// Code is that of JSON-RPC.
-	Code int
-	// HTTP is the status of REST.
+// Row is one row of the table: how an error is reported.
+type Row struct {
+	// JSONRPC is the JSON-RPC error code.
+	JSONRPC int
+	// HTTP is the status of a REST response.
 	HTTP int
-	// GRPC is the number of the gRPC status.
+	// GRPC is the gRPC status code.
 	GRPC uint32
-	// Reason is the ErrorInfo reason of 1.0.
+	// Reason is the reason of the ErrorInfo.
 	Reason string
-	// Message is said when the error says nothing itself.
+	// Name is the name by which clients of 0.3 recognize the error over REST and
+	// gRPC: its class in the official Python SDK, as no specification lists names.
+	// It is "" for errors that clients recognize by the HTTP status or the gRPC
+	// code.
+	Name string
+	// Message is the text of an error that has none.
 	Message string
+
+	// http100 and grpc100 replace HTTP and GRPC in 1.0.0; 0 replaces nothing.
+	http100 int
+	grpc100 uint32
 }
 
-// The numbers of gRPC statuses.
+// The gRPC status codes of the table.
 const (
 	invalidArgument    = 3
 	notFound           = 5
@@ -39,8 +43,8 @@ const (
 	unauthenticated    = 16
 )
 
-// statuses are the names that REST gives to them.
-var statuses = map[uint32]string{
+// statusNames are the names of gRPC status codes.
+var statusNames = map[uint32]string{
 	invalidArgument:    "INVALID_ARGUMENT",
 	notFound:           "NOT_FOUND",
 	permissionDenied:   "PERMISSION_DENIED",
@@ -52,83 +56,70 @@ var statuses = map[uint32]string{
 	unauthenticated:    "UNAUTHENTICATED",
 }
 
-// Status returns the name of the gRPC status.
-func (f Fault) Status() string { return statuses[f.GRPC] }
-
-// Profile names the release of 1.0 whose mapping to HTTP and gRPC is used.
+// Profile is the release of 1.0 whose mapping to HTTP and gRPC is used. The zero
+// value is Profile101.
 type Profile string
 
-// The profiles. The zero value is Profile101.
+// The profiles.
 const (
 	Profile101 Profile = "1.0.1"
 	Profile100 Profile = "1.0.0"
 )
 
-var table = map[a2a.Reason]Fault{
-	a2a.ReasonParse:                   {-32700, 400, invalidArgument, "INVALID_REQUEST", "Invalid JSON payload"},
-	a2a.ReasonInvalidRequest:          {-32600, 400, invalidArgument, "INVALID_REQUEST", "Request payload validation error"},
-	a2a.ReasonMethodNotFound:          {-32601, 404, unimplemented, "METHOD_NOT_FOUND", "Method not found"},
-	a2a.ReasonInvalidParams:           {-32602, 400, invalidArgument, "INVALID_PARAMS", "Invalid parameters"},
-	a2a.ReasonInternal:                {-32603, 500, internal, "INTERNAL_ERROR", "Internal error"},
-	a2a.ReasonTaskNotFound:            {-32001, 404, notFound, "TASK_NOT_FOUND", "Task not found"},
-	a2a.ReasonTaskNotCancelable:       {-32002, 400, failedPrecondition, "TASK_NOT_CANCELABLE", "Task cannot be canceled"},
-	a2a.ReasonPushNotSupported:        {-32003, 400, failedPrecondition, "PUSH_NOTIFICATION_NOT_SUPPORTED", "Push Notification is not supported"},
-	a2a.ReasonUnsupportedOperation:    {-32004, 400, failedPrecondition, "UNSUPPORTED_OPERATION", "This operation is not supported"},
-	a2a.ReasonContentTypeNotSupported: {-32005, 400, invalidArgument, "CONTENT_TYPE_NOT_SUPPORTED", "Incompatible content types"},
-	a2a.ReasonInvalidAgentResponse:    {-32006, 500, internal, "INVALID_AGENT_RESPONSE", "Invalid agent response"},
+// The columns are: JSONRPC, HTTP, GRPC, Reason, Name, Message; then HTTP and GRPC of
+// 1.0.0 where they differ.
+var table = map[a2a.Reason]Row{
+	a2a.ReasonParse:                   {-32700, 400, invalidArgument, "INVALID_REQUEST", "JSONParseError", "Invalid JSON payload", 0, 0},
+	a2a.ReasonInvalidRequest:          {-32600, 400, invalidArgument, "INVALID_REQUEST", "InvalidRequestError", "Request payload validation error", 0, 0},
+	a2a.ReasonMethodNotFound:          {-32601, 404, unimplemented, "METHOD_NOT_FOUND", "MethodNotFoundError", "Method not found", 0, 0},
+	a2a.ReasonInvalidParams:           {-32602, 400, invalidArgument, "INVALID_PARAMS", "InvalidParamsError", "Invalid parameters", 0, 0},
+	a2a.ReasonInternal:                {-32603, 500, internal, "INTERNAL_ERROR", "InternalError", "Internal error", 0, 0},
+	a2a.ReasonTaskNotFound:            {-32001, 404, notFound, "TASK_NOT_FOUND", "TaskNotFoundError", "Task not found", 0, 0},
+	a2a.ReasonTaskNotCancelable:       {-32002, 400, failedPrecondition, "TASK_NOT_CANCELABLE", "TaskNotCancelableError", "Task cannot be canceled", 409, 0},
+	a2a.ReasonPushNotSupported:        {-32003, 400, failedPrecondition, "PUSH_NOTIFICATION_NOT_SUPPORTED", "PushNotificationNotSupportedError", "Push Notification is not supported", 0, unimplemented},
+	a2a.ReasonUnsupportedOperation:    {-32004, 400, failedPrecondition, "UNSUPPORTED_OPERATION", "UnsupportedOperationError", "This operation is not supported", 0, unimplemented},
+	a2a.ReasonContentTypeNotSupported: {-32005, 400, invalidArgument, "CONTENT_TYPE_NOT_SUPPORTED", "ContentTypeNotSupportedError", "Incompatible content types", 415, 0},
+	a2a.ReasonInvalidAgentResponse:    {-32006, 500, internal, "INVALID_AGENT_RESPONSE", "InvalidAgentResponseError", "Invalid agent response", 502, 0},
 	a2a.ReasonExtendedCardNotConfigured: {
-		-32007, 400, failedPrecondition, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", "Authenticated Extended Card is not configured",
+		-32007, 400, failedPrecondition, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", "ExtendedAgentCardNotConfiguredError",
+		"Authenticated Extended Card is not configured", 0, 0,
 	},
-	a2a.ReasonExtensionRequired:   {-32008, 400, failedPrecondition, "EXTENSION_SUPPORT_REQUIRED", "Extension support required"},
-	a2a.ReasonVersionNotSupported: {-32009, 400, failedPrecondition, "VERSION_NOT_SUPPORTED", "Protocol version is not supported"},
-	a2a.ReasonUnauthenticated:     {-32603, http.StatusUnauthorized, unauthenticated, "UNAUTHENTICATED", "Unauthenticated"},
-	a2a.ReasonPermissionDenied:    {-32603, http.StatusForbidden, permissionDenied, "PERMISSION_DENIED", "Forbidden"},
-	a2a.ReasonResourceExhausted:   {-32603, http.StatusTooManyRequests, resourceExhausted, "RESOURCE_EXHAUSTED", "Too many requests"},
-	a2a.ReasonUnavailable:         {-32603, http.StatusServiceUnavailable, unavailable, "UNAVAILABLE", "Service unavailable"},
-	a2a.ReasonTooLarge:            {-32600, http.StatusRequestEntityTooLarge, resourceExhausted, "INVALID_REQUEST", "Request body is too large"},
+	a2a.ReasonExtensionRequired:   {-32008, 400, failedPrecondition, "EXTENSION_SUPPORT_REQUIRED", "ExtensionSupportRequiredError", "Extension support required", 0, 0},
+	a2a.ReasonVersionNotSupported: {-32009, 400, failedPrecondition, "VERSION_NOT_SUPPORTED", "VersionNotSupportedError", "Protocol version is not supported", 0, unimplemented},
+	a2a.ReasonUnauthenticated:     {-32603, 401, unauthenticated, "UNAUTHENTICATED", "", "Unauthenticated", 0, 0},
+	a2a.ReasonPermissionDenied:    {-32603, 403, permissionDenied, "PERMISSION_DENIED", "", "Forbidden", 0, 0},
+	a2a.ReasonResourceExhausted:   {-32603, 429, resourceExhausted, "RESOURCE_EXHAUSTED", "", "Too many requests", 0, 0},
+	a2a.ReasonUnavailable:         {-32603, 503, unavailable, "UNAVAILABLE", "", "Service unavailable", 0, 0},
+	a2a.ReasonTooLarge:            {-32600, 413, resourceExhausted, "INVALID_REQUEST", "", "Request body is too large", 0, 0},
 }
 
-// changed are the rows that 1.0.0 had otherwise.
-var changed = map[a2a.Reason]struct {
-	http int
-	grpc uint32
-}{
-	a2a.ReasonTaskNotCancelable:       {http.StatusConflict, failedPrecondition},
-	a2a.ReasonPushNotSupported:        {http.StatusBadRequest, unimplemented},
-	a2a.ReasonUnsupportedOperation:    {http.StatusBadRequest, unimplemented},
-	a2a.ReasonContentTypeNotSupported: {http.StatusUnsupportedMediaType, invalidArgument},
-	a2a.ReasonInvalidAgentResponse:    {http.StatusBadGateway, internal},
-	a2a.ReasonVersionNotSupported:     {http.StatusBadRequest, unimplemented},
-}
-
-// Of returns the row of an error. One with an unknown reason is internal.
-func Of(problem *a2a.Error, p Profile) Fault {
-	f, ok := table[problem.Reason]
+// Lookup returns the row of an error. An error with an unknown reason has the row
+// of an internal error.
+func Lookup(problem *a2a.Error, p Profile) Row {
+	row, ok := table[problem.Reason]
 	if !ok {
 		return table[a2a.ReasonInternal]
 	}
-	if c, ok := changed[problem.Reason]; ok && p == Profile100 {
-		f.HTTP, f.GRPC = c.http, c.grpc
+	if p == Profile100 && row.http100 != 0 {
+		row.HTTP = row.http100
 	}
-	return f
+	if p == Profile100 && row.grpc100 != 0 {
+		row.GRPC = row.grpc100
+	}
+	return row
 }
 
-// Says returns what a client is told.
-func (f Fault) Says(problem *a2a.Error) string {
+// Status returns the name of the gRPC status code, which REST responses contain.
+func (r Row) Status() string { return statusNames[r.GRPC] }
+
+// Text returns the message of an error, or that of the row if it has none.
+func (r Row) Text(problem *a2a.Error) string {
 	if problem.Message != "" {
 		return problem.Error()
 	}
-	return f.Message
+	return r.Message
 }
 
-// OfTransport reports whether an error is one of HTTP itself in every binding:
-// a client need not know the protocol to act on it.
-func OfTransport(problem *a2a.Error) bool {
-	switch problem.Reason {
-	case a2a.ReasonUnauthenticated, a2a.ReasonPermissionDenied, a2a.ReasonResourceExhausted,
-		a2a.ReasonUnavailable, a2a.ReasonTooLarge:
-		return true
-	default:
-		return false
-	}
-}
+// IsTransport reports whether every binding answers an error with an HTTP status,
+// or a gRPC code, from which a client knows what to do without knowledge of A2A.
+func IsTransport(problem *a2a.Error) bool { return Lookup(problem, Profile101).Name == "" }

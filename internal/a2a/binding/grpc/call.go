@@ -60,7 +60,7 @@ const frameHead = 5
 // receive reads the request, which is a single message, and decodes it. The
 // memory that the message takes is charged before the message is read.
 func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
-	x := httpcall.Exchange{W: c.w, R: c.source, Limits: h.Limits, Framing: frameHead}
+	x := httpcall.Call{W: c.w, R: c.source, Limits: h.Limits, Framing: frameHead}
 	framed, err := x.Body()
 	defer x.Release()
 	if err == nil {
@@ -151,8 +151,8 @@ func (c *call) reply(message []byte) error {
 
 // answer sends the only message of an answer; size is an estimate of its bytes.
 func (h *Handler) answer(c *call, size int, encode func() []byte) error {
-	x := httpcall.Exchange{R: c.Request, Limits: h.Limits}
-	release, err := x.Room(size)
+	x := httpcall.Call{R: c.Request, Limits: h.Limits}
+	release, err := x.ReserveAnswer(size)
 	if err != nil {
 		return err
 	}

@@ -67,8 +67,8 @@ var dialectV03 = &dialect{
 	versions:        []version.Version{{}, version.V02, version.V03},
 	followsTerminal: true,
 	lacksExtension:  a2a.ReasonInvalidRequest,
-	closesSend:      streamend.Final,
-	closesSubscribe: streamend.Final,
+	closesSend:      streamend.IsFinal,
+	closesSubscribe: streamend.IsFinal,
 }
 
 var dialectV10 = &dialect{
@@ -90,8 +90,8 @@ var dialectV10 = &dialect{
 	appendPushPage:  protobuf.V10.AppendPushPage,
 	versions:        []version.Version{version.V10},
 	lacksExtension:  a2a.ReasonExtensionRequired,
-	closesSend:      streamend.Turn,
-	closesSubscribe: streamend.Task,
+	closesSend:      streamend.EndsTurn,
+	closesSubscribe: streamend.EndsTask,
 }
 
 // serves reports whether a call that asks for a version may use the service.

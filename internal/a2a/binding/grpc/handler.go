@@ -189,7 +189,7 @@ func (h *Handler) end(c *call, err error) error {
 		return nil
 	}
 	if problem.Reason == a2a.ReasonUnauthenticated {
-		httpcall.Challenge(c.w.Header(), c.Request)
+		httpcall.SetChallenge(c.w.Header(), c.Request)
 	}
 	return statusOf(problem, h.Profile(), namesErrors(c.Request))
 }

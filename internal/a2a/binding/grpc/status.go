@@ -26,13 +26,13 @@ func namesErrors(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/
 // a BadRequest if the error names a field. If named is true, the message begins
 // with the name of the error, as in "TaskNotFoundError: Task not found".
 func statusOf(problem *a2a.Error, profile errormap.Profile, named bool) *connect.Error {
-	f := errormap.Of(problem, profile)
-	text := strings.ToValidUTF8(f.Says(problem), "\ufffd")
-	if name := errormap.Name(problem); named && name != "" {
-		text = name + ": " + text
+	row := errormap.Lookup(problem, profile)
+	text := strings.ToValidUTF8(row.Text(problem), "\ufffd")
+	if named && row.Name != "" {
+		text = row.Name + ": " + text
 	}
-	status := connect.NewError(connect.Code(f.GRPC), errors.New(text))
-	info := &errdetails.ErrorInfo{Reason: f.Reason, Domain: errormap.Domain}
+	status := connect.NewError(connect.Code(row.GRPC), errors.New(text))
+	info := &errdetails.ErrorInfo{Reason: row.Reason, Domain: errormap.Domain}
 	if name, value := errormap.Metadata(problem); name != "" {
 		info.Metadata = map[string]string{name: value}
 	}

@@ -12,40 +12,41 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
-// Outcome is what a request came to, for metrics. Its values are few: Method
-// and Version are "" when they are not known ones.
+// Outcome is the result of a request, for metrics. Its fields have few values:
+// Method and Version are "" if they are not supported ones.
 type Outcome struct {
-	// Binding is jsonrpc, rest or grpc.
+	// Binding is jsonrpc, rest, grpc or wellknown.
 	Binding string
 	Method  string
 	Version string
-	// Code is that of JSON-RPC in all bindings, 0 for success.
+	// Code is the JSON-RPC error code in every binding, 0 for success.
 	Code int
 }
 
-// Conclude tells observe, and the log what failed here, of a request that ended
-// with err. It returns what there is to tell the client; nil for nothing.
+// Conclude observes a request that ended with err, and logs an internal error. It
+// returns the error to report to the client; nil if there is none, or if the
+// client left, which is not observed.
 func (o Outcome) Conclude(ctx context.Context, log *slog.Logger, observe func(Outcome), err error) *a2a.Error {
 	if err == nil {
 		observe(o)
 		return nil
 	}
-	if Gone(ctx, err) {
+	if ClientLeft(ctx, err) {
 		return nil
 	}
 	problem := a2a.ErrorOf(err)
 	if problem.Reason == a2a.ReasonInternal {
-		log.ErrorContext(ctx, "request", "method", o.Method, "error", err)
+		log.ErrorContext(ctx, "request failed", "method", o.Method, "error", err)
 	}
 	o.Code = Code(problem)
 	observe(o)
 	return problem
 }
 
-// Gone reports whether there is nobody left to answer.
-func Gone(ctx context.Context, err error) bool {
+// ClientLeft reports whether err is due to the end of the context of a request.
+func ClientLeft(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ctx.Err())
 }
 
-// Code is what an error counts as in an Outcome.
-func Code(problem *a2a.Error) int { return errormap.Of(problem, errormap.Profile101).Code }
+// Code returns the code of an error in an Outcome.
+func Code(problem *a2a.Error) int { return errormap.Lookup(problem, errormap.Profile101).JSONRPC }

@@ -92,8 +92,8 @@ var dialectV01 = &dialect{
 	plainStreams:       true,
 	open:               openV01,
 	followsTerminal:    true,
-	closesSend:         streamend.Final,
-	closesSubscribe:    streamend.Final,
+	closesSend:         streamend.IsFinal,
+	closesSubscribe:    streamend.IsFinal,
 }
 
 var dialectV03 = &dialect{
@@ -122,8 +122,8 @@ var dialectV03 = &dialect{
 	deleted:            "null",
 	earlyErrorInStream: true,
 	followsTerminal:    true,
-	closesSend:         streamend.Final,
-	closesSubscribe:    streamend.Final,
+	closesSend:         streamend.IsFinal,
+	closesSubscribe:    streamend.IsFinal,
 }
 
 // dialectUnion answers a client of 0.1, 0.2 or 0.3 that does not say which it
@@ -160,8 +160,8 @@ var dialectV10 = &dialect{
 	cardForm:         card.FormV10,
 	detailed:         true,
 	deleted:          "{}",
-	closesSend:       streamend.Turn,
-	closesSubscribe:  streamend.Task,
+	closesSend:       streamend.EndsTurn,
+	closesSubscribe:  streamend.EndsTask,
 }
 
 // dialectOf is the one in which a client is answered that does not say what it

@@ -17,21 +17,21 @@ func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 		// 0.1 knows no such code.
 		problem = &a2a.Error{Reason: a2a.ReasonInternal, Message: problem.Message}
 	}
-	f := errormap.Of(problem, errormap.Profile101)
+	row := errormap.Lookup(problem, errormap.Profile101)
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = append(dst, c.request.id...)
 	dst = append(dst, `,"error":{"code":`...)
-	dst = strconv.AppendInt(dst, int64(f.Code), 10)
+	dst = strconv.AppendInt(dst, int64(row.JSONRPC), 10)
 	dst = append(dst, `,"message":`...)
-	dst = errormap.AppendString(dst, f.Says(problem))
+	dst = errormap.AppendString(dst, row.Text(problem))
 	switch {
 	case c.detailed():
 		dst = append(dst, `,"data":`...)
 		dst = errormap.AppendDetails(dst, problem)
 	case problem.Field != "":
-		dst = appendData(dst, f.Reason, "field", problem.Field)
+		dst = appendData(dst, row.Reason, "field", problem.Field)
 	case problem.Reason == a2a.ReasonVersionNotSupported:
-		dst = appendData(dst, f.Reason, "supportedVersions", errormap.SupportedVersions)
+		dst = appendData(dst, row.Reason, "supportedVersions", errormap.SupportedVersions)
 	}
 	return append(dst, `}}`...)
 }

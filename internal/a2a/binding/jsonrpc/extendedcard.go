@@ -28,7 +28,7 @@ func (h *Handler) extendedCard(c *call) error {
 	if malformed != nil {
 		return malformed
 	}
-	httpcall.Private(c.W.Header())
+	httpcall.SetPrivate(c.W.Header())
 	return c.result(len(text), func(dst []byte) []byte { return append(dst, text...) })
 }
 

@@ -60,7 +60,7 @@ func (h *Handler) on(option func() bool) bool { return option != nil && option()
 
 // call is one request on its way.
 type call struct {
-	httpcall.Exchange
+	httpcall.Call
 	request request
 	// asked is the version that the client names; garbled is true when that is
 	// none.
@@ -80,9 +80,9 @@ type call struct {
 
 // ServeHTTP answers one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{Exchange: httpcall.Exchange{W: w, R: r, Limits: h.Limits}, request: request{id: null}}
+	c := &call{Call: httpcall.Call{W: w, R: r, Limits: h.Limits}, request: request{id: null}}
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
-	if errors.Is(err, sse.ErrResting) {
+	if errors.Is(err, sse.ErrParked) {
 		c.W, c.R = nil, nil // its stream has the call, and for long
 		return
 	}
@@ -106,7 +106,7 @@ func (h *Handler) serve(c *call) error {
 		c.Status = http.StatusMethodNotAllowed
 		return invalid("Method must be POST")
 	}
-	if !httpcall.JSON(c.R.Header) {
+	if !httpcall.IsJSON(c.R.Header) {
 		c.Status = http.StatusUnsupportedMediaType
 		return &a2a.Error{Reason: a2a.ReasonContentTypeNotSupported, Message: "Content-Type must be application/json"}
 	}
@@ -135,7 +135,7 @@ func (h *Handler) serve(c *call) error {
 
 // Deny answers a request that was refused before it was read.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
-	c := &call{Exchange: httpcall.Exchange{W: w, R: r}, request: request{id: null}}
+	c := &call{Call: httpcall.Call{W: w, R: r}, request: request{id: null}}
 	c.asked, _ = version.Of(r)
 	c.reject(problem)
 }
@@ -144,17 +144,17 @@ func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 // that says so.
 func (c *call) reject(problem *a2a.Error) {
 	status := http.StatusOK
-	if errormap.OfTransport(problem) {
-		status = errormap.Of(problem, errormap.Profile101).HTTP
+	if errormap.IsTransport(problem) {
+		status = errormap.Lookup(problem, errormap.Profile101).HTTP
 	}
-	c.Refuse(problem, status, contentType, c.appendError(nil, problem))
+	c.WriteError(problem, status, contentType, c.appendError(nil, problem))
 }
 
 const contentType = "application/json"
 
 // result writes a response around what appendTo appends, size bytes or so.
 func (c *call) result(size int, appendTo func([]byte) []byte) error {
-	return c.Result(contentType, size, func(dst []byte) []byte {
+	return c.WriteResult(contentType, size, func(dst []byte) []byte {
 		dst = append(dst, c.prefix()...)
 		return append(appendTo(dst), '}')
 	})

@@ -128,7 +128,7 @@ func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
 // forget lets go of the body; what is left of it is the id.
 func (c *call) forget() {
 	c.request.id, c.request.params = bytes.Clone(c.request.id), nil
-	c.Forget()
+	c.Release()
 }
 
 // params are those of the request; a codec says which it misses.

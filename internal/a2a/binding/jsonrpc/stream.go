@@ -26,7 +26,7 @@ func (h *Handler) stream(c *call) (err error) {
 	if err != nil {
 		return h.early(c, err)
 	}
-	defer func() { sse.Close(stream, err) }()
+	defer func() { sse.CloseUnlessParked(stream, err) }()
 	return h.follow(c, stream, following{open: c.dialect.open, closing: c.dialect.closesSend, terminal: true})
 }
 
@@ -41,7 +41,7 @@ func (h *Handler) subscribe(c *call) error {
 // subscribeTo follows a task. open is that of the dialect unless it is given.
 func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) (err error) {
 	req.Owner = c.owner
-	req.After = sse.After(c.R.Header.Get("Last-Event-ID"))
+	req.After = sse.ParseLastEventID(c.R.Header.Get("Last-Event-ID"))
 	if c.unsure && req.After != nil && open == nil {
 		// There will be no snapshot to tell the dialect.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
@@ -56,7 +56,7 @@ func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) 
 	if err != nil {
 		return h.early(c, err)
 	}
-	defer func() { sse.Close(stream, err) }()
+	defer func() { sse.CloseUnlessParked(stream, err) }()
 	f := following{open: open, closing: c.dialect.closesSubscribe, terminal: c.dialect.followsTerminal, subscribed: true}
 	if req.After == nil {
 		return h.follow(c, stream, f)
@@ -138,35 +138,35 @@ func (h *Handler) follow(c *call, stream a2a.Stream, f following) error {
 func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
 	d := c.dialect
 	reply := &sse.Reply{
-		Frame:   sse.Frame{Dialect: d.id, Append: d.appendEvent, Prefix: c.prefix(), Suffix: []byte("}")},
-		Stream:  stream,
-		First:   first,
-		Closing: closing,
-		Last:    streamend.Untold,
-		Failed:  func(err error) []byte { return c.errorBody(err) },
-		Request: c.R,
+		Frame:       sse.Frame{Dialect: d.id, Append: d.appendEvent, Prefix: c.prefix(), Suffix: []byte("}")},
+		Stream:      stream,
+		First:       first,
+		IsLast:      closing,
+		FinalEvent:  streamend.NoEvent,
+		EncodeError: func(err error) []byte { return c.errorBody(err) },
+		Request:     c.R,
 	}
 	method, outcome := c.method.name, c.outcome()
-	reply.Ended = func(ctx context.Context, err error) {
+	reply.OnEnd = func(ctx context.Context, err error) {
 		stream.Close()
-		_ = outcome.Conclude(ctx, h.Log, h.Observe, sse.Failure(ctx, h.Log, method, err))
+		_ = outcome.Conclude(ctx, h.Log, h.Observe, sse.FailureOf(ctx, h.Log, method, err))
 	}
 	if d.followsTerminal {
-		reply.Last = streamend.Told
+		reply.FinalEvent = streamend.FinalStatus
 	}
 	streams := h.Streams
 	if d.plainStreams && c.R.Header.Get("Last-Event-ID") == "" {
 		streams.KeepAlive, reply.Frame.Unnumbered = 0, true
 	}
 	c.Answered = true
-	return sse.Failure(c.R.Context(), h.Log, method, streams.Serve(c.R.Context(), c.W, reply))
+	return sse.FailureOf(c.R.Context(), h.Log, method, streams.Serve(c.R.Context(), c.W, reply))
 }
 
 // early tells of an error before the first event. A client that asks for a
 // stream is told in one: those of Go and Python read nothing else.
 func (h *Handler) early(c *call, err error) error {
 	inStream := c.dialect.earlyErrorInStream || strings.Contains(c.R.Header.Get("Accept"), sse.ContentType)
-	if !inStream || errormap.OfTransport(a2a.ErrorOf(err)) || httpcall.Gone(c.R.Context(), err) {
+	if !inStream || errormap.IsTransport(a2a.ErrorOf(err)) || httpcall.ClientLeft(c.R.Context(), err) {
 		return err
 	}
 	c.Answered = true

@@ -68,9 +68,9 @@ var dialectV10 = &dialect{
 	extensionsHeader: "A2A-Extensions",
 	cardForm:         card.FormV10,
 	mediaType:        "application/a2a+json",
-	last:             streamend.Untold,
-	closesSend:       streamend.Turn,
-	closesSubscribe:  streamend.Task,
+	last:             streamend.NoEvent,
+	closesSend:       streamend.EndsTurn,
+	closesSubscribe:  streamend.EndsTask,
 }
 
 var dialectV03 = &dialect{
@@ -92,9 +92,9 @@ var dialectV03 = &dialect{
 	legacy:           true,
 	zeroHistory:      true,
 	followsTerminal:  true,
-	last:             streamend.Untold,
-	closesSend:       streamend.Final,
-	closesSubscribe:  streamend.Final,
+	last:             streamend.NoEvent,
+	closesSend:       streamend.IsFinal,
+	closesSubscribe:  streamend.IsFinal,
 }
 
 // dialectKind differs from that of 0.3 in what it says of messages and tasks.
@@ -103,6 +103,6 @@ var dialectKind = func() *dialect {
 	d.id = a2a.DialectKindREST
 	d.decodeSend = kindrest.DecodeSend
 	d.appendAnswer, d.appendEvent, d.appendTask = kindrest.AppendAnswer, kindrest.AppendEvent, kindrest.AppendTask
-	d.last = streamend.Told
+	d.last = streamend.FinalStatus
 	return &d
 }()

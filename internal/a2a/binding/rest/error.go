@@ -13,7 +13,7 @@ import (
 
 // status is the one with which an error is told.
 func (c *call) status(problem *a2a.Error) int {
-	return cmp.Or(c.Status, errormap.Of(problem, c.profile).HTTP)
+	return cmp.Or(c.Status, errormap.Lookup(problem, c.profile).HTTP)
 }
 
 // appendError appends a whole body. Before 1.0 there were clients that read the
@@ -23,16 +23,16 @@ func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 	if !c.dialect.legacy {
 		return c.appendFault(append(dst, '{'), problem)
 	}
-	f := errormap.Of(problem, c.profile)
+	row := errormap.Lookup(problem, c.profile)
 	dst = append(dst, '{')
-	if name := errormap.Name(problem); name != "" {
-		dst = append(errormap.AppendString(append(dst, `"type":`...), name), ',')
+	if row.Name != "" {
+		dst = append(errormap.AppendString(append(dst, `"type":`...), row.Name), ',')
 	}
-	dst = strconv.AppendInt(append(dst, `"code":`...), int64(f.Code), 10)
-	dst = errormap.AppendString(append(dst, `,"message":`...), f.Says(problem))
+	dst = strconv.AppendInt(append(dst, `"code":`...), int64(row.JSONRPC), 10)
+	dst = errormap.AppendString(append(dst, `,"message":`...), row.Text(problem))
 	if problem.Field != "" {
 		dst = append(dst, `,"data":{"reason":"`...)
-		dst = append(dst, f.Reason...)
+		dst = append(dst, row.Reason...)
 		dst = errormap.AppendString(append(dst, `","field":`...), problem.Field)
 		dst = append(dst, '}')
 	}
@@ -45,11 +45,11 @@ func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 // appendFault appends the one member that errors of 1.0 have, and what ends the
 // body.
 func (c *call) appendFault(dst []byte, problem *a2a.Error) []byte {
-	f := errormap.Of(problem, c.profile)
+	row := errormap.Lookup(problem, c.profile)
 	dst = strconv.AppendInt(append(dst, `"error":{"code":`...), int64(c.status(problem)), 10)
 	dst = append(dst, `,"status":"`...)
-	dst = append(dst, f.Status()...)
-	dst = errormap.AppendString(append(dst, `","message":`...), f.Says(problem))
+	dst = append(dst, row.Status()...)
+	dst = errormap.AppendString(append(dst, `","message":`...), row.Text(problem))
 	dst = errormap.AppendDetails(append(dst, `,"details":`...), problem)
 	return append(dst, "}}"...)
 }

@@ -73,7 +73,7 @@ func New(c Config) *Handler {
 
 // call is one request on its way.
 type call struct {
-	httpcall.Exchange
+	httpcall.Call
 	target
 	profile   errormap.Profile
 	operation *operation
@@ -87,7 +87,7 @@ type call struct {
 }
 
 func newCall(w http.ResponseWriter, r *http.Request) *call {
-	c := &call{Exchange: httpcall.Exchange{W: w, R: r}, dialect: dialectV10}
+	c := &call{Call: httpcall.Call{W: w, R: r}, dialect: dialectV10}
 	c.target, _ = parse(r.URL.EscapedPath())
 	if c.legacy {
 		c.dialect = dialectV03
@@ -104,7 +104,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Limits = h.Limits
 	c.profile = h.ErrorProfile()
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
-	if errors.Is(err, sse.ErrResting) {
+	if errors.Is(err, sse.ErrParked) {
 		c.W, c.R = nil, nil // its stream has the call, and for long
 		return
 	}
@@ -126,7 +126,7 @@ func (h *Handler) serve(c *call) error {
 	if err := c.find(); err != nil {
 		return err
 	}
-	if c.R.Method == http.MethodPost && !httpcall.JSON(c.R.Header) {
+	if c.R.Method == http.MethodPost && !httpcall.IsJSON(c.R.Header) {
 		c.Status = http.StatusUnsupportedMediaType
 		return &a2a.Error{
 			Reason:  a2a.ReasonContentTypeNotSupported,
@@ -254,10 +254,10 @@ func (h *Handler) activate(c *call) error {
 
 // reject writes an error.
 func (c *call) reject(problem *a2a.Error) {
-	c.Refuse(problem, c.status(problem), c.dialect.refusesIn(c.R.Header), c.appendError(nil, problem))
+	c.WriteError(problem, c.status(problem), c.dialect.refusesIn(c.R.Header), c.appendError(nil, problem))
 }
 
 // result writes what appendTo appends, size bytes or so.
 func (c *call) result(size int, appendTo func([]byte) []byte) error {
-	return c.Result(c.dialect.answersIn(c.R.Header), size, appendTo)
+	return c.WriteResult(c.dialect.answersIn(c.R.Header), size, appendTo)
 }

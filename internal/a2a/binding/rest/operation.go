@@ -58,7 +58,7 @@ func decodeAny[T any](c *call, read func([]byte) (*T, error)) (*T, error) {
 }
 
 func (c *call) forget() {
-	c.Forget()
+	c.Release()
 	c.body = nil
 }
 
@@ -160,6 +160,6 @@ func (h *Handler) extendedCard(c *call) error {
 	if err != nil {
 		return err
 	}
-	httpcall.Private(c.W.Header())
+	httpcall.SetPrivate(c.W.Header())
 	return c.result(len(text), func(dst []byte) []byte { return append(dst, text...) })
 }

@@ -21,7 +21,7 @@ func (h *Handler) stream(c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { sse.Close(stream, err) }()
+	defer func() { sse.CloseUnlessParked(stream, err) }()
 	first, err := begin(c, stream)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (h *Handler) subscribe(c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { sse.Close(stream, err) }()
+	defer func() { sse.CloseUnlessParked(stream, err) }()
 	var first []*a2a.Record
 	// Of a stream that is resumed, it may be long before there is more, and
 	// nothing can go wrong till then.
@@ -87,7 +87,7 @@ func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
 		err = c.query.err
 	}
 	req.Owner, req.TaskID = c.owner, c.task
-	req.After = sse.After(c.R.Header.Get("Last-Event-ID"))
+	req.After = sse.ParseLastEventID(c.R.Header.Get("Last-Event-ID"))
 	return req, err
 }
 
@@ -105,18 +105,18 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 	c.Answered = true
 	name, outcome := c.operation.name, c.outcome()
 	err := h.Streams.Serve(c.R.Context(), c.W, &sse.Reply{
-		Frame:   sse.Frame{Dialect: c.dialect.id, Append: c.dialect.appendEvent},
-		Stream:  stream,
-		First:   first,
-		Closing: closing,
-		Last:    c.dialect.last,
-		Failed:  c.appendStreamError,
-		Failure: sse.Frame{Event: "error"},
-		Request: c.R,
-		Ended: func(ctx context.Context, err error) {
+		Frame:       sse.Frame{Dialect: c.dialect.id, Append: c.dialect.appendEvent},
+		Stream:      stream,
+		First:       first,
+		IsLast:      closing,
+		FinalEvent:  c.dialect.last,
+		EncodeError: c.appendStreamError,
+		ErrorFrame:  sse.Frame{Event: "error"},
+		Request:     c.R,
+		OnEnd: func(ctx context.Context, err error) {
 			stream.Close()
-			_ = outcome.Conclude(ctx, h.Log, h.Observe, sse.Failure(ctx, h.Log, name, err))
+			_ = outcome.Conclude(ctx, h.Log, h.Observe, sse.FailureOf(ctx, h.Log, name, err))
 		},
 	})
-	return sse.Failure(c.R.Context(), h.Log, name, err)
+	return sse.FailureOf(c.R.Context(), h.Log, name, err)
 }

@@ -13,81 +13,81 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Reply is a stream that is to be served.
+// Reply is a stream to serve and how to encode it.
 type Reply struct {
 	Frame Frame
-	// Stream holds what comes after First, which was read before the head so
-	// that errors could still be told by other means.
-	Stream a2a.Stream
+	// First are the records that were read before the header of the response was
+	// sent; Stream yields the records after them.
 	First  []*a2a.Record
-	// Closing reports whether an event is the last one that the dialect
-	// allows, whatever the stream still holds.
-	Closing func(*a2a.Event) bool
-	// Last may add one event after the end of the stream; it is given the last
-	// one that was sent, and returns nil for none.
-	Last func(last *a2a.Event) *a2a.Event
-	// Failed encodes an error that ends the stream, and Failure is its frame.
-	Failed  func(error) []byte
-	Failure Frame
-	// Request is nil for a stream that must not rest. It was read to its end.
+	Stream a2a.Stream
+	// IsLast reports whether an event ends the response, even if the stream has
+	// more events.
+	IsLast func(*a2a.Event) bool
+	// FinalEvent returns an event to send after the stream ended with last, or
+	// nil.
+	FinalEvent func(last *a2a.Event) *a2a.Event
+	// EncodeError encodes an error that ends the stream; ErrorFrame is its frame.
+	EncodeError func(error) []byte
+	ErrorFrame  Frame
+	// Request is the request, which must have been read to its end. A stream
+	// without it is not parked.
 	Request *http.Request
-	// Ended is told the end of a stream that rested, with what Serve would have
-	// returned. Its context is the client's.
-	Ended func(ctx context.Context, err error)
+	// OnEnd is called at the end of a parked stream, with the context of the client
+	// and with what Serve returns for other streams.
+	OnEnd func(ctx context.Context, err error)
 }
 
-// ErrResting is what Serve returns of a stream that rests. It goes on without
-// the request, which must be let go of; Ended is told of its end.
-var ErrResting = errors.New("the stream rests")
-
-// Serve writes a reply until it ends, and returns nil when the client got all
-// of it. A stream that may be resumed ends without a word.
+// Serve writes a reply until it ends. It returns nil if the client received all
+// of it, and ErrParked if the stream was parked. A client can resume a stream
+// that ends by a drain or because the client is slow; such a stream ends without
+// an error event.
 func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) error {
-	quiet := c.Quiet
+	parkAfter := c.ParkAfter
 	if c.Park == nil || r.Request == nil {
-		quiet = 0
+		parkAfter = 0
 	}
-	running, out := c.open(ctx, w, quiet)
-	resting := false
+	running, out := c.open(ctx, w, parkAfter)
+	parked := false
 	defer func() {
-		// Also when it panics: a timer that writes to the response of a handler
-		// which has returned brings down all of the process.
-		if !resting {
+		// Also after a panic: a timer that writes to the response of a handler
+		// that has returned ends the process.
+		if !parked {
 			out.Close()
 		}
 	}()
-	s := &served{Reply: r, out: out, records: r.First}
+	s := &serving{Reply: r, out: out, records: r.First}
 	r.First = nil
 	var err error
 	if len(s.records) == 0 {
-		// Nobody knows when the first event comes, and a client or a proxy may
-		// not wait that long for a head.
+		// The first event may be late, and clients and proxies limit the wait for
+		// a header.
 		err = out.Flush()
 	}
-	if err = s.run(running, err); errors.Is(err, errQuiet) {
-		if resting = s.rest(c, w); resting {
-			return ErrResting
+	if err = s.run(running, err); errors.Is(err, errIdle) {
+		if parked = s.park(c, w); parked {
+			return ErrParked
 		}
-		err = s.run(out.goOn(ctx), nil)
+		err = s.run(out.resume(ctx), nil)
 	}
 	return err
 }
 
-// served is a reply on its way.
-type served struct {
+// serving is the state of a reply that is being served.
+type serving struct {
 	*Reply
 	out *Stream
-	// records are not sent yet, and last is the last one that was.
+	// records are not sent yet; last is the last event that was sent.
 	records []*a2a.Record
 	last    *a2a.Event
 }
 
-// run writes until the stream ends, or is quiet.
-func (s *served) run(ctx context.Context, err error) error {
+// run writes records until the stream ends or is idle. err ends the stream after
+// the records that are not sent yet.
+func (s *serving) run(ctx context.Context, err error) error {
 	for {
 		if len(s.records) > 0 {
-			closed, writeErr := s.out.Write(&s.Frame, s.records, s.Closing)
-			if writeErr != nil || closed {
+			ended, writeErr := s.out.Write(&s.Frame, s.records, s.IsLast)
+			if writeErr != nil || ended {
 				return writeErr
 			}
 			s.last = &s.records[len(s.records)-1].Event
@@ -99,41 +99,42 @@ func (s *served) run(ctx context.Context, err error) error {
 		if s.records, err = s.Stream.Next(ctx); err == nil {
 			continue
 		}
-		// Of a stream that is quiet an error comes again.
+		// If the stream was idle, its own error comes again with the next call.
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
 	}
 }
 
-func (s *served) end(err error) error {
+// end writes what follows the last record of a stream that ended with err.
+func (s *serving) end(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
 		if s.last == nil {
 			return nil
 		}
-		if more := s.Last(s.last); more != nil {
-			return s.out.WriteData(&s.Frame, s.Frame.Append(nil, more))
+		if event := s.FinalEvent(s.last); event != nil {
+			return s.out.WriteData(&s.Frame, s.Frame.Append(nil, event))
 		}
 		return nil
 	case errors.Is(err, a2a.ErrSlowSubscriber), errors.Is(err, a2a.ErrDraining), errors.Is(err, context.Canceled):
 		return err
 	default:
-		return errors.Join(err, s.out.WriteData(&s.Failure, s.Failed(err)))
+		return errors.Join(err, s.out.WriteData(&s.ErrorFrame, s.EncodeError(err)))
 	}
 }
 
-// Failure returns the error with which Serve ended if it is one. Nobody need
-// hear of the others: the client left, or it may resume.
-func Failure(ctx context.Context, log *slog.Logger, method string, err error) error {
-	if errors.Is(err, ErrResting) {
+// FailureOf returns the error of Serve if it is a failure of the sidecar, or
+// ErrParked, and otherwise nil. It logs that a slow client was disconnected.
+func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) error {
+	if errors.Is(err, ErrParked) {
 		return err
 	}
 	if ctx.Err() != nil || errors.Is(err, a2a.ErrDraining) {
-		return nil //nolint:nilerr // nothing failed
+		return nil //nolint:nilerr // the client left, or can resume
 	}
 	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, ErrStalled) {
-		log.InfoContext(ctx, "cut off stalled stream", "method", method)
+		log.InfoContext(ctx, "disconnected slow client", "method", method)
 		return nil
 	}
 	return err

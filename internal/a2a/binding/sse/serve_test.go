@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// endless yields what it is sent, and ends when its context does.
+// endless yields the records that it is sent, and ends with its context.
 type endless chan []*a2a.Record
 
 func (s endless) Next(ctx context.Context) ([]*a2a.Record, error) {
@@ -48,10 +48,10 @@ func reply(stream a2a.Stream) *Reply {
 			Append: func(dst []byte, e *a2a.Event) []byte { return append(dst, e.Message.ID...) },
 			Prefix: []byte("<"), Suffix: []byte(">"),
 		},
-		Stream:  stream,
-		Closing: func(e *a2a.Event) bool { return e.Message.ID == "close" },
-		Last:    func(*a2a.Event) *a2a.Event { return nil },
-		Failed:  func(error) []byte { return []byte("failed") },
+		Stream:      stream,
+		IsLast:      func(e *a2a.Event) bool { return e.Message.ID == "close" },
+		FinalEvent:  func(*a2a.Event) *a2a.Event { return nil },
+		EncodeError: func(error) []byte { return []byte("failed") },
 	}
 }
 
@@ -139,7 +139,7 @@ func TestLargeAndManyEvents(t *testing.T) {
 	}
 }
 
-func TestClosing(t *testing.T) {
+func TestLastEventEndsTheResponse(t *testing.T) {
 	stream := make(endless, 1)
 	stream <- []*a2a.Record{text(1, "close"), text(2, "never")}
 	response, result := serve(t, config(), stream, false)
@@ -149,7 +149,7 @@ func TestClosing(t *testing.T) {
 	}
 }
 
-// TestNothingButData is for clients that cannot read more.
+// Some clients read nothing but data.
 func TestNothingButData(t *testing.T) {
 	stream := make(endless, 2)
 	stream <- []*a2a.Record{text(1, "a")}
@@ -188,7 +188,7 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// TestIdleStreamOutlivesTheWriteTimeout: HTTP/2 resets a stream when a deadline
+// HTTP/2 resets a stream when a deadline
 // passes, even when nothing is being written.
 func TestIdleStreamOutlivesTheWriteTimeout(t *testing.T) {
 	both(t, func(t *testing.T, http2 bool) {
@@ -214,7 +214,7 @@ func TestIdleStreamOutlivesTheWriteTimeout(t *testing.T) {
 	})
 }
 
-func TestStalledClientIsCutOff(t *testing.T) {
+func TestSlowClientIsDisconnected(t *testing.T) {
 	both(t, func(t *testing.T, http2 bool) {
 		t.Helper()
 		c := config()
@@ -230,7 +230,7 @@ func TestStalledClientIsCutOff(t *testing.T) {
 				t.Errorf("Serve() error = %v, want ErrStalled", err)
 			}
 		case <-time.After(10 * time.Second):
-			t.Fatal("Serve() goes on for a client that does not read")
+			t.Fatal("Serve() continues for a client that does not read")
 		}
 	})
 }
@@ -243,12 +243,12 @@ func TestClientLeaves(t *testing.T) {
 		stream <- []*a2a.Record{text(1, "a")}
 		_ = response.Body.Close()
 		if err := <-result; !errors.Is(err, context.Canceled) && !errors.Is(err, ErrStalled) {
-			t.Errorf("Serve() error = %v, want one that says that the client left", err)
+			t.Errorf("Serve() error = %v, want that of a client that left", err)
 		}
 	})
 }
 
-func TestEndings(t *testing.T) {
+func TestErrorsThatEndAStream(t *testing.T) {
 	tests := map[error]string{
 		a2a.ErrDraining:       "id: 1\ndata: <a>\n\n",
 		a2a.ErrSlowSubscriber: "id: 1\ndata: <a>\n\n",
@@ -274,15 +274,15 @@ type ended struct{ error }
 func (s ended) Next(context.Context) ([]*a2a.Record, error) { return nil, s.error }
 func (s ended) Close()                                      {}
 
-func TestAfter(t *testing.T) {
+func TestParseLastEventID(t *testing.T) {
 	for text, want := range map[string]uint64{"7": 7, "t1:8": 8, "a:b:9": 9, "0": 0} {
-		if got := After(text); got == nil || *got != want {
-			t.Errorf("After(%q) = %v, want %d", text, got, want)
+		if got := ParseLastEventID(text); got == nil || *got != want {
+			t.Errorf("ParseLastEventID(%q) = %v, want %d", text, got, want)
 		}
 	}
 	for _, text := range []string{"", "x", "-1", "1.5", "t1:", "99999999999999999999"} {
-		if got := After(text); got != nil {
-			t.Errorf("After(%q) = %d, want nil", text, *got)
+		if got := ParseLastEventID(text); got != nil {
+			t.Errorf("ParseLastEventID(%q) = %d, want nil", text, *got)
 		}
 	}
 }

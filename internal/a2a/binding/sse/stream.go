@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sse writes server-sent events, for every binding that streams over
-// HTTP. It knows records and frames; it does not know methods, errors or how a
-// stream was asked for, and it never ends a task.
+// Package sse writes server-sent events for the bindings that stream over HTTP.
+// It knows records and frames, and neither methods nor requests, and it ends no
+// task.
 package sse
 
 import (
@@ -18,90 +18,94 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// ContentType is that of a stream.
+// ContentType is the media type of a stream.
 const ContentType = "text/event-stream"
 
 // ErrStalled ends a stream whose client does not read.
 var ErrStalled = errors.New("client does not read its stream")
 
-// Config says how streams behave. All fields are required but
-// KeepAlive, Park and Quiet.
+// Config configures streams. KeepAlive, Park and ParkAfter are optional.
 type Config struct {
-	// KeepAlive is the silence after which a comment is sent; 0 is for clients
-	// that cannot read comments.
+	// KeepAlive is the silence after which a comment is sent. 0 sends none, for
+	// clients that cannot read comments.
 	KeepAlive time.Duration
-	// WriteTimeout bounds each write, so that a client which does not read is
-	// cut off. It is not 0.
+	// WriteTimeout bounds each write. A client that does not read is disconnected
+	// when it passes.
 	WriteTimeout time.Duration
 	Now          func() time.Time
-	// Park takes a stream on which nothing has happened for Quiet out of the
-	// server's hands: see Parked. Nil leaves all of them there.
-	Park  Park
-	Quiet time.Duration
+	// Park parks a stream that had no event for ParkAfter. Nil parks none.
+	Park      Park
+	ParkAfter time.Duration
 }
 
-// Stream is an open response. A timer writes comments into its silences, so
-// all writing is behind a lock.
+// Stream is an open response. It is safe for concurrent use.
 type Stream struct {
 	config Config
-	watch  watch
+	timer  timer
 
-	// mu is held while something is written.
+	// mu is held during each write, by the caller's goroutine or by the timer's.
 	mu     sync.Mutex
-	to     connection
+	conn   Conn
 	err    error
 	closed bool
-	failed context.CancelCauseFunc
-	// batch is what was not yet handed to the connection, in pooled memory.
-	batch   []byte
-	scratch *[]byte
+	// cancel ends the context of the stream.
+	cancel context.CancelCauseFunc
+	// batch is what is not yet written to conn. It uses the memory of buffer, which
+	// comes from a pool.
+	batch  []byte
+	buffer *[]byte
 }
 
-// connection is what a stream is written to.
-type connection interface {
+// Conn is what a stream is written to: the response of an HTTP server, or a
+// parked connection.
+type Conn interface {
 	io.Writer
 	Flush() error
 	SetWriteDeadline(t time.Time) error
 }
 
-// response is that of an HTTP server.
+// response is the Conn of an HTTP server.
 type response struct {
 	http.ResponseWriter
 	*http.ResponseController
 }
 
-// Open sends the head. From here on errors can be told in the stream only.
-// The context that it returns ends when the client can no longer be written to.
+// Open sends the header of a stream. From then on an error can only be sent as an
+// event. The context that it returns ends when the client cannot be written to
+// any more.
 func (c Config) Open(ctx context.Context, w http.ResponseWriter) (context.Context, *Stream) {
 	return c.open(ctx, w, 0)
 }
 
-func (c Config) open(ctx context.Context, w http.ResponseWriter, quiet time.Duration) (context.Context, *Stream) {
+func (c Config) open(ctx context.Context, w http.ResponseWriter, parkAfter time.Duration) (context.Context, *Stream) {
 	h := w.Header()
 	h.Set("Content-Type", ContentType)
 	h.Set("Cache-Control", "no-cache, no-transform")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
 	ctx, cancel := context.WithCancelCause(ctx)
-	s := &Stream{config: c, to: response{w, http.NewResponseController(w)}, failed: cancel, watch: watch{quiet: quiet, quieted: cancel}}
-	// The server's own deadline is for answers that do not wait.
-	if err := s.to.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	s := &Stream{
+		config: c, conn: response{w, http.NewResponseController(w)}, cancel: cancel,
+		timer: timer{parkAfter: parkAfter, onIdle: cancel},
+	}
+	// The write timeout of the server is for whole responses.
+	if err := s.conn.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		s.fail(err)
 	}
-	s.startWatch()
+	s.startTimer()
 	return ctx, s
 }
 
-// Close stops the comments. It must be called before the handler returns.
+// Close stops the timer. It must be called before the handler returns.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	s.watch.stop()
-	s.failed(context.Canceled)
+	s.timer.stop()
+	s.cancel(context.Canceled)
 }
 
-// Flush sends what there is, at first the head.
+// Flush sends the header.
 func (s *Stream) Flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,43 +116,44 @@ func (s *Stream) Flush() error {
 }
 
 const (
-	// flushAt is when a batch is handed to the connection before it is complete.
+	// flushAt is the size at which a batch is written before it is complete.
 	flushAt = 64 << 10
-	// large is a shared event that is not copied into a batch.
+	// large is the size from which an event is written without copying it into
+	// the batch.
 	large = 16 << 10
 )
 
-// Write sends records and flushes once. closing is asked after each record,
-// and ends the batch by returning true.
-func (s *Stream) Write(f *Frame, records []*a2a.Record, closing func(*a2a.Event) bool) (closed bool, err error) {
+// Write sends records and flushes once. If isLast is true for an event, Write
+// omits the records after it and returns true.
+func (s *Stream) Write(f *Frame, records []*a2a.Record, isLast func(*a2a.Event) bool) (ended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.begin(); err != nil {
 		return false, err
 	}
 	for _, record := range records {
-		s.record(f, record)
-		if closed = closing(&record.Event); closed {
+		s.appendRecord(f, record)
+		if ended = isLast(&record.Event); ended {
 			break
 		}
 	}
-	return closed, s.end()
+	return ended, s.end()
 }
 
-// WriteData sends one event that is in no log, and flushes.
+// WriteData sends an encoded event that has no number, and flushes.
 func (s *Stream) WriteData(f *Frame, text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.begin(); err != nil {
 		return err
 	}
-	s.event(f, 0, text)
+	s.appendEvent(f, 0, text)
 	return s.end()
 }
 
-func (s *Stream) record(f *Frame, record *a2a.Record) {
+func (s *Stream) appendRecord(f *Frame, record *a2a.Record) {
 	if record.Shared(f.Dialect) {
-		s.event(f, record.Seq, f.Encoded(record))
+		s.appendEvent(f, record.Seq, f.Encoded(record))
 		return
 	}
 	s.batch = f.appendHead(s.batch, record.Seq)
@@ -156,11 +161,11 @@ func (s *Stream) record(f *Frame, record *a2a.Record) {
 	s.endEvent(f)
 }
 
-func (s *Stream) event(f *Frame, seq uint64, text []byte) {
+func (s *Stream) appendEvent(f *Frame, seq uint64, text []byte) {
 	s.batch = f.appendHead(s.batch, seq)
 	if len(text) >= large {
-		s.drain()
-		s.raw(text)
+		s.writeBatch()
+		s.write(text)
 	} else {
 		s.batch = append(s.batch, text...)
 	}
@@ -170,52 +175,52 @@ func (s *Stream) event(f *Frame, seq uint64, text []byte) {
 func (s *Stream) endEvent(f *Frame) {
 	s.batch = f.appendTail(s.batch)
 	if len(s.batch) >= flushAt {
-		s.drain()
+		s.writeBatch()
 	}
 }
 
-// begin allows the next write some time.
+// begin begins a write: the timer limits its time.
 func (s *Stream) begin() error {
 	if s.err == nil {
-		s.watch.begin(s.config.Now())
-		s.scratch = scratches.Get().(*[]byte)
-		s.batch = (*s.scratch)[:0]
+		s.timer.beginWrite(s.config.Now())
+		s.buffer = encodeBuffers.Get().(*[]byte)
+		s.batch = (*s.buffer)[:0]
 	}
 	return s.err
 }
 
-// end flushes, and gives the buffer back.
+// end ends a write: it flushes, and puts the buffer back.
 func (s *Stream) end() error {
-	s.drain()
+	s.writeBatch()
 	if s.err == nil {
-		if err := s.to.Flush(); err != nil {
+		if err := s.conn.Flush(); err != nil {
 			s.fail(err)
 		}
 	}
 	if cap(s.batch) <= maxPooled {
-		*s.scratch = s.batch
-		scratches.Put(s.scratch)
+		*s.buffer = s.batch
+		encodeBuffers.Put(s.buffer)
 	}
-	s.batch, s.scratch = nil, nil
-	s.watch.end()
+	s.batch, s.buffer = nil, nil
+	s.timer.endWrite()
 	return s.err
 }
 
-func (s *Stream) drain() {
-	s.raw(s.batch)
+func (s *Stream) writeBatch() {
+	s.write(s.batch)
 	s.batch = s.batch[:0]
 }
 
-func (s *Stream) raw(text []byte) {
+func (s *Stream) write(text []byte) {
 	if s.err != nil || len(text) == 0 {
 		return
 	}
-	if _, err := s.to.Write(text); err != nil {
+	if _, err := s.conn.Write(text); err != nil {
 		s.fail(err)
 	}
 }
 
 func (s *Stream) fail(err error) {
 	s.err = fmt.Errorf("%w: %w", ErrStalled, err)
-	s.failed(s.err)
+	s.cancel(s.err)
 }

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package streamend says which event is the last one of a stream, in each version
-// and whatever carries it. It knows no transport, and ends no task.
+// Package streamend decides, for each protocol version, which event ends a
+// stream. It knows no transport, and ends no task.
 package streamend
 
 import (
@@ -10,23 +10,25 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// Final is the rule up to 0.3: an event that says it is final ends a stream,
-// whichever it is.
-func Final(e *a2a.Event) bool { return e.Status != nil && v03.Final(e.Status) }
+// IsFinal reports whether an event ends a stream of a version up to 0.3: it does
+// if it is a status with final set.
+func IsFinal(e *a2a.Event) bool { return e.Status != nil && v03.Final(e.Status) }
 
-// Turn is the rule of 1.0 for the stream of a message: the task has ended, or
-// asks for input.
-func Turn(e *a2a.Event) bool {
+// EndsTurn reports whether an event ends the stream of a message in 1.0: the task
+// has ended, or needs input.
+func EndsTurn(e *a2a.Event) bool {
 	return e.Status != nil &&
 		(e.Status.Status.State.Terminal() || e.Status.Status.State == a2a.StateInputRequired)
 }
 
-// Task is the rule of 1.0 for the stream of a task: it has ended.
-func Task(e *a2a.Event) bool { return e.Status != nil && e.Status.Status.State.Terminal() }
+// EndsTask reports whether an event ends the stream of a task in 1.0: the task
+// has ended.
+func EndsTask(e *a2a.Event) bool { return e.Status != nil && e.Status.Status.State.Terminal() }
 
-// Told returns what follows the snapshot of a task that has ended, for clients
-// that only a final event tells so; nil after anything else.
-func Told(last *a2a.Event) *a2a.Event {
+// FinalStatus returns the status to send after the snapshot of a task that has
+// ended, for clients that wait for a final event. It returns nil if last is
+// another event.
+func FinalStatus(last *a2a.Event) *a2a.Event {
 	t := last.Task
 	if t == nil || !t.Status.State.Terminal() {
 		return nil
@@ -34,5 +36,5 @@ func Told(last *a2a.Event) *a2a.Event {
 	return &a2a.Event{Status: &a2a.StatusUpdate{TaskID: t.ID, ContextID: t.ContextID, Status: t.Status}}
 }
 
-// Untold is for clients that see it by the end of the stream.
-func Untold(*a2a.Event) *a2a.Event { return nil }
+// NoEvent returns nil, for clients that need no event after a snapshot.
+func NoEvent(*a2a.Event) *a2a.Event { return nil }

@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-func TestRules(t *testing.T) {
+func TestEventsThatEndAStream(t *testing.T) {
 	type rules struct{ final, turn, task bool }
 	tests := map[a2a.State]rules{
 		a2a.StateSubmitted:     {},
@@ -25,26 +25,26 @@ func TestRules(t *testing.T) {
 	}
 	for state, want := range tests {
 		e := &a2a.Event{Status: &a2a.StatusUpdate{Status: a2a.Status{State: state}}}
-		if got := (rules{Final(e), Turn(e), Task(e)}); got != want {
+		if got := (rules{IsFinal(e), EndsTurn(e), EndsTask(e)}); got != want {
 			t.Errorf("%s ends %+v, want %+v", state, got, want)
 		}
 		snapshot := &a2a.Event{Task: &a2a.Task{ID: "t", ContextID: "c", Status: a2a.Status{State: state}}}
-		if Final(snapshot) || Turn(snapshot) || Task(snapshot) {
+		if IsFinal(snapshot) || EndsTurn(snapshot) || EndsTask(snapshot) {
 			t.Errorf("a snapshot that is %s ends a stream", state)
 		}
-		var told *a2a.Event
+		var want *a2a.Event
 		if state.Terminal() {
-			told = &a2a.Event{Status: &a2a.StatusUpdate{TaskID: "t", ContextID: "c", Status: a2a.Status{State: state}}}
+			want = &a2a.Event{Status: &a2a.StatusUpdate{TaskID: "t", ContextID: "c", Status: a2a.Status{State: state}}}
 		}
-		if diff := cmp.Diff(told, Told(snapshot)); diff != "" {
+		if diff := cmp.Diff(want, FinalStatus(snapshot)); diff != "" {
 			t.Errorf("after a snapshot that is %s (-want +got):\n%s", state, diff)
 		}
-		if Told(e) != nil || Untold(snapshot) != nil {
-			t.Errorf("something follows %s", state)
+		if FinalStatus(e) != nil || NoEvent(snapshot) != nil {
+			t.Errorf("an event follows %s", state)
 		}
 	}
 	waits := &a2a.Event{Status: &a2a.StatusUpdate{Paused: true, Status: a2a.Status{State: a2a.StateInputRequired}}}
-	if Final(waits) || !Turn(waits) {
-		t.Error("a run that waits for input in place ends streams of 0.3, or goes on in 1.0")
+	if IsFinal(waits) || !EndsTurn(waits) {
+		t.Error("a run that waits for input in place ends streams of 0.3, or continues in 1.0")
 	}
 }

@@ -76,7 +76,7 @@ func (h *Handler) ServeExtended(observe func(httpcall.Outcome)) http.Handler {
 			Deny(w, r, problem)
 			return
 		}
-		httpcall.Private(w.Header())
+		httpcall.SetPrivate(w.Header())
 		w.Header().Set("ETag", v.etag)
 		if matches(r.Header.Values("If-None-Match"), v.etag) {
 			w.WriteHeader(http.StatusNotModified)
@@ -88,16 +88,16 @@ func (h *Handler) ServeExtended(observe func(httpcall.Outcome)) http.Handler {
 
 // Deny answers a request for the extended card that may not have it.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
-	f := errormap.Of(problem, errormap.Profile101)
-	status := f.HTTP
+	row := errormap.Lookup(problem, errormap.Profile101)
+	status := row.HTTP
 	switch problem.Reason {
 	case a2a.ReasonUnsupportedOperation:
 		// 0.2 has no error for it: what is not offered is not there.
 		status = http.StatusNotFound
 	case a2a.ReasonUnauthenticated:
-		httpcall.Challenge(w.Header(), r)
+		httpcall.SetChallenge(w.Header(), r)
 	default:
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	http.Error(w, f.Says(problem), status)
+	http.Error(w, row.Text(problem), status)
 }

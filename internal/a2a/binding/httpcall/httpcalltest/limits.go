@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package httpcalltest has what tests of bindings share.
+// Package httpcalltest provides fixtures for tests of bindings.
 package httpcalltest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// Limits bound a body to so many bytes, and nothing else that a test would meet.
+// Limits returns limits of which tests reach only that of a request body.
 func Limits(maxBody int64) *httpcall.Limits {
 	const plenty = 1 << 30
 	return &httpcall.Limits{

@@ -17,20 +17,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// socket is a response whose client may not take what is written.
+// socket is a response whose client may stop reading.
 type socket struct {
 	began time.Time
-	// writes are what was written, by the second.
+	// writes is what was written, by the second.
 	writes map[int]string
-	// cleared counts the times that the server's deadline was lifted.
+	// cleared counts how often the deadline of the server was removed.
 	cleared int
-	// stuck holds up the writes of an event or a comment.
-	stuck string
-	past  chan struct{}
+	// stuck is the text whose write does not end before its deadline.
+	stuck  string
+	passed chan struct{}
 }
 
 func newSocket() *socket {
-	return &socket{began: time.Now(), writes: map[int]string{}, past: make(chan struct{})}
+	return &socket{began: time.Now(), writes: map[int]string{}, passed: make(chan struct{})}
 }
 
 func (s *socket) Header() http.Header { return http.Header{} }
@@ -39,7 +39,7 @@ func (s *socket) Flush()              {}
 
 func (s *socket) Write(p []byte) (int, error) {
 	if s.stuck == string(p) {
-		<-s.past
+		<-s.passed
 		return 0, os.ErrDeadlineExceeded
 	}
 	s.writes[int(time.Since(s.began).Seconds())] += string(p)
@@ -51,7 +51,7 @@ func (s *socket) SetWriteDeadline(t time.Time) error {
 	case t.IsZero():
 		s.cleared++
 	case t.Before(time.Now()):
-		close(s.past)
+		close(s.passed)
 	default:
 		return errors.New("a deadline of a write")
 	}
@@ -60,7 +60,7 @@ func (s *socket) SetWriteDeadline(t time.Time) error {
 
 const comment = ": keep-alive\n\n"
 
-func TestCommentsAreForSilences(t *testing.T) {
+func TestCommentsAreSentInSilences(t *testing.T) {
 	tests := map[string]struct {
 		keepAlive, writeTimeout time.Duration
 		want                    map[int]string
@@ -88,19 +88,18 @@ func TestCommentsAreForSilences(t *testing.T) {
 					t.Errorf("writes by second (-want +got):\n%s", diff)
 				}
 				if w.cleared != 1 {
-					t.Errorf("the server's deadline was lifted %d times, want once", w.cleared)
+					t.Errorf("the server's deadline was removed %d times, want once", w.cleared)
 				}
 			})
 		})
 	}
 }
 
-// TestAStuckWriteIsCutOff exactly when its time is over, whenever it began and
-// whatever it is.
-func TestAStuckWriteIsCutOff(t *testing.T) {
+// A write that does not end fails exactly at its timeout.
+func TestStuckWriteFailsAtItsTimeout(t *testing.T) {
 	for name, test := range map[string]struct {
 		stuck string
-		// began is when the write that gets stuck begins.
+		// began is when the stuck write begins.
 		began time.Duration
 	}{
 		"first":         {"data: <a>\n\n", 0},
@@ -123,7 +122,7 @@ func TestAStuckWriteIsCutOff(t *testing.T) {
 				}
 				<-ctx.Done()
 				if got, want := time.Since(w.began), test.began+10*time.Second; got != want {
-					t.Errorf("cut off after %v, want %v", got, want)
+					t.Errorf("failed after %v, want %v", got, want)
 				}
 				if err := s.Flush(); !errors.Is(err, ErrStalled) {
 					t.Errorf("Flush() error = %v afterwards, want ErrStalled", err)
@@ -133,8 +132,8 @@ func TestAStuckWriteIsCutOff(t *testing.T) {
 	}
 }
 
-// justInTime is a socket whose client takes a write at the moment at which its
-// time is over: the deadline comes late, and is met by the next write.
+// justInTime is a socket whose client takes a write when its timeout passes, so
+// that the deadline fails the next write.
 type justInTime struct {
 	*socket
 	over bool
@@ -144,13 +143,12 @@ func (s *justInTime) Write(p []byte) (int, error) {
 	if s.over {
 		return 0, os.ErrDeadlineExceeded
 	}
-	<-s.past
+	<-s.passed
 	s.over = true
 	return len(p), nil
 }
 
-// TestAWriteThatEndsInTime leaves nobody behind of whom the timer knows nothing.
-func TestAWriteThatEndsInTime(t *testing.T) {
+func TestDeadlineThatComesLateFailsTheNextWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &justInTime{socket: newSocket()}
 		ctx, s := Config{KeepAlive: 15 * time.Second, WriteTimeout: 10 * time.Second, Now: time.Now}.Open(t.Context(), w)
@@ -161,12 +159,12 @@ func TestAWriteThatEndsInTime(t *testing.T) {
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Hour):
-			t.Error("the stream is neither kept alive nor cut off")
+			t.Error("the stream is neither kept alive nor ended")
 		}
 	})
 }
 
-// finished is a response that nobody may touch once its handler has returned.
+// finished is a response that must not be used after its handler returned.
 type finished struct {
 	http.ResponseWriter
 	over bool
@@ -187,7 +185,7 @@ func (f *finished) SetWriteDeadline(time.Time) error {
 	return nil
 }
 
-func TestNothingComesAfterAPanic(t *testing.T) {
+func TestNothingIsWrittenAfterAPanic(t *testing.T) {
 	tests := map[string]func(*Reply){
 		"in an event": func(r *Reply) {
 			r.First = []*a2a.Record{text(1, "a")}
@@ -195,7 +193,7 @@ func TestNothingComesAfterAPanic(t *testing.T) {
 		},
 		"between events": func(r *Reply) {
 			r.First = []*a2a.Record{text(1, "a")}
-			r.Closing = func(*a2a.Event) bool { panic("gone wrong") }
+			r.IsLast = func(*a2a.Event) bool { panic("gone wrong") }
 		},
 		"in the stream": func(r *Reply) { r.Stream = broken{} },
 	}
@@ -222,5 +220,5 @@ func TestNothingComesAfterAPanic(t *testing.T) {
 
 func (f *finished) Flush() {}
 
-// broken panics when it is asked for more.
+// broken panics when its next records are read.
 type broken struct{ a2a.Stream }

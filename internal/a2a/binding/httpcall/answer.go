@@ -1,0 +1,92 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpcall
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+)
+
+// WriteError writes an error response. Call.Status replaces status if it is set.
+func (c *Call) WriteError(problem *a2a.Error, status int, contentType string, body []byte) {
+	status = cmp.Or(c.Status, status)
+	h := c.W.Header()
+	if seconds := errormap.RetrySeconds(problem); seconds > 0 {
+		h.Set("Retry-After", strconv.Itoa(seconds))
+	}
+	switch status {
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		if h.Get("Retry-After") == "" {
+			h.Set("Retry-After", "1")
+		}
+	case http.StatusUnauthorized:
+		SetChallenge(h, c.R)
+	}
+	c.write(status, contentType, body)
+}
+
+// ReserveAnswer reserves memory for a response of about size bytes until release
+// is called. A response of at most 64 KiB needs none. A response that is larger
+// than the budget reserves all of it.
+func (c *Call) ReserveAnswer(size int) (release func(), err error) {
+	if size <= maxPooled {
+		return func() {}, nil
+	}
+	var reservation limit.Reservation
+	if !c.Limits.Answers.Grow(c.R.Context(), &reservation, principalOf(c.R), min(int64(size), c.Limits.Answers.Largest())) {
+		return nil, errBusy
+	}
+	return reservation.Release, nil
+}
+
+// answerBuffers hold encoded responses.
+var answerBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// WriteResult writes a successful response, which appendTo appends to pooled
+// memory. size is an estimate of its length, in bytes. The response is not encoded
+// before there is memory for it, and WriteResult returns an error if there is none
+// in time.
+func (c *Call) WriteResult(contentType string, size int, appendTo func([]byte) []byte) error {
+	release, err := c.ReserveAnswer(size)
+	if err != nil {
+		return err
+	}
+	defer release()
+	pooled := answerBuffers.Get().(*[]byte)
+	body := appendTo((*pooled)[:0])
+	c.write(http.StatusOK, contentType, body)
+	if cap(body) <= maxPooled {
+		*pooled = body
+		answerBuffers.Put(pooled)
+	}
+	return nil
+}
+
+// write writes a response. Each piece has a deadline of its own, so that a client
+// that does not read is disconnected, and a slow one is not.
+func (c *Call) write(status int, contentType string, body []byte) {
+	c.Answered = true
+	h := c.W.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	c.W.WriteHeader(status)
+	const piece = 64 << 10
+	control := http.NewResponseController(c.W)
+	for len(body) > 0 {
+		if c.Limits != nil {
+			_ = control.SetWriteDeadline(c.Limits.Now().Add(c.Limits.WriteTimeout))
+		}
+		n, err := c.W.Write(body[:min(len(body), piece)])
+		if err != nil {
+			return
+		}
+		body = body[n:]
+	}
+}

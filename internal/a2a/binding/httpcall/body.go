@@ -1,0 +1,148 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpcall
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// BodyTimeout bounds the time in which a client must send its request.
+const BodyTimeout = 25 * time.Second
+
+// bodyBuffers hold request bodies.
+var bodyBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// Body reads the request body into memory that is charged to the caller until
+// Release. Its errors are an *a2a.Error, or that of the context if the client left.
+func (c *Call) Body() ([]byte, error) {
+	limit := c.Limits.MaxBody() + c.Framing
+	if c.R.ContentLength > limit {
+		return nil, &a2a.Error{Reason: a2a.ReasonTooLarge}
+	}
+	c.pooled = bodyBuffers.Get().(*[]byte)
+	c.body = (*c.pooled)[:0]
+	control := http.NewResponseController(c.W)
+	// The write timeout of the server would end responses that take long.
+	_ = control.SetWriteDeadline(time.Time{})
+	_ = control.SetReadDeadline(c.Limits.Now().Add(BodyTimeout))
+	err := c.readBody(http.MaxBytesReader(c.W, c.R.Body, limit))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, &a2a.Error{Reason: a2a.ReasonTooLarge}
+	}
+	if errors.Is(err, errBusy) {
+		return nil, err
+	}
+	if err != nil {
+		// The read deadline stays, or the server would wait for the rest of the body.
+		late := errors.Is(err, os.ErrDeadlineExceeded)
+		if late {
+			c.Status = http.StatusRequestTimeout
+		}
+		if ctxErr := c.R.Context().Err(); ctxErr != nil && !late {
+			return nil, ctxErr
+		}
+		return nil, &a2a.Error{Reason: a2a.ReasonParse, Message: "Request body is incomplete"}
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	return c.body, nil
+}
+
+// Charge charges the caller for so many bytes beside the body, until Release.
+func (c *Call) Charge(bytes int64) error {
+	if !c.charge(int64(len(c.body)) + bytes) {
+		return errBusy
+	}
+	return nil
+}
+
+// Release releases the body, which must not be used any more, and its memory. A
+// call that waits for its response releases its body first: the bodies of all
+// open streams would exhaust the budget.
+func (c *Call) Release() {
+	if c.pooled != nil && c.body != nil && cap(c.body) <= maxPooled {
+		*c.pooled = c.body
+		bodyBuffers.Put(c.pooled)
+	}
+	c.pooled, c.body = nil, nil
+	c.reservation.Release()
+}
+
+// readBody reads the body into c.body. A body with a declared length is charged
+// and allocated once.
+func (c *Call) readBody(r io.Reader) error {
+	need := maxPooled
+	if declared := c.R.ContentLength; declared >= 0 {
+		need = int(declared) + 1
+	}
+	if !c.charge(int64(max(need, cap(c.body)))) {
+		return errBusy
+	}
+	if cap(c.body) < need {
+		c.body = make([]byte, 0, need)
+	}
+	n, err := fill(r, c.body[:cap(c.body)])
+	c.body = c.body[:n]
+	if err == nil {
+		err = c.readRest(r)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// pieceSize is the size of the pieces in which a large body of unknown length is
+// kept until its end. A buffer that grows would leave as much garbage as the body
+// is long.
+const pieceSize = 1 << 20
+
+// readRest reads the rest of a body that exceeds its buffer. It returns io.EOF at
+// its end.
+func (c *Call) readRest(r io.Reader) error {
+	var pieces []*[pieceSize]byte
+	total := len(c.body)
+	for {
+		if !c.charge(int64(total) + pieceSize) {
+			return errBusy
+		}
+		piece := new([pieceSize]byte)
+		pieces = append(pieces, piece)
+		n, err := fill(r, piece[:])
+		if total += n; err == nil {
+			continue
+		}
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+		whole := append(make([]byte, 0, total), c.body...)
+		for _, piece := range pieces {
+			whole = append(whole, piece[:min(total-len(whole), pieceSize)]...)
+		}
+		c.body = whole
+		return err
+	}
+}
+
+// fill reads until the buffer is full or r fails.
+func fill(r io.Reader, buffer []byte) (n int, err error) {
+	for n < len(buffer) && err == nil {
+		var more int
+		more, err = r.Read(buffer[n:])
+		n += more
+	}
+	return n, err
+}
+
+// charge charges the caller for so many bytes in all. It reports whether the budget
+// has room for them in time.
+func (c *Call) charge(bytes int64) bool {
+	return c.Limits.Bodies.Grow(c.R.Context(), &c.reservation, principalOf(c.R), bytes)
+}
