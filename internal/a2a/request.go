@@ -68,6 +68,36 @@ type SendRequest struct {
 	TraceParent string
 }
 
+// Content calls text and raw with each value that is part of the content of the message,
+// in a fixed order. Two requests with equal content are the same message sent again, if
+// owner and ids are equal, too.
+func (r *SendRequest) Content(text func(string), raw func([]byte)) {
+	m := r.Message
+	for n := range m.Parts {
+		p := &m.Parts[n]
+		text("0123456789"[p.Content : p.Content+1])
+		text(p.Text)
+		raw(p.Raw)
+		text(p.URL)
+		raw(p.Data)
+		text(p.Filename)
+		text(p.MediaType)
+		raw(p.Metadata)
+	}
+	raw(m.Metadata)
+	raw(r.Metadata)
+	if p := r.Push; p != nil {
+		text(p.ID)
+		text(p.URL)
+		text(p.Token)
+		text(p.Scheme)
+		text(p.Credentials)
+	}
+	for _, id := range m.ReferenceTasks {
+		text(id)
+	}
+}
+
 // GetRequest asks for a task.
 type GetRequest struct {
 	Owner         Owner

@@ -11,74 +11,78 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// accept takes a message for the task that it names.
+// elsewhereError is the error for a message whose task another replica runs.
+type elsewhereError struct{ replica store.Replica }
+
+func (e *elsewhereError) Error() string { return "task is run by " + string(e.replica) }
+
+// accept accepts or refuses a message for the task that it names.
 func (t *task) accept(ctx context.Context, tn *turn) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.log == nil {
-		t.calm() // somebody else may be about to make it
+	if err := t.lockWithin(ctx); err != nil {
+		return err
 	}
+	defer t.unlock()
 	if t.log == nil {
-		if made, err := t.name(ctx, tn); made || err != nil {
+		if created, err := t.createNamed(ctx, tn); created || err != nil {
 			return err
 		}
 	}
 	if err := t.load(ctx); err != nil {
 		return err
 	}
-	return t.take(ctx, tn)
+	return t.acceptLoaded(ctx, tn)
 }
 
-// name makes the task that a client named, unless there is one by now.
-func (t *task) name(ctx context.Context, tn *turn) (made bool, err error) {
+// createNamed creates the task whose id the client chose (0.1), unless another engine
+// has created it.
+func (t *task) createNamed(ctx context.Context, tn *turn) (created bool, err error) {
 	if !tn.request.ClientTaskID {
 		return false, a2a.TaskNotFound(t.key.TaskID)
 	}
 	if t.loaded {
-		// A turn has that id which may never be a task.
+		// A turn that may be answered without a task has the id.
 		return false, a2a.InvalidParams("message.taskId", "is not available")
 	}
-	if err = t.found(ctx, tn, true); !errors.Is(err, store.ErrExists) {
+	if err = t.startFirstTurn(ctx, tn, true); !errors.Is(err, store.ErrExists) {
 		return err == nil, err
 	}
-	// Another engine on the same store was first, and knows the context.
 	t.contextID = ""
 	t.log, err = t.engine.open(ctx, t.key)
 	return false, err
 }
 
-// found begins the first turn of a task: at once, or when the agent says what
-// it wants to be.
-func (t *task) found(ctx context.Context, tn *turn, atOnce bool) error {
+// startFirstTurn starts the first turn of a task. The task is created now, or when the
+// agent sends its first event.
+func (t *task) startFirstTurn(ctx context.Context, tn *turn, createNow bool) error {
 	m := tn.message
 	contextID := m.ContextID
-	if tn.fresh = contextID == ""; tn.fresh {
+	if tn.newContext = contextID == ""; tn.newContext {
 		m.ContextID = newID()
 	}
-	if err := t.engine.hire(t, tn, true); err != nil {
+	if err := t.engine.reserveRun(t, tn, true); err != nil {
 		return err
 	}
 	t.contextID, t.turns, tn.number = m.ContextID, 1, 1
-	if atOnce {
-		if err := t.create(ctx, tn, t.beginning(tn)); err != nil {
-			t.engine.unhire(t, tn)
+	if createNow {
+		if err := t.create(ctx, tn, t.firstEvents(tn)); err != nil {
+			t.engine.cancelReservation(t, tn)
 			m.ContextID = contextID
 			return err
 		}
 	}
 	t.loaded = true
-	t.launch(ctx, tn)
+	t.startRun(ctx, tn)
 	return nil
 }
 
-// take gives a message to a task that exists: it starts a run, brings the
-// message to one that waits, or has the message wait for its turn.
-func (t *task) take(ctx context.Context, tn *turn) error {
+// acceptLoaded accepts a message for a task that exists: it starts a run, delivers the
+// message to the run that waits, or queues it.
+func (t *task) acceptLoaded(ctx context.Context, tn *turn) error {
 	tn.continues = false
-	if err := t.find(ctx); err != nil {
+	if err := t.ensureOwner(ctx); err != nil {
 		return err
 	}
-	if tn.onlyPaused && !t.awaits() {
+	if tn.onlyPaused && !t.awaitsMessage() {
 		return errNotPaused
 	}
 	if c := tn.message.ContextID; c != "" && c != t.contextID {
@@ -88,79 +92,94 @@ func (t *task) take(ctx context.Context, tn *turn) error {
 	}
 	switch {
 	case t.state().Terminal() && !tn.request.Restart:
-		if followed, err := t.retold(ctx, tn); followed || err != nil {
+		if followed, err := t.followRepeated(ctx, tn); followed || err != nil {
 			return err
 		}
 		return errTerminal(tn)
-	case t.run == nil && t.input == nil, t.awaits():
-		return t.proceed(ctx, tn)
+	case !t.working(), t.awaitsMessage():
+		return t.continueTask(ctx, tn)
 	}
-	return t.queue(ctx, tn)
+	return t.enqueue(ctx, tn)
 }
 
-// awaits reports whether the task is paused, and no message is on its way to it.
-func (t *task) awaits() bool {
-	return t.state().Interrupted() && t.input == nil && len(t.waiting) == 0
-}
-
-// queue has a message wait. It is refused as a whole, or not at all.
-func (t *task) queue(ctx context.Context, tn *turn) error {
-	var opening *a2a.Record
-	if tn.request.ReturnImmediately {
-		var err error
-		if opening, err = t.log.Snapshot(ctx); err != nil {
-			return storeError("read task", t.key.TaskID, err)
+// ensureOwner returns a elsewhereError error if another replica runs the task. If the
+// replica that held the task died, it takes the task over.
+func (t *task) ensureOwner(ctx context.Context) error {
+	if t.working() {
+		if t.lost {
+			return errMoving()
 		}
+		return nil
 	}
-	if len(t.waiting) >= t.engine.options.MaxWaiting || !t.engine.keep(tn) {
-		return errTooManyWaiting(t.key.TaskID)
+	owner, err := t.engine.coordinator.Owner(ctx, t.key)
+	switch {
+	case err != nil:
+		return storeError("read owner of task", t.key.TaskID, err)
+	case owner.Alive:
+		return &elsewhereError{owner.Replica}
+	case owner.Replica == "":
+		return nil
 	}
-	if err := t.attach(ctx, tn); err != nil {
-		t.engine.free(tn)
-		return err
+	if err := t.failOrRerun(ctx, &owner); err != nil {
+		return storeError("take over task", t.key.TaskID, err)
 	}
-	t.waiting = append(t.waiting, tn)
-	if opening != nil {
-		tn.open(t.log, opening)
+	if s := t.state(); !t.working() && !s.Terminal() && !s.Interrupted() {
+		return errMoving()
 	}
 	return nil
 }
 
-// proceed begins the turn of a message, on the run that waits or on a new one.
-func (t *task) proceed(ctx context.Context, tn *turn) error {
-	if t.stalled != nil {
-		return errStoreDown()
+// awaitsMessage reports whether the task is paused and no message waits or is being
+// delivered.
+func (t *task) awaitsMessage() bool {
+	return t.state().Interrupted() && t.input == nil && len(t.waiting) == 0
+}
+
+// enqueue adds a message to those that wait for their turn.
+func (t *task) enqueue(ctx context.Context, tn *turn) error {
+	var now *a2a.Record
+	if tn.request.ReturnImmediately {
+		var err error
+		if now, err = t.log.Snapshot(ctx); err != nil {
+			return storeError("read task", t.key.TaskID, err)
+		}
 	}
-	said := t.paused
-	tn.continues = true
-	if err := t.engine.hire(t, tn, true); err != nil {
+	if len(t.waiting) >= t.engine.options.MaxWaiting || !t.engine.reserveWaitingBytes(tn) {
+		return errTooManyWaiting(t.key.TaskID)
+	}
+	if err := t.attachPush(ctx, tn); err != nil {
+		t.engine.releaseWaitingBytes(tn)
 		return err
 	}
-	err := t.attach(ctx, tn)
+	t.waiting = append(t.waiting, tn)
+	if now != nil {
+		tn.open(t.log, now)
+	}
+	return nil
+}
+
+// continueTask begins the turn of a message, with the run that waits or a new one.
+func (t *task) continueTask(ctx context.Context, tn *turn) error {
+	said := t.paused
+	tn.continues = true
+	if err := t.engine.reserveRun(t, tn, true); err != nil {
+		return err
+	}
+	err := t.attachPush(ctx, tn)
 	if err == nil {
 		err = t.begin(ctx, tn)
 	}
 	if err != nil {
-		t.engine.unhire(t, tn)
+		t.engine.cancelReservation(t, tn)
 		if errors.Is(err, errFollowed) {
 			err = nil
 		}
 		return err
 	}
 	if t.run != nil {
-		t.deliver(ctx, tn, said)
-		return nil
+		t.deliverInput(ctx, tn, said)
+	} else {
+		t.startRun(ctx, tn)
 	}
-	t.launch(ctx, tn)
 	return nil
-}
-
-// attach registers the push configuration that came with a message.
-func (t *task) attach(ctx context.Context, tn *turn) error {
-	if tn.request.Push == nil {
-		return nil
-	}
-	config := *tn.request.Push
-	config.TaskID = t.key.TaskID
-	return wrapUnlessClientError("attach push configuration", t.engine.options.Pushes.Attach(ctx, t.key, config))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// What a client reads when the agent is not to blame.
+// Status messages of tasks that fail although the agent did not report a failure.
 const (
 	reasonFull     = "The task holds more than can be kept"
 	reasonStore    = "The task could not be stored"
@@ -22,77 +22,76 @@ const (
 	reasonShutdown = "The agent was shut down before it finished"
 )
 
-// conclude is the last thing that a run says of its task: a run that ended
-// leaves it finished or waiting for its client, never working.
+// conclude brings a task whose last run has returned into a state that is terminal or
+// interrupted, unless its turn is re-run.
 func (t *task) conclude(ctx context.Context, r *run, err error) {
-	if t.answered || t.forsaken {
+	if t.answered || t.lost {
 		return
 	}
-	if createErr := t.ensure(ctx, r); createErr != nil {
+	if createErr := t.ensureCreated(ctx, r); createErr != nil {
 		r.turn.refuse(createErr)
 		return
 	}
 	switch {
 	case t.state().Terminal():
 	case t.state().Interrupted():
-		t.unpause(ctx)
+		t.appendNotPaused(ctx)
 	case err == nil:
-		t.engine.leave(r)
-		t.finish(ctx, a2a.StateCompleted, r.word)
-	case t.repeat(ctx, err):
+		t.engine.freeTurn(r)
+		t.finish(ctx, a2a.StateCompleted, r.lastMessage)
+	case t.retryAfterCrash(ctx, err):
 		return
 	default:
-		state, reason := t.blame(ctx, err)
-		t.engine.leave(r)
-		t.finish(ctx, state, t.word(reason))
+		state, reason := t.failure(ctx, err)
+		t.engine.freeTurn(r)
+		t.finish(ctx, state, t.agentMessage(reason))
 	}
 	t.rememberArtifact(ctx, r)
 }
 
-// unpause tells those who were told that the run waits that it does no more.
-// The time for an answer is over with the run, even if the log cannot say so.
-func (t *task) unpause(ctx context.Context) {
+// appendNotPaused repeats the interrupted status of a task without Paused, because the
+// run that waited has returned. The input timer stops even if the append fails.
+func (t *task) appendNotPaused(ctx context.Context) {
 	if !t.paused {
 		return
 	}
-	t.expectNothing()
-	if err := t.append(ctx, append(t.batch[:0], t.says(t.state(), t.status.Message))); err != nil {
-		t.engine.options.Log.ErrorContext(ctx, "append to task", "task", t.key.TaskID, "error", err)
+	t.stopInputTimer()
+	if err := t.append(ctx, append(t.batch[:0], t.statusEvent(t.state(), t.status.Message))); err != nil {
+		t.engine.options.Log.ErrorContext(ctx, "status not stored", "task", t.key.TaskID, "error", err)
 	}
 }
 
-// finish appends a terminal state. A store that cannot take it is an outage:
-// nothing is left to be said, and those who wait are let go.
+// finish appends a terminal state.
 func (t *task) finish(ctx context.Context, state a2a.State, m *a2a.Message) {
-	t.end(ctx, t.says(state, m))
+	t.appendEnd(ctx, t.statusEvent(state, m))
 }
 
-// end is finish in other words.
-func (t *task) end(ctx context.Context, last a2a.Event) {
+// appendEnd appends a terminal status. If the store does not take it, the task ends in
+// memory all the same, so that its clients do not wait.
+func (t *task) appendEnd(ctx context.Context, last a2a.Event) {
 	err := t.append(ctx, append(t.batch[:0], last))
-	if t.forsaken {
+	if t.lost {
 		return
 	}
 	if err != nil && !errors.Is(err, backend.ErrEnded) {
-		t.engine.options.Log.ErrorContext(ctx, "append to task", "task", t.key.TaskID, "error", err)
+		t.engine.options.Log.ErrorContext(ctx, "end of task not stored", "task", t.key.TaskID, "error", err)
 	}
-	t.over(nil, errOver)
+	t.ended(nil, errOver)
 }
 
-// blame turns the error of a run into what the client is told.
-func (t *task) blame(ctx context.Context, err error) (state a2a.State, reason string) {
+// failure returns the state and the status message for the error of a run.
+func (t *task) failure(ctx context.Context, err error) (state a2a.State, reason string) {
 	var failure *backend.TurnError
 	switch {
 	case errors.As(err, &failure):
-		t.engine.options.Log.InfoContext(ctx, "turn ended", "task", t.key.TaskID, "state", failure.State.String(), "error", err)
+		t.engine.options.Log.InfoContext(ctx, "turn failed", "task", t.key.TaskID, "state", failure.State.String(), "error", err)
 		return failure.State, failure.Reason
 	case errors.Is(err, store.ErrFull):
 		return a2a.StateFailed, reasonFull
 	case errors.Is(err, backend.ErrEnded):
-		// The run was let go, and nobody said why.
 		return a2a.StateFailed, reasonInternal
 	default:
-		t.engine.options.Log.ErrorContext(ctx, "run turn", "task", t.key.TaskID, "error", err)
+		t.engine.options.Log.ErrorContext(ctx, "turn not run", "task", t.key.TaskID, "error", err)
 		if errors.Is(err, errStore) {
 			return a2a.StateFailed, reasonStore
 		}
@@ -100,29 +99,31 @@ func (t *task) blame(ctx context.Context, err error) (state a2a.State, reason st
 	}
 }
 
-// word returns a message of the server on the agent's behalf.
-func (t *task) word(text string) *a2a.Message {
-	m := &a2a.Message{Parts: []a2a.Part{a2a.TextPart(text)}}
-	t.fill(m)
-	return m
-}
-
-// rememberArtifact keeps what the agent wrote to the artifact of its turn: it
-// is its answer, as much as a message is.
+// rememberArtifact adds the artifact of the turn to the conversation: it is an answer
+// of the agent like a message.
 func (t *task) rememberArtifact(ctx context.Context, r *run) {
-	if !r.spoke {
+	if !r.wroteArtifact {
 		return
 	}
 	record, err := t.log.Snapshot(ctx)
 	if err != nil {
 		return
 	}
-	for i := range record.Task.Artifacts {
-		if a := &record.Task.Artifacts[i]; a.ID == r.artifactID() && len(a.Parts) > 0 {
-			m := &a2a.Message{Parts: a.Parts}
-			t.fill(m)
-			t.remember(ctx, m)
-			return
+	if a := artifactOf(record.Task, r.artifactID()); a != nil && len(a.Parts) > 0 {
+		m := &a2a.Message{Parts: a.Parts}
+		t.fill(m)
+		t.remember(ctx, m)
+	}
+}
+
+func artifactOf(t *a2a.Task, id string) *a2a.Artifact {
+	if t == nil {
+		return nil
+	}
+	for i := range t.Artifacts {
+		if t.Artifacts[i].ID == id {
+			return &t.Artifacts[i]
 		}
 	}
+	return nil
 }

@@ -190,35 +190,6 @@ func (d *deduplication) body(r *a2a.SendRequest) uint64 {
 		maphash.WriteComparable(&h, len(b))
 		_, _ = h.Write(b)
 	}
-	writeContent(r, text, raw)
+	r.Content(text, raw)
 	return h.Sum64()
-}
-
-// writeContent calls text and raw with each value that makes up the content of a
-// message, in a fixed order.
-func writeContent(r *a2a.SendRequest, text func(string), raw func([]byte)) {
-	m := r.Message
-	for n := range m.Parts {
-		p := &m.Parts[n]
-		text("0123456789"[p.Content : p.Content+1])
-		text(p.Text)
-		raw(p.Raw)
-		text(p.URL)
-		raw(p.Data)
-		text(p.Filename)
-		text(p.MediaType)
-		raw(p.Metadata)
-	}
-	raw(m.Metadata)
-	raw(r.Metadata)
-	if p := r.Push; p != nil {
-		text(p.ID)
-		text(p.URL)
-		text(p.Token)
-		text(p.Scheme)
-		text(p.Credentials)
-	}
-	for _, id := range m.ReferenceTasks {
-		text(id)
-	}
 }

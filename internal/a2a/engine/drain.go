@@ -5,32 +5,34 @@ package engine
 
 import (
 	"context"
+	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Drain ends the engine: it takes no more messages, waits for the running
-// turns, and then ends the streams in a way that can be resumed. When ctx ends
-// first, what still runs is failed with a reason; Drain then returns ctx's
-// cause. Reading tasks goes on. It may be called more than once.
+// Drain ends the engine: it refuses new messages, waits for the running turns, and then
+// ends the streams in a way that clients can resume. When ctx ends first, Drain fails the
+// tasks that still run, or hands their turns over to other replicas, and returns the
+// cause of ctx. Tasks can be read afterwards. Drain may be called more than once.
 func (e *Engine) Drain(ctx context.Context) error {
+	var stopping sync.WaitGroup
 	for _, t := range e.stopAccepting() {
-		t.letGo()
+		stopping.Go(func() { t.stopWaiting(ctx) })
 	}
 	var cause error
 	select {
 	case <-e.idle:
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
-		e.cutOffOnce.Do(func() { close(e.cutOff) })
-		for _, t := range e.busy() {
-			t.shutDown(context.WithoutCancel(ctx)) // the log must say it, though the time is up
+		e.cutOff()
+		e.coordinator.Interrupt()
+		for _, t := range e.activeTasks() {
+			t.shutDown(context.WithoutCancel(ctx)) // the log must have the reason
 		}
 		<-e.idle
 	}
-	if e.replica != nil {
-		e.replica.leave(context.WithoutCancel(ctx))
-	}
+	stopping.Wait()
+	e.coordinator.Stop(context.WithoutCancel(ctx))
 	e.subscribers.close()
 	return cause
 }
@@ -43,35 +45,26 @@ func (e *Engine) stopAccepting() []*task {
 	}
 	e.mu.Unlock()
 	e.turns.close()
-	return e.busy()
+	return e.activeTasks()
 }
 
-func (e *Engine) busy() []*task {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	tasks := make([]*task, 0, len(e.tasks))
-	for _, t := range e.tasks {
-		tasks = append(tasks, t)
+// stopWaiting refuses the waiting messages and cancels a run that waits for its client.
+// The task keeps its state.
+func (t *task) stopWaiting(ctx context.Context) {
+	if t.mutex.Acquire(ctx, 1) != nil {
+		return // shutDown follows
 	}
-	return tasks
-}
-
-// letGo ends what only waits: messages for a later turn, and a run that waits
-// for its client. The task stays as it is.
-func (t *task) letGo() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.unlock()
 	t.refuseWaiting(func(*turn) error { return errUnavailable() })
 	if t.run != nil && t.state().Interrupted() {
-		t.run.quit(errDrained)
+		t.run.cancel(errDrained)
 	}
 }
 
-// shutDown fails a task that is worked on, and ends its runs.
+// shutDown fails a task with a run, or hands its turn over, and cancels its runs.
 func (t *task) shutDown(ctx context.Context) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.calm()
+	t.lock(ctx)
+	defer t.unlock()
 	r := t.run
 	if r == nil {
 		r = t.input
@@ -79,14 +72,14 @@ func (t *task) shutDown(ctx context.Context) {
 	if r == nil {
 		return
 	}
-	if !r.gone {
-		if err := t.ensure(ctx, r); err != nil {
+	if !r.ignored {
+		if err := t.ensureCreated(ctx, r); err != nil {
 			r.turn.refuse(err)
 		} else if t.handOver(ctx) {
 			return
 		} else if state := t.state(); !state.Terminal() && !state.Interrupted() {
-			t.finish(ctx, a2a.StateFailed, t.word(reasonShutdown))
+			t.finish(ctx, a2a.StateFailed, t.agentMessage(reasonShutdown))
 		}
 	}
-	t.over(nil, errDrained)
+	t.ended(nil, errDrained)
 }

@@ -15,48 +15,48 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 // Engine implements a2a.Handler.
 type Engine struct {
-	options Options
-	recent  *deduplication
+	options     Options
+	coordinator coordination.Coordinator
+	recent      *deduplication
 
 	draining atomic.Bool
-	// turns counts what Options.Turns bounds. A turn is over when its outcome is
-	// known; its goroutine, which runs counts, may take a moment longer.
+	// turns counts the running turns. A turn ends with its outcome; its goroutine, which
+	// runs counts, may return later.
 	turns *turnQueue
-	// idle closes when the engine drains and no turn runs. The audience is
-	// dismissed when it is done with it.
+	// idle closes when the engine drains and no run is left.
 	idle        chan struct{}
 	subscribers subscribers
-	// cutOff closes when turns are not waited for any more.
-	cutOff     chan struct{}
-	cutOffOnce sync.Once
+	// retries ends with cutOff, when Drain does not wait for turns any more.
+	retries context.Context //nolint:containedctx // it lasts as long as the engine
+	cutOff  context.CancelFunc
 
-	// replica is nil on a store that no other replica uses.
-	replica *replica
-
-	// waitingBytes is what the messages hold that wait for their tasks. They are
-	// in no log yet, so the store does not count them.
+	// waitingBytes is the size of the messages that wait for a turn. The store does not
+	// count them.
 	waitingBytes atomic.Int64
 
 	mu sync.Mutex
-	// tasks are those that a run or a call is busy with.
+	// tasks are those that a run or a request uses.
 	tasks map[store.Key]*task
 	runs  int
 }
 
 var _ a2a.Handler = (*Engine)(nil)
 
-// New returns an engine. One that shares its store has begun to take part when
-// New returns, and does so until it has drained.
+// New returns an engine. If it shares its store, it takes part in the protocol of the
+// replicas from now on until Drain returns.
 func New(options Options) (*Engine, error) {
 	if options.Member != nil {
 		options.Store = options.Member
@@ -66,17 +66,15 @@ func New(options Options) (*Engine, error) {
 	}
 	options.setDefaults()
 	e := &Engine{
-		options: options,
-		recent:  newDeduplication(options.DeduplicationWindow, options.MaxDeduplicated, options.Member != nil),
-		turns:   newTurnQueue(options.Turns),
-		idle:    make(chan struct{}),
-		cutOff:  make(chan struct{}),
-		tasks:   map[store.Key]*task{},
+		options:     options,
+		coordinator: options.coordinator(),
+		recent:      newDeduplication(options.DeduplicationWindow, options.MaxDeduplicated, options.Member != nil),
+		turns:       newTurnQueue(options.Turns),
+		idle:        make(chan struct{}),
+		tasks:       map[store.Key]*task{},
 	}
-	if options.Member != nil {
-		e.replica = newReplica(e, options.Member)
-		e.replica.start()
-	}
+	e.retries, e.cutOff = context.WithCancel(context.Background())
+	e.coordinator.Start(host{e})
 	return e, nil
 }
 
@@ -120,51 +118,12 @@ func snapshot(ctx context.Context, log store.Log, id string, history *int) (*a2a
 	return record.Task.WithHistory(history), nil
 }
 
-// wrapUnlessTold adds what was done to an error that no client is told about.
-func wrapUnlessClientError(doing string, err error) error {
-	if _, told := errors.AsType[*a2a.Error](err); err == nil || told {
-		return err
-	}
-	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// unlessMissing returns the error, unless it is that there is no such task.
-func unlessMissing(err error) error {
-	if problem, ok := errors.AsType[*a2a.Error](err); ok && problem.Reason == a2a.ReasonTaskNotFound {
-		return nil
-	}
-	return err
-}
-
-// storeError tells a client what it may know.
-func storeError(doing, id string, err error) error {
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return a2a.TaskNotFound(id)
-	case errors.Is(err, store.ErrFull):
-		return fmt.Errorf("%s: %w: %w", doing, err, &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many unfinished tasks"})
-	case errors.Is(err, store.ErrHeld):
-		return errNotNow()
-	}
-	if _, told := errors.AsType[*a2a.Error](err); told {
-		return err
-	}
-	return fmt.Errorf("%s: %w: %w", doing, errStoreDown(), err)
-}
-
-func storeErrorOrNil(doing, id string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return storeError(doing, id, err)
-}
-
-// acquire returns the engine's hold on a task that exists or, when its client
-// may name new ones, may come to exist. It is released by release.
+// acquire returns the task with a key for use, until release. named is true if the task
+// need not exist because its client chose the id (0.1).
 func (e *Engine) acquire(ctx context.Context, k store.Key, named bool) (*task, error) {
 	e.mu.Lock()
 	if t := e.tasks[k]; t != nil {
-		t.holds++
+		t.users++
 		e.mu.Unlock()
 		return t, nil
 	}
@@ -177,18 +136,25 @@ func (e *Engine) acquire(ctx context.Context, k store.Key, named bool) (*task, e
 	defer e.mu.Unlock()
 	t := e.tasks[k]
 	if t == nil {
-		t = &task{engine: e, key: k, log: log}
+		t = newTask(e, k, log)
 		e.tasks[k] = t
 	}
-	t.holds++
+	t.users++
 	return t, nil
 }
 
-// isBusyWith reports whether somebody here has a task, or is about to make it.
-func (e *Engine) isBusyWith(k store.Key) bool {
+// isActive reports whether a run or a request uses a task.
+func (e *Engine) isActive(k store.Key) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.tasks[k] != nil
+}
+
+// activeTasks returns the tasks that a run or a request uses.
+func (e *Engine) activeTasks() []*task {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Collect(maps.Values(e.tasks))
 }
 
 func (e *Engine) release(t *task) {
@@ -198,21 +164,22 @@ func (e *Engine) release(t *task) {
 }
 
 func (e *Engine) releaseLocked(t *task) {
-	t.holds--
-	if t.holds == 0 {
+	t.users--
+	if t.users == 0 {
 		delete(e.tasks, t.key)
 	}
 }
 
-// hire counts a run of a task for a turn, which it holds. Only a run that a new
-// message asks for can be refused.
-func (e *Engine) hire(t *task, tn *turn, refusable bool) error {
+// reserveRun counts a turn as running and its run as a user of the task. It returns
+// errTurnLimit if the limits of turns do not allow the run. refusable is false for a run
+// that has to start.
+func (e *Engine) reserveRun(t *task, tn *turn, refusable bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case refusable && e.draining.Load():
 		return errUnavailable()
-	case refusable && e.replica != nil && e.replica.fenced.Load():
+	case refusable && e.coordinator.Fenced():
 		return errStoreDown()
 	case tn.reserved:
 		tn.reserved = false
@@ -222,38 +189,28 @@ func (e *Engine) hire(t *task, tn *turn, refusable bool) error {
 		return errTurnLimit
 	}
 	e.runs++
-	t.holds++
+	t.users++
 	e.tasks[t.key] = t
 	return nil
 }
 
-// leave frees a turn's place for another. It does not wait for a lock: a client
-// that has its answer may ask again at once.
-func (e *Engine) leave(r *run) {
-	if !r.left {
-		r.left = true
+// cancelReservation undoes reserveRun for a run that does not start.
+func (e *Engine) cancelReservation(t *task, tn *turn) {
+	e.turns.end(tn.principal)
+	e.runReturned(t)
+}
+
+// freeTurn counts the turn of a run as ended, once. It takes no lock of the engine, so
+// that a client which has its answer may send the next message at once.
+func (e *Engine) freeTurn(r *run) {
+	if !r.freed {
+		r.freed = true
 		e.turns.end(r.principal)
 	}
 }
 
-// maxWaitingBytes bounds all messages that wait, of all tasks.
-const maxWaitingBytes = 32 << 20
-
-// keep takes room for a message that waits, and reports whether there was
-// enough; free gives it back.
-func (e *Engine) keep(tn *turn) bool {
-	size := int64(tn.message.Size())
-	if e.waitingBytes.Add(size) <= maxWaitingBytes {
-		return true
-	}
-	e.waitingBytes.Add(-size)
-	return false
-}
-
-func (e *Engine) free(tn *turn) { e.waitingBytes.Add(-int64(tn.message.Size())) }
-
-// dismiss is the end of a run that has left.
-func (e *Engine) dismiss(t *task) {
+// runReturned follows the end of the goroutine of a run.
+func (e *Engine) runReturned(t *task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.releaseLocked(t)
@@ -261,12 +218,6 @@ func (e *Engine) dismiss(t *task) {
 	if e.runs == 0 && e.draining.Load() {
 		e.signalIdle()
 	}
-}
-
-// unhire takes back what hire did.
-func (e *Engine) unhire(t *task, tn *turn) {
-	e.turns.end(tn.principal)
-	e.dismiss(t)
 }
 
 // signalIdle closes idle. The lock is held.
@@ -277,3 +228,44 @@ func (e *Engine) signalIdle() {
 		close(e.idle)
 	}
 }
+
+// maxWaitingBytes bounds the size of all messages that wait.
+const maxWaitingBytes = 32 << 20
+
+// reserveWaitingBytes counts the bytes of a message that waits, and reports whether they
+// are within the bound.
+func (e *Engine) reserveWaitingBytes(tn *turn) bool {
+	size := int64(tn.message.Size())
+	if e.waitingBytes.Add(size) <= maxWaitingBytes {
+		return true
+	}
+	e.waitingBytes.Add(-size)
+	return false
+}
+
+func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.Add(-int64(tn.message.Size())) }
+
+// retryOutage calls call and retries it during an outage of a shared store, for
+// Options.OutageRetryFor. The caller holds no lock.
+func (e *Engine) retryOutage(ctx context.Context, call func() error) error {
+	err := call()
+	if e.coordinator.Exclusive() || !errors.Is(err, store.ErrUnavailable) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.options.OutageRetryFor)
+	defer cancel()
+	defer context.AfterFunc(e.retries, cancel)() //nolint:contextcheck // it ends with the engine
+	return store.Retry(ctx, call)
+}
+
+// sleep waits for a duration, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+func (e *Engine) now() time.Time { return toWirePrecision(e.options.Now()) }

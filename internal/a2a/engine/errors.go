@@ -5,8 +5,11 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 // Causes with which the context of a run is canceled.
@@ -32,13 +35,9 @@ func errStoreDown() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task store is not available"}
 }
 
-// errNotNow refuses a message for a task whose owner replica is about to change.
-func errNotNow() error {
+// errMoving refuses a message for a task whose owner replica is about to change.
+func errMoving() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task moves to another replica"}
-}
-
-func errTooManyMails() error {
-	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many messages wait for another replica"}
 }
 
 // errTerminal refuses a message to a task that has ended: as invalid parameters if the
@@ -65,4 +64,61 @@ func errTooManyWaiting(id string) *a2a.Error {
 		Message: "Too many messages wait for this task",
 		TaskID:  id,
 	}
+}
+
+// wrapUnlessClientError adds the failed operation to an error that is not sent to
+// clients.
+func wrapUnlessClientError(doing string, err error) error {
+	if _, ok := errors.AsType[*a2a.Error](err); err == nil || ok {
+		return err
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// unlessMissing returns nil for the error that a task does not exist.
+func unlessMissing(err error) error {
+	if problem, ok := errors.AsType[*a2a.Error](err); ok && problem.Reason == a2a.ReasonTaskNotFound || errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// storeError returns an error of the store with the error that is sent to the client.
+func storeError(doing, id string, err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return a2a.TaskNotFound(id)
+	case errors.Is(err, store.ErrFull):
+		return fmt.Errorf("%s: %w: %w", doing, err, &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many unfinished tasks"})
+	case errors.Is(err, store.ErrHeld):
+		return errMoving()
+	}
+	if _, ok := errors.AsType[*a2a.Error](err); ok {
+		return err
+	}
+	return fmt.Errorf("%s: %w: %w", doing, errStoreDown(), err)
+}
+
+func storeErrorOrNil(doing, id string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return storeError(doing, id, err)
+}
+
+// outage reports whether an error means that the store does not answer or cannot serve,
+// rather than an outcome of the call.
+func outage(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, outcome := range []error{
+		store.ErrNotFound, store.ErrExists, store.ErrConflict, store.ErrTrimmed, store.ErrFull, store.ErrHeld, backend.ErrEnded,
+	} {
+		if errors.Is(err, outcome) {
+			return false
+		}
+	}
+	problem, ok := errors.AsType[*a2a.Error](err)
+	return !ok || problem.Reason == a2a.ReasonUnavailable
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// inputTimedOut is in the metadata of a task that failed since nobody answered.
+// inputTimedOut is the metadata of a task that failed because its client did not answer.
 const inputTimedOut = `{"a2a.inputTimeout":true}`
 
-// answer gives a message without a task to the one whose question it answers,
-// and reports whether there is one: the only task that it refers to, when that
-// waits for this answer. All others refer to a task and begin one of their own.
-func (e *Engine) answer(ctx context.Context, tn *turn) (taken bool, err error) {
+// answerInput accepts a message without a task as the answer to an input request of the
+// only task to which it refers, and reports whether that task waits for it. A message
+// that refers to other tasks begins a task of its own.
+func (e *Engine) answerInput(ctx context.Context, tn *turn) (accepted bool, err error) {
 	if len(tn.message.ReferenceTasks) != 1 || !tn.message.HasResult() {
 		return false, nil
 	}
@@ -26,75 +26,78 @@ func (e *Engine) answer(ctx context.Context, tn *turn) (taken bool, err error) {
 		return false, unlessMissing(err)
 	}
 	defer e.release(t)
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	if err := t.lockWithin(ctx); err != nil {
+		return false, err
+	}
+	defer t.unlock()
 	if t.log == nil {
 		return false, nil
 	}
 	if err := t.load(ctx); err != nil {
 		return false, unlessMissing(err)
 	}
-	asked, ok := t.asks()
-	if c := tn.message.ContextID; !ok || !tn.message.Answers(asked.ID) || c != "" && c != t.contextID {
+	request, ok := t.inputRequest()
+	if c := tn.message.ContextID; !ok || !tn.message.Answers(request.ID) || c != "" && c != t.contextID {
 		return false, nil
 	}
 	claimed := tn.taskID
 	tn.message.TaskID, tn.taskID = t.key.TaskID, t.key.TaskID
-	if err = t.take(ctx, tn); err == error(errTurnLimit) { //nolint:errorlint // it is this very error
-		tn.taskID = claimed // when there is a place, it may be no answer any more
+	if err = t.acceptLoaded(ctx, tn); err == error(errTurnLimit) { //nolint:errorlint // it is this very error
+		tn.taskID = claimed // when the queue starts the turn, the task may not wait any more
 	}
 	return true, err
 }
 
-// asks returns what the task waits for.
-func (t *task) asks() (a2a.InputRequest, bool) {
+// inputRequest returns the input that the task waits for.
+func (t *task) inputRequest() (a2a.InputRequest, bool) {
 	if t.state() != a2a.StateInputRequired {
 		return a2a.InputRequest{}, false
 	}
 	return t.status.Message.InputRequest()
 }
 
-// keeping returns what is kept of a message that the task goes on with.
-func (t *task) keeping(m *a2a.Message) *a2a.Message {
-	if asked, ok := t.asks(); ok && asked.Sensitive {
+// loggedForm returns what the log contains of a message: a redacted copy if the message
+// answers a request for sensitive input.
+func (t *task) loggedForm(m *a2a.Message) *a2a.Message {
+	if request, ok := t.inputRequest(); ok && request.Sensitive {
 		return m.Redacted()
 	}
 	return m
 }
 
-// expect follows every status: a run that waits for its client does not wait
-// for ever. Without a run a task may wait as long as it is kept.
-func (t *task) expect(ctx context.Context) {
-	t.expectNothing()
-	if t.run == nil || t.run.gone || !t.paused || t.state() != a2a.StateInputRequired {
+// startInputTimer follows every status. It limits how long a run waits for its client. A
+// task without a run may wait for as long as the store keeps it.
+func (t *task) startInputTimer(ctx context.Context) {
+	t.stopInputTimer()
+	if t.run == nil || t.run.ignored || !t.paused || t.state() != a2a.StateInputRequired {
 		return
 	}
-	patience := t.engine.options.InputTimeout()
-	if asked, ok := t.asks(); ok && asked.Timeout > 0 {
-		patience = min(patience, asked.Timeout)
+	timeout := t.engine.options.InputTimeout()
+	if request, ok := t.inputRequest(); ok && request.Timeout > 0 {
+		timeout = min(timeout, request.Timeout)
 	}
-	question := t.questions
+	question := t.question
 	ctx = context.WithoutCancel(ctx)
-	t.patience = time.AfterFunc(patience, func() { t.giveUp(ctx, question, patience) })
+	t.inputTimer = time.AfterFunc(timeout, func() { t.failInputTimeout(ctx, question, timeout) })
 }
 
-func (t *task) expectNothing() {
-	t.questions++
-	if t.patience != nil {
-		t.patience.Stop()
-		t.patience = nil
+func (t *task) stopInputTimer() {
+	t.question++
+	if t.inputTimer != nil {
+		t.inputTimer.Stop()
+		t.inputTimer = nil
 	}
 }
 
-// giveUp fails a task that nobody answered, unless somebody just did.
-func (t *task) giveUp(ctx context.Context, question uint64, patience time.Duration) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.calm() // its answer may be on its way into the log
-	if t.questions != question {
+// failInputTimeout fails a task whose client did not answer a question, unless the
+// question was answered meanwhile.
+func (t *task) failInputTimeout(ctx context.Context, question uint64, timeout time.Duration) {
+	t.lock(ctx)
+	defer t.unlock()
+	if t.question != question {
 		return
 	}
-	failed := t.says(a2a.StateFailed, t.word(reasonInput+patience.String()))
+	failed := t.statusEvent(a2a.StateFailed, t.agentMessage(reasonInput+timeout.String()))
 	failed.Status.Metadata = a2a.Object(inputTimedOut)
-	t.end(ctx, failed)
+	t.appendEnd(ctx, failed)
 }

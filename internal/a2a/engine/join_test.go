@@ -41,9 +41,9 @@ func TestWire11_CancelJoinsACancelUnderWay(t *testing.T) {
 	if _, err := e.Cancel(t.Context(), &a2a.CancelRequest{TaskID: id}); err != nil {
 		t.Fatalf("first Cancel() error = %v", err)
 	}
-	second.mu.Lock()
+	second.lock(t.Context())
 	err = second.cancel(t.Context(), late)
-	second.mu.Unlock()
+	second.unlock()
 	if err != nil {
 		t.Errorf("cancel() that began before the first ended: error = %v", err)
 	}

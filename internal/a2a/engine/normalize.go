@@ -36,10 +36,10 @@ func (s *normalizer) event(e *a2a.Event) {
 	case e.Artifact != nil:
 		s.artifact(e.Artifact)
 	case e.Status != nil:
-		s.run.word = nil
+		s.run.lastMessage = nil
 		s.status(e.Status)
 	case e.Message != nil:
-		s.run.word = e.Message
+		s.run.lastMessage = e.Message
 		s.status(&a2a.StatusUpdate{Status: a2a.Status{Message: e.Message}})
 	case e.Task != nil:
 		s.snapshot(e.Task)
@@ -52,7 +52,7 @@ func (s *normalizer) snapshot(t *a2a.Task) {
 	for i := range t.Artifacts {
 		s.artifact(&a2a.ArtifactUpdate{Artifact: t.Artifacts[i], LastChunk: true})
 	}
-	s.run.word = nil
+	s.run.lastMessage = nil
 	s.status(&a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata})
 }
 
@@ -84,7 +84,7 @@ func (s *normalizer) status(u *a2a.StatusUpdate) {
 // an artifact without a status.
 func (s *normalizer) artifact(u *a2a.ArtifactUpdate) {
 	if s.state == a2a.StateSubmitted {
-		s.out = append(s.out, s.task.says(a2a.StateWorking, nil))
+		s.out = append(s.out, s.task.statusEvent(a2a.StateWorking, nil))
 		s.state = a2a.StateWorking
 	}
 	u.TaskID, u.ContextID = s.task.key.TaskID, s.task.contextID
@@ -92,25 +92,15 @@ func (s *normalizer) artifact(u *a2a.ArtifactUpdate) {
 		u.Artifact.ID = s.run.artifactID()
 	}
 	if u.Artifact.ID == s.run.artifactID() {
-		s.run.spoke = true
+		s.run.wroteArtifact = true
 	}
-	if again := s.run.turn.again; again != nil && again.stale[u.Artifact.ID] {
+	if rerun := s.run.turn.rerun; rerun != nil && rerun.stale[u.Artifact.ID] {
 		// The first update of a re-run replaces what the interrupted attempt wrote.
 		u.Append = false
-		delete(again.stale, u.Artifact.ID)
+		delete(rerun.stale, u.Artifact.ID)
 	}
 	s.out = append(s.out, a2a.Event{Artifact: u})
 }
-
-// fill sets the ids and the role of a message of the agent.
-func (t *task) fill(m *a2a.Message) {
-	if m.ID == "" {
-		m.ID = newID()
-	}
-	m.TaskID, m.ContextID, m.Role = t.key.TaskID, t.contextID, a2a.RoleAgent
-}
-
-func (e *Engine) now() time.Time { return toWirePrecision(e.options.Now()) }
 
 // toWirePrecision returns a time in UTC and in milliseconds, which is how every
 // version of the protocol writes it. Lists are ordered by this time, so that clients

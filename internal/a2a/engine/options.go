@@ -12,6 +12,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -26,9 +27,9 @@ type Options struct {
 	// Lease is how long the lease of this replica lasts without a renewal, 10 s by
 	// default.
 	Lease time.Duration
-	// OutagePatience is how long an append of a run is retried during an outage of a
+	// OutageRetryFor is how long an append of a run is retried during an outage of a
 	// shared store, 30 s by default.
-	OutagePatience time.Duration
+	OutageRetryFor time.Duration
 	// Retry returns whether interrupted turns are re-run; nil means never. MaxAttempts
 	// bounds the runs of one turn, 3 by default.
 	Retry       func() bool
@@ -112,7 +113,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.MaxDeduplicated, 4096)
 	setDefault(&o.InputGrace, 100*time.Millisecond)
 	setDefault(&o.Lease, 10*time.Second)
-	setDefault(&o.OutagePatience, 30*time.Second)
+	setDefault(&o.OutageRetryFor, 30*time.Second)
 	setDefault(&o.MaxAttempts, 3)
 	if o.DeduplicationWindow == nil {
 		o.DeduplicationWindow = func() time.Duration { return time.Minute }
@@ -140,6 +141,16 @@ func (o *Options) setDefaults() {
 	if o.Now == nil {
 		o.Now = time.Now //nolint:forbidigo // the default of an injected clock
 	}
+}
+
+// coordinator returns the coordinator of the replica.
+func (o *Options) coordinator() coordination.Coordinator {
+	if o.Member == nil {
+		return coordination.Single{Store: o.Store}
+	}
+	return coordination.NewShared(o.Member, coordination.Options{
+		Lease: o.Lease, RetryFor: o.OutageRetryFor, Fence: o.Retry, Now: o.Now, Log: o.Log,
+	})
 }
 
 func setDefault[T int | time.Duration](v *T, to T) {

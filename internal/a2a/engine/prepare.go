@@ -14,28 +14,28 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// maxReferences bounds the tasks that a message may bring along.
+// maxReferences bounds the tasks to which a message may refer.
 const maxReferences = 16
 
 var errStore = errors.New("store is not available")
 
-// prepare gathers what the agent may want to know about a message, and adds
-// the message to what was said.
+// prepare reads what the agent receives with a message, and adds the message to the
+// conversation. Reads of a shared store are retried for Options.OutageRetryFor.
 func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	tn := r.turn
 	c := store.Conversation{Owner: t.key.Owner, ContextID: t.contextID}
 	var history []*a2a.Message
-	if !tn.fresh {
-		err := t.engine.insist(ctx, func() (err error) {
+	if !tn.newContext {
+		err := t.engine.retryOutage(ctx, func() (err error) {
 			history, err = t.engine.options.Store.Recall(ctx, c)
 			return err //nolint:wrapcheck // below
 		})
 		if err != nil {
-			return nil, fmt.Errorf("recall context: %w: %w", errStore, err)
+			return nil, fmt.Errorf("recall conversation: %w: %w", errStore, err)
 		}
 	}
 	var references []*a2a.Task
-	err := t.engine.insist(ctx, func() (err error) {
+	err := t.engine.retryOutage(ctx, func() (err error) {
 		references, err = t.engine.references(ctx, t.key, tn.message.ReferenceTasks)
 		return err
 	})
@@ -43,28 +43,28 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 		return nil, err
 	}
 	attempt := 1
-	if tn.again != nil {
-		attempt = tn.again.brief.Attempt
-		history = t.before(history, tn.message.ID)
+	if tn.rerun != nil {
+		attempt = tn.rerun.descriptor.Attempt
+		history = t.historyBefore(history, tn.message.ID)
 	} else {
-		_ = t.note(ctx, tn.kept) // the agent need not wait for it
+		_ = t.startRemembering(ctx, tn.logged) // the agent need not wait for it
 	}
 	return &backend.Turn{
 		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number, Attempt: attempt,
 		Owner: a2a.Owner(t.key.Owner.Principal()), Message: tn.message,
-		Task: tn.before, History: history, References: references,
+		Task: tn.taskBefore, History: history, References: references,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes,
 		Metadata:            tn.request.Metadata,
 		Extensions:          tn.request.Extensions,
 		Tenant:              tn.request.Tenant,
 		TraceParent:         tn.request.TraceParent,
-		Input:               t.asInput(r),
+		Input:               t.asInput(ctx, r),
 	}, nil
 }
 
-// before returns a conversation without a message and what was said to it: a
-// turn that is run again is shown what it was shown first.
-func (t *task) before(history []*a2a.Message, id string) []*a2a.Message {
+// historyBefore returns a conversation without a message of the task and what the task
+// added after it, so that a re-run receives what the first attempt received.
+func (t *task) historyBefore(history []*a2a.Message, id string) []*a2a.Message {
 	at := slices.IndexFunc(history, func(m *a2a.Message) bool { return m.ID == id && m.TaskID == t.key.TaskID })
 	if at < 0 {
 		return history
@@ -78,8 +78,8 @@ func (t *task) before(history []*a2a.Message, id string) []*a2a.Message {
 	return earlier
 }
 
-// references returns the tasks that exist for the owner; of others the agent
-// must not learn either.
+// references returns the tasks of the owner with the given ids, except the task itself.
+// Ids without a task of the owner are skipped.
 func (e *Engine) references(ctx context.Context, k store.Key, ids []string) ([]*a2a.Task, error) {
 	var tasks []*a2a.Task
 	for _, id := range ids[:min(len(ids), maxReferences)] {

@@ -68,7 +68,7 @@ func scheduleOfReplies(t *testing.T, seed uint64) {
 		l := &line{Member: s.Join(name)}
 		e, err := engine.New(engine.Options{
 			Member: l, Backend: asking{seed}, DecideAfter: 2 * time.Millisecond, Lease: 9 * time.Millisecond,
-			OutagePatience: 20 * time.Millisecond, Retry: func() bool { return retried },
+			OutageRetryFor: 20 * time.Millisecond, Retry: func() bool { return retried },
 			ContinuePaused: func() bool { return true },
 		})
 		if err != nil {

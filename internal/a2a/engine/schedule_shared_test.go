@@ -82,7 +82,7 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 		l := &line{Member: s.Join(name)}
 		e, err := engine.New(engine.Options{
 			Member: l, Backend: agent, DecideAfter: 2 * time.Millisecond, Lease: 9 * time.Millisecond,
-			OutagePatience: 20 * time.Millisecond, Retry: func() bool { return again },
+			OutageRetryFor: 20 * time.Millisecond, Retry: func() bool { return again },
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 		return tn.answer.Event, nil
 	}
 	if !r.ReturnImmediately {
-		outcome, err := e.settled(ctx, tn)
+		outcome, err := e.waitStopped(ctx, tn)
 		if err != nil {
 			return a2a.Event{}, err
 		}
@@ -34,8 +34,8 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 	}
 	t, err := snapshot(ctx, tn.log, tn.taskID, r.HistoryLength)
 	if err != nil && r.ReturnImmediately {
-		// The message was taken, which is all that was asked.
-		return a2a.Event{Task: tn.opening.Task.WithHistory(r.HistoryLength)}, nil
+		// The message was accepted, so the request succeeds.
+		return a2a.Event{Task: tn.first.Task.WithHistory(r.HistoryLength)}, nil
 	}
 	if err != nil {
 		return a2a.Event{}, err
@@ -43,30 +43,29 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 	return a2a.Event{Task: t}, nil
 }
 
-// settled waits for the task to stop, or for the patience of proxies to end. It
-// returns the task as it was when it stopped, if it has gone on since.
-func (e *Engine) settled(ctx context.Context, tn *turn) (*a2a.Record, error) {
-	capped := time.NewTimer(e.options.BlockingCap)
-	defer capped.Stop()
+// waitStopped waits until the turn stops, at most for Options.BlockingCap. It returns the
+// task at that moment, or nil if the current task is the answer.
+func (e *Engine) waitStopped(ctx context.Context, tn *turn) (*a2a.Record, error) {
+	limit := time.NewTimer(e.options.BlockingCap)
+	defer limit.Stop()
 	select {
-	case <-tn.settled:
-		if tn.moved {
-			return e.outcomeWithin(ctx, tn)
+	case <-tn.stopped:
+		if tn.elsewhere {
+			return e.waitStoppedElsewhere(ctx, tn)
 		}
 		return tn.outcome, nil
-	case <-capped.C:
+	case <-limit.C:
 		return nil, nil //nolint:nilnil // there is no outcome yet
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
-// outcomeWithin is outcome with the patience of proxies.
-func (e *Engine) outcomeWithin(ctx context.Context, tn *turn) (*a2a.Record, error) {
-	capped, cancel := context.WithTimeout(ctx, e.options.BlockingCap)
+func (e *Engine) waitStoppedElsewhere(ctx context.Context, tn *turn) (*a2a.Record, error) {
+	limited, cancel := context.WithTimeout(ctx, e.options.BlockingCap)
 	defer cancel()
-	record, err := e.outcome(capped, tn)
-	if err != nil && capped.Err() != nil && ctx.Err() == nil {
+	record, err := e.outcome(limited, tn)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return nil, nil //nolint:nilnil // there is no outcome yet
 	}
 	return record, err
@@ -81,11 +80,11 @@ func (e *Engine) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, er
 	if tn.answer != nil {
 		return &answer{record: tn.answer}, nil
 	}
-	return e.follow(tn.log, withHistory(tn.opening, r.HistoryLength), tn.opening.Seq, closesSend), nil
+	return e.follow(tn.log, withHistory(tn.first, r.HistoryLength), tn.first.Seq, closesSend), nil
 }
 
-// submit brings a message on its way, or joins the turn of the same message.
-// What becomes of it is told by the turn.
+// submit starts to process a message and returns its turn, which may be that of the same
+// message sent before. A message that is refused is decided when submit returns.
 func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	if e.draining.Load() {
 		tn := newTurn(r)
@@ -96,22 +95,23 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	if joined {
 		return tn
 	}
-	if e.replica != nil {
-		tn.complete()
-		if err := e.lookForPaused(ctx, tn); err != nil {
-			e.drop(tn, err)
-			return tn
+	if !e.coordinator.Exclusive() {
+		tn.setMessage()
+		err := e.findPaused(ctx, tn)
+		var followed bool
+		if err == nil {
+			followed, err = e.claim(ctx, tn)
 		}
-		if followed, err := e.replica.claim(ctx, tn); followed || err != nil {
-			if err != nil {
-				e.drop(tn, err)
-			}
+		if err != nil {
+			e.drop(tn, err)
+		}
+		if err != nil || followed {
 			return tn
 		}
 	}
 	err := e.admit(ctx, tn)
-	if away, ok := errors.AsType[*elsewhere](err); ok {
-		err = e.replica.forward(tn, away.replica, "")
+	if replica, ok := isElsewhere(err); ok {
+		err = e.forward(tn, replica, "")
 	}
 	if err != nil {
 		e.drop(tn, err)
@@ -119,18 +119,27 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	return tn
 }
 
-// admit places a turn, and has it wait for a place when there is none. Nothing
-// is held meanwhile, so the task may have moved on: the turn is placed anew.
+func isElsewhere(err error) (store.Replica, bool) {
+	elsewhere, ok := errors.AsType[*elsewhereError](err)
+	if !ok {
+		return "", false
+	}
+	return elsewhere.replica, true
+}
+
+// admit gives the turn of a message to a task. If the limits of turns allow no run now,
+// the message waits without a lock, and is given to a task anew afterwards, because its
+// task may have changed.
 func (e *Engine) admit(ctx context.Context, tn *turn) error {
-	err := e.place(ctx, tn)
+	err := e.route(ctx, tn)
 	if err == error(errTurnLimit) { //nolint:errorlint // it is this very error
 		if err = e.queue(ctx, tn); err == nil {
 			tn.reserved = true
-			err = e.place(ctx, tn)
+			err = e.route(ctx, tn)
 		}
 	}
 	if tn.reserved {
-		// It was refused for another reason, or waits for its task.
+		// It was refused, or waits for its task.
 		tn.reserved = false
 		e.turns.end(tn.principal)
 	}
@@ -140,82 +149,40 @@ func (e *Engine) admit(ctx context.Context, tn *turn) error {
 	return err
 }
 
-// queue waits for a place. What the message holds is counted among what waits.
+// queue waits in the turn queue.
 func (e *Engine) queue(ctx context.Context, tn *turn) error {
-	if !e.keep(tn) {
+	if !e.reserveWaitingBytes(tn) {
 		return errQueueFull
 	}
-	defer e.free(tn)
+	defer e.releaseWaitingBytes(tn)
 	return e.turns.wait(ctx, tn.principal)
 }
 
-// submitHere is submit for a message that another replica brought. It goes no
-// further. claimed is the task that it makes if it makes one, "" for any, and claim
-// the one that stands for it.
-func (e *Engine) submitHere(ctx context.Context, r *a2a.SendRequest, claimed string, claim store.ClaimedMessage) *turn {
-	tn, joined := e.recent.findOrAdd(r, e.options.Now())
-	if joined {
-		return tn
-	}
-	if former := tn.former; former != nil {
-		// Whoever brought it has just seen the claim that stands.
-		if claim.Message == "" || claim == former.claim {
-			tn.become(former)
-			return tn
-		}
-		tn.former = nil
-	}
-	tn.taskID, tn.claim = claimed, claim
-	err := e.admit(ctx, tn)
-	if _, away := errors.AsType[*elsewhere](err); away {
-		err = errNotNow()
-	}
-	if err != nil {
-		e.drop(tn, err)
-	}
-	return tn
-}
-
-// drop refuses a message, which may then be sent again.
+// drop refuses a message, which the client may then send again.
 func (e *Engine) drop(tn *turn, err error) {
 	e.recent.forget(tn)
-	if tn.unclaim != nil {
-		tn.unclaim()
+	if tn.releaseClaim != nil {
+		tn.releaseClaim()
 	}
 	tn.refuse(err)
 }
 
-// complete fills in ids on a copy: the request is its caller's. The id of a
-// message stays, however often it is placed.
-func (tn *turn) complete() {
-	m := *tn.request.Message
-	if tn.message != nil {
-		m.ID = tn.message.ID
-	}
-	tn.message, tn.kept = &m, &m
-	// Whatever a client calls itself: the agent must not be shown its words as
-	// the agent's own, and turns are counted by them.
-	m.Role = a2a.RoleUser
-	if m.ID == "" {
-		m.ID = newID()
-	}
-}
-
-// place gives the turn of a message to a task.
-func (e *Engine) place(ctx context.Context, tn *turn) error {
-	tn.complete()
+// route gives the turn of a message to the task that the message names, or whose input
+// request it answers, or that is paused in its context, or to a new task.
+func (e *Engine) route(ctx context.Context, tn *turn) error {
+	tn.setMessage()
 	m := tn.message
 	if err := e.checkPush(ctx, tn.request.Push); err != nil {
 		return err
 	}
 	if m.TaskID == "" {
-		if taken, err := e.answer(ctx, tn); taken || err != nil {
+		if accepted, err := e.answerInput(ctx, tn); accepted || err != nil {
 			return err
 		}
-		if taken, err := e.reply(ctx, tn); taken || err != nil {
+		if accepted, err := e.reply(ctx, tn); accepted || err != nil {
 			return err
 		}
-		return e.start(ctx, tn)
+		return e.startTask(ctx, tn)
 	}
 	tn.taskID = m.TaskID
 	t, err := e.acquire(ctx, store.Key{Owner: tn.request.Owner, TaskID: m.TaskID}, tn.request.ClientTaskID)
@@ -236,20 +203,17 @@ func (e *Engine) checkPush(ctx context.Context, p *a2a.PushConfig) error {
 	return wrapUnlessClientError("check push configuration", e.options.Pushes.Check(ctx, *p))
 }
 
-// start gives a turn to a task that does not exist yet, and will not if the
-// agent answers without one.
-func (e *Engine) start(ctx context.Context, tn *turn) error {
-	t := &task{engine: e, key: store.Key{Owner: tn.request.Owner, TaskID: tn.taskID}}
-	if tn.taskID == "" || e.isBusyWith(t.key) {
+// startTask starts the first turn of a new task. The agent may answer without a task.
+func (e *Engine) startTask(ctx context.Context, tn *turn) error {
+	if tn.taskID == "" || e.isActive(store.Key{Owner: tn.request.Owner, TaskID: tn.taskID}) {
 		tn.taskID = newID()
-		t.key.TaskID = tn.taskID
 	}
 	tn.message.TaskID = tn.taskID
-	// From the moment it is hired, Drain must find a run.
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.found(ctx, tn, tn.request.ReturnImmediately || tn.request.Push != nil)
+	t := newTask(e, store.Key{Owner: tn.request.Owner, TaskID: tn.taskID}, nil)
+	t.lock(ctx) // Drain must find the run once it is reserved
+	defer t.unlock()
+	return t.startFirstTurn(ctx, tn, tn.request.ReturnImmediately || tn.request.Push != nil)
 }
 
-// newID returns an id that sorts by its time.
+// newID returns a random id (UUID version 7). Ids sort by the time of their creation.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }

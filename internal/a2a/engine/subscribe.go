@@ -67,8 +67,8 @@ func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes f
 		s.batch = append(s.batch, first)
 		s.ended = first.Task.Status.State.Terminal()
 	}
-	if e.replica != nil {
-		s.maxFailures = int(e.options.OutagePatience / insistMost)
+	if !e.coordinator.Exclusive() {
+		s.maxFailures = int(e.options.OutageRetryFor / store.LastRetry)
 	}
 	e.subscribers.add(s)
 	s.stop = log.Watch(s.signal)
@@ -132,7 +132,7 @@ func (s *subscription) waitForStore(ctx context.Context, err error) bool {
 		return false
 	}
 	s.failures++
-	sleep(ctx, insistMost)
+	sleep(ctx, store.LastRetry)
 	return ctx.Err() == nil
 }
 

@@ -12,87 +12,111 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// turn is one message and what its sender waits for.
+// turn is a message of a client with its outcome. It is decided once the client can be
+// answered, and stops when its task has ended or waits for the client.
 type turn struct {
-	// recent is where the turn is known to those who send the message again.
+	// recent is the entry by which repeated messages find the turn, nil for none.
 	recent *recentMessage
-	// request is let go when the turn has ended.
+	// request and the fields up to taskBefore are nil once the run has returned.
 	request *a2a.SendRequest
-	// message is the request's, with all its ids.
-	message *a2a.Message
-	// payer is who is charged for the turn; placed is true while it has a place
-	// and no run.
+	// message is that of the request with all ids, and logged what the log contains of it.
+	message, logged *a2a.Message
+	// taskBefore is the task without the message, nil for a new task.
+	taskBefore *a2a.Task
+	// former is the turn of the same message that this one replaces if the claim of the
+	// former one has ended; nil for none.
+	former *turn
+
+	// principal is whom the turn queue charges. reserved is true while the turn queue
+	// counts the turn and no run does.
 	principal a2a.AccountingPrincipal
 	reserved  bool
-	// kept is the message as it is kept.
-	kept *a2a.Message
-	// taskID is that of the message.
+	// taskID is the id of the task that the message continues or creates.
 	taskID string
-	// fresh is true when nothing can have been said in the context before.
-	fresh bool
-	// before is the task without the message, nil for a new one; number counts
-	// the turns of the task from 1. Both are set when the turn begins.
-	before *a2a.Task
+	// newContext is true if the conversation of the context is empty.
+	newContext bool
+	// number counts the turns of the task from 1.
 	number int
-	// again is nil but for a turn that is run again.
-	again *again
-	// claim is the one that stands for the message on a shared store; the zero
-	// value without one. It does not change once the turn is decided. unclaim lets
-	// other replicas take the message; nil when the claim is not this turn's own.
-	claim   store.ClaimedMessage
-	unclaim func()
-	// former is the turn of the same message that this one took the place of, if
-	// its claim still stands; nil without one.
-	former *turn
-	// continues is true when the message continues a task that had stopped, and
-	// onlyPaused when it may do nothing else there: it named a context only.
+	// rerun is set if an earlier attempt of the turn was interrupted.
+	rerun *rerun
+	// claim is the claim on the message in a shared store, the zero value without one.
+	// releaseClaim ends it; nil if the claim belongs to another turn.
+	claim        store.ClaimedMessage
+	releaseClaim func()
+	// continues is true if the message continues a task which had stopped. onlyPaused is
+	// true if the message names only a context, and may continue a paused task only.
 	continues, onlyPaused bool
-	// pausedTask is the task that such a message may continue, once looked is true;
-	// "" for none.
+	// pausedTask is the paused task of that context, "" for none, once searched is true.
 	pausedTask string
-	looked     bool
+	searched   bool
 
-	// decided closes when one of refusal, answer and opening is set; they do
-	// not change afterwards.
+	// decided closes when one of refusal, answer and first is set. They do not change
+	// afterwards.
 	decided chan struct{}
 	refusal error
-	// answer is a message without a task.
+	// answer is the agent's answer without a task.
 	answer *a2a.Record
-	// opening is the task at the beginning of the turn, and log its log.
-	opening *a2a.Record
-	log     store.Log
+	// first is the task at the beginning of the turn, and log its log.
+	first *a2a.Record
+	log   store.Log
 
-	// settled closes when the task first is terminal or interrupted after the
-	// turn began, or when the turn never will begin.
-	settled   chan struct{}
-	isSettled bool
-	// outcome is the task at that moment; nil when nothing waited then to move
-	// it on. It does not change once settled is closed.
+	// stopped closes when the task is terminal or interrupted for the first time after the
+	// turn began, or when the turn will not begin.
+	stopped   chan struct{}
+	isStopped bool
+	// outcome is the task at that moment if it was about to continue, otherwise nil. It
+	// does not change once stopped is closed.
 	outcome *a2a.Record
-	// moved is true when another replica runs the turn, or will: its log tells
-	// what becomes of it. It does not change once settled is closed.
-	moved bool
+	// elsewhere is true if another replica runs the turn or will: its outcome has to be
+	// read from the log. It does not change once stopped is closed.
+	elsewhere bool
 }
 
-// again is what a turn that is run again has beside.
-type again struct {
-	brief store.TurnDescriptor
-	// stale are the artifacts that the former attempt made.
+// rerun describes the next attempt of a turn that was interrupted.
+type rerun struct {
+	descriptor store.TurnDescriptor
+	// stale are the artifacts that the interrupted attempt created and the next attempt
+	// has not replaced.
 	stale map[string]bool
-	// pause is how long the agent is given to be back.
-	pause time.Duration
+	// delay is the time until the attempt starts.
+	delay time.Duration
 }
 
 func newTurn(r *a2a.SendRequest) *turn {
-	return &turn{request: r, principal: chargedTo(r), decided: make(chan struct{}), settled: make(chan struct{})}
+	return &turn{request: r, principal: chargedTo(r), decided: make(chan struct{}), stopped: make(chan struct{})}
 }
 
-// chargedTo returns the accounting principal of a turn.
+// chargedTo returns the accounting principal of a request.
 func chargedTo(r *a2a.SendRequest) a2a.AccountingPrincipal {
 	return cmp.Or(r.AccountingPrincipal, a2a.AccountingPrincipal{Principal: r.Owner.Principal()})
 }
 
-// wait returns when the turn is decided.
+// setMessage copies the message of the request and adds the ids that it lacks. The
+// message keeps its id however often it is called.
+func (tn *turn) setMessage() {
+	m := *tn.request.Message
+	if tn.message != nil {
+		m.ID = tn.message.ID
+	}
+	tn.message, tn.logged = &m, &m
+	m.Role = a2a.RoleUser // turns are counted by it, and the agent must recognize its own messages
+	if m.ID == "" {
+		m.ID = newID()
+	}
+}
+
+// descriptor returns the turn descriptor of the first attempt. begin is the number of
+// the event with the message.
+func (tn *turn) descriptor(begin uint64) store.TurnDescriptor {
+	return store.TurnDescriptor{
+		Begin: begin, Attempt: 1, Redacted: tn.logged != tn.message, Claim: tn.claim, Payer: tn.request.AccountingPrincipal,
+		AcceptedOutputModes: tn.request.AcceptedOutputModes, Metadata: tn.request.Metadata,
+		Extensions: tn.request.Extensions, TraceParent: tn.request.TraceParent,
+	}
+}
+
+// wait waits for the decision. It returns the refusal of the message, or the cause with
+// which ctx ended.
 func (tn *turn) wait(ctx context.Context) error {
 	select {
 	case <-tn.decided:
@@ -113,47 +137,41 @@ func (tn *turn) isDecided() bool {
 
 func (tn *turn) isRefused() bool { return tn.isDecided() && tn.refusal != nil }
 
-// mayBeForgotten reports whether the turn has stopped in a task, so that another
-// replica may have continued or canceled that since.
+// mayBeForgotten reports whether the turn has stopped in a task that another replica may
+// have continued or canceled since.
 func (tn *turn) mayBeForgotten() bool {
 	select {
-	case <-tn.settled:
-		return tn.isDecided() && tn.opening != nil && tn.claim.Message != ""
+	case <-tn.stopped:
+		return tn.isDecided() && tn.first != nil && tn.claim.Message != ""
 	default:
 		return false
 	}
 }
 
-// become decides a turn as another one of the same message, which has stopped.
+// become decides a turn like another one of the same message, which has stopped.
 func (tn *turn) become(other *turn) {
-	tn.taskID, tn.claim, tn.outcome, tn.moved = other.taskID, other.claim, other.outcome, other.moved
-	tn.open(other.log, other.opening)
-	tn.settle()
-	tn.forget()
+	tn.taskID, tn.claim, tn.outcome, tn.elsewhere = other.taskID, other.claim, other.outcome, other.elsewhere
+	tn.open(other.log, other.first)
+	tn.stop()
+	tn.releaseRequest()
 }
 
-// refuse, reply and open decide a turn, unless it is decided. The task's lock
-// is held, or nobody else has the turn yet.
+// follow decides a turn that another replica runs or ran.
+func (tn *turn) follow(log store.Log, k store.Key, first *a2a.Record) {
+	tn.taskID, tn.elsewhere = k.TaskID, true
+	tn.open(log, first)
+	tn.stop()
+}
+
+// refuse, reply and open decide a turn, unless it is decided. The caller holds the lock
+// of the task, or is the only user of the turn.
 func (tn *turn) refuse(err error) {
 	if tn.isDecided() {
-		tn.settle()
+		tn.stop()
 		return
 	}
 	tn.refusal = err
 	close(tn.decided)
-}
-
-// forget lets go of what only the run of the turn needed: the turn itself is
-// known for a while.
-func (tn *turn) forget() {
-	tn.request, tn.message, tn.kept, tn.before, tn.former = nil, nil, nil, nil, nil
-}
-
-func (tn *turn) settle() {
-	if !tn.isSettled {
-		tn.isSettled = true
-		close(tn.settled)
-	}
 }
 
 func (tn *turn) reply(m *a2a.Message) {
@@ -164,10 +182,22 @@ func (tn *turn) reply(m *a2a.Message) {
 	close(tn.decided)
 }
 
-func (tn *turn) open(log store.Log, opening *a2a.Record) {
+func (tn *turn) open(log store.Log, first *a2a.Record) {
 	if tn.isDecided() {
 		return
 	}
-	tn.log, tn.opening = log, opening
+	tn.log, tn.first = log, first
 	close(tn.decided)
+}
+
+func (tn *turn) stop() {
+	if !tn.isStopped {
+		tn.isStopped = true
+		close(tn.stopped)
+	}
+}
+
+// releaseRequest releases what only the run needed, because deduplication keeps the turn.
+func (tn *turn) releaseRequest() {
+	tn.request, tn.message, tn.logged, tn.taskBefore, tn.former = nil, nil, nil, nil, nil
 }

@@ -1,0 +1,231 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// beginRetryFor is how long the store retries the write that begins a turn, and how long
+// a client waits for the lock of a task. After that the message is refused. If the store
+// has stored it nevertheless (an indeterminate write), the first replica that finds the
+// task fails it.
+const beginRetryFor = 5 * time.Second
+
+// firstEventCount is the number of events with which every task begins.
+const firstEventCount = 2
+
+// firstEvents returns these events, in a slice that is valid until the next append.
+func (t *task) firstEvents(tn *turn) []a2a.Event {
+	return append(t.batch[:0], a2a.Event{Message: tn.logged}, t.statusEvent(a2a.StateSubmitted, nil))
+}
+
+// create creates the task of a turn with its first events and those of the agent that
+// follow them.
+func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
+	origin := store.Origin{ContextID: t.contextID, Dialect: tn.request.Dialect}
+	t.descriptor = tn.descriptor(1)
+	log, err := t.engine.coordinator.Create(ctx, store.NewTask{
+		Key: t.key, Origin: origin, Events: events, Write: store.Write{RetryFor: beginRetryFor, Turn: &t.descriptor},
+	})
+	if err != nil {
+		return storeError("create task", t.key.TaskID, err)
+	}
+	t.log, t.seq = log, uint64(len(events))
+	fold := store.NewFold(t.key.TaskID, origin)
+	t.appliedFirst(ctx, fold, events[:firstEventCount])
+	// The task of a message with a push configuration is created before the agent is
+	// called, so there are no further events that the configuration would miss.
+	if err := t.attachPush(ctx, tn); err != nil {
+		t.appendEnd(ctx, t.statusEvent(a2a.StateRejected, t.agentMessage(reasonPush)))
+		return err
+	}
+	t.turnBegan(tn, fold, firstEventCount)
+	t.batch = events
+	t.applied(ctx, events[firstEventCount:])
+	return nil
+}
+
+// createWith creates the task of a turn with events of the agent. If the store has no
+// room for all of them, it creates the task first and then appends the events, so that
+// the task fails as one that is too large, or ends, which a full store accepts.
+func (t *task) createWith(ctx context.Context, tn *turn, events []a2a.Event) error {
+	err := t.create(ctx, tn, events)
+	if len(events) == firstEventCount || !errors.Is(err, store.ErrFull) {
+		return err
+	}
+	if err := t.create(ctx, tn, events[:firstEventCount]); err != nil {
+		return err
+	}
+	return t.append(ctx, events[firstEventCount:])
+}
+
+// begin appends the message of a turn to the log of its task. The agent receives the
+// task as it was before the message.
+//
+// If the append is indeterminate, the log may contain a message that a waiting run of
+// this task did not receive, so the run must not complete the task: begin gives it up.
+func (t *task) begin(ctx context.Context, tn *turn) error {
+	for {
+		turns := t.turns
+		record, err := t.read(ctx)
+		switch {
+		case err != nil:
+			return err
+		case t.working() && t.turns != turns:
+			t.lose(errLost) // the run did not receive all messages
+			return errMoving()
+		}
+		if err := t.accepts(ctx, tn); err != nil {
+			return err
+		}
+		err = t.beginAfter(ctx, tn, record.Task)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, store.ErrConflict):
+			continue
+		case errors.Is(err, store.ErrIndeterminate) && t.working() && !t.lost:
+			t.lose(errStore)
+		}
+		return storeError("append to task", t.key.TaskID, err)
+	}
+}
+
+// beginAfter is one attempt of begin. before is the task as it was read last.
+func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error {
+	tn.taskBefore = withoutStaleNote(before)
+	tn.message.ContextID = t.contextID
+	tn.logged = t.loggedForm(tn.message)
+	events := append(t.batch[:0], a2a.Event{Message: tn.logged}, t.statusEvent(a2a.StateWorking, nil))
+	descriptor := tn.descriptor(t.seq + 1)
+	a := store.Append{
+		After: t.seq, Events: events, Hold: store.Take,
+		Write: store.Write{RetryFor: beginRetryFor, Turn: &descriptor},
+	}
+	if tn.continues {
+		a.Hold = store.Continue
+	}
+	seq, err := t.engine.coordinator.Begin(ctx, t.key, t.log, a)
+	if err != nil {
+		return err //nolint:wrapcheck // begin wraps it
+	}
+	t.seq, t.descriptor = seq, descriptor
+	t.canceled.Store(false)
+	t.turns++
+	tn.number = t.turns
+	if tn.continues {
+		t.engine.recent.forgetTask(t.key)
+	}
+	fold := store.Resume(before)
+	t.appliedFirst(ctx, fold, events)
+	t.turnBegan(tn, fold, seq)
+	return nil
+}
+
+// withoutStaleNote returns a task without the backend's note if the run that it is about
+// has ended.
+func withoutStaleNote(t *a2a.Task) *a2a.Task {
+	if !t.Status.State.Terminal() || t.Note == "" {
+		return t
+	}
+	bare := *t
+	bare.Note = ""
+	return &bare
+}
+
+// accepts returns an error if the state of the task does not allow a turn to begin, and
+// errFollowed if the same message began one before.
+func (t *task) accepts(ctx context.Context, tn *turn) error {
+	followed, err := t.followRepeated(ctx, tn)
+	switch {
+	case err != nil:
+		return err
+	case followed:
+		return errFollowed
+	case tn.onlyPaused && !t.state().Interrupted():
+		return errNotPaused
+	case t.state().Terminal() && !tn.request.Restart:
+		t.ended(nil, errOver)
+		return errTerminal(tn)
+	default:
+		return nil
+	}
+}
+
+// appliedFirst follows the append of the first events of a turn. It folds them itself:
+// reading the log could fail.
+func (t *task) appliedFirst(ctx context.Context, fold *store.Fold, events []a2a.Event) {
+	for i := range events {
+		fold.Apply(&events[i])
+	}
+	t.batch = events
+	t.applied(ctx, events)
+}
+
+// turnBegan decides a turn: its task exists, and the turn began with the event numbered
+// seq.
+func (t *task) turnBegan(tn *turn, fold *store.Fold, seq uint64) {
+	tn.open(t.log, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
+	t.begun = append(t.begun, tn)
+	t.engine.recent.began(tn, t.key)
+}
+
+// attachPush registers the push configuration that came with a message.
+func (t *task) attachPush(ctx context.Context, tn *turn) error {
+	if tn.request.Push == nil {
+		return nil
+	}
+	config := *tn.request.Push
+	config.TaskID = t.key.TaskID
+	return wrapUnlessClientError("attach push configuration", t.engine.options.Pushes.Attach(ctx, t.key, config))
+}
+
+// followRepeated makes a turn follow the same message, if that is the last message of
+// the task and began its turn within the deduplication window. Its client was refused
+// while another replica had the message.
+func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err error) {
+	if t.engine.coordinator.Exclusive() || tn.recent == nil {
+		return false, nil
+	}
+	now, err := t.log.Snapshot(ctx)
+	if err != nil {
+		return false, storeError("read task", t.key.TaskID, err)
+	}
+	if !tn.request.ClientTaskID && t.turns == 1 {
+		return false, nil // a client may use the id of the message that created the task again
+	}
+	m, last := tn.message, lastOfClient(now.Task.History)
+	if last == nil || last.ID != m.ID ||
+		!reflect.DeepEqual(last.Parts, m.Parts) && !reflect.DeepEqual(last.Parts, m.Redacted().Parts) {
+		return false, nil
+	}
+	seq, err := coordination.FindMessage(ctx, t.log, tn.request)
+	if err != nil || seq == 0 {
+		return false, storeErrorOrNil("read task", t.key.TaskID, err)
+	}
+	first, err := taskAt(ctx, t.log, t.key, seq+1)
+	if err != nil || t.engine.options.Now().Sub(first.Task.Status.Time) > t.engine.options.DeduplicationWindow() {
+		return false, err
+	}
+	tn.follow(t.log, t.key, first)
+	return true, nil
+}
+
+func lastOfClient(history []*a2a.Message) *a2a.Message {
+	for _, m := range slices.Backward(history) {
+		if m.Role == a2a.RoleUser {
+			return m
+		}
+	}
+	return nil
+}

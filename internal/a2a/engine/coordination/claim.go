@@ -1,0 +1,84 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package coordination
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// maxClaims bounds the attempts of a claim while other replicas claim the same message.
+const maxClaims = 3
+
+// Claim implements Messages. If another replica has the claim, Claim looks for the
+// message in the task that the claim names. If it is not there and the other replica is
+// alive, the message has to be forwarded to it; if that replica died, Claim replaces the
+// claim.
+func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
+	name := digest(c.Request)
+	mine := store.MessageClaim{Replica: s.member.Self(), TaskID: c.Task, Nonce: uuid.NewString()}
+	for range maxClaims {
+		stands, err := s.member.Claim(ctx, name, mine, max(c.Window, time.Millisecond))
+		if err != nil {
+			return Claimed{}, err //nolint:wrapcheck // the caller wraps it
+		}
+		claim := store.ClaimedMessage{Message: name, MessageClaim: stands}
+		switch {
+		case stands == mine:
+			release := func() { _ = s.member.Unclaim(context.WithoutCancel(ctx), name, mine) } // it expires otherwise
+			return Claimed{Claim: claim, Mine: true, Release: release}, nil
+		case c.Former == claim:
+			return Claimed{Claim: claim, Former: true}, nil
+		}
+		found, err := s.findIn(ctx, tasksOf(c.Request, stands.TaskID), c.Request)
+		if err != nil || found != nil {
+			return Claimed{Claim: claim, Found: found}, err
+		}
+		if stands.Replica != s.member.Self() {
+			alive, err := s.member.Alive(ctx, stands.Replica)
+			if err != nil || alive {
+				return Claimed{Claim: claim, Replica: stands.Replica, Task: stands.TaskID}, err //nolint:wrapcheck // the caller wraps it
+			}
+		}
+		c.Former = store.ClaimedMessage{}
+		if err := s.member.Unclaim(ctx, name, stands); err != nil {
+			return Claimed{}, err //nolint:wrapcheck // the caller wraps it
+		}
+	}
+	return Claimed{}, errMoving()
+}
+
+// tasksOf returns the tasks whose log may have a message that was claimed for a task.
+func tasksOf(r *a2a.SendRequest, claimed string) []store.Key {
+	all := []store.Key{{Owner: r.Owner, TaskID: claimed}}
+	if m := r.Message; m.TaskID == "" && len(m.ReferenceTasks) == 1 && m.HasResult() {
+		all = append(all, store.Key{Owner: r.Owner, TaskID: m.ReferenceTasks[0]}) // the message may answer its input request
+	}
+	return all
+}
+
+// digest identifies a message among replicas, by its owner, ids and content.
+func digest(r *a2a.SendRequest) string {
+	h := sha256.New()
+	write := func(b []byte) {
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(b)))
+		_, _ = h.Write(size[:])
+		_, _ = h.Write(b)
+	}
+	m := r.Message
+	for _, id := range []string{string(r.Owner), m.ContextID, m.TaskID, m.ID} {
+		write([]byte(id))
+	}
+	r.Content(func(text string) { write([]byte(text)) }, write)
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,170 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package coordination decides which replica runs a task, for engines that may share
+// their store with others.
+//
+// A Coordinator has the lease of the replica, fences its writes, forwards messages to
+// other replicas and finds the tasks of replicas that died. Single does nothing, for
+// an engine that has its store for itself; Shared implements the protocol that
+// docs/replicas.md describes. An engine calls its Coordinator and implements Host, which
+// the Coordinator calls.
+package coordination
+
+import (
+	"context"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// Coordinator connects an engine with the other replicas that use its store.
+type Coordinator interface {
+	Lease
+	Ownership
+	Messages
+}
+
+// Lease is the right of this replica to run tasks.
+type Lease interface {
+	// Start begins to renew the lease and to serve other replicas, and returns at once.
+	Start(h Host)
+	// Stop ends what Start began and then the lease. Other replicas may take over the
+	// tasks that are left. It may be called more than once.
+	Stop(ctx context.Context)
+	// Exclusive reports whether no other replica uses the store.
+	Exclusive() bool
+	// Fenced reports whether the lease may have ended, so that no run may start.
+	Fenced() bool
+	// Interrupt ends the retries of all writes in progress, which then return
+	// store.ErrIndeterminate. Later writes are not retried for longer than the default
+	// of the store.
+	Interrupt()
+}
+
+// Ownership is which replica holds a task. Its writes are those of package store. They
+// hold the task for this replica and are fenced: they fail when the replica has lost the
+// task. They do not end with the context of their caller, but with Interrupt, and when
+// the lease may have ended.
+type Ownership interface {
+	// Owner returns the owner of a task. It returns store.ErrNotFound without the task.
+	Owner(ctx context.Context, k store.Key) (Owner, error)
+	// Create creates a task whose first turn begins.
+	Create(ctx context.Context, n store.NewTask) (store.Log, error)
+	// Begin appends the first events of a turn and takes the hold. If it or Create fails
+	// with an outage, the Coordinator remembers that the message is refused, and Owner
+	// tells if the store has it nevertheless.
+	Begin(ctx context.Context, k store.Key, log store.Log, a store.Append) (uint64, error)
+	// Append appends to a task, with a change of the hold if a.Hold is not AnyHolder.
+	Append(ctx context.Context, log store.Log, a store.Append) (uint64, error)
+	// NotifyOwner tells the replica that runs a task to read its log. The owner reads it
+	// with the next renewal of its lease at the latest.
+	NotifyOwner(ctx context.Context, o Owner, k store.Key)
+}
+
+// Messages are messages of clients that another replica may process or have processed.
+type Messages interface {
+	// Claim claims a message, so that no other replica processes it for the time of
+	// window.
+	Claim(ctx context.Context, c ClaimRequest) (Claimed, error)
+	// Forward sends a message to another replica and returns at once. decide is called
+	// once, from another goroutine, with the outcome of the message.
+	Forward(f Forwarded, decide func(context.Context, Outcome, error)) error
+}
+
+// Owner tells who runs a task. Its zero value is a task that no replica holds.
+type Owner struct {
+	// Replica holds the task, "" for none.
+	Replica store.Replica
+	// Here is true if this replica holds the task, and Alive if another replica holds it
+	// and has a lease.
+	Here, Alive bool
+	// Turn describes the turn that the holder runs or ran.
+	Turn store.TurnDescriptor
+	// Refused is true if the message of that turn was refused by this replica, because
+	// the store did not tell whether it had stored it.
+	Refused bool
+}
+
+// Orphaned reports whether a task has a holder that does not run it. running is true if
+// this replica runs the task.
+func (o *Owner) Orphaned(running bool) bool { return o.Replica != "" && !o.Alive && !running }
+
+// ClaimRequest is a message that a replica is about to process.
+type ClaimRequest struct {
+	Request *a2a.SendRequest
+	// Task is the task that the message continues, or creates if it creates one.
+	Task string
+	// Former is the claim of an earlier turn of the same message at this replica.
+	Former store.ClaimedMessage
+	// Window is how long the claim lasts.
+	Window time.Duration
+}
+
+// Claimed is the outcome of a claim. Exactly one of Mine, Former, Found and Replica is
+// set.
+type Claimed struct {
+	// Claim is the claim in the store, the zero value without one.
+	Claim store.ClaimedMessage
+	// Mine is true if this replica processes the message. Release then ends the claim.
+	Mine    bool
+	Release func()
+	// Former is true if the former turn of the message is still the turn of the message.
+	Former bool
+	// Found is where the turn of the same message began.
+	Found *Position
+	// Replica is the replica that processes the message, as the task Task.
+	Replica store.Replica
+	Task    string
+}
+
+// Position is an event in the log of a task.
+type Position struct {
+	Key store.Key
+	Log store.Log
+	Seq uint64
+}
+
+// Forwarded is a message of a client that goes to another replica. It has the ids with
+// which it is logged.
+type Forwarded struct {
+	To      store.Replica
+	Request *a2a.SendRequest
+	// Task is the task that the message names. NewTask is the task that the message
+	// creates if it creates one, for a message that another replica claimed.
+	Task, NewTask string
+	Claim         store.ClaimedMessage
+}
+
+// Outcome is the decision about a message: an answer without a task, or the event with
+// which its turn began.
+type Outcome struct {
+	Message *a2a.Message
+	Turn    *Position
+}
+
+// Host is an engine as its Coordinator calls it.
+type Host interface {
+	// Active returns the tasks that a run or a request uses.
+	Active() []store.Key
+	// Review compares a task that runs here with its log and its owner, and cancels its
+	// runs if it ended or was taken over.
+	Review(ctx context.Context, k store.Key)
+	// TakeOver ends or re-runs a task if it is orphaned.
+	TakeOver(ctx context.Context, k store.Key) error
+	// StopRuns cancels all runs and appends nothing, because the lease may end.
+	StopRuns(ctx context.Context)
+	// Draining reports whether the engine accepts no more turns.
+	Draining() bool
+	// Accept processes a message of another replica like one of a client.
+	Accept(ctx context.Context, f Forwarded) Accepted
+}
+
+// Accepted is a message that an engine processes for another replica.
+type Accepted interface {
+	// Decided reports whether Wait returns at once.
+	Decided() bool
+	// Wait returns the decision.
+	Wait(ctx context.Context) (Outcome, error)
+}

@@ -1,0 +1,128 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package coordination_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
+)
+
+// unreachable is a store that does not answer while down is true.
+type unreachable struct {
+	store.Member
+	down atomic.Bool
+}
+
+func (u *unreachable) Renew(ctx context.Context, lease time.Duration) ([]store.Key, error) {
+	if u.down.Load() {
+		return nil, store.ErrUnavailable
+	}
+	return u.Member.Renew(ctx, lease)
+}
+
+func (u *unreachable) Create(ctx context.Context, n store.NewTask) (log store.Log, err error) {
+	ctx, cancel := context.WithTimeout(ctx, n.RetryFor)
+	defer cancel()
+	err = store.RetryWrite(ctx, n.Repeat, func() (err error) {
+		if u.down.Load() {
+			return store.ErrUnavailable
+		}
+		log, err = u.Member.Create(ctx, n)
+		return err
+	})
+	return log, err
+}
+
+func (u *unreachable) Open(ctx context.Context, k store.Key) (store.Log, error) {
+	log, err := u.Member.Open(ctx, k)
+	return &unreachableLog{log, u}, err
+}
+
+type unreachableLog struct {
+	store.Log
+	store *unreachable
+}
+
+func (l *unreachableLog) Append(ctx context.Context, a store.Append) (seq uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.RetryFor)
+	defer cancel()
+	err = store.RetryWrite(ctx, a.Repeat, func() (err error) {
+		if l.store.down.Load() {
+			return store.ErrUnavailable
+		}
+		seq, err = l.Log.Append(ctx, a)
+		return err
+	})
+	return seq, err
+}
+
+// stopping is a host that calls stopRuns when its runs have to stop.
+type stopping struct {
+	coordination.Host
+	stopRuns func(ctx context.Context)
+}
+
+func (stopping) Active() []store.Key                       { return nil }
+func (stopping) Draining() bool                            { return false }
+func (s stopping) StopRuns(ctx context.Context)            { s.stopRuns(ctx) }
+func (stopping) TakeOver(context.Context, store.Key) error { return nil }
+
+// A run that appends after the writes were interrupted, and before it is canceled, must
+// not keep the lock of its task until after the lease.
+func TestFencedReplicaRetriesNoWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lease = 9 * time.Second
+		member := &unreachable{Member: storetest.NewMemory(memory.Options{}).Join("a")}
+		c := coordination.NewShared(member, coordination.Options{
+			Lease: lease, RetryFor: time.Minute, Fence: func() bool { return true }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		})
+		key := store.Key{Owner: "owner", TaskID: "t"}
+		var stopped time.Time
+		var appendErr, createErr error
+		c.Start(stopping{stopRuns: func(ctx context.Context) {
+			log, err := member.Open(ctx, key)
+			if err == nil {
+				_, appendErr = c.Append(ctx, log, store.Append{After: 1, Events: message(), Hold: store.Keep, Write: store.Write{RetryFor: time.Minute}})
+				_, createErr = c.Create(ctx, store.NewTask{Key: key, Events: message(), Write: store.Write{RetryFor: time.Minute}})
+			}
+			stopped = time.Now()
+		}})
+		synctest.Wait()
+		log, err := c.Create(t.Context(), store.NewTask{Key: key, Events: message()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		member.down.Store(true)
+		time.Sleep(2 * lease)
+		synctest.Wait()
+		if after := stopped.Sub(began); stopped.IsZero() || after >= lease {
+			t.Errorf("runs stopped %s after the last renewal, want less than %s", after, lease)
+		}
+		if !errors.Is(appendErr, store.ErrIndeterminate) || !errors.Is(createErr, store.ErrUnavailable) || !c.Fenced() {
+			t.Errorf("fenced %v: Append() error = %v, Create() error = %v", c.Fenced(), appendErr, createErr)
+		}
+		member.down.Store(false)
+		time.Sleep(lease)
+		if _, err := c.Append(t.Context(), log, store.Append{After: 1, Events: message(), Hold: store.Keep}); err != nil || c.Fenced() {
+			t.Errorf("fenced %v after a renewal: Append() error = %v", c.Fenced(), err)
+		}
+		c.Stop(t.Context())
+	})
+}
+
+func message() []a2a.Event {
+	return []a2a.Event{{Message: &a2a.Message{ID: "m", Role: a2a.RoleUser}}}
+}

@@ -1,0 +1,165 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package coordination
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+const (
+	// maxForwarded bounds the messages that are with other replicas.
+	maxForwarded = 1024
+	// acceptWithin is how long another replica may take to confirm a message.
+	acceptWithin = 5 * time.Second
+)
+
+// Forward implements Messages. The message goes to the inbox of the other replica, which
+// processes it like one of its own clients. If that replica does not confirm it within
+// 5 s, the message is withdrawn from the inbox and refused. The outcome comes in an
+// answer of the other replica or, if the answer is lost, from the log of the task.
+func (s *Shared) Forward(f Forwarded, decide func(context.Context, Outcome, error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopped:
+		return errStopping()
+	case len(s.replies) >= maxForwarded:
+		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many messages are with other replicas"}
+	}
+	s.group.Go(func() {
+		outcome, err := s.forward(&f)
+		decide(s.ctx, outcome, err)
+	})
+	return nil
+}
+
+func (s *Shared) forward(f *Forwarded) (Outcome, error) {
+	number, replies, end := s.awaitReplies()
+	defer end()
+	m := &store.InboxMessage{From: s.member.Self(), Kind: store.ForwardedMessage, Number: number, Request: f.Request, Claim: f.Claim}
+	w := waitingFor{replica: f.To, tasks: tasksOf(f.Request, cmp.Or(f.NewTask, f.Task)), request: f.Request}
+	if f.NewTask != "" {
+		m.Task = w.tasks[0]
+	}
+	place, err := s.member.Post(s.ctx, f.To, m)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return Outcome{}, errMoving()
+	case errors.Is(err, store.ErrFull):
+		return Outcome{}, errInboxFull()
+	case err != nil:
+		return Outcome{}, err //nolint:wrapcheck // the caller wraps it
+	}
+	silence := time.NewTimer(acceptWithin)
+	defer silence.Stop()
+	check := time.NewTicker(s.options.Lease / 5)
+	defer check.Stop()
+	for received := false; ; {
+		select {
+		case reply := <-replies:
+			w.accepted = true
+			silence.Stop()
+			if reply.Kind == store.MessageDecided {
+				return s.outcome(reply)
+			}
+		case <-silence.C:
+			// If the message is not in the inbox any more, the other replica has it and will
+			// answer. One that does not answer for RetryFor has lost it or cannot answer.
+			if received || s.withdraw(f.To, place) {
+				return Outcome{}, errMoving()
+			}
+			received = true
+			silence.Reset(s.options.RetryFor)
+		case <-check.C:
+			if outcome, done, err := s.check(&w); done {
+				return outcome, err
+			}
+		case <-s.ctx.Done():
+			return Outcome{}, errStopping()
+		}
+	}
+}
+
+// waitingFor is a forwarded message whose outcome is not known.
+type waitingFor struct {
+	replica store.Replica
+	// tasks are those whose log may have the message.
+	tasks    []store.Key
+	request  *a2a.SendRequest
+	accepted bool
+	// endedSince is since when all tasks are known to have ended although the replica
+	// said that the message waits; zero otherwise.
+	endedSince time.Time
+}
+
+// check looks for the outcome of a message whose answer may be lost. done is true with
+// the outcome, and with an error if there will be none: the replica is dead, or refused
+// the message without an answer.
+func (s *Shared) check(w *waitingFor) (o Outcome, done bool, err error) {
+	alive, err := s.member.Alive(s.ctx, w.replica)
+	if err != nil {
+		return Outcome{}, false, nil //nolint:nilerr // the next check asks again
+	}
+	found, err := s.findIn(s.ctx, w.tasks, w.request)
+	switch {
+	case found != nil:
+		return Outcome{Turn: found}, true, nil
+	case !alive && err != nil:
+		return Outcome{}, true, err
+	case !alive:
+		return Outcome{}, true, errMoving()
+	}
+	switch now := s.options.Now(); {
+	case !w.accepted || slices.ContainsFunc(w.tasks, s.mayContinue):
+		w.endedSince = time.Time{}
+	case w.endedSince.IsZero():
+		w.endedSince = now
+	case now.Sub(w.endedSince) > s.options.RetryFor:
+		return Outcome{}, true, errMoving()
+	}
+	return Outcome{}, false, nil
+}
+
+// mayContinue reports whether a message may still wait for its turn in a task: unless
+// the task has ended or does not exist.
+func (s *Shared) mayContinue(k store.Key) bool {
+	log, err := s.member.Open(s.ctx, k)
+	var now *a2a.Record
+	if err == nil {
+		now, err = log.Snapshot(s.ctx)
+	}
+	if err != nil {
+		return !errors.Is(err, store.ErrNotFound)
+	}
+	return !now.Task.Status.State.Terminal()
+}
+
+// withdraw reports whether a message was still in an inbox, from which it then is
+// removed, or whether the store does not tell.
+func (s *Shared) withdraw(from store.Replica, place string) bool {
+	removed, err := s.member.Withdraw(s.ctx, from, place)
+	return removed || err != nil
+}
+
+// outcome is what another replica decided.
+func (s *Shared) outcome(m *store.InboxMessage) (Outcome, error) {
+	switch {
+	case m.Problem != nil:
+		return Outcome{}, m.Problem
+	case m.Message != nil:
+		return Outcome{Message: m.Message}, nil
+	}
+	log, err := s.member.Open(s.ctx, m.Task)
+	if err != nil {
+		return Outcome{}, err //nolint:wrapcheck // the caller wraps it
+	}
+	return Outcome{Turn: &Position{Key: m.Task, Log: log, Seq: m.Seq}}, nil
+}

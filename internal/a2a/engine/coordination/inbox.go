@@ -1,0 +1,112 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package coordination
+
+import (
+	"context"
+	"errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+func errInboxFull() error {
+	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many messages wait for another replica"}
+}
+
+// readInbox receives what other replicas send until the coordinator stops. It blocks on
+// nothing but the store.
+func (s *Shared) readInbox() {
+	for s.ctx.Err() == nil {
+		messages, err := s.member.Receive(s.ctx)
+		if err != nil {
+			sleep(s.ctx, store.LastRetry) // the renewal of the lease logs the outage
+			continue
+		}
+		for _, m := range messages {
+			s.receive(m)
+		}
+	}
+}
+
+func (s *Shared) receive(m *store.InboxMessage) {
+	switch m.Kind {
+	case store.MessageAccepted, store.MessageDecided:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if replies := s.replies[m.Number]; replies != nil {
+			select {
+			case replies <- m:
+			default: // has room for all answers to one message
+			}
+		}
+	case store.ReviewTask:
+		s.review(m.Task)
+	case store.ForwardedMessage:
+		select {
+		case s.accepting <- struct{}{}:
+			s.group.Go(func() {
+				defer func() { <-s.accepting }()
+				s.accept(m)
+			})
+		default:
+			s.group.Go(func() { s.answer(m, Outcome{}, errInboxFull()) })
+		}
+	}
+}
+
+// accept has the host process a message of another replica, and sends the outcome to
+// that replica. A message that has to wait is confirmed first.
+func (s *Shared) accept(m *store.InboxMessage) {
+	if m.Request == nil || m.Request.Message == nil {
+		return
+	}
+	a := s.host.Accept(s.ctx, Forwarded{Request: m.Request, NewTask: m.Task.TaskID, Claim: m.Claim})
+	if !a.Decided() {
+		_ = s.retry(func() error { return s.send(m, &store.InboxMessage{Kind: store.MessageAccepted}) })
+	}
+	outcome, err := a.Wait(s.ctx)
+	s.answer(m, outcome, err)
+}
+
+// answer sends the outcome of a message to the replica that forwarded it.
+func (s *Shared) answer(m *store.InboxMessage, o Outcome, err error) {
+	answer := &store.InboxMessage{Kind: store.MessageDecided, Message: o.Message}
+	switch {
+	case errors.Is(err, errStopped):
+		answer.Problem = errStopping()
+	case err != nil:
+		answer.Problem = a2a.ErrorOf(err)
+	case o.Turn != nil:
+		answer.Task, answer.Seq = o.Turn.Key, o.Turn.Seq
+	}
+	_ = s.retry(func() error { return s.send(m, answer) })
+}
+
+// send answers a message of another replica, also while the coordinator stops.
+func (s *Shared) send(to, answer *store.InboxMessage) error {
+	answer.From, answer.Number = s.member.Self(), to.Number
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), lastWrites)
+	defer cancel()
+	_, err := s.member.Post(ctx, to.From, answer)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		s.options.Log.ErrorContext(ctx, "answer to another replica not sent", "replica", to.From, "error", err)
+	}
+	return err //nolint:wrapcheck // it is only retried
+}
+
+// awaitReplies registers a forwarded message. end removes it.
+func (s *Shared) awaitReplies() (number uint64, replies chan *store.InboxMessage, end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.number++
+	number = s.number
+	replies = make(chan *store.InboxMessage, 4)
+	s.replies[number] = replies
+	return number, replies, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.replies, number)
+	}
+}

@@ -1,0 +1,155 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package coordination
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// renewLease renews the lease every third of it, and takes over orphaned tasks after
+// each renewal. After a failed renewal it retries every fifteenth of the lease, so that
+// a store which fails from time to time does not cost the lease.
+func (s *Shared) renewLease() {
+	lease := s.options.Lease
+	next := time.NewTimer(lease)
+	defer next.Stop()
+	// Other replicas may re-run the turns of a replica without a lease. It stops them
+	// before that.
+	fence := time.AfterFunc(lease*2/3, s.stopRunsBeforeLeaseEnds)
+	defer fence.Stop()
+	health := storeHealth{}
+	for {
+		began := s.options.Now()
+		wait := lease / 15
+		if held, err := s.renew(); err == nil {
+			fence.Reset(lease*2/3 - s.options.Now().Sub(began))
+			s.unfence()
+			if health.answered(began) {
+				s.options.Log.InfoContext(s.ctx, "task store answers again")
+			}
+			s.takeOver(held, health.since)
+			wait = max(lease/3-s.options.Now().Sub(began), 0)
+		} else if health.failed() && s.ctx.Err() == nil {
+			s.options.Log.ErrorContext(s.ctx, "lease not renewed: the task store does not answer", "error", err)
+		}
+		next.Reset(wait)
+		select {
+		case <-next.C:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// storeHealth is whether the store answered the latest renewals.
+type storeHealth struct {
+	// since is the first renewal after which none has failed; zero after a failure.
+	since time.Time
+	asked bool
+}
+
+// answered records a successful renewal and reports whether the one before failed.
+func (h *storeHealth) answered(now time.Time) (again bool) {
+	again = h.asked && h.since.IsZero()
+	if h.since.IsZero() {
+		h.since = now
+	}
+	h.asked = true
+	return again
+}
+
+// failed records a failed renewal and reports whether it is the first in a row.
+func (h *storeHealth) failed() (first bool) {
+	first = !h.asked || !h.since.IsZero()
+	h.since, h.asked = time.Time{}, true
+	return first
+}
+
+// renew renews the lease, and reviews the tasks that run here and that another replica
+// holds. It returns the tasks that this replica holds.
+func (s *Shared) renew() ([]store.Key, error) {
+	active := s.host.Active()
+	ctx, cancel := context.WithTimeout(s.ctx, s.options.Lease/3)
+	defer cancel()
+	held, err := s.member.Renew(ctx, s.options.Lease)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is only logged
+	}
+	mine := make(map[store.Key]bool, len(held))
+	for _, k := range held {
+		mine[k] = true
+	}
+	for _, k := range active {
+		if !mine[k] {
+			s.review(k)
+		}
+	}
+	return held, nil
+}
+
+// review has the host review a task, in the background: the lock of the task may be
+// held by an append that the store does not answer. A review that is left out because
+// too many are in progress follows after the next renewal.
+func (s *Shared) review(k store.Key) {
+	select {
+	case s.reviewing <- struct{}{}:
+		s.group.Go(func() {
+			defer func() { <-s.reviewing }()
+			s.host.Review(s.ctx, k)
+		})
+	default:
+	}
+}
+
+// takeOver takes over orphaned tasks: those that this replica holds and does not run,
+// and those of replicas without a lease. After an outage all leases have ended and mean
+// nothing, so it takes over tasks of other replicas only when the store has answered for
+// a whole lease, in which living replicas renewed theirs.
+func (s *Shared) takeOver(held []store.Key, answersSince time.Time) {
+	if s.host.Draining() {
+		return
+	}
+	s.takeOverAll(held)
+	now := s.options.Now()
+	trusted := now.Sub(answersSince) >= s.options.Lease
+	if trusted {
+		s.forgetRefused(now.Add(-s.options.Lease))
+	}
+	dead, err := s.member.Dead(s.ctx)
+	if !trusted {
+		// A former incarnation of this replica is dead all the same.
+		dead = slices.DeleteFunc(dead, func(r store.Replica) bool { return r.Name() != s.member.Self().Name() })
+	}
+	for _, replica := range dead {
+		if held, err = s.member.Holding(s.ctx, replica); err != nil {
+			break
+		}
+		s.takeOverAll(held)
+	}
+	if err != nil && s.ctx.Err() == nil {
+		s.options.Log.ErrorContext(s.ctx, "orphaned tasks not found", "error", err)
+	}
+}
+
+func (s *Shared) takeOverAll(tasks []store.Key) {
+	for _, k := range tasks {
+		if err := s.host.TakeOver(s.ctx, k); err != nil && s.ctx.Err() == nil {
+			s.options.Log.ErrorContext(s.ctx, "task not taken over", "task", k.TaskID, "error", err)
+		}
+	}
+}
+
+// stopRunsBeforeLeaseEnds fences this replica, if Options.Fence tells so. It
+// ends the writes first, because they hold the locks of their tasks.
+func (s *Shared) stopRunsBeforeLeaseEnds() {
+	if !s.options.Fence() {
+		return
+	}
+	s.fence()
+	s.host.StopRuns(s.ctx)
+}

@@ -1,0 +1,75 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package coordination
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// findIn returns where the turn of a message began, in the first of some tasks whose log
+// has the message, or nil. Tasks that do not exist are skipped.
+func (s *Shared) findIn(ctx context.Context, tasks []store.Key, r *a2a.SendRequest) (*Position, error) {
+	for _, k := range tasks {
+		if k.TaskID == "" {
+			continue
+		}
+		found, err := s.find(ctx, k, r)
+		if found != nil || err != nil && !errors.Is(err, store.ErrNotFound) {
+			return found, err
+		}
+	}
+	return nil, nil //nolint:nilnil // nil is a message that is in no log
+}
+
+func (s *Shared) find(ctx context.Context, k store.Key, r *a2a.SendRequest) (*Position, error) {
+	log, err := s.member.Open(ctx, k)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller wraps it
+	}
+	now, err := log.Snapshot(ctx)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller wraps it
+	}
+	if !slices.ContainsFunc(now.Task.History, func(m *a2a.Message) bool { return m.ID == r.Message.ID }) {
+		return nil, nil //nolint:nilnil // see findIn
+	}
+	seq, err := FindMessage(ctx, log, r)
+	if err != nil || seq == 0 {
+		return nil, err
+	}
+	return &Position{Key: k, Log: log, Seq: seq + 1}, nil // the status behind the message begins its turn
+}
+
+// FindMessage returns the number of the event with the message of a request, and 0 if
+// the log does not contain it or has trimmed it. A client may use one id for the message
+// that creates a task and for those that continue it: for a request that names the task,
+// FindMessage returns the last one that does not create the task; otherwise the first.
+func FindMessage(ctx context.Context, log store.Log, r *a2a.SendRequest) (seq uint64, err error) {
+	named := r.Message.TaskID != ""
+	continues := named && !r.ClientTaskID
+	var batch []*a2a.Record
+	for at := uint64(0); ; {
+		batch, err = log.Read(ctx, batch[:0], at)
+		if errors.Is(err, store.ErrTrimmed) {
+			return 0, nil
+		}
+		if err != nil || len(batch) == 0 {
+			return seq, err //nolint:wrapcheck // the caller wraps it
+		}
+		for _, record := range batch {
+			at = record.Seq
+			if record.Message == nil || record.Message.ID != r.Message.ID || continues && at == 1 {
+				continue
+			}
+			if seq = at; !named {
+				return seq, nil
+			}
+		}
+	}
+}

@@ -1,0 +1,270 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package coordination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// lastWrites bounds the calls of the store after the engine has drained.
+const lastWrites = time.Second
+
+var (
+	errStopped = errors.New("server is shutting down")
+	errFenced  = errors.New("the lease may have ended")
+)
+
+// errStopping refuses a message because this replica shuts down.
+func errStopping() *a2a.Error {
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "Server is shutting down"}
+}
+
+// errMoving refuses a message for a task whose owner replica is about to change.
+func errMoving() error {
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task moves to another replica"}
+}
+
+// Options configure a Shared. All fields are required.
+type Options struct {
+	// Lease is how long the lease lasts without a renewal.
+	Lease time.Duration
+	// RetryFor is how long calls that must not fail are retried during an outage.
+	RetryFor time.Duration
+	// Fence returns whether the runs of this replica must end before its lease, because
+	// other replicas re-run their turns.
+	Fence func() bool
+	Now   func() time.Time
+	Log   *slog.Logger
+}
+
+// Shared is the Coordinator of an engine that shares its store with other replicas. It
+// renews the lease of the replica, takes over orphaned tasks, and reads the inbox.
+type Shared struct {
+	options Options
+	member  store.Member
+	host    Host
+	// ctx ends the goroutines, which group counts.
+	ctx   context.Context //nolint:containedctx // it lasts as long as the replica
+	stop  context.CancelCauseFunc
+	group sync.WaitGroup
+	// accepting bounds the forwarded messages of other replicas in progress, reviewing
+	// the reviews of tasks.
+	accepting, reviewing chan struct{}
+	// fenced is true while the lease may have ended and the host has stopped its runs.
+	fenced atomic.Bool
+	// noRetries is true after Interrupt.
+	noRetries atomic.Bool
+
+	mu sync.Mutex
+	// writes is the context of all writes, stopWrites ends it.
+	writes     context.Context //nolint:containedctx // it is replaced after it has ended
+	stopWrites context.CancelCauseFunc
+	// replies are the answers that forwarded messages wait for, by their number.
+	replies map[uint64]chan *store.InboxMessage
+	number  uint64
+	// refused are the tasks whose message was refused although the store may have it, with
+	// the time of the refusal.
+	refused map[store.Key]time.Time
+	// stopped is true when no more messages are forwarded.
+	stopped bool
+}
+
+var _ Coordinator = (*Shared)(nil)
+
+// NewShared returns the Coordinator of a replica. Start makes it a part of the store.
+func NewShared(m store.Member, o Options) *Shared {
+	s := &Shared{
+		options: o, member: m,
+		accepting: make(chan struct{}, store.MaxInbox),
+		reviewing: make(chan struct{}, store.MaxInbox),
+		replies:   map[uint64]chan *store.InboxMessage{},
+		refused:   map[store.Key]time.Time{},
+	}
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	s.writes, s.stopWrites = context.WithCancelCause(context.Background())
+	return s
+}
+
+// Start implements Lease.
+func (s *Shared) Start(h Host) {
+	s.host = h
+	s.group.Go(s.renewLease)
+	s.group.Go(s.readInbox)
+}
+
+// Stop implements Lease.
+func (s *Shared) Stop(ctx context.Context) {
+	s.mu.Lock()
+	stopped := s.stopped
+	s.stopped = true
+	s.mu.Unlock()
+	s.stop(errStopped)
+	s.group.Wait()
+	if stopped {
+		return
+	}
+	s.Interrupt()
+	ctx, cancel := context.WithTimeout(ctx, lastWrites)
+	defer cancel()
+	if err := s.member.Leave(ctx); err != nil {
+		s.options.Log.ErrorContext(ctx, "lease not released", "error", err)
+	}
+}
+
+// Exclusive implements Lease.
+func (s *Shared) Exclusive() bool { return false }
+
+// Fenced implements Lease.
+func (s *Shared) Fenced() bool { return s.fenced.Load() }
+
+// Interrupt implements Lease.
+func (s *Shared) Interrupt() {
+	s.noRetries.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopWrites(errStopped)
+	s.writes, s.stopWrites = context.WithCancelCause(context.Background())
+}
+
+// fence ends the writes in progress, and all later ones until unfence: a write that began
+// now and were retried would keep the lock of its task, and StopRuns would wait for it
+// until after the lease has ended.
+func (s *Shared) fence() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fenced.Store(true)
+	s.stopWrites(errFenced)
+}
+
+// unfence follows a renewal of the lease.
+func (s *Shared) unfence() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fenced.Swap(false) {
+		s.writes, s.stopWrites = context.WithCancelCause(context.Background())
+	}
+}
+
+// write is the context of a write: it ends with interrupt, and has the values of the
+// caller's context.
+type write struct {
+	context.Context                 //nolint:containedctx // it is a context itself
+	values          context.Context //nolint:containedctx // for its values
+}
+
+// Value implements context.Context.
+func (w write) Value(key any) any {
+	if v := w.Context.Value(key); v != nil {
+		return v
+	}
+	return w.values.Value(key)
+}
+
+// prepare completes a write of this replica, and returns its context.
+func (s *Shared) prepare(ctx context.Context, w *store.Write) context.Context {
+	w.Token, w.Replica = store.NewToken(), s.member.Self()
+	if s.noRetries.Load() {
+		w.RetryFor = 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return write{s.writes, context.WithoutCancel(ctx)}
+}
+
+// Owner implements Ownership.
+func (s *Shared) Owner(ctx context.Context, k store.Key) (Owner, error) {
+	hold, err := s.member.Holder(ctx, k)
+	if err != nil || hold.Replica == "" {
+		return Owner{}, err //nolint:wrapcheck // the caller wraps it
+	}
+	here := hold.Replica == s.member.Self()
+	s.mu.Lock()
+	_, refused := s.refused[k]
+	s.mu.Unlock()
+	return Owner{Replica: hold.Replica, Here: here, Alive: hold.Alive && !here, Turn: hold.Turn, Refused: refused}, nil
+}
+
+// Create implements Ownership.
+func (s *Shared) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
+	if s.fenced.Load() {
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, errFenced)
+	}
+	log, err := s.member.Create(s.prepare(ctx, &n.Write), n)
+	s.began(n.Key, err)
+	return log, err //nolint:wrapcheck // the caller wraps it
+}
+
+// Begin implements Ownership.
+func (s *Shared) Begin(ctx context.Context, k store.Key, log store.Log, a store.Append) (uint64, error) {
+	if s.fenced.Load() {
+		return 0, fmt.Errorf("%w: %w", store.ErrUnavailable, errFenced)
+	}
+	seq, err := log.Append(s.prepare(ctx, &a.Write), a)
+	s.began(k, err)
+	return seq, err //nolint:wrapcheck // the caller wraps it
+}
+
+// Append implements Ownership.
+func (s *Shared) Append(ctx context.Context, log store.Log, a store.Append) (uint64, error) {
+	if a.Hold == store.AnyHolder {
+		a.Token = store.NewToken()
+		return log.Append(ctx, a) //nolint:wrapcheck // the caller wraps it
+	}
+	return log.Append(s.prepare(ctx, &a.Write), a) //nolint:wrapcheck // the caller wraps it
+}
+
+// began remembers that the message of a turn is refused if the store may have it, and
+// forgets it once a turn of the task has begun.
+func (s *Shared) began(k store.Key, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		delete(s.refused, k)
+	case errors.Is(err, store.ErrIndeterminate) && len(s.refused) < store.MaxInbox:
+		s.refused[k] = s.options.Now()
+	}
+}
+
+// forgetRefused forgets the messages that were refused before a time. The store has not
+// taken them, because this replica has taken over all tasks that it holds since.
+func (s *Shared) forgetRefused(before time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.refused, func(_ store.Key, at time.Time) bool { return at.Before(before) })
+}
+
+// NotifyOwner implements Ownership.
+func (s *Shared) NotifyOwner(ctx context.Context, o Owner, k store.Key) {
+	if o.Alive {
+		_, _ = s.member.Post(ctx, o.Replica, &store.InboxMessage{From: s.member.Self(), Kind: store.ReviewTask, Task: k})
+	}
+}
+
+// retry calls call until it fails with no outage, at most for RetryFor.
+func (s *Shared) retry(call func() error) error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.options.RetryFor)
+	defer cancel()
+	return store.Retry(ctx, call) //nolint:wrapcheck // the caller wraps it
+}
+
+// sleep waits for a duration, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,64 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package coordination
+
+import (
+	"context"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// Single is the Coordinator of an engine that has its store for itself. It holds every
+// task and does nothing.
+type Single struct{ Store store.Store }
+
+var _ Coordinator = Single{}
+
+// Start implements Lease.
+func (Single) Start(Host) {}
+
+// Stop implements Lease.
+func (Single) Stop(context.Context) {}
+
+// Exclusive implements Lease.
+func (Single) Exclusive() bool { return true }
+
+// Fenced implements Lease.
+func (Single) Fenced() bool { return false }
+
+// Interrupt implements Lease.
+func (Single) Interrupt() {}
+
+// Owner implements Ownership.
+func (Single) Owner(context.Context, store.Key) (Owner, error) { return Owner{}, nil }
+
+// Create implements Ownership.
+func (s Single) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
+	return s.Store.Create(ctx, n) //nolint:wrapcheck // the caller wraps it
+}
+
+// Begin implements Ownership.
+func (Single) Begin(ctx context.Context, _ store.Key, log store.Log, a store.Append) (uint64, error) {
+	return log.Append(ctx, a) //nolint:wrapcheck // the caller wraps it
+}
+
+// Append implements Ownership.
+func (Single) Append(ctx context.Context, log store.Log, a store.Append) (uint64, error) {
+	if len(a.Events) == 0 {
+		return a.After, nil
+	}
+	return log.Append(ctx, a) //nolint:wrapcheck // the caller wraps it
+}
+
+// NotifyOwner implements Ownership.
+func (Single) NotifyOwner(context.Context, Owner, store.Key) {}
+
+// Claim implements Messages.
+func (Single) Claim(context.Context, ClaimRequest) (Claimed, error) {
+	return Claimed{Mine: true, Release: func() {}}, nil
+}
+
+// Forward implements Messages. An engine forwards only to replicas that Owner or Claim
+// names.
+func (Single) Forward(Forwarded, func(context.Context, Outcome, error)) error { return errMoving() }

@@ -1,0 +1,289 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+)
+
+// runTurns runs turns of the task, one after the other, until no message waits.
+func (t *task) runTurns(ctx context.Context, r *run) {
+	defer t.engine.runReturned(t)
+	for {
+		next := t.runEnded(ctx, r, t.callBackend(ctx, r))
+		if next == nil {
+			t.engine.freeTurn(r)
+			return
+		}
+		if r.freed {
+			t.engine.turns.start(next.principal)
+		} else {
+			next.principal = r.principal
+		}
+		r = next
+	}
+}
+
+// runInput delivers a message to a run that waits. returned is nil if the agent's status
+// said that the run waits. Otherwise the run may be about to end, so runInput first waits
+// for that, for Options.InputGrace.
+func (t *task) runInput(ctx context.Context, r *run, returned <-chan struct{}) {
+	if returned != nil {
+		grace := time.NewTimer(t.engine.options.InputGrace)
+		select {
+		case <-returned:
+		case <-grace.C:
+		}
+		grace.Stop()
+	}
+	t.runTurns(ctx, r)
+}
+
+// asInput reports whether the message of a run is an input for another run. It makes the
+// run the run of the task if the other one has returned.
+func (t *task) asInput(ctx context.Context, r *run) bool {
+	t.lock(ctx)
+	defer t.unlock()
+	if t.input == r && (t.run == nil || t.run.returned) {
+		t.input, t.run, r.input = nil, r, false
+	}
+	return r.input
+}
+
+func (t *task) callBackend(base context.Context, r *run) error {
+	t.engine.options.Observer.TurnStarted()
+	ctx, cancel := context.WithCancelCause(base)
+	defer cancel(nil)
+	if !t.beginCall(base, r, cancel) {
+		return backend.ErrEnded
+	}
+	if rerun := r.turn.rerun; rerun != nil {
+		if sleep(ctx, rerun.delay); ctx.Err() != nil {
+			return backend.ErrEnded
+		}
+	}
+	call, err := t.prepare(ctx, r)
+	if err != nil {
+		return err
+	}
+	if call.Task == nil {
+		decide := time.AfterFunc(t.engine.options.DecideAfter, func() { t.decideSilentTurn(base, r) })
+		defer decide.Stop()
+	}
+	return t.engine.options.Backend.Run(ctx, call, func(events []a2a.Event) error {
+		return t.emit(base, r, events)
+	})
+}
+
+// beginCall makes the call of a run cancelable, and reports whether the run was not
+// canceled before.
+func (t *task) beginCall(ctx context.Context, r *run, cancel context.CancelCauseFunc) bool {
+	t.lock(ctx)
+	defer t.unlock()
+	r.cancelCall = cancel
+	return !r.ignored
+}
+
+// decideSilentTurn creates the task of a turn whose agent has sent nothing for
+// Options.DecideAfter.
+func (t *task) decideSilentTurn(ctx context.Context, r *run) {
+	t.lock(ctx)
+	defer t.unlock()
+	if r.ignored || t.state() > a2a.StateSubmitted {
+		return
+	}
+	err := t.ensureCreated(ctx, r)
+	if err == nil {
+		err = t.append(ctx, append(t.batch[:0], t.statusEvent(a2a.StateWorking, nil)))
+	}
+	if err != nil {
+		r.turn.refuse(err)
+		r.cancel(err)
+	}
+}
+
+// ensureCreated creates the task of a turn that has none.
+func (t *task) ensureCreated(ctx context.Context, r *run) error {
+	if t.log != nil {
+		return nil
+	}
+	return t.create(ctx, r.turn, t.firstEvents(r.turn))
+}
+
+// emit takes events of the agent. It returns backend.ErrEnded when the agent should stop.
+func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
+	t.lock(ctx)
+	defer t.unlock()
+	if r.ignored {
+		t.engine.options.Observer.Dropped(len(events))
+		return backend.ErrEnded
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	t.replaceRun(r)
+	if t.log == nil {
+		if m := events[0].Message; m != nil {
+			t.answerWithoutTask(ctx, r, m)
+			t.engine.options.Observer.Dropped(len(events) - 1)
+			return backend.ErrEnded
+		}
+	}
+	if err := t.appendEmitted(ctx, r, events); err != nil {
+		return err
+	}
+	switch {
+	case t.state().Terminal():
+		r.ignored = true
+		t.ended(r, errOver)
+		return backend.ErrEnded
+	case t.state().Interrupted() && t.engine.draining.Load():
+		r.ignored = true // a server that shuts down does not wait for its clients
+		return backend.ErrEnded
+	case t.state().Interrupted():
+		t.continuePaused(ctx)
+	}
+	return nil
+}
+
+// appendEmitted appends events of the agent to the log, which it creates if there is
+// none.
+func (t *task) appendEmitted(ctx context.Context, r *run, events []a2a.Event) error {
+	created := t.log != nil
+	state, batch := t.state(), t.batch[:0]
+	if !created {
+		state, batch = a2a.StateSubmitted, t.firstEvents(r.turn)
+	}
+	batch = t.normalize(r, state, batch, events)
+	if endsTask(batch) {
+		t.engine.freeTurn(r)
+	}
+	if created {
+		return t.append(ctx, batch)
+	}
+	return t.createWith(ctx, r.turn, batch)
+}
+
+// endsTask reports whether the last of some events ends the task.
+func endsTask(events []a2a.Event) bool {
+	n := len(events)
+	return n > 0 && events[n-1].Status != nil && events[n-1].Status.Status.State.Terminal()
+}
+
+// answerWithoutTask ends a turn with a message of the agent instead of a task.
+func (t *task) answerWithoutTask(ctx context.Context, r *run, m *a2a.Message) {
+	t.fill(m)
+	m.TaskID = ""
+	r.ignored, t.answered = true, true
+	t.engine.freeTurn(r)
+	t.remember(ctx, m)
+	r.turn.reply(m)
+	t.engine.recent.addBytes(r.turn, m.Size())
+}
+
+// continuePaused delivers the next waiting message to a run that waits.
+func (t *task) continuePaused(ctx context.Context) {
+	for t.run != nil && !t.run.ignored && t.input == nil && t.state().Interrupted() && len(t.waiting) > 0 {
+		tn, said := t.nextWaiting(), t.paused
+		if err := t.begin(ctx, tn); err != nil {
+			tn.refuse(err)
+			continue
+		}
+		_ = t.engine.reserveRun(t, tn, false)
+		t.deliverInput(ctx, tn, said)
+		return
+	}
+}
+
+func (t *task) nextWaiting() *turn {
+	tn := t.waiting[0]
+	t.waiting = slices.Delete(t.waiting, 0, 1)
+	t.engine.releaseWaitingBytes(tn)
+	return tn
+}
+
+// runEnded follows the return of a call. It returns the next run for this goroutine, nil
+// for none.
+func (t *task) runEnded(ctx context.Context, r *run, err error) *run {
+	t.lock(ctx)
+	defer t.unlock()
+	defer r.turn.releaseRequest()
+	r.hasReturned()
+	last := t.removeRun(ctx, r, err)
+	t.observeEnd(r)
+	if !last {
+		return nil
+	}
+	if rerun := t.rerun; rerun != nil {
+		t.rerun = nil
+		t.run = t.newRun(rerun)
+		return t.run
+	}
+	next := t.nextRun(ctx)
+	t.release(ctx)
+	return next
+}
+
+// removeRun removes a run whose call has returned from the task, and reports whether it
+// was the last one. The last one concludes the task.
+func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
+	switch {
+	case t.run == r:
+		t.run, r.ignored = nil, true
+		if t.input != nil {
+			t.runErr = err
+			return false
+		}
+	case t.input == r && errors.Is(err, backend.ErrTaken):
+		t.input = nil
+		if t.run != nil {
+			t.continuePaused(ctx)
+			return false
+		}
+		// The agent confirmed that the run took the input, and the run has returned since.
+		// The turn ends as the run did.
+		err = t.runErr
+	case t.input == r:
+		t.replaceRun(r)
+		t.run, r.ignored = nil, true
+	default:
+		return false
+	}
+	t.conclude(ctx, r, err)
+	return true
+}
+
+func (t *task) observeEnd(r *run) {
+	state := t.state()
+	switch {
+	case t.answered:
+		state = a2a.StateCompleted
+	case t.rerun != nil, t.lost:
+		state = a2a.StateFailed
+	}
+	t.engine.options.Observer.TurnEnded(state, t.engine.options.Now().Sub(r.started))
+}
+
+// nextRun begins the turn of the next waiting message that the task accepts.
+func (t *task) nextRun(ctx context.Context) *run {
+	if t.engine.draining.Load() {
+		t.refuseWaiting(func(*turn) error { return errUnavailable() })
+	}
+	for len(t.waiting) > 0 {
+		tn := t.nextWaiting()
+		if err := t.begin(ctx, tn); err != nil {
+			tn.refuse(err)
+			continue
+		}
+		t.run = t.newRun(tn)
+		return t.run
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// host is the engine as its coordinator calls it.
+type host struct{ *Engine }
+
+var _ coordination.Host = host{}
+
+// Active implements coordination.Host.
+func (h host) Active() []store.Key {
+	tasks := h.activeTasks()
+	keys := make([]store.Key, len(tasks))
+	for i, t := range tasks {
+		keys[i] = t.key
+	}
+	return keys
+}
+
+// Draining implements coordination.Host.
+func (h host) Draining() bool { return h.draining.Load() }
+
+// TakeOver implements coordination.Host.
+func (h host) TakeOver(ctx context.Context, k store.Key) error {
+	t, err := h.acquire(ctx, k, false)
+	if err != nil {
+		return err
+	}
+	defer h.release(t)
+	return t.takeOver(ctx)
+}
+
+// Review implements coordination.Host.
+func (h host) Review(ctx context.Context, k store.Key) {
+	h.mu.Lock()
+	t := h.tasks[k]
+	h.mu.Unlock()
+	if t == nil || t.mutex.Acquire(ctx, 1) != nil {
+		return
+	}
+	defer t.unlock()
+	if t.log == nil || !t.working() || t.lost || t.catchUp(ctx, store.Keep) != nil {
+		return
+	}
+	if owner, err := h.coordinator.Owner(ctx, k); err == nil && !owner.Here {
+		t.lose(errLost)
+	}
+}
+
+// StopRuns implements coordination.Host. It stops the runs in parallel, because the
+// locks of their tasks may be held for as long as an attempt to call the store takes.
+func (h host) StopRuns(ctx context.Context) {
+	var group sync.WaitGroup
+	for _, t := range h.activeTasks() {
+		group.Go(func() {
+			t.lock(ctx)
+			defer t.unlock()
+			if t.log != nil && t.working() && !t.state().Terminal() {
+				t.lose(errLost)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// Accept implements coordination.Host. The message goes to no further replica.
+func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination.Accepted {
+	tn, joined := h.recent.findOrAdd(f.Request, h.options.Now())
+	a := accepted{tn, f.Request.Owner}
+	if joined {
+		return a
+	}
+	if former := tn.former; former != nil {
+		// The replica that forwarded the message has just read the claim.
+		if f.Claim.Message == "" || f.Claim == former.claim {
+			tn.become(former)
+			return a
+		}
+		tn.former = nil
+	}
+	tn.claim = f.Claim
+	if !slices.Contains(f.Request.Message.ReferenceTasks, f.NewTask) {
+		tn.taskID = f.NewTask // other replicas look for the message in this task
+	}
+	err := h.admit(ctx, tn)
+	if _, away := isElsewhere(err); away {
+		err = errMoving()
+	}
+	if err != nil {
+		h.drop(tn, err)
+	}
+	return a
+}
