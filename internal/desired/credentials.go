@@ -58,7 +58,7 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 			})
 		}
 		if each.MTLS != nil {
-			all = append(all, bundle(a2av1alpha1.VolumeClientCA, clientCADir, "--client-ca", &each.MTLS.CABundle))
+			all = append(all, bundle(a2av1alpha1.VolumeClientCA, clientCADir, "--mtls-ca-bundle", &each.MTLS.CABundle))
 		}
 	}
 	if tls := agent.Spec.Access.TLS; tls != nil {
@@ -69,7 +69,7 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 		})
 	}
 	if trust := agent.Spec.TrustBundle; trust != nil {
-		all = append(all, bundle(a2av1alpha1.VolumeTrust, trustDir, "--trust-ca", trust))
+		all = append(all, bundle(a2av1alpha1.VolumeTrust, trustDir, "--trust-bundle", trust))
 	}
 	if chat := agent.Spec.Workload.Backend.Chat; chat != nil && chat.APIKeySecretRef != nil {
 		all = append(all, chatKey(chat.APIKeySecretRef))

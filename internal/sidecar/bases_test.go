@@ -88,7 +88,7 @@ func TestCardOfFlags(t *testing.T) {
 		}
 		return name
 	}
-	const plain = "{name: Echo, description: d, version: 1}"
+	const plain = "{displayName: Echo, description: d, version: 1}"
 	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
 	tests := map[string]struct {
 		file    string
@@ -114,22 +114,22 @@ func TestCardOfFlags(t *testing.T) {
 		"bindings": {plain, []string{"--binding", "GRPC", "--binding", "HTTPJSON"}, at, map[string]string{
 			"localhost:8080": "GRPC localhost:8080, HTTP+JSON http://localhost:8080",
 		}, ""},
-		"bindings of the file": {"{name: Echo, bindings: [HTTP+JSON]}", nil, at, map[string]string{"localhost:8080": "HTTP+JSON http://localhost:8080"}, ""},
-		"flags before the file": {"{name: Echo, bindings: [HTTP+JSON]}", []string{"--binding", "JSONRPC"}, at, map[string]string{
+		"bindings of the file": {"{displayName: Echo, protocol: {bindings: [HTTPJSON]}}", nil, at, map[string]string{"localhost:8080": "HTTP+JSON http://localhost:8080"}, ""},
+		"flags before the file": {"{displayName: Echo, protocol: {bindings: [HTTPJSON]}}", []string{"--binding", "JSONRPC"}, at, map[string]string{
 			"localhost:8080": "JSONRPC http://localhost:8080/",
 		}, ""},
 		"interfaces of the file": {
-			"{name: Echo, interfaces: [{url: 'https://c.example/x', binding: JSONRPC, protocolVersion: '1.0'}]}", nil, at,
+			"{displayName: Echo, interfaces: [{url: 'https://c.example/x', binding: JSONRPC, protocolVersion: '1.0'}]}", nil, at,
 			map[string]string{"localhost:8080": "JSONRPC https://c.example/x", "other": "JSONRPC https://c.example/x"},
 			"",
 		},
 		"interfaces and a base": {
-			"{name: Echo, interfaces: [{url: 'https://c.example/x', binding: JSONRPC, protocolVersion: '1.0'}]}",
+			"{displayName: Echo, interfaces: [{url: 'https://c.example/x', binding: JSONRPC, protocolVersion: '1.0'}]}",
 			[]string{"--base-url", "https://a.example"},
 			at,
-			nil, "interfaces are listed, which --base-url, --binding and bindings cannot change: remove either",
+			nil, "interfaces are listed, which --base-url, --binding and protocol.bindings cannot change: remove either",
 		},
-		"an unknown binding": {"{name: Echo, bindings: [HTTPJSON]}", nil, at, nil, `bindings[0] is "HTTPJSON", must be one of ["JSONRPC" "HTTP+JSON" "GRPC"]`},
+		"an unknown binding": {"{displayName: Echo, protocol: {bindings: [HTTP+JSON]}}", nil, at, nil, `protocol.bindings[0] is "HTTP+JSON", must be JSONRPC, HTTPJSON or GRPC`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

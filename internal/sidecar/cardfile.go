@@ -4,9 +4,11 @@
 package sidecar
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -17,7 +19,53 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// readCard reads a card written by hand. Every mistake is named with its line.
+// cardFile describes an agent in standalone mode. Its fields are those of the spec of an
+// Agent, by the same names, and two that an Agent has not: the operator derives the
+// interfaces and the security schemes of a card.
+type cardFile struct {
+	DisplayName        string           `json:"displayName"`
+	Description        string           `json:"description"`
+	Version            string           `json:"version"`
+	Provider           *card.Provider   `json:"provider"`
+	IconURL            string           `json:"iconURL"`
+	DocumentationURL   string           `json:"documentationURL"`
+	DefaultInputModes  []string         `json:"defaultInputModes"`
+	DefaultOutputModes []string         `json:"defaultOutputModes"`
+	Extensions         []card.Extension `json:"extensions"`
+	Skills             []skillOfFile    `json:"skills"`
+	Protocol           protocolOfFile   `json:"protocol"`
+
+	Interfaces      []card.Interface      `json:"interfaces"`
+	SecuritySchemes []card.SecurityScheme `json:"securitySchemes"`
+}
+
+// skillOfFile is a skill of an Agent, and the security requirements of the card.
+type skillOfFile struct {
+	ID           string             `json:"id"`
+	Name         string             `json:"name"`
+	Description  string             `json:"description"`
+	Tags         []string           `json:"tags"`
+	Examples     []string           `json:"examples"`
+	InputModes   []string           `json:"inputModes"`
+	OutputModes  []string           `json:"outputModes"`
+	InputSchema  card.RawObject     `json:"inputSchema"`
+	OutputSchema card.RawObject     `json:"outputSchema"`
+	Visibility   string             `json:"visibility"`
+	Security     []card.Requirement `json:"security"`
+}
+
+type protocolOfFile struct {
+	Bindings []string `json:"bindings"`
+}
+
+// The values of visibility.
+const (
+	visibilityPublic   = "Public"
+	visibilityExtended = "Extended"
+)
+
+// readCard reads a card file, in YAML or JSON. The error names every mistake with its
+// line.
 func readCard(path string) (*card.Card, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the file that the user named
 	if err != nil {
@@ -36,29 +84,56 @@ func parseCard(text []byte) (*card.Card, error) {
 		return nil, err
 	}
 	if len(document.Content) == 0 {
-		return nil, errors.New("file is empty: it needs name, description and version")
+		return nil, errors.New("file is empty: it needs displayName, description and version")
 	}
-	c := &card.Card{}
+	var file cardFile
 	var p cardParser
-	p.value(document.Content[0], reflect.ValueOf(c).Elem(), "card")
-	if c.Name == "" && len(p.problems) == 0 {
-		p.problems = append(p.problems, errors.New("name is required"))
+	p.value(document.Content[0], reflect.ValueOf(&file).Elem(), "card")
+	if file.DisplayName == "" && len(p.problems) == 0 {
+		p.problems = append(p.problems, errors.New("displayName is required"))
 	}
-	if c.Version == "" {
-		c.Version = "0.0.0"
-	}
-	for i, s := range c.Skills {
-		if s.ID == "" || s.Name == "" {
-			p.problems = append(p.problems, fmt.Errorf("skills[%d]: id and name are required", i))
-		}
-	}
-	p.problems = append(p.problems, c.CheckSecurity(), c.CheckBindings())
-	return c, errors.Join(p.problems...)
+	c, err := file.card()
+	return c, errors.Join(append(p.problems, err, c.CheckSecurity())...)
 }
 
-// cardParser fills a value from YAML by the names of its JSON form. It exists
-// because a decoder that knows lines knows no JSON names, and the other way
-// round.
+// card returns the card of a file, and an error that names the fields that are invalid.
+func (f *cardFile) card() (*card.Card, error) {
+	c := &card.Card{
+		Name: f.DisplayName, Description: f.Description, Version: cmp.Or(f.Version, "0.0.0"), Provider: f.Provider,
+		IconURL: f.IconURL, DocumentationURL: f.DocumentationURL, Interfaces: f.Interfaces,
+		Capabilities:      card.Capabilities{Extensions: f.Extensions},
+		DefaultInputModes: f.DefaultInputModes, DefaultOutputModes: f.DefaultOutputModes, SecuritySchemes: f.SecuritySchemes,
+	}
+	var errs []error
+	for i, s := range f.Skills {
+		if s.ID == "" || s.Name == "" {
+			errs = append(errs, fmt.Errorf("skills[%d]: id and name are required", i))
+		}
+		if !slices.Contains([]string{"", visibilityPublic, visibilityExtended}, s.Visibility) {
+			errs = append(errs, fmt.Errorf("skills[%d]: visibility is %q, must be %s or %s", i, s.Visibility, visibilityPublic, visibilityExtended))
+		}
+		c.Skills = append(c.Skills, card.Skill{
+			ID: s.ID, Name: s.Name, Description: s.Description, Tags: s.Tags, Examples: s.Examples,
+			InputModes: s.InputModes, OutputModes: s.OutputModes, InputSchema: s.InputSchema, OutputSchema: s.OutputSchema,
+			Security: s.Security, Extended: s.Visibility == visibilityExtended,
+		})
+	}
+	for i, name := range f.Protocol.Bindings {
+		binding, known := bindingsByName[name]
+		switch {
+		case !known:
+			errs = append(errs, fmt.Errorf("protocol.bindings[%d] is %q, must be JSONRPC, HTTPJSON or GRPC", i, name))
+		case slices.Contains(f.Protocol.Bindings[:i], name):
+			errs = append(errs, fmt.Errorf("protocol.bindings[%d] repeats %s: name each binding once", i, name))
+		}
+		c.Bindings = append(c.Bindings, binding)
+	}
+	return c, errors.Join(errs...)
+}
+
+// cardParser fills a value from YAML by the JSON names of its fields, and reports each
+// mistake with its line. The YAML library knows lines and no JSON names, the JSON
+// library the reverse.
 type cardParser struct {
 	problems []error
 }
@@ -102,18 +177,18 @@ func (p *cardParser) object(n *yaml.Node, v reflect.Value, name string) {
 		key := n.Content[i]
 		field, known := fields[key.Value]
 		if !known {
-			p.refusef(key, "unknown key %q in %s; known are %s", key.Value, name, strings.Join(sortedKeys(fields), ", "))
+			p.refusef(key, "unknown key %q in %s; known are %s", key.Value, name, strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 			continue
 		}
 		if seen[key.Value] {
-			p.refusef(key, "key %q stands in %s twice", key.Value, name)
+			p.refusef(key, "key %q is in %s twice", key.Value, name)
 		}
 		seen[key.Value] = true
 		p.value(n.Content[i+1], v.Field(field), key.Value)
 	}
 }
 
-// mapping fills a map from text, whose keys are the user's own.
+// mapping fills a map whose keys the user chooses.
 func (p *cardParser) mapping(n *yaml.Node, v reflect.Value, name string) {
 	if n.Kind != yaml.MappingNode {
 		p.refusef(n, "%s must be a mapping", name)
@@ -123,7 +198,7 @@ func (p *cardParser) mapping(n *yaml.Node, v reflect.Value, name string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := reflect.ValueOf(n.Content[i].Value)
 		if v.MapIndex(key).IsValid() {
-			p.refusef(n.Content[i], "key %q stands in %s twice", key, name)
+			p.refusef(n.Content[i], "key %q is in %s twice", key, name)
 		}
 		member := reflect.New(v.Type().Elem()).Elem()
 		p.value(n.Content[i+1], member, n.Content[i].Value)
@@ -148,7 +223,7 @@ func (p *cardParser) scalar(n *yaml.Node, v reflect.Value, name string) {
 		return
 	}
 	if v.Kind() == reflect.String {
-		// A version such as 1.0 is a number in YAML and meant as text.
+		// YAML reads a version such as 1.0 as a number.
 		v.SetString(n.Value)
 		return
 	}
@@ -174,7 +249,7 @@ func (p *cardParser) raw(n *yaml.Node, v reflect.Value, name string) {
 	v.SetBytes(text)
 }
 
-// jsonFields maps the names of the JSON form to the indexes of the fields.
+// jsonFields returns the indexes of fields by their JSON names.
 func jsonFields(t reflect.Type) map[string]int {
 	fields := map[string]int{}
 	for i := range t.NumField() {
@@ -182,13 +257,4 @@ func jsonFields(t reflect.Type) map[string]int {
 		fields[name] = i
 	}
 	return fields
-}
-
-func sortedKeys(m map[string]int) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }

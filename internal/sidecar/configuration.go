@@ -73,8 +73,8 @@ func (o *Options) override(c *sidecarconfig.Config, address net.Addr) error {
 		c.Access = access
 		c.Card.SecuritySchemes, c.Card.SecurityOptional = access.Schemes(), false
 	}
-	if len(o.AllowOrigins) > 0 {
-		c.Access.CORS = &sidecarconfig.CORS{AllowedOrigins: o.AllowOrigins}
+	if len(o.AllowedOrigins) > 0 {
+		c.Access.CORS = &sidecarconfig.CORS{AllowedOrigins: o.AllowedOrigins}
 	}
 	if o.CardFile != "" {
 		file, err := readCard(o.CardFile)
@@ -99,7 +99,7 @@ func (o *Options) override(c *sidecarconfig.Config, address net.Addr) error {
 func (o *Options) overrideBases(c *sidecarconfig.Config, address net.Addr) error {
 	listed := len(c.Card.Interfaces) > 0
 	if o.CardFile != "" && listed && (len(o.BaseURLs) > 0 || len(o.Bindings) > 0 || len(c.Card.Bindings) > 0) {
-		return fmt.Errorf("read card %s: interfaces are listed, which --base-url, --binding and bindings cannot change: remove either", o.CardFile)
+		return fmt.Errorf("read card %s: interfaces are listed, which --base-url, --binding and protocol.bindings cannot change: remove either", o.CardFile)
 	}
 	if len(o.Bindings) > 0 {
 		c.Card.Bindings = nil
@@ -128,8 +128,12 @@ func (o *Options) overrideBases(c *sidecarconfig.Config, address net.Addr) error
 func (o *Options) overrideProtocol(p *sidecarconfig.ProtocolOptions) error {
 	p.CardProfile = cmp.Or(card.Profile(o.CardProfile), p.CardProfile)
 	p.ErrorProfile = cmp.Or(o.ErrorProfile, p.ErrorProfile)
-	p.StrictVersion = p.StrictVersion || o.StrictVersion
-	p.RestartTasks = p.RestartTasks || o.RestartTasks
+	if o.VersionCheck != "" {
+		p.StrictVersion = o.VersionCheck == versionCheckStrict
+	}
+	if o.FinishedTasks != "" {
+		p.RestartTasks = o.FinishedTasks == finishedTasksRestart
+	}
 	p.ContextReplies = cmp.Or(sidecarconfig.ContextReplies(o.ContextReplies), p.ContextReplies)
 	window, err := o.deduplication()
 	if window != nil {
@@ -187,7 +191,7 @@ func (o *Options) access() (a sidecarconfig.Access) {
 			APIKey: &sidecarconfig.APIKeyAuthentication{Header: sidecarconfig.DefaultAPIKeyHeader},
 		})
 	}
-	if o.ClientCA != "" && o.ConfigFile == "" {
+	if o.MTLSCABundle != "" && o.ConfigFile == "" {
 		a.Authentication = append(a.Authentication, sidecarconfig.Authentication{
 			Type: sidecarconfig.AuthenticationMTLS, MTLS: &sidecarconfig.MTLSAuthentication{Subject: true},
 		})
@@ -208,14 +212,14 @@ func (o *Options) overrideLimits(c *sidecarconfig.Config) error {
 }
 
 func (o *Options) overridePush(c *sidecarconfig.Config) error {
-	if len(o.AllowPushTo) == 0 {
+	if len(o.AllowedPushTargets) == 0 {
 		return nil
 	}
 	c.PushNotifications = &sidecarconfig.PushNotifications{}
-	for _, value := range o.AllowPushTo {
+	for _, value := range o.AllowedPushTargets {
 		target, err := parsePushTarget(value)
 		if err != nil {
-			return fmt.Errorf("--allow-push-to: %w", err)
+			return fmt.Errorf("--allowed-push-target: %w", err)
 		}
 		c.PushNotifications.AllowedTargets = append(c.PushNotifications.AllowedTargets, target)
 	}

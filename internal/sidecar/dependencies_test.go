@@ -142,7 +142,7 @@ func TestStoreThatComesAndGoes(t *testing.T) {
 func writeCard(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "card.yaml")
-	if err := os.WriteFile(name, []byte("name: Echo\ndescription: d\nversion: '1'\nskills: [{id: a, name: A, description: d, tags: [a]}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte("displayName: Echo\ndescription: d\nversion: '1'\nskills: [{id: a, name: A, description: d, tags: [a]}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -293,7 +293,7 @@ func TestMountsThatKeepTheFormer(t *testing.T) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{
 			Type: sidecarconfig.AuthenticationAPIKey, APIKey: &sidecarconfig.APIKeyAuthentication{Header: sidecarconfig.DefaultAPIKeyHeader},
 		}}
-	}, func(o *Options) { o.TrustCA, o.APIKeys = filepath.Join(trusted, "ca.crt"), keys })
+	}, func(o *Options) { o.TrustBundle, o.APIKeys = filepath.Join(trusted, "ca.crt"), keys })
 	if ready, why := p.readyz(); !ready {
 		t.Fatalf("/readyz = %s", why)
 	}

@@ -85,7 +85,7 @@ func TestGatewayTellsWhatFailed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPodWith(t, says, func(c *sidecarconfig.Config) {
 				c.Gateway = &sidecarconfig.Gateway{RegistryURL: registryOf(t, "team/a"), AgentURL: failure.address, TokenFile: token}
-			}, func(o *Options) { o.TrustCA = trust })
+			}, func(o *Options) { o.TrustBundle = trust })
 			base := "http://" + p.sidecar.Addresses().Gateway + "/agents/" + failure.agent
 			for _, ask := range []struct {
 				kind, method, path, body, header, value string

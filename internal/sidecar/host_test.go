@@ -44,7 +44,7 @@ func TestHostOfABaseURL(t *testing.T) {
 	byFlag := standaloneWith(t, o)
 	o = standaloneOptions(t, says)
 	o.CardFile = filepath.Join(t.TempDir(), "card.yaml")
-	if err := os.WriteFile(o.CardFile, []byte("{name: Echo, description: d, version: 1, interfaces: ["+
+	if err := os.WriteFile(o.CardFile, []byte("{displayName: Echo, description: d, version: 1, interfaces: ["+
 		"{url: 'https://c.example.test/x', binding: JSONRPC, protocolVersion: '1.0'}, {url: 'grpc.example.test:443', binding: GRPC, protocolVersion: '1.0'}]}"), 0o600); err != nil {
 		t.Fatal(err)
 	}

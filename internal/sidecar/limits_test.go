@@ -173,7 +173,7 @@ func TestWrongCredentialsOfAllKinds(t *testing.T) {
 				if anonymous {
 					c.Access.Authentication = append(c.Access.Authentication, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous})
 				}
-			}, func(o *Options) { o.TLS, o.ClientCA, o.APIKeys = dir, filepath.Join(caDir, "ca.crt"), keys })
+			}, func(o *Options) { o.TLS, o.MTLSCABundle, o.APIKeys = dir, filepath.Join(caDir, "ca.crt"), keys })
 			token := "Bearer " + p.token("team")
 			calls := func(when string, want map[string]int) {
 				t.Helper()

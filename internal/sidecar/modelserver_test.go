@@ -172,7 +172,7 @@ func TestModelServerOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("trusted", func(t *testing.T) {
-		p := newPodWith(t, says, calls(url), func(o *Options) { o.TrustCA = bundle })
+		p := newPodWith(t, says, calls(url), func(o *Options) { o.TrustBundle = bundle })
 		p.eventually("readiness", func() bool { return p.readiness() == "200 ok" })
 		if got := p.turn(); !strings.Contains(got, `"state":"completed"`) {
 			t.Errorf("turn = %s", got)
@@ -193,7 +193,7 @@ func TestModelServerOverTLS(t *testing.T) {
 	})
 	t.Run("standalone", func(t *testing.T) {
 		o := standaloneOptions(t, says)
-		o.BackendURL, o.BackendProtocol, o.TrustCA = url, "ChatCompletions", bundle
+		o.BackendURL, o.BackendProtocol, o.TrustBundle = url, "ChatCompletions", bundle
 		response, err := http.Post("http://"+standaloneWith(t, o).Addresses().Agent+"/", "application/json", strings.NewReader(hello))
 		if err != nil {
 			t.Fatal(err)

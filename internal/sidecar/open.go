@@ -132,8 +132,8 @@ func (s *Sidecar) addCredentials() error {
 			return err
 		}
 	}
-	if o.ClientCA != "" {
-		source := s.fileSource("client-ca", o.ClientCA, sidecarconfig.DependencyClientCA, "the former authorities of clients stay in use", func(pem []byte) error {
+	if o.MTLSCABundle != "" {
+		source := s.fileSource("mtls-ca-bundle", o.MTLSCABundle, sidecarconfig.DependencyClientCA, "the former authorities of clients stay in use", func(pem []byte) error {
 			pool, err := egress.ParseAuthorities(pem)
 			if err == nil {
 				s.access.clientCA.Swap(pool)
@@ -144,8 +144,8 @@ func (s *Sidecar) addCredentials() error {
 			return err
 		}
 	}
-	if o.TrustCA != "" {
-		source := s.fileSource("trust-ca", o.TrustCA, sidecarconfig.DependencyTrustBundle, "the former authorities of servers stay in use", s.trust.setBundle)
+	if o.TrustBundle != "" {
+		source := s.fileSource("trust-bundle", o.TrustBundle, sidecarconfig.DependencyTrustBundle, "the former authorities of servers stay in use", s.trust.setBundle)
 		if err := s.addCredential(source, ErrTrust); err != nil {
 			return err
 		}

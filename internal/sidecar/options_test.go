@@ -5,6 +5,8 @@ package sidecar
 
 import (
 	"net"
+	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +59,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"nothing":        {nil, []string{"--backend-url is required", "--card is required", "--jwt-issuer, --api-keys, --client-ca or --anonymous is required"}},
+		"nothing":        {nil, []string{"--backend-url is required", "--card is required", "--jwt-issuer, --api-keys, --mtls-ca-bundle or --anonymous is required"}},
 		"protocol":       {[]string{"--config", "f", "--backend-protocol", "events"}, []string{`--backend-protocol is "events", must be one of ["Events" "A2A" "ChatCompletions"]`}},
 		"interruption":   {[]string{"--config", "f", "--on-interruption", "retry"}, []string{`--on-interruption is "retry", must be one of ["Fail" "Retry"]`}},
 		"A2A without it": {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--backend-a2a-query", "a=b"}, []string{"--backend-a2a-version, --backend-a2a-card-path and --backend-a2a-query need --backend-protocol A2A"}},
@@ -98,7 +100,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 
 // TestProtocolFlags puts flags over the contract's options.
 func TestProtocolFlags(t *testing.T) {
-	o := parse(t, "--card", "card.yaml", "--card-profile", "V1", "--error-profile", "1.0.0", "--strict-version", "--restart-tasks",
+	o := parse(t, "--card", "card.yaml", "--card-profile", "V1", "--error-profile", "1.0.0", "--version-check", "Strict", "--finished-tasks", "Restart",
 		"--message-deduplication", "5m", "--context-replies", "ContinuePaused",
 		"--card-signing-key", "a,b.pem", "--card-signing-key", "c.pem")
 	if diff := cmp.Diff([]string{"a,b.pem", "c.pem"}, o.CardSigningKeys); diff != "" {
@@ -118,17 +120,16 @@ func TestProtocolFlags(t *testing.T) {
 
 func TestParseCard(t *testing.T) {
 	got, err := parseCard([]byte(`
-name: Echo
+displayName: Echo
 description: >
   Says it
   again
 version: 1.10
 provider: {organization: Example, url: https://example.com}
-capabilities:
-  extensions:
-    - uri: urn:x
-      required: true
-      params: {a: [1, {b: null}]}
+extensions:
+  - uri: urn:x
+    required: true
+    params: {a: [1, {b: null}]}
 defaultInputModes: [text/plain]
 skills:
   - id: echo
@@ -136,7 +137,7 @@ skills:
     description: Says it again
     tags: [demo, "1"]
     security: [{oauth: [read]}]
-    extended: true
+    visibility: Extended
 securitySchemes:
   - name: oauth
     type: oauth2
@@ -165,33 +166,48 @@ securitySchemes:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("parseCard() (-want +got):\n%s", diff)
 	}
-	if got, err := parseCard([]byte(`{"name":"JSON","version":"1"}`)); err != nil || got.Name != "JSON" {
+	if got, err := parseCard([]byte(`{"displayName":"JSON","version":"1"}`)); err != nil || got.Name != "JSON" {
 		t.Errorf("parseCard() of JSON = %+v, %v", got, err)
+	}
+}
+
+// TestStandalonePage checks that docs/standalone.md lists the fields of the card file.
+func TestStandalonePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/standalone.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field := range jsonFields(reflect.TypeFor[cardFile]()) {
+		if !strings.Contains(string(page), "\n| `"+field+"` |") {
+			t.Errorf("docs/standalone.md does not list the field %s", field)
+		}
 	}
 }
 
 func TestParseCardNamesTheLine(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"unknown key":       {"name: x\ncolour: red", `line 2: unknown key "colour" in card; known are bindings, capabilities`},
-		"unknown key below": {"name: x\nskills:\n  - id: a\n    title: b", `line 4: unknown key "title" in skills[0]; known are description, examples, extended, id`},
-		"case":              {"Name: x", `line 1: unknown key "Name"`},
-		"list":              {"name: x\nskills: none", "line 2: skills must be a list"},
-		"mapping":           {"name: x\nprovider: [a]", "line 2: provider must be a mapping"},
-		"scalar":            {"name: {a: b}", "line 1: name must be a single value"},
-		"bool":              {"name: x\ncapabilities: {streaming: maybe}", "line 2: streaming must be true or false"},
-		"params":            {"name: x\ncapabilities: {extensions: [{uri: u, params: 3}]}", "line 2: params must be a mapping"},
-		"no YAML":           {"name: [", "line 1"},
+		"unknown key":       {"displayName: x\ncolour: red", `line 2: unknown key "colour" in card; known are defaultInputModes, defaultOutputModes, description, displayName`},
+		"unknown key below": {"displayName: x\nskills:\n  - id: a\n    title: b", `line 4: unknown key "title" in skills[0]; known are description, examples, id, inputModes`},
+		"case":              {"DisplayName: x", `line 1: unknown key "DisplayName"`},
+		"list":              {"displayName: x\nskills: none", "line 2: skills must be a list"},
+		"mapping":           {"displayName: x\nprovider: [a]", "line 2: provider must be a mapping"},
+		"scalar":            {"displayName: {a: b}", "line 1: displayName must be a single value"},
+		"bool":              {"displayName: x\nextensions: [{uri: u, required: maybe}]", "line 2: required must be true or false"},
+		"params":            {"displayName: x\nextensions: [{uri: u, params: 3}]", "line 2: params must be a mapping"},
+		"no YAML":           {"displayName: [", "line 1"},
 		"empty":             {"", "file is empty"},
-		"no name":           {"version: 1", "name is required"},
-		"skill":             {"name: x\nskills: [{name: a}]", "skills[0]: id and name are required"},
-		"map":               {"name: x\nskills:\n  - security: [none]", "line 3: security[0] must be a mapping"},
-		"key twice":         {"name: x\nskills:\n  - security:\n    - a: []\n      a: []", `line 5: key "a" stands in security[0] twice`},
-		"scheme":            {"name: x\nsecuritySchemes: [{name: a, type: bearer}]", `securitySchemes[0]: type is "bearer", must be`},
-		"flow":              {"name: x\nsecuritySchemes: [{name: a, type: oauth2}]", "securitySchemes[0]: flow is required"},
-		"flow type":         {"name: x\nsecuritySchemes: [{name: a, type: oauth2, flow: {type: code}}]", `securitySchemes[0]: flow.type is "code", must be`},
-		"API key":           {"name: x\nsecuritySchemes: [{name: a, type: apiKey, in: body}]", `securitySchemes[0]: in is "body", must be header, query or cookie`},
-		"requirement":       {"name: x\nskills: [{id: a, name: b, security: [{c: []}]}]", `skills[0]: security names "c", which is not among securitySchemes`},
-		"twice":             {"name: x\nname: y", `"name"`},
+		"no name":           {"version: 1", "displayName is required"},
+		"skill":             {"displayName: x\nskills: [{name: a}]", "skills[0]: id and name are required"},
+		"map":               {"displayName: x\nskills:\n  - security: [none]", "line 3: security[0] must be a mapping"},
+		"key twice":         {"displayName: x\nskills:\n  - security:\n    - a: []\n      a: []", `line 5: key "a" is in security[0] twice`},
+		"scheme":            {"displayName: x\nsecuritySchemes: [{name: a, type: bearer}]", `securitySchemes[0]: type is "bearer", must be`},
+		"flow":              {"displayName: x\nsecuritySchemes: [{name: a, type: oauth2}]", "securitySchemes[0]: flow is required"},
+		"flow type":         {"displayName: x\nsecuritySchemes: [{name: a, type: oauth2, flow: {type: code}}]", `securitySchemes[0]: flow.type is "code", must be`},
+		"API key":           {"displayName: x\nsecuritySchemes: [{name: a, type: apiKey, in: body}]", `securitySchemes[0]: in is "body", must be header, query or cookie`},
+		"requirement":       {"displayName: x\nskills: [{id: a, name: b, security: [{c: []}]}]", `skills[0]: security names "c", which is not among securitySchemes`},
+		"visibility":        {"displayName: x\nskills: [{id: a, name: b, visibility: Hidden}]", `skills[0]: visibility is "Hidden", must be Public or Extended`},
+		"bindings":          {"displayName: x\nprotocol: {bindings: [HTTP+JSON, GRPC, GRPC]}", `protocol.bindings[2] repeats GRPC`},
+		"twice":             {"displayName: x\ndisplayName: y", `"displayName"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

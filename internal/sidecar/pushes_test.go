@@ -88,7 +88,7 @@ func standaloneOptions(t *testing.T, agent http.HandlerFunc) *Options {
 	backend := httptest.NewServer(agent)
 	t.Cleanup(backend.Close)
 	card := filepath.Join(t.TempDir(), "card.yaml")
-	text := "name: Echo\ndescription: d\nversion: 1\nskills: [{id: a, name: a, description: a, tags: [a]}]\n"
+	text := "displayName: Echo\ndescription: d\nversion: 1\nskills: [{id: a, name: a, description: a, tags: [a]}]\n"
 	if err := os.WriteFile(card, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func standalone(t *testing.T, allowed ...string) string {
 func standaloneBefore(t *testing.T, agent http.HandlerFunc, allowed ...string) *Sidecar {
 	t.Helper()
 	o := standaloneOptions(t, agent)
-	o.AllowPushTo = allowed
+	o.AllowedPushTargets = allowed
 	return standaloneWith(t, o)
 }
 
@@ -228,8 +228,8 @@ func TestPushTarget(t *testing.T) {
 			t.Errorf("parsePushTarget(%q) = %+v, want an error", value, got)
 		}
 	}
-	if err := (&Options{ConfigFile: "x", AllowPushTo: []string{"a b"}}).Validate(); err == nil || !strings.Contains(err.Error(), "--allow-push-to") {
-		t.Errorf("Validate() error = %v, want one of --allow-push-to", err)
+	if err := (&Options{ConfigFile: "x", AllowedPushTargets: []string{"a b"}}).Validate(); err == nil || !strings.Contains(err.Error(), "--allowed-push-target") {
+		t.Errorf("Validate() error = %v, want one of --allowed-push-target", err)
 	}
 }
 

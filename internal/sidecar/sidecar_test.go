@@ -310,7 +310,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	good := write("card.yaml", "name: x")
+	good := write("card.yaml", "displayName: x")
 	tests := map[string]struct {
 		options Options
 		want    string
@@ -318,7 +318,7 @@ func TestOpenRefuses(t *testing.T) {
 		"no configuration": {Options{ConfigFile: filepath.Join(dir, "none")}, "read configuration " + filepath.Join(dir, "none") + ": open"},
 		"configuration":    {Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `contract version: is "v9", this sidecar reads "v1"`},
 		"unknown member":   {Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `unknown field "surprise"`},
-		"card":             {Options{BackendURL: "http://a", CardFile: write("bad.yaml", "name: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
+		"card":             {Options{BackendURL: "http://a", CardFile: write("bad.yaml", "displayName: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
 		"backend":          {Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
 		"no key":           {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{filepath.Join(dir, "tls.key")}}, "card signing key cannot be used: " + dir},
 		"broken key":       {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{good}}, "neither a PEM block nor a JWK"},

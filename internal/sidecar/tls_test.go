@@ -251,7 +251,7 @@ func TestMTLS(t *testing.T) {
 	p := newPodWith(t, func(w http.ResponseWriter, r *http.Request) {
 		principals <- r.Header.Get("A2A-Principal")
 		says(w, r)
-	}, withMTLS("spiffe://example.org/ns/team/*"), func(o *Options) { o.TLS, o.ClientCA = dir, filepath.Join(caDir, "ca.crt") })
+	}, withMTLS("spiffe://example.org/ns/team/*"), func(o *Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(caDir, "ca.crt") })
 	token := "Bearer " + p.token("team")
 	const id = "spiffe://example.org/ns/team/sa/caller"
 	const serviceAccount = "system:serviceaccount:team:caller"
@@ -267,13 +267,13 @@ func TestMTLS(t *testing.T) {
 		"none":                   {nil, "", 401, "", "credential is required"},
 		"none, and a token":      {nil, token, 200, serviceAccount, ""},
 		"both":                   {&good, token, 200, id, ""},
-		"of a stranger":          {new(strangers.client(spiffe(t, id))), "", 401, "", "authority that is not known here"},
+		"of a stranger":          {new(strangers.client(spiffe(t, id))), "", 401, "", "its authority is not trusted here"},
 		"of a stranger, a token": {new(strangers.client(spiffe(t, id))), token, 200, serviceAccount, ""},
-		"of the servers":         {new(servers.client(spiffe(t, id))), "", 401, "", "authority that is not known here"},
+		"of the servers":         {new(servers.client(spiffe(t, id))), "", 401, "", "its authority is not trusted here"},
 		"expired":                {new(clients.client(func(c *x509.Certificate) { spiffe(t, id)(c); c.NotAfter = time.Now().Add(-time.Minute) })), "", 401, "", "has expired"},
 		"expired, and a token":   {new(clients.client(func(c *x509.Certificate) { spiffe(t, id)(c); c.NotAfter = time.Now().Add(-time.Minute) })), token, 200, serviceAccount, ""},
 		"not valid yet":          {new(clients.client(func(c *x509.Certificate) { spiffe(t, id)(c); c.NotBefore = time.Now().Add(time.Minute) })), "", 401, "", "not valid yet"},
-		"for servers":            {new(clients.client(func(c *x509.Certificate) { spiffe(t, id)(c); c.ExtKeyUsage = c.ExtKeyUsage[:1] })), "", 401, "", "not one for clients"},
+		"for servers":            {new(clients.client(func(c *x509.Certificate) { spiffe(t, id)(c); c.ExtKeyUsage = c.ExtKeyUsage[:1] })), "", 401, "", "it is not a client certificate"},
 		"another principal":      {new(clients.client(spiffe(t, "spiffe://example.org/ns/other/sa/caller"))), "", 403, "", "may not call this agent"},
 		"beginning of a name":    {new(clients.client(spiffe(t, "spiffe://example.org/ns/team"))), "", 403, "", "may not call this agent"},
 		"another trust domain":   {new(clients.client(spiffe(t, "spiffe://example.com/ns/team/sa/caller"))), "", 403, "", "may not call this agent"},
@@ -336,7 +336,7 @@ func TestMTLS(t *testing.T) {
 	mount(t, caDir, map[string][]byte{"ca.crt": []byte("nothing")})
 	p.eventually("a complaint", func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
-		return strings.Contains(metrics, `a2a_reloads_total{result="refused",source="client-ca"} 1`)
+		return strings.Contains(metrics, `a2a_reloads_total{result="refused",source="mtls-ca-bundle"} 1`)
 	})
 }
 
@@ -348,7 +348,7 @@ func TestMTLSBySubject(t *testing.T) {
 		principals <- r.Header.Get("A2A-Principal")
 		says(w, r)
 	})
-	o.Anonymous, o.TLS, o.ClientCA = false, dir, filepath.Join(dir, "ca.crt")
+	o.Anonymous, o.TLS, o.MTLSCABundle = false, dir, filepath.Join(dir, "ca.crt")
 	p := &pod{t: t, sidecar: standaloneWith(t, o)}
 	p.client = caller(t, ca.pool(), true, ca.client(func(c *x509.Certificate) { c.Subject = pkix.Name{CommonName: "a,b", Organization: []string{"o"}} }))
 	if response, body := p.do("POST", p.https(), hello); response.StatusCode != http.StatusOK || <-principals != `x509:CN=a\,b,O=o` {
@@ -377,7 +377,7 @@ func TestGatewayTrusts(t *testing.T) {
 	}
 	stranger := newAuthority(t, "stranger")
 	mount(t, caDir, map[string][]byte{"ca.crt": stranger.pem})
-	p := newPodWith(t, says, toCallee, func(o *Options) { o.TrustCA = filepath.Join(caDir, "ca.crt") })
+	p := newPodWith(t, says, toCallee, func(o *Options) { o.TrustBundle = filepath.Join(caDir, "ca.crt") })
 	status := func() int {
 		response, _ := p.do("GET", "http://"+p.sidecar.Addresses().Gateway+"/agents/team/callee/.well-known/agent-card.json", "")
 		return response.StatusCode
@@ -409,10 +409,10 @@ func TestOpenNeedsWhatIsMounted(t *testing.T) {
 	}{
 		"no certificate":      {func(o *Options) { o.TLS = t.TempDir() }, ErrTLS, sidecarconfig.ExitTLS},
 		"broken certificate":  {func(o *Options) { o.TLS = broken }, ErrTLS, sidecarconfig.ExitTLS},
-		"no client CA":        {func(o *Options) { o.TLS, o.ClientCA = dir, "/none" }, ErrClientCA, sidecarconfig.ExitClientCA},
-		"broken client CA":    {func(o *Options) { o.TLS, o.ClientCA = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, sidecarconfig.ExitClientCA},
-		"a key among the CAs": {func(o *Options) { o.TLS, o.ClientCA = dir, filepath.Join(dir, "tls.key") }, ErrClientCA, sidecarconfig.ExitClientCA},
-		"no trust":            {func(o *Options) { o.TrustCA = "/none" }, ErrTrust, sidecarconfig.ExitTrust},
+		"no client CA":        {func(o *Options) { o.TLS, o.MTLSCABundle = dir, "/none" }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"broken client CA":    {func(o *Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"a key among the CAs": {func(o *Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(dir, "tls.key") }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"no trust":            {func(o *Options) { o.TrustBundle = "/none" }, ErrTrust, sidecarconfig.ExitTrust},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,15 +16,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// Validate names every flag that is wrong, and what to do about it.
+// Validate returns an error that names every invalid flag and what to do.
 func (o *Options) Validate() error {
 	var errs []error
 	errs = append(errs, o.validateStandalone()...)
-	if o.ClientCA != "" && o.TLS == "" {
-		errs = append(errs, errors.New("--client-ca needs --tls: without TLS no client shows a certificate"))
+	if o.MTLSCABundle != "" && o.TLS == "" {
+		errs = append(errs, errors.New("--mtls-ca-bundle needs --tls: clients show certificates over TLS only"))
 	}
 	if (o.JWTIssuer == "") != (len(o.JWTAudiences) == 0) {
-		errs = append(errs, errors.New("--jwt-issuer and --jwt-audience need each other: a token for somebody else must not be taken here"))
+		errs = append(errs, errors.New("--jwt-issuer and --jwt-audience need each other: a token must be for this agent"))
 	}
 	errs = append(errs, o.validateProtocol()...)
 	errs = append(errs, o.validateAddresses()...)
@@ -42,8 +42,10 @@ func (o *Options) Validate() error {
 		value   string
 		allowed []string
 	}{
-		"--card-profile":  {o.CardProfile, []string{string(card.ProfileUnion), string(card.ProfileV1)}},
-		"--error-profile": {o.ErrorProfile, []string{sidecarconfig.ErrorProfile101, sidecarconfig.ErrorProfile100}},
+		"--card-profile":   {o.CardProfile, []string{string(card.ProfileUnion), string(card.ProfileV1)}},
+		"--error-profile":  {o.ErrorProfile, []string{sidecarconfig.ErrorProfile101, sidecarconfig.ErrorProfile100}},
+		"--version-check":  {o.VersionCheck, []string{versionCheckLenient, versionCheckStrict}},
+		"--finished-tasks": {o.FinishedTasks, []string{finishedTasksFinal, finishedTasksRestart}},
 		"--context-replies": {o.ContextReplies, []string{
 			string(sidecarconfig.ContextRepliesNewTask), string(sidecarconfig.ContextRepliesContinuePaused),
 		}},
@@ -56,42 +58,42 @@ func (o *Options) Validate() error {
 		errs = append(errs, err)
 	}
 	if host, _, err := net.SplitHostPort(o.GatewayListen); err == nil && !serving.IsLoopback(host) {
-		errs = append(errs, fmt.Errorf("--gateway-listen is %q, must be a loopback address: who reaches it acts as this agent", o.GatewayListen))
+		errs = append(errs, fmt.Errorf("--gateway-listen is %q, must be a loopback address: every client of the gateway acts as this agent", o.GatewayListen))
 	}
 	errs = append(errs, o.validateLimits())
 	errs = append(errs, o.validateStore()...)
 	return errors.Join(append(errs, o.validatePush()...)...)
 }
 
-// validateStandalone is about what a contract would say.
+// validateStandalone checks what the sidecar configuration would have.
 func (o *Options) validateStandalone() []error {
 	var errs []error
 	if o.ConfigFile != "" {
 		return nil
 	}
 	if o.BackendURL == "" {
-		errs = append(errs, errors.New("--backend-url is required without --config: say where the agent listens"))
+		errs = append(errs, errors.New("--backend-url is required without --config: name the URL of the agent"))
 	}
 	if o.CardFile == "" {
-		errs = append(errs, errors.New("--card is required without --config: name a YAML file with name, description, version and skills"))
+		errs = append(errs, errors.New("--card is required without --config: name a YAML file with displayName, description, version and skills"))
 	}
-	if !o.Anonymous && o.JWTIssuer == "" && o.APIKeys == "" && o.ClientCA == "" {
-		errs = append(errs, errors.New("--jwt-issuer, --api-keys, --client-ca or --anonymous is required without --config: without Kubernetes nothing else says who may call"))
+	if !o.Anonymous && o.JWTIssuer == "" && o.APIKeys == "" && o.MTLSCABundle == "" {
+		errs = append(errs, errors.New("--jwt-issuer, --api-keys, --mtls-ca-bundle or --anonymous is required without --config: one of them must say who may call"))
 	}
 	return errs
 }
 
 func (o *Options) validatePush() []error {
 	var errs []error
-	for _, value := range o.AllowPushTo {
+	for _, value := range o.AllowedPushTargets {
 		if _, err := parsePushTarget(value); err != nil {
-			errs = append(errs, fmt.Errorf("--allow-push-to is %q, must be a host such as hooks.example.com or *.example.com, or a range such as 10.1.0.0/16", value))
+			errs = append(errs, fmt.Errorf("--allowed-push-target is %q, must be a host such as hooks.example.com or *.example.com, or a range such as 10.1.0.0/16", value))
 		}
 	}
 	return errs
 }
 
-// validateAddresses is about what the card lists.
+// validateAddresses checks the addresses and bindings of the card.
 func (o *Options) validateAddresses() []error {
 	var errs []error
 	for _, each := range o.BaseURLs {
@@ -118,7 +120,7 @@ func (o *Options) validateProtocol() []error {
 	if i := sidecarconfig.Interruption(o.OnInterruption); i != "" && !slices.Contains(sidecarconfig.Interruptions, i) {
 		errs = append(errs, fmt.Errorf("--on-interruption is %q, must be one of %q", i, sidecarconfig.Interruptions))
 	}
-	// A contract may name the protocol.
+	// The sidecar configuration may name the protocol.
 	known := p != "" || o.ConfigFile == ""
 	chat := o.ChatModel != "" || o.ChatSystemPrompt != "" || o.ChatAPIKeyFile != "" || len(o.ChatHeaders) > 0
 	if chat && known && p != sidecarconfig.ProtocolChatCompletions {
@@ -126,7 +128,7 @@ func (o *Options) validateProtocol() []error {
 	}
 	errs = append(errs, o.validateA2A(known && p != sidecarconfig.ProtocolA2A)...)
 	for i, text := range o.ChatHeaders {
-		// The text is not repeated: it may be a credential in the wrong place.
+		// The error does not repeat the text, which may be a credential.
 		if _, err := sidecarconfig.ParseHeader(text); err != nil {
 			errs = append(errs, fmt.Errorf("--chat-header number %d %w", i+1, err))
 		}
@@ -134,8 +136,8 @@ func (o *Options) validateProtocol() []error {
 	return errs
 }
 
-// validateA2A validates the flags for agents that speak A2A. Other is true when the
-// backend speaks something else.
+// validateA2A checks the flags for backends that speak A2A. other is true if the backend
+// speaks another protocol.
 func (o *Options) validateA2A(other bool) []error {
 	var errs []error
 	if other && (o.A2AVersion != "" || o.A2ACardPath != "" || o.A2AQuery != "") {

@@ -186,11 +186,11 @@ func (s *servers) arguments(agent string, k kind) ([]string, error) {
 		return []string{"--config", file, "--health-listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"}, err
 	}
 	file := filepath.Join(s.dir, "card.yaml")
-	err := os.WriteFile(file, []byte(`{name: Bench, description: An agent of benchmarks, version: "1.0", skills: []}`), 0o600)
+	err := os.WriteFile(file, []byte(`{displayName: Bench, description: An agent of benchmarks, version: "1.0", skills: []}`), 0o600)
 	return []string{
 		"--backend-url", agent, "--backend-protocol", string(sidecarconfig.ProtocolEvents), "--card", file, "--anonymous",
 		// Outside of a cluster receivers may be on this machine.
-		"--allow-push-to", "127.0.0.1/32",
+		"--allowed-push-target", "127.0.0.1/32",
 		"--limit", "requests.perSecond=1000000", "--limit", "totalRequests.perSecond=1000000", "--limit", "turns.maxPerCaller=256",
 	}, err
 }

@@ -45,7 +45,7 @@ func start(t *testing.T, agent http.HandlerFunc) *process {
 	t.Cleanup(backend.Close)
 	dir := t.TempDir()
 	card := filepath.Join(dir, "card.yaml")
-	if err := os.WriteFile(card, []byte("name: Echo\ndescription: d\nversion: \"1\"\nskills: [{id: s, name: S, description: d, tags: [t]}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(card, []byte("displayName: Echo\ndescription: d\nversion: \"1\"\nskills: [{id: s, name: S, description: d, tags: [t]}]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p := &process{address: freeport.Address(t), client: &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}}

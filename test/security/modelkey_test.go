@@ -94,7 +94,7 @@ func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 	address, health := freeport.Address(t), freeport.Address(t)
 	var log bytes.Buffer
 	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), programs.Path("cmd/sidecar"), "--backend-url", model.URL, "--backend-protocol", "ChatCompletions", "--chat-model", "m",
-		"--listen", address, "--health-listen", health, "--card", write(filepath.Join(dir, "card.yaml"), "name: x\ndescription: d\nversion: '1'\n"), "--anonymous",
+		"--listen", address, "--health-listen", health, "--card", write(filepath.Join(dir, "card.yaml"), "displayName: x\ndescription: d\nversion: '1'\n"), "--anonymous",
 		"--chat-api-key-file", file, "--chat-header", "X-Team=blue", "--log-level", "DEBUG")
 	sidecar.Stdout, sidecar.Stderr = &log, &log
 	if err := sidecar.Start(); err != nil {

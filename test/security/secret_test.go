@@ -89,8 +89,8 @@ func TestSecretsStaySecret(t *testing.T) {
 	address, health := freeport.Address(t), freeport.Address(t)
 	var log bytes.Buffer
 	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), programs.Path("cmd/sidecar"), "--backend-url", agent.URL, "--listen", address, "--health-listen", health,
-		"--card", write("card.yaml", "name: x\ndescription: d\nversion: '1'\n"), "--api-keys", filepath.Join(dir, "callers"), "--tls", filepath.Join(dir, "tls"),
-		"--card-signing-key", filepath.Join(dir, "card/tls.key"), "--allow-push-to", "203.0.113.0/24", "--log-level", "DEBUG")
+		"--card", write("card.yaml", "displayName: x\ndescription: d\nversion: '1'\n"), "--api-keys", filepath.Join(dir, "callers"), "--tls", filepath.Join(dir, "tls"),
+		"--card-signing-key", filepath.Join(dir, "card/tls.key"), "--allowed-push-target", "203.0.113.0/24", "--log-level", "DEBUG")
 	sidecar.Stdout, sidecar.Stderr = &log, &log
 	if err := sidecar.Start(); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"net/http"
 )
 
-// Says answers with a text in two chunks.
+// Says is an agent that answers with a text in two chunks.
 func Says(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
 	_, _ = io.WriteString(w, "Hello ")
@@ -17,8 +17,8 @@ func Says(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "world")
 }
 
-// Waits says one thing, and then nothing until its caller leaves or it may
-// proceed.
+// Waits returns an agent that sends one event, and the next one when proceed is closed or
+// has an element. It returns when its client disconnects.
 func Waits(proceed <-chan struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
@@ -32,7 +32,7 @@ func Waits(proceed <-chan struct{}) http.HandlerFunc {
 	}
 }
 
-// Asks wants to know more before it answers.
+// Asks is an agent that asks for input before it answers.
 func Asks(w http.ResponseWriter, r *http.Request) {
 	var turn struct {
 		Task json.RawMessage `json:"task"`
@@ -46,7 +46,7 @@ func Asks(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"text":"That one"}`+"\n")
 }
 
-// Lines answers with NDJSON events, one a line.
+// Lines returns an agent that answers with NDJSON events, one on each line.
 func Lines(lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")

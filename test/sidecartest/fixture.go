@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidecartest runs the whole sidecar in front of an agent, on real sockets. It
-// is imported by tests only.
+// Package sidecartest is a test fixture: a whole sidecar on real sockets in front of an
+// agent. Only tests import it.
 package sidecartest
 
 import (
@@ -39,9 +39,9 @@ const (
 type Fixture struct {
 	// URL is the base of the A2A endpoint, without a slash at its end.
 	URL string
-	// Health is that of the probes.
+	// Health is the base of the probes.
 	Health string
-	// Gateway is that of the agent's way out.
+	// Gateway is the base of the gateway, through which the agent calls others.
 	Gateway string
 
 	// apiKeys is the directory with a file for each caller; "" for none.
@@ -54,20 +54,20 @@ type Fixture struct {
 	called chan struct{}
 }
 
-// Start runs a sidecar that admits everybody, unless change says otherwise,
-// until the test ends.
+// Start runs a sidecar until the test ends. It admits anonymous callers, unless change
+// replaces that.
 func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *sidecarconfig.Config)) *Fixture {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &Fixture{key: key, called: make(chan struct{})}
-	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if r.calls.Add(1) == 1 {
-			close(r.called)
+	f := &Fixture{key: key, called: make(chan struct{})}
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.calls.Add(1) == 1 {
+			close(f.called)
 		}
-		agent(w, req)
+		agent(w, r)
 	}))
 	tb.Cleanup(backend.Close)
 	config := &sidecarconfig.Config{
@@ -75,7 +75,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 		Agent:   sidecarconfig.Agent{Namespace: "team", Name: "echo"},
 		Card: card.Card{
 			Name: "Interop", Description: "An agent for tests", Version: "1.0",
-			// Clients of each binding go by the card.
+			// Clients of each binding find it on the card.
 			Bindings: card.Bindings,
 			Skills:   []card.Skill{{ID: "s", Name: "S", Description: "d", Tags: []string{"t"}}},
 		},
@@ -84,7 +84,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(10 * time.Second)},
 	}
 	for _, c := range change {
-		c(r, config)
+		c(f, config)
 	}
 	text, err := sidecarconfig.Encode(config)
 	if err != nil {
@@ -96,7 +96,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 	}
 	s, err := sidecar.Open(tb.Context(), &sidecar.Options{
 		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
-		APIKeys: r.apiKeys, TLS: r.certificate,
+		APIKeys: f.apiKeys, TLS: f.certificate,
 	}, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		tb.Fatal(err)
@@ -111,16 +111,16 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 		}
 	})
 	scheme := "http://"
-	if r.certificate != "" {
+	if f.certificate != "" {
 		scheme = "https://"
 	}
-	r.URL, r.Health, r.Gateway = scheme+s.Addresses().Agent, "http://"+s.Addresses().Health, "http://"+s.Addresses().Gateway
-	return r
+	f.URL, f.Health, f.Gateway = scheme+s.Addresses().Agent, "http://"+s.Addresses().Health, "http://"+s.Addresses().Gateway
+	return f
 }
 
-// WithTokens makes a sidecar ask for tokens, as Token signs them.
-func WithTokens(r *Fixture, c *sidecarconfig.Config) {
-	keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: r.key.Public(), KeyID: "k"}}})
+// WithTokens makes a sidecar require tokens that Token signs.
+func WithTokens(f *Fixture, c *sidecarconfig.Config) {
+	keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: f.key.Public(), KeyID: "k"}}})
 	if err != nil {
 		panic(err)
 	}
@@ -135,11 +135,11 @@ func WithTokens(r *Fixture, c *sidecarconfig.Config) {
 	}
 }
 
-// WithEverything offers what an agent may offer: to those who show a token an
-// extended card, to all the rest, and push notifications to Webhook's host.
-func WithEverything(r *Fixture, c *sidecarconfig.Config) {
+// WithEverything adds an extended card for callers with a token, and push notifications
+// to the host of Webhook.
+func WithEverything(f *Fixture, c *sidecarconfig.Config) {
 	anonymous := c.Access.Authentication
-	WithTokens(r, c)
+	WithTokens(f, c)
 	c.Access.Authentication = append(c.Access.Authentication, anonymous...)
 	c.Card.Skills = append(c.Card.Skills, card.Skill{ID: "x", Name: "X", Description: "d", Tags: []string{"t"}, Extended: true})
 	c.PushNotifications = &sidecarconfig.PushNotifications{AllowedTargets: []sidecarconfig.PushTarget{{CIDR: "203.0.113.0/24"}}}
@@ -148,30 +148,30 @@ func WithEverything(r *Fixture, c *sidecarconfig.Config) {
 // WithTLS returns a change that serves the A2A endpoint with the certificate and
 // the key of a directory, as tls.crt and tls.key.
 func WithTLS(dir string) func(*Fixture, *sidecarconfig.Config) {
-	return func(r *Fixture, _ *sidecarconfig.Config) { r.certificate = dir }
+	return func(f *Fixture, _ *sidecarconfig.Config) { f.certificate = dir }
 }
 
 // APIKey is a key that WithAPIKey admits.
 const APIKey = "key-of-a-client-0123456789abcdef"
 
-// WithAPIKey returns a change that admits callers who show APIKey in the header
-// X-API-Key, beside those whom the sidecar admits otherwise.
+// WithAPIKey returns a change that also admits callers with APIKey in the header
+// X-API-Key.
 func WithAPIKey(tb testing.TB) func(*Fixture, *sidecarconfig.Config) {
 	tb.Helper()
 	dir := tb.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "client"), []byte(APIKey), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	return func(r *Fixture, c *sidecarconfig.Config) {
-		r.apiKeys = dir
+	return func(f *Fixture, c *sidecarconfig.Config) {
+		f.apiKeys = dir
 		c.Access.Authentication = append(c.Access.Authentication, sidecarconfig.Authentication{
 			Type: sidecarconfig.AuthenticationAPIKey, APIKey: &sidecarconfig.APIKeyAuthentication{Header: sidecarconfig.DefaultAPIKeyHeader},
 		})
 	}
 }
 
-// WithoutAnonymous takes away that everybody is admitted, and has the card say
-// what the other methods ask for. It is the last change of a sidecar's access.
+// WithoutAnonymous refuses anonymous callers, and has the card list the security schemes
+// of the other methods. It is the last change of a sidecar's access.
 func WithoutAnonymous(_ *Fixture, c *sidecarconfig.Config) {
 	c.Access.Authentication = slices.DeleteFunc(c.Access.Authentication, func(a sidecarconfig.Authentication) bool {
 		return a.Type == sidecarconfig.AuthenticationAnonymous
@@ -179,14 +179,14 @@ func WithoutAnonymous(_ *Fixture, c *sidecarconfig.Config) {
 	c.Card.SecuritySchemes = c.Access.Schemes()
 }
 
-// Webhook is a URL that push notifications may go to under WithEverything. It
-// is of a range for documentation: nobody is there.
+// Webhook is a URL to which WithEverything allows push notifications. Its address is
+// reserved for documentation, so no host has it.
 const Webhook = "https://203.0.113.7/a2a"
 
-// Token is the one of a ServiceAccount in the agent's namespace.
-func (r *Fixture) Token(tb testing.TB, name string) string {
+// Token returns a token of a ServiceAccount in the agent's namespace.
+func (f *Fixture) Token(tb testing.TB, name string) string {
 	tb.Helper()
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: r.key, KeyID: "k"}}, nil)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: f.key, KeyID: "k"}}, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -201,21 +201,21 @@ func (r *Fixture) Token(tb testing.TB, name string) string {
 	return text
 }
 
-// Calls counts the requests that the agent has seen.
-func (r *Fixture) Calls() int { return int(r.calls.Load()) }
+// Calls returns the number of requests to the agent.
+func (f *Fixture) Calls() int { return int(f.calls.Load()) }
 
-// AwaitCall returns when the agent has seen a request.
-func (r *Fixture) AwaitCall(tb testing.TB) {
+// AwaitCall returns when the agent has received a request.
+func (f *Fixture) AwaitCall(tb testing.TB) {
 	tb.Helper()
 	select {
-	case <-r.called:
+	case <-f.called:
 	case <-time.After(10 * time.Second):
 		tb.Fatal("the agent is not called")
 	}
 }
 
-// Client returns a client whose every response is validated against the
-// protocol's schemas. It shows the token, if it is given one.
+// Client returns a client that validates every response against the schemas of the
+// protocol. It sends the token, if there is one.
 func Client(tb testing.TB, token ...string) *http.Client {
 	tb.Helper()
 	transport := &http.Transport{}
@@ -238,7 +238,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(r)
 }
 
-// Plain returns a client whose responses are not validated, for what is no
+// Plain returns a client that does not validate responses, for servers that are no
 // sidecar.
 func Plain(tb testing.TB) *http.Client {
 	tb.Helper()
