@@ -18,18 +18,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// opener makes a client of what it finds at a URL.
+// opener makes a client from the card at a URL.
 type opener func(ctx context.Context, at target) (sdk, error)
 
-// target is an agent and how to reach it. The HTTP client shows the token; what
-// speaks gRPC has to do so itself.
+// target is an agent and how to reach it. The HTTP client sends the token; gRPC
+// clients have to send it themselves.
 type target struct {
 	client *http.Client
 	url    string
 	token  credential
 }
 
-// dial are the options of gRPC.
+// dial returns the options of gRPC clients.
 func (at *target) dial() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -37,7 +37,7 @@ func (at *target) dial() []grpc.DialOption {
 	}
 }
 
-// credential is a token in each call's metadata.
+// credential sends a token in the metadata of each gRPC call.
 type credential string
 
 func (c credential) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
@@ -49,10 +49,10 @@ func (c credential) GetRequestMetadata(context.Context, ...string) (map[string]s
 
 func (credential) RequireTransportSecurity() bool { return false }
 
-// errNotOnCard is what an opener says when the card does not offer its binding.
+// errNotOnCard is the error of an opener whose binding is not on the card.
 var errNotOnCard = errors.New("the card does not offer it")
 
-// goClients are the Go ones, by package, version of the protocol and binding.
+// goClients are the clients of the Go SDKs.
 var goClients = []struct {
 	name, protocol, binding string
 	open                    opener
@@ -67,7 +67,7 @@ var goClients = []struct {
 	{"a2a-go v0.3.15", "0.3", "gRPC", newV03(oldsdk.TransportProtocolGRPC)},
 }
 
-// each runs a test with every Go client against a sidecar of its own.
+// each runs a test with every Go client, each with a sidecar of its own.
 func each(t *testing.T, agent http.HandlerFunc, test func(t *testing.T, client sdk)) {
 	t.Helper()
 	for _, c := range goClients {
@@ -84,9 +84,9 @@ func each(t *testing.T, agent http.HandlerFunc, test func(t *testing.T, client s
 	}
 }
 
-// ofProto03 reports whether the client of this test speaks the proto of 0.3,
-// over REST or gRPC, and not its JSON-RPC.
-func ofProto03(t *testing.T) bool {
+// speaksProto03 reports whether the client of this test uses the proto of 0.3: over
+// REST or gRPC.
+func speaksProto03(t *testing.T) bool {
 	t.Helper()
 	return strings.Contains(t.Name(), "_0.3_") && !strings.Contains(t.Name(), "JSON-RPC")
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-func TestErrors(t *testing.T) {
+func TestErrorsKeepTheirTypes(t *testing.T) {
 	is := func(err error, targets ...error) bool {
 		for _, target := range targets {
 			if errors.Is(err, target) {
@@ -46,16 +46,16 @@ func TestErrors(t *testing.T) {
 		if _, err := client.send(t.Context(), message{Text: "More", TaskID: "nowhere"}); !is(err, newsdk.ErrTaskNotFound, oldsdk.ErrTaskNotFound) {
 			t.Errorf("message to an unknown task = %v", err)
 		}
-		if _, err := client.send(t.Context(), message{Text: "More", TaskID: done.TaskID}); !ended(err) && !is(err, newsdk.ErrUnsupportedOperation, oldsdk.ErrUnsupportedOperation) {
+		if _, err := client.send(t.Context(), message{Text: "More", TaskID: done.TaskID}); !isTaskEnded(err) && !is(err, newsdk.ErrUnsupportedOperation, oldsdk.ErrUnsupportedOperation) {
 			t.Errorf("message to a finished task = %v", err)
 		}
-		if _, err := collect(client.stream(t.Context(), message{Text: "More", TaskID: done.TaskID})); !ended(err) && !is(err, newsdk.ErrUnsupportedOperation, oldsdk.ErrUnsupportedOperation) {
+		if _, err := collect(client.stream(t.Context(), message{Text: "More", TaskID: done.TaskID})); !isTaskEnded(err) && !is(err, newsdk.ErrUnsupportedOperation, oldsdk.ErrUnsupportedOperation) {
 			t.Errorf("stream to a finished task = %v", err)
 		}
 	})
 }
 
-func TestAgentFails(t *testing.T) {
+func TestFailureOfTheAgentEndsTheTask(t *testing.T) {
 	tests := map[string]struct {
 		agent http.HandlerFunc
 		state string
@@ -90,8 +90,8 @@ func TestAgentFails(t *testing.T) {
 	}
 }
 
-// ended reports whether an error says that a task has ended, which the client
-// of 0.3 has no name for over gRPC.
-func ended(err error) bool {
+// isTaskEnded reports whether an error says that a task has ended. Over gRPC, the
+// client of 0.3 has no type for it.
+func isTaskEnded(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "terminal state")
 }

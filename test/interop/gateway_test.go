@@ -21,8 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// newGateway returns the gateway of a sidecar in a cluster with one agent, which
-// every name leads to.
+// newGateway returns a gateway for which every name is that of one agent.
 func newGateway(t *testing.T, agent string) http.Handler {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
@@ -40,9 +39,9 @@ func newGateway(t *testing.T, agent string) http.Handler {
 	})
 }
 
-// TestThroughTheGateway: an agent gives an SDK the gateway's address and
-// nothing else, and stays on the gateway for the calls that follow the card.
-func TestThroughTheGateway(t *testing.T) {
+// TestClientsStayOnTheGateway gives clients only the gateway's address. Their calls
+// after the card must use the gateway, too.
+func TestClientsStayOnTheGateway(t *testing.T) {
 	for name, resolve := range map[string]opener{
 		"a2a-go v2.4.0":  newV1(newsdk.Version, newsdk.TransportProtocolJSONRPC),
 		"a2a-go v0.3.15": newV03(oldsdk.TransportProtocolJSONRPC),

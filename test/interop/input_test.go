@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// asksForKey waits on its stream for the answer to what it asks.
-func asksForKey() http.HandlerFunc {
+// agentAskingForKey asks for a key and waits on its stream for the answer.
+func agentAskingForKey() http.HandlerFunc {
 	answers := make(chan string, 1)
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("A2A-Turn") == "input" {
@@ -32,17 +32,17 @@ func asksForKey() http.HandlerFunc {
 		_ = http.NewResponseController(w).Flush()
 		select {
 		case answer := <-answers:
-			// The agent is told the secret that nobody else is.
+			// Only the agent receives the secret.
 			_, _ = fmt.Fprintf(w, `{"text":"got it: %t"}`+"\n", strings.Contains(answer, "secret-123"))
 		case <-r.Context().Done():
 		}
 	}
 }
 
-// TestWire13_AnswerThatNamesItsQuestion reads on the first stream while it
-// answers on a second one, which names the task as one that it refers to.
+// TestWire13_AnswerThatNamesItsQuestion answers by a second stream, whose message has
+// the task in referenceTaskIds, while it reads the first stream.
 func TestWire13_AnswerThatNamesItsQuestion(t *testing.T) {
-	c := newOldest(t, asksForKey())
+	c := newClient01(t, agentAskingForKey())
 	first := c.post("message/stream", `{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"Hi"}]}}`)
 	lines := bufio.NewScanner(first.Body)
 	next := func() (event struct {
@@ -97,9 +97,9 @@ func TestWire13_AnswerThatNamesItsQuestion(t *testing.T) {
 	}
 }
 
-// TestWire13_GetThatStreams is how the same client resumes.
+// TestWire13_GetThatStreams resumes by tasks/get with a taskId, as that client does.
 func TestWire13_GetThatStreams(t *testing.T) {
-	c := newOldest(t, sidecartest.Says)
+	c := newClient01(t, sidecartest.Says)
 	done, _ := c.call("tasks/send", say("t", "Hi", ""))
 	text, err := io.ReadAll(c.post("tasks/get", fmt.Sprintf(`{"taskId":%q}`, done.ID)).Body)
 	if err != nil || !bytes.HasPrefix(text, []byte("id: ")) || !bytes.Contains(text, []byte(`"kind":"status-update","taskId":"t"`)) ||

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interop drives the whole sidecar with the official Go clients, which
-// nobody here wrote: a2a-go v2 for 1.0 and a2a-go v0.3 for 0.3. The agents are
-// HTTP handlers of a few lines, as users write them.
+// Package interop tests the whole sidecar with the official SDKs for Go, Python and
+// JavaScript, as clients and as servers behind it. Other agents are HTTP handlers of a
+// few lines, as users write them.
 package interop
 
 import (
@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestSend(t *testing.T) {
+func TestSendReturnsTheTask(t *testing.T) {
 	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		got, err := client.send(t.Context(), message{Text: "Hi"})
@@ -58,7 +58,7 @@ func TestSendIsAnsweredByAMessage(t *testing.T) {
 	})
 }
 
-func TestStream(t *testing.T) {
+func TestStreamHasEveryPart(t *testing.T) {
 	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		events, err := collect(client.stream(t.Context(), message{Text: "Hi"}))
@@ -85,7 +85,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-func TestGet(t *testing.T) {
+func TestGetReturnsTheHistoryAsked(t *testing.T) {
 	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi", ContextID: "my-context"})
@@ -97,7 +97,7 @@ func TestGet(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("get (-want +got):\n%s%v", diff, err)
 		}
-		if !ofProto03(t) { // where 0 is how no number is written
+		if !speaksProto03(t) { // there, 0 is the same as no number
 			want.History = 0
 		}
 		got, err = client.get(t.Context(), sent.TaskID, new(0))
@@ -107,7 +107,7 @@ func TestGet(t *testing.T) {
 	})
 }
 
-func TestCancel(t *testing.T) {
+func TestCancelEndsTheTask(t *testing.T) {
 	each(t, sidecartest.Waits(nil), func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi", Immediately: true})
@@ -123,12 +123,12 @@ func TestCancel(t *testing.T) {
 			t.Errorf("get = %+v, %v", got, err)
 		}
 		if _, err := client.cancel(t.Context(), sent.TaskID); !errors.Is(err, newsdk.ErrTaskNotCancelable) && !errors.Is(err, oldsdk.ErrTaskNotCancelable) {
-			t.Errorf("second cancel error = %v, want one that rig.Says not cancelable", err)
+			t.Errorf("second cancel error = %v, want ErrTaskNotCancelable", err)
 		}
 	})
 }
 
-func TestSubscribeToARunningTask(t *testing.T) {
+func TestSubscriptionContinuesARunningTask(t *testing.T) {
 	proceed := make(chan struct{})
 	each(t, sidecartest.Waits(proceed), func(t *testing.T, client sdk) {
 		t.Helper()
@@ -167,7 +167,7 @@ func TestSubscribeToARunningTask(t *testing.T) {
 	})
 }
 
-func TestSubscribeToATaskThatHasEnded(t *testing.T) {
+func TestSubscriptionToAFinishedTask(t *testing.T) {
 	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi"})
@@ -185,7 +185,7 @@ func TestSubscribeToATaskThatHasEnded(t *testing.T) {
 			{Kind: "task", TaskID: sent.TaskID, State: "completed", Text: "Hello world"},
 			{Kind: "status", TaskID: sent.TaskID, State: "completed"},
 		}
-		if ofProto03(t) { // there the task is all
+		if speaksProto03(t) { // there, the task is the only event
 			want = want[:1]
 		}
 		if diff := cmp.Diff(want, events); diff != "" || err != nil {
@@ -194,7 +194,7 @@ func TestSubscribeToATaskThatHasEnded(t *testing.T) {
 	})
 }
 
-func TestInputRequired(t *testing.T) {
+func TestMessageContinuesAPausedTask(t *testing.T) {
 	each(t, sidecartest.Asks, func(t *testing.T, client sdk) {
 		t.Helper()
 		asked, err := client.send(t.Context(), message{Text: "Do it"})
@@ -229,7 +229,7 @@ func TestStreamEndsAtInputRequired(t *testing.T) {
 	})
 }
 
-func TestParts(t *testing.T) {
+func TestPartsOfEachKindComeBack(t *testing.T) {
 	agent := func(w http.ResponseWriter, r *http.Request) {
 		var turn struct {
 			Message struct{ Parts json.RawMessage } `json:"message"`
@@ -251,8 +251,9 @@ func TestParts(t *testing.T) {
 	})
 }
 
-// TestOneTaskThroughBothVersions: what one client began, the other can read.
-func TestOneTaskThroughBothVersions(t *testing.T) {
+// TestClientsOfBothVersionsReadOneTask has a client of each version read the task that
+// the other began.
+func TestClientsOfBothVersionsReadOneTask(t *testing.T) {
 	url := sidecartest.Start(t, sidecartest.Says).URL
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// jsClients are those of npm, in the words of js/driver.mjs.
+// jsClients are the clients of npm packages, in the words of js/driver.mjs.
 var jsClients = []struct{ client, protocol, binding string }{
 	{"@a2a-js/sdk 1.3.0", "1.0", "JSON-RPC"},
 	{"@a2a-js/sdk 1.3.0", "1.0", "REST"},
@@ -32,7 +32,7 @@ var jsClients = []struct{ client, protocol, binding string }{
 	{"@a2a-js/sdk 0.3.14", "0.3", "gRPC"},
 }
 
-// node prepares what the driver needs, once, and says why it cannot.
+// node installs the packages of the driver, once, and returns the path of node.
 var node = sync.OnceValues(func() (string, error) {
 	path, err := exec.LookPath("node")
 	if err != nil {
@@ -56,14 +56,14 @@ var node = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// playJS runs the driver with one client through the whole scenario.
+// playJS has the driver play the scenario with one client.
 func playJS(t *testing.T, r *row) {
 	t.Helper()
 	program, err := node()
 	if err != nil {
-		t.Skipf("the JavaScript client is not run: %v", err)
+		t.Skipf("the JavaScript client does not run: %v", err)
 	}
-	s := newScene(t)
+	s := newScenario(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	driver := exec.CommandContext(ctx, program, "driver.mjs", r.Client, r.Protocol, r.Binding, s.url, s.control, sidecartest.Webhook)

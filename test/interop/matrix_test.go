@@ -22,16 +22,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// What a cell of the matrix says.
+// The cells of the matrix.
 const (
 	passes  = "ok"
-	off     = "off"  // the agent refuses it as something that it does not offer
-	none    = "none" // the client has no such operation
+	off     = "off"  // the agent does not support the operation
+	none    = "none" // the client does not have the operation
 	unknown = "fails"
 	fails   = "known failure"
 )
 
-// row is a client in the matrix.
+// row is the row of a client.
 type row struct {
 	Client   string            `json:"client"`
 	Protocol string            `json:"protocol"`
@@ -41,23 +41,23 @@ type row struct {
 
 func (r *row) name() string { return r.Client + ", " + r.Protocol + ", " + r.Binding }
 
-// matrix is the golden file that docs/conformance.md shows.
+// matrix is the golden file from which docs/conformance.md is written.
 type matrix struct {
 	Operations []string `json:"operations"`
 	Rows       []row    `json:"rows"`
-	// Failures are those of clients, with the reason.
+	// Failures are the known failures of clients.
 	Failures []failure `json:"failures"`
 }
 
-// failure is an operation that a client cannot do with any agent that keeps to
-// the specification.
+// failure is an operation that fails in a client with every agent that follows the
+// specification.
 type failure struct {
 	Client    string `json:"client"`
 	Operation string `json:"operation"`
 	Reason    string `json:"reason"`
 }
 
-// knownFailures are the clients' own.
+// knownFailures are defects of clients.
 var knownFailures = []failure{
 	{
 		"a2a-go v0.3.15, 0.3, gRPC", "list",
@@ -65,8 +65,8 @@ var knownFailures = []failure{
 	},
 }
 
-// TestWire21_Matrix has every client do every operation that it has, and holds
-// the outcome against the matrix that is published.
+// TestWire21_Matrix performs every operation with every client, and compares the
+// results with the published matrix.
 func TestWire21_Matrix(t *testing.T) {
 	var mu sync.Mutex
 	rows := map[string]row{}
@@ -104,7 +104,7 @@ func TestWire21_Matrix(t *testing.T) {
 
 func playAll(t *testing.T, r *row, open opener) {
 	t.Helper()
-	s := newScene(t)
+	s := newScenario(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	client, err := open(ctx, target{client: sidecartest.Client(t, s.token), url: s.url, token: credential(s.token)})
@@ -118,7 +118,7 @@ func playAll(t *testing.T, r *row, open opener) {
 	}
 }
 
-// classify says of an error whether it is a refusal of what is off.
+// classify returns the cell for an error, "" for none.
 func classify(err error) string {
 	is := func(targets ...error) bool {
 		for _, target := range targets {
@@ -139,14 +139,14 @@ func classify(err error) string {
 		return off
 	case strings.Contains(err.Error(), oldsdk.ErrPushNotificationNotSupported.Error()),
 		strings.Contains(err.Error(), "Push Notification is not supported"):
-		return off // the client of 0.3 has no name for it over gRPC
+		return off // over gRPC, the client of 0.3 has no type for it
 	default:
 		return unknown
 	}
 }
 
-// judge turns what a client found into a cell. What is neither right, off nor a
-// known failure fails the test, and so does a known failure that is none.
+// judge returns the cell for the result of a client. A result that is neither correct,
+// off nor a known failure fails the test. So does a known failure that works.
 func judge(t *testing.T, r *row, operation, want, got, class string, err error) string {
 	t.Helper()
 	known := reasonOf(r, operation) != ""
@@ -157,7 +157,7 @@ func judge(t *testing.T, r *row, operation, want, got, class string, err error) 
 		return fails
 	case class == "" && got == want:
 		if known {
-			t.Errorf("%s of %s is a known failure, and works", operation, r.name())
+			t.Errorf("%s of %s is a known failure, but works", operation, r.name())
 		}
 		return passes
 	case known:
@@ -177,8 +177,8 @@ func reasonOf(r *row, operation string) string {
 	return ""
 }
 
-// compare holds what was seen against the golden file; clients that could not
-// be run, for want of node or Python, keep the row that is there.
+// compare compares the rows with the golden file. Clients that did not run, because
+// node or Python is missing, keep their row.
 func compare(t *testing.T, rows map[string]row) {
 	t.Helper()
 	golden := filepath.Join("testdata", "matrix.json")

@@ -30,15 +30,15 @@ type adkJob struct {
 	URL  string `json:"url"`
 	// CA is the file with the authority of the agent's certificate.
 	CA string `json:"ca"`
-	// Connect has the addresses that are dialed in the place of hosts and ports;
-	// nil has ADK use its own HTTP client.
+	// Connect has the addresses to dial, by host and port. If it is nil, ADK uses its own
+	// HTTP client.
 	Connect map[string]string `json:"connect"`
 
-	// refused is what ADK says of a card that it does not take.
+	// refused is the error of ADK for a card that it refuses.
 	refused string
 }
 
-// withBases serves a card of the default bindings, or of those listed, at some URLs.
+// withBases sets the base URLs of the card, and its bindings if there are any.
 func withBases(urls []string, bindings ...card.Binding) func(*sidecartest.Fixture, *sidecarconfig.Config) {
 	return func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
 		c.Card.Bindings = bindings
@@ -48,9 +48,9 @@ func withBases(urls []string, bindings ...card.Binding) func(*sidecartest.Fixtur
 	}
 }
 
-// terminateTLS starts what stands for a Gateway with a listener for https: it
-// terminates TLS, takes a path away, keeps the Host, and sends requests on in the
-// clear. It returns its host and port.
+// terminateTLS starts a proxy like a Gateway with a listener for https: it terminates
+// TLS, strips a path, keeps the Host, and forwards requests in the clear. It returns its
+// host and port.
 func terminateTLS(t *testing.T, certificate, path, agent string) string {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(certificate, "tls.crt"), filepath.Join(certificate, "tls.key"))
@@ -77,7 +77,7 @@ func terminateTLS(t *testing.T, certificate, path, agent string) string {
 	return proxy.Listener.Addr().String()
 }
 
-// adkJobs are the ways to an agent, and those that ADK does not take.
+// adkJobs returns the ways to reach an agent, and cards that ADK refuses.
 func adkJobs(t *testing.T) []adkJob {
 	t.Helper()
 	const path = "/.well-known/agent-card.json"
@@ -98,7 +98,7 @@ func adkJobs(t *testing.T) []adkJob {
 	own := sidecartest.Start(t, sidecartest.Asks, sidecartest.WithTLS(certificate), withBases(nil)).URL
 	service := sidecartest.Start(t, sidecartest.Asks, sidecartest.WithTLS(certificate), withBases(inside)).URL
 	all := sidecartest.Start(t, sidecartest.Asks, sidecartest.WithTLS(certificate), withBases(inside, card.Bindings...)).URL
-	// The Gateway has a listener for http, too, and both lead here in the clear.
+	// The Gateway has a listener for http, too. Requests to both arrive in the clear.
 	exposed := sidecartest.Start(t, sidecartest.Asks, withBases([]string{
 		"https://agents.example.test/team/echo/", "http://agents.example.test/team/echo/", "http://echo.team.svc.cluster.local/", "http://echo.team.svc/",
 	})).URL
@@ -107,7 +107,7 @@ func adkJobs(t *testing.T) []adkJob {
 	none := map[string]string{}
 	return []adkJob{
 		{Name: "gateway to an agent of the cluster", URL: local.URL + "/agents/team/echo" + path, Connect: none},
-		{Name: "gateway to a remote agent", URL: newElsewhere(t, sidecartest.Start(t, sidecartest.Asks).URL).gateway(t) + path, Connect: none},
+		{Name: "gateway to a remote agent", URL: newRemoteAgent(t, sidecartest.Start(t, sidecartest.Asks).URL).gateway(t) + path, Connect: none},
 		{Name: "TLS, with SSL_CERT_FILE and nothing else", URL: "https://localhost" + port(own) + path, CA: authority},
 		{
 			Name: "TLS at a name of the Service", URL: "https://echo.team.svc" + path, CA: authority,
@@ -130,10 +130,10 @@ func adkJobs(t *testing.T) []adkJob {
 	}
 }
 
-// TestPythonADKClient: google-adk's RemoteA2aAgent takes an agent by the URL of
-// its card through the gateway, which is on its loopback, over TLS inside the
-// cluster, and by an external hostname whose TLS ends in front of the sidecar. It
-// takes cards only whose every URL is of the card's origin.
+// TestPythonADKClient has google-adk's RemoteA2aAgent call an agent by the URL of its
+// card: through the gateway, which is on its loopback, over TLS inside the cluster, and
+// by an external hostname whose TLS ends in front of the sidecar. ADK refuses a card with
+// a URL of another origin.
 func TestPythonADKClient(t *testing.T) {
 	program := environment(t, "adk")
 	jobs := adkJobs(t)

@@ -31,9 +31,9 @@ const (
 	parallelTurns = 16
 )
 
-// TestPythonServersBehindCuts cuts connections between sidecar and server at
-// random bytes. Each turn ends completed with the parts of which the server's
-// journal says that it sent them, in their order, or failed with a reason.
+// TestPythonServersBehindCuts cuts each connection between the sidecar and a server at
+// a random byte. Each turn is completed with every part of the server's journal, once
+// and in order, or failed with a reason.
 func TestPythonServersBehindCuts(t *testing.T) {
 	turns := defaultTurns
 	if text := os.Getenv("INTEROP_TURNS"); text != "" {
@@ -80,7 +80,7 @@ func TestPythonServersBehindCuts(t *testing.T) {
 	}
 }
 
-// behindCuts counts what became of the turns.
+// behindCuts counts how turns end.
 type behindCuts struct {
 	server *pythonServer
 	client *a2aclient.Client
@@ -109,7 +109,7 @@ func (b *behindCuts) run(t *testing.T, turns int) {
 	workers.Wait()
 }
 
-// turn runs one turn and compares what the client got with the journal.
+// turn runs one turn and compares what the client received with the journal.
 func (b *behindCuts) turn(t *testing.T, name string, parts int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -150,7 +150,7 @@ func (b *behindCuts) turn(t *testing.T, name string, parts int) {
 		b.lost += missing(whole, kept) + missing(whole, streamed)
 		// LangGraph makes one part of all chunks.
 		if want := strings.Join(whole, ""); strings.Join(kept, "") != want || strings.Join(streamed, "") != want {
-			t.Errorf("%s: completed, the task says %q, its stream %q, the journal %q", name, kept, streamed, runs)
+			t.Errorf("%s: completed, the task has %q, its stream %q, the journal %q", name, kept, streamed, runs)
 		}
 	case newsdk.TaskStateFailed:
 		b.failed++
@@ -167,9 +167,9 @@ func (b *behindCuts) turn(t *testing.T, name string, parts int) {
 	}
 }
 
-// follow streams a turn and returns what its events make of the artifacts, or
-// else the last message before its end: LangGraph keeps no artifacts, but the message of which
-// it made one, which tells all of the turn so far.
+// follow streams a turn and returns the parts of its artifacts, or of the last status
+// message if it has none: LangGraph stores no artifacts, but a message with the whole
+// answer so far.
 func (b *behindCuts) follow(ctx context.Context, text string) (newsdk.TaskID, []string, error) {
 	var id newsdk.TaskID
 	artifacts := map[newsdk.ArtifactID][]string{}
@@ -209,7 +209,7 @@ func texts(parts newsdk.ContentParts) []string {
 	return all
 }
 
-// missing counts the parts of a whole that were not got.
+// missing counts the parts of whole that got does not contain.
 func missing(whole, got []string) int {
 	n := 0
 	text := strings.Join(got, "")

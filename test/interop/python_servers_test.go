@@ -18,22 +18,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/programs"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// pythonServer is a server of an SDK, in a process of its own.
+// pythonServer is a process with a server of a Python SDK.
 type pythonServer struct {
 	url string
-	// path is where the agent is below the URL; "" for the root.
+	// path is that of the agent below the URL; "" for the root.
 	path string
 
 	mu sync.Mutex
-	// sent has the parts that the agent says it sent, by numbered turn and run of
-	// that turn.
+	// sent has the parts of the server's journal, by turn and run of that turn.
 	sent map[string]map[string][]string
 }
 
-// startPython runs a server program until the test ends.
+// startPython starts a server program that ends with the test.
 func startPython(t *testing.T, program string, args ...string) *pythonServer {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -47,7 +47,7 @@ func startPython(t *testing.T, program string, args ...string) *pythonServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stderr lockedBuilder
+	var stderr programs.Output
 	command.Stderr = &stderr
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func startPython(t *testing.T, program string, args ...string) *pythonServer {
 	return s
 }
 
-// read takes the server's journal.
+// read reads the journal from standard output, until the server ends.
 func (s *pythonServer) read(lines *bufio.Scanner, listens chan<- struct{}) {
 	for lines.Scan() {
 		var fact struct{ URL, Path, Turn, Run, Sent string }
@@ -101,35 +101,18 @@ func (s *pythonServer) read(lines *bufio.Scanner, listens chan<- struct{}) {
 	}
 }
 
-// said returns what the agent says that it sent in a turn, by run.
+// said returns the parts that the journal has of a turn, by run.
 func (s *pythonServer) said(turn string) map[string][]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.sent[turn])
 }
 
-type lockedBuilder struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuilder) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuilder) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
-
-// scene is a sidecar in front of the server; its release is passed on.
-func (s *pythonServer) scene(t *testing.T, change ...func(*sidecarconfig.Backend, string)) *scene {
+// scenario returns a sidecar in front of the server. Its release reaches the server.
+func (s *pythonServer) scenario(t *testing.T, change ...func(*sidecarconfig.Backend, string)) *scenario {
 	t.Helper()
 	client := sidecartest.Plain(t)
-	played := &scene{release: make(chan struct{})}
+	played := &scenario{release: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wait sync.WaitGroup
 	wait.Go(func() {
@@ -163,11 +146,10 @@ func (s *pythonServer) scene(t *testing.T, change ...func(*sidecarconfig.Backend
 var pythonServers = []struct {
 	name, environment string
 	args              []string
-	// backend sets the sidecar for a server whose agent is at a path, nil for what
-	// it finds itself.
+	// backend configures the sidecar for the path of the agent; nil where the sidecar
+	// needs no path.
 	backend func(b *sidecarconfig.Backend, path string)
-	// wants is what a client finds that is not as with other servers, by
-	// operation.
+	// wants has the results that differ from those of other servers, by operation.
 	wants map[string]string
 }{
 	{"a2a-sdk 1.3.0 JSON-RPC", "a2a-1", []string{"server_v10.py", "JSONRPC"}, nil, nil},
@@ -175,26 +157,25 @@ var pythonServers = []struct {
 	{"a2a-sdk 0.3.26 JSON-RPC", "a2a-0.3", []string{"server_v03.py", "JSONRPC"}, nil, nil},
 	{"a2a-sdk 0.3.26 HTTP+JSON", "a2a-0.3", []string{"server_v03.py", "HTTP+JSON"}, nil, nil},
 	{"google-adk 2.13.0 to_a2a", "adk", []string{"server_adk.py"}, nil, map[string]string{
-		// It tells the pieces as messages of the status, and the whole as an artifact.
+		// It sends pieces as status messages, and the whole answer as an artifact.
 		"get":            "completed Hello world, 4 in history",
 		"input required": "input-required, then completed That one, 6 in history",
-		// The scenario waits for a piece of an artifact.
+		// The scenario waits for a chunk of an artifact.
 		"resubscribe": notPlayed,
 	}},
 	{"langgraph-api 0.16.7", "langgraph", []string{"server_langgraph.py"}, func(b *sidecarconfig.Backend, path string) {
 		b.A2A.CardPath = path + "/.well-known/agent-card.json"
 	}, map[string]string{
-		// It tells the pieces as google-adk does, each time the whole so far.
+		// It sends status messages as google-adk does, each with the whole answer so far.
 		"get":         "completed Hello world, 4 in history",
 		"resubscribe": notPlayed,
-		// What it makes of files and data is the graph's to understand.
+		// The graph would have to read files and data.
 		"parts": notPlayed,
 	}},
 }
 
-// TestPythonServers: what clients find behind a sidecar is the same when the
-// agent is a server of a Python SDK, by the pod's sidecar and, as an agent that
-// runs elsewhere, by the gateway.
+// TestPythonServers plays the scenario against servers of Python SDKs behind the
+// pod's sidecar, and reaches them as remote agents through the gateway.
 func TestPythonServers(t *testing.T) {
 	for _, server := range pythonServers {
 		t.Run(server.name, func(t *testing.T) {
@@ -205,30 +186,30 @@ func TestPythonServers(t *testing.T) {
 					continue
 				}
 				t.Run("for "+c.name, func(t *testing.T) {
-					played := s.scene(t, server.backend)
+					played := s.scenario(t, server.backend)
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 					defer cancel()
 					client, err := c.open(ctx, target{client: sidecartest.Client(t), url: played.url})
 					if err != nil {
 						t.Fatal(err)
 					}
-					played.relays(ctx, t, client, server.wants)
+					played.playRelayed(ctx, t, client, server.wants)
 				})
 			}
 			client := s.open(t, server.backend, func(b *sidecarconfig.Backend, _ string) {
 				b.Timeouts.Idle = sidecarconfig.Duration(12 * time.Second)
 			})
 			if server.wants["parts"] != notPlayed {
-				t.Run("parts", func(t *testing.T) { echoesParts(t, client) })
+				t.Run("parts", func(t *testing.T) { testParts(t, client) })
 			}
-			t.Run("a conversation", func(t *testing.T) { remembers(t, client) })
-			t.Run("a failure", func(t *testing.T) { breaks(t, client) })
-			t.Run("elsewhere", func(t *testing.T) {
+			t.Run("a conversation", func(t *testing.T) { testHistory(t, client) })
+			t.Run("a failure", func(t *testing.T) { testFailure(t, client) })
+			t.Run("remote", func(t *testing.T) {
 				if s.path != "" {
-					t.Skip("an agent elsewhere has its card at a usual place")
+					t.Skip("a remote agent has its card at a well-known path")
 				}
-				far := newElsewhere(t, s.url)
-				client, err := goClients[0].open(t.Context(), target{client: newChatty(t), url: far.gateway(t)})
+				remote := newRemoteAgent(t, s.url)
+				client, err := goClients[0].open(t.Context(), target{client: newLeakyClient(t), url: remote.gateway(t)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -236,24 +217,24 @@ func TestPythonServers(t *testing.T) {
 				if summary(got) != "task ... completed Hello world" || err != nil {
 					t.Errorf("stream = %q, %v", summary(got), err)
 				}
-				far.discreet(t)
+				remote.checkNoSecrets(t)
 			})
 		})
 	}
 }
 
-// open returns a client of 1.0 for the sidecar in front of the server.
+// open returns a client of 1.0 of a sidecar in front of the server.
 func (s *pythonServer) open(t *testing.T, change ...func(*sidecarconfig.Backend, string)) sdk {
 	t.Helper()
-	client, err := goClients[0].open(t.Context(), target{client: sidecartest.Client(t), url: s.scene(t, change...).url})
+	client, err := goClients[0].open(t.Context(), target{client: sidecartest.Client(t), url: s.scenario(t, change...).url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client
 }
 
-// echoesParts: parts of every kind come to the agent, and back.
-func echoesParts(t *testing.T, client sdk) {
+// testParts sends a part of each kind, which the agent sends back.
+func testParts(t *testing.T, client sdk) {
 	t.Helper()
 	got, err := client.parts(t.Context())
 	want := []string{"text t", "raw hi h.txt text/plain", `data {"n":1.5}`, "url https://example.com/f text/html"}
@@ -262,9 +243,9 @@ func echoesParts(t *testing.T, client sdk) {
 	}
 }
 
-// remembers: a second task of a context is one conversation for the agent, and
-// another context is another.
-func remembers(t *testing.T, client sdk) {
+// testHistory checks that the tasks of a context are one conversation for the agent,
+// and that another context is another conversation.
+func testHistory(t *testing.T, client sdk) {
 	t.Helper()
 	context := fmt.Sprintf("conversation-%d", time.Now().UnixNano())
 	say := func(text, contextID string) string {
@@ -285,9 +266,9 @@ func remembers(t *testing.T, client sdk) {
 	}
 }
 
-// breaks: a turn whose agent breaks fails, without waiting for as long as an
-// agent may be silent. The SDK of 0.3 leaves the task unfinished.
-func breaks(t *testing.T, client sdk) {
+// testFailure checks that a turn whose agent raises an exception fails before
+// timeouts.idle. The SDK of 0.3 leaves such a task unfinished.
+func testFailure(t *testing.T, client sdk) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 11*time.Second) // less than timeouts.idle
 	defer cancel()

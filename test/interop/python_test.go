@@ -45,7 +45,7 @@ type (
 	pythonRow struct{ protocol, binding string }
 )
 
-// job is a sidecar that driver.py plays the scenario with.
+// job is a sidecar with which driver.py plays the scenario.
 type job struct {
 	Name     string `json:"name"`
 	Protocol string `json:"protocol"`
@@ -59,7 +59,7 @@ type job struct {
 	Credential string `json:"credential"`
 }
 
-// report is what a driver in another language found.
+// report is the result of an operation in a driver of another language.
 type report struct {
 	Job       string `json:"job"`
 	Operation string `json:"operation"`
@@ -69,16 +69,16 @@ type report struct {
 	Error string `json:"error"`
 }
 
-// playSDK has a Python client do every operation that it has, by a card that
-// asks for a credential: with a bearer token, which is what the matrix shows,
-// and with an API key. The sidecars admit nobody else.
+// playSDK performs every operation with the clients of a Python SDK, with a bearer
+// token and with an API key. The sidecars refuse calls without a credential. The matrix
+// has the results of the bearer token.
 func playSDK(t *testing.T, sdk *pythonSDK, add func(row)) {
 	t.Helper()
 	program := environment(t, sdk.environment)
 	var jobs []job
 	for _, r := range sdk.rows {
 		for _, scheme := range []string{"kubernetes", "apiKey"} {
-			s := newSceneWith(t, sidecartest.WithAPIKey(t), sidecartest.WithoutAnonymous)
+			s := newScenarioWith(t, sidecartest.WithAPIKey(t), sidecartest.WithoutAnonymous)
 			j := job{
 				Name: r.protocol + " " + r.binding + " " + scheme, Protocol: r.protocol, Binding: r.binding,
 				URL: s.url, Control: s.control, Webhook: sidecartest.Webhook, Scheme: scheme, Credential: sidecartest.APIKey,
@@ -101,13 +101,13 @@ func playSDK(t *testing.T, sdk *pythonSDK, add func(row)) {
 	}
 }
 
-// take judges what a driver reports, by operation.
+// take judges the reports of a driver, by operation.
 func (r *row) take(t *testing.T, reports map[string]report) {
 	t.Helper()
 	for _, o := range operations {
 		one, ok := reports[o.name]
 		if !ok {
-			one.Class, one.Error = unknown, "the driver says nothing"
+			one.Class, one.Error = unknown, "the driver does not report the operation"
 		}
 		var err error
 		if one.Error != "" {

@@ -38,16 +38,16 @@ const (
 	callersKey   = "the-key-of-the-caller"
 )
 
-// elsewhere is an agent behind TLS at another origin, and what it was sent.
-type elsewhere struct {
+// remoteAgent is an agent behind TLS at another origin. It records its requests.
+type remoteAgent struct {
 	server *httptest.Server
 
 	mu   sync.Mutex
 	seen bytes.Buffer
 }
 
-// newElsewhere puts what listens at an address elsewhere.
-func newElsewhere(t *testing.T, at string) *elsewhere {
+// newRemoteAgent serves an agent of another URL behind TLS.
+func newRemoteAgent(t *testing.T, at string) *remoteAgent {
 	t.Helper()
 	target, err := url.Parse(at)
 	if err != nil {
@@ -58,14 +58,14 @@ func newElsewhere(t *testing.T, at string) *elsewhere {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1, Transport: transport,
 	}
-	e := &elsewhere{}
+	e := &remoteAgent{}
 	e.server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		e.mu.Lock()
 		_, _ = fmt.Fprintf(&e.seen, "%s %s\n%v\n%s\n", r.Method, r.URL, r.Header, body)
 		e.mu.Unlock()
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		// Behind it are agents of the cluster, whose callers are others.
+		// The agent behind it does not know the credential.
 		r.Header.Del("Authorization")
 		proxy.ServeHTTP(w, r)
 	}))
@@ -73,8 +73,8 @@ func newElsewhere(t *testing.T, at string) *elsewhere {
 	return e
 }
 
-// card is the agent's, as the operator reads it and the registry passes it on.
-func (e *elsewhere) card(t *testing.T) []byte {
+// card returns the agent's card as the registry serves it.
+func (e *remoteAgent) card(t *testing.T) []byte {
 	t.Helper()
 	var text []byte
 	for _, path := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json"} {
@@ -107,14 +107,13 @@ func (e *elsewhere) card(t *testing.T) []byte {
 	return out
 }
 
-// registered is a registry that knows one agent, and a name service that knows
-// none.
-type registered struct {
+// fakeRegistry is a registry with one agent, and a name service without any name.
+type fakeRegistry struct {
 	http.RoundTripper
 	entry, card []byte
 }
 
-func (r registered) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r fakeRegistry) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != "registry" {
 		return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: req.URL.Host, IsNotFound: true}}
 	}
@@ -132,9 +131,9 @@ func (r registered) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// gateway returns the agent's address at the gateway of a sidecar in whose
-// cluster nothing but the registry tells of it.
-func (e *elsewhere) gateway(t *testing.T) string {
+// gateway returns the agent's URL at a gateway that knows the agent from the registry
+// alone.
+func (e *remoteAgent) gateway(t *testing.T) string {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte(clusterToken), 0o600); err != nil {
@@ -155,36 +154,37 @@ func (e *elsewhere) gateway(t *testing.T) string {
 	})
 	server := httptest.NewServer(gateway.New(
 		&gateway.Config{RegistryURL: "http://registry", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token},
-		gateway.Options{Transport: registered{entry: entry, card: e.card(t)}, Remotes: remotes, Deny: translator.Deny, Log: log, Now: time.Now}))
+		gateway.Options{Transport: fakeRegistry{entry: entry, card: e.card(t)}, Remotes: remotes, Deny: translator.Deny, Log: log, Now: time.Now}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = remotes.Drain(ended) // cuts off what still runs
+		_ = remotes.Drain(ended) // aborts running calls
 		remotes.Close()
 	})
 	return server.URL + "/agents/team/weather"
 }
 
-// discreet fails when the agent was told what is none of its business.
-func (e *elsewhere) discreet(t *testing.T) {
+// checkNoSecrets fails the test if the agent received a credential or a header that is
+// not for it.
+func (e *remoteAgent) checkNoSecrets(t *testing.T) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	seen := e.seen.String()
 	if !strings.Contains(seen, "Bearer "+callersKey) {
-		t.Error("the agent has not seen the caller's key")
+		t.Error("the agent did not receive the caller's key")
 	}
 	for _, secret := range []string{clusterToken, "A2a-Principal", "A2a-Task-Id", "A2a-Context-Id", "Traceparent", "Cookie", "X-Private", "remote:"} {
 		if strings.Contains(seen, secret) {
-			t.Errorf("the agent has seen %q", secret)
+			t.Errorf("the agent received %q", secret)
 		}
 	}
 }
 
-// speaks fails when the agent was not spoken to as its card says.
-func (e *elsewhere) speaks(t *testing.T, name string) {
+// checkDialect fails the test if the sidecar did not use the dialect of the agent's card.
+func (e *remoteAgent) checkDialect(t *testing.T, name string) {
 	t.Helper()
 	says := map[string]string{
 		"sidecar, 0.1 JSON-RPC":   `"method":"tasks/send`,
@@ -199,14 +199,14 @@ func (e *elsewhere) speaks(t *testing.T, name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if says == "" || !strings.Contains(e.seen.String(), says) {
-		t.Errorf("the agent was not spoken to by %q", says)
+		t.Errorf("the agent received no request with %q", says)
 	}
 }
 
-// chatty is a client that tells more than it should.
-type chatty struct{ http.RoundTripper }
+// leakyTransport adds headers that are not for the agent.
+type leakyTransport struct{ http.RoundTripper }
 
-func (c chatty) RoundTrip(r *http.Request) (*http.Response, error) {
+func (c leakyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for name, value := range map[string]string{
 		"Cookie": "a=b", "X-Private": "x", "A2A-Task-Id": "t-1", "Traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -216,16 +216,16 @@ func (c chatty) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-func newChatty(t *testing.T) *http.Client {
+func newLeakyClient(t *testing.T) *http.Client {
 	t.Helper()
 	client := sidecartest.Client(t, callersKey)
-	client.Transport = chatty{client.Transport}
+	client.Transport = leakyTransport{client.Transport}
 	return client
 }
 
-// TestAgentsElsewhere: through the gateway of a sidecar, clients of every
-// version find an agent that runs elsewhere, whatever version it speaks.
-func TestAgentsElsewhere(t *testing.T) {
+// TestClientsReachRemoteAgents plays the scenario with clients and remote agents of
+// every version, through the gateway.
+func TestClientsReachRemoteAgents(t *testing.T) {
 	for name, open := range upstreams {
 		for _, c := range goClients {
 			if c.binding == "gRPC" {
@@ -233,28 +233,28 @@ func TestAgentsElsewhere(t *testing.T) {
 			}
 			t.Run(name+" for "+c.name+" "+c.protocol+" "+c.binding, func(t *testing.T) {
 				s := open(t)
-				far := newElsewhere(t, s.url)
-				s.url = far.gateway(t)
+				remote := newRemoteAgent(t, s.url)
+				s.url = remote.gateway(t)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				client, err := c.open(ctx, target{client: newChatty(t), url: s.url})
+				client, err := c.open(ctx, target{client: newLeakyClient(t), url: s.url})
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.relays(ctx, t, client, nil)
-				far.discreet(t)
-				far.speaks(t, name)
+				s.playRelayed(ctx, t, client, nil)
+				remote.checkNoSecrets(t)
+				remote.checkDialect(t, name)
 			})
 		}
 	}
 }
 
-// TestAgentsElsewhereFor01 is TestAgentsElsewhere for the oldest clients.
-func TestAgentsElsewhereFor01(t *testing.T) {
+// TestClientsOf01ReachRemoteAgents is TestClientsReachRemoteAgents for the client01 clients.
+func TestClientsOf01ReachRemoteAgents(t *testing.T) {
 	for name, open := range upstreams {
 		t.Run(name, func(t *testing.T) {
-			far := newElsewhere(t, open(t).url)
-			client := &oldest{t: t, http: newChatty(t), url: far.gateway(t) + "/"}
+			remote := newRemoteAgent(t, open(t).url)
+			client := &client01{t: t, http: newLeakyClient(t), url: remote.gateway(t) + "/"}
 			if got, code := client.call("tasks/send", say("t-1", "Hi", "")); code != 0 || got.ID != "t-1" || got.Status.State != "completed" {
 				t.Errorf("tasks/send = %+v, error %d", got, code)
 			}
@@ -262,8 +262,8 @@ func TestAgentsElsewhereFor01(t *testing.T) {
 			if len(events) < 3 || events[len(events)-1] != "t-2 completed final true" {
 				t.Errorf("tasks/sendSubscribe = %q", events)
 			}
-			far.discreet(t)
-			far.speaks(t, name)
+			remote.checkNoSecrets(t)
+			remote.checkDialect(t, name)
 		})
 	}
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// operations are the columns of the matrix: what each client is asked to do,
-// and what it must find. Clients in other languages play the same scenario and
-// report in the same words.
+// operations are the columns of the matrix: the operations that each client
+// performs, and the result that it must report. Drivers in other languages perform the
+// same operations and report in the same words.
 var operations = []struct{ name, want string }{
 	{"card", "Interop"},
 	{"send", "task completed Hello world"},
@@ -41,25 +41,25 @@ var operations = []struct{ name, want string }{
 	{"input required", "input-required, then completed That one, 3 in history"},
 }
 
-// scene is a sidecar in front of an agent that does what the text of a message
-// says: ask, wait, hang, or answer.
-type scene struct {
+// scenario is a sidecar in front of an agent whose behaviour the text of the message
+// selects: ask, wait, hang, or any other for an answer.
+type scenario struct {
 	url, token string
-	// release lets an agent that waits proceed.
+	// release lets a waiting agent continue.
 	release chan struct{}
-	// control is where a client in another process releases it.
+	// control is the URL by which a client in another process releases it.
 	control string
 }
 
-func newScene(t *testing.T) *scene {
+func newScenario(t *testing.T) *scenario {
 	t.Helper()
-	return newSceneWith(t)
+	return newScenarioWith(t)
 }
 
-// newSceneWith is newScene with a sidecar that was changed.
-func newSceneWith(t *testing.T, change ...func(*sidecartest.Fixture, *sidecarconfig.Config)) *scene {
+// newScenarioWith is newScenario with changes of the sidecar configuration.
+func newScenarioWith(t *testing.T, change ...func(*sidecartest.Fixture, *sidecarconfig.Config)) *scenario {
 	t.Helper()
-	s := &scene{release: make(chan struct{})}
+	s := &scenario{release: make(chan struct{})}
 	waits := sidecartest.Waits(s.release)
 	r := sidecartest.Start(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -103,11 +103,11 @@ func newSceneWith(t *testing.T, change ...func(*sidecartest.Fixture, *sidecarcon
 	return s
 }
 
-// play has a client do one operation and tell what it found.
-func (s *scene) play(ctx context.Context, client sdk, operation string) (string, error) {
+// play performs one operation with a client, and returns the result.
+func (s *scenario) play(ctx context.Context, client sdk, operation string) (string, error) {
 	switch operation {
 	case "card":
-		return "Interop", nil // it was opened by the card
+		return "Interop", nil // the client was made from the card
 	case "send":
 		e, err := client.send(ctx, message{Text: "Hi"})
 		return e.Kind + " " + e.State + " " + e.Text, err
@@ -159,12 +159,12 @@ func (s *scene) play(ctx context.Context, client sdk, operation string) (string,
 	}
 }
 
-func (s *scene) get(ctx context.Context, client sdk, id string) (string, error) {
+func (s *scenario) get(ctx context.Context, client sdk, id string) (string, error) {
 	got, err := client.get(ctx, id, nil)
 	return fmt.Sprintf("%s %s, %d in history", got.State, got.Text, got.History), err
 }
 
-func (s *scene) resubscribe(ctx context.Context, client sdk) (string, error) {
+func (s *scenario) resubscribe(ctx context.Context, client sdk) (string, error) {
 	id := ""
 	for e, err := range client.stream(ctx, message{Text: "wait"}) {
 		if err != nil {
@@ -186,7 +186,7 @@ func (s *scene) resubscribe(ctx context.Context, client sdk) (string, error) {
 	return summary(events), nil
 }
 
-func (s *scene) push(ctx context.Context, client sdk, operation string) (string, error) {
+func (s *scenario) push(ctx context.Context, client sdk, operation string) (string, error) {
 	e, err := client.send(ctx, message{Text: "Hi"})
 	if err != nil {
 		return "", err
@@ -210,7 +210,7 @@ func (s *scene) push(ctx context.Context, client sdk, operation string) (string,
 	return strings.Join(all, ", "), err
 }
 
-func (s *scene) inputRequired(ctx context.Context, client sdk) (string, error) {
+func (s *scenario) inputRequired(ctx context.Context, client sdk) (string, error) {
 	asked, err := client.send(ctx, message{Text: "ask"})
 	if err != nil {
 		return "", err
@@ -222,7 +222,7 @@ func (s *scene) inputRequired(ctx context.Context, client sdk) (string, error) {
 	return asked.State + ", then " + end, err
 }
 
-// summary tells of a stream its first kind, its last state and all text.
+// summary returns the first kind, the last state and the text of a stream.
 func summary(events []event) string {
 	if len(events) == 0 {
 		return "no event"

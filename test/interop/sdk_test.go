@@ -9,7 +9,7 @@ import (
 	"iter"
 )
 
-// The shapes that the tests look at, whichever SDK read them.
+// The values that the tests check, converted from the types of each SDK.
 type (
 	task struct {
 		ID, ContextID string
@@ -31,7 +31,7 @@ type (
 	}
 )
 
-// sdk is an official client that found its way by the card.
+// sdk is a client of an official SDK.
 type sdk interface {
 	messages
 	tasks
@@ -55,7 +55,8 @@ type tasks interface {
 	subscribe(ctx context.Context, id string) iter.Seq2[event, error]
 }
 
-// pushes of a task: each returns the ids and URLs of the configurations in question.
+// pushes are the operations on push notification configurations. Each returns the ids
+// and URLs of configurations.
 type pushes interface {
 	setPush(ctx context.Context, taskID, id, url string) (string, error)
 	getPush(ctx context.Context, taskID, id string) (string, error)
@@ -63,7 +64,7 @@ type pushes interface {
 	deletePush(ctx context.Context, taskID, id string) error
 }
 
-// errNone is what a client says to an operation that it does not have.
+// errNone is the error of an operation that the client does not have.
 var errNone = errors.New("the client has no such operation")
 
 // collect reads a stream to its end.
@@ -76,4 +77,19 @@ func collect(stream iter.Seq2[event, error]) ([]event, error) {
 		all = append(all, e)
 	}
 	return all, nil
+}
+
+// convert converts the events of a stream.
+func convert[E any](in iter.Seq2[E, error], one func(E) event) iter.Seq2[event, error] {
+	return func(yield func(event, error) bool) {
+		for e, err := range in {
+			out := event{}
+			if err == nil {
+				out = one(e)
+			}
+			if !yield(out, err) {
+				return
+			}
+		}
+	}
 }

@@ -67,7 +67,7 @@ func (s *v03) send(ctx context.Context, m message) (event, error) {
 }
 
 func (s *v03) stream(ctx context.Context, m message) iter.Seq2[event, error] {
-	return s.events(s.client.SendStreamingMessage(ctx, s.params(m)))
+	return convert(s.client.SendStreamingMessage(ctx, s.params(m)), s.event)
 }
 
 func (s *v03) get(ctx context.Context, id string, history *int) (task, error) {
@@ -81,7 +81,7 @@ func (s *v03) cancel(ctx context.Context, id string) (task, error) {
 }
 
 func (s *v03) subscribe(ctx context.Context, id string) iter.Seq2[event, error] {
-	return s.events(s.client.ResubscribeToTask(ctx, &a2a.TaskIDParams{ID: a2a.TaskID(id)}))
+	return convert(s.client.ResubscribeToTask(ctx, &a2a.TaskIDParams{ID: a2a.TaskID(id)}), s.event)
 }
 
 func (s *v03) list(ctx context.Context, contextID string) ([]task, error) {
@@ -220,19 +220,5 @@ func (s *v03) event(e a2a.Event) event {
 		return event{Kind: "artifact", TaskID: string(e.TaskID), Text: s.text(e.Artifact.Parts)}
 	default:
 		return event{Kind: fmt.Sprintf("%T", e)}
-	}
-}
-
-func (s *v03) events(in iter.Seq2[a2a.Event, error]) iter.Seq2[event, error] {
-	return func(yield func(event, error) bool) {
-		for e, err := range in {
-			out := event{}
-			if err == nil {
-				out = s.event(e)
-			}
-			if !yield(out, err) {
-				return
-			}
-		}
 	}
 }

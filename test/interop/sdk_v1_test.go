@@ -77,7 +77,7 @@ func (s *v1) send(ctx context.Context, m message) (event, error) {
 }
 
 func (s *v1) stream(ctx context.Context, m message) iter.Seq2[event, error] {
-	return s.events(s.client.SendStreamingMessage(ctx, s.request(m)))
+	return convert(s.client.SendStreamingMessage(ctx, s.request(m)), s.event)
 }
 
 func (s *v1) get(ctx context.Context, id string, history *int) (task, error) {
@@ -91,7 +91,7 @@ func (s *v1) cancel(ctx context.Context, id string) (task, error) {
 }
 
 func (s *v1) subscribe(ctx context.Context, id string) iter.Seq2[event, error] {
-	return s.events(s.client.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(id)}))
+	return convert(s.client.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: a2a.TaskID(id)}), s.event)
 }
 
 func (s *v1) list(ctx context.Context, contextID string) ([]task, error) {
@@ -219,19 +219,5 @@ func (s *v1) event(e a2a.Event) event {
 		return event{Kind: "artifact", TaskID: string(e.TaskID), Text: s.text(e.Artifact.Parts)}
 	default:
 		return event{Kind: fmt.Sprintf("%T", e)}
-	}
-}
-
-func (s *v1) events(in iter.Seq2[a2a.Event, error]) iter.Seq2[event, error] {
-	return func(yield func(event, error) bool) {
-		for e, err := range in {
-			out := event{}
-			if err == nil {
-				out = s.event(e)
-			}
-			if !yield(out, err) {
-				return
-			}
-		}
 	}
 }

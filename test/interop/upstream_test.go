@@ -27,48 +27,48 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// upstreams are agents that speak A2A themselves, by what their card offers:
-// servers of the official SDKs, and our own sidecar in every version.
-var upstreams = map[string]func(t *testing.T) *scene{
-	"sidecar": newScene,
+// upstreams are A2A servers by the interface on their card: servers of the official
+// SDKs, and our own sidecar in every version.
+var upstreams = map[string]func(t *testing.T) *scenario{
+	"sidecar": newScenario,
 	"sidecar, 0.1 JSON-RPC": offering(`{"name":"x","url":"http://x/","version":"1","authentication":{"schemes":[]},` +
 		`"capabilities":{"streaming":%t},"skills":[]}`),
 	"sidecar, 0.3 JSON-RPC":  offering(`{"name":"x","url":"http://x/","protocolVersion":"0.3.0","capabilities":{"streaming":%t},"skills":[]}`),
 	"sidecar, 0.3 HTTP+JSON": offering(`{"name":"x","url":"http://x/","preferredTransport":"HTTP+JSON","protocolVersion":"0.3.0","capabilities":{"streaming":%t},"skills":[]}`),
 	"sidecar, 1.0 HTTP+JSON": offering(`{"name":"x","supportedInterfaces":[{"url":"http://x/","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"}],` +
 		`"capabilities":{"streaming":%t},"skills":[]}`),
-	"a2a-go v2.4.0 JSON-RPC": func(t *testing.T) *scene {
-		return official(t, newCard(newsdk.TransportProtocolJSONRPC), func(s *scene) http.Handler {
+	"a2a-go v2.4.0 JSON-RPC": func(t *testing.T) *scenario {
+		return official(t, newCard(newsdk.TransportProtocolJSONRPC), func(s *scenario) http.Handler {
 			return newsrv.NewJSONRPCHandler(newsrv.NewHandler(newAgent{s}))
 		})
 	},
-	"a2a-go v2.4.0 HTTP+JSON": func(t *testing.T) *scene {
-		return official(t, newCard(newsdk.TransportProtocolHTTPJSON), func(s *scene) http.Handler {
+	"a2a-go v2.4.0 HTTP+JSON": func(t *testing.T) *scenario {
+		return official(t, newCard(newsdk.TransportProtocolHTTPJSON), func(s *scenario) http.Handler {
 			return newsrv.NewRESTHandler(newsrv.NewHandler(newAgent{s}))
 		})
 	},
-	"a2a-go v0.3.15 JSON-RPC": func(t *testing.T) *scene {
+	"a2a-go v0.3.15 JSON-RPC": func(t *testing.T) *scenario {
 		card := oldsrv.NewStaticAgentCardHandler(&oldsdk.AgentCard{
 			Name: "x", Version: "1", ProtocolVersion: "0.3.0", URL: "http://elsewhere.example/", PreferredTransport: oldsdk.TransportProtocolJSONRPC,
 			Capabilities: oldsdk.AgentCapabilities{Streaming: true},
 		})
-		return official(t, card, func(s *scene) http.Handler {
+		return official(t, card, func(s *scenario) http.Handler {
 			return oldsrv.NewJSONRPCHandler(oldsrv.NewHandler(oldAgent{s}))
 		})
 	},
 }
 
-// relayed are the operations that reach the agent, or depend on what it said.
+// relayed are the operations that reach the agent, or depend on its answers.
 var relayed = map[string]bool{
 	"send": true, "stream": true, "get": true, "list": true, "cancel": true, "resubscribe": true, "error": true, "input required": true,
 }
 
-// notPlayed stands for what a client finds where an operation is left out.
+// notPlayed is the wanted result of an operation that is left out.
 const notPlayed = "not played"
 
-// relays has a client do what reaches the agent, and find what the matrix says,
-// or what wants has instead, by operation.
-func (s *scene) relays(ctx context.Context, t *testing.T, client sdk, wants map[string]string) {
+// playRelayed performs the relayed operations with a client. It compares the results
+// with wants, and with the matrix for operations that wants does not have.
+func (s *scenario) playRelayed(ctx context.Context, t *testing.T, client sdk, wants map[string]string) {
 	t.Helper()
 	for _, o := range operations {
 		if !relayed[o.name] || wants[o.name] == notPlayed {
@@ -81,9 +81,9 @@ func (s *scene) relays(ctx context.Context, t *testing.T, client sdk, wants map[
 	}
 }
 
-// What clients find behind a sidecar is the same, whatever the agent behind it
-// speaks.
-func TestAgentsThatSpeakA2A(t *testing.T) {
+// TestClientsSeeNoDifferenceBehindA2A plays the scenario in front of A2A servers of
+// every version.
+func TestClientsSeeNoDifferenceBehindA2A(t *testing.T) {
 	for name, open := range upstreams {
 		for _, c := range goClients {
 			if c.binding != "JSON-RPC" || c.name == "a2a-go v2.4.0" && c.protocol == "0.3" {
@@ -101,17 +101,17 @@ func TestAgentsThatSpeakA2A(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.relays(ctx, t, client, nil)
+				s.playRelayed(ctx, t, client, nil)
 			})
 		}
 	}
 }
 
-// offering is our sidecar behind a card of another version.
-func offering(card string) func(t *testing.T) *scene {
-	return func(t *testing.T) *scene {
+// offering returns our sidecar behind a card of another version.
+func offering(card string) func(t *testing.T) *scenario {
+	return func(t *testing.T) *scenario {
 		t.Helper()
-		s := newScene(t)
+		s := newScenario(t)
 		target, err := url.Parse(s.url)
 		if err != nil {
 			t.Fatal(err)
@@ -125,8 +125,8 @@ func offering(card string) func(t *testing.T) *scene {
 		mux.HandleFunc("/.well-known/agent.json", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintf(w, card, true) })
 		mux.HandleFunc("/.well-known/agent-card.json", http.NotFound)
 		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-			// The proxy breaks an answer off that begins before it has seen the end
-			// of the request.
+			// The proxy breaks off a response that begins before the proxy has read the
+			// whole request.
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
 				return
@@ -141,10 +141,10 @@ func offering(card string) func(t *testing.T) *scene {
 	}
 }
 
-// official is a server of an SDK.
-func official(t *testing.T, card http.Handler, handler func(*scene) http.Handler) *scene {
+// official starts a server of an SDK.
+func official(t *testing.T, card http.Handler, handler func(*scenario) http.Handler) *scenario {
 	t.Helper()
-	s := &scene{release: make(chan struct{})}
+	s := &scenario{release: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.Handle("/.well-known/agent-card.json", card)
 	mux.Handle("/", handler(s))
@@ -161,8 +161,8 @@ func newCard(binding newsdk.TransportProtocol) http.Handler {
 	})
 }
 
-// newAgent does what the agent of a scene does, with the SDK of 1.0.
-type newAgent struct{ *scene }
+// newAgent behaves like the agent of a scenario, with the SDK of 1.0.
+type newAgent struct{ *scenario }
 
 func (a newAgent) Execute(ctx context.Context, x *newsrv.ExecutorContext) iter.Seq2[newsdk.Event, error] {
 	return func(yield func(newsdk.Event, error) bool) {
@@ -182,7 +182,7 @@ func (a newAgent) Execute(ctx context.Context, x *newsrv.ExecutorContext) iter.S
 			return
 		}
 		id := newsdk.ArtifactID("")
-		for text := range a.says(ctx, said, x.StoredTask != nil) {
+		for text := range a.answers(ctx, said, x.StoredTask != nil) {
 			e := newsdk.NewArtifactEvent(x, newsdk.NewTextPart(text))
 			if id != "" {
 				e = newsdk.NewArtifactUpdateEvent(x, id, newsdk.NewTextPart(text))
@@ -203,8 +203,8 @@ func (newAgent) Cancel(_ context.Context, x *newsrv.ExecutorContext) iter.Seq2[n
 	}
 }
 
-// says yields what the agent of a scene says, when it says it.
-func (s *scene) says(ctx context.Context, heard string, answered bool) iter.Seq[string] {
+// answers yields the texts of the answer to a message, each when the agent sends it.
+func (s *scenario) answers(ctx context.Context, heard string, answered bool) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		switch {
 		case answered:
@@ -229,7 +229,7 @@ func (s *scene) says(ctx context.Context, heard string, answered bool) iter.Seq[
 }
 
 // oldAgent is newAgent with the SDK of 0.3.
-type oldAgent struct{ *scene }
+type oldAgent struct{ *scenario }
 
 func (a oldAgent) Execute(ctx context.Context, x *oldsrv.RequestContext, queue eventqueue.Queue) error {
 	if x.StoredTask == nil {
@@ -247,7 +247,7 @@ func (a oldAgent) Execute(ctx context.Context, x *oldsrv.RequestContext, queue e
 		return queue.Write(ctx, asks)
 	}
 	id := oldsdk.ArtifactID("")
-	for text := range a.says(ctx, said, x.StoredTask != nil) {
+	for text := range a.answers(ctx, said, x.StoredTask != nil) {
 		e := oldsdk.NewArtifactEvent(x, oldsdk.TextPart{Text: text})
 		if id != "" {
 			e = oldsdk.NewArtifactUpdateEvent(x, id, oldsdk.TextPart{Text: text})
@@ -271,8 +271,9 @@ func (oldAgent) Cancel(ctx context.Context, x *oldsrv.RequestContext, queue even
 	return queue.Write(ctx, e)
 }
 
-// A language model behind the sidecar is an agent like any other.
-func TestLanguageModel(t *testing.T) {
+// TestClientsReachALanguageModel plays a part of the scenario in front of a language
+// model.
+func TestClientsReachALanguageModel(t *testing.T) {
 	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -294,7 +295,7 @@ func TestLanguageModel(t *testing.T) {
 			if err != nil {
 				t.Skip(err)
 			}
-			s := &scene{url: side.URL}
+			s := &scenario{url: side.URL}
 			for _, o := range operations {
 				if o.name != "send" && o.name != "stream" && o.name != "get" {
 					continue

@@ -18,21 +18,21 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// oldest is a client as the samples of 0.1 had one: it names its tasks, splits
-// streams at empty lines, and reads nothing but blocks that begin with data.
-type oldest struct {
+// client01 is a client like that of the samples of 0.1: it chooses the ids of its
+// tasks, splits streams at empty lines, and reads only blocks that begin with data.
+type client01 struct {
 	t    *testing.T
 	http *http.Client
 	url  string
 }
 
-func newOldest(t *testing.T, agent http.HandlerFunc, change ...func(*sidecartest.Fixture, *sidecarconfig.Config)) *oldest {
+func newClient01(t *testing.T, agent http.HandlerFunc, change ...func(*sidecartest.Fixture, *sidecarconfig.Config)) *client01 {
 	t.Helper()
 	r := sidecartest.Start(t, agent, change...)
-	return &oldest{t: t, http: sidecartest.Client(t), url: r.URL + "/"}
+	return &client01{t: t, http: sidecartest.Client(t), url: r.URL + "/"}
 }
 
-// task is one of 0.1, as far as the tests look.
+// task01 holds the members of a task of 0.1 that the tests check.
 type task01 struct {
 	ID        string
 	SessionID string
@@ -55,7 +55,7 @@ type task01 struct {
 
 type part01 struct{ Type, Text string }
 
-func (c *oldest) post(method, params string, headers ...string) *http.Response {
+func (c *client01) post(method, params string, headers ...string) *http.Response {
 	c.t.Helper()
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":"q-1","method":%q,"params":%s}`, method, params)
 	r, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.url, strings.NewReader(body))
@@ -75,7 +75,7 @@ func (c *oldest) post(method, params string, headers ...string) *http.Response {
 }
 
 // call returns the task of a response, or the code of its error.
-func (c *oldest) call(method, params string, headers ...string) (task01, int) {
+func (c *client01) call(method, params string, headers ...string) (task01, int) {
 	c.t.Helper()
 	text, err := io.ReadAll(c.post(method, params, headers...).Body)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *oldest) call(method, params string, headers ...string) (task01, int) {
 	return c.read(text)
 }
 
-func (c *oldest) read(text []byte) (task01, int) {
+func (c *client01) read(text []byte) (task01, int) {
 	c.t.Helper()
 	var response struct {
 		Result task01
@@ -96,8 +96,8 @@ func (c *oldest) read(text []byte) (task01, int) {
 	return response.Result, response.Error.Code
 }
 
-// stream returns the events of a response in a line each.
-func (c *oldest) stream(method, params string) []string {
+// stream returns the events of a response, one line each.
+func (c *client01) stream(method, params string) []string {
 	c.t.Helper()
 	text, err := io.ReadAll(c.post(method, params).Body)
 	if err != nil {
@@ -129,7 +129,7 @@ func say(id, text, more string) string {
 
 // TestWire21_Oldest is a conversation with a client of 0.1.
 func TestWire21_Oldest(t *testing.T) {
-	c := newOldest(t, sidecartest.Says)
+	c := newClient01(t, sidecartest.Says)
 	done, code := c.call("tasks/send", say("mine", "Hi", `,"sessionId":"s1","historyLength":5`))
 	if code != 0 || done.ID != "mine" || done.SessionID != "s1" || done.Status.State != "completed" || len(done.Artifacts) != 1 || len(done.History) != 1 {
 		t.Fatalf("tasks/send = %+v, %d", done, code)
@@ -186,7 +186,7 @@ func TestWire21_Oldest(t *testing.T) {
 
 // TestWire21_OldestAnswers continues a task that asked.
 func TestWire21_OldestAnswers(t *testing.T) {
-	c := newOldest(t, sidecartest.Asks)
+	c := newClient01(t, sidecartest.Asks)
 	asked, code := c.call("tasks/send", say("q", "Hi", ""))
 	if code != 0 || asked.Status.State != "input-required" || asked.Status.Message.Parts[0].Text != "Which?" {
 		t.Fatalf("tasks/send = %+v, %d", asked, code)
@@ -207,7 +207,7 @@ func TestWire21_OldestAnswers(t *testing.T) {
 
 // TestWire21_OldestRestarts a task that has ended, where that is allowed.
 func TestWire21_OldestRestarts(t *testing.T) {
-	c := newOldest(t, sidecartest.Says, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) { c.ProtocolOptions.RestartTasks = true })
+	c := newClient01(t, sidecartest.Says, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) { c.ProtocolOptions.RestartTasks = true })
 	for range 2 {
 		if done, code := c.call("tasks/send", say("again", "Hi", "")); code != 0 || done.Status.State != "completed" {
 			t.Errorf("tasks/send = %+v, %d", done, code)
@@ -222,7 +222,7 @@ func TestWire21_OldestRestarts(t *testing.T) {
 // speaks, in what made them or in what all can read: the responses are
 // validated on their way.
 func TestWire07_TasksOfOthers(t *testing.T) {
-	c := newOldest(t, sidecartest.Says)
+	c := newClient01(t, sidecartest.Says)
 	response := c.post("SendMessage", `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`, "A2A-Version", "1.0")
 	var made struct {
 		Result struct {
