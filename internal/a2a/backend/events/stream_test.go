@@ -117,7 +117,7 @@ func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
 		},
 		"no state": {
 			agent:   answer(ndjson, lines(`{"kind":"status-update","status":{"state":"asleep"}}`)),
-			outcome: "failed: The agent's event in line 1 is not an event: status.state: is not a task state; received: {\"kind\":\"status-update\",\"status\":{\"state\":\"asleep\"}}",
+			outcome: "failed: The agent's event in line 1 is not an event: status.state: must be a task state; received: {\"kind\":\"status-update\",\"status\":{\"state\":\"asleep\"}}",
 		},
 		"no parts": {
 			agent:   answer(ndjson, lines(`{"kind":"artifact-update","artifact":{"prts":[{"text":"x"}]},"lastChunk":true}`)),

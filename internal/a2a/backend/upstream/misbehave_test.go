@@ -239,7 +239,7 @@ func TestCards(t *testing.T) {
 		"deep":            {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(strings.Repeat("[", 100))}, want: "failed: The agent's card is not JSON: JSON is nested deeper than 64 levels"},
 		"too many": {
 			mux:  map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"supportedInterfaces":[` + strings.Repeat("{},", 64) + `{}]}`)},
-			want: "failed: The agent's card is not one: supportedInterfaces[64]: is one too many, the limit is 64",
+			want: "failed: The agent's card is not one: supportedInterfaces[64]: exceeds the limit of 64 elements",
 		},
 		"no interface":  {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{}`)}, want: "failed: The agent's card names no interface: it has neither url nor supportedInterfaces"},
 		"gRPC only":     {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":"x:1","preferredTransport":"GRPC","protocolVersion":"0.3.0"}`)}, want: "failed: The agent's card offers gRPC only; the sidecar talks to agents in JSON-RPC or HTTP+JSON"},

@@ -306,7 +306,7 @@ func TestWire20_BadFields(t *testing.T) {
 		"history": {func(r *v10.SendMessageRequest) {
 			r.Configuration = &v10.SendMessageConfiguration{HistoryLength: proto.Int32(-1)}
 		}, "configuration.historyLength: must not be negative"},
-		"tenant": {func(r *v10.SendMessageRequest) { r.Tenant = "a/b" }, "tenant: must not hold a path separator"},
+		"tenant": {func(r *v10.SendMessageRequest) { r.Tenant = "a/b" }, "tenant: must not contain a path separator"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

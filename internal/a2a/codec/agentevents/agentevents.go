@@ -1,11 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentevents reads what an agent's container emits, whichever version's
-// shape it has: an event of 0.3 or of 1.0, or a bare part of either.
-//
-// It decides by the members alone and keeps no state; what an emission does to
-// a task is not known here.
+// Package agentevents decodes the events of an agent's container: an event of 0.3
+// or 1.0, or a part without an event. The members of an object determine its
+// version. The package is pure and does not know what an event does to a task.
 package agentevents
 
 import (
@@ -19,12 +17,12 @@ import (
 
 // Emission is one JSON value of an agent.
 type Emission struct {
-	// Kind is the value's kind member, "" when it has none. It is set for
-	// kinds that are not known, such as internal:usage, as well.
+	// Kind is the value of the member kind, "" for none. It can be an unknown kind,
+	// such as internal:usage.
 	Kind string
-	// Event is what the value says; all nil when it is no event.
+	// Event is the event. It is zero if the value is not an event.
 	Event a2a.Event
-	// Part is set when the value is a bare part.
+	// Part is set if the value is a part without an event.
 	Part *a2a.Part
 }
 
@@ -33,11 +31,11 @@ func (e *Emission) Known() bool {
 	return e.Part != nil || e.Event != a2a.Event{}
 }
 
-// Decode reads one value. What is JSON but neither an event nor a part gives
-// an Emission that is not Known and no error; the error is an *a2a.Error, and
-// says that the text is not JSON or that an event is malformed.
+// Decode reads one JSON value. For a value that is neither an event nor a part it
+// returns an Emission that is not Known and no error. The error is an *a2a.Error:
+// the text is not JSON, or an event is malformed.
 func Decode(text []byte) (Emission, error) {
-	shape, err := look(text)
+	shape, err := shapeOf(text)
 	if err != nil {
 		return Emission{}, err
 	}
@@ -81,9 +79,9 @@ type shape struct {
 	form form
 }
 
-// look reads the names of an object's members. The kind decides when there is
-// one; without it a member of 1.0 does.
-func look(text []byte) (shape, error) {
+// shapeOf determines the form of a value from the members of the object. The kind
+// decides if there is one, else a member of 1.0.
+func shapeOf(text []byte) (shape, error) {
 	r := jsonread.New(text)
 	var s shape
 	if r.Kind() != '{' {

@@ -13,23 +13,24 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// ErrUnknownEvent is returned for JSON that is not an event in any form.
-var ErrUnknownEvent = errors.New("it is not a task, message, status update or artifact update, neither by a kind nor by a member of that name")
+// ErrUnknownEvent is returned for JSON that is not an event of any version.
+var ErrUnknownEvent = errors.New("it is not a task, message, status update or artifact update: neither its kind nor a member names one of these")
 
-// events are the kinds of 0.3, in the order of the members of 1.0 that hold the same.
+// events are the kinds of 0.3. wrappers and snakes are the members of 1.0 with the
+// same objects, in the same order.
 var (
 	events   = []string{"task", "message", "status-update", "artifact-update"}
 	wrappers = []string{"task", "message", "statusUpdate", "artifactUpdate"}
 	snakes   = []string{"task", "message", "status_update", "artifact_update"}
 )
 
-// DecodeEvent reads an event that may mix the forms of 0.3 and 1.0, as servers
-// do that moved from one to the other: named by a kind or by the member that
-// holds it, or by neither, with parts of either version. With newer, the members of 1.0 are
-// preferred to those of 0.3. It is slower than the decoders of one version, and
-// meant for what these refuse.
+// DecodeEvent reads an event that may mix 0.3 and 1.0, as servers send that moved
+// from one to the other: the event has a kind, or is a member, or neither, and its
+// parts are those of either version. With newer, the decoder of 1.0 comes first.
+// DecodeEvent is slower than the decoders of one version, and meant for events that
+// these refuse.
 //
-// The error is that of the preferred version, or ErrUnknownEvent.
+// The error is the error of the first decoder, or ErrUnknownEvent.
 func DecodeEvent(text []byte, newer bool) (a2a.Event, error) {
 	at, inner, wrappedBy10, err := unwrap(text)
 	if err != nil {
@@ -62,7 +63,7 @@ func first(text []byte, decoders ...func() (a2a.Event, error)) (a2a.Event, error
 	return a2a.Event{}, refusal
 }
 
-// DecodeTask reads a task that may be named and mixed as in DecodeEvent.
+// DecodeTask is like DecodeEvent, for a task.
 func DecodeTask(text []byte, newer bool) (*a2a.Task, error) {
 	e, err := DecodeEvent(text, newer)
 	if err == nil && e.Task == nil {
@@ -71,8 +72,8 @@ func DecodeTask(text []byte, newer bool) (*a2a.Task, error) {
 	return e.Task, err
 }
 
-// unwrap returns which of the events a text holds, the text of that event, and
-// whether a member of 1.0 held it.
+// unwrap returns the index of the kind of event in a text, the text of the event,
+// and whether it was a member of 1.0.
 func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 	r := jsonread.New(text)
 	if r.Kind() != '{' {
@@ -114,10 +115,9 @@ func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 	}
 }
 
-// Check returns what an event lacks without which its content would be lost: an
-// artifact update or a message without parts is one whose parts were not
-// understood. An update that only ends an artifact needs none. Text is what the
-// event was read from.
+// Check returns an error if an artifact update or a message has no parts: its parts
+// are in a form that the decoder does not know, and would be lost. An update that
+// only ends an artifact needs no parts. Text is the text of the event.
 func Check(e *a2a.Event, text []byte) error {
 	switch {
 	case e.Artifact != nil && e.Artifact.Artifact.Parts == nil && (!e.Artifact.Append || !e.Artifact.LastChunk || !endsOnly(text)):
@@ -133,7 +133,7 @@ func Check(e *a2a.Event, text []byte) error {
 	}
 }
 
-// CheckTask is Check for a task that was asked for.
+// CheckTask is Check for a task.
 func CheckTask(t *a2a.Task) error {
 	for i := range t.Artifacts {
 		if t.Artifacts[i].Parts == nil {
@@ -146,8 +146,8 @@ func CheckTask(t *a2a.Task) error {
 	return nil
 }
 
-// endsOnly reports whether an artifact update names its artifact with members that
-// are known and nothing else, and so holds no parts under another name.
+// endsOnly reports whether the artifact of an update has known members only, and so
+// no parts under an unknown name.
 func endsOnly(text []byte) bool {
 	_, inner, _, err := unwrap(text)
 	if err != nil {

@@ -56,11 +56,11 @@ func TestDecodeEvent(t *testing.T) {
 
 func TestDecodeEventRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		`7`:                 "neither by a kind",
-		`{}`:                "neither by a kind",
-		`{"kind":"later"}`:  "neither by a kind",
-		`{"message":"x"}`:   "neither by a kind",
-		`{"status":{}}`:     "neither by a kind",
+		`7`:                 "neither its kind",
+		`{}`:                "neither its kind",
+		`{"kind":"later"}`:  "neither its kind",
+		`{"message":"x"}`:   "neither its kind",
+		`{"status":{}}`:     "neither its kind",
 		`{"kind":"task"`:    "Invalid JSON",
 		`{"kind":"task"}{}`: "after the end",
 		`{"kind":"artifact-update","artifact":{"artifactId":"a"}}`:                                          "artifact.parts: is required",

@@ -13,9 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// ByMeaning compares what JSON means, for forms that do not keep how a number
-// was written or in which order members stood. What is empty equals what is
-// not there.
+// ByMeaning compares JSON by value, for encodings that do not keep the notation of
+// numbers or the order of members. Empty equals absent.
 func ByMeaning() cmp.Option {
 	isJSON := func(p cmp.Path) bool {
 		t := p.Last().Type()

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codectest holds the domain values that every codec is tried with. It
-// is imported by tests only, and knows no codec.
+// Package codectest holds the domain values with which the tests of every codec
+// run. Only tests import it. It imports no codec.
 package codectest
 
 import (
@@ -13,7 +13,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 30, 0, 250e6, time.UTC)
 
-// Message has every field that a message can have.
+// Message returns a message with every field set.
 func Message() *a2a.Message {
 	return &a2a.Message{
 		ID: "m1", ContextID: "c1", TaskID: "t1", Role: a2a.RoleUser,
@@ -32,7 +32,7 @@ func Message() *a2a.Message {
 	}
 }
 
-// Task has every field that a task can have.
+// Task returns a task with every field set.
 func Task() *a2a.Task {
 	return &a2a.Task{
 		ID: "t1", ContextID: "c1",
@@ -49,7 +49,7 @@ func Task() *a2a.Task {
 	}
 }
 
-// Events is one event of each kind and state, by name.
+// Events returns one event of each kind and state, by name.
 func Events() map[string]a2a.Event {
 	events := map[string]a2a.Event{
 		"task":         {Task: Task()},

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonobject takes members out of the text of a JSON object and puts them
-// in. What it does not touch keeps its bytes and its order.
+// Package jsonobject removes members from the text of a JSON object and adds them.
+// The other members keep their bytes and their order.
 package jsonobject
 
 import (
@@ -13,16 +13,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// MayHave is a cheap test that comes before Cut: it is false only when the
-// object has no such member. The name must need no escapes.
+// MayHave reports whether an object may have a member. It is a cheap test before
+// Cut: false is certain, true is not. The name must need no escapes.
 func MayHave(o a2a.Object, name string) bool {
 	i := bytes.Index(o, []byte(name))
-	// A name with escapes holds a backslash.
+	// A name with escapes has a backslash.
 	return i > 0 || bytes.IndexByte(o, '\\') >= 0
 }
 
-// Cut returns a member and the object without it. The value is nil when there
-// is no such member, and the rest when nothing is left.
+// Cut returns the value of a member and the object without it. The value is nil if
+// the object has no such member. The rest is nil if no member is left.
 func Cut(o a2a.Object, name string) (value a2a.Value, rest a2a.Object) {
 	if len(o) == 0 || !MayHave(o, name) {
 		return nil, o
@@ -41,8 +41,8 @@ func Cut(o a2a.Object, name string) (value a2a.Value, rest a2a.Object) {
 	return value, closed(rest)
 }
 
-// With returns the object with a member, which it does not have yet, in front
-// of the others.
+// With returns the object with a member added before the others. The object must
+// not have it yet.
 func With(o a2a.Object, name string, value a2a.Value) a2a.Object {
 	out := appendMember(nil, name, value)
 	if len(o) > len("{}") {

@@ -12,12 +12,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// errEnded stands in the place of an error once a reader has ended well, so
-// that nothing is asked of a decoder that reads another text by now.
+// errEnded is the error of a reader that ended without one. It keeps later calls
+// away from the decoder, which may read another text by then.
 var errEnded = &a2a.Error{Reason: a2a.ReasonInternal, Message: "reader has ended"}
 
-// decoder is a decoder with its input. Its stacks of names are most of what
-// reading a text would allocate, so it is used again.
+// decoder is a jsontext.Decoder with its input. Most allocations of reading a text
+// are its stacks of names, so decoders are pooled.
 type decoder struct {
 	*jsontext.Decoder
 	text bytes.Buffer
@@ -26,13 +26,13 @@ type decoder struct {
 var decoders = sync.Pool{New: func() any { return &decoder{Decoder: new(jsontext.Decoder)} }}
 
 func lend(text []byte) *decoder {
-	d := decoders.Get().(*decoder) //nolint:forcetypeassert // nothing else is in the pool
+	d := decoders.Get().(*decoder) //nolint:forcetypeassert // the pool holds nothing else
 	d.text = *bytes.NewBuffer(text)
 	d.Reset(&d.text)
 	return d
 }
 
-// giveBack keeps nothing of the text.
+// giveBack returns the decoder to the pool, without its text.
 func (d *decoder) giveBack() {
 	d.text = bytes.Buffer{}
 	d.Reset(&d.text)

@@ -1,15 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonread is the strict pull reader that all JSON codecs decode with.
+// Package jsonread is the strict pull reader of all JSON codecs.
 //
-// It takes valid UTF-8 only, refuses duplicate names, trailing bytes and more
-// nesting than MaxDepth, and compares names exactly. It knows the shapes of
-// JSON and nothing of any protocol: what a dialect is lenient about stands in
-// that dialect's codec.
+// It refuses invalid UTF-8, duplicate names, trailing data and nesting deeper than
+// MaxDepth, and compares names exactly. It knows no protocol: the leniency of a
+// dialect is in the codec of the dialect.
 //
-// A reader stops at its first error: from then on every method returns zero
-// values, so that codecs read straight through and ask Err once.
+// After its first error every method of a Reader returns zero values, so that a
+// codec checks the error once, at the end.
 package jsonread
 
 import (
@@ -25,21 +24,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// MaxDepth bounds how deep objects and arrays may be nested.
+// MaxDepth is the maximum nesting of objects and arrays.
 const MaxDepth = 64
 
 // Reader reads one JSON text.
 type Reader struct {
-	// dec is lent from the pool, and nil once it went back.
+	// dec comes from the pool. It is nil after Close returned it.
 	dec *decoder
 	err *a2a.Error
-	// key holds a name that had to be unescaped, until the next one.
+	// key is the buffer of the current name, if that has escapes.
 	key []byte
-	// variantOf returns the name that another is a misspelling of.
+	// variantOf is the argument of Spell.
 	variantOf func(name []byte) string
 }
 
-// New returns a reader of text, which must not change while it is read.
+// New returns a reader of text. The caller must not change text while the reader
+// is in use.
 func New(text []byte) *Reader {
 	r := &Reader{}
 	r.Start(text)
@@ -57,12 +57,12 @@ func (r *Reader) Start(text []byte) {
 	}
 }
 
-// Spell has Members refuse a name that variantOf says is a misspelling of
-// another. For a name that is right, or none at all, it returns "".
+// Spell makes Members refuse a name for which variantOf returns another name: the
+// correct spelling. It must return "" for correct and for unknown names.
 func (r *Reader) Spell(variantOf func(name []byte) string) { r.variantOf = variantOf }
 
-// Err returns the first error. Its reason is ReasonParse when the text is not
-// JSON, and ReasonInvalidParams when a value is not what was asked for.
+// Err returns the first error. Its reason is ReasonParse if the text is not JSON,
+// and ReasonInvalidParams if a value is invalid.
 func (r *Reader) Err() error {
 	if r.err == nil || r.err == errEnded {
 		return nil
@@ -70,15 +70,16 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// End checks that nothing follows the value that was read, and returns Err.
-// Nothing more can be read: from then on every method returns zero values.
+// End checks that only whitespace follows the value that was read, closes the
+// reader and returns Err.
 func (r *Reader) End() error {
 	r.checkEnd()
 	r.Close()
 	return r.Err()
 }
 
-// Close is End for a reader that leaves the rest unread. It keeps the error.
+// Close ends reading without a look at the rest of the text. It keeps the error.
+// Later calls return zero values.
 func (r *Reader) Close() {
 	if r.dec == nil {
 		return
@@ -101,11 +102,11 @@ func (r *Reader) checkEnd() {
 	}
 }
 
-// Fail blames the value that was read last.
+// Fail reports an error of the value that was read last.
 func (r *Reader) Fail(message string) { r.FailAt("", message) }
 
-// FailAt blames a member of the object that was read last, whether or not it
-// is there.
+// FailAt reports an error of a member of the object that was read last. The member
+// may be absent.
 func (r *Reader) FailAt(name, message string) {
 	if r.err != nil {
 		return
@@ -125,14 +126,13 @@ func (r *Reader) Kind() jsontext.Kind {
 	return r.dec.PeekKind()
 }
 
-// Members reads an object and yields the name of each member, which the body
-// must read or leave; a name is valid until the next. Members that are null
-// are taken for absent and are not yielded.
+// Members reads an object and yields the name of each member that is not null. The
+// body reads the value, or Members skips it. A name is valid until the next one.
 func (r *Reader) Members() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) { r.members(yield, false) }
 }
 
-// AllMembers is Members with those that are null.
+// AllMembers is like Members, but also yields the members that are null.
 func (r *Reader) AllMembers() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) { r.members(yield, true) }
 }
@@ -168,8 +168,8 @@ func (r *Reader) members(yield func([]byte) bool, nulls bool) {
 	r.token()
 }
 
-// Elements reads an array and yields the index of each element, which the body
-// must read or leave.
+// Elements reads an array and yields the index of each element. The body reads the
+// element, or Elements skips it.
 func (r *Reader) Elements() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if !r.begin('[', "must be an array") {
@@ -217,13 +217,14 @@ func (r *Reader) Strings(limit int) []string {
 	return all
 }
 
-// TooMany reads an element and blames it for being more than there may be.
+// TooMany reads an element and fails, because the array may have only limit
+// elements.
 func (r *Reader) TooMany(limit int) {
-	r.mismatch("is one too many, the limit is " + strconv.Itoa(limit))
+	r.mismatch("exceeds the limit of " + strconv.Itoa(limit) + " elements")
 }
 
-// Bytes reads a string of base64, in the standard or the URL alphabet, padded
-// or not.
+// Bytes reads a base64 string, in the standard or the URL alphabet, with or without
+// padding.
 func (r *Reader) Bytes() []byte {
 	raw := r.expect('"', "must be a base64 string")
 	if raw == nil {
@@ -261,7 +262,7 @@ func (r *Reader) Bool() bool {
 	return string(r.value()) == "true"
 }
 
-// Int reads an integer. A fraction or an exponent is refused.
+// Int reads an integer of 32 bits. It refuses a fraction and an exponent.
 func (r *Reader) Int() int {
 	raw := r.expect('0', "must be an integer")
 	if raw == nil {
@@ -270,7 +271,7 @@ func (r *Reader) Int() int {
 	return r.parseInt(raw)
 }
 
-// IntOrText reads an integer, or a string that holds one (ProtoJSON).
+// IntOrText reads an integer of 32 bits, or a string with one, as ProtoJSON allows.
 func (r *Reader) IntOrText() int {
 	if r.Kind() != '"' {
 		return r.Int()
@@ -296,10 +297,10 @@ func (r *Reader) Object() a2a.Object {
 // whitespace.
 func (r *Reader) Value() a2a.Value { return a2a.Value(compact(r.value())) }
 
-// Raw reads any value and returns its text, which is part of the reader's.
+// Raw reads any value and returns its text without a copy.
 func (r *Reader) Raw() []byte { return r.value() }
 
-// Skip reads any value and forgets it.
+// Skip reads any value and discards it.
 func (r *Reader) Skip() {
 	if r.err == nil {
 		r.syntax(r.dec.SkipValue())
@@ -324,8 +325,8 @@ func (r *Reader) expect(kind jsontext.Kind, message string) []byte {
 	return r.value()
 }
 
-// mismatch reads the value first: if it is no JSON, that is the error, and
-// else the decoder's pointer must be on it.
+// mismatch reads the next value and fails. If the value is not JSON, that is the
+// error. Otherwise the decoder's pointer must refer to the value.
 func (r *Reader) mismatch(message string) {
 	r.Skip()
 	r.Fail(message)
@@ -365,7 +366,7 @@ func (r *Reader) token() {
 	r.syntax(err)
 }
 
-// syntax keeps no text of err: it quotes the input.
+// syntax stores an error without the text of err, which quotes the input.
 func (r *Reader) syntax(err error) {
 	if err == nil || r.err != nil {
 		return
@@ -392,8 +393,8 @@ func compact(raw []byte) []byte {
 	return out
 }
 
-// depth counts brackets outside of strings. It need not understand more: what
-// is not JSON is refused later.
+// depth returns the deepest nesting of brackets outside of strings. It does not
+// validate: the decoder refuses invalid JSON later.
 func depth(text []byte) int {
 	level, deepest := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -410,8 +411,8 @@ func depth(text []byte) int {
 	return deepest
 }
 
-// quoted returns how long a string is whose quotation mark stands before text,
-// with the one that ends it.
+// quoted returns the length of the string at the start of text, whose opening
+// quotation mark precedes text, with its closing quotation mark.
 func quoted(text []byte) int {
 	end := 0
 	for {

@@ -79,7 +79,7 @@ func TestErrorsNameTheField(t *testing.T) {
 		"int as text":    {`{"i":"1"}`, "i: must be an integer"},
 		"bool":           {`{"b":"true"}`, "b: must be true or false"},
 		"base64":         {`{"raw":"a"}`, "raw: must be a base64 string"},
-		"too many":       {`{"l":["a","b","c"]}`, "l[2]: is one too many, the limit is 2"},
+		"too many":       {`{"l":["a","b","c"]}`, "l[2]: exceeds the limit of 2 elements"},
 		"null in a list": {`{"l":[null]}`, "l[0]: must be a string"},
 	}
 	for name, test := range tests {

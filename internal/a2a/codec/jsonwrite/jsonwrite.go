@@ -1,11 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonwrite appends the pieces that the objects of all JSON codecs are
-// made of. Where a function takes the name of a member, that is the text up to
-// its value, such as `,"taskId":`.
+// Package jsonwrite appends JSON values and members for all JSON codecs. The name
+// of a member is the whole text before its value, such as `,"taskId":`.
 //
-// It allocates nothing beyond what it appends, and knows no protocol.
+// It allocates only when dst grows, and knows no protocol.
 package jsonwrite
 
 import (
@@ -31,8 +30,8 @@ func String(dst []byte, s string) []byte {
 	return dst
 }
 
-// plain reports whether a text is ASCII of which nothing is escaped, as ids
-// and most words are. It looks at eight bytes at a time.
+// plain reports whether s is ASCII without characters to escape, as ids and most
+// words are. It compares eight bytes at a time.
 func plain(s string) bool {
 	const (
 		ones = 0x0101010101010101
@@ -42,9 +41,9 @@ func plain(s string) bool {
 		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 		quote, slash := w^('"'*ones), w^('\\'*ones)
-		// The top bit of a byte is set where it is set in w, where w is below a
-		// space, and where one of the others is zero. One byte's borrow may spoil
-		// the next, which then is looked at in vain.
+		// The top bit of a byte is set if it is set in w, if the byte is below a
+		// space, or if it is zero in quote or slash. A borrow may set the bit of the
+		// next byte too; plainBytes then decides.
 		if (w|(w-' '*ones)|(quote-ones)|(slash-ones))&tops != 0 && !plainBytes(s[:8]) {
 			return false
 		}
@@ -62,12 +61,12 @@ func plainBytes(s string) bool {
 	return true
 }
 
-// Member appends a member that is a string.
+// Member appends a string member.
 func Member(dst []byte, name, value string) []byte {
 	return String(append(dst, name...), value)
 }
 
-// Optional appends a member that is a string, unless that is empty.
+// Optional appends a string member, unless the value is empty.
 func Optional(dst []byte, name, value string) []byte {
 	if value == "" {
 		return dst
@@ -75,7 +74,7 @@ func Optional(dst []byte, name, value string) []byte {
 	return Member(dst, name, value)
 }
 
-// Strings appends a member that is an array, unless that is empty.
+// Strings appends an array member, unless the array is empty.
 func Strings(dst []byte, name string, values []string) []byte {
 	if len(values) == 0 {
 		return dst
@@ -90,7 +89,7 @@ func Strings(dst []byte, name string, values []string) []byte {
 	return append(dst, ']')
 }
 
-// Bool appends a member that is true or false.
+// Bool appends a boolean member.
 func Bool(dst []byte, name string, b bool) []byte {
 	dst = append(dst, name...)
 	if b {
@@ -99,19 +98,19 @@ func Bool(dst []byte, name string, b bool) []byte {
 	return append(dst, "false"...)
 }
 
-// Int appends a member that is a number.
+// Int appends an integer member.
 func Int(dst []byte, name string, n int) []byte {
 	return strconv.AppendInt(append(dst, name...), int64(n), 10)
 }
 
-// Bytes appends a string of padded standard base64.
+// Bytes appends a string of standard base64 with padding.
 func Bytes(dst, raw []byte) []byte {
 	dst = append(dst, '"')
 	dst = base64.StdEncoding.AppendEncode(dst, raw)
 	return append(dst, '"')
 }
 
-// Time appends a member that is a time, unless that is zero.
+// Time appends a time member, unless the time is zero.
 func Time(dst []byte, name string, t time.Time) []byte {
 	if t.IsZero() {
 		return dst
@@ -121,7 +120,7 @@ func Time(dst []byte, name string, t time.Time) []byte {
 	return append(dst, '"')
 }
 
-// Metadata appends the member metadata, unless it is absent.
+// Metadata appends the member "metadata", unless it is empty.
 func Metadata(dst []byte, metadata a2a.Object) []byte {
 	if len(metadata) == 0 {
 		return dst

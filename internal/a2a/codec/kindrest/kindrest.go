@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kindrest is the JSON of 0.3 as one project of that era speaks it over
-// REST: objects with a kind, where the specification has ProtoJSON. Its server
-// and its client differ, so that each frame and each answer holds its object
-// twice, where either looks for it.
+// Package kindrest encodes and decodes the HTTP+JSON of a project that implements
+// 0.3 with the objects of JSON-RPC, which have a kind, in the place of ProtoJSON.
+// Its server and its client expect the object in different members, so each
+// response and each event of a stream holds the object in both.
 //
-// The package is pure, like that of the objects inside.
+// The package is pure.
 package kindrest
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// DecodeSend reads a request with a message.
+// DecodeSend reads a request that sends a message.
 func DecodeSend(body []byte) (*a2a.SendRequest, error) { return v03.DecodeSend(body) }
 
 // AppendTask appends a task.
 func AppendTask(dst []byte, t *a2a.Task) []byte { return v03.AppendTask(dst, t) }
 
-// AppendEvent appends a frame of a stream: the event as the result of JSON-RPC,
-// and as the member of a StreamResponse.
+// AppendEvent appends an event of a stream, both as the result of a JSON-RPC
+// response and as the member of a StreamResponse.
 func AppendEvent(dst []byte, e *a2a.Event) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":null,"result":`...)
 	start := len(dst)
@@ -32,19 +32,19 @@ func AppendEvent(dst []byte, e *a2a.Event) []byte {
 	return append(dst, '}')
 }
 
-// AppendAnswer appends the answer to a message: a task or a message, which also
-// is its own last member.
+// AppendAnswer appends the response to a message: a task or a message, with itself
+// as its last member.
 func AppendAnswer(dst []byte, e *a2a.Event) []byte {
 	start := len(dst)
 	dst = v03.AppendEvent(dst, e)
 	end := len(dst)
 	dst = append(dst[:end-1], member(e)...)
-	// What the member replaced was the brace at the end.
+	// The member replaces the closing brace.
 	dst = append(dst, dst[start:end-1]...)
 	return append(dst, "}}"...)
 }
 
-// member is the name under which a StreamResponse holds an event.
+// member returns the text before an event in a StreamResponse.
 func member(e *a2a.Event) string {
 	switch {
 	case e.Task != nil:

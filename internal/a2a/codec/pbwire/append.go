@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Number is that of a field.
+// Number is the number of a field.
 type Number = protowire.Number
 
 // Begin appends the head of a field that holds a message, and returns where
@@ -21,10 +21,10 @@ func Begin(dst []byte, number protowire.Number) (_ []byte, at int) {
 	return dst, len(dst)
 }
 
-// End fills in the length of a message that began at a place. Most are shorter
-// than 128 bytes, and need not move.
+// End writes the length of the message that begins at a position. A message of
+// 128 bytes or more is moved to make room for the length.
 func End(dst []byte, at int) []byte {
-	length := uint64(len(dst) - at) //nolint:gosec // it is not negative
+	length := uint64(len(dst) - at) //nolint:gosec // at is at most len(dst)
 	if size := protowire.SizeVarint(length); size > 1 {
 		var room [9]byte
 		dst = append(dst, room[:size-1]...)
@@ -34,8 +34,8 @@ func End(dst []byte, at int) []byte {
 	return dst
 }
 
-// AppendString appends a field that holds text, unless it is empty. Invalid
-// UTF-8 becomes U+FFFD, or no client could read the message.
+// AppendString appends a string field, unless the string is empty. Invalid UTF-8
+// becomes U+FFFD, because clients refuse a message with invalid UTF-8.
 func AppendString(dst []byte, number protowire.Number, s string) []byte {
 	if s == "" {
 		return dst
@@ -43,14 +43,14 @@ func AppendString(dst []byte, number protowire.Number, s string) []byte {
 	return AppendText(dst, number, s)
 }
 
-// AppendText is AppendString for a member of a oneof, which is there when it is
-// empty.
+// AppendText appends a string field, also if the string is empty, as a member of
+// a oneof needs. Invalid UTF-8 becomes U+FFFD.
 func AppendText(dst []byte, number protowire.Number, s string) []byte {
 	dst = protowire.AppendTag(dst, number, protowire.BytesType)
 	return protowire.AppendString(dst, strings.ToValidUTF8(s, "\ufffd"))
 }
 
-// AppendStrings appends a field for each string.
+// AppendStrings appends a repeated string field.
 func AppendStrings(dst []byte, number protowire.Number, all []string) []byte {
 	for _, s := range all {
 		dst = AppendText(dst, number, s)
@@ -58,13 +58,13 @@ func AppendStrings(dst []byte, number protowire.Number, all []string) []byte {
 	return dst
 }
 
-// AppendBytes appends a field that holds bytes, also when there are none.
+// AppendBytes appends a bytes field, also if it is empty.
 func AppendBytes(dst []byte, number protowire.Number, b []byte) []byte {
 	dst = protowire.AppendTag(dst, number, protowire.BytesType)
 	return protowire.AppendBytes(dst, b)
 }
 
-// AppendInt appends a field that holds a number or an enum, unless it is 0.
+// AppendInt appends an integer or enum field, unless the value is 0.
 func AppendInt(dst []byte, number protowire.Number, n int) []byte {
 	if n == 0 {
 		return dst
@@ -72,16 +72,16 @@ func AppendInt(dst []byte, number protowire.Number, n int) []byte {
 	return AppendOptional(dst, number, &n)
 }
 
-// AppendOptional appends a field that holds a number, unless it is nil.
+// AppendOptional appends an integer field with presence, unless n is nil.
 func AppendOptional(dst []byte, number protowire.Number, n *int) []byte {
 	if n == nil {
 		return dst
 	}
 	dst = protowire.AppendTag(dst, number, protowire.VarintType)
-	return protowire.AppendVarint(dst, uint64(*n)) //nolint:gosec // the sign is in the bits
+	return protowire.AppendVarint(dst, uint64(*n)) //nolint:gosec // two's complement keeps the sign
 }
 
-// AppendBool appends a field that holds true, and nothing for false.
+// AppendBool appends a bool field, unless the value is false.
 func AppendBool(dst []byte, number protowire.Number, b bool) []byte {
 	if !b {
 		return dst
@@ -90,7 +90,8 @@ func AppendBool(dst []byte, number protowire.Number, b bool) []byte {
 	return protowire.AppendVarint(dst, 1)
 }
 
-// AppendTime appends a field that holds a Timestamp, unless it is zero.
+// AppendTime appends a Timestamp field in whole milliseconds, unless the time is
+// zero.
 func AppendTime(dst []byte, number protowire.Number, t time.Time) []byte {
 	if t.IsZero() {
 		return dst

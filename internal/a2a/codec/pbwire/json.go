@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// The numbers of the fields of google.protobuf.Struct, Value and ListValue.
+// Field numbers of google.protobuf.Struct, Value and ListValue.
 const (
 	structFields = 1
 	entryKey     = 1
@@ -31,7 +31,7 @@ const (
 	listValues = 1
 )
 
-// wires are the types of the fields of a message by number; the others are -1.
+// wires are the wire types of the fields of a message by number; -1 means none.
 type wires [7]protowire.Type
 
 var (
@@ -40,11 +40,11 @@ var (
 		-1, protowire.VarintType, protowire.Fixed64Type, protowire.BytesType, protowire.VarintType,
 		protowire.BytesType, protowire.BytesType,
 	}
-	// onlyWires are those of Struct and ListValue.
+	// onlyWires describes Struct and ListValue.
 	onlyWires = wires{-1, protowire.BytesType, -1, -1, -1, -1, -1}
 )
 
-// Object reads a Struct as the text of a JSON object.
+// Object reads a Struct and returns it as a JSON object.
 func (r *Reader) Object() a2a.Object {
 	if r.err != nil {
 		return nil
@@ -52,7 +52,7 @@ func (r *Reader) Object() a2a.Object {
 	return a2a.Object(r.appendStruct(nil, r.bytes, 1))
 }
 
-// Value reads a Value as the text of JSON.
+// Value reads a Value and returns it as JSON.
 func (r *Reader) Value() a2a.Value {
 	if r.err != nil {
 		return nil
@@ -69,7 +69,7 @@ func (r *Reader) appendStruct(dst, text []byte, depth int) []byte {
 	for _, entry := range r.values(text, &onlyWires) {
 		name, value := r.entry(entry)
 		if names[string(name)] {
-			r.Fail("has a name twice")
+			r.Fail("must not have a duplicate name")
 			return dst
 		}
 		if names[string(name)] = true; len(names) > 1 {
@@ -82,8 +82,8 @@ func (r *Reader) appendStruct(dst, text []byte, depth int) []byte {
 	return append(dst, '}')
 }
 
-// entry reads a member of a Struct. One without a name has an empty one, and
-// one without a value is null.
+// entry reads a member of a Struct. An absent name is empty, and an absent value
+// is null.
 func (r *Reader) entry(text []byte) (name, value []byte) {
 	names, values := 0, 0
 	for number, content := range r.values(text, &entryWires) {
@@ -94,17 +94,17 @@ func (r *Reader) entry(text []byte) (name, value []byte) {
 		}
 	}
 	if names > 1 || values > 1 {
-		r.Fail("has a member with two names or values")
+		r.Fail("must not have a member with two keys or two values")
 	}
 	return name, value
 }
 
-// appendValue reads a oneof. One without a member is null.
+// appendValue reads a oneof. A oneof without a member is null.
 func (r *Reader) appendValue(dst, text []byte, depth int) []byte {
 	member, content := 0, []byte(nil)
 	for number, each := range r.values(text, &valueWires) {
 		if member != 0 {
-			r.Fail("holds a value with two contents")
+			r.Fail("must not have a value with two kinds")
 			return dst
 		}
 		member, content = number, each
@@ -142,7 +142,8 @@ func (r *Reader) appendList(dst, text []byte, depth int) []byte {
 	return append(dst, ']')
 }
 
-// values yields the fields of a message that is part of a Struct or a Value.
+// values yields the number and the content of the known fields of a message
+// within a Struct or a Value.
 func (r *Reader) values(text []byte, known *wires) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for len(text) > 0 && r.err == nil {
@@ -154,7 +155,7 @@ func (r *Reader) values(text []byte, known *wires) iter.Seq2[int, []byte] {
 				continue
 			}
 			if wire != known[number] {
-				r.Fail("holds a value of another type")
+				r.Fail("has a value with the wrong wire type")
 				return
 			}
 			if wire == protowire.BytesType {
@@ -178,7 +179,7 @@ func (r *Reader) appendNumber(dst, content []byte) []byte {
 	bits, _ := protowire.ConsumeFixed64(content)
 	f := math.Float64frombits(bits)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		r.Fail("holds a number that JSON cannot write")
+		r.Fail("has a number that JSON cannot represent")
 		return dst
 	}
 	return append(dst, jsontext.Float(f).String()...)
@@ -192,11 +193,11 @@ func (r *Reader) appendText(dst, text []byte) []byte {
 	return dst
 }
 
-// AppendObject appends a field with a Struct; nil for no field.
+// AppendObject appends a Struct field, unless the object is empty.
 //
-// A Struct holds what a double can hold: integers beyond 2^53 are rounded,
-// numbers beyond the largest double become that, and how a number was written
-// (1.50, 1e2) is lost.
+// A Struct holds numbers as doubles. Integers beyond 2^53 are rounded, numbers
+// beyond the largest double become the largest double, and the notation of a
+// number (1.50, 1e2) is lost.
 func AppendObject(dst []byte, number protowire.Number, o a2a.Object) []byte {
 	if len(o) == 0 {
 		return dst
@@ -206,13 +207,13 @@ func AppendObject(dst []byte, number protowire.Number, o a2a.Object) []byte {
 	return End(dst, at)
 }
 
-// AppendMember appends one member of a Struct to its content; an empty value is
-// null.
+// AppendMember appends one member to the content of a Struct. An empty value
+// becomes null.
 func AppendMember(dst []byte, name string, v a2a.Value) []byte {
 	return appendMember(dst, name, valueReader(v))
 }
 
-// AppendValue appends a field with a Value; an empty one is null.
+// AppendValue appends a Value field. An empty value becomes null.
 func AppendValue(dst []byte, number protowire.Number, v a2a.Value) []byte {
 	return appendField(dst, number, valueReader(v))
 }
@@ -239,7 +240,7 @@ func appendMember(dst []byte, name string, r *jsonread.Reader) []byte {
 	return End(dst, at)
 }
 
-// appendField appends a field with the next value of r.
+// appendField appends a Value field with the next value of r.
 func appendField(dst []byte, number protowire.Number, r *jsonread.Reader) []byte {
 	dst, at := Begin(dst, number)
 	switch r.Kind() {
@@ -269,7 +270,7 @@ func appendField(dst []byte, number protowire.Number, r *jsonread.Reader) []byte
 	return End(dst, at)
 }
 
-// double is the nearest one that is a number.
+// double returns the nearest finite double.
 func double(text []byte) float64 {
 	f, _ := strconv.ParseFloat(string(text), 64)
 	return max(-math.MaxFloat64, min(f, math.MaxFloat64))

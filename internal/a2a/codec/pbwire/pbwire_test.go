@@ -58,7 +58,7 @@ func readFrom(r *pbwire.Reader) read {
 		case 2:
 			got.Number = r.Int()
 		case 3:
-			if r.Index(3) {
+			if r.Within(3) {
 				got.Things += 1 + readFrom(r).Things
 			}
 		case 4:
@@ -108,25 +108,25 @@ func TestReaderRefuses(t *testing.T) {
 		"a group that is open":  {[]byte{0x7b}, "Invalid protobuf payload"},
 		"inside":                {field(3, 0x80), "Invalid protobuf payload"},
 		"UTF-8":                 {field(1, 0xff), "text: is not valid UTF-8"},
-		"twice":                 {join(field(1, 'a'), field(1, 'b')), "text: stands there twice"},
-		"another type":          {protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1), "text: has another type"},
-		"bytes for a number":    {field(2, 1), "number: has another type"},
+		"twice":                 {join(field(1, 'a'), field(1, 'b')), "text: must not be set twice"},
+		"another type":          {protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1), "text: has the wrong wire type"},
+		"bytes for a number":    {field(2, 1), "number: has the wrong wire type"},
 		"33 bits":               {protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 1<<32), "number: must be an integer of 32 bits"},
-		"one too many":          {join(field(3), field(3), field(3), field(3)), "things[3]: is one too many, the limit is 3"},
+		"one too many":          {join(field(3), field(3), field(3), field(3)), "things[3]: exceeds the limit of 3 elements"},
 		"deep in":               {field(3, join(field(3), field(3, field(1, 0xff)...))...), "things[0].things[1].text: is not valid UTF-8"},
-		"a name twice":          {field(4, join(entry("a", nil), entry("a", nil))...), "struct: has a name twice"},
+		"a name twice":          {field(4, join(entry("a", nil), entry("a", nil))...), "struct: must not have a duplicate name"},
 		"a name that is no one": {field(4, entry("\xff", nil)...), "struct: is not valid UTF-8"},
-		"two names of a member": {field(4, field(1, join(field(1, 'a'), field(1, 'b'))...)...), "struct: has a member with two names or values"},
+		"two names of a member": {field(4, field(1, join(field(1, 'a'), field(1, 'b'))...)...), "struct: must not have a member with two keys or two values"},
 		"a member that is cut":  {field(4, field(1, 0x80)...), "Invalid protobuf payload"},
-		"two contents":          {field(5, join(double(1), double(2))...), "value: holds a value with two contents"},
-		"content of no type":    {field(5, field(2)...), "value: holds a value of another type"},
-		"not a number":          {field(5, double(math.NaN())...), "value: holds a number that JSON cannot write"},
-		"infinite":              {field(5, double(math.Inf(-1))...), "value: holds a number that JSON cannot write"},
+		"two contents":          {field(5, join(double(1), double(2))...), "value: must not have a value with two kinds"},
+		"content of no type":    {field(5, field(2)...), "value: has a value with the wrong wire type"},
+		"not a number":          {field(5, double(math.NaN())...), "value: has a number that JSON cannot represent"},
+		"infinite":              {field(5, double(math.Inf(-1))...), "value: has a number that JSON cannot represent"},
 		"too deep":              {field(5, nested(65)...), "value: is nested deeper than 64 levels"},
 		"far too deep":          {field(5, nested(20_000)...), "value: is nested deeper than 64 levels"},
-		"a time before":         {pbwire.AppendTime(nil, 6, time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)), "time: must be a time of the years 1 to 9999"},
-		"a time after":          {pbwire.AppendTime(nil, 6, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), "time: must be a time of the years 1 to 9999"},
-		"nanos":                 {field(6, pbwire.AppendInt(nil, 2, -1)...), "time: must be a time of the years 1 to 9999"},
+		"a time before":         {pbwire.AppendTime(nil, 6, time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)), "time: must be a time in the years 1 to 9999"},
+		"a time after":          {pbwire.AppendTime(nil, 6, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), "time: must be a time in the years 1 to 9999"},
+		"nanos":                 {field(6, pbwire.AppendInt(nil, 2, -1)...), "time: must be a time in the years 1 to 9999"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

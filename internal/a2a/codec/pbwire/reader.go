@@ -1,17 +1,17 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pbwire reads and writes the binary form of protobuf for the codecs
-// of gRPC, straight between bytes and the domain.
+// Package pbwire reads and writes the protobuf wire format directly between bytes
+// and the domain.
 //
-// There are no messages in between: a few bytes of a request can stand for a
-// message of a hundred, and ten megabytes of them would be a gigabyte before
-// anybody could count. Here a codec counts while it reads.
+// It creates no message objects: two bytes of a request can stand for a message
+// of a hundred bytes in memory, so ten megabytes would take a gigabyte before a
+// limit applies. A codec of this package checks its limits while it reads.
 //
-// The reader is as strict as jsonread: valid UTF-8 only, no singular field
-// twice, no name twice in a Struct, no more nesting than jsonread.MaxDepth.
-// Unknown fields are left out. It knows the shapes of protobuf, and nothing of
-// any message but Struct, Value and Timestamp.
+// The reader is as strict as jsonread: it refuses invalid UTF-8, a singular field
+// that is set twice, duplicate names in a Struct, and nesting deeper than
+// jsonread.MaxDepth. It ignores unknown fields. The only messages it knows are
+// Struct, Value and Timestamp.
 package pbwire
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Field is one field of a message. Errors call it by its JSON name.
+// Field describes one field of a message. Errors use its JSON name.
 type Field struct {
 	kind kind
 	id   int
@@ -43,13 +43,13 @@ const (
 	repeated
 )
 
-// Varint returns a field that holds a number, an enum or a bool.
+// Varint returns an integer, enum or bool field.
 func Varint(name string) Field { return Field{kind: varint, name: name} }
 
-// Bytes returns a field that holds text, bytes or a message.
+// Bytes returns a string, bytes or message field.
 func Bytes(name string) Field { return Field{kind: bytes, name: name} }
 
-// Repeated returns a field that holds any number of what Bytes holds.
+// Repeated returns a repeated string, bytes or message field.
 func Repeated(name string) Field { return Field{kind: repeated, name: name} }
 
 // As returns the field with an id that Fields yields in the place of its number,
@@ -59,32 +59,33 @@ func (f Field) As(id int) Field {
 	return f
 }
 
-// Message lists the fields of a message by number. There are at most 31.
+// Message lists the fields of a message by number. The highest number is 31.
 type Message []Field
 
-// Reader reads messages. It stops at its first error: from then on every
-// method returns zero values, so that codecs read straight through and ask Err
-// once.
+// Reader reads messages. After its first error every method returns zero values,
+// so that a codec checks Err once, at the end.
 type Reader struct {
 	err  *a2a.Error
 	path []step
-	// number and bytes are the varint or the content of the field that was
-	// yielded last.
+	// number is the varint, and bytes the content, of the field that Fields yielded
+	// last.
 	number uint64
 	bytes  []byte
 }
 
-// step is one level of the path to the field that is read.
+// step is one level of the path to the current field. Index is -1 in a singular
+// field.
 type step struct {
 	name  string
 	index int
 }
 
-// New returns a reader of one message, which must not change while it is read.
+// New returns a reader of one message. The caller must not change text while the
+// reader is in use.
 func New(text []byte) *Reader { return &Reader{bytes: text} }
 
-// Err returns the first error. Its reason is ReasonParse when the bytes are no
-// protobuf, and ReasonInvalidParams when a field is not what was asked for.
+// Err returns the first error. Its reason is ReasonParse if the bytes are not
+// protobuf, and ReasonInvalidParams if a field is invalid.
 func (r *Reader) Err() error {
 	if r.err == nil {
 		return nil
@@ -92,7 +93,7 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// Fields reads the message that the last field holds, at first the whole one,
+// Fields reads the message in the current field, at first the top-level message,
 // and yields the id of each known field, or its number if it has no id. The body
 // reads the field or leaves it.
 func (r *Reader) Fields(m Message) iter.Seq[int] {
@@ -119,8 +120,7 @@ func (r *Reader) Fields(m Message) iter.Seq[int] {
 	}
 }
 
-// cut takes one field from the front of a message. The number is 0 when there
-// is none.
+// cut splits the first field off a message. The number is 0 after an error.
 func (r *Reader) cut(text []byte) (number int, wire protowire.Type, value, rest []byte) {
 	n, wire, tag := protowire.ConsumeTag(text)
 	if tag < 0 || n > protowire.MaxValidNumber {
@@ -135,18 +135,19 @@ func (r *Reader) cut(text []byte) (number int, wire protowire.Type, value, rest 
 	return int(n), wire, text[tag : tag+length], text[tag+length:]
 }
 
-// keep has the field at the end of the path ready to be read.
+// keep stores the value of the field at the end of the path. It returns false
+// after an error.
 func (r *Reader) keep(k kind, wire protowire.Type, value []byte) bool {
 	last := &r.path[len(r.path)-1]
 	if k != repeated {
 		twice := last.index > 0
 		if last.index = -1; twice {
-			r.Fail("stands there twice")
+			r.Fail("must not be set twice")
 			return false
 		}
 	}
 	if wire != wireOf(k) {
-		r.Fail("has another type")
+		r.Fail("has the wrong wire type")
 		return false
 	}
 	if wire == protowire.VarintType {
@@ -170,11 +171,11 @@ func (r *Reader) malformed() {
 	}
 }
 
-// Fail blames the field that was read last.
+// Fail reports an error of the current field.
 func (r *Reader) Fail(message string) { r.FailAt("", message) }
 
-// FailAt blames a field of the message that was read last, whether or not it
-// is there.
+// FailAt reports an error of a field of the message that was read last. The field
+// may be absent.
 func (r *Reader) FailAt(name, message string) {
 	if r.err != nil {
 		return
@@ -195,11 +196,11 @@ func (r *Reader) FailAt(name, message string) {
 	r.err = a2a.InvalidParams(at.String(), message)
 }
 
-// Index is the place of a repeated field, from 0. A field beyond the limit is
-// blamed for it, and Index returns false.
-func (r *Reader) Index(limit int) bool {
+// Within reports whether the current repeated field is one of the first limit
+// elements. If not, it fails.
+func (r *Reader) Within(limit int) bool {
 	if r.path[len(r.path)-1].index >= limit {
-		r.Fail("is one too many, the limit is " + strconv.Itoa(limit))
+		r.Fail("exceeds the limit of " + strconv.Itoa(limit) + " elements")
 		return false
 	}
 	return true
@@ -217,27 +218,28 @@ func (r *Reader) String() string {
 	return string(r.bytes)
 }
 
-// Append reads one of at most limit strings.
+// Append reads an element of a repeated string of at most limit elements, and
+// appends it to all.
 func (r *Reader) Append(all []string, limit int) []string {
-	if !r.Index(limit) {
+	if !r.Within(limit) {
 		return nil
 	}
 	return append(all, r.String())
 }
 
-// Raw reads bytes. Those that are empty are not nil.
+// Raw returns a copy of a bytes field. It is not nil.
 func (r *Reader) Raw() []byte { return append([]byte{}, r.bytes...) }
 
-// View reads bytes and returns them as part of the reader's.
+// View returns a bytes field without a copy.
 func (r *Reader) View() []byte { return r.bytes }
 
 // Bool reads a bool.
 func (r *Reader) Bool() bool { return r.number != 0 }
 
-// Int reads an int32 or the number of an enum. What has more bits is refused,
-// where others would cut it off.
+// Int reads an int32 or an enum. It refuses a value of more than 32 bits, which
+// other readers truncate.
 func (r *Reader) Int() int {
-	if n := int32(r.number); uint64(int64(n)) == r.number { //nolint:gosec // the sign is in the bits
+	if n := int32(r.number); uint64(int64(n)) == r.number { //nolint:gosec // two's complement keeps the sign
 		return int(n)
 	}
 	r.Fail("must be an integer of 32 bits")
@@ -246,21 +248,21 @@ func (r *Reader) Int() int {
 
 var timestamp = Message{1: Varint("seconds"), 2: Varint("nanos")}
 
-// Time reads a Timestamp. The result is in UTC and whole milliseconds, and in
-// the years that RFC 3339 can write.
+// Time reads a Timestamp. The result is in UTC, in whole milliseconds, and in the
+// years 1 to 9999, which RFC 3339 can represent.
 func (r *Reader) Time() time.Time {
 	var seconds, nanos int64
 	for f := range r.Fields(timestamp) {
 		switch f {
 		case 1:
-			seconds = int64(r.number) //nolint:gosec // the sign is in the bits
+			seconds = int64(r.number) //nolint:gosec // two's complement keeps the sign
 		case 2:
 			nanos = int64(r.Int())
 		}
 	}
 	const first, last = -62135596800, 253402300799
 	if seconds < first || seconds > last || nanos < 0 || nanos > 999_999_999 {
-		r.Fail("must be a time of the years 1 to 9999")
+		r.Fail("must be a time in the years 1 to 9999")
 		return time.Time{}
 	}
 	return time.Unix(seconds, nanos).UTC().Truncate(time.Millisecond)

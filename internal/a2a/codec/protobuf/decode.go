@@ -56,7 +56,7 @@ func (d *decoder) message() *a2a.Message {
 		case 4:
 			m.Role = d.role()
 		case 5:
-			if !d.Index(maxParts) {
+			if !d.Within(maxParts) {
 				m.Parts = nil
 				continue
 			}
@@ -182,7 +182,7 @@ func (d *decoder) role() a2a.Role {
 func (d *decoder) state() a2a.State {
 	state, ok := scalar.StateOf(d.Int())
 	if !ok {
-		d.Fail("is not a task state")
+		d.Fail("must be a task state")
 	}
 	return state
 }
@@ -208,7 +208,7 @@ func (d *decoder) count() int {
 func (d *decoder) tenant() string {
 	tenant := d.id()
 	if strings.ContainsAny(tenant, `/\`) {
-		d.Fail("must not hold a path separator")
+		d.Fail("must not contain a path separator")
 	}
 	return tenant
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// AppendEvent appends a StreamResponse; a SendMessageResponse is the same as
-// far as it goes.
+// AppendEvent appends the content of a StreamResponse. With a task or a message it
+// is also a SendMessageResponse.
 func (v *Version) AppendEvent(dst []byte, e *a2a.Event) []byte {
 	switch {
 	case e.Task != nil:

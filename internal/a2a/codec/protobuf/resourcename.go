@@ -39,7 +39,7 @@ func (d *decoder) configName() (task, config string) {
 
 func (d *decoder) bounded(id string) string {
 	if len(id) > maxID {
-		d.Fail("has an id that is longer than 256 bytes")
+		d.Fail("has an id of more than 256 bytes")
 	}
 	return id
 }

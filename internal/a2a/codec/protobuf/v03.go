@@ -219,6 +219,6 @@ func (d *decoder) taskPush(c *a2a.PushConfig) {
 // agree fails if a field contradicts another place for the same id.
 func (d *decoder) agree(name, a, b string) {
 	if a != "" && b != "" && a != b {
-		d.FailAt(name, "differs from what the config says")
+		d.FailAt(name, "differs from the value in config")
 	}
 }

@@ -226,7 +226,7 @@ func TestV03DecodeRequests(t *testing.T) {
 		"get, unset":     {get, &a2apb.GetTaskRequest{Name: "tasks/t"}, &a2a.GetRequest{TaskID: "t"}},
 		"get, bare":      {get, &a2apb.GetTaskRequest{Name: "t"}, &a2a.GetRequest{TaskID: "t"}},
 		"get, nothing":   {get, &a2apb.GetTaskRequest{Name: "tasks/"}, "name: is required"},
-		"get, long":      {get, &a2apb.GetTaskRequest{Name: long}, "name: has an id that is longer than 256 bytes"},
+		"get, long":      {get, &a2apb.GetTaskRequest{Name: long}, "name: has an id of more than 256 bytes"},
 		"cancel":         {cancel, &a2apb.CancelTaskRequest{Name: "tasks/t"}, &a2a.CancelRequest{TaskID: "t"}},
 		"cancel, bare":   {cancel, &a2apb.CancelTaskRequest{Name: "t"}, &a2a.CancelRequest{TaskID: "t"}},
 		"subscribe":      {subscribe, &a2apb.TaskSubscriptionRequest{Name: "tasks/t"}, &a2a.SubscribeRequest{TaskID: "t"}},
@@ -249,12 +249,12 @@ func TestV03DecodeRequests(t *testing.T) {
 		"set push, two ids": {
 			setPush, &a2apb.CreateTaskPushNotificationConfigRequest{Parent: "t", ConfigId: "c", Config: &a2apb.TaskPushNotificationConfig{
 				PushNotificationConfig: &a2apb.PushNotificationConfig{Id: "d", Url: "u"},
-			}}, "configId: differs from what the config says",
+			}}, "configId: differs from the value in config",
 		},
 		"set push, two tasks": {
 			setPush, &a2apb.CreateTaskPushNotificationConfigRequest{Parent: "tasks/u", Config: &a2apb.TaskPushNotificationConfig{
 				Name: "tasks/t/pushNotificationConfigs/c", PushNotificationConfig: config,
-			}}, "parent: differs from what the config says",
+			}}, "parent: differs from the value in config",
 		},
 		"set push, nobody's": {setPush, &a2apb.CreateTaskPushNotificationConfigRequest{Config: &a2apb.TaskPushNotificationConfig{PushNotificationConfig: config}}, "parent: is required"},
 		"set push, nothing":  {setPush, &a2apb.CreateTaskPushNotificationConfigRequest{Parent: "tasks/t"}, "config.pushNotificationConfig.url: is required"},

@@ -191,7 +191,7 @@ func TestV10DecodeRequests(t *testing.T) {
 		"list none":          {list, &a2apb.ListTasksRequest{PageSize: proto.Int32(-1)}, "pageSize: must be between 1 and 100"},
 		"list, size 0":       {list, &a2apb.ListTasksRequest{PageSize: proto.Int32(0)}, &a2a.ListRequest{}},
 		"list too many":      {list, &a2apb.ListTasksRequest{PageSize: proto.Int32(101)}, "pageSize: must be between 1 and 100"},
-		"list another state": {list, &a2apb.ListTasksRequest{Status: 9}, "status: is not a task state"},
+		"list another state": {list, &a2apb.ListTasksRequest{Status: 9}, "status: must be a task state"},
 		"set push": {
 			setPush, &a2apb.TaskPushNotificationConfig{Tenant: "a", Id: "c", TaskId: "t", Url: "u"},
 			&a2a.SetPushRequest{Tenant: "a", Config: a2a.PushConfig{Dialect: a2a.DialectV10, ID: "c", TaskID: "t", URL: "u"}},
@@ -203,7 +203,7 @@ func TestV10DecodeRequests(t *testing.T) {
 		"list push":          {listPush, &a2apb.ListTaskPushNotificationConfigsRequest{Tenant: "a", TaskId: "t", PageSize: 2, PageToken: "p"}, &a2a.ListPushRequest{Tenant: "a", TaskID: "t", PageSize: 2, PageToken: "p"}},
 		"list push less":     {listPush, &a2apb.ListTaskPushNotificationConfigsRequest{TaskId: "t", PageSize: -2}, "pageSize: must not be negative"},
 		"card":               {card, &a2apb.GetExtendedAgentCardRequest{Tenant: "a"}, "a"},
-		"card of a path":     {card, &a2apb.GetExtendedAgentCardRequest{Tenant: `a\b`}, "tenant: must not hold a path separator"},
+		"card of a path":     {card, &a2apb.GetExtendedAgentCardRequest{Tenant: `a\b`}, "tenant: must not contain a path separator"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

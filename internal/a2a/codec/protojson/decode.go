@@ -34,8 +34,8 @@ func (v *Version) fromAgent(text []byte) *decoder {
 	return d
 }
 
-// DecodeEvent reads a StreamResponse that an agent emits. It is lenient where
-// agents are: states and roles in any spelling, missing ids, contexts and times.
+// DecodeEvent reads the StreamResponse or SendMessageResponse of an agent. It is
+// lenient: states and roles in any spelling, and absent ids, contexts and times.
 func (v *Version) DecodeEvent(text []byte) (a2a.Event, error) {
 	d := v.fromAgent(text)
 	var e a2a.Event
@@ -67,14 +67,14 @@ func (v *Version) DecodeEvent(text []byte) (a2a.Event, error) {
 	return e, nil
 }
 
-// DecodeTask reads a Task as an agent or a server emits it.
+// DecodeTask reads the Task of an agent or a server, as leniently as DecodeEvent.
 func (v *Version) DecodeTask(text []byte) (*a2a.Task, error) {
 	d := v.fromAgent(text)
 	t := d.task()
 	return t, d.End()
 }
 
-// DecodePart reads a Part as an agent emits it.
+// DecodePart reads the Part of an agent, as leniently as DecodeEvent.
 func (v *Version) DecodePart(text []byte) (a2a.Part, error) {
 	d := v.fromAgent(text)
 	p := v.decodePart(d)
@@ -144,8 +144,8 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
-// status reads a status. An agent may leave out the state of a task, but not
-// that of an update: the update would change nothing.
+// status reads a TaskStatus. An agent may omit the state of a task, but not the
+// state of an update, which would then change nothing.
 func (d *decoder) status() a2a.Status {
 	s, _ := d.statusAndState()
 	return s
@@ -165,8 +165,9 @@ func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
 	return s, hasState
 }
 
-// statusUpdate takes input-required that is not final for a run that waits. The
-// field final has no presence, so false has a meaning for this state only.
+// statusUpdate reads a TaskStatusUpdateEvent. If input-required is not final, the
+// agent's run is paused. The field final has no presence, so false has a meaning
+// for this state only.
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
 	hasState, final := false, false
@@ -290,7 +291,7 @@ func (d *decoder) state() a2a.State {
 		state, ok = scalar.ParseState(d.String())
 	}
 	if !ok {
-		d.Fail("is not a task state")
+		d.Fail("must be a task state")
 	}
 	return state
 }
@@ -298,7 +299,7 @@ func (d *decoder) state() a2a.State {
 func (d *decoder) time() time.Time {
 	t, ok := scalar.ParseTime(d.String())
 	if !ok && !d.agent {
-		d.Fail("must be a time of RFC 3339")
+		d.Fail("must be an RFC 3339 time")
 	}
 	return t
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// AppendEvent appends a StreamResponse. One that holds a task or a message is
-// also a SendMessageResponse.
+// AppendEvent appends a StreamResponse. With a task or a message it is also a
+// SendMessageResponse.
 func (v *Version) AppendEvent(dst []byte, e *a2a.Event) []byte {
 	switch {
 	case e.Task != nil:
@@ -61,8 +61,9 @@ func (v *Version) AppendTask(dst []byte, t *a2a.Task) []byte {
 	return append(dst, '}')
 }
 
-// AppendTaskPage appends a ListTasksResponse, with the members that are empty:
-// all are required. 0.3 names the operation only, and gets the response of 1.0.
+// AppendTaskPage appends a ListTasksResponse. All of its members are required, also
+// if they are empty. 0.3 does not define the response; its clients get that of
+// 1.0.
 func (v *Version) AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 	dst = append(dst, `{"tasks":[`...)
 	for i, t := range page.Tasks {

@@ -186,7 +186,7 @@ func (d *decoder) known(name []byte, seen *fieldSet) field {
 	}
 	if seen.has(f) {
 		d.Skip()
-		d.Fail("stands there twice, under two names")
+		d.Fail("must not be set under two names")
 		return fieldUnknown
 	}
 	*seen |= 1 << f

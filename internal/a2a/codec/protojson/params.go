@@ -194,7 +194,7 @@ func (d *decoder) historyLength() *int {
 func (d *decoder) tenant() string {
 	tenant := d.id()
 	if strings.ContainsAny(tenant, `/\`) {
-		d.Fail("must not hold a path separator")
+		d.Fail("must not contain a path separator")
 	}
 	return tenant
 }

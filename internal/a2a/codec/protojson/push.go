@@ -61,7 +61,7 @@ func (d *decoder) pushMembers(c *a2a.PushConfig, known fieldSet) (tenant string)
 		case fieldTaskID:
 			c.TaskID = d.id()
 		case fieldURL:
-			d.set(&c.URL, d.String(), "address")
+			d.set(&c.URL, d.String(), "URL")
 		case fieldToken:
 			c.Token = d.String()
 		case fieldAuthentication:
@@ -78,7 +78,7 @@ func (d *decoder) pushMembers(c *a2a.PushConfig, known fieldSet) (tenant string)
 func (d *decoder) set(have *string, value, what string) {
 	if d.version.resourceNames {
 		if *have != "" && value != "" && *have != value {
-			d.Fail("names another " + what + " than the rest of the request")
+			d.Fail("differs from the " + what + " elsewhere in the request")
 			return
 		}
 		if value == "" {
@@ -122,7 +122,7 @@ const (
 func (d *decoder) resourceName() (task, config string) {
 	task, config = cutName(d.String())
 	if len(task) > maxID || len(config) > maxID {
-		d.Fail("holds an id that is longer than 256 bytes")
+		d.Fail("has an id of more than 256 bytes")
 	}
 	return task, config
 }

@@ -157,7 +157,7 @@ func (d *decoder) file(p *a2a.Part) {
 		}
 	}
 	if p.Content == 0 {
-		d.FailAt("fileWithBytes", "or fileWithUri is required")
+		d.FailAt("fileWithBytes", "is required unless fileWithUri is set")
 	}
 }
 

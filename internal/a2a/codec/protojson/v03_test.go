@@ -277,8 +277,8 @@ func TestV03DecodeSendRefuses(t *testing.T) {
 		"trailing":         {`{"message":{` + text + `}} {}`, "data after the end of the JSON value"},
 		"duplicate":        {`{"message":{` + text + `},"message":{}}`, "Invalid JSON payload at byte 54"},
 		"depth":            {`{"message":` + strings.Repeat("[", 70) + strings.Repeat("]", 70) + `}`, "JSON is nested deeper than 64 levels"},
-		"two messages":     {`{"message":{` + text + `},"request":{}}`, "request: stands there twice, under two names"},
-		"content twice":    {`{"message":{` + text + `,"parts":[]}}`, "message.parts: stands there twice, under two names"},
+		"two messages":     {`{"message":{` + text + `},"request":{}}`, "request: must not be set under two names"},
+		"content twice":    {`{"message":{` + text + `,"parts":[]}}`, "message.parts: must not be set under two names"},
 		"case of a name":   {`{"message":{"Role":"ROLE_AGENT",` + text + `}}`, "message.Role: must be spelled role"},
 		"a role":           {`{"message":{"role":"ROLE_ROOT",` + text + `}}`, "message.role: must be ROLE_USER or ROLE_AGENT"},
 		"role 7":           {`{"message":{"role":7,` + text + `}}`, "message.role: must be ROLE_USER or ROLE_AGENT"},
@@ -288,7 +288,7 @@ func TestV03DecodeSendRefuses(t *testing.T) {
 		"no parts":         {`{"message":{}}`, "message.content: must have at least one element"},
 		"two contents":     {`{"message":{"content":[{"text":"x","data":{}}]}}`, "message.content[0]: must have exactly one of text, file, data"},
 		"no content":       {`{"message":{"content":[{"raw":"aGk="}]}}`, "message.content[0]: must have exactly one of text, file, data"},
-		"empty file":       {`{"message":{"content":[{"file":{"fileWithUri":""}}]}}`, "message.content[0].file.fileWithBytes: or fileWithUri is required"},
+		"empty file":       {`{"message":{"content":[{"file":{"fileWithUri":""}}]}}`, "message.content[0].file.fileWithBytes: is required unless fileWithUri is set"},
 		"not base64":       {`{"message":{"content":[{"file":{"fileWithBytes":"!"}}]}}`, "message.content[0].file.fileWithBytes: must be a base64 string"},
 		"data of a list":   {`{"message":{"content":[{"data":{"data":[]}}]}}`, "message.content[0].data.data: must be an object"},
 		"long id":          {`{"message":{"messageId":"` + strings.Repeat("x", 257) + `","content":[]}}`, "message.messageId: is longer than 256 bytes"},
@@ -297,8 +297,8 @@ func TestV03DecodeSendRefuses(t *testing.T) {
 		"blocking":         {`{"message":{` + text + `},"configuration":{"blocking":"yes"}}`, "configuration.blocking: must be true or false"},
 		"push to nowhere":  {`{"message":{` + text + `},"configuration":{"pushNotification":{}}}`, "configuration.pushNotification.url: is required"},
 		"metadata a list":  {`{"message":{` + text + `},"metadata":[]}`, "metadata: must be an object"},
-		"too many parts":   {`{"message":{"content":[` + strings.Repeat(`{"text":""},`, 1024) + `{"text":""}]}}`, "message.content[1024]: is one too many, the limit is 1024"},
-		"too many strings": {`{"message":{"extensions":[` + strings.Repeat(`"",`, 256) + `""]}}`, "message.extensions[256]: is one too many, the limit is 256"},
+		"too many parts":   {`{"message":{"content":[` + strings.Repeat(`{"text":""},`, 1024) + `{"text":""}]}}`, "message.content[1024]: exceeds the limit of 1024 elements"},
+		"too many strings": {`{"message":{"extensions":[` + strings.Repeat(`"",`, 256) + `""]}}`, "message.extensions[256]: exceeds the limit of 256 elements"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -410,10 +410,10 @@ func TestV03DecodeSetPush(t *testing.T) {
 	refused := map[string]string{
 		`{}`:                                   "url: is required",
 		`{"parent":"tasks/t1","configId":"c"}`: "url: is required",
-		`{"configId":"a","config":{"pushNotificationConfig":{"id":"b","url":"u"}}}`: "config.pushNotificationConfig.id: names another configuration than the rest of the request",
-		`{"parent":"tasks/a","config":{"name":"tasks/b","url":"u"}}`:                "config.name: names another task than the rest of the request",
-		`{"url":"u","config":{"url":"v"}}`:                                          "config.url: names another address than the rest of the request",
-		`{"parent":"tasks/` + strings.Repeat("x", 257) + `","url":"u"}`:             "parent: holds an id that is longer than 256 bytes",
+		`{"configId":"a","config":{"pushNotificationConfig":{"id":"b","url":"u"}}}`: "config.pushNotificationConfig.id: differs from the configuration elsewhere in the request",
+		`{"parent":"tasks/a","config":{"name":"tasks/b","url":"u"}}`:                "config.name: differs from the task elsewhere in the request",
+		`{"url":"u","config":{"url":"v"}}`:                                          "config.url: differs from the URL elsewhere in the request",
+		`{"parent":"tasks/` + strings.Repeat("x", 257) + `","url":"u"}`:             "parent: has an id of more than 256 bytes",
 		`{"url":1}`: "url: must be a string",
 		`"x"`:       "must be an object",
 	}

@@ -53,9 +53,9 @@ func read(file protoreflect.FileDescriptor, message string, text []byte) ([]byte
 	return proto.Marshal(m)
 }
 
-// deployed returns the proto of 0.3. The Go SDK's copy is that of gRPC, where
-// names do not count: it calls the content of a message parts, and has a field
-// that no release had.
+// deployed returns the proto of 0.3 as it was released. The Go SDK has a copy for
+// gRPC, where names do not matter: it names the content of a message parts, and
+// has a field that no release had.
 var deployed = sync.OnceValues(func() (protoreflect.FileDescriptor, error) {
 	file := protodesc.ToFileDescriptorProto(a2av03.File_a2a_proto)
 	for _, message := range file.GetMessageType() {

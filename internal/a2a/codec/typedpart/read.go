@@ -11,20 +11,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// Reader reads parts, in any form.
+// Reader reads parts of any Form.
 type Reader struct {
 	*jsonread.Reader
-	// Agent is true for what an agent says, which is read with indulgence.
+	// Agent is true for the parts of an agent, which are read leniently.
 	Agent bool
-	// V01 is true for 0.1: a file is bytes or an address and never both, and
-	// there are no tools.
+	// V01 is true for 0.1: a file has bytes or a URI and never both, and there are
+	// no tools.
 	V01 bool
 }
 
-// Names are those of the members of parts.
+// Names are the names of the members of parts.
 var Names = []string{"bytes", "data", "file", "kind", "metadata", "mimeType", "name", "text", "toolUseId", "type", "uri"}
 
-// maxParts bounds what a request may hold.
+// maxParts is the maximum number of parts in a message of a request.
 const maxParts = 1024
 
 // Parts reads an array of parts. It is not nil.
@@ -40,17 +40,17 @@ func (d Reader) Parts() []a2a.Part {
 	return parts
 }
 
-// members are those of every kind of part, before it is known which of them
-// count.
+// members are the members of a part of any kind. The kind, which decides which of
+// them apply, may come last.
 type members struct {
 	kind     string
 	text     *string
 	file     *file
 	data     a2a.Value
 	metadata a2a.Object
-	// tool holds the others.
+	// tool has the other members; its closing brace is missing.
 	tool a2a.Object
-	// toolUse is the one of them that must be there.
+	// toolUse reports whether tool has toolUseId, which a tool result requires.
 	toolUse bool
 }
 
@@ -62,7 +62,7 @@ func (d Reader) Part() a2a.Part {
 		case "kind", "type":
 			kind := d.String()
 			if m.kind != "" && m.kind != kind {
-				d.Fail("kind and type differ")
+				d.Fail("kind and type must be equal")
 			}
 			m.kind = kind
 		case "text":
@@ -85,7 +85,7 @@ func (d Reader) Part() a2a.Part {
 	return d.resolve(&m)
 }
 
-// other keeps a member that may belong to a tool.
+// other stores a member that may belong to a tool.
 func (d Reader) other(m *members, name string) {
 	if d.V01 {
 		return
@@ -105,7 +105,7 @@ func (d Reader) other(m *members, name string) {
 	m.tool = append(m.tool, d.Value()...)
 }
 
-// inferred is the kind of a part that does not say it.
+// inferred returns the kind of a part without a kind.
 func (m *members) inferred() string {
 	switch {
 	case m.text != nil:
@@ -183,7 +183,7 @@ func (d Reader) file() file {
 		case "bytes":
 			f.raw = d.Bytes()
 		case "data":
-			// Documents of 0.2 put the bytes there.
+			// Documents of 0.2 have the bytes here.
 			if f.raw == nil && d.Kind() == '"' {
 				f.raw = d.Bytes()
 			}
@@ -191,14 +191,14 @@ func (d Reader) file() file {
 	}
 	switch {
 	case f.raw == nil && f.uri == "":
-		d.FailAt("bytes", "or uri is required")
+		d.FailAt("bytes", "is required unless uri is set")
 	case d.V01 && f.raw != nil && f.uri != "":
-		d.FailAt("uri", "and bytes exclude each other")
+		d.FailAt("uri", "must not be set beside bytes")
 	}
 	return f
 }
 
-// part prefers the bytes to the address.
+// part returns the file as a part. The bytes take precedence over the URI.
 func (f *file) part(metadata a2a.Object) a2a.Part {
 	p := a2a.Part{Filename: f.name, MediaType: f.mediaType, Metadata: metadata}
 	if f.raw != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// tools are the kinds of part by which one project of the 0.3 era answers an
-// agent that asks for input. Inside they are data parts with the kind in the
-// metadata, which every version can carry; clients of 0.2 and 0.3 get back
-// what they said.
+// tools are the kinds of part with which clients of one project that implements
+// 0.3 answer an agent that asks for input. In the domain they are data parts with
+// the kind in the metadata, which every version can express. Clients of 0.2 and
+// 0.3 get the original part back.
 var tools = []string{"tool-result", "tool-use"}
 
-// toolMark is how the metadata of such a part begins: fromTool puts it there.
+// toolMark is the start of the metadata that fromTool returns.
 var toolMark = []byte(`{"` + kindName + `":`)
 
-// fromTool makes the data part of a tool's members, the text of an object.
+// fromTool returns the data part for the members of a tool.
 func fromTool(kind string, members, metadata a2a.Object) a2a.Part {
 	_, metadata = jsonobject.Cut(metadata, kindName)
 	if members == nil {
@@ -32,8 +32,8 @@ func fromTool(kind string, members, metadata a2a.Object) a2a.Part {
 	}
 }
 
-// tool returns the kind of a part that was made by fromTool, as text of JSON,
-// and the metadata without it; nil for any other part.
+// tool returns the kind of a part that fromTool returned, as JSON, and the metadata
+// without the kind. The kind is nil for any other part.
 func tool(p *a2a.Part) (kind a2a.Value, rest a2a.Object) {
 	if !bytes.HasPrefix(p.Metadata, toolMark) {
 		return nil, nil
@@ -46,7 +46,8 @@ func tool(p *a2a.Part) (kind a2a.Value, rest a2a.Object) {
 	if !known {
 		return nil, nil
 	}
-	// Its members become those of the part, where they must not meet these.
+	// The members of the data become members of the part, where they must not
+	// replace these.
 	r := jsonread.New(p.Data)
 	for name := range r.AllMembers() {
 		if reserved(string(name)) || r.Kind() == 'n' {
@@ -56,7 +57,7 @@ func tool(p *a2a.Part) (kind a2a.Value, rest a2a.Object) {
 	return kind, rest
 }
 
-// reserved are the members of every part.
+// reserved reports whether a name is a member of the typed parts.
 func reserved(name string) bool {
 	switch name {
 	case "kind", "type", "text", "file", "data", "metadata":

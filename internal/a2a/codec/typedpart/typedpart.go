@@ -1,10 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package typedpart is the part of 0.1 to 0.3: a text, a file or data, and a
-// member that says which. 0.1 calls that member type, and its successors kind.
-//
-// It is shared by the codecs of those versions, and pure like them.
+// Package typedpart encodes and decodes the parts of 0.1 to 0.3: a text, a file or
+// data, with the type in a member that 0.1 names type, and 0.2 and 0.3 kind. The
+// codecs of these versions share it. The package is pure.
 package typedpart
 
 import (
@@ -13,16 +12,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// Form says which member tells what a part is.
+// Form is the member that holds the type of a part.
 type Form uint8
 
 // The forms.
 const (
-	// Kind is that of 0.2 and 0.3.
+	// Kind is the form of 0.2 and 0.3.
 	Kind Form = iota
-	// Type is that of 0.1.
+	// Type is the form of 0.1.
 	Type
-	// Both is read by clients of all three.
+	// Both has both members, for clients of all three versions.
 	Both
 )
 
@@ -32,12 +31,12 @@ var discriminators = [...]struct{ text, file, data string }{
 	Both: {`{"kind":"text","type":"text"`, `{"kind":"file","type":"file"`, `{"kind":"data","type":"data"`},
 }
 
-// compatName marks a data part whose value is wrapped in {"value":...}, since
-// these versions know objects only. The official SDKs use the same name.
+// compatName is the member of the metadata that marks a data part whose value is
+// wrapped in {"value":...}. The official SDKs use the same name.
 const compatName = "data_part_compat"
 
-// kindName marks a data part that is the content of a part of some other kind
-// (see tools).
+// kindName is the member of the metadata with the original kind of a data part: see
+// tools.
 const kindName = "a2a.partKind"
 
 // AppendAll appends an array of parts.
@@ -61,7 +60,7 @@ func (f Form) Append(dst []byte, p *a2a.Part) []byte {
 	case a2a.ContentData:
 		return f.appendData(dst, p)
 	default:
-		// A media type of a text has no home in these versions.
+		// These versions have no media type of a text.
 		dst = append(dst, discriminators[f].text...)
 		dst = jsonwrite.Member(dst, `,"text":`, p.Text)
 	}

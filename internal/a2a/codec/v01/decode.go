@@ -14,17 +14,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
-// Bounds on what a request may hold.
+// Limits of a request.
 const (
 	maxID      = 256
 	maxStrings = 256
 )
 
-// ErrUnknownEvent is returned for an object that is no event of this version.
+// ErrUnknownEvent is returned for an object that is not an event of this version.
 var ErrUnknownEvent = errors.New("event has neither status nor artifact")
 
-// DecodeEvent reads an event of a server's stream: one with a status, or one
-// with an artifact.
+// DecodeEvent reads an event of a server's stream. It has a status or an artifact.
 func DecodeEvent(text []byte) (a2a.Event, error) {
 	d := fromAgent(text)
 	var (
@@ -66,7 +65,7 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 	}
 }
 
-// DecodeTask reads a task as a server answers it.
+// DecodeTask reads the task of a server.
 func DecodeTask(text []byte) (*a2a.Task, error) {
 	d := fromAgent(text)
 	t := &a2a.Task{}
@@ -82,7 +81,7 @@ func DecodeTask(text []byte) (*a2a.Task, error) {
 			for i := range d.Elements() {
 				a := d.artifact()
 				if a.Index == 0 && i > 0 {
-					// Servers that do not number them mean their places.
+					// A server that omits the index means the position.
 					a.Artifact.ID = artifactID(i)
 				}
 				t.Artifacts = append(t.Artifacts, a.Artifact)
@@ -98,8 +97,8 @@ func DecodeTask(text []byte) (*a2a.Task, error) {
 	return t, d.End()
 }
 
-// decoder reads the shapes that requests and events share. A request is read
-// by the letter, a server's event with indulgence.
+// decoder reads the objects that requests and events share. It reads a request
+// strictly and a server's event leniently.
 type decoder struct {
 	jsonread.Reader
 	agent bool
@@ -111,7 +110,7 @@ var variantOf = jsonread.NewNames(append([]string{
 	"pushNotification", "pushNotificationConfig", "role", "schemes", "sessionId", "token", "url",
 }, typedpart.Names...)...).VariantOf
 
-// fromClient reads the params of a request.
+// fromClient returns a decoder of the params of a request.
 func fromClient(params []byte) *decoder {
 	d := &decoder{}
 	d.Start(params)
@@ -119,7 +118,7 @@ func fromClient(params []byte) *decoder {
 	return d
 }
 
-// fromAgent reads what a server says.
+// fromAgent returns a decoder of what a server sends.
 func fromAgent(text []byte) *decoder {
 	d := &decoder{agent: true}
 	d.Start(text)
@@ -161,7 +160,7 @@ func (d *decoder) status() a2a.Status {
 		case "state":
 			state, ok := scalar.ParseState(d.String())
 			if !ok {
-				d.Fail("is not a task state")
+				d.Fail("must be a task state")
 			}
 			s.State = state
 		case "message":
@@ -173,7 +172,7 @@ func (d *decoder) status() a2a.Status {
 	return s
 }
 
-// artifact reads an Artifact, which says of itself how it changes its task.
+// artifact reads an Artifact, which has the members of the update in itself.
 func (d *decoder) artifact() a2a.ArtifactUpdate {
 	var u a2a.ArtifactUpdate
 	for name := range d.Members() {

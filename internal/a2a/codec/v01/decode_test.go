@@ -27,7 +27,7 @@ func lost(e a2a.Event) a2a.Event {
 		return a2a.Event{Status: &a2a.StatusUpdate{
 			TaskID: u.TaskID, Metadata: u.Metadata,
 			Paused: u.Status.State == a2a.StateAuthRequired,
-			Status: a2a.Status{State: known(u.Status.State), Message: bare(u.Status.Message), Time: u.Status.Time},
+			Status: a2a.Status{State: closest(u.Status.State), Message: bare(u.Status.Message), Time: u.Status.Time},
 		}}
 	}
 	u := *e.Artifact
@@ -181,8 +181,8 @@ func TestDecodeSendRefuses(t *testing.T) {
 		"trailing":        {`{"id":"t","message":{"parts":[{"type":"text","text":"x"}]}} 1`, "data after the end of the JSON value"},
 		"unknown part":    {with(`{"type":"video"}`), "message.parts[0].type: must be text, file or data"},
 		"a tool":          {with(`{"type":"tool-result","toolUseId":"x"}`), "message.parts[0].type: must be text, file or data"},
-		"bytes and uri":   {with(`{"type":"file","file":{"bytes":"aGk=","uri":"u"}}`), "message.parts[0].file.uri: and bytes exclude each other"},
-		"no bytes or uri": {with(`{"type":"file","file":{}}`), "message.parts[0].file.bytes: or uri is required"},
+		"bytes and uri":   {with(`{"type":"file","file":{"bytes":"aGk=","uri":"u"}}`), "message.parts[0].file.uri: must not be set beside bytes"},
+		"no bytes or uri": {with(`{"type":"file","file":{}}`), "message.parts[0].file.bytes: is required unless uri is set"},
 		"data a list":     {with(`{"type":"data","data":[]}`), "message.parts[0].data: must be an object"},
 		"role":            {`{"id":"t","message":{"role":"system"}}`, `message.role: must be "user" or "agent"`},
 		"history":         {`{"id":"t","historyLength":-1}`, "historyLength: must not be negative"},

@@ -1,15 +1,15 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v01 is the JSON of A2A 0.1, whose parts say what they are in a member
-// named type. It turns bytes into the domain and back.
+// Package v01 encodes and decodes the JSON of A2A 0.1, whose parts have their type
+// in a member named type.
 //
-// What 0.1 has no words for is left out, or said in those it has: messages and
-// artifacts have no ids, a rejected task has failed, and one that waits for
-// authentication waits for input. A stream holds statuses and artifacts only.
+// It omits what 0.1 cannot express, or uses the closest value of 0.1: messages and
+// artifacts have no ids, rejected becomes failed, and auth-required becomes
+// input-required. A stream has statuses and artifacts only.
 //
-// The package is pure: it knows no transport, no envelope, no clock and no
-// engine, and makes up no ids but those of artifacts, from their places.
+// The package is pure: no transport, envelope, clock or engine. The only ids that
+// it generates are those of artifacts, from their positions.
 package v01
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// AppendEvent appends a TaskStatusUpdateEvent or a TaskArtifactUpdateEvent. A
-// task is written as its status, without the artifacts, and a message as the
-// status of a task that it completes.
+// AppendEvent appends a TaskStatusUpdateEvent or a TaskArtifactUpdateEvent. A task
+// becomes its status, without the artifacts. A message becomes the status of a
+// task that it completes. No event becomes null.
 func AppendEvent(dst []byte, e *a2a.Event) []byte {
 	switch {
 	case e.Task != nil:
@@ -38,7 +38,7 @@ func AppendEvent(dst []byte, e *a2a.Event) []byte {
 	}
 }
 
-// AppendAnswer appends the answer to a message, which is always a Task.
+// AppendAnswer appends the response to a message, which is always a Task.
 func AppendAnswer(dst []byte, e *a2a.Event) []byte {
 	if e.Message != nil {
 		return AppendTask(dst, completed(e.Message))
@@ -46,7 +46,7 @@ func AppendAnswer(dst []byte, e *a2a.Event) []byte {
 	return AppendTask(dst, e.Task)
 }
 
-// completed is the task that a message without one stands for.
+// completed returns the task that represents a message without a task.
 func completed(m *a2a.Message) *a2a.Task {
 	return &a2a.Task{ID: m.TaskID, ContextID: m.ContextID, Status: a2a.Status{State: a2a.StateCompleted, Message: m}}
 }
@@ -115,7 +115,7 @@ func appendArtifactUpdate(dst []byte, u *a2a.ArtifactUpdate) []byte {
 	return append(dst, '}')
 }
 
-// appendArtifact leaves the artifact open for more members.
+// appendArtifact appends an artifact without its closing brace.
 func appendArtifact(dst []byte, a *a2a.Artifact, index int) []byte {
 	dst = jsonwrite.Int(dst, `{"index":`, index)
 	dst = jsonwrite.Optional(dst, `,"name":`, a.Name)
@@ -126,7 +126,7 @@ func appendArtifact(dst []byte, a *a2a.Artifact, index int) []byte {
 
 func appendStatus(dst []byte, s *a2a.Status) []byte {
 	dst = append(dst, `{"state":"`...)
-	dst = append(dst, known(s.State).String()...)
+	dst = append(dst, closest(s.State).String()...)
 	dst = append(dst, '"')
 	if s.Message != nil {
 		dst = append(dst, `,"message":`...)
@@ -136,8 +136,8 @@ func appendStatus(dst []byte, s *a2a.Status) []byte {
 	return append(dst, '}')
 }
 
-// known is the state of 0.1 that comes closest.
-func known(s a2a.State) a2a.State {
+// closest returns the closest state of 0.1.
+func closest(s a2a.State) a2a.State {
 	switch s {
 	case a2a.StateRejected:
 		return a2a.StateFailed

@@ -5,8 +5,8 @@ package v01
 
 import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
-// DecodeSend reads TaskSendParams. The task is the client's to name, whether it
-// exists or not.
+// DecodeSend reads TaskSendParams. The client chooses the id of the task, also of a
+// new one.
 func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 	d := fromClient(params)
 	s := &a2a.SendRequest{Dialect: a2a.DialectV01, ClientTaskID: true, HistoryLength: none()}
@@ -20,7 +20,7 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 		case "message":
 			s.Message = d.message()
 		case "acceptedOutputModes":
-			// Early samples of this version send it.
+			// Early samples of 0.1 send it.
 			s.AcceptedOutputModes = d.Strings(maxStrings)
 		case "historyLength":
 			s.HistoryLength = d.historyLength()
@@ -84,7 +84,7 @@ func decodeTaskParams(params []byte) (taskParams, error) {
 	return p, d.End()
 }
 
-// none is the history that a client gets which does not ask for any.
+// none returns the history length of a request without one: no messages.
 func none() *int { return new(0) }
 
 func (d *decoder) historyLength() *int {

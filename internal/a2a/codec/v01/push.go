@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// DecodeSetPush reads a TaskPushNotificationConfig. A task has one only, so it
-// has no id.
+// DecodeSetPush reads a TaskPushNotificationConfig. It has no id, because a task
+// has one configuration.
 func DecodeSetPush(params []byte) (*a2a.SetPushRequest, error) {
 	d := fromClient(params)
 	var config *a2a.PushConfig
@@ -59,8 +59,8 @@ func (d *decoder) pushConfig() *a2a.PushConfig {
 	return c
 }
 
-// authentication picks the first scheme that can be rendered, or else the
-// first.
+// authentication reads an AuthenticationInfo. Of several schemes it takes the
+// first that is Bearer or Basic, else the first.
 func (d *decoder) authentication(c *a2a.PushConfig) {
 	for name := range d.Members() {
 		switch string(name) {

@@ -8,8 +8,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// AppendSend appends TaskSendParams, for a server of this version. The message
-// must name its task.
+// AppendSend appends TaskSendParams, for a server of this version. The message must
+// have a task id.
 func AppendSend(dst []byte, r *a2a.SendRequest) []byte {
 	dst = jsonwrite.Member(dst, `{"id":`, r.Message.TaskID)
 	dst = jsonwrite.Optional(dst, `,"sessionId":`, r.Message.ContextID)

@@ -14,19 +14,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
-// Bounds on what a request may hold.
+// Limits of a request.
 const (
 	maxID      = 256
 	maxStrings = 256
 	maxPage    = 100
 )
 
-// ErrUnknownKind is returned for an object whose kind is none of this version.
+// ErrUnknownKind is returned for an object whose kind the version does not have.
 var ErrUnknownKind = errors.New("kind is not one of task, message, status-update, artifact-update")
 
-// DecodeEvent reads what an agent emits: an object with a kind. It is lenient
-// where agents are: states and roles in any spelling, missing ids, contexts and
-// times, a message whose content is a plain string.
+// DecodeEvent reads the event of an agent: an object with a kind. It is lenient:
+// states and roles in any spelling, absent ids, contexts and times, and a message
+// whose content is a string.
 func DecodeEvent(text []byte) (a2a.Event, error) {
 	kind, err := kindOf(text)
 	if err != nil {
@@ -35,7 +35,7 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 	return DecodeKind(kind, text)
 }
 
-// DecodeKind reads an event of a kind, whether or not the text says the kind.
+// DecodeKind reads an event of a given kind. The text may omit the kind.
 func DecodeKind(kind string, text []byte) (a2a.Event, error) {
 	var e a2a.Event
 	d := fromAgent(text)
@@ -57,22 +57,22 @@ func DecodeKind(kind string, text []byte) (a2a.Event, error) {
 	return e, nil
 }
 
-// DecodeTask reads a task as an agent or a server emits it.
+// DecodeTask reads the task of an agent or a server, as leniently as DecodeEvent.
 func DecodeTask(text []byte) (*a2a.Task, error) {
 	d := fromAgent(text)
 	t := d.task()
 	return t, d.End()
 }
 
-// DecodePart reads a part as an agent emits it.
+// DecodePart reads the part of an agent, as leniently as DecodeEvent.
 func DecodePart(text []byte) (a2a.Part, error) {
 	d := fromAgent(text)
 	p := d.partReader().Part()
 	return p, d.End()
 }
 
-// decoder reads the shapes that requests and events share. A request is read
-// by the letter, an agent's event with indulgence.
+// decoder reads the objects that requests and events share. It reads a request
+// strictly and an agent's event leniently.
 type decoder struct {
 	jsonread.Reader
 	agent bool
@@ -86,7 +86,7 @@ var variantOf = jsonread.NewNames(append([]string{
 	"statusTimestampAfter", "taskId", "token", "url",
 }, typedpart.Names...)...).VariantOf
 
-// fromClient reads the params of a request.
+// fromClient returns a decoder of the params of a request.
 func fromClient(params []byte) *decoder {
 	d := &decoder{}
 	d.Start(params)
@@ -94,7 +94,7 @@ func fromClient(params []byte) *decoder {
 	return d
 }
 
-// fromAgent reads what an agent or a server says.
+// fromAgent returns a decoder of what an agent or a server sends.
 func fromAgent(text []byte) *decoder {
 	d := &decoder{agent: true}
 	d.Start(text)
@@ -191,8 +191,8 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
-// withInputRequest returns the metadata with what an agent waits for, in front,
-// whether it was there already or beside the metadata.
+// withInputRequest returns the metadata with inputRequest as its first member:
+// wanted, or the one that the metadata already has.
 func withInputRequest(metadata, wanted a2a.Object) a2a.Object {
 	if wanted == nil && (len(metadata) == 0 || !jsonobject.MayHave(metadata, inputRequest)) {
 		return metadata
@@ -207,8 +207,8 @@ func withInputRequest(metadata, wanted a2a.Object) a2a.Object {
 	return jsonobject.With(rest, inputRequest, value)
 }
 
-// status reads a status. An agent may leave out the state of a task, but not
-// that of an update: the update would change nothing.
+// status reads a status. An agent may omit the state of a task, but not the state
+// of an update, which would then change nothing.
 func (d *decoder) status() a2a.Status {
 	s, _ := d.statusAndState()
 	return s
@@ -266,7 +266,7 @@ func (d *decoder) artifactUpdate() *a2a.ArtifactUpdate {
 				u.Artifact.Parts = parts
 			}
 		case "part":
-			// One sample of 0.2 streams a part where the artifact belongs.
+			// A sample of 0.2 streams a part in the place of the artifact.
 			if p := d.partReader().Part(); u.Artifact.Parts == nil {
 				u.Artifact.Parts = []a2a.Part{p}
 			}
@@ -313,7 +313,7 @@ func (d *decoder) id() string {
 func (d *decoder) state() a2a.State {
 	state, ok := scalar.ParseState(d.String())
 	if !ok {
-		d.Fail("is not a task state")
+		d.Fail("must be a task state")
 	}
 	return state
 }
@@ -329,7 +329,7 @@ func (d *decoder) role() a2a.Role {
 func (d *decoder) time() time.Time {
 	t, ok := scalar.ParseTime(d.String())
 	if !ok && !d.agent {
-		d.Fail("must be a time of RFC 3339")
+		d.Fail("must be an RFC 3339 time")
 	}
 	return t
 }

@@ -1,11 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v03 is the JSON of A2A 0.2 and 0.3, whose objects say what they are
-// in a member named kind. It turns bytes into the domain and back.
+// Package v03 encodes and decodes the JSON of A2A 0.2 and 0.3, whose objects have
+// their type in a member named kind.
 //
-// The package is pure: it knows no transport, no envelope, no clock and no
-// engine, and makes up no ids. Unknown members are left out.
+// The package is pure: no transport, envelope, clock or engine, and it generates
+// no ids. It ignores unknown members.
 package v03
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
-// form is how tasks and events are written. Its zero value is the form of 0.2
-// and 0.3 by the letter.
+// form is the encoding of tasks and events. Its zero value is the encoding that
+// 0.2 and 0.3 specify.
 type form struct {
-	// union adds what clients of 0.1 look for. Those ignore what they do not
-	// know, and so do clients of 0.2 and 0.3.
+	// union adds the members that clients of 0.1 read. Clients of 0.1, 0.2 and 0.3
+	// ignore unknown members.
 	union bool
 }
 
-// AppendEvent appends a task, a message, a status-update or an
-// artifact-update.
+// AppendEvent appends a task, message, status-update or artifact-update, and null
+// for none.
 func AppendEvent(dst []byte, e *a2a.Event) []byte { return form{}.event(dst, e) }
 
 // AppendTask appends a task.
@@ -38,8 +38,9 @@ func AppendMessages(dst []byte, messages []*a2a.Message) []byte {
 	return form{}.messages(dst, messages)
 }
 
-// AppendTaskPage appends what ListTasks of 1.0 answers, in the spelling of this
-// version, and once more in that of the one client that asks: see DecodeList.
+// AppendTaskPage appends the response of ListTasks of 1.0 with the tasks of this
+// version. The names of the scalars occur in lowerCamelCase and in snake_case,
+// which the only client of the method reads: see DecodeList.
 func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 	dst = append(dst, `{"tasks":[`...)
 	for i, t := range page.Tasks {
@@ -58,8 +59,8 @@ func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 	return append(dst, '}')
 }
 
-// AppendUnionEvent appends an event that clients of 0.1, 0.2 and 0.3 can read,
-// for those that do not say which they are. To a client of 0.1 a task is a
+// AppendUnionEvent appends an event that clients of 0.1, 0.2 and 0.3 can read, for
+// clients that do not declare their version. A client of 0.1 reads a task as a
 // status event.
 func AppendUnionEvent(dst []byte, e *a2a.Event) []byte { return form{union: true}.event(dst, e) }
 
@@ -142,8 +143,8 @@ func (f form) message(dst []byte, m *a2a.Message) []byte {
 	return append(dst, '}')
 }
 
-// Final reports what a status-update says about the end of its stream: true
-// closes it.
+// Final returns the value of the member final of a status update: true ends the
+// stream.
 func Final(u *a2a.StatusUpdate) bool {
 	return u.Status.State.Terminal() || u.Status.State == a2a.StateInputRequired && !u.Paused
 }
@@ -209,8 +210,9 @@ func (f form) artifact(dst []byte, a *a2a.Artifact, index int) []byte {
 	return append(dst, '}')
 }
 
-// inputRequest says what an agent waits for, in one project of the 0.3 era. It
-// is a member of the message there, and part of its metadata everywhere else.
+// inputRequest is a member by which one project that implements 0.3 describes the
+// input that an agent waits for. In that project it is a member of the message.
+// The domain and the other versions have it in the metadata of the message.
 const inputRequest = "inputRequest"
 
 func appendMessageMetadata(dst []byte, metadata a2a.Object) []byte {

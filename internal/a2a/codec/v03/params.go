@@ -9,8 +9,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// DecodeSend reads MessageSendParams. It fails for a message without a
-// messageId, which the schema of 0.2 and 0.3 requires.
+// DecodeSend reads MessageSendParams. The message must have a messageId, which the
+// schema of 0.2 and 0.3 requires.
 func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 	d := fromClient(params)
 	s := &a2a.SendRequest{}
@@ -20,7 +20,7 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 		case "message":
 			s.Message = d.message()
 		case "messageId":
-			// Documents of 0.2 put it beside the message.
+			// Documents of 0.2 have it beside the message.
 			misplaced = d.id()
 		case "configuration":
 			d.configuration(s)
@@ -105,8 +105,9 @@ func (d *decoder) historyLength() *int {
 	return &n
 }
 
-// DecodeFollow reads the params by which one project of the 0.3 era asks
-// tasks/get for a stream: the task is named by taskId, and id is absent.
+// DecodeFollow reads the params with which one project that implements 0.3 asks
+// tasks/get for a stream: they have taskId and no id. asked is false for all other
+// params.
 func DecodeFollow(params []byte) (r *a2a.SubscribeRequest, asked bool) {
 	d := fromClient(params)
 	r = &a2a.SubscribeRequest{}
@@ -123,9 +124,9 @@ func DecodeFollow(params []byte) (r *a2a.SubscribeRequest, asked bool) {
 	return r, r.TaskID != "" && d.End() == nil
 }
 
-// DecodeList reads the params of ListTasks of 1.0 in the spelling of this
-// version, which has no such method itself. The one client that calls it, the
-// SDK for Go, writes all names with underscores.
+// DecodeList reads the params of ListTasks, a method of 1.0, with the states of
+// this version. The only client that calls it with this version is the SDK for Go,
+// which writes all names in snake_case.
 func DecodeList(params []byte) (*a2a.ListRequest, error) {
 	d := fromClient(params)
 	r := &a2a.ListRequest{}

@@ -92,8 +92,8 @@ func (d *decoder) pushConfig() *a2a.PushConfig {
 	return c
 }
 
-// authentication picks the first scheme that can be rendered, or else the
-// first.
+// authentication reads an AuthenticationInfo. Of several schemes it takes the
+// first that is Bearer or Basic, else the first.
 func (d *decoder) authentication(c *a2a.PushConfig) {
 	for name := range d.Members() {
 		switch string(name) {
@@ -122,8 +122,8 @@ func AppendPush(dst []byte, c *a2a.PushConfig) []byte {
 	return append(dst, '}')
 }
 
-// AppendPushPage appends an array of TaskPushNotificationConfig: this version
-// has no pages.
+// AppendPushPage appends an array of TaskPushNotificationConfig. This version has
+// no pages.
 func AppendPushPage(dst []byte, page *a2a.PushPage) []byte {
 	dst = append(dst, '[')
 	for i, c := range page.Configs {

@@ -12,7 +12,7 @@ import (
 func AppendSend(dst []byte, r *a2a.SendRequest) []byte {
 	dst = append(dst, `{"message":`...)
 	dst = AppendMessage(dst, r.Message)
-	// Until 0.2.5 a configuration had to name the modes.
+	// Up to 0.2.5 a configuration must have the modes.
 	dst = append(dst, `,"configuration":{"acceptedOutputModes":[`...)
 	for i, mode := range r.AcceptedOutputModes {
 		if i > 0 {
