@@ -12,31 +12,32 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// errForbidden answers whatever a caller may not do, and whatever there is not:
-// the two cannot be told apart.
+// errForbidden is the error for a denied request and for a skill that does not exist,
+// so that a caller cannot distinguish the two.
 var errForbidden = &a2a.Error{
 	Reason:  a2a.ReasonPermissionDenied,
 	Message: "Forbidden: this call is not allowed to you, or names a skill that there is not",
 }
 
-// enter puts a call into the scope of its tenant and asks the caller's rules.
-func (h *Handler) enter(ctx context.Context, method a2a.Method, owner *a2a.Owner, tenant string) error {
+// check scopes the owner of a request to its tenant, and checks the caller against the
+// rules.
+func (h *Handler) check(ctx context.Context, method a2a.Method, owner *a2a.Owner, tenant string) error {
 	if err := scope(owner, tenant); err != nil {
 		return err
 	}
-	if caller := ruled(ctx); caller != nil && !h.allows(ctx, caller, method, "", tenant) {
+	if caller := ruledCaller(ctx); caller != nil && !h.allows(ctx, caller, method, "", tenant) {
 		return errForbidden
 	}
 	return nil
 }
 
-// enterWith is enter for a message. A push configuration that comes along is
-// judged as if it came alone.
-func (h *Handler) enterWith(ctx context.Context, method a2a.Method, r *a2a.SendRequest) error {
+// checkSend is check for a message. A push configuration in it needs the permission
+// to create one.
+func (h *Handler) checkSend(ctx context.Context, method a2a.Method, r *a2a.SendRequest) error {
 	if err := scope(&r.Owner, r.Tenant); err != nil {
 		return err
 	}
-	caller := ruled(ctx)
+	caller := ruledCaller(ctx)
 	if caller == nil {
 		return nil
 	}
@@ -53,11 +54,11 @@ func (h *Handler) enterWith(ctx context.Context, method a2a.Method, r *a2a.SendR
 	return nil
 }
 
-// ExtendedCard returns an error for a caller that may not have it, and
-// otherwise which skills stand on the caller's: those that it may send a
-// message for, in one way or the other. Nil is all of them.
+// ExtendedCard returns which skills are on the extended card of a caller: those for
+// which it may send a message, with or without streaming. Nil means all. It returns
+// an error if the caller may not have the card.
 func (h *Handler) ExtendedCard(ctx context.Context, tenant string) (func(*card.Skill) bool, error) {
-	caller := ruled(ctx)
+	caller := ruledCaller(ctx)
 	if caller == nil {
 		return nil, nil
 	}
@@ -70,9 +71,9 @@ func (h *Handler) ExtendedCard(ctx context.Context, tenant string) (func(*card.S
 	}, nil
 }
 
-// ruled returns the caller when there are rules for it. Whoever lets calls in
-// without one has none.
-func ruled(ctx context.Context) *auth.Caller {
+// ruledCaller returns the caller if rules apply to it, and otherwise nil. Without an
+// authenticated caller in the context no rules apply.
+func ruledCaller(ctx context.Context) *auth.Caller {
 	caller, _ := auth.CallerFrom(ctx)
 	if caller.Rules == nil {
 		return nil

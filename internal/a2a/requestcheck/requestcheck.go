@@ -1,11 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package requestcheck stands between the bindings and the engine. It asks the
-// rules of who may do what, for all bindings in one place, and judges requests
-// by what the agent's card declares: what is off answers its error in every
-// binding and version, and a media type that nobody declared reaches no agent.
-// It also puts a tenant's requests into a scope of their own.
+// Package requestcheck checks requests between the bindings and the engine, in one
+// place for all bindings: the caller against the authorization rules, and the
+// request against the capabilities and media types that the agent's card declares.
+// It also scopes the owner of a request to its tenant.
 //
 // It knows no transport and keeps no state.
 package requestcheck
@@ -22,15 +21,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// Handler judges, and hands on what it admits.
+// Handler checks requests, and passes those that it accepts to another Handler.
 type Handler struct {
 	// Handler runs the operations.
 	a2a.Handler
-	// Push keeps push configurations; nil for none.
+	// Push keeps push configurations; nil if the agent supports none.
 	Push a2a.PushHandler
-	// Card is the one that is served now.
+	// Card returns the card that is served now.
 	Card func() *card.Card
-	// Refused is told of calls that the caller's rules refuse.
+	// Refused is called for each request that the authorization rules deny; nil for
+	// none.
 	Refused func(context.Context, *authz.Refusal)
 }
 
@@ -41,10 +41,10 @@ var (
 
 // Send implements a2a.Handler.
 func (h *Handler) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
-	if err := h.enterWith(ctx, a2a.MethodSendMessage, r); err != nil {
+	if err := h.checkSend(ctx, a2a.MethodSendMessage, r); err != nil {
 		return a2a.Event{}, err
 	}
-	if err := h.admit(r); err != nil {
+	if err := h.checkCapabilities(r); err != nil {
 		return a2a.Event{}, err
 	}
 	return h.Handler.Send(ctx, r)
@@ -52,13 +52,13 @@ func (h *Handler) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, erro
 
 // Stream implements a2a.Handler.
 func (h *Handler) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
-	if err := h.enterWith(ctx, a2a.MethodSendStreamingMessage, r); err != nil {
+	if err := h.checkSend(ctx, a2a.MethodSendStreamingMessage, r); err != nil {
 		return nil, err
 	}
-	if err := h.streams(); err != nil {
+	if err := h.checkStreaming(); err != nil {
 		return nil, err
 	}
-	if err := h.admit(r); err != nil {
+	if err := h.checkCapabilities(r); err != nil {
 		return nil, err
 	}
 	return h.Handler.Stream(ctx, r)
@@ -66,7 +66,7 @@ func (h *Handler) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, e
 
 // Get implements a2a.Handler.
 func (h *Handler) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
-	if err := h.enter(ctx, cmp.Or(r.Within, a2a.MethodGetTask), &r.Owner, r.Tenant); err != nil {
+	if err := h.check(ctx, cmp.Or(r.Within, a2a.MethodGetTask), &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
 	return h.Handler.Get(ctx, r)
@@ -74,7 +74,7 @@ func (h *Handler) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error)
 
 // List implements a2a.Handler.
 func (h *Handler) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, error) {
-	if err := h.enter(ctx, a2a.MethodListTasks, &r.Owner, r.Tenant); err != nil {
+	if err := h.check(ctx, a2a.MethodListTasks, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
 	return h.Handler.List(ctx, r)
@@ -82,7 +82,7 @@ func (h *Handler) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, 
 
 // Cancel implements a2a.Handler.
 func (h *Handler) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
-	if err := h.enter(ctx, a2a.MethodCancelTask, &r.Owner, r.Tenant); err != nil {
+	if err := h.check(ctx, a2a.MethodCancelTask, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
 	return h.Handler.Cancel(ctx, r)
@@ -90,10 +90,10 @@ func (h *Handler) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, 
 
 // Subscribe implements a2a.Handler.
 func (h *Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
-	if err := h.enter(ctx, a2a.MethodSubscribeToTask, &r.Owner, r.Tenant); err != nil {
+	if err := h.check(ctx, a2a.MethodSubscribeToTask, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
-	if err := h.streams(); err != nil {
+	if err := h.checkStreaming(); err != nil {
 		return nil, err
 	}
 	return h.Handler.Subscribe(ctx, r)
@@ -101,10 +101,10 @@ func (h *Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.S
 
 // SetPush implements a2a.PushHandler.
 func (h *Handler) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.PushConfig, error) {
-	if err := h.enter(ctx, a2a.MethodCreatePushConfig, &r.Owner, r.Tenant); err != nil {
+	if err := h.check(ctx, a2a.MethodCreatePushConfig, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
-	if err := h.pushes(); err != nil {
+	if err := h.checkPush(); err != nil {
 		return nil, err
 	}
 	return h.Push.SetPush(ctx, r)
@@ -112,10 +112,10 @@ func (h *Handler) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.Push
 
 // GetPush implements a2a.PushHandler.
 func (h *Handler) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushConfig, error) {
-	if err := h.enter(ctx, a2a.MethodGetPushConfig, &r.Owner, r.Tenant); err != nil {
+	if err := h.check(ctx, a2a.MethodGetPushConfig, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
-	if err := h.pushes(); err != nil {
+	if err := h.checkPush(); err != nil {
 		return nil, err
 	}
 	return h.Push.GetPush(ctx, r)
@@ -123,10 +123,10 @@ func (h *Handler) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushCon
 
 // ListPush implements a2a.PushHandler.
 func (h *Handler) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.PushPage, error) {
-	if err := h.enter(ctx, a2a.MethodListPushConfigs, &r.Owner, r.Tenant); err != nil {
+	if err := h.check(ctx, a2a.MethodListPushConfigs, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
-	if err := h.pushes(); err != nil {
+	if err := h.checkPush(); err != nil {
 		return nil, err
 	}
 	return h.Push.ListPush(ctx, r)
@@ -134,44 +134,45 @@ func (h *Handler) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.Pu
 
 // DeletePush implements a2a.PushHandler.
 func (h *Handler) DeletePush(ctx context.Context, r *a2a.PushRequest) error {
-	if err := h.enter(ctx, a2a.MethodDeletePushConfig, &r.Owner, r.Tenant); err != nil {
+	if err := h.check(ctx, a2a.MethodDeletePushConfig, &r.Owner, r.Tenant); err != nil {
 		return err
 	}
-	if err := h.pushes(); err != nil {
+	if err := h.checkPush(); err != nil {
 		return err
 	}
 	return h.Push.DeletePush(ctx, r)
 }
 
-func (h *Handler) streams() error {
+func (h *Handler) checkStreaming() error {
 	if !h.Card().Capabilities.Streaming {
 		return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
 	}
 	return nil
 }
 
-func (h *Handler) pushes() error {
+func (h *Handler) checkPush() error {
 	if h.Push == nil || !h.Card().Capabilities.PushNotifications {
 		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}
 	}
 	return nil
 }
 
-func (h *Handler) admit(r *a2a.SendRequest) error {
+// checkCapabilities checks a message against the card.
+func (h *Handler) checkCapabilities(r *a2a.SendRequest) error {
 	if r.Push != nil {
-		if err := h.pushes(); err != nil {
+		if err := h.checkPush(); err != nil {
 			return err
 		}
 		c := *r.Push
 		c.Dialect, c.Extensions, c.TraceParent = r.Dialect, r.Extensions, r.TraceParent
 		r.Push = &c
 	}
-	return h.accepts(r.Message)
+	return h.checkMediaTypes(r.Message)
 }
 
-// accepts refuses media types that the card does not declare. A part that does
-// not name its type is the agent's to judge.
-func (h *Handler) accepts(m *a2a.Message) error {
+// checkMediaTypes returns an error if a part has a media type that the card does not
+// declare. A part without a media type is accepted.
+func (h *Handler) checkMediaTypes(m *a2a.Message) error {
 	c := h.Card()
 	for i := range m.Parts {
 		if t := m.Parts[i].MediaType; t != "" && !c.AcceptsInput(t) {
@@ -185,7 +186,7 @@ func (h *Handler) accepts(m *a2a.Message) error {
 	return nil
 }
 
-// clipped is a client's text as it is told back: it may be any length.
+// clipped returns the begin of a text of a client, for an error message.
 func clipped(text string) string {
 	const most = 64
 	if len(text) <= most {
@@ -194,10 +195,9 @@ func clipped(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// Activate returns the extensions that the values of a header ask for and the
-// card declares. A required one that is missing is an error, whose reason is
-// the one that versions before 1.0 have no code for; bindings of those say
-// that the request is invalid.
+// Activate returns the extensions that the values of a header name and the card
+// declares. It returns an error with ReasonExtensionRequired if a required extension
+// is not among them. Versions before 1.0 have no code for this reason.
 func Activate(c *card.Card, header []string) ([]string, error) {
 	declared := c.Capabilities.Extensions
 	if len(declared) == 0 {

@@ -11,20 +11,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// maxTenant bounds the name of a tenant, in bytes.
+// maxTenant is the limit of a tenant's name, in bytes.
 const maxTenant = 256
 
-// reserved are names that stand for other things in the paths of REST. No
-// binding takes them, so that a tenant can be reached by all.
+// reserved are path segments of REST and of probes. No binding accepts them as
+// tenants, so that a tenant can be used over every binding.
 var reserved = []string{
 	"v1", "task", "tasks", "agent", ".well-known", "extendedAgentCard", "message:send", "message:stream",
 	"livez", "readyz", "startedz", "healthz", "health", "metrics", "drained",
 }
 
-// Reserved reports whether a name stands for something else.
+// Reserved reports whether a name cannot be a tenant's, because it is a path segment.
 func Reserved(tenant string) bool { return slices.Contains(reserved, tenant) }
 
-// CheckTenant judges the name of a tenant; "" is none.
+// CheckTenant returns an error if the name of a tenant is invalid. "" is no tenant.
 func CheckTenant(tenant string) error {
 	switch {
 	case tenant == "":
@@ -36,7 +36,7 @@ func CheckTenant(tenant string) error {
 	case !utf8.ValidString(tenant), strings.ContainsFunc(tenant, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return a2a.InvalidParams("tenant", "must be plain text")
 	case tenant == ".", tenant == "..":
-		// Whoever cleans paths, such as a proxy, would not see it.
+		// A proxy that cleans paths would remove it.
 		return a2a.InvalidParams("tenant", "must not be a dot segment")
 	case Reserved(tenant):
 		return a2a.InvalidParams("tenant", "is a name that no tenant may have")
@@ -44,7 +44,7 @@ func CheckTenant(tenant string) error {
 	return nil
 }
 
-// scope puts a request into the scope of its tenant.
+// scope checks a tenant and scopes an owner to it.
 func scope(owner *a2a.Owner, tenant string) error {
 	if err := CheckTenant(tenant); err != nil {
 		return err

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version reads which version of the protocol a request asks for. It
-// knows the service parameter, and nothing of who serves which version.
+// Package version reads the protocol version that a request names. It does not know
+// which versions are served.
 package version
 
 import (
@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// Name is the service parameter: a header, or a query parameter.
+// Name is the name of the header, or of the query parameter, that names a version.
 const Name = "A2A-Version"
 
-// Version is Major.Minor; patches do not change the protocol. The zero value
-// means that none was asked for.
+// Version is a protocol version. Patch releases do not change the protocol. The zero
+// value means that the request names none.
 type Version struct {
 	Major, Minor int
 }
 
-// The versions that have a number of their own here.
+// The versions that the sidecar supports.
 var (
 	V01 = Version{0, 1}
 	V02 = Version{0, 2}
@@ -33,7 +33,7 @@ func (v Version) String() string {
 	return strconv.Itoa(v.Major) + "." + strconv.Itoa(v.Minor)
 }
 
-// Of reads the version of a request, and reports false for text that is none.
+// Of returns the version that a request names, and false if the text is no version.
 func Of(r *http.Request) (Version, bool) {
 	text := r.Header.Get(Name)
 	if text == "" && r.URL.RawQuery != "" {
@@ -42,7 +42,7 @@ func Of(r *http.Request) (Version, bool) {
 	return Parse(text)
 }
 
-// Parse reads "1", "1.0" or "1.0.3"; "" is the zero version.
+// Parse parses "1", "1.0" or "1.0.3". "" is the zero version.
 func Parse(text string) (Version, bool) {
 	if text == "" {
 		return Version{}, true
@@ -64,7 +64,7 @@ func Parse(text string) (Version, bool) {
 	return v, true
 }
 
-// number reads up to three digits. Signs and spaces are refused.
+// number parses up to three digits. It accepts no signs and no spaces.
 func number(text string, n *int) bool {
 	if text == "" || len(text) > 3 || strings.Trim(text, "0123456789") != "" {
 		return false

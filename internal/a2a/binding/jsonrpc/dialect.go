@@ -13,44 +13,48 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// dialect is how one version of the protocol speaks JSON-RPC. Codecs of what
-// its methods do not do are nil.
+// dialect is how one protocol version uses JSON-RPC. Codec functions that its
+// methods do not need are nil.
 type dialect struct {
 	// label names the version in metrics.
 	label string
 	id    a2a.Dialect
 	codec
 
-	// versions are those whose clients use its methods.
+	// versions are the versions whose clients use the dialect.
 	versions []version.Version
-	// extensionsHeader lists the extensions that a client activates.
+	// extensionsHeader is the header that lists activated extensions.
 	extensionsHeader string
-	// cardForm is that of the card for known callers.
+	// cardForm is the form of the extended card.
 	cardForm card.Form
-	// detailed errors have an array of details.
+	// detailed is true if errors have an array of details.
 	detailed bool
-	// history is what a client gets that asks for no length; nil for all of it.
+	// history is the default length of a task's history; nil is all of it.
 	history *int
 	// deleted is the result of a deletion.
 	deleted string
+	// ofTask returns the dialect of the answer with a task; nil if it is always
+	// this one.
+	ofTask func(*a2a.Task) *dialect
 
-	// earlyErrorInStream tells an error that precedes the first event in a
-	// stream even to clients that do not say that they want one.
+	// earlyErrorInStream is true if an error before the first event is sent in a
+	// stream even to clients that do not accept one.
 	earlyErrorInStream bool
-	// plainStreams hold nothing but data, unless a client shows that it can read
-	// more.
+	// plainStreams is true if streams have no ids and no comments, unless the client
+	// sends Last-Event-ID.
 	plainStreams bool
-	// open turns the snapshot that a stream begins with into what the client is
-	// sent in its place; nil to send it as it is.
+	// open returns the records that replace the snapshot at the begin of a stream;
+	// nil keeps the snapshot.
 	open func(snapshot *a2a.Record, subscribed bool) []*a2a.Record
-	// followsTerminal lets a client subscribe to a task that has ended: it gets
-	// the task and a last event. Otherwise that is an error.
+	// followsTerminal is true if a client may subscribe to a task that has ended: it
+	// receives the task and a final event. Otherwise this is an error.
 	followsTerminal bool
-	// closesSend and closesSubscribe say which event ends a stream.
+	// closesSend and closesSubscribe report whether an event ends the stream of a
+	// message, and that of a task.
 	closesSend, closesSubscribe func(*a2a.Event) bool
 }
 
-// codec reads params and writes results.
+// codec decodes params and encodes results.
 type codec struct {
 	decodeSend       func([]byte) (*a2a.SendRequest, error)
 	decodeGet        func([]byte) (*a2a.GetRequest, error)
@@ -126,8 +130,7 @@ var dialectV03 = &dialect{
 	closesSubscribe:    streamend.IsFinal,
 }
 
-// dialectUnion answers a client of 0.1, 0.2 or 0.3 that does not say which it
-// is, and asks for a task that was made by none of those.
+// dialectUnion is the dialect of answers that clients of 0.1 to 0.3 can all read.
 var dialectUnion = func() *dialect {
 	d := *dialectV03
 	d.id = a2a.DialectUnion
@@ -164,10 +167,16 @@ var dialectV10 = &dialect{
 	closesSubscribe:  streamend.EndsTask,
 }
 
-// dialectOf is the one in which a client is answered that does not say what it
-// speaks and asks for a task: the one in which the task was made, if that can
-// be.
-func dialectOf(t *a2a.Task) *dialect {
+// dialectUnnamed is the dialect of clients that call a method of 0.1 to 0.3 without
+// naming their version. They are answered in the dialect in which the task was
+// made, if it is one of these versions, and otherwise in dialectUnion.
+var dialectUnnamed = func() *dialect {
+	d := *dialectV03
+	d.ofTask = dialectOfTask
+	return &d
+}()
+
+func dialectOfTask(t *a2a.Task) *dialect {
 	switch t.Dialect {
 	case a2a.DialectV01:
 		return dialectV01
@@ -176,4 +185,12 @@ func dialectOf(t *a2a.Task) *dialect {
 	default:
 		return dialectV03
 	}
+}
+
+// answering returns the dialect of an answer with a task.
+func (d *dialect) answering(t *a2a.Task) *dialect {
+	if d.ofTask == nil {
+		return d
+	}
+	return d.ofTask(t)
 }

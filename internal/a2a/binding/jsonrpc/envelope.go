@@ -10,32 +10,33 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// request is a JSON-RPC 2.0 request. Its members are parts of the body.
+// request is a JSON-RPC 2.0 request. Its members are slices of the body.
 type request struct {
-	// id is the token as the client wrote it, and null when there is none: it
-	// goes back byte for byte, since clients compare it.
+	// id is the token as the client wrote it, and null if it is missing. It is sent
+	// back byte for byte, because clients compare it.
 	id     []byte
 	method string
+	// params is nil if they are missing or null.
 	params []byte
-	// unmarked is true when the request does not say that it is JSON-RPC.
-	unmarked bool
+	// marked is true if the request has the member jsonrpc.
+	marked bool
 }
 
 var null = []byte("null")
 
-// maxID bounds an id, since it is repeated in every event of a stream.
+// maxID is the limit of an id in bytes: it is repeated in every event of a stream.
 const maxID = 256
 
 var names = jsonread.NewNames("jsonrpc", "id", "method", "params")
 
-// parse reads an envelope. On error the request holds the id as far as it is
-// known to be one.
+// parse reads a request. On an error it returns a request with the id, if the id
+// could be read.
 func parse(body []byte) (request, error) {
 	req := request{id: null}
 	r := jsonread.New(body)
 	if kind := r.Kind(); kind != '{' {
-		// Text that is no JSON is a parse error; JSON that is no object, such
-		// as a batch, is an invalid request.
+		// Invalid JSON is a parse error; JSON that is no object, such as a batch, is
+		// an invalid request.
 		r.Skip()
 		if err := r.End(); err != nil {
 			return req, err
@@ -43,17 +44,16 @@ func parse(body []byte) (request, error) {
 		return req, invalid("Request must be one JSON-RPC object")
 	}
 	var version, problem string
-	req.unmarked = true
 	id := null
 	for name := range r.AllMembers() {
 		switch string(name) {
 		case "jsonrpc":
-			version = member(r, &problem, "jsonrpc must be a string")
-			req.unmarked = false
+			version = readString(r, &problem, "jsonrpc must be a string")
+			req.marked = true
 		case "method":
-			req.method = member(r, &problem, "method must be a string")
+			req.method = readString(r, &problem, "method must be a string")
 		case "id":
-			id = identifier(r, &problem)
+			id = readID(r, &problem)
 		case "params":
 			if r.Kind() != 'n' {
 				req.params = r.Raw()
@@ -68,29 +68,25 @@ func parse(body []byte) (request, error) {
 		return req, err
 	}
 	req.id = id
-	if problem != "" {
-		return req, invalid(problem)
-	}
-	return req, req.check(version)
-}
-
-// check judges what the members say together.
-func (r *request) check(version string) error {
-	object := r.params != nil && r.params[0] == '{'
 	switch {
-	case version != "2.0" && (!r.unmarked || !object):
-		return errUnmarked()
-	case r.method == "":
-		return invalid("method is required")
-	case r.params != nil && !object:
-		return a2a.InvalidParams("params", "must be an object")
+	case problem != "":
+		return req, invalid(problem)
+	case req.marked && version != "2.0":
+		return req, errMarker
+	case req.method == "":
+		return req, invalid("method is required")
+	case req.marked && req.params != nil && !req.hasObject():
+		return req, a2a.InvalidParams("params", "must be an object")
 	default:
-		return nil
+		return req, nil
 	}
 }
 
-// identifier reads an id, and returns null for one that cannot go back.
-func identifier(r *jsonread.Reader, problem *string) []byte {
+// hasObject reports whether params is an object.
+func (r *request) hasObject() bool { return r.params != nil && r.params[0] == '{' }
+
+// readID reads an id. It returns null if the id cannot be sent back.
+func readID(r *jsonread.Reader, problem *string) []byte {
 	kind := r.Kind()
 	raw := r.Raw()
 	switch {
@@ -105,9 +101,9 @@ func identifier(r *jsonread.Reader, problem *string) []byte {
 	}
 }
 
-// member reads a string; another kind is a problem of the envelope and not of
-// the JSON.
-func member(r *jsonread.Reader, problem *string, message string) string {
+// readString reads a string. Another kind of value is a problem of the request,
+// and not an error of the JSON.
+func readString(r *jsonread.Reader, problem *string, message string) string {
 	if r.Kind() != '"' {
 		*problem = message
 		r.Skip()
@@ -115,11 +111,6 @@ func member(r *jsonread.Reader, problem *string, message string) string {
 	}
 	return r.String()
 }
-
-// errUnmarked refuses a request that is not one of JSON-RPC 2.0. Documents of
-// 0.2 leave the member out, so that its absence is forgiven to requests of that
-// time which are right in all else; a test of conformance is not.
-func errUnmarked() *a2a.Error { return invalid(`jsonrpc must be "2.0"`) }
 
 func invalid(message string) *a2a.Error {
 	return &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: message}

@@ -10,11 +10,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
-// appendError appends a whole response. Versions up to 0.3 type data as an
-// object, 1.0 as an array of google.protobuf.Any.
-func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
-	if c.dialect == dialectV01 && problem.Reason == a2a.ReasonInvalidAgentResponse {
-		// 0.1 knows no such code.
+// appendError appends an error response in a dialect, which is nil if it is not
+// known. The data of an error is an object in versions up to 0.3, and an array of
+// google.protobuf.Any in 1.0.
+func (c *call) appendError(dst []byte, d *dialect, problem *a2a.Error) []byte {
+	if d == dialectV01 && problem.Reason == a2a.ReasonInvalidAgentResponse {
+		// 0.1 has no such code.
 		problem = &a2a.Error{Reason: a2a.ReasonInternal, Message: problem.Message}
 	}
 	row := errormap.Lookup(problem, errormap.Profile101)
@@ -36,7 +37,7 @@ func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 	return append(dst, `}}`...)
 }
 
-// appendData appends the data of versions up to 0.3.
+// appendData appends the data of an error in versions up to 0.3.
 func appendData(dst []byte, reason, name, value string) []byte {
 	dst = append(dst, `,"data":{"reason":"`...)
 	dst = append(dst, reason...)
@@ -45,13 +46,4 @@ func appendData(dst []byte, reason, name, value string) []byte {
 	dst = append(dst, `":`...)
 	dst = errormap.AppendString(dst, value)
 	return append(dst, '}')
-}
-
-// detailed says which form of error the client reads, as far as it is known. A
-// version that is none of ours is most likely a later one.
-func (c *call) detailed() bool {
-	if c.dialect != nil {
-		return c.dialect.detailed || c.asked.Major > 1 || c.asked.Major == 1 && c.asked.Minor > 0 || c.garbled
-	}
-	return c.asked.Major > 0 || c.garbled
 }

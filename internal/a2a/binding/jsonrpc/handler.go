@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonrpc is the JSON-RPC 2.0 binding of every version that has one.
+// Package jsonrpc is the JSON-RPC 2.0 binding of all protocol versions.
 //
 // A request is checked in this order: size, JSON, envelope, version, method,
-// capability, params; then the engine judges existence and state. Who is
-// calling was settled before. The package decodes, calls and encodes; it keeps
-// no state between requests and knows no backend.
+// capability, params; the engine checks existence and state of the task. The
+// chain of handlers has authenticated the caller. The package keeps no state
+// between requests and does not know the backend.
 package jsonrpc
 
 import (
@@ -23,28 +23,29 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// Config is what a Handler needs. All fields but the options are required.
+// Config configures a Handler. StrictVersion and RestartV01 are optional; nil is
+// false. Their results may change at any time.
 type Config struct {
-	// Handler has passed what the card rules out.
+	// Handler runs the operations on tasks. It has checked requests against the
+	// card.
 	Handler a2a.Handler
-	Push    a2a.PushHandler
-	// Card is the one that is served now: what it declares is what is taken.
+	// Push keeps push configurations.
+	Push a2a.PushHandler
+	// Card returns the card that is served now.
 	Card func() *card.Card
-	// ExtendedCard returns the card for a caller who is known, in a version's
-	// form. Its error is an *a2a.Error where there is none.
+	// ExtendedCard returns the extended card for the caller of r in a form. Its
+	// error is an *a2a.Error if the agent has none or the caller may not have it.
 	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
-	// StrictVersion holds clients to A2A-Version by the letter: methods of 1.0
-	// need it, and a client that asks for 1.0 has no others. Nil is false, as
-	// it is below; the answer may change at any time.
+	// StrictVersion reports whether A2A-Version must be a version that has the
+	// method: methods of 1.0 need it, and a client that names 1.0 has no others.
 	StrictVersion func() bool
-	// RestartV01 lets a client of 0.1 send a message to a task that has ended,
-	// which starts a new run of it.
+	// RestartV01 reports whether a message of 0.1 starts a task again that has ended.
 	RestartV01 func() bool
-	// Streams says how streams behave.
+	// Streams configures streams.
 	Streams sse.Config
-	// Limits bound requests and answers.
+	// Limits bound requests and responses.
 	Limits *httpcall.Limits
-	// Observe is told of each request once it is answered.
+	// Observe is called once for each request that was answered.
 	Observe func(httpcall.Outcome)
 	Log     *slog.Logger
 }
@@ -55,35 +56,27 @@ type Handler struct{ Config }
 // New returns the handler.
 func New(c Config) *Handler { return &Handler{Config: c} }
 
-// on reports whether an option is.
+// on reports whether an option is on.
 func (h *Handler) on(option func() bool) bool { return option != nil && option() }
 
-// call is one request on its way.
+// call is the state of one request.
 type call struct {
 	httpcall.Call
 	request request
-	// asked is the version that the client names; garbled is true when that is
-	// none.
-	asked   version.Version
-	garbled bool
-	method  *method
-	// dialect is that of the method until more is known of the client.
-	dialect *dialect
-	// unsure is true while the client may as well be one of 0.1.
-	unsure bool
-	owner  a2a.Owner
-	// extensions are in force; lacking is the complaint that a required one is
-	// not.
+	resolution
+	owner a2a.Owner
+	// extensions are the activated extensions; missing is the error if a required
+	// one is not among them.
 	extensions []string
-	lacking    error
+	missing    error
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{Call: httpcall.Call{W: w, R: r, Limits: h.Limits}, request: request{id: null}}
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	if errors.Is(err, sse.ErrParked) {
-		c.W, c.R = nil, nil // its stream has the call, and for long
+		c.W, c.R = nil, nil // the parked stream keeps the call
 		return
 	}
 	if problem := c.outcome().Conclude(r.Context(), h.Log, h.Observe, err); problem != nil && !c.Answered {
@@ -91,7 +84,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outcome is that of a call that succeeds.
+// outcome returns the outcome of a call that succeeds.
 func (c *call) outcome() httpcall.Outcome {
 	o := httpcall.Outcome{Binding: "jsonrpc"}
 	if c.method != nil {
@@ -118,41 +111,40 @@ func (h *Handler) serve(c *call) error {
 	if c.request, err = parse(body); err != nil {
 		return err
 	}
-	if err := h.find(c); err != nil {
+	asked, readable := version.Of(c.R)
+	if c.resolution, err = resolve(&c.request, asked, readable, h.on(h.StrictVersion)); err != nil {
 		return err
-	}
-	if c.request.unmarked && c.dialect == dialectV10 {
-		return errUnmarked()
 	}
 	caller, ok := auth.CallerFrom(c.R.Context())
 	if !ok {
 		return &a2a.Error{Reason: a2a.ReasonUnauthenticated}
 	}
 	c.owner = caller.Owner
-	c.extensions, c.lacking = h.activate(c)
+	c.extensions, c.missing = h.activate(c)
 	return c.method.serve(h, c)
 }
 
-// Deny answers a request that was refused before it was read.
+// Deny answers a request that is refused before it is read.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	c := &call{Call: httpcall.Call{W: w, R: r}, request: request{id: null}}
 	c.asked, _ = version.Of(r)
 	c.reject(problem)
 }
 
-// reject writes an error response. Only failures of HTTP itself have a status
-// that says so.
+// reject writes an error response. Its status is 200 unless the error is one of
+// HTTP itself.
 func (c *call) reject(problem *a2a.Error) {
 	status := http.StatusOK
 	if errormap.IsTransport(problem) {
 		status = errormap.Lookup(problem, errormap.Profile101).HTTP
 	}
-	c.WriteError(problem, status, contentType, c.appendError(nil, problem))
+	c.WriteError(problem, status, contentType, c.appendError(nil, c.dialect, problem))
 }
 
 const contentType = "application/json"
 
-// result writes a response around what appendTo appends, size bytes or so.
+// result writes a response with the result that appendTo appends; size is an
+// estimate of its bytes.
 func (c *call) result(size int, appendTo func([]byte) []byte) error {
 	return c.WriteResult(contentType, size, func(dst []byte) []byte {
 		dst = append(dst, c.prefix()...)
@@ -160,7 +152,8 @@ func (c *call) result(size int, appendTo func([]byte) []byte) error {
 	})
 }
 
-// prefix is what stands before a result; a brace closes it.
+// prefix returns the part of a response before its result; a brace follows the
+// result.
 func (c *call) prefix() []byte {
 	dst := make([]byte, 0, len(`{"jsonrpc":"2.0","id":,"result":`)+len(c.request.id))
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)

@@ -3,19 +3,18 @@
 
 package jsonrpc
 
-// method is one entry of the table.
+// method is a JSON-RPC method.
 type method struct {
 	name string
-	// dialect is the one that has the method, and the later one of those that
-	// share it.
+	// dialect is the dialect that has the method, and the latest if several have it.
 	dialect *dialect
 	serve   func(*Handler, *call) error
-	// shared methods are those of 0.1 too, by the same name.
+	// shared is true if 0.1 has a method of the same name.
 	shared bool
 }
 
-// methods of all versions. But for those that 0.1 shares with its successors a
-// name tells the dialect, and A2A-Version only checks it.
+// methods are the methods of all versions by name. Unless a method is shared, its
+// name determines the dialect, and A2A-Version only confirms it.
 var methods = index([]method{
 	{name: "tasks/send", dialect: dialectV01, serve: (*Handler).send},
 	{name: "tasks/sendSubscribe", dialect: dialectV01, serve: (*Handler).stream},
@@ -45,7 +44,7 @@ var methods = index([]method{
 	{name: "CreateTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).setPush},
 	{name: "GetTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).getPush},
 	{name: "ListTaskPushNotificationConfigs", dialect: dialectV10, serve: (*Handler).listPush},
-	// The release candidate of 1.0 named it so.
+	// Its name in the release candidate of 1.0.
 	{name: "ListTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).listPush},
 	{name: "DeleteTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).deletePush},
 	{name: "GetExtendedAgentCard", dialect: dialectV10, serve: (*Handler).extendedCard},

@@ -9,14 +9,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// opened is a stream whose snapshot is replaced by other events, for clients
-// that know no snapshots.
+// opened is a stream whose snapshot is replaced by other events, for clients that
+// cannot read snapshots.
 type opened struct {
 	a2a.Stream
 	open func(snapshot *a2a.Record) []*a2a.Record
 }
 
-// Next implements a2a.Stream. The snapshot comes first or not at all.
+// Next implements a2a.Stream. A snapshot can only be the first record.
 func (s *opened) Next(ctx context.Context) ([]*a2a.Record, error) {
 	records, err := s.Stream.Next(ctx)
 	return s.replace(records), err
@@ -29,12 +29,12 @@ func (s *opened) replace(records []*a2a.Record) []*a2a.Record {
 	return append(s.open(records[0]), records[1:]...)
 }
 
-// openV01 says with events of 0.1 where a task stands. Who subscribes to a task
-// is also told its artifacts; who sends a message to it knows them. A task that
-// has ended is one event, after which a client reads no further.
+// openV01 returns the events of 0.1 that describe a task: its status and, for a
+// subscriber, its artifacts. A client that sends a message to the task has them.
+// A task that has ended is one event, after which clients stop reading.
 func openV01(snapshot *a2a.Record, subscribed bool) []*a2a.Record {
 	t := snapshot.Task
-	events := []*a2a.Record{standing(t)}
+	events := []*a2a.Record{statusOf(t)}
 	if subscribed && !t.Status.State.Terminal() {
 		for i := range t.Artifacts {
 			events = append(events, &a2a.Record{Event: a2a.Event{Artifact: &a2a.ArtifactUpdate{
@@ -42,21 +42,21 @@ func openV01(snapshot *a2a.Record, subscribed bool) []*a2a.Record {
 			}}})
 		}
 	}
-	// Who resumes behind the number has seen all of them.
+	// A client that resumes after this number has received all of them.
 	events[len(events)-1].Seq = snapshot.Seq
 	return events
 }
 
-// openStatus says where a task stands, and no more.
+// openStatus returns the status of a task.
 func openStatus(snapshot *a2a.Record, _ bool) []*a2a.Record {
-	r := standing(snapshot.Task)
+	r := statusOf(snapshot.Task)
 	r.Seq = snapshot.Seq
 	return []*a2a.Record{r}
 }
 
-// standing is the status of a task. It is final only when the task has ended:
-// the stream goes on while the task waits for its client.
-func standing(t *a2a.Task) *a2a.Record {
+// statusOf returns the status of a task as an event. It is final only if the task
+// has ended: the stream continues while the task waits for its client.
+func statusOf(t *a2a.Task) *a2a.Record {
 	return &a2a.Record{Event: a2a.Event{Status: &a2a.StatusUpdate{
 		TaskID: t.ID, ContextID: t.ContextID, Status: t.Status, Paused: t.Status.State.Interrupted(),
 	}}}

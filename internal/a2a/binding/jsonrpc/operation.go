@@ -37,13 +37,13 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	return req, nil
 }
 
-// activate returns the extensions that are in force, and echoes them under the
-// name that the client used.
+// activate returns the activated extensions, and sends them back in the header of
+// the dialect.
 func (h *Handler) activate(c *call) ([]string, error) {
 	d := c.dialect
 	activated, err := requestcheck.Activate(h.Card(), c.R.Header.Values(d.extensionsHeader))
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && !d.detailed {
-		// It has a code of its own in 1.0 only.
+		// Only 1.0 has a code for it.
 		return nil, invalid(problem.Message)
 	}
 	if len(activated) > 0 {
@@ -54,7 +54,7 @@ func (h *Handler) activate(c *call) ([]string, error) {
 
 func (h *Handler) get(c *call) error {
 	req, err := decode(c, c.dialect.decodeGet)
-	if follow, asked := c.asksToFollow(); err != nil && asked && c.lacking == nil {
+	if follow, asked := c.asksToFollow(); err != nil && asked && c.missing == nil {
 		if c.readsStreams() {
 			return h.subscribeTo(c, follow, openStatus)
 		}
@@ -65,7 +65,10 @@ func (h *Handler) get(c *call) error {
 	}
 	req.Owner = c.owner
 	task, err := h.Handler.Get(c.R.Context(), req)
-	return c.task(task, req.HistoryLength, err)
+	if err != nil {
+		return err
+	}
+	return c.answerTask(task, req.HistoryLength)
 }
 
 func (h *Handler) list(c *call) error {
@@ -88,50 +91,42 @@ func (h *Handler) cancel(c *call) error {
 	}
 	req.Owner = c.owner
 	task, err := h.Handler.Cancel(c.R.Context(), req)
-	return c.task(task, nil, err)
-}
-
-// task answers with a task, of which the client asked for so much history.
-func (c *call) task(task *a2a.Task, history *int, err error) error {
 	if err != nil {
 		return err
 	}
-	c.settle(task)
+	return c.answerTask(task, nil)
+}
+
+// answerTask answers with a task; history is the length that the client asked for.
+func (c *call) answerTask(task *a2a.Task, history *int) error {
+	d := c.dialect.answering(task)
 	if history == nil {
-		task = task.WithHistory(c.dialect.history)
+		task = task.WithHistory(d.history)
 	}
-	return c.result(task.Size(), func(dst []byte) []byte { return c.dialect.appendTask(dst, task) })
+	return c.result(task.Size(), func(dst []byte) []byte { return d.appendTask(dst, task) })
 }
 
-// settle decides on the dialect of a call that could be one of several.
-func (c *call) settle(task *a2a.Task) {
-	if c.unsure {
-		c.dialect, c.unsure = dialectOf(task), false
-	}
-}
-
-// decode reads the params of a call, which has the extensions that it must.
+// decode decodes the params of a call that has the required extensions, and then
+// releases the body.
 func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
-	if c.lacking != nil {
-		return req, c.lacking
+	if c.missing != nil {
+		return req, c.missing
 	}
-	if req, err = read(c.params()); err == nil {
-		c.forget()
+	req, err = read(c.params())
+	if err == nil {
+		c.releaseBody()
 	}
-	if err != nil && c.request.unmarked {
-		// What is forgiven to a request that is right otherwise.
-		err = errUnmarked()
-	}
-	return req, err
+	return req, c.request.checkMarker(c.dialect, err)
 }
 
-// forget lets go of the body; what is left of it is the id.
-func (c *call) forget() {
-	c.request.id, c.request.params = bytes.Clone(c.request.id), nil
+// releaseBody releases the body, and copies the id out of it. The marker has been
+// checked.
+func (c *call) releaseBody() {
+	c.request.id, c.request.params, c.request.marked = bytes.Clone(c.request.id), nil, true
 	c.Release()
 }
 
-// params are those of the request; a codec says which it misses.
+// params returns the params of the request, and an empty object if it has none.
 func (c *call) params() []byte {
 	if c.request.params == nil {
 		return []byte("{}")

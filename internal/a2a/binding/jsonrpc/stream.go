@@ -38,19 +38,20 @@ func (h *Handler) subscribe(c *call) error {
 	return h.subscribeTo(c, req, nil)
 }
 
-// subscribeTo follows a task. open is that of the dialect unless it is given.
+// subscribeTo subscribes to a task. open is that of the dialect if it is nil.
 func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) (err error) {
 	req.Owner = c.owner
 	req.After = sse.ParseLastEventID(c.R.Header.Get("Last-Event-ID"))
-	if c.unsure && req.After != nil && open == nil {
-		// There will be no snapshot to tell the dialect.
+	d := c.dialect
+	if d.ofTask != nil && req.After != nil && open == nil {
+		// The stream will have no snapshot that shows the dialect of the task.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
 			Owner: req.Owner, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,
 		})
 		if err != nil {
 			return h.early(c, err)
 		}
-		c.settle(task)
+		d = d.answering(task)
 	}
 	stream, err := h.Handler.Subscribe(c.R.Context(), req)
 	if err != nil {
@@ -61,24 +62,25 @@ func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) 
 	if req.After == nil {
 		return h.follow(c, stream, f)
 	}
-	// It may be long before there is more, and nothing can go wrong till then.
-	return h.reply(c, f.of(c, stream), nil, f.closing)
+	// The header is sent at once: the next event may be late, and no error precedes
+	// it.
+	return h.reply(c, d, f.replaceSnapshot(d, stream), nil, f.closing)
 }
 
-// asksToFollow reports whether the params of tasks/get ask for a stream, as
-// one project of the 0.3 era does: see v03.DecodeFollow.
+// asksToFollow reports whether the params of tasks/get ask for a stream, as those
+// of one client of 0.3 do: see v03.DecodeFollow.
 func (c *call) asksToFollow() (*a2a.SubscribeRequest, bool) {
-	if !c.method.shared || c.dialect != dialectV03 {
+	if !c.method.shared || c.dialect == dialectV01 {
 		return nil, false
 	}
 	req, asked := v03.DecodeFollow(c.params())
 	if asked {
-		c.forget()
+		c.releaseBody()
 	}
 	return req, asked
 }
 
-// readsStreams reports whether a client takes more than JSON.
+// readsStreams reports whether a client accepts a stream.
 func (c *call) readsStreams() bool {
 	accept := strings.Join(c.R.Header.Values("Accept"), ",")
 	return accept == "" || strings.Contains(accept, sse.ContentType) ||
@@ -87,22 +89,22 @@ func (c *call) readsStreams() bool {
 
 type opening func(snapshot *a2a.Record, subscribed bool) []*a2a.Record
 
-// following is how a stream is followed.
+// following says how a stream is served.
 type following struct {
 	open    opening
 	closing func(*a2a.Event) bool
-	// terminal is true when a task that has ended may be followed.
+	// terminal is true if the task may have ended.
 	terminal bool
-	// subscribed is true for the stream of a task, and false for that of a
+	// subscribed is true for the stream of a task, and false for the stream of a
 	// message.
 	subscribed bool
 }
 
-// of returns the stream as the client is to see it.
-func (f *following) of(c *call, stream a2a.Stream) a2a.Stream {
+// replaceSnapshot returns the stream with its snapshot replaced as the dialect asks.
+func (f *following) replaceSnapshot(d *dialect, stream a2a.Stream) a2a.Stream {
 	open := f.open
 	if open == nil {
-		open = c.dialect.open
+		open = d.open
 	}
 	if open == nil {
 		return stream
@@ -110,13 +112,14 @@ func (f *following) of(c *call, stream a2a.Stream) a2a.Stream {
 	return &opened{Stream: stream, open: func(r *a2a.Record) []*a2a.Record { return open(r, f.subscribed) }}
 }
 
-// follow serves a stream. Its first records are waited for before the head is
-// sent, because until then an error can be told by better means.
+// follow serves a stream. It waits for the first records before it sends the
+// header, because until then an error can be an ordinary response.
 func (h *Handler) follow(c *call, stream a2a.Stream, f following) error {
 	first, err := stream.Next(c.R.Context())
 	if err != nil && !errors.Is(err, io.EOF) {
 		return h.early(c, err)
 	}
+	d := c.dialect
 	if len(first) > 0 && first[0].Task != nil {
 		t := first[0].Task
 		if t.Status.State.Terminal() && !f.terminal {
@@ -125,25 +128,25 @@ func (h *Handler) follow(c *call, stream a2a.Stream, f following) error {
 			})
 		}
 		if f.open == nil {
-			c.settle(t)
+			d = d.answering(t)
 		}
 	}
-	stream = f.of(c, stream)
+	stream = f.replaceSnapshot(d, stream)
 	if s, ok := stream.(*opened); ok {
 		first = s.replace(first)
 	}
-	return h.reply(c, stream, first, f.closing)
+	return h.reply(c, d, stream, first, f.closing)
 }
 
-func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
-	d := c.dialect
+// reply sends a stream in a dialect, after its first records.
+func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
 	reply := &sse.Reply{
 		Frame:       sse.Frame{Dialect: d.id, Append: d.appendEvent, Prefix: c.prefix(), Suffix: []byte("}")},
 		Stream:      stream,
 		First:       first,
 		IsLast:      closing,
 		FinalEvent:  streamend.NoEvent,
-		EncodeError: func(err error) []byte { return c.errorBody(err) },
+		EncodeError: func(err error) []byte { return c.appendError(nil, d, a2a.ErrorOf(err)) },
 		Request:     c.R,
 	}
 	method, outcome := c.method.name, c.outcome()
@@ -162,8 +165,8 @@ func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing
 	return sse.FailureOf(c.R.Context(), h.Log, method, streams.Serve(c.R.Context(), c.W, reply))
 }
 
-// early tells of an error before the first event. A client that asks for a
-// stream is told in one: those of Go and Python read nothing else.
+// early reports an error before the first event. A client that accepts a stream
+// gets the error in one: the SDKs for Go and Python read nothing else.
 func (h *Handler) early(c *call, err error) error {
 	inStream := c.dialect.earlyErrorInStream || strings.Contains(c.R.Header.Get("Accept"), sse.ContentType)
 	if !inStream || errormap.IsTransport(a2a.ErrorOf(err)) || httpcall.ClientLeft(c.R.Context(), err) {
@@ -172,9 +175,5 @@ func (h *Handler) early(c *call, err error) error {
 	c.Answered = true
 	_, out := h.Streams.Open(c.R.Context(), c.W)
 	defer out.Close()
-	return errors.Join(err, out.WriteData(&sse.Frame{}, c.errorBody(err)))
-}
-
-func (c *call) errorBody(err error) []byte {
-	return c.appendError(nil, a2a.ErrorOf(err))
+	return errors.Join(err, out.WriteData(&sse.Frame{}, c.appendError(nil, c.dialect, a2a.ErrorOf(err))))
 }

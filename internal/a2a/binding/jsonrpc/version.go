@@ -10,55 +10,93 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// known are the versions that have methods here.
-var known = []version.Version{{}, version.V01, version.V02, version.V03, version.V10}
-
-// find looks up the method of a call, and checks whether the version that the
-// client asks for has it.
-func (h *Handler) find(c *call) error {
-	asked, ok := version.Of(c.R)
-	if !ok {
-		c.garbled = true
-	}
-	c.asked = asked
-	if m := methods[c.request.method]; m != nil {
-		c.method, c.dialect = m, m.dialect
-	}
-	switch {
-	case !ok, !slices.Contains(known, asked):
-		return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
-	case c.method == nil && c.request.unmarked:
-		return errUnmarked()
-	case c.method == nil:
-		return &a2a.Error{Reason: a2a.ReasonMethodNotFound}
-	}
-	return h.check(c)
+// resolution is the method of a request and the dialect of its client. It is
+// resolved once, before the params are decoded.
+type resolution struct {
+	// method and dialect are nil if there is no such method.
+	method  *method
+	dialect *dialect
+	// asked is the version that the client names, and zero if it names none or none
+	// that can be read. unreadable is true in the latter case.
+	asked      version.Version
+	unreadable bool
 }
 
-func (h *Handler) check(c *call) error {
-	switch {
-	case slices.Contains(c.dialect.versions, c.asked):
-		return nil
-	case c.method.shared && c.asked == version.V01:
-		c.dialect = dialectV01
-		return nil
-	case c.asked == version.Version{}:
-		// By the letter that means 0.3, but it has no methods of 1.0.
-		if h.on(h.StrictVersion) && c.dialect == dialectV10 {
-			return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
-		}
-		c.unsure = c.method.shared
-		return nil
-	case c.asked == version.V10:
-		if h.on(h.StrictVersion) {
-			c.dialect = dialectV10 // whose errors the client reads
-			return &a2a.Error{Reason: a2a.ReasonMethodNotFound}
-		}
-		// A client of 1.0 that talks an older version for compatibility may keep
-		// its header.
-		c.unsure = c.method.shared
-		return nil
-	default:
-		return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+// supported are the versions that have methods of JSON-RPC.
+var supported = []version.Version{{}, version.V01, version.V02, version.V03, version.V10}
+
+// resolve resolves the method of a request. asked is the version that its client
+// names, and readable whether it is a version. The result says in which form the
+// client reads errors even if resolve returns one.
+func resolve(r *request, asked version.Version, readable, strict bool) (resolution, error) {
+	out := resolution{asked: asked, unreadable: !readable}
+	if out.method = methods[r.method]; out.method != nil {
+		out.dialect = out.method.dialect
 	}
+	if err := r.checkMarker(out.dialect, nil); err != nil {
+		return out, err
+	}
+	if !readable || !slices.Contains(supported, asked) {
+		return out, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+	}
+	if out.method == nil {
+		return out, &a2a.Error{Reason: a2a.ReasonMethodNotFound}
+	}
+	var err error
+	out.dialect, err = out.method.dialectFor(asked, strict)
+	return out, err
+}
+
+// dialectFor returns the dialect of a client that calls the method and names a
+// version. If the client must not call it, it returns an error and the dialect in
+// which the client reads it.
+func (m *method) dialectFor(asked version.Version, strict bool) (*dialect, error) {
+	unnamed := m.dialect
+	if m.shared {
+		unnamed = dialectUnnamed
+	}
+	switch {
+	case slices.Contains(m.dialect.versions, asked):
+		return m.dialect, nil
+	case m.shared && asked == version.V01:
+		return dialectV01, nil
+	case asked == version.Version{}:
+		// By the specification this means 0.3, which has no methods of 1.0.
+		if strict && m.dialect == dialectV10 {
+			return m.dialect, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+		}
+		return unnamed, nil
+	case asked == version.V10:
+		if strict {
+			return dialectV10, &a2a.Error{Reason: a2a.ReasonMethodNotFound}
+		}
+		// Clients of 1.0 keep their header when they use an older version.
+		return unnamed, nil
+	default:
+		return m.dialect, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+	}
+}
+
+// checkMarker is the rule for a request without the member jsonrpc, which examples
+// of 0.2 omit: it is accepted if it is otherwise a valid request of a version up to
+// 0.3, with an object as params. paramsErr is the error of decoding the params.
+func (r *request) checkMarker(d *dialect, paramsErr error) error {
+	if r.marked {
+		return paramsErr
+	}
+	if paramsErr != nil || d == nil || d == dialectV10 || !r.hasObject() {
+		return errMarker
+	}
+	return nil
+}
+
+var errMarker = invalid(`jsonrpc must be "2.0"`)
+
+// detailed reports whether the client reads errors with an array of details. A
+// client that names an unsupported version most likely speaks a later one.
+func (r *resolution) detailed() bool {
+	if r.dialect != nil {
+		return r.dialect.detailed || r.asked.Major > 1 || r.asked.Major == 1 && r.asked.Minor > 0 || r.unreadable
+	}
+	return r.asked.Major > 0 || r.unreadable
 }
