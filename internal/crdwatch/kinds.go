@@ -11,13 +11,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -28,29 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
-
-// Kind is a kind that a cluster may not have.
-type Kind struct {
-	// Resource is the resource of the kind, which is also the name of its CRD.
-	Resource schema.GroupResource
-	// Version is the version that is used. A CRD that does not serve it counts as absent.
-	Version string
-	// Object is an empty object of the kind, which the scheme knows.
-	Object client.Object
-	// Transform drops parts of the cached objects. A change of a dropped part causes no
-	// reconcile.
-	Transform toolscache.TransformFunc
-}
-
-// Config configures Kinds.
-type Config struct {
-	Cluster    *rest.Config
-	HTTPClient *http.Client
-	Mapper     meta.RESTMapper
-	Scheme     *runtime.Scheme
-	// Cache has the namespaces that are watched.
-	Cache cache.Options
-}
 
 // Kinds watches kinds while the cluster has them. Its methods are safe for concurrent use.
 type Kinds struct {

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,9 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
-	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/leaderfence"
 )
@@ -116,15 +112,6 @@ func (cachesSynced) NeedLeaderElection() bool { return false }
 func (c cachesSynced) Start(context.Context) error {
 	close(c)
 	return nil
-}
-
-// NewScheme returns a scheme of every kind that the manager reads or writes.
-func NewScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme), gatewayv1.Install(scheme)); err != nil {
-		return nil, fmt.Errorf("build scheme: %w", err)
-	}
-	return scheme, nil
 }
 
 func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Manager, error) {

@@ -1,0 +1,102 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gather reads everything that a reconcile of an Agent needs from the informer
+// caches.
+//
+// No other package reads the cluster for a reconcile. It decides nothing and writes
+// nothing. The objects that it returns belong to the caches and must not be modified:
+// copying them was most of the cost of reading.
+package gather
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+)
+
+// IssuerSource knows the issuer of the cluster's ServiceAccount tokens.
+type IssuerSource interface {
+	// Current returns the issuer, or nil until it is known.
+	Current() *clusterstate.Issuer
+}
+
+// RemoteSource knows the cards of remote agents.
+type RemoteSource interface {
+	// Of returns the result of the last read of an Agent's card, or nil before the first.
+	Of(agent *a2av1alpha1.Agent) *clusterstate.Remote
+}
+
+// OptionalKinds reads kinds of optional APIs, which a cluster may not have.
+type OptionalKinds interface {
+	// Reader returns nil while the cluster does not have the kind or its objects cannot be
+	// read.
+	Reader(kind schema.GroupResource) client.Reader
+	// Unreadable returns the reason why the objects of a kind cannot be read, "" for none.
+	Unreadable(kind schema.GroupResource) string
+}
+
+// The optional kinds.
+var (
+	Gateways   = schema.GroupResource{Group: gatewayv1.GroupName, Resource: "gateways"}
+	HTTPRoutes = schema.GroupResource{Group: gatewayv1.GroupName, Resource: "httproutes"}
+	GRPCRoutes = schema.GroupResource{Group: gatewayv1.GroupName, Resource: "grpcroutes"}
+)
+
+// PodsByAgent is the index of pods by their Agent. Without it every reconcile would scan all
+// pods of the namespace.
+const PodsByAgent = "metadata.labels.agent"
+
+// PodKeys returns the keys of a pod in the index PodsByAgent.
+func PodKeys(obj client.Object) []string {
+	if agent := obj.GetLabels()[a2av1alpha1.LabelAgent]; agent != "" {
+		return []string{agent}
+	}
+	return nil
+}
+
+// Config configures a Gatherer.
+type Config struct {
+	// Reader is a cache with the indexes PodsByAgent and AgentsByAddress.
+	Reader   client.Reader
+	Issuer   IssuerSource
+	Remote   RemoteSource
+	Optional OptionalKinds
+	// Namespaces lists the namespaces whose objects are cached; empty means all.
+	Namespaces []string
+}
+
+// Gatherer reads the state on which an Agent depends.
+type Gatherer struct{ config Config }
+
+// New returns a Gatherer.
+func New(config Config) *Gatherer { return &Gatherer{config} }
+
+// watched reports whether the objects of a namespace are cached. Objects of other namespaces
+// count as absent.
+func (g *Gatherer) watched(namespace string) bool {
+	return len(g.config.Namespaces) == 0 || slices.Contains(g.config.Namespaces, namespace)
+}
+
+// read returns a cached object, or nil if there is none.
+func read[T any, O interface {
+	*T
+	client.Object
+}](ctx context.Context, reader client.Reader, namespace, name string) (O, error) {
+	obj := O(new(T))
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("get %T %s/%s: %w", obj, namespace, name, err)
+	}
+	return obj, nil
+}
