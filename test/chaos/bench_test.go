@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	// poll is how often is looked for what comes without an event.
+	// poll is the interval of checks for changes that cause no event.
 	poll = 50 * time.Millisecond
-	// breath is how long an operator at rest sends nothing.
-	breath = 200 * time.Millisecond
-	// calm is longer than everything that the operator puts off: the status of
-	// an AgentSkill, by a second.
-	calm = 1500 * time.Millisecond
+	// idleFor is how long an idle operator sends nothing.
+	idleFor = 200 * time.Millisecond
+	// longestDelay is longer than every delay of the operator: it delays the status of an AgentSkill by a
+	// second.
+	longestDelay = 1500 * time.Millisecond
 )
 
-// stillness is how long nothing may be written at the end.
-func stillness() time.Duration {
+// quietPeriod is how long no write may happen at the end of a run.
+func quietPeriod() time.Duration {
 	if full {
 		return 2 * time.Second
 	}
@@ -42,21 +42,20 @@ type bench struct {
 	t         *testing.T
 	namespace string
 	user      *user
-	// json makes the operator speak JSON, which the transport can read.
+	// json makes the operator use JSON, which the transport can decode.
 	json bool
-	// settings changes those of the operators.
+	// settings changes the configuration of the operators.
 	settings func(*operator.Config)
-	// patience is how long something may take where that is longer than it is
-	// for others.
-	patience time.Duration
+	// runTimeout is the timeout of a run that may take longer than others; zero for the default.
+	runTimeout time.Duration
 
-	// transport is that of the operator that runs now.
+	// transport is the transport of the running operator.
 	transport *transport
 	stop      context.CancelFunc
 	stopped   chan struct{}
 }
 
-// newBench runs an operator in an empty namespace.
+// newBench starts an operator in an empty namespace.
 func newBench(t *testing.T, namespace string, options ...func(*bench)) *bench {
 	t.Helper()
 	b := &bench{t: t, namespace: namespace, user: &user{cluster: cluster, namespace: namespace}}
@@ -71,7 +70,7 @@ func newBench(t *testing.T, namespace string, options ...func(*bench)) *bench {
 	return b
 }
 
-// runKubelet plays the rest of the cluster until the test is over.
+// runKubelet runs a kubelet until the test ends.
 func runKubelet(t *testing.T, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -86,10 +85,10 @@ func runKubelet(t *testing.T, namespace string) {
 	})
 }
 
-// speaksJSON lets the transport read what the operator is told.
-func speaksJSON(b *bench) { b.json = true }
+// useJSON makes the operator use JSON, so that the transport can decode its requests.
+func useJSON(b *bench) { b.json = true }
 
-// clean removes what an earlier run left.
+// clean deletes the objects of an earlier run.
 func (b *bench) clean() {
 	b.t.Helper()
 	ctx := b.t.Context()
@@ -101,7 +100,7 @@ func (b *bench) clean() {
 				return err.Error()
 			}
 			for _, object := range objects(list) {
-				if !ofNobody(object) {
+				if !createdByKubernetes(object) {
 					complaint += fmt.Sprintf("%T %s is there\n", object, object.GetName())
 					_ = cluster.Delete(ctx, object, client.GracePeriodSeconds(0))
 				}
@@ -111,12 +110,11 @@ func (b *bench) clean() {
 	})
 }
 
-// start runs an operator that nothing happens to yet, but that it may see the
-// past.
-func (b *bench) start(past *past) {
+// start starts an operator without faults; its cache may be stale.
+func (b *bench) start(staleView *staleView) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	t := &transport{crash: cancel, past: past, tapped: b.json}
+	t := &transport{crash: cancel, staleView: staleView, decodedWatch: b.json}
 	own := rest.CopyConfig(config)
 	own.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		t.next = next
@@ -143,29 +141,29 @@ func (b *bench) start(past *past) {
 	b.transport, b.stop, b.stopped = t, cancel, stopped
 }
 
-// kill ends the operator, and waits until nothing of it is left.
+// kill stops the operator and waits until its goroutines have ended.
 func (b *bench) kill() {
 	b.transport.die()
-	if b.transport.past != nil {
-		b.transport.past.end()
+	if b.transport.staleView != nil {
+		b.transport.staleView.end()
 	}
 	b.stop()
 	<-b.stopped
 }
 
-// revive starts the operator again if it has died.
-func (b *bench) revive() {
+// restartIfDead starts the operator again if it has died.
+func (b *bench) restartIfDead() {
 	if b.transport.gone() {
 		b.kill()
 		b.start(nil)
 	}
 }
 
-// eventually waits until check has nothing to complain of.
+// eventually waits until check returns no complaint.
 func (b *bench) eventually(what string, check func() string) {
 	b.t.Helper()
-	patience := max(patience, b.patience)
-	deadline := time.NewTimer(patience)
+	runTimeout := max(runTimeout, b.runTimeout)
+	deadline := time.NewTimer(runTimeout)
 	defer deadline.Stop()
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
@@ -178,14 +176,14 @@ func (b *bench) eventually(what string, check func() string) {
 		select {
 		case <-deadline.C:
 			b.t.Fatalf("waited %s for %s:\n%s\nthe operator wrote:\n%s",
-				patience, what, complaint, strings.Join(b.transport.writesSince(0), "\n"))
+				runTimeout, what, complaint, strings.Join(b.transport.writesSince(0), "\n"))
 		case <-ticker.C:
 		case <-changed:
 		}
 	}
 }
 
-// state is what is in the namespace, or what is wrong with it.
+// state returns the objects of the namespace, or an error.
 func (b *bench) state() string {
 	state, err := stateOf(b.t.Context(), b.namespace)
 	if err != nil {
@@ -194,12 +192,12 @@ func (b *bench) state() string {
 	return state
 }
 
-// settles waits until an operator at rest has left the namespace as it is for
-// a while, and has said something of everything in it. It returns the state.
-func (b *bench) settles(check func(state string) string) string {
+// waitStable waits until the operator is idle, the state is stable and every status is current. It
+// returns the state.
+func (b *bench) waitStable(check func(state string) string) string {
 	b.t.Helper()
 	var state string
-	b.eventually("the cluster to be still", func() string {
+	b.eventually("a stable state", func() string {
 		var err error
 		if state, err = stateOf(b.t.Context(), b.namespace); err != nil {
 			return err.Error()
@@ -208,7 +206,7 @@ func (b *bench) settles(check func(state string) string) string {
 			return complaint + "\n" + state
 		}
 		quiet := min(time.Since(seen.lastChange(b.namespace)), b.transport.idle())
-		if quiet < calm {
+		if quiet < longestDelay {
 			return "still moving:\n" + state
 		}
 		return ""
@@ -216,30 +214,29 @@ func (b *bench) settles(check func(state string) string) string {
 	return state
 }
 
-// reaches waits until the cluster is as it should be, starting the operator
-// again when it dies on the way.
-func (b *bench) reaches(want string) {
+// waitForEnd waits for the expected state, and restarts the operator when it dies before.
+func (b *bench) waitForEnd(want string) {
 	b.t.Helper()
 	b.eventually("the end of the undisturbed run", func() string {
-		b.revive()
+		b.restartIfDead()
 		return cmp.Diff(want, b.state())
 	})
 }
 
-// rested waits until an operator that runs has nothing to do.
-func (b *bench) rested() {
+// waitIdle waits until a running operator is idle.
+func (b *bench) waitIdle() {
 	b.t.Helper()
-	b.eventually("the operator to rest", func() string {
-		b.revive()
-		if b.transport.idle() < breath {
+	b.eventually("an idle operator", func() string {
+		b.restartIfDead()
+		if b.transport.idle() < idleFor {
 			return "it sent something a moment ago, or does not watch everything yet"
 		}
 		return ""
 	})
 }
 
-// moves tells what an operator at rest writes in a while, and what changes.
-func (b *bench) moves(want string, pause time.Duration) string {
+// changesWhileIdle returns the writes of an idle operator and the changes of the state within a duration.
+func (b *bench) changesWhileIdle(want string, pause time.Duration) string {
 	b.t.Helper()
 	before := len(b.transport.writesSince(0))
 	timer := time.NewTimer(pause)
@@ -247,21 +244,21 @@ func (b *bench) moves(want string, pause time.Duration) string {
 	return strings.Join(b.transport.writesSince(before), "\n") + cmp.Diff(want, b.state())
 }
 
-// rests waits until the operator has nothing to do, and then for a while that
-// it writes nothing and that all is as it should be. It may be late once: one
-// whose answer was lost writes again when it has not seen what became of it.
-func (b *bench) rests(want string, pause time.Duration) {
+// expectQuiet waits until the operator is idle, and then expects no writes and the expected state for a
+// while. One late write is allowed: an operator that lost an answer writes again if its cache does
+// not show the result.
+func (b *bench) expectQuiet(want string, pause time.Duration) {
 	b.t.Helper()
 	for late := false; ; late = true {
-		b.reaches(want)
-		b.rested()
-		moved := b.moves(want, pause)
+		b.waitForEnd(want)
+		b.waitIdle()
+		moved := b.changesWhileIdle(want, pause)
 		if moved == "" {
 			return
 		}
 		if late {
-			b.t.Fatalf("after the end: %s", moved)
+			b.t.Fatalf("changes after the end: %s", moved)
 		}
-		b.t.Logf("once more after the end: %s", moved)
+		b.t.Logf("one more write after the end: %s", moved)
 	}
 }

@@ -10,26 +10,24 @@ import (
 	"time"
 )
 
-// longStillness is how long nothing may be written after an undisturbed run of
-// the whole campaign.
-const longStillness = time.Minute
+// longQuietPeriod is how long no write may happen after an undisturbed run of the whole campaign.
+const longQuietPeriod = time.Minute
 
 // tally counts the runs of a campaign.
 type tally struct {
 	ran, met atomic.Int32
 }
 
-// everywhere runs each workload, beside the others, as often as plans says, or
-// every nth time in the short form. A run reports whether its fault met
-// anything.
-func everywhere(t *testing.T, nth int, plans func(reference) []string, disturb func(*testing.T, workload, reference, int) bool) {
+// runEverywhere runs each workload in parallel, once for each plan, or for every nth plan in the
+// short form. disturb reports whether the fault met a request.
+func runEverywhere(t *testing.T, nth int, plans func(reference) []string, disturb func(*testing.T, workload, reference, int) bool) {
 	t.Helper()
 	var count tally
 	t.Run("workloads", func(t *testing.T) {
 		for n, w := range workloads {
 			t.Run(w.name, func(t *testing.T) {
 				t.Parallel()
-				want := refer(t, w)
+				want := runReference(t, w)
 				for i, name := range plans(want) {
 					// The workloads of the short form begin at different plans.
 					if !full && (i+2*n)%nth != 0 {
@@ -45,16 +43,16 @@ func everywhere(t *testing.T, nth int, plans func(reference) []string, disturb f
 			})
 		}
 	})
-	t.Logf("%d plans, of which %d met something", count.ran.Load(), count.met.Load())
+	t.Logf("%d plans, of which %d met a request", count.ran.Load(), count.met.Load())
 	if count.met.Load() == 0 && !t.Failed() {
-		t.Error("no plan met anything")
+		t.Error("no plan met a request")
 	}
 }
 
-// faulty runs plans of some faults at every request.
-func faulty(t *testing.T, faults []fault, reads bool, nth int) {
+// runFaults runs plans of some faults at every request.
+func runFaults(t *testing.T, faults []fault, reads bool, nth int) {
 	t.Helper()
-	everywhere(t, nth, func(want reference) []string {
+	runEverywhere(t, nth, func(want reference) []string {
 		count := want.writes
 		if reads {
 			count = want.requests
@@ -74,18 +72,18 @@ func faulty(t *testing.T, faults []fault, reads bool, nth int) {
 		if err := w.act(t.Context(), b.user); err != nil {
 			t.Fatal(err)
 		}
-		b.reaches(want.state)
-		b.rests(want.state, stillness())
+		b.waitForEnd(want.state)
+		b.expectQuiet(want.state, quietPeriod())
 		return first.hitBy() != ""
 	})
 }
 
 // TestCrashAtEveryWrite: C1 of the reliability plan.
 func TestCrashAtEveryWrite(t *testing.T) {
-	faulty(t, []fault{crashBefore, crashAfter}, false, 13)
+	runFaults(t, []fault{crashBefore, crashAfter}, false, 13)
 }
 
 // TestEveryRequestFails: C2 of the reliability plan.
 func TestEveryRequestFails(t *testing.T) {
-	faulty(t, []fault{conflict, throttled, broken, lost}, true, 41)
+	runFaults(t, []fault{conflict, throttled, broken, lost}, true, 41)
 }

@@ -14,20 +14,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// subject is a kind that is changed.
+// subject is an object whose fields the test changes.
 type subject struct {
 	kind   string
 	schema *schema
 	object func(*user) client.Object
 }
 
-// change is a mutation of one of them.
+// change is a mutation of a subject.
 type change struct {
 	mutation
 	of subject
 }
 
-// seed says in which order fields are changed.
+// seed returns the seed of the order of changes.
 func seed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("CHAOS_SEED"), 10, 64); err == nil {
 		return n
@@ -35,7 +35,7 @@ func seed() uint64 {
 	return 1
 }
 
-// allChanges are those of an Agent that runs here, and of its skill.
+// allChanges returns the changes of an Agent with a workload and of its skill.
 func allChanges(t *testing.T) []change {
 	t.Helper()
 	agent := subject{kind: "agent", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", agentsCRD)), object: func(u *user) client.Object { return u.agent() }}
@@ -56,7 +56,7 @@ func allChanges(t *testing.T) []change {
 			}
 		}
 	}
-	// A rule bounds these, of which the generator knows nothing.
+	// A CEL rule bounds these, which the generator cannot read.
 	for _, value := range []any{"0s", "500ms", "30s", "1m30s", "10m", "601s", "1h", "forever"} {
 		all = append(all, change{mutation: mutation{path: []any{"protocol", "messageDeduplication"}, value: value}, of: agent})
 	}
@@ -69,7 +69,7 @@ func allChanges(t *testing.T) []change {
 	return append(all, a2aBackends(agent)...)
 }
 
-// a2aBackends are backends whose settings go with one protocol only.
+// a2aBackends returns backends whose settings are valid for one protocol only.
 func a2aBackends(agent subject) []change {
 	var all []change
 	for _, value := range []any{
@@ -89,8 +89,8 @@ func a2aBackends(agent subject) []change {
 	return append(all, change{mutation: mutation{path: []any{"workload", "backend"}, value: both}, of: agent})
 }
 
-// modelServers are workloads that only several fields together make: those of a
-// model server by its address, and of one in the pod.
+// modelServers returns workloads that need several fields: with the URL of a model server, and
+// with a model server in the pod.
 func modelServers(agent subject) []change {
 	pod := map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "agent", "image": "example/echo:1"}}}}
 	workload := func(template map[string]any, chat map[string]any) map[string]any {
@@ -122,8 +122,8 @@ func modelServers(agent subject) []change {
 	return all
 }
 
-// ofPods are the values that a field of the template may have by rules of the API
-// server's that no schema tells.
+// ofPods returns the values of a field of the template that are valid by rules of the API server
+// that no schema has.
 func ofPods(s subject, path []any) []change {
 	if len(path) < inPod || path[1] != "template" {
 		return nil
@@ -163,29 +163,28 @@ func ports(protocol string, numbers ...int64) []any {
 	return all
 }
 
-// untagged tells of an image without a tag. By the tag of the first image that
-// is applied the API server chooses a pull policy, which stays whatever is
-// applied after it, in any Deployment: what comes of other tags is not what is
-// made anew.
+// untagged reports whether a mutation is an image without a tag. The API server chooses the pull
+// policy by the tag of the first image that is applied, and keeps it for later images, so the
+// result differs from that of a new Deployment.
 func untagged(m mutation) bool {
 	last := m.path[len(m.path)-1]
 	image, ok := m.value.(string)
 	return ok && !m.invalid && (last == "image" || last == "reference") && (!strings.Contains(image, ":") || strings.HasSuffix(image, ":latest"))
 }
 
-// skipped are fields that are given no values: those of an Agent that runs
-// elsewhere, and of ephemeral containers, which no template may have.
+// skipped reports whether a field gets no values: fields of remote agents, and ephemeral
+// containers, which no template may have.
 func skipped(path []any) bool {
 	return len(path) > 0 && path[0] == "remote" || len(path) > inPod && path[inPod-1] == "ephemeralContainers"
 }
 
-// inPod is how many steps lead to a field of the template's pod: workload,
-// template, spec and its name.
+// inPod is the length of the path to a field of the pod template: workload, template, spec and its
+// name.
 const inPod = 4
 
-// deep are those, and what is deep in the template, of which the API server
-// knows more than the schema says. The agent's container is looked at as deep as
-// its ports, variables, probes and rights, volumes as deep as their kinds.
+// deep reports whether a field of the template is too deep to be changed, or is one for which the
+// API server has rules that the schema lacks. The test changes the ports, variables, probes and
+// security context of the agent's container, and the types of volumes.
 func deep(path []any) bool {
 	if skipped(path) {
 		return true
@@ -203,7 +202,7 @@ func deep(path []any) bool {
 	return len(path) > deepest
 }
 
-// TestMutationsCoverTheSchema counts what the generator makes of the CRDs.
+// TestMutationsCoverTheSchema counts the mutations that the generator makes of the CRDs.
 func TestMutationsCoverTheSchema(t *testing.T) {
 	fields, invalid := map[string]bool{}, 0
 	changes := allChanges(t)
@@ -213,7 +212,7 @@ func TestMutationsCoverTheSchema(t *testing.T) {
 			invalid++
 		}
 	}
-	t.Logf("%d fields, %d values, of which %d are against the schema", len(fields), len(changes), invalid)
+	t.Logf("%d fields, %d values, of which %d violate the schema", len(fields), len(changes), invalid)
 	const wanted = 300
 	if len(changes) < wanted {
 		t.Errorf("%d values, want at least %d", len(changes), wanted)

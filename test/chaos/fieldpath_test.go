@@ -15,12 +15,12 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// fieldPath leads to a field as server-side apply names it.
+// fieldPath is the path of a field in server-side apply.
 type fieldPath fieldpath.Path
 
 func (p fieldPath) String() string { return fieldpath.Path(p).String() }
 
-// fieldsOf are those that the operator has set.
+// fieldsOf returns the fields that the operator owns.
 func fieldsOf(t *testing.T, object *unstructured.Unstructured) []fieldPath {
 	t.Helper()
 	var all []fieldPath
@@ -37,8 +37,8 @@ func fieldsOf(t *testing.T, object *unstructured.Unstructured) []fieldPath {
 	return all
 }
 
-// isKey tells whether the field tells elements of a list apart. Who changes it
-// adds an element of his own, and takes away another.
+// isKey reports whether a field is the key of a list element. A change of a key adds an element
+// and removes another.
 func (p fieldPath) isKey() bool {
 	if len(p) < 2 || p[len(p)-1].FieldName == nil || p[len(p)-2].Key == nil {
 		return false
@@ -51,7 +51,7 @@ func (p fieldPath) isKey() bool {
 	return false
 }
 
-// of is the field's value.
+// of returns the value of the field.
 func (p fieldPath) of(object any) (any, bool) {
 	for _, step := range p {
 		next, ok := child(object, step)
@@ -109,7 +109,7 @@ func child(object any, step fieldpath.PathElement) (any, bool) {
 	return nil, false
 }
 
-// index finds an element of a list by its keys, its value or its place.
+// index returns the index of a list element by its keys, its value or its position.
 func index(list []any, step fieldpath.PathElement) int {
 	for i, element := range list {
 		switch {

@@ -27,19 +27,19 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// sequence is how many changes come one after another before all is made anew.
+// sequence is the number of changes in a row before the objects are created again.
 const sequence = 8
 
-// outcome is what becomes of changes.
+// outcome counts the results of changes.
 type outcome struct {
-	taken, refused, shown, compared atomic.Int32
+	accepted, rejected, reported, compared atomic.Int32
 }
 
-// TestFieldsChange gives every field many values, one after another: C6 and C7
-// of the reliability plan. What the schema does not allow is refused; any other
-// value is refused, taken, or shown as a mistake that leaves what runs alone and
-// is over when it is put right. What a sequence of changes comes to is what
-// comes of the same resources made anew.
+// TestFieldsChange gives every field many values in a row: C6 and C7 of the reliability plan. The
+// API server rejects a value that the schema does not allow. Any other value is rejected,
+// accepted, or reported as a user error that does not change the running objects and ends with its
+// correction. The objects after a sequence of changes equal the objects of new resources with the
+// same specs.
 func TestFieldsChange(t *testing.T) {
 	changes := allChanges(t)
 	if !full {
@@ -53,7 +53,7 @@ func TestFieldsChange(t *testing.T) {
 	t.Run("lanes", func(t *testing.T) {
 		t.Run("elsewhere", func(t *testing.T) {
 			t.Parallel()
-			elsewhere(t, &got)
+			changeRemote(t, &got)
 		})
 		for lane := range 5 {
 			t.Run(fmt.Sprint(lane), func(t *testing.T) {
@@ -71,39 +71,39 @@ func TestFieldsChange(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("%d changes: %d refused by the API server, %d shown and put right, %d taken; %d sequences compared with what was made anew",
-		got.refused.Load()+got.shown.Load()+got.taken.Load(), got.refused.Load(), got.shown.Load(), got.taken.Load(), got.compared.Load())
+	t.Logf("%d changes: %d rejected by the API server, %d reported and reverted, %d accepted; %d sequences compared with new objects",
+		got.rejected.Load()+got.reported.Load()+got.accepted.Load(), got.rejected.Load(), got.reported.Load(), got.accepted.Load(), got.compared.Load())
 }
 
-// TestModelServersChange goes from a container to a model server by its address
-// and back, which is a regular container in the place of an init container.
+// TestModelServersChange changes a container to a model server by URL and back, which replaces an
+// init container by a regular one.
 func TestModelServersChange(t *testing.T) {
 	agent := subject{kind: "agent", schema: specSchema(t, filepath.Join(root, "config", "crd", "bases", agentsCRD)), object: func(u *user) client.Object { return u.agent() }}
 	var got outcome
 	b := newBench(t, "chaos-fields-model")
 	b.changes(modelServers(agent), &got)
-	if got.refused.Load() != 2 || got.taken.Load() != 6 || got.shown.Load() != 0 {
-		t.Errorf("%d refused, %d taken, %d shown; want 2, 6, 0", got.refused.Load(), got.taken.Load(), got.shown.Load())
+	if got.rejected.Load() != 2 || got.accepted.Load() != 6 || got.reported.Load() != 0 {
+		t.Errorf("%d rejected, %d accepted, %d reported; want 2, 6, 0", got.rejected.Load(), got.accepted.Load(), got.reported.Load())
 	}
 }
 
-// changes makes a sequence of changes, and compares its end with what comes of
-// the same resources made anew.
+// changes makes a sequence of changes and compares the result with that of new resources with the
+// same specs.
 func (b *bench) changes(group []change, got *outcome) {
 	b.t.Helper()
 	b.clean()
 	if err := b.user.create(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
-	b.eventually("it to work before it is changed", b.mistake)
-	b.looked()
-	var taken []string
+	b.eventually("a working agent before the change", b.userErrorOf)
+	b.waitObserved()
+	var accepted []string
 	for _, c := range group {
 		if b.change(c, got) {
-			taken = append(taken, c.String())
+			accepted = append(accepted, c.String())
 		}
 	}
-	end := b.settles(func(string) string { return "" })
+	end := b.waitStable(func(string) string { return "" })
 	specs := map[string]any{}
 	for _, s := range group {
 		specs[s.of.kind] = b.spec(s.of)["spec"]
@@ -113,8 +113,8 @@ func (b *bench) changes(group []change, got *outcome) {
 		b.t.Fatal(err)
 	}
 	var diff string
-	deadline := time.Now().Add(patience / 2)
-	b.eventually("what is made anew", func() string {
+	deadline := time.Now().Add(runTimeout / 2)
+	b.eventually("the new objects", func() string {
 		diff = cmp.Diff(b.state(), end)
 		if time.Now().After(deadline) {
 			return ""
@@ -122,12 +122,12 @@ func (b *bench) changes(group []change, got *outcome) {
 		return diff
 	})
 	if diff != "" {
-		b.t.Errorf("after %s it is not what is made anew (-anew +changed):\n%s", strings.Join(taken, ", "), diff)
+		b.t.Errorf("after %s the objects differ from new ones (-new +changed):\n%s", strings.Join(accepted, ", "), diff)
 	}
 	got.compared.Add(1)
 }
 
-// remake creates the skill and the agent with specs that were read before.
+// remake creates the skill and the agent again, with specs that were read before.
 func (b *bench) remake(group []change, specs map[string]any) error {
 	for _, object := range []client.Object{b.user.skill(), b.user.agent()} {
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
@@ -144,13 +144,13 @@ func (b *bench) remake(group []change, specs map[string]any) error {
 			u.Object["spec"] = spec
 		}
 		if err := cluster.Create(b.t.Context(), u); err != nil {
-			return fmt.Errorf("create anew after %v: %w", group, err)
+			return fmt.Errorf("create again after %v: %w", group, err)
 		}
 	}
 	return nil
 }
 
-// spec is a resource as it is.
+// spec returns a resource as it is.
 func (b *bench) spec(s subject) map[string]any {
 	b.t.Helper()
 	object := s.object(b.user)
@@ -162,7 +162,7 @@ func (b *bench) spec(s subject) map[string]any {
 	return u.Object
 }
 
-// replace writes a spec, whatever else became of the resource meanwhile.
+// replace writes a spec, whatever the current version of the resource is.
 func (b *bench) replace(s subject, spec any) error {
 	body, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": spec}})
 	if err != nil {
@@ -171,43 +171,43 @@ func (b *bench) replace(s subject, spec any) error {
 	return cluster.Patch(b.t.Context(), s.object(b.user), client.RawPatch(types.JSONPatchType, body))
 }
 
-// change makes one change, and puts it right again if it is a mistake. It
-// reports whether the change stays.
+// change makes one change, and reverts it if it is a user error. It reports whether the change
+// stays.
 func (b *bench) change(c change, got *outcome) bool {
 	b.t.Helper()
 	before := b.spec(c.of)
 	was, template := runtime.DeepCopyJSON(before)["spec"], b.template()
 	if err := b.replace(c.of, set(c.of.schema, before["spec"], c.path, c.value)); err != nil {
 		b.refusal(c, err)
-		got.refused.Add(1)
+		got.rejected.Add(1)
 		return false
 	}
 	if c.invalid {
-		b.t.Errorf("%s is against the schema and was not refused", c)
+		b.t.Errorf("%s violates the schema and was not rejected", c)
 	}
-	b.looked()
-	mistake := b.mistake()
-	if mistake == "" {
-		got.taken.Add(1)
+	b.waitObserved()
+	problem := b.userErrorOf()
+	if problem == "" {
+		got.accepted.Add(1)
 		return true
 	}
-	if diff := cmp.Diff(template, b.template()); diff != "" && !strings.HasPrefix(mistake, a2av1alpha1.ConditionExposed) {
-		b.t.Errorf("%s is a mistake (%s), and yet what runs was changed: %s", c, mistake, diff)
+	if diff := cmp.Diff(template, b.template()); diff != "" && !strings.HasPrefix(problem, a2av1alpha1.ConditionExposed) {
+		b.t.Errorf("%s is a user error (%s), but the running objects changed: %s", c, problem, diff)
 	}
 	if err := b.replace(c.of, was); err != nil {
-		b.t.Errorf("%s cannot be put right: %v", c, err)
+		b.t.Errorf("%s cannot be reverted: %v", c, err)
 		return false
 	}
-	b.eventually("what is put right to work", func() string { return b.mistake() })
-	b.looked()
+	b.eventually("a working agent after the revert", func() string { return b.userErrorOf() })
+	b.waitObserved()
 	if diff := cmp.Diff(template, b.template()); diff != "" {
-		b.t.Errorf("%s was put right, and something else runs: %s", c, diff)
+		b.t.Errorf("%s was reverted, but the running objects differ: %s", c, diff)
 	}
-	got.shown.Add(1)
+	got.reported.Add(1)
 	return false
 }
 
-// refusal checks what the API server says of a value.
+// refusal checks the message with which the API server rejects a value.
 func (b *bench) refusal(c change, err error) {
 	b.t.Helper()
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
@@ -220,17 +220,17 @@ func (b *bench) refusal(c change, err error) {
 	for _, step := range slices.Backward(c.path) {
 		if name, ok := step.(string); ok {
 			if !strings.Contains(err.Error(), name) {
-				b.t.Errorf("%s is refused, and the field is not named: %v", c, err)
+				b.t.Errorf("%s is rejected, but the message does not name the field: %v", c, err)
 			}
 			return
 		}
 	}
 }
 
-// looked waits until the operator has said something of everything, and rests.
-func (b *bench) looked() {
+// waitObserved waits until every status is current and the operator is idle.
+func (b *bench) waitObserved() {
 	b.t.Helper()
-	b.eventually("the operator to look", func() string {
+	b.eventually("current statuses", func() string {
 		if _, err := stateOf(b.t.Context(), b.namespace); err != nil {
 			return err.Error()
 		}
@@ -244,16 +244,16 @@ func (b *bench) looked() {
 		if c := meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionAvailable); b.user.remote != "" && c.Status == metav1.ConditionUnknown {
 			return "its card was not looked at yet"
 		}
-		if min(time.Since(seen.lastChange(b.namespace)), b.transport.idle()) < breath {
+		if min(time.Since(seen.lastChange(b.namespace)), b.transport.idle()) < idleFor {
 			return "still moving"
 		}
 		return ""
 	})
 }
 
-// mistake is the condition that tells of one, with what it says. Of an agent
-// that runs elsewhere, that nobody answers is one.
-func (b *bench) mistake() string {
+// userErrorOf returns the condition of a user error with its message. An unreachable remote agent
+// counts as one.
+func (b *bench) userErrorOf() string {
 	agent := b.user.agent()
 	if err := cluster.Get(b.t.Context(), client.ObjectKeyFromObject(agent), agent); err != nil {
 		return err.Error()
@@ -273,8 +273,8 @@ func (b *bench) mistake() string {
 	return ""
 }
 
-// template is what runs. How many pods of it do is what the spec says, whatever
-// is wrong with the rest.
+// template returns the pod template, without the number of replicas, which the operator writes
+// even with a user error.
 func (b *bench) template() string {
 	d := &appsv1.Deployment{}
 	d.Namespace, d.Name = b.namespace, b.user.agent().Name

@@ -21,14 +21,12 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// kubelet plays everybody else in the cluster: the Deployment controller, the
-// node and the garbage collector. It looks around whenever something changes,
-// and its own mistakes are put right the next time. What it lists is the
-// cache's own, and changed in copies only: else a thousand Agents would be about
-// its work and not about the operator's.
+// kubelet acts as the Deployment controller, the node and the garbage collector. It runs after
+// every change, and its errors are retried then. It lists cached objects and modifies copies only:
+// copying a thousand Agents would take most of the test's time.
 type kubelet struct {
 	namespace string
-	// templates are the digests of those that were seen.
+	// templates holds the digests of the known templates.
 	templates sync.Map
 }
 
@@ -72,10 +70,10 @@ func (k *kubelet) deployments(ctx context.Context) {
 	}
 }
 
-// nodes are how many Deployments are seen to at the same time.
+// nodes is the number of Deployments that are processed at the same time.
 const nodes = 16
 
-// deployment runs the pods of one template, and no others.
+// deployment creates the pods of one template and deletes all others.
 func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment, pods []*corev1.Pod) {
 	digest := k.digest(d)
 	wanted := map[string]bool{}
@@ -116,7 +114,7 @@ func (k *kubelet) deployment(ctx context.Context, d *appsv1.Deployment, pods []*
 	}
 }
 
-// digest is that of a Deployment's template.
+// digest returns the digest of a Deployment's template.
 func (k *kubelet) digest(d *appsv1.Deployment) uint32 {
 	key := fmt.Sprint(d.UID, d.Generation)
 	if digest, ok := k.templates.Load(key); ok {
@@ -130,7 +128,7 @@ func (k *kubelet) digest(d *appsv1.Deployment) uint32 {
 	return h.Sum32()
 }
 
-// collect deletes what has lost its owner.
+// collect deletes objects whose owner is gone.
 func (k *kubelet) collect(ctx context.Context) {
 	for _, kind := range owned() {
 		list := listOf(kind)
@@ -162,7 +160,7 @@ func (k *kubelet) exists(ctx context.Context, owner *metav1.OwnerReference) bool
 	if seen.cache.Get(ctx, key, object, client.UnsafeDisableDeepCopy) == nil && object.GetUID() == owner.UID {
 		return true
 	}
-	// Nothing is deleted because one watch is behind another.
+	// A watch that is behind another one must cause no deletion.
 	now := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: owner.APIVersion, Kind: owner.Kind}}
 	err := cluster.Get(ctx, key, now)
 	return err != nil && !apierrors.IsNotFound(err) || err == nil && now.UID == owner.UID

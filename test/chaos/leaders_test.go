@@ -23,16 +23,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// loss is how a leader stops to be one.
+// loss is a way to lose the leader.
 type loss string
 
 const (
-	// killed ends the process at once, terminated in order.
+	// killed ends the process at once, terminated by a signal that it handles.
 	killed     loss = "kill"
 	terminated loss = "terminate"
-	// severed lets no request about the Lease through any more, and all others.
+	// severed blocks the requests about the Lease and no others.
 	severed loss = "lease unreachable"
-	// stopped pauses the process until another one leads.
+	// stopped pauses the process until another one is the leader.
 	stopped loss = "pause"
 	// ahead and behind kill a leader whose clock is wrong by skew.
 	ahead  loss = "kill, 5 min ahead"
@@ -41,14 +41,14 @@ const (
 
 const (
 	skew = 5 * time.Minute
-	// takeover is the longest time in which nobody leads.
+	// takeover is the longest time without a leader.
 	takeover = 17 * time.Second
-	// lastWrite is how long a process that was paused, and has not looked at
-	// the clock yet, may go on with what it was doing.
+	// lastWrite is how long a process that was paused, and has not read the clock yet, may
+	// continue to write.
 	lastWrite = time.Second
 )
 
-// candidate is one of two managers, and what it asks of the API server.
+// candidate is one of two managers and its requests.
 type candidate struct {
 	next    http.RoundTripper
 	process *process
@@ -56,7 +56,7 @@ type candidate struct {
 
 	mu      sync.Mutex
 	severed bool
-	// asked is true once it has asked for the Lease, elected when it had it.
+	// asked is true after its first request for the Lease, elected after it acquired the Lease.
 	asked   bool
 	elected time.Time
 	writes  []span
@@ -68,10 +68,9 @@ type span struct {
 	began, end time.Time
 }
 
-// TestTwoLeaders: C9 of the reliability plan. Two managers share a Lease, and
-// somebody changes things all the time. The leader is lost in many ways: the
-// other one takes over in time, and nothing that the former leader has sent
-// arrives when the other one leads.
+// TestTwoLeaders: C9 of the reliability plan. Two managers share a Lease while objects change all
+// the time. After each kind of loss of the leader, the other manager takes over in time, and no
+// write of the former leader arrives while the other one leads.
 func TestTwoLeaders(t *testing.T) {
 	losses := []loss{killed, terminated, severed, stopped, ahead, behind}
 	runs := 5
@@ -104,13 +103,13 @@ func TestTwoLeaders(t *testing.T) {
 	})
 	for _, how := range losses {
 		if len(took[how]) > 0 {
-			t.Logf("%s: %d times, taken over within %s at the latest", how, len(took[how]), slices.Max(took[how]).Round(100*time.Millisecond))
+			t.Logf("%s: %d takeovers, within %s at most", how, len(took[how]), slices.Max(took[how]).Round(100*time.Millisecond))
 		}
 	}
-	t.Logf("writes of paused leaders within %s of their awakening: %d", lastWrite, late)
+	t.Logf("writes of paused leaders within %s after their continuation: %d", lastWrite, late)
 }
 
-// leaders are a namespace with two managers, and a user who never rests.
+// leaders is a namespace with two managers and a user who changes objects all the time.
 type leaders struct {
 	*bench
 	stopEditing func()
@@ -140,8 +139,7 @@ func newLeaders(t *testing.T, namespace string) *leaders {
 	return l
 }
 
-// edit changes the skill, and with it the contract and the pods, ten times a
-// second.
+// edit changes the skill, and with it the sidecar configuration and the pods, ten times a second.
 func (l *leaders) edit(ctx context.Context) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -152,7 +150,7 @@ func (l *leaders) edit(ctx context.Context) {
 		case <-ticker.C:
 		}
 		patch := fmt.Sprintf(`{"spec":{"description":"Sings song %d."}}`, l.edits+1)
-		// One that is sent is counted.
+		// A request that is sent counts.
 		if cluster.Patch(context.WithoutCancel(ctx), l.user.skill(), client.RawPatch("application/merge-patch+json", []byte(patch))) == nil {
 			l.edits++
 		}
@@ -177,8 +175,8 @@ func (l *leaders) candidate(v version, how loss) *candidate {
 	return c
 }
 
-// lose takes the leader away, and returns how long nobody led, and how many
-// writes a leader that was paused still made.
+// lose takes the leader away. It returns how long there was no leader, and the number of writes of
+// a leader that was paused.
 func (l *leaders) lose(leader, next *candidate, how loss) (time.Duration, int) {
 	l.t.Helper()
 	leader.waits(l.t, "to write", func() bool {
@@ -199,28 +197,28 @@ func (l *leaders) lose(leader, next *candidate, how loss) (time.Duration, int) {
 	}
 	next.waits(l.t, "to lead", func() bool { return !next.elected.IsZero() })
 	took := next.elected.Sub(began)
-	// Beside other tests, a clock says little.
+	// While other tests run, measured times are not reliable.
 	if full && took > takeover {
-		l.t.Errorf("%s: nobody led for %s, want at most %s", how, took, takeover)
+		l.t.Errorf("%s: no leader for %s, want at most %s", how, took, takeover)
 	}
 	allowed := next.elected
 	if how == stopped {
 		allowed = time.Now().Add(lastWrite)
 		_ = leader.process.Process.Signal(syscall.SIGCONT)
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(runTimeout)
 	defer timer.Stop()
 	select {
 	case <-leader.process.exited:
 	case <-timer.C:
-		l.t.Fatalf("%s: the former leader goes on", how)
+		l.t.Fatalf("%s: the former leader continues", how)
 	}
 	late := 0
 	leader.mu.Lock()
 	defer leader.mu.Unlock()
 	for _, w := range leader.writes {
 		if w.end.After(allowed) {
-			l.t.Errorf("%s: %s of the former leader began %s after the other one led, and ended %s after",
+			l.t.Errorf("%s: %s of the former leader began %s after the other one became the leader, and ended %s after",
 				how, w.what, w.began.Sub(next.elected), w.end.Sub(next.elected))
 		}
 		if w.began.After(next.elected) {
@@ -230,7 +228,7 @@ func (l *leaders) lose(leader, next *candidate, how loss) (time.Duration, int) {
 	return took, late
 }
 
-// ends waits until the last leader has done the last edit, and rests.
+// ends waits until the last leader has processed the last edit and is idle.
 func (l *leaders) ends(leader *candidate) {
 	l.t.Helper()
 	l.stopEditing()
@@ -242,17 +240,17 @@ func (l *leaders) ends(leader *candidate) {
 		}
 		leader.mu.Lock()
 		defer leader.mu.Unlock()
-		if time.Since(leader.writes[len(leader.writes)-1].end) < calm {
+		if time.Since(leader.writes[len(leader.writes)-1].end) < longestDelay {
 			return "still writing"
 		}
 		return ""
 	})
 }
 
-// waits for something that the candidate asks the API server.
+// waits waits for a request of the candidate.
 func (c *candidate) waits(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(runTimeout)
 	defer timer.Stop()
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
@@ -288,11 +286,10 @@ func (c *candidate) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// lease passes on what is about the Lease, with the times of a clock that may
-// be wrong: the API server does not look at them, and another candidate reads
-// them.
+// lease forwards requests about the Lease, with the times of a clock that may be wrong: the API
+// server does not check them, and other candidates read them.
 func (c *candidate) lease(r *http.Request) (*http.Response, error) {
-	// A server hears of a client that is gone once the body was read.
+	// A server notices a closed connection only after it has read the body.
 	r, leads, err := c.dated(r)
 	if err != nil {
 		return nil, err
@@ -316,8 +313,8 @@ func (c *candidate) lease(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// dated sends the times of a Lease as a clock tells them that is wrong by
-// skew, and reports whether the Lease would be the sender's.
+// dated sends the times of a Lease by a clock that is wrong by skew, and reports whether the
+// sender would hold the Lease.
 func (c *candidate) dated(r *http.Request) (*http.Request, bool, error) {
 	if r.Method == http.MethodGet {
 		return r, false, nil

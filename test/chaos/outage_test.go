@@ -18,14 +18,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// outage is something that happens to the control plane, and so to everybody.
+// outage is an outage of the control plane.
 type outage struct {
 	name string
-	// happen returns when it is over.
+	// happen returns when the outage is over.
 	happen func(*testing.T)
 }
 
-// etcdPause is how long etcd answers nothing.
+// etcdPause is how long etcd sends no answer.
 const etcdPause = 30 * time.Second
 
 var outages = []outage{
@@ -33,12 +33,11 @@ var outages = []outage{
 	{name: "etcd paused", happen: pauseEtcd},
 }
 
-// TestControlPlaneFails: what TestWatchesFail leaves of C5 of the reliability
-// plan. Right after users have acted, the API server dies and is started again
-// 2 s later, or etcd answers nothing for 30 s. All comes to where an
-// undisturbed run comes, and then nothing is written.
+// TestControlPlaneFails: the rest of C5 of the reliability plan (see TestWatchesFail). Right after
+// users have acted, the API server dies and starts again 2 s later, or etcd sends no answer for 30
+// s. All workloads reach the state of an undisturbed run, and no writes follow.
 func TestControlPlaneFails(t *testing.T) {
-	abreast, err := strconv.Atoi(lanes)
+	abreast, err := strconv.Atoi(parallelRuns)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,14 +49,14 @@ func TestControlPlaneFails(t *testing.T) {
 			}
 			some := workloads[first:min(first+abreast, len(workloads))]
 			runs += len(some)
-			t.Run(fmt.Sprintf("%s %d", o.name, first/abreast), func(t *testing.T) { o.amid(t, some) })
+			t.Run(fmt.Sprintf("%s %d", o.name, first/abreast), func(t *testing.T) { o.runDuringOutage(t, some) })
 		}
 	}
-	t.Logf("%d workloads amid an outage", runs)
+	t.Logf("%d workloads during an outage", runs)
 }
 
-// amid runs workloads side by side, with the outage when all users have acted.
-func (o outage) amid(t *testing.T, some []workload) {
+// runDuringOutage runs workloads in parallel, with the outage when all users have acted.
+func (o outage) runDuringOutage(t *testing.T, some []workload) {
 	var acted sync.WaitGroup
 	acted.Add(len(some))
 	over := make(chan struct{})
@@ -72,7 +71,7 @@ func (o outage) amid(t *testing.T, some []workload) {
 			t.Parallel()
 			has := sync.OnceFunc(acted.Done)
 			defer has()
-			want := refer(t, w)
+			want := runReference(t, w)
 			b := newBench(t, w.namespace())
 			b.prepare(w, want.made)
 			if err := w.act(t.Context(), b.user); err != nil {
@@ -80,15 +79,15 @@ func (o outage) amid(t *testing.T, some []workload) {
 			}
 			has()
 			<-over
-			b.reaches(want.state)
-			b.rests(want.state, stillness())
+			b.waitForEnd(want.state)
+			b.expectQuiet(want.state, quietPeriod())
 		})
 	}
 }
 
-// offspring is a program that this test has started, by its name. Programs of
-// other tests on the machine are not its children.
-func offspring(name string) (pid int, args []string) {
+// childProcess returns a program that this test has started, by its name. Programs of other tests on
+// the machine are not its children.
+func childProcess(name string) (pid int, args []string) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range stats {
 		text, err := os.ReadFile(stat)
@@ -116,11 +115,11 @@ func offspring(name string) (pid int, args []string) {
 	return 0, nil
 }
 
-// restartAPIServer ends the API server and starts it again, with the same
-// certificates and the same etcd.
+// restartAPIServer stops the API server and starts it again, with the same certificates and the
+// same etcd.
 func restartAPIServer(t *testing.T, signal syscall.Signal) {
 	const away = 2 * time.Second
-	pid, args := offspring("kube-apiserver")
+	pid, args := childProcess("kube-apiserver")
 	if pid == 0 {
 		t.Error("there is no API server")
 		return
@@ -132,31 +131,31 @@ func restartAPIServer(t *testing.T, signal syscall.Signal) {
 	timer := time.NewTimer(away)
 	<-timer.C
 	again := exec.Command(args[0], args[1:]...)
-	// It must not outlive the tests: nobody else ends it.
+	// It must not outlive the tests: no other code stops it.
 	again.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := again.Start(); err != nil {
 		t.Error(err)
 		return
 	}
 	restarted = append(restarted, again)
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(runTimeout)
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	for range ticker.C {
 		if err := cluster.List(t.Context(), &corev1.NamespaceList{}); err == nil {
 			return
 		} else if time.Now().After(deadline) {
-			t.Errorf("the API server does not come back: %v", err)
+			t.Errorf("the API server does not start again: %v", err)
 			return
 		}
 	}
 }
 
-// restarted are API servers that are not envtest's.
+// restarted holds the API servers that envtest did not start.
 var restarted []*exec.Cmd
 
-// endRestarted ends them.
-func endRestarted() {
+// stopRestarted stops them.
+func stopRestarted() {
 	for _, server := range restarted {
 		_ = server.Process.Kill()
 		_ = server.Wait()
@@ -164,7 +163,7 @@ func endRestarted() {
 }
 
 func pauseEtcd(t *testing.T) {
-	pid, _ := offspring("etcd")
+	pid, _ := childProcess("etcd")
 	if pid == 0 {
 		t.Error("there is no etcd")
 		return

@@ -25,18 +25,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-// root is the top of the repository.
+// root is the root of the repository.
 var root = filepath.Join("..", "..")
 
-// version is a state of the repository: its manager, and its CRDs.
+// version is a version of the repository: its manager and its CRDs.
 type version struct {
 	name    string
 	manager string
 	crds    string
 }
 
-// build returns the version of a git ref, or that of the tree as it is for "",
-// whose manager was built before the tests.
+// build returns the version of a git ref, or that of the working tree for "", whose manager was
+// built before the tests.
 func build(t *testing.T, ref string) version {
 	t.Helper()
 	if ref == "" {
@@ -64,7 +64,7 @@ func build(t *testing.T, ref string) version {
 	return version{name: name, manager: program, crds: filepath.Join(dir, "config", "crd", "bases")}
 }
 
-// command returns what a program says.
+// command returns the output of a program.
 func command(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), name, args...)
@@ -85,7 +85,7 @@ type process struct {
 	output lockedBuffer
 }
 
-// lockedBuffer is what a program has said so far.
+// lockedBuffer is the output of a program so far.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -98,15 +98,15 @@ func (b *lockedBuffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String is what was written.
+// String returns the output.
 func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.String()
 }
 
-// run starts the manager of a version. What it asks of the API server goes
-// through a transport that between returns.
+// run starts the manager of a version. Its requests to the API server pass a transport that
+// between returns.
 func (v version) run(t *testing.T, namespace string, between func(next http.RoundTripper) http.RoundTripper, flags ...string) *process {
 	t.Helper()
 	next, err := rest.TransportFor(config)
@@ -120,7 +120,7 @@ func (v version) run(t *testing.T, namespace string, between func(next http.Roun
 	proxy := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport: between(next),
-		// Watches are passed on as they come.
+		// Watches are forwarded without a buffer.
 		FlushInterval: -1,
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 		ErrorLog:      log.New(io.Discard, "", 0),
@@ -151,7 +151,7 @@ func (v version) run(t *testing.T, namespace string, between func(next http.Roun
 	return p
 }
 
-// end asks the process to end, and waits for it.
+// end sends SIGTERM to the process and waits for it.
 func (p *process) end() {
 	_ = p.Process.Signal(syscall.SIGTERM)
 	_ = p.Process.Signal(syscall.SIGCONT)

@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// recorder writes down which versions a namespace goes through.
+// recorder records the versions of a namespace.
 type recorder struct {
 	mu    sync.Mutex
 	start int
 	seen  map[int]bool
 }
 
-// record starts with the version of now.
+// record starts with the current version.
 func record(t *testing.T, namespace string) *recorder {
 	t.Helper()
 	list := listOf(written()[0])
@@ -62,7 +62,7 @@ func (r *recorder) note(version string) {
 	r.seen[n] = true
 }
 
-// versions are those from the start on, in their order.
+// versions returns the versions since the start, in their order.
 func (r *recorder) versions() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

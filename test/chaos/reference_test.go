@@ -9,26 +9,26 @@ import (
 	"testing"
 )
 
-// reference is an undisturbed run.
+// reference is the result of an undisturbed run.
 type reference struct {
-	// made is the state in which the user acts, and state that of the end.
+	// made is the state in which the user acts, and state the state at the end.
 	made, state string
-	// writes, requests and events are how many there were after that.
+	// writes, requests and events are their numbers after that.
 	writes, requests, events int
 }
 
-// references are made once for each workload, whatever it is disturbed by.
+// references has one reference for each workload, whatever disturbs it.
 var references sync.Map
 
-// refer runs a workload with nothing in the way.
-func refer(t *testing.T, w workload) reference {
+// runReference runs a workload without faults.
+func runReference(t *testing.T, w workload) reference {
 	t.Helper()
 	if known, ok := references.Load(w.name); ok {
 		return known.(reference)
 	}
 	var r reference
 	t.Run("undisturbed", func(t *testing.T) {
-		b := newBench(t, w.namespace(), speaksJSON)
+		b := newBench(t, w.namespace(), useJSON)
 		r.made = b.prepare(w, "")
 		b.transport.arm(plan{reads: true})
 		b.transport.stream.arm("", 0)
@@ -47,12 +47,12 @@ func refer(t *testing.T, w workload) reference {
 	return r
 }
 
-// namespace is that of a workload's runs, one after the other: its name is in
-// the cards, and so in their digests.
+// namespace returns the namespace of all runs of a workload: its name is part of the cards and
+// their digests.
 func (w workload) namespace() string { return "chaos-" + strings.ReplaceAll(w.name, " ", "-") }
 
-// prepare comes to where the user acts, and returns what is there. That is what
-// was there before every other run of the workload, or "" for the first.
+// prepare runs until the user acts and returns the state, which equals that of the other runs of
+// the workload; "" for the first run.
 func (b *bench) prepare(w workload, want string) string {
 	b.t.Helper()
 	check := func(string) string { return "" }
@@ -63,31 +63,30 @@ func (b *bench) prepare(w workload, want string) string {
 		check = workload{shows: made}.complaint
 	}
 	if want == "" {
-		return b.settles(check)
+		return b.waitStable(check)
 	}
-	b.reaches(want)
-	b.rested()
+	b.waitForEnd(want)
+	b.waitIdle()
 	return want
 }
 
-// end comes to where an undisturbed run stays, and returns what is there.
+// end runs until the state of an undisturbed run is stable, and returns it.
 func (b *bench) end(w workload) string {
 	b.t.Helper()
-	pause := stillness()
+	pause := quietPeriod()
 	if full {
-		pause = longStillness
+		pause = longQuietPeriod
 	}
-	// On a machine that is busy with something else, what looks like the end
-	// may not be.
+	// On a busy machine, a state may look stable before the end.
 	const tries = 5
 	for try := 1; ; try++ {
-		state := b.settles(w.complaint)
-		moved := b.moves(state, pause)
+		state := b.waitStable(w.complaint)
+		moved := b.changesWhileIdle(state, pause)
 		if moved == "" {
 			return state
 		}
 		if try == tries {
-			b.t.Fatalf("it does not come to an end: %s", moved)
+			b.t.Fatalf("the state is not stable: %s", moved)
 		}
 	}
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator"
 )
 
-// elsewhere changes what is particular to an Agent that runs elsewhere.
-func elsewhere(t *testing.T, got *outcome) {
-	far, allowed := serveElsewhere(t, remoteCard)
+// changeRemote changes the fields of a remote agent.
+func changeRemote(t *testing.T, got *outcome) {
+	far, allowed := serveRemote(t, remoteCard)
 	b := newBench(t, "chaos-fields-elsewhere", func(b *bench) {
 		b.user.remote = far
 		b.settings = func(c *operator.Config) { c.RemoteAllow = allowed }
@@ -36,7 +36,7 @@ func elsewhere(t *testing.T, got *outcome) {
 	remote := s.schema.Properties["remote"]
 	var changes []change
 	for _, m := range mutations(&remote, []any{"remote"}, func([]any) bool { return false }) {
-		// Nobody beyond this machine is asked.
+		// The operator connects to this machine only.
 		if text, ok := m.value.(string); ok && strings.Contains(text, "example") && fmt.Sprint(m.path...) == "remoteurl" {
 			continue
 		}
@@ -49,9 +49,9 @@ func elsewhere(t *testing.T, got *outcome) {
 	if err := client.IgnoreAlreadyExists(cluster.Create(t.Context(), secret)); err != nil {
 		t.Fatal(err)
 	}
-	// What these are allowed to be stands in rules, of which the generator knows nothing.
+	// CEL rules bound these, which the generator cannot read.
 	for field, values := range map[string][]any{
-		"url":             {far + "/", far + "/elsewhere", nobody(far), "http://127.0.0.1:1", "ftp://127.0.0.1", "nonsense"},
+		"url":             {far + "/", far + "/elsewhere", unreachableURL(far), "http://127.0.0.1:1", "ftp://127.0.0.1", "nonsense"},
 		"cardPath":        {"/", "/a/path", "/%7e", "/none", "/%"},
 		"refreshInterval": {"10s", "30s", "24h", "9s", "25h"},
 		"credentials": {
@@ -74,7 +74,7 @@ func elsewhere(t *testing.T, got *outcome) {
 	}
 }
 
-// remoteCard is what the agent that runs elsewhere says of itself, at any path but one.
+// remoteCard serves the card of the remote agent at every path but one.
 func remoteCard(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/none" {
 		http.NotFound(w, r)
@@ -86,17 +86,17 @@ func remoteCard(w http.ResponseWriter, r *http.Request) {
 "skills":[{"id":"walk","name":"Walk","description":"Walks.","tags":["legs"]}]}`, r.Host)
 }
 
-// allowable are ranges that whoever installs the operator can allow, in the
-// clear: neither public nor loopback, which nobody can.
-var allowable = []netip.Prefix{
+// allowedRanges lists address ranges that an installation can allow without TLS: neither public nor
+// loopback.
+var allowedRanges = []netip.Prefix{
 	netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16"),
 	netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("fd00::/8"),
 }
 
-// serveElsewhere serves at an address of this machine's that an operator can be
-// allowed to reach, and returns it with what allows it.
-func serveElsewhere(t *testing.T, handler http.HandlerFunc) (string, []netip.Prefix) {
+// serveRemote starts a server at an address of this machine that an installation can allow, and
+// returns its URL and the ranges that allow it.
+func serveRemote(t *testing.T, handler http.HandlerFunc) (string, []netip.Prefix) {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -104,7 +104,7 @@ func serveElsewhere(t *testing.T, handler http.HandlerFunc) (string, []netip.Pre
 	}
 	for _, address := range addresses {
 		within, err := netip.ParsePrefix(address.String())
-		if err != nil || !slices.ContainsFunc(allowable, func(p netip.Prefix) bool { return p.Contains(within.Addr()) }) {
+		if err != nil || !slices.ContainsFunc(allowedRanges, func(p netip.Prefix) bool { return p.Contains(within.Addr()) }) {
 			continue
 		}
 		listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(within.Addr().String(), "0"))
@@ -122,5 +122,5 @@ func serveElsewhere(t *testing.T, handler http.HandlerFunc) (string, []netip.Pre
 	return "", nil
 }
 
-// nobody is where nobody listens, at the address of somebody.
-func nobody(far string) string { return far[:strings.LastIndex(far, ":")] + ":1" }
+// unreachableURL returns the URL of a port without a listener, at the host of another URL.
+func unreachableURL(far string) string { return far[:strings.LastIndex(far, ":")] + ":1" }

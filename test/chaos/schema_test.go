@@ -16,15 +16,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// schema is that of a field of a custom resource.
+// schema is the schema of a field of a custom resource.
 type schema = apiextensionsv1.JSONSchemaProps
 
-// mutation is a value that a field may be given.
+// mutation is a value for a field.
 type mutation struct {
-	// path leads to the field; 0 is the first element of a list.
+	// path is the path of the field; 0 is the first element of a list.
 	path  []any
 	value any
-	// invalid tells that the schema does not allow the value.
+	// invalid reports that the schema does not allow the value.
 	invalid bool
 }
 
@@ -40,7 +40,7 @@ func (m mutation) String() string {
 	return name.String()[1:] + "=" + value
 }
 
-// specSchema is that of a kind's spec, as the API server has it.
+// specSchema returns the schema of a kind's spec as the API server has it.
 func specSchema(t *testing.T, path string) *schema {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -55,7 +55,7 @@ func specSchema(t *testing.T, path string) *schema {
 	return &spec
 }
 
-// mutations are those of every field below a path, but for what skip takes out.
+// mutations returns the mutations of every field below a path, except those that skip excludes.
 func mutations(s *schema, path []any, skip func(path []any) bool) []mutation {
 	if skip(path) {
 		return nil
@@ -75,8 +75,7 @@ func mutations(s *schema, path []any, skip func(path []any) bool) []mutation {
 	return all
 }
 
-// values are what a field is given: what the schema bounds from both sides, and
-// what lies beyond.
+// values returns the values for a field: the bounds of its schema, and values beyond them.
 func values(s *schema) []mutation {
 	valid := func(values ...any) (all []mutation) {
 		for _, v := range values {
@@ -160,7 +159,7 @@ func lists(s *schema) []mutation {
 	return all
 }
 
-// candidates are texts of many kinds, of which a pattern allows some.
+// candidates are strings of many kinds, of which a pattern allows some.
 var candidates = []string{
 	"echo", "sing", "other-name", "https://example.com/a", "http://echo.example.svc/", "/a/path", "text/plain", "application/json",
 	"10.0.0.0/8", "30s", "1m0s", "1.2.3", "example.com", "example.com/a", "*.example.com", "100m", "64Mi", "Some words.", "tls.key", "X-Key",
@@ -182,7 +181,7 @@ func allows(s *schema, text string) bool {
 	return err == nil && matched
 }
 
-// sample is a small value that a schema allows.
+// sample returns a small value that a schema allows.
 func sample(s *schema) any {
 	switch {
 	case s.Default != nil:
@@ -215,7 +214,7 @@ func sample(s *schema) any {
 			child := s.Properties[name]
 			object[name] = sample(&child)
 		}
-		// A container must have an image, which its schema does not say.
+		// A container needs an image, although its schema does not require one.
 		if _, ok := s.Properties["imagePullPolicy"]; ok {
 			object["image"] = "example/tool:1"
 		}
@@ -229,7 +228,7 @@ func sample(s *schema) any {
 	return "a"
 }
 
-// whole makes integers of the numbers that a decoder has made.
+// whole converts the numbers of a decoder to integers.
 func whole(value any) any {
 	switch v := value.(type) {
 	case float64:
@@ -253,8 +252,7 @@ func deref(n *int64) int64 {
 	return *n
 }
 
-// set returns a value with a field changed; what is missing on the way is
-// filled in as the schema demands.
+// set returns a value with a changed field. It creates missing parents as the schema requires.
 func set(s *schema, in any, path []any, value any) any {
 	if len(path) == 0 {
 		return value

@@ -11,13 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pasts are which part of the cluster an operator sees as it was.
-var pasts = []struct {
+// staleViews lists the parts of the cluster that an operator sees in a stale state.
+var staleViews = []struct {
 	name      string
 	resources []string
-	// harmless is true when nothing is changed because of it, not even for a
-	// time. Who sees an old Agent and what became of a newer one takes that for
-	// tampering.
+	// harmless is true if the operator changes nothing because of it, not even for a time. An
+	// operator that sees an old Agent and the objects of its newer version repairs the objects.
 	harmless bool
 }{
 	{name: "everything", harmless: true},
@@ -25,51 +24,50 @@ var pasts = []struct {
 	{name: "what came of it", resources: []string{"deployments", "configmaps", "services", "networkpolicies", "pods"}, harmless: true},
 }
 
-// TestOperatorSeesThePast starts the operator again, with a cache as it was at
-// some moment of a workload that is over, and lets it see the present later: C3
-// of the reliability plan.
+// TestOperatorSeesThePast: C3 of the reliability plan. The operator starts with a cache from some
+// moment of a finished workload, and sees the current state later.
 func TestOperatorSeesThePast(t *testing.T) {
 	points := 10
 	if !full {
 		points = 2
 	}
-	everywhere(t, 5, func(reference) []string {
+	runEverywhere(t, 5, func(reference) []string {
 		var names []string
-		for _, p := range pasts {
+		for _, p := range staleViews {
 			names = append(names, p.name)
 		}
 		return names
 	}, func(t *testing.T, w workload, want reference, i int) bool {
-		p := pasts[i]
+		p := staleViews[i]
 		b := newBench(t, w.namespace())
 		b.prepare(w, want.made)
 		history := record(t, b.namespace)
 		if err := w.act(t.Context(), b.user); err != nil {
 			t.Fatal(err)
 		}
-		b.rests(want.state, breath)
+		b.expectQuiet(want.state, idleFor)
 		versions := history.versions()
 		for n := range points {
 			at := n * len(versions) / points
 			t.Run(fmt.Sprintf("version %d of %d", at, len(versions)), func(t *testing.T) {
 				b.t = t
 				b.kill()
-				b.start(newPast(versions[at], p.resources...))
+				b.start(newStaleView(versions[at], p.resources...))
 				specs := specsOf(t.Context(), b.namespace)
-				b.eventually("the operator to rest in the past", func() string {
+				b.eventually("an idle operator with the stale state", func() string {
 					if diff := cmp.Diff(specs, specsOf(t.Context(), b.namespace)); diff != "" && p.harmless {
-						t.Fatalf("written because of what is over: %s", diff)
+						t.Fatalf("written because of the stale state: %s", diff)
 					}
-					if b.transport.idle() < breath {
+					if b.transport.idle() < idleFor {
 						return "it sent something a moment ago, or does not watch everything yet"
 					}
 					return ""
 				})
-				if unseen := b.transport.past.unseen(); len(unseen) > 0 {
-					t.Errorf("seen as they are: %v", unseen)
+				if unseen := b.transport.staleView.unseen(); len(unseen) > 0 {
+					t.Errorf("not stale: %v", unseen)
 				}
-				b.transport.past.end()
-				b.rests(want.state, stillness())
+				b.transport.staleView.end()
+				b.expectQuiet(want.state, quietPeriod())
 			})
 		}
 		b.t = t
@@ -77,9 +75,9 @@ func TestOperatorSeesThePast(t *testing.T) {
 	})
 }
 
-// specsOf is what is there, without what is said of it.
+// specsOf returns the objects without their statuses.
 func specsOf(ctx context.Context, namespace string) string {
-	state, err := look(ctx, namespace, false)
+	state, err := dump(ctx, namespace, false)
 	if err != nil {
 		return err.Error()
 	}

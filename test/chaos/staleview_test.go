@@ -11,31 +11,30 @@ import (
 	"sync"
 )
 
-// past is what an API server shows whose watch cache is behind: the cluster as
-// it was at some version, and no more until that is over. What is read past
-// the cache, and what is written, meets the cluster as it is.
-type past struct {
+// staleView is a stale watch cache of the API server: lists and watches show the cluster at an older
+// version until it ends. Live reads and writes see the current state.
+type staleView struct {
 	version string
-	// resources are those that are behind; empty means all.
+	// resources lists the resources that are stale; empty means all.
 	resources []string
 	over      chan struct{}
 	once      sync.Once
-	// shown are the paths of the lists that were of the past.
+	// shown holds the paths of the stale lists.
 	shown sync.Map
 }
 
-func newPast(version string, resources ...string) *past {
-	return &past{version: version, resources: resources, over: make(chan struct{})}
+func newStaleView(version string, resources ...string) *staleView {
+	return &staleView{version: version, resources: resources, over: make(chan struct{})}
 }
 
-// end lets the operator see what has happened since.
-func (p *past) end() { p.once.Do(func() { close(p.over) }) }
+// end makes the current state visible.
+func (p *staleView) end() { p.once.Do(func() { close(p.over) }) }
 
-func (p *past) about(r *http.Request) bool {
+func (p *staleView) about(r *http.Request) bool {
 	return len(p.resources) == 0 || of(r, p.resources...)
 }
 
-// of tells whether a request is about all objects of one of some resources.
+// of reports whether a request is about all objects of one of some resources.
 func of(r *http.Request, resources ...string) bool {
 	for _, resource := range resources {
 		if strings.HasSuffix(r.URL.Path, "/"+resource) {
@@ -45,9 +44,9 @@ func of(r *http.Request, resources ...string) bool {
 	return false
 }
 
-// unseen are those resources of which no list of the past was shown. Of all,
-// these are some that the operator never goes without.
-func (p *past) unseen() []string {
+// unseen returns the resources without a stale list. For all resources, these are some that the
+// operator always lists.
+func (p *staleView) unseen() []string {
 	resources := p.resources
 	if len(resources) == 0 {
 		resources = []string{"agents", "agentskills", "deployments", "configmaps"}
@@ -62,18 +61,18 @@ func (p *past) unseen() []string {
 	})
 }
 
-// begins tells of a list that an informer begins with. Of the operator's own
-// kinds it says neither how much nor how old (internal/operator/listed.go), as
-// a question past the cache does, which is about one object.
+// begins reports whether a request is the first list of an informer. For the operator's own kinds
+// it has neither a limit nor a version (internal/informercache), like a live read, which is about
+// one object.
 func begins(r *http.Request) bool {
 	query := r.URL.Query()
 	return query.Has("resourceVersion") || query.Has("limit") || of(r, "agents", "agentskills") && !query.Has("fieldSelector")
 }
 
-// ask turns the list that an informer begins with into one of the past. It is
-// nil for a watch that is to begin with a list: the API server may say that it
-// does not know such, and then the informer lists.
-func (p *past) ask(r *http.Request) *http.Request {
+// ask turns the first list of an informer into a stale one. It returns nil for a watch that begins
+// with a list: the API server may answer that it does not support those, and then the informer
+// lists.
+func (p *staleView) ask(r *http.Request) *http.Request {
 	query := r.URL.Query()
 	if r.Method != http.MethodGet || !p.about(r) {
 		return r
@@ -101,7 +100,7 @@ func (p *past) ask(r *http.Request) *http.Request {
 	return old
 }
 
-// held is a stream of which nothing arrives for a time.
+// held is a stream that delivers nothing for a time.
 type held struct {
 	io.ReadCloser
 	until <-chan struct{}

@@ -24,12 +24,12 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// written are the kinds that users write.
+// written returns the kinds that users write.
 func written() []client.Object {
 	return []client.Object{&a2av1alpha1.Agent{}, &a2av1alpha1.AgentSkill{}}
 }
 
-// owned are the kinds that come of it.
+// owned returns the kinds that the operator writes.
 func owned() []client.Object {
 	return []client.Object{
 		&appsv1.Deployment{}, &corev1.Service{}, &corev1.ServiceAccount{}, &corev1.ConfigMap{}, &networkingv1.NetworkPolicy{},
@@ -37,7 +37,7 @@ func owned() []client.Object {
 	}
 }
 
-// listOf is an empty list of a kind.
+// listOf returns an empty list of a kind.
 func listOf(kind client.Object) client.ObjectList {
 	gvk, err := cluster.GroupVersionKindFor(kind)
 	if err != nil {
@@ -51,20 +51,20 @@ func listOf(kind client.Object) client.ObjectList {
 	return list.(client.ObjectList)
 }
 
-// ofNobody tells of what every namespace has.
-func ofNobody(object client.Object) bool {
+// createdByKubernetes reports whether an object is one that every namespace has.
+func createdByKubernetes(object client.Object) bool {
 	return object.GetName() == "default" || object.GetName() == "kube-root-ca.crt"
 }
 
-// stateOf is everything in a namespace as text, without what differs between
-// two runs that come to the same end: identities, times and counters. It is an
-// error while something was not looked at as it is.
+// stateOf returns everything in a namespace as text, without values that differ between two
+// equivalent runs: identities, times and counters. It returns an error while a status is not
+// current.
 func stateOf(ctx context.Context, namespace string) (string, error) {
-	return look(ctx, namespace, true)
+	return dump(ctx, namespace, true)
 }
 
-// look is that, with or without what is said of it.
-func look(ctx context.Context, namespace string, statuses bool) (string, error) {
+// dump returns the state with or without statuses.
+func dump(ctx context.Context, namespace string, statuses bool) (string, error) {
 	var out strings.Builder
 	for _, kind := range append(written(), owned()...) {
 		list := listOf(kind)
@@ -74,7 +74,7 @@ func look(ctx context.Context, namespace string, statuses bool) (string, error) 
 		all := objects(list)
 		slices.SortFunc(all, func(a, b client.Object) int { return strings.Compare(a.GetName(), b.GetName()) })
 		for _, object := range all {
-			if ofNobody(object) {
+			if createdByKubernetes(object) {
 				continue
 			}
 			rendered, err := render(object, statuses)
@@ -89,7 +89,7 @@ func look(ctx context.Context, namespace string, statuses bool) (string, error) 
 
 func kindOf(object client.Object) string { return reflect.TypeOf(object).Elem().Name() }
 
-// render is an object as text.
+// render returns an object as text.
 func render(object client.Object, statuses bool) ([]byte, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -104,29 +104,28 @@ func render(object client.Object, statuses bool) ([]byte, error) {
 	}
 	generation, _ := fields["metadata"].(map[string]any)["generation"].(float64)
 	if generation > 0 {
-		if err := settled(fields["status"], generation); err != nil {
+		if err := checkObserved(fields["status"], generation); err != nil {
 			return nil, err
 		}
 	}
 	return yaml.Marshal(strip(fields))
 }
 
-// settled complains of a status, or a condition in it, that is about an older
-// spec.
-func settled(value any, generation float64) error {
+// checkObserved returns an error if a status, or a condition in it, is about an older generation.
+func checkObserved(value any, generation float64) error {
 	switch v := value.(type) {
 	case map[string]any:
 		if observed, ok := v["observedGeneration"].(float64); ok && observed != generation {
 			return fmt.Errorf("status is of generation %v, spec of %v", observed, generation)
 		}
 		for _, member := range v {
-			if err := settled(member, generation); err != nil {
+			if err := checkObserved(member, generation); err != nil {
 				return err
 			}
 		}
 	case []any:
 		for _, member := range v {
-			if err := settled(member, generation); err != nil {
+			if err := checkObserved(member, generation); err != nil {
 				return err
 			}
 		}
@@ -141,7 +140,7 @@ var volatile = map[string]bool{
 	"observedGeneration":                true, "lastTransitionTime": true, "clusterIP": true, "clusterIPs": true, "deletionTimestamp": true,
 }
 
-// strip removes what is volatile, at every depth.
+// strip removes volatile fields at every depth.
 func strip(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

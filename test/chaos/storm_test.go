@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// goneWithin is how long anything may be left.
+	// goneWithin is the longest time until all objects are gone.
 	goneWithin = time.Minute
-	// waitFinalizer is one of somebody who has to do something first.
+	// waitFinalizer is the finalizer of another controller.
 	waitFinalizer = "example.com/wait"
 )
 
-// crashStorm is the one in which the operator dies.
+// crashStorm is the storm in which the operator dies.
 const crashStorm = "crash"
 
-// storm is a way in which many Agents are deleted at the same moment.
+// storm is a way to delete many Agents at once.
 type storm struct {
 	name string
-	// prepare changes what is made.
+	// prepare changes the Agents before they are created.
 	prepare func(*a2av1alpha1.Agent)
 	strike  func(b *bench, run int)
 }
@@ -43,7 +43,7 @@ var storms = []storm{
 		b.deleteAgents()
 	}},
 	{name: crashStorm, strike: func(b *bench, run int) {
-		// Half of the Agents have a change that the operator has not seen to.
+		// Half of the Agents have a change that the operator has not reconciled.
 		b.transport.arm(plan{fault: crashAfter, at: run})
 		for i, agent := range b.agents() {
 			if i%2 == 0 {
@@ -54,13 +54,13 @@ var storms = []storm{
 		}
 		b.deleteAgents()
 	}},
-	{name: "finalizer", prepare: func(a *a2av1alpha1.Agent) { a.Finalizers = []string{waitFinalizer} }, strike: finalizerStrikes},
-	{name: "namespace", strike: namespaceStrikes},
+	{name: "finalizer", prepare: func(a *a2av1alpha1.Agent) { a.Finalizers = []string{waitFinalizer} }, strike: deleteWithFinalizers},
+	{name: "namespace", strike: deleteWithNamespace},
 }
 
-// TestDeleteStorm: C12 of the reliability plan. Whatever is deleted together
-// with an Agent, or while the operator dies, nothing is left after a minute,
-// nothing is made again, and nothing is written any more.
+// TestDeleteStorm: C12 of the reliability plan. Whatever is deleted together with an Agent, and
+// also if the operator dies meanwhile: after a minute all objects are gone, none is created again,
+// and no writes follow.
 func TestDeleteStorm(t *testing.T) {
 	runs, agents := 4, 20
 	if !full {
@@ -79,12 +79,12 @@ func TestDeleteStorm(t *testing.T) {
 				took = append(took, b.storm(s, run, agents))
 				b.kill()
 			}
-			t.Logf("%d times %d Agents: nothing is left after %s at the latest", runs, agents, slices.Max(took).Round(100*time.Millisecond))
+			t.Logf("%d times %d Agents: all objects gone after %s at most", runs, agents, slices.Max(took).Round(100*time.Millisecond))
 		})
 	}
 }
 
-// storm deletes Agents, and returns how long it takes until nothing is left.
+// storm deletes Agents and returns how long it takes until all objects are gone.
 func (b *bench) storm(s storm, run, agents int) time.Duration {
 	b.t.Helper()
 	b.must(cluster.Create(b.t.Context(), b.user.skill()))
@@ -96,18 +96,18 @@ func (b *bench) storm(s storm, run, agents int) time.Duration {
 		}
 		b.must(cluster.Create(b.t.Context(), agent))
 	}
-	b.settles(func(state string) string {
+	b.waitStable(func(state string) string {
 		if got := strings.Count(state, ready); got != agents {
 			return fmt.Sprintf("%d of %d are ready", got, agents)
 		}
 		return ""
 	})
-	b.judgeOwners(agents)
+	b.checkOwners(agents)
 	began := time.Now()
 	first := b.transport
 	s.strike(b, run)
-	b.eventually("nothing to be left", func() string {
-		b.revive()
+	b.eventually("all objects to be gone", func() string {
+		b.restartIfDead()
 		if state := b.state(); state != "" && !onlySkill(state) {
 			return state
 		}
@@ -115,14 +115,14 @@ func (b *bench) storm(s storm, run, agents int) time.Duration {
 	})
 	took := time.Since(began)
 	if took > goneWithin {
-		b.t.Errorf("%s: something was left for %s", s.name, took)
+		b.t.Errorf("%s: objects were left for %s", s.name, took)
 	}
 	if s.name == crashStorm && first.hitBy() == "" {
 		b.t.Error("the operator did not crash")
 	}
-	b.rested()
-	if moved := b.moves(b.state(), stillness()); moved != "" {
-		b.t.Errorf("%s: after the end: %s", s.name, moved)
+	b.waitIdle()
+	if moved := b.changesWhileIdle(b.state(), quietPeriod()); moved != "" {
+		b.t.Errorf("%s: changes after the end: %s", s.name, moved)
 	}
 	if left := b.owned(); len(left) > 0 {
 		b.t.Errorf("%s: %d objects are left", s.name, len(left))
@@ -130,14 +130,13 @@ func (b *bench) storm(s storm, run, agents int) time.Duration {
 	return took
 }
 
-// onlySkill tells of a namespace with a skill that nobody uses.
+// onlySkill reports whether a state has nothing but a skill that no Agent uses.
 func onlySkill(state string) bool {
 	return strings.Count(state, "--- ") == 1 && strings.Contains(state, "--- AgentSkill\n") && strings.Contains(state, "  agents: 0\n")
 }
 
-// judgeOwners looks at what a garbage collector needs: every object says whose
-// it is, and only that.
-func (b *bench) judgeOwners(agents int) {
+// checkOwners checks what the garbage collector needs: every object has exactly one owner.
+func (b *bench) checkOwners(agents int) {
 	b.t.Helper()
 	uids := map[string]string{}
 	for _, agent := range b.agents() {
@@ -180,23 +179,23 @@ func (b *bench) must(err error) {
 	}
 }
 
-// finalizerStrikes deletes Agents that somebody else holds on to, with all that
-// they own. What was deleted stays so while they go.
-func finalizerStrikes(b *bench, _ int) {
+// deleteWithFinalizers deletes Agents that have the finalizer of another controller, with all objects
+// that they own. The objects stay deleted until the Agents are gone.
+func deleteWithFinalizers(b *bench, _ int) {
 	b.t.Helper()
 	b.deleteAgents()
 	for _, object := range b.owned() {
 		b.must(client.IgnoreNotFound(cluster.Delete(b.t.Context(), object)))
 	}
-	b.eventually("what Agents own to go", func() string {
+	b.eventually("the deletion of the objects of Agents", func() string {
 		if left := b.owned(); len(left) > 0 {
 			return fmt.Sprintf("%d objects", len(left))
 		}
 		return ""
 	})
-	b.rested()
+	b.waitIdle()
 	if left := b.owned(); len(left) > 0 {
-		b.t.Errorf("%d objects were made again for Agents that are deleted", len(left))
+		b.t.Errorf("%d objects were created again for deleted Agents", len(left))
 	}
 	for _, agent := range b.agents() {
 		before := agent.DeepCopy()
@@ -205,21 +204,20 @@ func finalizerStrikes(b *bench, _ int) {
 	}
 }
 
-// namespaceStrikes does what the namespace controller does, and the API server
-// lets nothing be made meanwhile. What Agents own goes first, as the operator
-// likes it least.
-func namespaceStrikes(b *bench, _ int) {
+// deleteWithNamespace acts as the namespace controller, while the API server rejects creations. It
+// deletes the objects of Agents first, which is the hardest order for the operator.
+func deleteWithNamespace(b *bench, _ int) {
 	b.t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}}
 	b.must(cluster.Delete(b.t.Context(), namespace))
 	for _, object := range b.owned() {
 		b.must(client.IgnoreNotFound(cluster.Delete(b.t.Context(), object)))
 	}
-	b.rested()
+	b.waitIdle()
 	for _, kind := range append(owned(), written()...) {
 		b.must(cluster.DeleteAllOf(b.t.Context(), kind, client.InNamespace(b.namespace), client.GracePeriodSeconds(0)))
 	}
-	b.eventually("the namespace to go", func() string {
+	b.eventually("the deletion of the namespace", func() string {
 		if err := cluster.Get(b.t.Context(), client.ObjectKeyFromObject(namespace), namespace); apierrors.IsNotFound(err) {
 			return ""
 		}

@@ -18,7 +18,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// repairTime is how long a repair may take.
+// repairTime is the longest time of a repair.
 const repairTime = 5 * time.Second
 
 const (
@@ -27,22 +27,21 @@ const (
 	somebodyElse = client.FieldOwner("somebody-else")
 )
 
-// repairs are what was tampered with, and how long the repairs took.
+// repairs counts the edits by hand and holds the times of their repairs.
 type repairs struct {
 	refused int
 	took    []time.Duration
 }
 
-// TestTampering deletes every object that an Agent owns, and changes and
-// removes every field of theirs that the operator has set: C8 of the
-// reliability plan. All is repaired, whose they are included, and what somebody
-// else has added stays.
+// TestTampering: C8 of the reliability plan. It deletes every object that an Agent owns, and
+// changes and removes every field that the operator owns, the owner references included. The
+// operator repairs all of them, and keeps fields of other managers.
 func TestTampering(t *testing.T) {
 	b := newBench(t, "chaos-tampering")
 	if err := b.user.createShared(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := b.settles(workload{shows: []string{ready, "--- HorizontalPodAutoscaler\n", "--- PodDisruptionBudget\n"}}.complaint)
+	want := b.waitStable(workload{shows: []string{ready, "--- HorizontalPodAutoscaler\n", "--- PodDisruptionBudget\n"}}.complaint)
 	var got repairs
 	for _, object := range b.owned() {
 		t.Run(object.GetKind(), func(t *testing.T) {
@@ -55,20 +54,20 @@ func TestTampering(t *testing.T) {
 				}
 			}
 			b.unmarked(foreign)
-			b.reaches(want)
+			b.waitForEnd(want)
 		})
 	}
 	b.t = t
-	b.rests(want, stillness())
+	b.expectQuiet(want, quietPeriod())
 	slices.Sort(got.took)
 	if len(got.took) == 0 {
-		t.Fatal("nothing was tampered with")
+		t.Fatal("no edit was made")
 	}
-	t.Logf("%d times tampered with, and %d more that the API server refused; all repaired within %s, half of them within %s",
+	t.Logf("%d edits, and %d more that the API server rejected; all repaired within %s, half of them within %s",
 		len(got.took), got.refused, got.took[len(got.took)-1].Round(time.Millisecond), got.took[len(got.took)/2].Round(time.Millisecond))
 }
 
-// owned are the objects of the agent.
+// owned returns the objects of the agent.
 func (b *bench) owned() []*unstructured.Unstructured {
 	b.t.Helper()
 	var all []*unstructured.Unstructured
@@ -92,7 +91,7 @@ func (b *bench) owned() []*unstructured.Unstructured {
 	return all
 }
 
-// repaired waits until nothing is left to complain of.
+// repaired waits until there is no complaint.
 func (b *bench) repaired(what string, got *repairs, check func() string) {
 	b.t.Helper()
 	began := time.Now()
@@ -117,11 +116,11 @@ func (b *bench) deleted(object *unstructured.Unstructured, want string, got *rep
 		}
 		return ""
 	})
-	b.reaches(want)
-	b.rested()
+	b.waitForEnd(want)
+	b.waitIdle()
 }
 
-// live is an object as the API server has it, nil for none.
+// live returns an object by a live read, nil for none.
 func (b *bench) live(object *unstructured.Unstructured) *unstructured.Unstructured {
 	b.t.Helper()
 	now := &unstructured.Unstructured{}
@@ -136,7 +135,7 @@ func (b *bench) live(object *unstructured.Unstructured) *unstructured.Unstructur
 	return now
 }
 
-// write changes an object as somebody else, who looks at it first.
+// write changes an object as another client, after a read.
 func (b *bench) write(object *unstructured.Unstructured, change func(*unstructured.Unstructured)) error {
 	b.t.Helper()
 	for {
@@ -148,7 +147,7 @@ func (b *bench) write(object *unstructured.Unstructured, change func(*unstructur
 	}
 }
 
-// marked gives an object a label and an annotation that are nobody's business.
+// marked adds a label and an annotation of another manager.
 func (b *bench) marked(object *unstructured.Unstructured) *unstructured.Unstructured {
 	b.t.Helper()
 	b.mark(object, func(m map[string]string) { m[foreignKey] = foreignValue })
@@ -176,7 +175,7 @@ func (b *bench) mark(object *unstructured.Unstructured, change func(map[string]s
 	}
 }
 
-// tampered changes a field, and then removes it.
+// tampered changes a field and then removes it.
 func (b *bench) tampered(object *unstructured.Unstructured, field fieldPath, got *repairs) {
 	b.t.Helper()
 	was, ok := field.of(object.Object)
@@ -204,18 +203,18 @@ func (b *bench) tampered(object *unstructured.Unstructured, field fieldPath, got
 				return diff
 			}
 			if now.GetLabels()[foreignKey] != foreignValue || now.GetAnnotations()[foreignKey] != foreignValue {
-				b.t.Errorf("the repair of %s took what is somebody else's", what)
+				b.t.Errorf("the repair of %s removed a field of another manager", what)
 			}
 			return ""
 		})
 	}
 }
 
-// other is another value of the same type, if there is one.
+// other returns another value of the same type, if there is one.
 func other(value any) (any, bool) {
 	switch v := value.(type) {
 	case string:
-		// Case is kept, and so is what a name or an image may end with.
+		// The case of letters stays, and so does the valid end of a name or an image.
 		if strings.HasPrefix(v, "{") {
 			return v + " ", true
 		}

@@ -1,13 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chaos disturbs the operator and looks at what becomes of the cluster:
-// whatever fails, and wherever the process dies, the end is that of a run that
-// nobody disturbed, and then nothing is written any more.
+// Package chaos disturbs the operator and checks the result: whatever fails, and wherever the
+// process dies, the state at the end is that of an undisturbed run, and no writes follow.
 //
-// The operator runs whole, in this process, against a real API server. What is
-// disturbed stands between the two. `make chaos` runs the whole campaign, and
-// the ordinary tests run a part of it.
+// The complete operator runs in this process, against a real API server. Faults happen in the
+// transport between the two. `make chaos` runs the whole campaign, and the ordinary tests run a
+// part of it.
 package chaos
 
 import (
@@ -22,46 +21,45 @@ import (
 	"time"
 )
 
-// fault is what happens to one request.
+// fault is a fault of one request.
 type fault string
 
 const (
-	// none lets everything through.
+	// none is no fault.
 	none fault = "none"
-	// crashBefore ends the process before the request is sent.
+	// crashBefore ends the process before it sends the request.
 	crashBefore fault = "crash before"
-	// crashAfter ends the process after the API server has done it, and before
-	// the operator hears of it.
+	// crashAfter ends the process after the API server has processed the request, and before the
+	// operator has the answer.
 	crashAfter fault = "crash after"
-	// conflict, throttled and broken are answers of an API server that does
-	// nothing.
+	// conflict, throttled and broken are error answers of an API server that changes nothing.
 	conflict  fault = "409"
 	throttled fault = "429"
 	broken    fault = "500"
-	// lost does it, and loses the answer.
+	// lost processes the request and loses the answer.
 	lost fault = "timeout after commit"
 )
 
-// plan is a fault, and the number of the request that it happens to, from 0.
-// Requests are counted from the moment the transport is armed.
+// plan is a fault and the number of its request, from 0. Requests count from the moment when the
+// transport is armed.
 type plan struct {
 	fault fault
 	at    int
-	// reads counts requests that only read as well.
+	// reads counts requests that only read, too.
 	reads bool
 }
 
-// transport is between one run of the operator and the API server.
+// transport is the connection of one run of the operator to the API server.
 type transport struct {
 	next http.RoundTripper
 	// crash ends the operator.
 	crash context.CancelFunc
-	// past is what the operator sees of the cluster, nil for what there is.
-	past *past
-	// tapped reads the watches, which are in JSON then.
-	tapped bool
-	// stream is what happens to one of them.
-	stream interruption
+	// staleView is the stale state that the operator sees; nil for the current state.
+	staleView *staleView
+	// decodedWatch decodes the watches, which use JSON then.
+	decodedWatch bool
+	// stream disturbs one of the watches.
+	stream watchDisturbance
 
 	mu       sync.Mutex
 	plan     plan
@@ -80,54 +78,54 @@ var (
 	errLost = errors.New("i/o timeout: the answer was lost")
 )
 
-// arm starts counting.
+// arm starts the count of requests.
 func (t *transport) arm(p plan) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.plan, t.armed, t.count = p, true, 0
 }
 
-// hitBy says which request the fault happened to, "" for none.
+// hitBy returns the request of the fault, "" for none.
 func (t *transport) hitBy() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.hit
 }
 
-// requests is how many were counted since the transport was armed.
+// requests returns the number of requests since the transport was armed.
 func (t *transport) requests() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.count
 }
 
-// writesSince are the requests that wrote something after a number of them.
+// writesSince returns the writes after a number of them.
 func (t *transport) writesSince(n int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]string(nil), t.written[n:]...)
 }
 
-// die lets no further request through.
+// die blocks all further requests.
 func (t *transport) die() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dead = true
 }
 
-// gone tells whether the operator has died.
+// gone reports whether the operator has died.
 func (t *transport) gone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.dead
 }
 
-// watched is how many kinds an operator watches before it does anything: those
-// of its cache (internal/operator/cache.go), Agents and AgentSkills.
+// watched is the number of kinds that an operator watches before its first reconcile: those of its
+// cache (internal/informercache), Agents and AgentSkills.
 const watched = 11
 
-// idle is for how long the operator has sent nothing and waited for no answer;
-// zero for one that has just been started.
+// idle returns for how long the operator has sent nothing and waited for no answer; zero after a
+// start.
 func (t *transport) idle() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +135,7 @@ func (t *transport) idle() time.Duration {
 	return time.Since(t.last)
 }
 
-// rest is for how long the operator has sent nothing and waited for no answer.
+// rest returns for how long the operator has sent nothing and waited for no answer.
 func (t *transport) rest() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,7 +145,7 @@ func (t *transport) rest() time.Duration {
 	return time.Since(t.last)
 }
 
-// watches tells whether the operator watches a resource.
+// watches reports whether the operator watches a resource.
 func (t *transport) watches(suffix string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,7 +171,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// disturbed sends a request, or does not.
+// disturbed sends a request, unless a fault prevents that.
 func (t *transport) disturbed(f fault, r *http.Request) (*http.Response, error) {
 	switch f {
 	case crashBefore:
@@ -189,8 +187,8 @@ func (t *transport) disturbed(f fault, r *http.Request) (*http.Response, error) 
 		return answer(r, http.StatusInternalServerError, "InternalError"), nil
 	default:
 	}
-	if t.past != nil {
-		asked := t.past.ask(r)
+	if t.staleView != nil {
+		asked := t.staleView.ask(r)
 		if asked == nil {
 			return answer(r, http.StatusUnprocessableEntity, "Invalid"), nil
 		}
@@ -208,7 +206,7 @@ func (t *transport) disturbed(f fault, r *http.Request) (*http.Response, error) 
 	return nil, errDead
 }
 
-// begin counts a request and returns what is to happen to it.
+// begin counts a request and returns its fault.
 func (t *transport) begin(r *http.Request) (fault, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,7 +214,7 @@ func (t *transport) begin(r *http.Request) (fault, error) {
 		return none, errDead
 	}
 	t.flying++
-	if !isWatch(r) && !aside(r) {
+	if !isWatch(r) && !unrelated(r) {
 		t.last = time.Now()
 	}
 	write := writes(r)
@@ -234,7 +232,7 @@ func (t *transport) begin(r *http.Request) (fault, error) {
 	}
 	t.hit = r.Method + " " + r.URL.Path
 	if t.plan.fault == crashBefore || t.plan.fault == crashAfter {
-		// What other goroutines would still send, they do not.
+		// Other goroutines send nothing more.
 		t.dead = true
 	}
 	return t.plan.fault, nil
@@ -246,7 +244,7 @@ func (t *transport) end() {
 	t.flying--
 }
 
-// opened is told of a watch that has begun.
+// opened is called when a watch has begun.
 func (t *transport) opened(r *http.Request, response *http.Response) {
 	t.mu.Lock()
 	if t.watching == nil {
@@ -256,17 +254,17 @@ func (t *transport) opened(r *http.Request, response *http.Response) {
 		t.watching[r.URL.Path], t.last = true, time.Now()
 	}
 	t.mu.Unlock()
-	if t.past != nil && t.past.about(r) {
-		response.Body = &held{ReadCloser: response.Body, until: t.past.over}
+	if t.staleView != nil && t.staleView.about(r) {
+		response.Body = &held{ReadCloser: response.Body, until: t.staleView.over}
 	}
-	if t.tapped {
-		response.Body = t.stream.tap(response.Body)
+	if t.decodedWatch {
+		response.Body = t.stream.decodeWatch(response.Body)
 	}
 }
 
-// aside are requests that are about nobody's objects: events, leases and
-// questions about rights.
-func aside(r *http.Request) bool {
+// unrelated reports whether a request is about no object of a workload: events, Leases and access
+// reviews.
+func unrelated(r *http.Request) bool {
 	for _, part := range []string{"/events", "/leases", "/tokenreviews", "/subjectaccessreviews"} {
 		if strings.Contains(r.URL.Path, part) {
 			return true
@@ -276,11 +274,11 @@ func aside(r *http.Request) bool {
 }
 
 func writes(r *http.Request) bool {
-	return r.Method != http.MethodGet && r.Method != http.MethodHead && !aside(r)
+	return r.Method != http.MethodGet && r.Method != http.MethodHead && !unrelated(r)
 }
 
 func reads(r *http.Request) bool {
-	return r.Method == http.MethodGet && !isWatch(r) && !aside(r)
+	return r.Method == http.MethodGet && !isWatch(r) && !unrelated(r)
 }
 
 func isWatch(r *http.Request) bool {
@@ -288,7 +286,7 @@ func isWatch(r *http.Request) bool {
 	return watch == "true" || watch == "1"
 }
 
-// answer is a Status of the API server.
+// answer returns a Status of the API server.
 func answer(r *http.Request, code int, reason string) *http.Response {
 	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"chaos","reason":%q,"code":%d}`, reason, code)
 	return &http.Response{

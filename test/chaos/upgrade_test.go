@@ -31,17 +31,17 @@ import (
 const (
 	agentsCRD = "a2a-operator.dev_agents.yaml"
 	skillsCRD = "a2a-operator.dev_agentskills.yaml"
-	// varied is how many Agents are made under each version.
+	// varied is the number of Agents that are created under each version.
 	varied = 100
-	// upgradeCalm is how long a manager sends nothing before it is at rest.
-	upgradeCalm = 3 * time.Second
+	// upgradeIdleFor is how long an idle manager sends nothing.
+	upgradeIdleFor = 3 * time.Second
 )
 
-// TestUpgrade: C11 of the reliability plan. Agents are made under the manager
-// and the CRDs of an older version, FROM; the newer ones take over, and more
-// Agents are made; then the older manager is back, under the newer CRDs, and
-// the newer one once more. Each time no field is lost, no pod template changes,
-// nothing is made anew, and at the end nothing is written.
+// TestUpgrade: C11 of the reliability plan. Agents are created under the manager and the CRDs of
+// an older version, FROM. Then the newer manager and CRDs take over, and more Agents are created;
+// then the older manager returns, under the newer CRDs, and then the newer one. After each step no
+// field is lost, no pod template has changed, no object was created again, and at the end no
+// writes follow.
 func TestUpgrade(t *testing.T) {
 	if !full {
 		t.Skip("it builds two managers: make chaos-upgrade")
@@ -55,29 +55,29 @@ func TestUpgrade(t *testing.T) {
 		t.Fatal(err)
 	}
 	makeVariety(t, u.user, older, "older", varied)
-	made := u.settles("made by the older version")
+	made := u.waitStable("made by the older version")
 
 	u.install(newer)
 	u.run(newer)
-	upgraded := u.settles("upgraded")
+	upgraded := u.waitStable("upgraded")
 	u.compare("upgrade", made, upgraded)
 	makeVariety(t, u.user, newer, "newer", varied)
-	all, state := u.settles("with the newer Agents"), u.state()
+	all, state := u.waitStable("with the newer Agents"), u.state()
 
 	u.run(older)
-	back := u.settles("downgraded")
+	back := u.waitStable("downgraded")
 	u.compare("downgrade", all, back)
 	u.works()
 
 	u.run(newer)
-	u.compare("second upgrade", all, u.settles("upgraded again"))
+	u.compare("second upgrade", all, u.waitStable("upgraded again"))
 	if diff := cmp.Diff(state, u.state()); diff != "" {
-		t.Errorf("after a downgrade and an upgrade it is not as it was (-was +is):\n%s", diff)
+		t.Errorf("after a downgrade and an upgrade the state differs (-before +after):\n%s", diff)
 	}
 }
 
-// from is the version to come from: FROM, or the last tag, or else the commit
-// that last kept the CRDs as released.
+// from returns the older version: FROM, or the last tag, or the last commit that changed the
+// released CRDs.
 func from(t *testing.T) string {
 	t.Helper()
 	if ref := os.Getenv("FROM"); ref != "" {
@@ -100,7 +100,7 @@ func newUpgrade(t *testing.T) *upgrade {
 	const namespace = "chaos-upgrade"
 	u := &upgrade{bench: &bench{t: t, namespace: namespace, user: &user{cluster: cluster, namespace: namespace}, transport: &transport{}}}
 	ensureNamespace(t, namespace)
-	// Older managers would look at what other campaigns have left.
+	// Older managers would reconcile the objects of other campaigns.
 	for _, kind := range written() {
 		list := listOf(kind)
 		if err := cluster.List(t.Context(), list); err != nil {
@@ -114,7 +114,7 @@ func newUpgrade(t *testing.T) *upgrade {
 	}
 	runKubelet(t, namespace)
 	u.clean()
-	// Others find the CRDs of the tree.
+	// Other tests find the CRDs of the working tree.
 	t.Cleanup(func() {
 		for _, file := range []string{agentsCRD, skillsCRD} {
 			if err := installCRD(context.Background(), filepath.Join(root, "config", "crd", "bases", file)); err != nil {
@@ -125,7 +125,7 @@ func newUpgrade(t *testing.T) *upgrade {
 	return u
 }
 
-// install puts the CRDs of a version into the cluster.
+// install installs the CRDs of a version.
 func (u *upgrade) install(v version) {
 	u.t.Helper()
 	for _, file := range []string{agentsCRD, skillsCRD} {
@@ -135,7 +135,7 @@ func (u *upgrade) install(v version) {
 	}
 }
 
-// run ends the manager that runs, and starts that of a version.
+// run stops the running manager and starts that of a version.
 func (u *upgrade) run(v version) {
 	u.t.Helper()
 	if u.process != nil {
@@ -148,10 +148,10 @@ func (u *upgrade) run(v version) {
 	})
 }
 
-// settles waits until the manager rests, and then that it writes nothing.
-func (u *upgrade) settles(what string) snapshot {
+// waitStable waits until the manager is idle, and then expects no writes.
+func (u *upgrade) waitStable(what string) snapshot {
 	u.t.Helper()
-	const stillness = 10 * time.Second
+	const quietPeriod = 10 * time.Second
 	began := time.Now()
 	u.eventually(what, func() string {
 		if !u.transport.watches("/agents") {
@@ -160,26 +160,26 @@ func (u *upgrade) settles(what string) snapshot {
 		if _, err := stateOf(u.t.Context(), u.namespace); err != nil {
 			return err.Error()
 		}
-		if min(time.Since(seen.lastChange(u.namespace)), u.transport.rest()) < upgradeCalm {
+		if min(time.Since(seen.lastChange(u.namespace)), u.transport.rest()) < upgradeIdleFor {
 			return "still moving"
 		}
 		return ""
 	})
 	writes := kindsOf(u.transport.writesSince(0))
 	before := u.state()
-	if moved := u.moves(before, stillness); moved != "" {
-		u.t.Errorf("%s: written at rest: %s", what, moved)
+	if moved := u.changesWhileIdle(before, quietPeriod); moved != "" {
+		u.t.Errorf("%s: written while idle: %s", what, moved)
 	}
-	u.t.Logf("%s: at rest after %s; written: %s; then nothing for %s", what, time.Since(began).Round(time.Second), writes, stillness)
+	u.t.Logf("%s: idle after %s; written: %s; then nothing for %s", what, time.Since(began).Round(time.Second), writes, quietPeriod)
 	return u.snapshot()
 }
 
-// snapshot is what may not change with a version.
+// snapshot is the state that may not change with a version.
 type snapshot struct {
 	specs, templates map[string]any
-	// uids are those of all that the Agents own.
+	// uids holds the UIDs of all objects of the Agents.
 	uids map[string]string
-	// ready are the Agents that are without a mistake.
+	// ready holds the Agents without a user error.
 	ready map[string]bool
 }
 
@@ -219,7 +219,7 @@ func (u *upgrade) isReady(name string) bool {
 	})
 }
 
-// compare tells what a change of versions has cost.
+// compare reports the effects of a change of versions.
 func (u *upgrade) compare(what string, before, after snapshot) {
 	u.t.Helper()
 	restarts := map[string][]string{}
@@ -228,17 +228,17 @@ func (u *upgrade) compare(what string, before, after snapshot) {
 			u.t.Errorf("%s: %s has lost %s", what, name, strings.Join(gone, ", "))
 		}
 		if before.ready[name] && !after.ready[name] {
-			u.t.Errorf("%s: %s is ready no more", what, name)
+			u.t.Errorf("%s: %s is not ready any more", what, name)
 		}
 		if diff := cmp.Diff(before.templates[name], after.templates[name]); diff != "" {
-			// cmp varies the spaces that it writes.
+			// cmp varies the spaces in its output.
 			diff = strings.ReplaceAll(strings.ReplaceAll(diff, "\u00a0", " "), name, "NAME")
 			restarts[diff] = append(restarts[diff], name)
 		}
 	}
 	for key, uid := range before.uids {
 		if now := after.uids[key]; now != uid && !strings.HasPrefix(key, "Pod ") {
-			u.t.Errorf("%s: %s is not the one that was there", what, key)
+			u.t.Errorf("%s: %s was created again", what, key)
 		}
 	}
 	u.t.Logf("%s: %d Agents, of which %d were ready, %d objects", what, len(before.specs), count(before.ready), len(before.uids))
@@ -247,8 +247,7 @@ func (u *upgrade) compare(what string, before, after snapshot) {
 	}
 }
 
-// missing lists fields that are not there any more, or differ. A default that
-// came is no loss.
+// missing returns the fields that are gone or differ. A new default is no loss.
 func missing(before, after any, path string) []string {
 	switch b := before.(type) {
 	case map[string]any:
@@ -279,7 +278,7 @@ func missing(before, after any, path string) []string {
 	}
 }
 
-// works changes some Agents, and puts them back: who runs now acts on it.
+// works changes some Agents and reverts them, and expects that the running manager acts on it.
 func (u *upgrade) works() {
 	u.t.Helper()
 	var names []string
@@ -307,10 +306,10 @@ func (u *upgrade) works() {
 			})
 		}
 	}
-	u.settles("changed and put back")
+	u.waitStable("changed and put back")
 }
 
-// image is what a Deployment runs.
+// image returns the image of a Deployment.
 func (u *upgrade) image(name string) string {
 	d := &appsv1.Deployment{}
 	if err := cluster.Get(u.t.Context(), client.ObjectKey{Namespace: u.namespace, Name: name}, d); err != nil {
@@ -319,7 +318,7 @@ func (u *upgrade) image(name string) string {
 	return d.Spec.Template.Spec.Containers[0].Image
 }
 
-// kindsOf counts writes by what they were about.
+// kindsOf counts writes by their resource.
 func kindsOf(writes []string) string {
 	counts := map[string]int{}
 	for _, write := range writes {
@@ -348,7 +347,7 @@ func count(set map[string]bool) int {
 	return n
 }
 
-// installCRD replaces a CRD with that of a file.
+// installCRD replaces a CRD by that of a file.
 func installCRD(ctx context.Context, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

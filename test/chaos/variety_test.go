@@ -17,11 +17,10 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// mostChanges are how many fields of an Agent are given a value by chance.
+// mostChanges is the largest number of fields of an Agent that get a random value.
 const mostChanges = 4
 
-// makeVariety creates Agents whose fields have values by chance, of those that
-// the CRDs of a version allow.
+// makeVariety creates Agents whose fields have random values that the CRDs of a version allow.
 func makeVariety(t *testing.T, u *user, v version, prefix string, count int) {
 	t.Helper()
 	s := specSchema(t, filepath.Join(v.crds, agentsCRD))
@@ -37,7 +36,7 @@ func makeVariety(t *testing.T, u *user, v version, prefix string, count int) {
 				made = true
 				break
 			}
-			// Some combinations are refused by rules that span fields.
+			// CEL rules that span fields reject some combinations.
 			if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 				t.Fatal(err)
 			}

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// TestWatchesFail loses, delays and breaks off what the operator is told: C4 of
-// the reliability plan, and a part of C5.
+// TestWatchesFail: C4 and a part of C5 of the reliability plan. Watches of the operator lose
+// events, delay them and end.
 func TestWatchesFail(t *testing.T) {
-	mishaps := []mishap{dropped, delayed, brokenOff}
-	everywhere(t, 31, func(want reference) []string {
+	mishaps := []watchFault{dropped, delayed, brokenOff}
+	runEverywhere(t, 31, func(want reference) []string {
 		var names []string
 		for at := range want.events {
 			for _, m := range mishaps {
@@ -21,14 +21,14 @@ func TestWatchesFail(t *testing.T) {
 		}
 		return names
 	}, func(t *testing.T, w workload, want reference, i int) bool {
-		b := newBench(t, w.namespace(), speaksJSON)
+		b := newBench(t, w.namespace(), useJSON)
 		b.prepare(w, want.made)
 		b.transport.stream.arm(mishaps[i%len(mishaps)], i/len(mishaps))
 		if err := w.act(t.Context(), b.user); err != nil {
 			t.Fatal(err)
 		}
-		b.reaches(want.state)
-		b.rests(want.state, stillness())
+		b.waitForEnd(want.state)
+		b.expectQuiet(want.state, quietPeriod())
 		_, met := b.transport.stream.events()
 		return met
 	})

@@ -11,55 +11,54 @@ import (
 	"time"
 )
 
-// mishap is what happens to a watch at one of its events.
-type mishap string
+// watchFault is a fault of a watch at one of its events.
+type watchFault string
 
 const (
-	// dropped loses that event and what comes behind it for a while; then the
-	// API server says that the version is too old, as after a compaction. What
-	// was in between is never heard of.
-	dropped mishap = "drop"
-	// delayed brings that event, and what comes behind it, much later than what
-	// other watches bring.
-	delayed mishap = "delay"
-	// broken off ends the watch before that event.
-	brokenOff mishap = "break"
+	// dropped loses the event and the following ones for a while. Then the API server reports that
+	// the version is too old, as after a compaction, so the events never arrive.
+	dropped watchFault = "drop"
+	// delayed delivers the event and the following ones much later than other watches deliver
+	// theirs.
+	delayed watchFault = "delay"
+	// broken ends the watch before the event.
+	brokenOff watchFault = "break"
 )
 
-// lull is how long a mishap lasts.
-const lull = 400 * time.Millisecond
+// watchFaultDuration is the duration of a mishap.
+const watchFaultDuration = 400 * time.Millisecond
 
-// expired is what the API server says of a version that is too old.
+// expired is the answer of the API server for a version that is too old.
 const expired = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},` +
 	`"status":"Failure","message":"too old resource version","reason":"Expired","code":410}}` + "\n"
 
-// interruption happens to one event of all watches of a transport. Events are
-// counted from the moment it is armed, and bookmarks are none.
-type interruption struct {
-	mu     sync.Mutex
-	mishap mishap
-	at     int
-	armed  bool
-	count  int
-	met    bool
+// watchDisturbance disturbs one event of all watches of a transport. It counts events from the moment
+// when it is armed, without bookmarks.
+type watchDisturbance struct {
+	mu         sync.Mutex
+	watchFault watchFault
+	at         int
+	armed      bool
+	count      int
+	met        bool
 }
 
-func (i *interruption) arm(m mishap, at int) {
+func (i *watchDisturbance) arm(m watchFault, at int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.mishap, i.at, i.armed, i.count = m, at, true, 0
+	i.watchFault, i.at, i.armed, i.count = m, at, true, 0
 }
 
-// events is how many there were since it was armed, and met whether it has
+// events returns the number of events since it was armed, and met reports whether the mishap has
 // happened.
-func (i *interruption) events() (count int, met bool) {
+func (i *watchDisturbance) events() (count int, met bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.count, i.met
 }
 
-// next counts an event, and returns what happens to it.
-func (i *interruption) next(event []byte) mishap {
+// next counts an event and returns its mishap.
+func (i *watchDisturbance) next(event []byte) watchFault {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.armed || bytes.Contains(event[:min(len(event), 32)], []byte("BOOKMARK")) {
@@ -70,26 +69,26 @@ func (i *interruption) next(event []byte) mishap {
 	if at != i.at {
 		return ""
 	}
-	i.met = i.mishap != ""
-	return i.mishap
+	i.met = i.watchFault != ""
+	return i.watchFault
 }
 
-// tap reads a watch event by event.
-func (i *interruption) tap(stream io.ReadCloser) io.ReadCloser {
-	return &tapped{ReadCloser: stream, events: json.NewDecoder(stream), interruption: i}
+// decodeWatch wraps a watch to read it event by event.
+func (i *watchDisturbance) decodeWatch(stream io.ReadCloser) io.ReadCloser {
+	return &decodedWatch{ReadCloser: stream, events: json.NewDecoder(stream), watchDisturbance: i}
 }
 
-// tapped is a watch that something may happen to.
-type tapped struct {
+// decodedWatch is a watch that can be disturbed.
+type decodedWatch struct {
 	io.ReadCloser
-	events       *json.Decoder
-	interruption *interruption
-	rest         []byte
-	over         bool
+	events           *json.Decoder
+	watchDisturbance *watchDisturbance
+	rest             []byte
+	over             bool
 }
 
 // Read implements io.Reader.
-func (t *tapped) Read(p []byte) (int, error) {
+func (t *decodedWatch) Read(p []byte) (int, error) {
 	for len(t.rest) == 0 {
 		if t.over {
 			return 0, io.EOF
@@ -103,23 +102,23 @@ func (t *tapped) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads one event, or what becomes of it.
-func (t *tapped) fill() error {
+// fill reads one event, or applies its mishap.
+func (t *decodedWatch) fill() error {
 	var event json.RawMessage
 	if err := t.events.Decode(&event); err != nil {
 		return err
 	}
 	t.rest = append(event, '\n')
-	switch t.interruption.next(event) {
+	switch t.watchDisturbance.next(event) {
 	case dropped:
-		ends := time.AfterFunc(lull, func() { _ = t.Close() })
+		ends := time.AfterFunc(watchFaultDuration, func() { _ = t.Close() })
 		defer ends.Stop()
 		for t.events.Decode(&event) == nil {
 			continue
 		}
 		t.rest, t.over = []byte(expired), true
 	case delayed:
-		timer := time.NewTimer(lull)
+		timer := time.NewTimer(watchFaultDuration)
 		<-timer.C
 	case brokenOff:
 		t.rest, t.over = nil, true

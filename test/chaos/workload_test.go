@@ -15,31 +15,30 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// workload is what a user does. Only act is disturbed.
+// workload is a sequence of actions of a user. Only act is disturbed.
 type workload struct {
 	name string
-	// made is true when an agent runs before the user acts.
+	// made is true if an agent runs before the user acts.
 	made bool
 	act  func(context.Context, *user) error
-	// shows and lacks are what the end is known by.
+	// shows and lacks are texts that the state at the end has and does not have.
 	shows, lacks []string
 }
 
-// condition is how one stands in a state.
+// condition returns the text of a condition in a state.
 func condition(name string, status metav1.ConditionStatus, reason string) string {
 	return fmt.Sprintf("reason: %s\n    status: %q\n    type: %s\n", reason, status, name)
 }
 
 var (
 	ready = condition(a2av1alpha1.ConditionReady, metav1.ConditionTrue, a2av1alpha1.ReasonReady)
-	// pods is how a number of pods stands in the status of an agent, which
-	// hears of it last.
+	// pods is the text of a number of pods in the status of an agent, which is written last.
 	pods = func(n int) string { return fmt.Sprintf("  replicas: %d\n  selector:", n) }
-	// made is what an agent that runs is known by.
+	// made is a text in the state of an agent that runs.
 	made = []string{ready, "--- Pod\n", "  agents: 1\n", pods(1)}
 )
 
-// complaint says what of a workload's end is not there yet.
+// complaint returns the part of a workload's end that is missing in a state.
 func (w workload) complaint(state string) string {
 	for _, text := range w.shows {
 		if !strings.Contains(state, text) {
@@ -84,7 +83,7 @@ var workloads = []workload{
 	{name: "mistake", made: true, shows: []string{a2av1alpha1.ReasonSkillNotFound, "--- Pod\n"}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}} })
 	}},
-	// A skill that is gone delays no rule, whatever fails on the way; the card stays.
+	// A missing skill delays no rule, whatever fails meanwhile; the card stays.
 	{
 		name: "revoke", made: true,
 		shows: []string{a2av1alpha1.ReasonSkillNotFound, a2av1alpha1.ReasonCardKept, `"action": "Deny"`, `"Sings a song."`, "--- Pod\n"},
@@ -108,7 +107,7 @@ var workloads = []workload{
 type user struct {
 	cluster   client.Client
 	namespace string
-	// remote is where the agent is, empty for one that runs here.
+	// remote is the URL of the agent, "" for one with a workload.
 	remote string
 }
 
@@ -149,7 +148,7 @@ func (u *user) create(ctx context.Context) error {
 	return nil
 }
 
-// createShared makes an agent that owns one object of every kind.
+// createShared creates an agent that owns one object of every kind.
 func (u *user) createShared(ctx context.Context) error {
 	agent := u.agent()
 	share(agent)
@@ -159,7 +158,7 @@ func (u *user) createShared(ctx context.Context) error {
 	return u.cluster.Create(ctx, agent)
 }
 
-// share gives an agent several pods, and what that takes.
+// share gives an agent several replicas and a shared task store.
 func share(agent *a2av1alpha1.Agent) {
 	agent.Spec.Workload.Tasks.Store = a2av1alpha1.AgentTaskStore{
 		Type: a2av1alpha1.TaskStoreRedis, Redis: &a2av1alpha1.AgentRedis{Addresses: []string{"redis:6379"}},
@@ -170,7 +169,7 @@ func share(agent *a2av1alpha1.Agent) {
 	}
 }
 
-// edit changes the agent as kubectl does: it knows nothing of versions.
+// edit changes the agent as kubectl does, without a resource version.
 func (u *user) edit(ctx context.Context, change func(*a2av1alpha1.Agent)) error {
 	agent := u.agent()
 	if err := u.cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {

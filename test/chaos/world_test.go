@@ -27,20 +27,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-// full runs every plan, and waits longer for writes that must not come.
+// full runs every plan and waits longer for unexpected writes.
 var full = os.Getenv("CHAOS") == "full"
 
-// patience is how long a run may take to come to its end. Nothing waits for as
-// long unless something is wrong; a busy machine is not.
-const patience = 2 * time.Minute
+// runTimeout is the timeout of a run. A run reaches it only if something is wrong; a busy machine is
+// not enough.
+const runTimeout = 2 * time.Minute
 
-// lanes are how many workloads run at the same time, each in a namespace and
-// with an operator of its own. Most of a run is spent waiting.
-const lanes = "5"
+// parallelRuns is the number of workloads that run at the same time, each in a namespace and with an
+// operator of its own. Most of a run is waiting.
+const parallelRuns = "5"
 
 var (
-	// cluster is the way of users and of the rest of the cluster to the API
-	// server.
+	// cluster is the client of the users and of the rest of the cluster.
 	cluster client.Client
 	config  *rest.Config
 	seen    *watcher
@@ -48,14 +47,14 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(programs.Built(tests{m}, "cmd/manager").Run()) }
 
-// tests runs those of this package with a control plane.
+// tests runs the tests of this package with a control plane.
 type tests struct{ m *testing.M }
 
 func (t tests) Run() int { return run(t.m) }
 
 func run(m *testing.M) int {
 	flag.Parse()
-	if err := flag.Set("test.parallel", lanes); err != nil {
+	if err := flag.Set("test.parallel", parallelRuns); err != nil {
 		panic(err)
 	}
 	ctrl.SetLogger(logr.Discard())
@@ -66,7 +65,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	defer func() {
-		endRestarted()
+		stopRestarted()
 		_ = environment.Stop()
 	}()
 	config.QPS = -1
@@ -86,8 +85,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// watcher sees the cluster as it changes: nobody here has to ask again and
-// again.
+// watcher watches the cluster, so that the tests do not poll.
 type watcher struct {
 	cache cache.Cache
 
@@ -137,7 +135,7 @@ func (w *watcher) note(namespace string) {
 	}
 }
 
-// next is closed with the next change in a namespace.
+// next returns a channel that is closed with the next change in a namespace.
 func (w *watcher) next(namespace string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,14 +145,14 @@ func (w *watcher) next(namespace string) <-chan struct{} {
 	return w.changed[namespace]
 }
 
-// lastChange is when something changed in a namespace.
+// lastChange returns the time of the last change in a namespace.
 func (w *watcher) lastChange(namespace string) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last[namespace]
 }
 
-// ensureNamespace makes a namespace that is there once.
+// ensureNamespace creates a namespace if it does not exist.
 func ensureNamespace(t *testing.T, name string) {
 	t.Helper()
 	err := cluster.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
