@@ -1,13 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package authz says what a caller may do, once it is known who is calling and
-// what for. Rules are looked at in their order, and the first that meets a call
-// decides; a call that none meets is refused, and so is one that a rule cannot
-// be evaluated for.
+// Package authz authorizes calls of authenticated callers. The first rule that matches a
+// call decides. A call that matches no rule is refused, and so is a call for which the
+// evaluation of a rule fails.
 //
-// Expressions come as checked CEL: the package can evaluate them and cannot
-// parse them, which is most of what the language costs.
+// Expressions are checked CEL, which the operator has compiled. The package evaluates
+// them and does not link the parser, which needs most of the memory of CEL.
 package authz
 
 import (
@@ -19,51 +18,51 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Rule allows or denies the calls that meet all of its conditions. An empty
-// list is no condition, and one of several values is enough.
+// Rule allows or denies the calls that match all of its conditions. An empty list is no
+// condition. A list with several values matches if one of them fits.
 type Rule struct {
-	// Name is what is counted and logged; without one it is the position.
+	// Name is for metrics and the log. It defaults to the position of the rule.
 	Name string
-	// Allow is false for a rule that denies.
+	// Allow is false for a rule that denies calls.
 	Allow      bool
 	Namespaces []string
 	Principals []string
 	Methods    []a2a.Method
-	// Skills are those that a message names. Other calls name none: a rule that
-	// allows a skill allows what follows a message too, since the tasks are the
-	// caller's own, and one that denies a skill is about messages.
+	// Skills are the skills that a message names. Other methods name none. A rule that
+	// allows skills therefore matches other methods, too, since the tasks belong to the
+	// caller. A rule that denies skills matches messages only.
 	Skills []string
-	// Expression is checked CEL as the operator compiled it; nil is none.
+	// Expression is checked CEL, compiled by the operator, or nil.
 	Expression []byte
 }
 
-// Claims are what a token says, as JSON is read into Go.
+// Claims are the claims of a token, in the types of encoding/json.
 type Claims map[string]any
 
-// Call is who asks for what.
+// Call is a call that Decide authorizes.
 type Call struct {
 	Principal string
-	// Namespace is the caller's, "" for none.
+	// Namespace is the namespace of the caller, or "".
 	Namespace string
-	// Claims are those of the caller's token, nil for none. Nobody changes them.
+	// Claims are the claims of the caller's token, or nil. They are immutable.
 	Claims *Claims
 	Method a2a.Method
-	// Skill is the one that a message names, "" for none.
+	// Skill is the skill that a message names, or "".
 	Skill  string
 	Tenant string
 }
 
-// Refusal says why a call was refused, for those who run the agent: its caller
-// learns nothing of it.
+// Refusal is the reason why a call was refused, for metrics and the log. The caller does
+// not get it.
 type Refusal struct {
-	// Rule is the name of the rule that denied, or that could not be evaluated;
-	// "" when none met the call.
+	// Rule is the name of the rule that denied the call or whose evaluation failed. It
+	// is "" if no rule matched.
 	Rule string
-	// Err is set when the rule could not be evaluated.
+	// Err is the error of the evaluation, or nil.
 	Err error
 }
 
-// Policy is a list of rules.
+// Policy is a list of rules. It is immutable and safe for concurrent use.
 type Policy struct {
 	rules      []rule
 	usesClaims bool
@@ -74,7 +73,7 @@ type rule struct {
 	program *program
 }
 
-// New returns the policy of some rules.
+// New returns the policy of a list of rules. It fails if an expression cannot be planned.
 func New(rules []Rule) (*Policy, error) {
 	p := &Policy{rules: make([]rule, len(rules))}
 	var planner planner
@@ -95,49 +94,48 @@ func New(rules []Rule) (*Policy, error) {
 	return p, nil
 }
 
-// UsesClaims reports whether a rule looks at the claims of callers, so that
-// they must be kept.
+// UsesClaims reports whether an expression reads the claims of callers.
 func (p *Policy) UsesClaims() bool { return p.usesClaims }
 
-// Decide returns nil for a call that is allowed.
+// Decide returns nil if the call is allowed, and otherwise the reason.
 func (p *Policy) Decide(call *Call) *Refusal {
 	given := variables{Call: call}
 	defer given.close()
 	for i := range p.rules {
 		r := &p.rules[i]
-		met, err := r.meets(&given)
+		matched, err := r.matches(&given)
 		switch {
 		case err != nil:
 			return &Refusal{Rule: r.Name, Err: err}
-		case met && r.Allow:
+		case matched && r.Allow:
 			return nil
-		case met:
+		case matched:
 			return &Refusal{Rule: r.Name}
 		}
 	}
 	return &Refusal{}
 }
 
-// meets asks what is cheap first.
-func (r *rule) meets(v *variables) (bool, error) {
+// matches reports whether a call matches the rule. It evaluates the expression last.
+func (r *rule) matches(v *variables) (bool, error) {
 	switch {
 	case len(r.Methods) > 0 && !slices.Contains(r.Methods, v.Method),
 		len(r.Namespaces) > 0 && (v.Namespace == "" || !slices.Contains(r.Namespaces, v.Namespace)),
 		len(r.Principals) > 0 && !slices.Contains(r.Principals, v.Principal),
-		len(r.Skills) > 0 && !r.meetsSkill(v.Call):
+		len(r.Skills) > 0 && !r.matchesSkill(v.Call):
 		return false, nil
 	}
 	if r.program == nil {
 		return true, nil
 	}
-	return r.program.holds(v)
+	return r.program.evaluate(v)
 }
 
-func (r *rule) meetsSkill(c *Call) bool {
+func (r *rule) matchesSkill(c *Call) bool {
 	if !c.Method.Sends() {
 		return r.Allow
 	}
 	return slices.Contains(r.Skills, c.Skill)
 }
 
-var errNotBool = errors.New("expression is neither true nor false")
+var errNotBool = errors.New("the result is not a boolean")

@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// cel is an expression as the operator compiles it.
+// cel compiles an expression as the operator does.
 func cel(tb testing.TB, text string) []byte {
 	tb.Helper()
 	checked, err := celcompile.Compile(text)
@@ -38,10 +38,10 @@ var (
 		Principal: "jwt:https://login.example#alice",
 		Claims:    &Claims{"sub": "alice", "tier": "gold", "level": 3.0, "groups": []any{"staff", "admins"}, "kubernetes.io": map[string]any{"namespace": "x"}},
 	}
-	anybody = Call{Principal: "system:anonymous"}
+	anonymous = Call{Principal: "system:anonymous"}
 )
 
-// asks is a call of the caller.
+// asks returns a call of the caller.
 func (c Call) asks(what Call) *Call {
 	c.Method, c.Skill, c.Tenant = what.Method, what.Skill, what.Tenant
 	return &c
@@ -55,44 +55,44 @@ func TestRules(t *testing.T) {
 		rules  []Rule
 		caller Call
 		call   Call
-		// refused is "" for a call that is allowed, "none" when no rule met it,
-		// and otherwise the rule, with "!" when it could not be evaluated.
+		// refused is "" for an allowed call, "none" if no rule matched, and otherwise
+		// the rule, with "!" if its evaluation failed.
 		refused string
 	}{
-		"no rule":                      {nil, service, send, "none"},
-		"everything":                   {[]Rule{{Allow: true}}, anybody, send, ""},
-		"first wins, deny":             {[]Rule{{Name: "no"}, {Allow: true}}, service, send, "no"},
-		"first wins, allow":            {[]Rule{{Allow: true}, {Name: "no"}}, service, send, ""},
-		"a rule without a name":        {[]Rule{{Allow: true, Skills: []string{"x"}}, {}}, service, send, "1"},
-		"namespace":                    {[]Rule{{Allow: true, Namespaces: []string{"other", "team"}}}, service, send, ""},
-		"another namespace":            {[]Rule{{Allow: true, Namespaces: []string{"other"}}}, service, send, "none"},
-		"no namespace":                 {[]Rule{{Allow: true, Namespaces: []string{""}}}, alice, send, "none"},
-		"principal":                    {[]Rule{{Allow: true, Principals: []string{"jwt:https://login.example#alice"}}}, alice, send, ""},
-		"another principal":            {[]Rule{{Allow: true, Principals: []string{"jwt:https://login.example#alic"}}}, alice, send, "none"},
-		"anonymous":                    {[]Rule{{Allow: true, Principals: []string{"system:anonymous"}}}, anybody, send, ""},
-		"all conditions":               {[]Rule{{Allow: true, Namespaces: []string{"team"}, Methods: []a2a.Method{a2a.MethodGetTask}}}, service, send, "none"},
-		"method":                       {[]Rule{{Allow: true, Methods: []a2a.Method{a2a.MethodListTasks, a2a.MethodGetTask}}}, service, get, ""},
-		"skill":                        {[]Rule{{Allow: true, Skills: []string{"summarize"}}}, service, send, ""},
-		"another skill":                {[]Rule{{Allow: true, Skills: []string{"translate"}}}, service, send, "none"},
-		"a message without a skill":    {[]Rule{{Allow: true, Skills: []string{"translate"}}}, service, Call{Method: a2a.MethodSendStreamingMessage}, "none"},
-		"what follows a skill":         {[]Rule{{Allow: true, Skills: []string{"translate"}}}, service, get, ""},
-		"a denied skill":               {[]Rule{{Name: "no", Skills: []string{"summarize"}}, {Allow: true}}, service, send, "no"},
-		"a denied skill, other calls":  {[]Rule{{Name: "no", Skills: []string{"summarize"}}, {Allow: true}}, service, get, ""},
-		"expression":                   {[]Rule{when(`caller.principal.endsWith(":bot") && caller.namespace == "team" && request.method == "SendMessage" && request.skill == "summarize" && request.tenant == "acme"`)}, service, send, ""},
-		"expression that is false":     {[]Rule{when(`caller.namespace == "other"`)}, service, send, "none"},
-		"expression and list":          {[]Rule{{Allow: true, Namespaces: []string{"other"}, Expression: cel(t, "1/0 == 1")}}, service, send, "none"},
-		"claim":                        {[]Rule{when(`caller.claims.tier == "gold"`)}, alice, send, ""},
-		"number":                       {[]Rule{when(`caller.claims.level >= 3`)}, alice, send, ""},
-		"list":                         {[]Rule{when(`"admins" in caller.claims.groups`)}, alice, send, ""},
-		"loop":                         {[]Rule{when(`caller.claims.groups.exists(g, g.startsWith("adm"))`)}, alice, send, ""},
-		"nested":                       {[]Rule{when(`caller.claims["kubernetes.io"].namespace == "x"`)}, alice, send, ""},
-		"pattern":                      {[]Rule{when(`caller.principal.matches("^jwt:.*#a.*$")`)}, alice, send, ""},
-		"claim of nobody":              {[]Rule{when(`has(caller.claims.tier) && caller.claims.tier == "gold"`)}, service, send, "none"},
-		"missing claim":                {[]Rule{when(`caller.claims.tier == "gold"`), {Allow: true}}, service, send, "0!"},
-		"missing claim in a denial":    {[]Rule{{Name: "tier", Expression: cel(t, `caller.claims.tier == "free"`)}, {Allow: true}}, service, send, "tier!"},
-		"claim of another type":        {[]Rule{when(`caller.claims.tier > 3`)}, alice, send, "0!"},
-		"division by nothing":          {[]Rule{when(`1 / size(caller.namespace) == 1`)}, alice, send, "0!"},
-		"missing claim, short circuit": {[]Rule{when(`caller.namespace == "team" || caller.claims.tier == "gold"`)}, service, send, ""},
+		"no rule":                          {nil, service, send, "none"},
+		"everything":                       {[]Rule{{Allow: true}}, anonymous, send, ""},
+		"first wins, deny":                 {[]Rule{{Name: "no"}, {Allow: true}}, service, send, "no"},
+		"first wins, allow":                {[]Rule{{Allow: true}, {Name: "no"}}, service, send, ""},
+		"a rule without a name":            {[]Rule{{Allow: true, Skills: []string{"x"}}, {}}, service, send, "1"},
+		"namespace":                        {[]Rule{{Allow: true, Namespaces: []string{"other", "team"}}}, service, send, ""},
+		"another namespace":                {[]Rule{{Allow: true, Namespaces: []string{"other"}}}, service, send, "none"},
+		"no namespace":                     {[]Rule{{Allow: true, Namespaces: []string{""}}}, alice, send, "none"},
+		"principal":                        {[]Rule{{Allow: true, Principals: []string{"jwt:https://login.example#alice"}}}, alice, send, ""},
+		"another principal":                {[]Rule{{Allow: true, Principals: []string{"jwt:https://login.example#alic"}}}, alice, send, "none"},
+		"anonymous":                        {[]Rule{{Allow: true, Principals: []string{"system:anonymous"}}}, anonymous, send, ""},
+		"all conditions":                   {[]Rule{{Allow: true, Namespaces: []string{"team"}, Methods: []a2a.Method{a2a.MethodGetTask}}}, service, send, "none"},
+		"method":                           {[]Rule{{Allow: true, Methods: []a2a.Method{a2a.MethodListTasks, a2a.MethodGetTask}}}, service, get, ""},
+		"skill":                            {[]Rule{{Allow: true, Skills: []string{"summarize"}}}, service, send, ""},
+		"another skill":                    {[]Rule{{Allow: true, Skills: []string{"translate"}}}, service, send, "none"},
+		"a message without a skill":        {[]Rule{{Allow: true, Skills: []string{"translate"}}}, service, Call{Method: a2a.MethodSendStreamingMessage}, "none"},
+		"what follows a skill":             {[]Rule{{Allow: true, Skills: []string{"translate"}}}, service, get, ""},
+		"a denied skill":                   {[]Rule{{Name: "no", Skills: []string{"summarize"}}, {Allow: true}}, service, send, "no"},
+		"a denied skill, other calls":      {[]Rule{{Name: "no", Skills: []string{"summarize"}}, {Allow: true}}, service, get, ""},
+		"expression":                       {[]Rule{when(`caller.principal.endsWith(":bot") && caller.namespace == "team" && request.method == "SendMessage" && request.skill == "summarize" && request.tenant == "acme"`)}, service, send, ""},
+		"expression that is false":         {[]Rule{when(`caller.namespace == "other"`)}, service, send, "none"},
+		"expression and list":              {[]Rule{{Allow: true, Namespaces: []string{"other"}, Expression: cel(t, "1/0 == 1")}}, service, send, "none"},
+		"claim":                            {[]Rule{when(`caller.claims.tier == "gold"`)}, alice, send, ""},
+		"number":                           {[]Rule{when(`caller.claims.level >= 3`)}, alice, send, ""},
+		"list":                             {[]Rule{when(`"admins" in caller.claims.groups`)}, alice, send, ""},
+		"loop":                             {[]Rule{when(`caller.claims.groups.exists(g, g.startsWith("adm"))`)}, alice, send, ""},
+		"nested":                           {[]Rule{when(`caller.claims["kubernetes.io"].namespace == "x"`)}, alice, send, ""},
+		"pattern":                          {[]Rule{when(`caller.principal.matches("^jwt:.*#a.*$")`)}, alice, send, ""},
+		"claim of a caller without claims": {[]Rule{when(`has(caller.claims.tier) && caller.claims.tier == "gold"`)}, service, send, "none"},
+		"missing claim":                    {[]Rule{when(`caller.claims.tier == "gold"`), {Allow: true}}, service, send, "0!"},
+		"missing claim in a denial":        {[]Rule{{Name: "tier", Expression: cel(t, `caller.claims.tier == "free"`)}, {Allow: true}}, service, send, "tier!"},
+		"claim of another type":            {[]Rule{when(`caller.claims.tier > 3`)}, alice, send, "0!"},
+		"division by nothing":              {[]Rule{when(`1 / size(caller.namespace) == 1`)}, alice, send, "0!"},
+		"missing claim, short circuit":     {[]Rule{when(`caller.namespace == "team" || caller.claims.tier == "gold"`)}, service, send, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,12 +112,12 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestVariables evaluates every variable of the contract.
+// TestVariables evaluates every variable of the sidecar configuration.
 func TestVariables(t *testing.T) {
 	for _, name := range sidecarconfig.Variables {
 		p := policy(t, Rule{Allow: true, Expression: cel(t, "size("+name+") >= 0")})
-		if refusal := p.Decide(anybody.asks(Call{Method: a2a.MethodGetTask})); refusal != nil {
-			t.Errorf("%s is not there: %v", name, refusal.Err)
+		if refusal := p.Decide(anonymous.asks(Call{Method: a2a.MethodGetTask})); refusal != nil {
+			t.Errorf("%s is missing: %v", name, refusal.Err)
 		}
 		if got := p.UsesClaims(); got != (name == sidecarconfig.VariableClaims) {
 			t.Errorf("%s: UsesClaims() = %v", name, got)
@@ -125,8 +125,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// TestCostIsBounded gives an expression that loops in a loop as much as a token
-// can hold.
+// TestCostIsBounded evaluates nested loops over a token of maximum size.
 func TestCostIsBounded(t *testing.T) {
 	groups := make([]any, 4000)
 	for i := range groups {
@@ -148,7 +147,7 @@ func TestNewRefusesWhatCannotBeEvaluated(t *testing.T) {
 	}
 }
 
-// BenchmarkDecide is 16 rules of which the last meets.
+// BenchmarkDecide has 16 rules, of which the last one matches.
 func BenchmarkDecide(b *testing.B) {
 	for name, rule := range map[string]Rule{
 		"lists":      {Allow: true, Namespaces: []string{"other"}, Skills: []string{"translate"}},

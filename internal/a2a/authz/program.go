@@ -15,11 +15,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxCost bounds what one expression may do, in CEL's units of about one step.
-// A token may hold thousands of values, and an expression may loop over them.
+// maxCost bounds the cost of one evaluation, in CEL's units of about one step. A token may
+// have thousands of values, and an expression may loop over them.
 const maxCost = 10_000
 
-// planner makes programs. It is made when the first is: most agents have none.
+// planner plans programs. It starts the interpreter with the first one, because most
+// agents have no expression.
 type planner struct {
 	interpreter interpreter.Interpreter
 }
@@ -66,7 +67,7 @@ func (p *planner) plan(text []byte) (*program, error) {
 		interpreter.Optimize(),
 		interpreter.CompileRegexConstants(interpreter.MatchesRegexOptimization),
 	}
-	// Without a loop, the work is bounded by the expression and the token.
+	// Without a loop, the sizes of expression and token bound the cost.
 	if loops(checked) {
 		tracker, err := interpreter.NewCostTracker(nil, interpreter.CostTrackerLimit(maxCost))
 		if err != nil {
@@ -82,30 +83,30 @@ func loops(checked *ast.AST) bool {
 	return len(ast.MatchDescendants(ast.NavigateAST(checked), ast.KindMatcher(ast.ComprehensionKind))) > 0
 }
 
-// program is an expression that can be evaluated any number of times at once.
+// program is a planned expression. It is safe for concurrent use.
 type program struct {
 	steps      interpreter.InterpretableV2
 	usesClaims bool
 }
 
-// holds evaluates. What the expression does not know, such as a claim that the
+// evaluate returns the result of the expression. A missing value, such as a claim that the
 // token does not have, is an error.
-func (p *program) holds(v *variables) (met bool, err error) {
+func (p *program) evaluate(v *variables) (result bool, err error) {
 	defer func() {
-		// The interpreter ends one that costs too much by a panic.
+		// The interpreter panics when the cost exceeds the limit.
 		if reason := recover(); reason != nil {
-			met, err = false, fmt.Errorf("evaluate: %v", reason)
+			result, err = false, fmt.Errorf("evaluate: %v", reason)
 		}
 	}()
 	frame, err := v.inFrame()
 	if err != nil {
 		return false, err
 	}
-	switch result := p.steps.Exec(frame).(type) {
+	switch value := p.steps.Exec(frame).(type) {
 	case types.Bool:
-		return bool(result), nil
+		return bool(value), nil
 	case *types.Err:
-		return false, result
+		return false, value
 	default:
 		return false, errNotBool
 	}

@@ -8,13 +8,13 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// claimsName is the one variable that costs memory.
+// claimsName is the variable for which callers must keep their claims.
 const claimsName = "caller.claims"
 
-// variables are what an expression sees of a call.
+// variables are the variables of expressions for one call.
 type variables struct {
 	*Call
-	// frame is one for all expressions that look at the call.
+	// frame is shared by all expressions of the policy. The first one creates it.
 	frame *interpreter.ExecutionFrame
 }
 
@@ -40,7 +40,7 @@ func (*variables) Parent() interpreter.Activation { return nil }
 
 var noClaims = map[string]any{}
 
-// ResolveName implements interpreter.Activation. The contract lists the names.
+// ResolveName implements interpreter.Activation. The sidecar configuration lists the names.
 func (v *variables) ResolveName(name string) (any, bool) {
 	switch name {
 	case "caller.principal":

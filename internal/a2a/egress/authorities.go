@@ -10,7 +10,8 @@ import (
 	"fmt"
 )
 
-// ParseAuthorities reads a bundle of PEM certificates.
+// ParseAuthorities parses a bundle of PEM certificates. It fails if the bundle has none, or
+// a PEM block of another type.
 func ParseAuthorities(bundle []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	found := 0
@@ -20,7 +21,7 @@ func ParseAuthorities(bundle []byte) (*x509.CertPool, error) {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return nil, fmt.Errorf("holds a PEM block %q, must hold certificates only", block.Type)
+			return nil, fmt.Errorf("contains a PEM block %q, and only certificates are allowed", block.Type)
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
@@ -30,7 +31,7 @@ func ParseAuthorities(bundle []byte) (*x509.CertPool, error) {
 		found++
 	}
 	if found == 0 {
-		return nil, errors.New("holds no PEM certificate")
+		return nil, errors.New("contains no PEM certificate")
 	}
 	return pool, nil
 }

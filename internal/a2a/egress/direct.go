@@ -15,18 +15,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
-// maxDirect bounds the body of a request that is sent as a whole.
+// maxDirect bounds the body of a direct request, in bytes.
 const maxDirect = 16 << 10
 
-// short reports whether a request has a body that is known to be short, or none.
-// What its answer is depends on a method that net/http has to know of.
+// short reports whether a request has no body, or one of at most maxDirect bytes. HEAD
+// and CONNECT are not short: their answers need the rules of net/http.
 func short(r *http.Request) bool {
 	return r.ContentLength >= 0 && r.ContentLength <= maxDirect && (r.ContentLength > 0 || r.Body == nil || r.Body == http.NoBody) &&
 		r.Method != http.MethodHead && r.Method != http.MethodConnect
 }
 
-// direct calls without the goroutines of a Transport, which cost more than the
-// rest of a notification.
+// direct returns a client without the goroutines of an http.Transport, which cost more
+// than the rest of a push notification.
 func (g *Guard) direct(p *Policy) *http1.Client {
 	return http1.New(http1.Options{
 		Connect: g.options.ConnectTimeout,
@@ -34,12 +34,12 @@ func (g *Guard) direct(p *Policy) *http1.Client {
 			return g.dial(ctx, network, address, p, true)
 		},
 		MaxIdle: max(maxIdle, g.options.MaxIdle), Idle: g.options.IdleTimeout, MaxHeader: maxHeaderBytes,
-		Now: time.Now, //nolint:forbidigo // of the machine, as net/http's is
+		Now: time.Now, //nolint:forbidigo // the clock of the machine, as in net/http
 	})
 }
 
-// call sends a short request to a URL that was judged.
-func (e *exit) call(r *http.Request, to *url.URL) (*http.Response, error) {
+// call sends a short request to a URL that check has allowed.
+func (c *clients) call(r *http.Request, to *url.URL) (*http.Response, error) {
 	var body []byte
 	if r.ContentLength > 0 {
 		body = make([]byte, r.ContentLength)
@@ -49,9 +49,9 @@ func (e *exit) call(r *http.Request, to *url.URL) (*http.Response, error) {
 			return nil, fmt.Errorf("read request: %w", err)
 		}
 	} else if r.Method == http.MethodPost {
-		body = []byte{} // a length that is said
+		body = []byte{} // sends Content-Length: 0
 	}
-	response, err := e.direct.Do(r.Context(), &http1.Request{Method: r.Method, URL: to, Header: r.Header, Body: body})
+	response, err := c.direct.Do(r.Context(), &http1.Request{Method: r.Method, URL: to, Header: r.Header, Body: body})
 	if err != nil {
 		return nil, fmt.Errorf("call target: %w", err)
 	}

@@ -1,16 +1,16 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package egress guards calls to addresses that clients name, such as webhooks:
-// nobody may use the sidecar to reach what he could not reach himself. It also
-// makes the calls to hosts that the configuration names, such as a model server,
-// which may be private but no loopback, link-local or metadata address.
+// Package egress is the SSRF protection: it guards calls to addresses that clients name,
+// such as webhooks, so that a client cannot use the sidecar to reach an address that the
+// client itself cannot reach. It also makes the calls to hosts in the configuration,
+// such as a model server, which may have private addresses but no loopback, link-local
+// or metadata address.
 //
-// All targets are forbidden until a Policy allows them. A URL is judged twice:
-// by what stands in it when it is registered, and by the addresses that it
-// leads to whenever a connection is made. The name is resolved once, all of its
-// addresses must pass, and the address that is dialled is checked again by the
-// socket. Redirects are not followed, and no proxy of the environment is used.
+// All targets are forbidden until a Policy allows them. The guard checks a URL twice: its
+// text at registration, and the resolved addresses at each connection. It resolves the
+// name once, requires that all addresses are allowed, and checks the dialed address again
+// at the socket. It follows no redirect and uses no proxy of the environment.
 package egress
 
 import (
@@ -29,49 +29,48 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
-// ErrDenied is in the error of a request whose target is not allowed. No byte
-// was sent to it.
+// ErrDenied is wrapped by the error of a request whose target is not allowed. No byte was
+// sent to the target.
 var ErrDenied = errors.New("target is not allowed")
 
-// Resolver finds the addresses of a name.
+// Resolver resolves a name to addresses.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Options are what a guard works with. Zero means the default.
+// Options configures a guard. A zero field has its default.
 type Options struct {
-	// Policy is what is allowed; nil forbids everything.
+	// Policy lists the allowed targets. Nil forbids all.
 	Policy *Policy
-	// ConnectTimeout bounds the connect and, again, the TLS handshake, 5 s by
+	// ConnectTimeout bounds the TCP connect and, separately, the TLS handshake; 5 s by
 	// default.
 	ConnectTimeout time.Duration
-	// Resolver is that of Go by default, with the files of the system.
+	// Resolver is the resolver of Go by default, with the files of the system.
 	Resolver Resolver
-	// MaxIdle is the number of idle connections to one host that are kept for
-	// later requests, 4 by default, and IdleTimeout how long one is kept, 30 s by
-	// default.
+	// MaxIdle bounds the idle connections to one host, 4 by default. IdleTimeout is the
+	// time until an idle connection is closed, 30 s by default.
 	MaxIdle     int
 	IdleTimeout time.Duration
-	// Roots returns what verifies servers, for each connection; nil, and a nil
-	// pool, is for those of the system.
+	// Roots returns the authorities that verify servers. It is called for each
+	// connection. If it or its pool is nil, the guard uses those of the system.
 	Roots func() *x509.CertPool
 }
 
-// Guard judges URLs, and is the http.RoundTripper to reach them by. It sends
-// one request and returns its answer, whatever that is.
+// Guard checks URLs, and is the http.RoundTripper for requests to them. It sends each
+// request once and returns the answer unchanged. It is safe for concurrent use.
 type Guard struct {
 	options Options
-	exit    atomic.Pointer[exit]
-	// connect makes a connection to an IP address and has control look at it
-	// first, as a net.Dialer does.
+	current atomic.Pointer[clients]
+	// connect connects to an IP address, after control has checked the socket, as a
+	// net.Dialer does.
 	connect func(ctx context.Context, network, address string, control control) (net.Conn, error)
 }
 
-// exit is a policy with the connections that it allowed. No other policy uses
-// them.
-type exit struct {
+// clients are the HTTP clients of one policy, so that no connection outlives the policy
+// that allowed it.
+type clients struct {
 	policy *Policy
-	// direct is for what is short and in the clear.
+	// direct sends short requests without TLS.
 	direct        *http1.Client
 	plain, secure *http.Transport
 }
@@ -80,7 +79,7 @@ type control = func(network, address string, c syscall.RawConn) error
 
 var _ http.RoundTripper = (*Guard)(nil)
 
-// Bounds of a connection.
+// Limits of connections.
 const (
 	maxHeaderBytes  = 64 << 10
 	maxAddresses    = 8
@@ -105,34 +104,33 @@ func New(o Options) *Guard {
 		o.Resolver = &net.Resolver{PreferGo: true}
 	}
 	g := &Guard{options: o, connect: dialer(o.ConnectTimeout)}
-	g.exit.Store(g.newExit(o.Policy))
+	g.current.Store(g.newClients(o.Policy))
 	return g
 }
 
-func (g *Guard) newExit(p *Policy) *exit {
-	return &exit{policy: p, direct: g.direct(p), plain: g.transport(p, true), secure: g.transport(p, false)}
+func (g *Guard) newClients(p *Policy) *clients {
+	return &clients{policy: p, direct: g.direct(p), plain: g.transport(p, true), secure: g.transport(p, false)}
 }
 
-// Swap replaces the policy. Connections that the former one allowed are not
-// used again.
+// Swap replaces the policy. The guard does not reuse connections of the earlier policy.
 func (g *Guard) Swap(p *Policy) {
-	g.exit.Swap(g.newExit(p)).close()
+	g.current.Swap(g.newClients(p)).close()
 }
 
-// CloseIdleConnections closes what no request uses.
-func (g *Guard) CloseIdleConnections() { g.exit.Load().close() }
+// CloseIdleConnections closes the connections without a request.
+func (g *Guard) CloseIdleConnections() { g.current.Load().close() }
 
-func (e *exit) close() {
-	e.direct.CloseIdleConnections()
-	e.plain.CloseIdleConnections()
-	e.secure.CloseIdleConnections()
+func (c *clients) close() {
+	c.direct.CloseIdleConnections()
+	c.plain.CloseIdleConnections()
+	c.secure.CloseIdleConnections()
 }
 
-// RoundTrip implements http.RoundTripper. The error of a forbidden target is
+// RoundTrip implements http.RoundTripper. The error for a forbidden target wraps
 // ErrDenied.
 func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	exit := g.exit.Load()
-	target, reason := judge(exit.policy, r.URL)
+	clients := g.current.Load()
+	target, reason := check(clients.policy, r.URL)
 	if reason != "" {
 		closeBody(r)
 		return nil, fmt.Errorf("%w: the URL %s", ErrDenied, reason)
@@ -140,14 +138,14 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	to := *r.URL
 	to.Host = target.hostport
 	if target.plain && short(r) && http1.Speaks(&to) {
-		return exit.call(r, &to)
+		return clients.call(r, &to)
 	}
 	r = r.Clone(r.Context())
 	r.URL.Host, r.Host = target.hostport, ""
 	if target.plain {
-		return exit.plain.RoundTrip(r)
+		return clients.plain.RoundTrip(r)
 	}
-	return exit.secure.RoundTrip(r)
+	return clients.secure.RoundTrip(r)
 }
 
 func closeBody(r *http.Request) {
@@ -176,7 +174,7 @@ func (g *Guard) transport(p *Policy, plain bool) *http.Transport {
 	}
 }
 
-// secure begins TLS on a connection.
+// secure makes the TLS handshake on a connection.
 func (g *Guard) secure(ctx context.Context, conn net.Conn, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -187,7 +185,7 @@ func (g *Guard) secure(ctx context.Context, conn net.Conn, address string) (net.
 	secure := tls.Client(conn, g.tlsConfig(host))
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("begin TLS with target: %w", err)
+		return nil, fmt.Errorf("TLS handshake with target: %w", err)
 	}
 	return secure, nil
 }
@@ -200,8 +198,9 @@ func (g *Guard) tlsConfig(host string) *tls.Config {
 	return c
 }
 
-// dial resolves a name and connects to one of its addresses. One address that
-// is not allowed forbids the name: somebody points it where it must not lead.
+// dial resolves a name and connects to one of its addresses. If one address is not
+// allowed, it connects to none: the owner of the name may point it at a forbidden
+// address on purpose.
 func (g *Guard) dial(ctx context.Context, network, address string, policy *Policy, plain bool) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -214,10 +213,10 @@ func (g *Guard) dial(ctx context.Context, network, address string, policy *Polic
 	}
 	for _, a := range addresses {
 		if !allowed.permits(a) {
-			return nil, fmt.Errorf("%w: a host name leads to a forbidden address", ErrDenied)
+			return nil, fmt.Errorf("%w: the host name resolves to a forbidden address", ErrDenied)
 		}
 	}
-	// What the socket is about to connect to is the last word.
+	// The address at the socket decides.
 	check := func(_, address string, _ syscall.RawConn) error {
 		final, err := netip.ParseAddrPort(address)
 		if err != nil || !allowed.permits(final.Addr()) {
@@ -238,7 +237,7 @@ func (g *Guard) dial(ctx context.Context, network, address string, policy *Polic
 	return nil, fmt.Errorf("connect to target: %w", failed)
 }
 
-// errNoAddress is an answer of the name service that leads nowhere.
+// errNoAddress is the error for a name that resolves to no address.
 var errNoAddress = errors.New("the name of the target has no address")
 
 func (g *Guard) resolve(ctx context.Context, policy *Policy, host string) ([]netip.Addr, error) {

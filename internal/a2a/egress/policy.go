@@ -9,46 +9,45 @@ import (
 	"strings"
 )
 
-// Policy lists what may be reached. It is not changed after it was given to a
-// guard.
+// Policy lists the allowed targets. It is immutable once a guard uses it.
 type Policy struct {
-	// Services and Namespaces are those of the cluster, by the DNS names of
-	// their Services. Their addresses may be private, and http will do.
+	// Services and Namespaces allow Services of the cluster, and all Services of
+	// namespaces, by their DNS names. Their addresses may be private, and the scheme
+	// http.
 	Services   []Service
 	Namespaces []string
-	// Hosts are DNS names, such as hooks.example.com, all names below one, such
-	// as *.example.com, or "*" for all. Their addresses must be public, unless
-	// CIDRs holds them, and the scheme https.
+	// Hosts allows DNS names, such as hooks.example.com, all names below one, such as
+	// *.example.com, or all names with "*". Their addresses must be public or in CIDRs,
+	// and the scheme https.
 	Hosts []string
-	// CIDRs are addresses that any name may lead to. http will do for those that
+	// CIDRs allows addresses for every name. The scheme may be http for addresses that
 	// are not public.
 	CIDRs []netip.Prefix
-	// Configured are hosts that the configuration names, and no client: they may
-	// lead to any address, private or public, and http will do. Addresses that no
-	// policy can allow stay forbidden; Local lets them lead to loopback, too.
+	// Configured allows hosts in the configuration, which no client chooses. They may
+	// resolve to private and public addresses, and the scheme may be http. Addresses
+	// that no policy can allow stay forbidden. Local also allows loopback for them.
 	Configured []string
-	// ClusterDomain ends the DNS names of the cluster, "cluster.local" when empty.
+	// ClusterDomain is the DNS domain of the cluster, "cluster.local" if it is empty.
 	ClusterDomain string
-	// Local lets CIDRs hold loopback and link-local addresses. In a pod they
-	// lead to the agent, to the sidecar itself and to the cloud's metadata.
+	// Local allows loopback and link-local addresses in CIDRs. It is not for pods, where
+	// they are the agent, the sidecar itself and the metadata service of the cloud.
 	Local bool
 }
 
 // Service is a Service of the cluster.
 type Service struct{ Name, Namespace string }
 
-// access is what one host may lead to.
+// access tells which addresses one host may resolve to.
 type access struct {
 	policy    *Policy
 	inCluster bool
-	// configured is true for a host that the configuration names.
+	// configured is true for a host in Policy.Configured.
 	configured bool
 	public     bool
 	plain      bool
 }
 
-// access returns what a host in its normal form may lead to, in plain text or
-// not.
+// access returns the access of a host in its normal form. plain is true for http.
 func (p *Policy) access(host string, plain bool) access {
 	if p == nil {
 		return access{}
@@ -58,7 +57,7 @@ func (p *Policy) access(host string, plain bool) access {
 	}
 }
 
-// possible reports whether a name can lead to anything that is allowed.
+// possible reports whether a name can resolve to an allowed address.
 func (a access) possible() bool {
 	if a.policy == nil {
 		return false
@@ -74,10 +73,10 @@ func (a access) possible() bool {
 	return false
 }
 
-// permits reports whether an address may be connected to.
+// permits reports whether an address is allowed.
 func (a access) permits(address netip.Addr) bool {
 	p := a.policy
-	// An IPv4 address in the clothes of an IPv6 one is dialled as what it is.
+	// The system dials an IPv4-mapped address as IPv4.
 	address = address.Unmap()
 	if p == nil || !address.IsValid() || address.Zone() != "" {
 		return false
@@ -99,7 +98,7 @@ func (a access) permits(address netip.Addr) bool {
 	return a.public && open && !a.plain
 }
 
-// serves reports whether a host is a Service that is allowed.
+// serves reports whether a host is the DNS name of an allowed Service.
 func (p *Policy) serves(host string) bool {
 	name, found := strings.CutSuffix(host, ".svc")
 	if !found {
@@ -113,7 +112,7 @@ func (p *Policy) serves(host string) bool {
 		slices.Contains(p.Namespaces, namespace)
 }
 
-// names reports whether a host is among Hosts.
+// names reports whether a host matches Hosts.
 func (p *Policy) names(host string) bool {
 	return slices.ContainsFunc(p.Hosts, func(pattern string) bool {
 		pattern = strings.ToLower(pattern)
@@ -124,9 +123,9 @@ func (p *Policy) names(host string) bool {
 	})
 }
 
-// absolute completes a name, so that no search list does. A configured name of
-// two labels may be that of a Service and its namespace, which only the search
-// list finds.
+// absolute returns the fully qualified form of a name, so that the resolver uses no
+// search list. It does not change a configured name of two labels, which may be a Service
+// and its namespace: only the search list finds these.
 func (p *Policy) absolute(host string) string {
 	dots := strings.Count(host, ".")
 	if dots == 0 || dots == 1 && p != nil && slices.Contains(p.Configured, host) {

@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// special are the ranges that are not the Internet (the special-purpose
-// registries of IANA, RFC 6890) or that carry an address of one in another.
-// Only explicit targets reach them.
+// special lists the ranges that are not public (the special-purpose registries of IANA,
+// RFC 6890) or that embed another address. Only a CIDR, a Service or a configured host
+// allows them.
 var special = prefixes(
 	"0.0.0.0/8",          // this network
 	"10.0.0.0/8",         // private
@@ -53,8 +53,8 @@ var special = prefixes(
 	"ff00::/8",           // multicast
 )
 
-// metadata are the addresses outside the link-local range at which clouds tell
-// a machine its credentials.
+// metadata lists the metadata services of clouds outside of the link-local range. They
+// serve credentials of the machine.
 var metadata = prefixes(
 	"100.100.100.200/32", // Alibaba Cloud
 	"168.63.129.16/32",   // Azure
@@ -63,39 +63,39 @@ var metadata = prefixes(
 	"fd20:ce::254/128",   // Google Cloud
 )
 
-// global is the part of IPv6 that is routed.
+// global is the range of routed IPv6 addresses.
 var global = netip.MustParsePrefix("2000::/3")
 
-// public reports whether an address is one of the Internet.
+// public reports whether an address is public.
 func public(a netip.Addr) bool {
 	return !within(special, a) && !within(metadata, a) && (a.Is4() || global.Contains(a))
 }
 
 // forbidden reports whether no policy of a pod can allow an address.
 func forbidden(a netip.Addr) bool {
-	if carried, ok := carries(a); ok && !a.IsLoopback() && !a.IsUnspecified() {
-		return forbidden(carried)
+	if embedded, ok := embeddedIPv4(a); ok && !a.IsLoopback() && !a.IsUnspecified() {
+		return forbidden(embedded)
 	}
 	return local(a) || a.IsUnspecified() || a.IsMulticast() || a.Is4() && a.As4() == [4]byte{255, 255, 255, 255} ||
 		a.Is4() && a.As4()[0] == 0 || within(metadata, a)
 }
 
-// OffLink is the control of a net.Dialer for what a configuration names, and not
-// a client. Private addresses will do, and so will those of this machine; none
-// at which a machine is told its credentials, and none that is nobody's, does.
+// OffLink is the Control of a net.Dialer for hosts in the configuration. It allows
+// public, private and loopback addresses, and refuses link-local, metadata and
+// unspecified ones with ErrDenied.
 func OffLink(_, address string, _ syscall.RawConn) error {
 	final, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("%w: its address cannot be read", ErrDenied)
+		return fmt.Errorf("%w: its address is not valid", ErrDenied)
 	}
 	if a := final.Addr().Unmap(); forbidden(a) && !a.IsLoopback() {
-		return fmt.Errorf("%w: link-local, metadata and unspecified addresses are connected to by nobody", ErrDenied)
+		return fmt.Errorf("%w: link-local, metadata and unspecified addresses are never allowed", ErrDenied)
 	}
 	return nil
 }
 
-// carriers are the IPv6 ranges that carry an IPv4 address, and where.
-var carriers = []struct {
+// embedding lists the IPv6 ranges that embed an IPv4 address, with its position.
+var embedding = []struct {
 	netip.Prefix
 	at int
 }{
@@ -105,10 +105,10 @@ var carriers = []struct {
 	{netip.MustParsePrefix("2002::/16"), 2},
 }
 
-// carries returns the IPv4 address that a translator or a tunnel on the way
-// may make of an IPv6 one.
-func carries(a netip.Addr) (netip.Addr, bool) {
-	for _, c := range carriers {
+// embeddedIPv4 returns the IPv4 address that a translator or a tunnel may connect to for
+// an IPv6 address.
+func embeddedIPv4(a netip.Addr) (netip.Addr, bool) {
+	for _, c := range embedding {
 		if c.Contains(a) {
 			bytes := a.As16()
 			return netip.AddrFrom4([4]byte(bytes[c.at : c.at+4])), true
@@ -117,7 +117,7 @@ func carries(a netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// local reports whether an address never leaves the machine or its link.
+// local reports whether an address is loopback or link-local.
 func local(a netip.Addr) bool { return a.IsLoopback() || a.IsLinkLocalUnicast() }
 
 func within(all []netip.Prefix, a netip.Addr) bool {

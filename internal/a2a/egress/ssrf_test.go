@@ -182,8 +182,8 @@ func TestWire17_SSRFRedirects(t *testing.T) {
 
 func TestWire17_SSRFNoProxyFromTheEnvironment(t *testing.T) {
 	w := newWorld(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, names{}, nil)
-	exit := w.exit.Load()
-	if exit.plain.Proxy != nil || exit.secure.Proxy != nil {
+	clients := w.current.Load()
+	if clients.plain.Proxy != nil || clients.secure.Proxy != nil {
 		t.Error("a transport uses a proxy")
 	}
 	if v := w.tlsConfig("x").MinVersion; v < 0x0303 {

@@ -17,12 +17,12 @@ import (
 // maxURL bounds a URL, in bytes.
 const maxURL = 2048
 
-// notAllowed is all that a client hears of the policy.
+// notAllowed is the only text about the policy that clients get.
 const notAllowed = "must lead to a target that this agent is allowed to call"
 
-// Check returns an error for a URL that a request could not go to, whatever
-// its name leads to. The error is an *a2a.Error that blames the field. No name
-// is resolved: the client must not learn what there is inside.
+// Check returns an error for a URL that no request could be sent to, whatever its name
+// resolves to. The error is an *a2a.Error that names the field. Check resolves no name, so
+// that a client learns nothing about internal names.
 func (g *Guard) Check(field, raw string) error {
 	if raw == "" {
 		return a2a.InvalidParams(field, "is required")
@@ -34,14 +34,13 @@ func (g *Guard) Check(field, raw string) error {
 	if err != nil {
 		return a2a.InvalidParams(field, "must be a URL")
 	}
-	if _, reason := judge(g.exit.Load().policy, u); reason != "" {
+	if _, reason := check(g.current.Load().policy, u); reason != "" {
 		return a2a.InvalidParams(field, reason)
 	}
 	return nil
 }
 
-// Host returns the host of a URL in the form in which Policy.Configured holds
-// it.
+// Host returns the host of a URL in the normal form, which Policy.Configured uses.
 func Host(u *url.URL) (string, error) {
 	host, ok := normalHost(u.Hostname())
 	if !ok {
@@ -50,23 +49,22 @@ func Host(u *url.URL) (string, error) {
 	return host, nil
 }
 
-// target is where an allowed URL leads.
+// target is the host and scheme of an allowed URL.
 type target struct {
-	// hostport is the host in its one normal form, with the port when the URL
-	// names one.
+	// hostport is the host in its normal form, with the port if the URL has one.
 	hostport string
 	plain    bool
 }
 
-// judge looks at what stands in a URL. The reason is "" for one that is allowed.
-func judge(p *Policy, u *url.URL) (t target, reason string) {
+// check validates the text of a URL. The reason is "" if the URL is allowed.
+func check(p *Policy, u *url.URL) (t target, reason string) {
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || u.Host == "":
-		return t, "must be an absolute URL with the scheme https, or http where it leads to a Service or a private address that is allowed"
+		return t, "must be an absolute URL with the scheme https, or http for an allowed Service or private address"
 	case u.User != nil:
-		return t, "must hold no user name or password"
+		return t, "must not contain a user name or password"
 	case u.Fragment != "" || u.RawFragment != "":
-		return t, "must hold no fragment"
+		return t, "must not contain a fragment"
 	}
 	host, ok := normalHost(u.Hostname())
 	if !ok {
@@ -92,9 +90,9 @@ func judge(p *Policy, u *url.URL) (t target, reason string) {
 	return t, ""
 }
 
-// normalHost returns a DNS name in lower case without the dot at its end, or an
-// IP address in its one form. What a resolver of another system might read as a
-// number is refused: 127.1, 0x7f000001 or 2130706433.
+// normalHost returns the normal form of a host: a DNS name in lower case without a dot at
+// its end, or an IP address in its canonical form. It refuses names that a resolver may
+// parse as a number: 127.1, 0x7f000001 or 2130706433.
 func normalHost(host string) (string, bool) {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	if literal, err := netip.ParseAddr(host); err == nil {
@@ -113,8 +111,8 @@ func normalHost(host string) (string, bool) {
 	return host, !numeric(labels[len(labels)-1])
 }
 
-// numeric reports whether a name that ends in the label may be read as an IPv4
-// address (the URL standard's "ends in a number").
+// numeric reports whether a resolver may parse a name that ends in the label as an IPv4
+// address ("ends in a number" of the URL standard).
 func numeric(label string) bool {
 	if strings.Trim(label, "0123456789") == "" {
 		return true
