@@ -197,7 +197,7 @@ var _ = Describe("the exposure of an Agent", func() {
 		Expect(f.expectReconciled(ctx, agent).RequeueAfter).To(Equal(time.Minute), "another schema may come without an event")
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False ApplyFailed",
 			`HTTPRoute "echo"`, ".timeouts: field not declared in schema", "install the Gateway API v1.2 or later")
-		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not answered"), "no route exists")
+		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not reported a status"), "no route exists")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		f.expectInSync(ctx, agent)
 
@@ -223,7 +223,7 @@ var _ = Describe("the exposure of an Agent", func() {
 		expectApplied(ctx, agent)
 		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "False Conflict", `HTTPRoute "echo"`)
-		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not answered"), "for a route of another owner")
+		Expect(describe(agent, a2av1alpha1.ConditionExposed)).NotTo(ContainSubstring("has not reported a status"), "for a route of another owner")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True Programmed")
 		Expect(read[gatewayv1.HTTPRoute](ctx, agent, "echo").OwnerReferences).To(BeEmpty())
 	})

@@ -62,7 +62,7 @@ var _ = Describe("an Agent with a pod that does not become ready", func() {
 		runDeployment(ctx, agent, "echo-2", false, waiting("ErrImagePull", ""))
 		setRollout(ctx, agent, 2, 1, 1)
 		f.expectReconciled(ctx, agent)
-		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True ImagePullFailed", "Pods of an earlier spec take calls", "example/nowhere:2")
+		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True ImagePullFailed", "Pods of an earlier spec serve calls", "example/nowhere:2")
 		expectCondition(agent, a2av1alpha1.ConditionReady, "False ImagePullFailed")
 		Expect(f.newEvents()).To(ConsistOf(HavePrefix("Warning ImagePullFailed")))
 	})

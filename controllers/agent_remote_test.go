@@ -50,7 +50,7 @@ var _ = Describe("a remote Agent", func() {
 		expectApplied(ctx, agent)
 		f.expectReconciled(ctx, agent)
 		Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
-		expectCondition(agent, a2av1alpha1.ConditionReady, "Unknown Pending", "Waiting for the agent's card")
+		expectCondition(agent, a2av1alpha1.ConditionReady, "Unknown Pending", "The operator has not read the agent's card yet")
 		expectCondition(agent, a2av1alpha1.ConditionExposed, "True ClusterOnly")
 		f.expectInSync(ctx, agent)
 

@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package desired says what should stand in the cluster for an Agent.
+// Package desired renders the objects of an Agent.
 //
-// It is pure: from what was observed and from what the platform offers it
-// makes apply configurations, or the problems that keep it from making them.
-// It reads no clock and no cluster, writes nothing and logs nothing; equal
-// inputs give equal objects.
+// It is pure: from the observed state and the settings of the installation it
+// renders apply configurations, or returns the user errors that keep it from
+// rendering them. It reads no clock and no cluster, writes nothing and logs nothing.
+// Equal inputs give equal objects.
 package desired
 
 import (
@@ -23,64 +23,63 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// Result is what should stand in the cluster for an Agent.
+// Result is the desired state of an Agent.
 type Result struct {
-	// Objects are the Agent's. They are nil when a problem keeps them from being
-	// made: then what runs is left as it is.
+	// Objects are the objects of the Agent. They are nil if a problem keeps them from
+	// being rendered: then the operator keeps the existing objects.
 	Objects *Objects
-	// CardKept tells that Objects have the card that was published last, because
-	// of a problem with the current one. Everything else is as the spec says.
+	// CardKept is true if Objects have the kept card, because of a problem with the
+	// current one. Everything else is of the current spec.
 	CardKept bool
-	// Problems are the mistakes in the spec.
+	// Problems are the user errors in the spec.
 	Problems []usererror.Problem
-	// Remarks are to be told and stand in the way of nothing.
+	// Remarks are messages for the user that do not keep the spec from being applied.
 	Remarks []usererror.Problem
-	// Exposure are problems that keep the agent from callers outside the
-	// cluster, and from nobody else: the Objects are made all the same.
+	// Exposure are problems that make the agent unreachable from outside the cluster
+	// only. Objects are rendered nevertheless.
 	Exposure []usererror.Problem
-	// Card is what the Objects publish.
+	// Card describes the card in Objects.
 	Card Publication
 }
 
-// Objects are those of an Agent, all of them. A remote one has a ConfigMap and
-// nothing else.
+// Objects are all objects of an Agent. A remote agent has only a ConfigMap.
 type Objects struct {
 	ServiceAccount *corev1ac.ServiceAccountApplyConfiguration
 	ConfigMap      *corev1ac.ConfigMapApplyConfiguration
 	Service        *corev1ac.ServiceApplyConfiguration
 	Deployment     *appsv1ac.DeploymentApplyConfiguration
-	// NetworkPolicy is nil when there is to be none.
+	// NetworkPolicy is nil if the Agent has none.
 	NetworkPolicy *networkingv1ac.NetworkPolicyApplyConfiguration
-	// Autoscaler is nil when the number of pods is fixed, or zero for now.
+	// Autoscaler is nil if the number of pods is fixed, or scaled to zero.
 	Autoscaler *autoscalingv2ac.HorizontalPodAutoscalerApplyConfiguration
-	// Budget is nil when there is never more than one pod.
+	// Budget is nil if the Agent never has more than one pod.
 	Budget *policyv1ac.PodDisruptionBudgetApplyConfiguration
-	// HTTPRoute and GRPCRoute are nil when there are to be none, or the cluster
-	// does not have their kinds.
+	// HTTPRoute and GRPCRoute are nil if the Agent has none, or if the cluster does not
+	// have their kinds.
 	HTTPRoute *gatewayv1ac.HTTPRouteApplyConfiguration
 	GRPCRoute *gatewayv1ac.GRPCRouteApplyConfiguration
 }
 
-// Publication is what an Agent tells the world.
+// Publication describes a published card.
 type Publication struct {
-	// URL is where the agent is served.
+	// URL is the URL of the agent inside the cluster.
 	URL string
-	// ExternalURL is where it is served outside the cluster, "" for nowhere.
+	// ExternalURL is the URL outside the cluster, and "" without one.
 	ExternalURL string
-	// CardDigest names the content of the card.
+	// CardDigest is the digest of the card.
 	CardDigest string
-	// ConfigDigest names the content of the contract, the card included.
+	// ConfigDigest is the digest of the sidecar configuration, including the card.
 	ConfigDigest string
 	// Skills is the number of skills on the card.
 	Skills int32
 }
 
-// Agent returns what should stand in the cluster for an Agent. An error is a
-// fault of the operator's, never of the Agent's author.
+// Agent returns the desired state of an Agent. An error is a failure of the operator;
+// a mistake in the spec is a Problem.
 //
-// A mistake that concerns only the card does not keep the rest of the spec from
-// being applied: a skill that its owner has deleted must not delay a rule that
-// revokes access. Any other mistake leaves all objects as they are.
+// A mistake in the card does not keep the rest of the spec from being applied: a skill
+// that its owner has deleted must not delay a rule that revokes access. For any other
+// mistake, Objects is nil.
 func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	if in.Agent.Spec.Remote != nil {
 		return remoteAgent(in)
@@ -149,8 +148,7 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	return result, nil
 }
 
-// agentRemarks returns what the author of a spec should know that can be carried
-// out.
+// agentRemarks returns the remarks on a valid spec.
 func agentRemarks(in clusterstate.Agent, published *cardChoice) ([]usererror.Problem, error) {
 	remarks, err := securityRemarks(in.Agent)
 	if err != nil {

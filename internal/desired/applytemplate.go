@@ -14,23 +14,21 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 )
 
-// applyTemplate turns the typed template into an apply configuration, whose
-// fields have the same names in JSON. It is the one place where that happens: a
-// typed object cannot tell a zero value that somebody wrote from one that nobody
-// did, so the few that the encoder always writes are dropped. To encode and
-// decode the template, which says the same, was a third of what a look at an
-// Agent cost. Parts of the template stand in what is returned.
+// applyTemplate converts the typed template into an apply configuration, whose fields
+// have the same names in JSON. A typed object does not distinguish a zero value that
+// the user set from an absent one, so the few zero values that the encoder always
+// writes are omitted. It replaces encoding and decoding the template, which was a
+// third of the cost of a reconcile. The result shares memory with the template.
 func applyTemplate(template *corev1.PodTemplateSpec) *corev1ac.PodTemplateSpecApplyConfiguration {
 	config := &corev1ac.PodTemplateSpecApplyConfiguration{}
 	configure(reflect.ValueOf(config).Elem(), reflect.ValueOf(template).Elem())
 	return config
 }
 
-// alwaysWritten are the struct fields that the encoder writes even when empty.
-// An empty one says nothing.
+// alwaysWritten are the struct fields that the encoder writes even if they are empty.
 var alwaysWritten = []string{"metadata", "resources"}
 
-// configure sets in an apply configuration what an object says.
+// configure copies the values of an object into an apply configuration.
 func configure(config, object reflect.Value) {
 	if object.Kind() == reflect.Pointer && config.Type() != object.Type() {
 		object = object.Elem()
@@ -74,8 +72,8 @@ func configureFields(config, object reflect.Value) {
 	}
 }
 
-// pair is a field of an apply configuration, and that of an object of the same
-// name, be they of structs that stand in these inline.
+// pair is a field of an apply configuration and the field of an object with the same
+// name. Both may be fields of inlined structs.
 type pair struct {
 	to, from                 []int
 	omitEmpty, alwaysWritten bool
@@ -99,7 +97,7 @@ func pairsOf(config, object reflect.Type) []pair {
 	return pairs
 }
 
-// pairsWith are those of the fields of a struct that stands at an index.
+// pairsWith returns the pairs for the fields of a struct at an index.
 func pairsWith(written map[string]reflect.StructField, config reflect.Type, at []int) []pair {
 	var pairs []pair
 	for i := range config.NumField() {
@@ -120,14 +118,14 @@ func pairsWith(written map[string]reflect.StructField, config reflect.Type, at [
 	return pairs
 }
 
-// jsonName is the name of a field in JSON, or tells that it has none because
-// its own fields stand in its place.
+// jsonName returns the name of a field in JSON, or inline if its own fields take its
+// place.
 func jsonName(field reflect.StructField) (name string, inline bool) {
 	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 	return name, name == "" && (field.Anonymous || strings.Contains(options, "inline"))
 }
 
-// isEmpty is what the encoder leaves out.
+// isEmpty reports whether the encoder omits a value.
 func isEmpty(value reflect.Value) bool {
 	switch value.Kind() {
 	case reflect.Slice, reflect.Map:
@@ -139,7 +137,7 @@ func isEmpty(value reflect.Value) bool {
 	}
 }
 
-// isNull is what the encoder writes as null.
+// isNull reports whether the encoder writes a value as null.
 func isNull(value reflect.Value) bool {
 	switch value.Kind() {
 	case reflect.Slice, reflect.Map, reflect.Pointer:

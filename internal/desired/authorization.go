@@ -13,11 +13,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// allNamespaces admits callers of every one.
+// allNamespaces admits callers of every namespace.
 const allNamespaces = "*"
 
-// configAuthorization returns what the sidecar is told of an Agent's rules,
-// nil without any. What does not compile is a problem.
+// configAuthorization returns the rules of an Agent in the form of the sidecar
+// configuration, and nil without rules. An expression that does not compile is a
+// problem.
 func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization, []usererror.Problem, error) {
 	rules := agent.Spec.Access.Authorization
 	if len(rules) == 0 {
@@ -41,7 +42,7 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 			problems = append(problems, usererror.Problem{
 				Condition: a2av1alpha1.ConditionAccepted,
 				Reason:    a2av1alpha1.ReasonInvalidAuthorization,
-				Message:   fmt.Sprintf("spec.access.authorization[%d].expression is not CEL that can be evaluated; correct it: %v", i, mistake),
+				Message:   fmt.Sprintf("spec.access.authorization[%d].expression is not valid CEL: %v; correct the expression", i, mistake),
 			})
 			continue
 		}
@@ -53,11 +54,11 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 	return authorization, problems, nil
 }
 
-// unknownSkills names skills of rules that are not on the card. It is a remark of
-// a rule that allows, which then admits nobody. It is a problem of a rule that
-// denies, which may be meant for another skill, unless the rule is in force: then
-// the skill is gone, and to refuse the rule would keep all later ones from being
-// applied because the owner of a skill has deleted it.
+// unknownSkills returns the skills of rules that are not on the card. It is a remark
+// for an Allow rule, which then matches no call. It is a problem for a Deny rule,
+// which may have been meant for another skill. If the Deny rule is already applied,
+// the skill was removed from the card, and it is a remark, too: the owner of a skill
+// must not block later rules by deleting it.
 func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, remarks []usererror.Problem) {
 	for i, r := range agent.Spec.Access.Authorization {
 		for j, id := range r.Skills {
@@ -67,8 +68,8 @@ func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, rema
 			found := usererror.Problem{
 				Condition: a2av1alpha1.ConditionAccepted,
 				Reason:    a2av1alpha1.ReasonUnknownSkillInRule,
-				Message: fmt.Sprintf("spec.access.authorization[%d].skills[%d] is %q, and the card has no skill of that id; "+
-					"correct it, or remove it", i, j, id),
+				Message: fmt.Sprintf("spec.access.authorization[%d].skills[%d] is %q, and the card has no skill with this id; "+
+					"correct the id, or remove it", i, j, id),
 			}
 			if r.Action == a2av1alpha1.AuthorizationDeny && !skills.denied(id) {
 				problems = append(problems, found)

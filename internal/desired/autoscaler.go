@@ -102,8 +102,8 @@ func scalingRules(rules *a2av1alpha1.ScalingRules) *autoscalingv2ac.HPAScalingRu
 	return config
 }
 
-// autoscalerRemarks say why the number of pods does not follow the load, and what
-// the metrics that the Agent uses need.
+// autoscalerRemarks returns a remark if the autoscaler cannot read its metrics, with
+// what the metrics of the Agent require.
 func autoscalerRemarks(in clusterstate.Agent) []usererror.Problem {
 	h, scaling := in.Children.Autoscaler, in.Agent.Spec.Workload.Autoscaling
 	if scaling == nil || h == nil || !metav1.IsControlledBy(h, in.Agent) {
@@ -117,31 +117,30 @@ func autoscalerRemarks(in clusterstate.Agent) []usererror.Problem {
 		return []usererror.Problem{{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonAutoscalerInactive,
-			Message: fmt.Sprintf("The number of pods does not follow the load (%s): %skubectl describe hpa -n %s %s shows the cause",
+			Message: fmt.Sprintf("The autoscaler is inactive (%s): %skubectl describe hpa -n %s %s shows the cause",
 				c.Reason, metricNeeds(scaling.Metrics), h.Namespace, h.Name),
 		}}
 	}
 	return nil
 }
 
-// metricNeeds says what the metrics need, each once, in the order in which they
-// are written.
+// metricNeeds returns what the metrics require, each type once, in the order of the
+// spec.
 func metricNeeds(metrics []a2av1alpha1.AutoscalingMetric) string {
-	needs, told := "", map[a2av1alpha1.AutoscalingMetricType]bool{}
+	needs, seen := "", map[a2av1alpha1.AutoscalingMetricType]bool{}
 	for i, metric := range metrics {
 		switch {
-		case told[metric.Type]:
+		case seen[metric.Type]:
 		case metric.Type == a2av1alpha1.AutoscalingMetricInFlightTurns:
-			needs += fmt.Sprintf("spec.workload.autoscaling.metrics[%d] (%s) needs an adapter that serves %s of pods; ", i, metric.Type, turnsMetric)
+			needs += fmt.Sprintf("spec.workload.autoscaling.metrics[%d] (%s) requires an adapter that serves the metric %s of pods; ", i, metric.Type, turnsMetric)
 		default:
-			needs += fmt.Sprintf("spec.workload.autoscaling.metrics[%d] (%s) needs metrics-server, and a cpu request in %s.containers[0].resources; ",
+			needs += fmt.Sprintf("spec.workload.autoscaling.metrics[%d] (%s) requires metrics-server, and a CPU request in %s.containers[0].resources; ",
 				i, metric.Type, templateField)
 		}
-		told[metric.Type] = true
+		seen[metric.Type] = true
 	}
 	return needs
 }
 
-// scalingDisabled is the reason of an autoscaler whose target was scaled to
-// zero on purpose.
+// scalingDisabled is the reason of an autoscaler whose target was scaled to zero.
 const scalingDisabled = "ScalingDisabled"

@@ -90,12 +90,12 @@ func TestAutoscalerRemarks(t *testing.T) {
 		"only turns": {
 			conditions: condition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "FailedGetPodsMetric"),
 			metrics:    []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricInFlightTurns}},
-			want:       "metrics[0] (InFlightTurns) needs an adapter that serves a2a_turns_in_flight", lacks: "metrics-server",
+			want:       "metrics[0] (InFlightTurns) requires an adapter that serves the metric a2a_turns_in_flight", lacks: "metrics-server",
 		},
 		"only CPU": {
 			conditions: condition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "FailedGetContainerResourceMetric"),
 			metrics:    []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricCPU}},
-			want:       "metrics[0] (CPU) needs metrics-server", lacks: "adapter",
+			want:       "metrics[0] (CPU) requires metrics-server", lacks: "adapter",
 		},
 		"not able": {conditions: condition(autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedGetScale"), want: "FailedGetScale"},
 		"somebody else's": {

@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// agentCard returns what an Agent says about itself, with the interfaces of a
-// base, which callers inside of the cluster use.
+// agentCard returns the card of an Agent with the interfaces of a base, the URL for
+// callers inside the cluster.
 func agentCard(agent *a2av1alpha1.Agent, base card.Base, skills []card.Skill) card.Card {
 	spec := &agent.Spec
 	c := card.Card{
@@ -32,7 +32,7 @@ func agentCard(agent *a2av1alpha1.Agent, base card.Base, skills []card.Skill) ca
 	return *c.At(base)
 }
 
-// cardBindings returns the bindings by the names of the card, nil for the
+// cardBindings returns the bindings with their names on the card, and nil for the
 // default.
 func cardBindings(bindings []a2av1alpha1.CardBinding) []card.Binding {
 	var all []card.Binding
@@ -49,7 +49,7 @@ func cardBindings(bindings []a2av1alpha1.CardBinding) []card.Binding {
 	return all
 }
 
-// displayName is the name on the card.
+// displayName returns the name on the card.
 func displayName(agent *a2av1alpha1.Agent) string {
 	if agent.Spec.DisplayName != "" {
 		return agent.Spec.DisplayName

@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// configMap holds the contract.
+// configMap returns the ConfigMap with the sidecar configuration.
 func configMap(agent *a2av1alpha1.Agent, encoded []byte, digest string) *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap(names.ConfigMap(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).

@@ -11,7 +11,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// Where the sidecar finds what an Agent names in Secrets.
+// The directories at which the sidecar mounts Secrets and ConfigMaps of an Agent.
 const (
 	cardSigningDir = "/etc/a2a-card-signing"
 	apiKeysDir     = "/etc/a2a-api-keys" //nolint:gosec // a path, not a credential
@@ -23,20 +23,20 @@ const (
 	chatKeyDir     = "/etc/a2a-chat-key"
 )
 
-// cardSigningKeys are what the sidecar is given of the Secret, the key that
-// must be there first.
+// cardSigningKeys are the keys of the Secret that the sidecar mounts. The first one is
+// required.
 var cardSigningKeys = []string{a2av1alpha1.CardSigningKey, a2av1alpha1.CardSigningPreviousKey}
 
-// credential is something secret that the sidecar is given.
+// credential is a Secret or ConfigMap that the sidecar mounts.
 type credential struct {
 	volume corev1.Volume
 	dir    string
-	// args tell the sidecar of it. It is not the contract that does, for the
-	// reason of the backend's URL: pods of the earlier spec have no such volume.
+	// args are the flags of the sidecar for the mounted files. The sidecar configuration
+	// does not name them, because pods of an earlier spec do not have the volume.
 	args []string
 }
 
-// credentials are those of an Agent.
+// credentials returns the credentials of an Agent.
 func credentials(agent *a2av1alpha1.Agent) []credential {
 	var all []credential
 	if signing := agent.Spec.CardSigning; signing != nil {
@@ -77,19 +77,19 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 	return append(all, storeCredentials(agent)...)
 }
 
-// chatKey is the API key of the model server, under one name whatever its key
-// in the Secret is.
+// chatKey returns the API key of the model server, mounted as chatKeyFile for every key
+// of the Secret.
 func chatKey(reference *a2av1alpha1.ChatAPIKeyReference) credential {
 	volume := secretVolume(a2av1alpha1.VolumeChatKey, a2av1alpha1.SecretReference{Name: reference.Name})
 	volume.Secret.Items = []corev1.KeyToPath{{Key: cmp.Or(reference.Key, chatKeyFile), Path: chatKeyFile}}
 	return credential{volume: volume, dir: chatKeyDir, args: []string{"--chat-api-key-file", chatKeyDir + "/" + chatKeyFile}}
 }
 
-// chatKeyFile is where the API key of the model server is expected.
+// chatKeyFile is the file with the API key of the model server, and the default key of
+// its Secret.
 const chatKeyFile = "api-key"
 
-// bundle holds the certificates of authorities, under one name wherever they
-// are kept.
+// bundle returns the certificates of certificate authorities, mounted as caFile.
 func bundle(name, dir, flag string, reference *a2av1alpha1.CABundleReference) credential {
 	items := []corev1.KeyToPath{{Key: cmp.Or(reference.Key, caFile), Path: caFile}}
 	volume := corev1.Volume{Name: name}
@@ -103,12 +103,12 @@ func bundle(name, dir, flag string, reference *a2av1alpha1.CABundleReference) cr
 	return credential{volume: volume, dir: dir, args: []string{flag, dir + "/" + caFile}}
 }
 
-// caFile is where the certificates of authorities are expected.
+// caFile is the file with the certificates of certificate authorities.
 const caFile = "ca.crt"
 
-// secretVolume holds the keys of a Secret, all without any. It is optional,
-// because a pod that waits for a volume says nothing of it: the sidecar ends
-// without what it needs, and with an exit code that says why.
+// secretVolume returns a volume with keys of a Secret, or with all keys if none is
+// given. The volume is optional, because a pod does not report that it waits for a
+// volume: instead, the sidecar exits with a code that tells what is missing.
 func secretVolume(name string, secret a2av1alpha1.SecretReference, keys ...string) corev1.Volume {
 	source := &corev1.SecretVolumeSource{SecretName: secret.Name, Optional: new(true)}
 	for _, key := range keys {

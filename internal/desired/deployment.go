@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// progressDeadlineSeconds is when a rollout that stands still is called
-	// so. Pulling a large image takes minutes.
+	// progressDeadlineSeconds is the time after which a rollout without progress counts
+	// as failed. Pulling a large image takes minutes.
 	progressDeadlineSeconds = 300
-	// revisionHistoryLimit is enough to look back at; the Agent is what is
-	// rolled back, never its Deployment.
+	// revisionHistoryLimit suffices for inspection. Users roll back the Agent, and never
+	// its Deployment.
 	revisionHistoryLimit = 3
-	// defaultReplicas is the schema's default.
+	// defaultReplicas is the default of the schema.
 	defaultReplicas = 1
 )
 
-// deployment runs the pods of an Agent. A new pod must be ready before an old
-// one goes, so that a spec that does not work takes nothing down.
+// deployment returns the Deployment of an Agent. A new pod must be ready before an old
+// one is deleted, so that a failing spec does not interrupt the service.
 func deployment(agent *a2av1alpha1.Agent, platform Platform) *appsv1ac.DeploymentApplyConfiguration {
 	return appsv1ac.Deployment(names.Deployment(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).
@@ -42,10 +42,9 @@ func deployment(agent *a2av1alpha1.Agent, platform Platform) *appsv1ac.Deploymen
 			WithTemplate(podTemplate(agent, platform)))
 }
 
-// replicas is the number of pods. The autoscaler writes it into the Agent, and
-// the operator copies it. What the autoscaler would never choose was not
-// written by it: it is the schema's default, or from before its limits changed,
-// and pods should not have to wait for it to notice.
+// replicas returns the number of pods. The autoscaler writes it into the Agent, and the
+// operator copies it. A number outside of the autoscaler's limits is the default of the
+// schema, or from before a change of the limits, and is adjusted to them at once.
 func replicas(agent *a2av1alpha1.Agent) int32 {
 	if agent.Spec.Suspend {
 		return 0
@@ -60,7 +59,7 @@ func replicas(agent *a2av1alpha1.Agent) int32 {
 	return replicas
 }
 
-// mostReplicas is the number of pods that there may be.
+// mostReplicas returns the maximum number of pods.
 func mostReplicas(agent *a2av1alpha1.Agent) int32 {
 	if a := agent.Spec.Workload.Autoscaling; a != nil {
 		return a.MaxReplicas

@@ -13,10 +13,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// disruptionBudget keeps the pods of an Agent from being taken away all at
-// once. It never keeps a node from being drained: at least one pod may be
-// missing, and one that is not ready anyway always. It is nil for an Agent
-// that never has more than one.
+// disruptionBudget returns the PodDisruptionBudget of an Agent, and nil for an Agent
+// that never has more than one pod. It never blocks the drain of a node: at least one
+// pod may be unavailable, and a pod that is not ready may always be evicted.
 func disruptionBudget(agent *a2av1alpha1.Agent) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	if mostReplicas(agent) <= 1 {
 		return nil

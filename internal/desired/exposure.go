@@ -56,10 +56,10 @@ func expose(in clusterstate.Agent) exposed {
 	result.problems = unseenGateways(in)
 	grpc := ""
 	for _, route := range exposedRoutes(in) {
-		urls, problems := route.lookAt(in)
+		urls, problems := route.servedAt(in)
 		result.problems = append(result.problems, problems...)
 		if len(urls) == 0 && route.kind == kindHTTPRoute && unseen(in) && in.Agent.Status.ExternalURL != "" {
-			// What is there may well be as it was.
+			// The routes and Gateways are probably unchanged.
 			urls = []string{in.Agent.Status.ExternalURL}
 		}
 		if len(urls) == 0 {
@@ -80,8 +80,8 @@ func expose(in clusterstate.Agent) exposed {
 	return result
 }
 
-// maxExternal bounds the external bases of an Agent, whose cards the sidecar
-// keeps. Requests for further hosts get the card of the first one.
+// maxExternal bounds the external bases of an Agent, because the sidecar keeps a card
+// for each. Requests for other hosts get the card of the first one.
 const maxExternal = 16
 
 const (
@@ -115,8 +115,7 @@ func exposedRoutes(in clusterstate.Agent) []exposedRoute {
 	return []exposedRoute{web, grpc}
 }
 
-// pathOf is the path that a route leads to the agent, "" if it is none that the
-// operator has made.
+// pathOf returns the path of a route, and "" if the operator did not make the route.
 func pathOf(route *gatewayv1.HTTPRoute) string {
 	if len(route.Spec.Rules) != 1 || len(route.Spec.Rules[0].Matches) != 1 {
 		return ""
@@ -128,9 +127,9 @@ func pathOf(route *gatewayv1.HTTPRoute) string {
 	return *path.Value
 }
 
-// lookAt returns the URLs at which a route is served, the best one first, none
-// for nowhere yet, and what is wrong with it.
-func (r exposedRoute) lookAt(in clusterstate.Agent) ([]string, []usererror.Problem) {
+// servedAt returns the URLs at which Gateways serve a route, the best one first, and
+// the problems of the route.
+func (r exposedRoute) servedAt(in clusterstate.Agent) ([]string, []usererror.Problem) {
 	if r.unreadable != "" {
 		return nil, []usererror.Problem{unreadable(r.kind, r.resource, r.unreadable)}
 	}
@@ -178,7 +177,7 @@ func (r exposedRoute) lookAt(in clusterstate.Agent) ([]string, []usererror.Probl
 	}
 }
 
-// urls returns those of addresses, the best one first, each once.
+// urls returns the URLs of addresses, the best one first, each once.
 func (r exposedRoute) urls(addresses []address) []string {
 	var urls []string
 	for _, a := range slices.Concat([]address{best(addresses)}, addresses) {
@@ -190,14 +189,15 @@ func (r exposedRoute) urls(addresses []address) []string {
 	return urls
 }
 
-// unseen tells whether what decides where the HTTPRoute is served cannot be
-// read.
+// unseen reports whether the operator cannot read the objects that decide where the
+// HTTPRoute is served.
 func unseen(in clusterstate.Agent) bool {
 	return in.GatewayAPI.Unreadable.HTTPRoutes != "" || in.GatewayAPI.Unreadable.Gateways != "" && in.Agent.Spec.Exposure.URL == ""
 }
 
-// unseenGateways names the Gateways that are not there, or why they cannot be
-// seen. Whoever says where the agent is reached does not need to see them.
+// unseenGateways returns a problem for each Gateway that does not exist, or one if
+// Gateways cannot be read. It returns none with spec.exposure.url, which does not
+// depend on Gateways.
 func unseenGateways(in clusterstate.Agent) []usererror.Problem {
 	if in.Agent.Spec.Exposure.URL != "" {
 		return nil
@@ -213,8 +213,8 @@ func unseenGateways(in clusterstate.Agent) []usererror.Problem {
 		key := names.Gateway(in.Agent, ref)
 		if in.GatewayAPI.Gateways[key] == nil {
 			problems = append(problems, exposureProblem(a2av1alpha1.ReasonGatewayNotFound,
-				"spec.exposure.parentRefs[%d] names Gateway %q of namespace %q, which does not exist or which the operator does not watch; "+
-					"correct it, or say in spec.exposure.url where the agent is reached", i, key.Name, key.Namespace))
+				"spec.exposure.parentRefs[%d] names Gateway %q of namespace %q, which does not exist or is in a namespace that the operator does not watch; "+
+					"correct the reference, or set spec.exposure.url", i, key.Name, key.Namespace))
 		}
 	}
 	return problems
@@ -222,19 +222,19 @@ func unseenGateways(in clusterstate.Agent) []usererror.Problem {
 
 func unreadable(kind gatewayv1.Kind, resource, why string) usererror.Problem {
 	return exposureProblem(a2av1alpha1.ReasonGatewayAPIUnreadable,
-		"%[1]ss cannot be read: %[3]s; give the operator the right to list and watch %[2]s.%[4]s and its CRD, or see why "+
-			"\"kubectl get %[2]s.%[4]s -A\" fails: the operator tries it again by itself",
+		"The operator cannot read %[1]ss: %[3]s; allow it to list and watch %[2]s.%[4]s and the CRD, or find out why "+
+			"\"kubectl get %[2]s.%[4]s -A\" fails. The operator retries",
 		kind, resource, strings.TrimSuffix(why, "."), gatewayv1.GroupName)
 }
 
 func gatewayAPIMissing(r exposedRoute) usererror.Problem {
 	return exposureProblem(a2av1alpha1.ReasonGatewayAPIMissing,
-		"The cluster has no %s: install the CRD %s.%s with version %s "+
+		"The cluster has no kind %s: install the CRD %s.%s with version %s "+
 			"(of the Gateway API %s or later: https://gateway-api.sigs.k8s.io/guides), or remove %s",
 		r.kind, r.resource, gatewayv1.GroupName, gatewayv1.GroupVersion.Version, GatewayAPIVersion, r.removable())
 }
 
-// removable is the field without which the route is not needed.
+// removable returns the field that requires the route.
 func (r exposedRoute) removable() string {
 	if r.kind == kindHTTPRoute {
 		return "spec.exposure"
@@ -243,24 +243,24 @@ func (r exposedRoute) removable() string {
 }
 
 func routeNotAccepted(r exposedRoute, i int, ref a2av1alpha1.GatewayRef, refusal string) usererror.Problem {
-	return exposureProblem(a2av1alpha1.ReasonRouteNotAccepted, "Gateway %q does not take the %s (%s); "+
+	return exposureProblem(a2av1alpha1.ReasonRouteNotAccepted, "Gateway %q does not accept the %s (%s); "+
 		"correct spec.exposure.parentRefs[%d] or %s, or the Gateway's listeners and allowedRoutes", ref.Name, r.kind, strings.TrimSuffix(refusal, "."), i, r.field)
 }
 
 func routePending(r exposedRoute, i int, ref a2av1alpha1.GatewayRef) usererror.Problem {
-	return exposureProblem(a2av1alpha1.ReasonRoutePending, "Gateway %q, which spec.exposure.parentRefs[%d] names, has not answered about the %s yet; "+
-		"if this stays, see whether the controller of its GatewayClass runs", ref.Name, i, r.kind)
+	return exposureProblem(a2av1alpha1.ReasonRoutePending, "Gateway %q (spec.exposure.parentRefs[%d]) has not reported a status for the %s yet; "+
+		"if this persists, check that the controller of its GatewayClass runs", ref.Name, i, r.kind)
 }
 
 func addressUnknown(r exposedRoute) usererror.Problem {
-	cure := ", or spec.exposure.url"
+	action := ", or set spec.exposure.url"
 	if r.kind == kindGRPCRoute {
-		cure = ""
+		action = ""
 	}
 	return exposureProblem(a2av1alpha1.ReasonAddressUnknown,
-		"The Gateways take the %s and do not say at which address: set %s to names without \"*\" of a listener for HTTP or HTTPS "+
-			"that works and whose allowedRoutes admit the %s%s",
-		r.kind, r.field, r.kind, cure)
+		"The Gateways accept the %s and report no address; set %s to names without \"*\" of a working HTTP or HTTPS listener "+
+			"whose allowedRoutes admit the %s%s",
+		r.kind, r.field, r.kind, action)
 }
 
 func exposureProblem(reason, format string, args ...any) usererror.Problem {

@@ -192,7 +192,7 @@ func TestExpose(t *testing.T) {
 		},
 		"no Gateway API": {
 			change: func(in *clusterstate.Agent) { in.GatewayAPI = clusterstate.GatewayAPI{} },
-			reason: "GatewayAPIMissing", parts: []string{"no HTTPRoute", "install the CRD httproutes.gateway.networking.k8s.io with version v1", "remove spec.exposure"},
+			reason: "GatewayAPIMissing", parts: []string{"no kind HTTPRoute", "install the CRD httproutes.gateway.networking.k8s.io with version v1", "remove spec.exposure"},
 		},
 		"no GRPCRoutes": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
@@ -202,44 +202,44 @@ func TestExpose(t *testing.T) {
 			},
 			reason: "GatewayAPIMissing", parts: []string{"grpcroutes.gateway.networking.k8s.io", "remove spec.exposure.grpcHostnames"},
 		},
-		"HTTPRoutes cannot be read": {
+		"The operator cannot read HTTPRoutes": {
 			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.HTTPRoutes, in.GatewayAPI.Unreadable.HTTPRoutes = false, "it is forbidden."
 				in.Children.HTTPRoute = nil
 				in.Agent.Status.ExternalURL = "https://as.before/"
 			},
 			url:    "https://as.before/",
-			reason: "GatewayAPIUnreadable", parts: []string{"HTTPRoutes cannot be read: it is forbidden; ", "list and watch httproutes.gateway.networking.k8s.io"},
+			reason: "GatewayAPIUnreadable", parts: []string{"The operator cannot read HTTPRoutes: it is forbidden; ", "list and watch httproutes.gateway.networking.k8s.io"},
 		},
 		"HTTPRoutes could never be read": {
 			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.HTTPRoutes, in.GatewayAPI.Unreadable.HTTPRoutes = false, "it is forbidden"
 			},
-			reason: "GatewayAPIUnreadable", parts: []string{"HTTPRoutes cannot be read"},
+			reason: "GatewayAPIUnreadable", parts: []string{"The operator cannot read HTTPRoutes"},
 		},
-		"GRPCRoutes cannot be read": {
+		"The operator cannot read GRPCRoutes": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
 			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.GRPCRoutes, in.GatewayAPI.Unreadable.GRPCRoutes = false, "it is forbidden"
 				in.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example.com"}
 			},
-			reason: "GatewayAPIUnreadable", parts: []string{"GRPCRoutes cannot be read: it is forbidden; ", "grpcroutes.gateway.networking.k8s.io"},
+			reason: "GatewayAPIUnreadable", parts: []string{"The operator cannot read GRPCRoutes: it is forbidden; ", "grpcroutes.gateway.networking.k8s.io"},
 		},
-		"GRPCRoutes cannot be read, and nobody asks for one": {
+		"The operator cannot read GRPCRoutes, and nobody asks for one": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
 			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.GRPCRoutes, in.GatewayAPI.Unreadable.GRPCRoutes = false, "it is forbidden"
 			},
 		},
-		"Gateways cannot be read": {
+		"The operator cannot read Gateways": {
 			said: []metav1.Condition{accepted}, url: "https://as.before/",
 			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.Gateways, in.GatewayAPI.Unreadable.Gateways = nil, "it is forbidden"
 				in.Agent.Status.ExternalURL = "https://as.before/"
 			},
-			reason: "GatewayAPIUnreadable", parts: []string{"Gateways cannot be read: it is forbidden; ", "gateways.gateway.networking.k8s.io"},
+			reason: "GatewayAPIUnreadable", parts: []string{"The operator cannot read Gateways: it is forbidden; ", "gateways.gateway.networking.k8s.io"},
 		},
-		"Gateways cannot be read, and need not be": {
+		"The operator cannot read Gateways, and need not be": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
 			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.Gateways, in.GatewayAPI.Unreadable.Gateways = nil, "it is forbidden"

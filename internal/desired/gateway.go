@@ -21,10 +21,10 @@ const (
 	schemeHTTPS = "https"
 )
 
-// defaultPorts are those that no URL names.
+// defaultPorts are the default ports of the schemes, which a URL omits.
 var defaultPorts = map[string]int32{schemeHTTP: 80, schemeHTTPS: 443}
 
-// address is one at which a Gateway serves a route, without a path.
+// address is an address at which a Gateway serves a route, without a path.
 type address struct {
 	gateway types.NamespacedName
 	scheme  string
@@ -39,8 +39,8 @@ func (a address) String() string {
 	return a.scheme + "://" + a.host + ":" + strconv.Itoa(int(a.port))
 }
 
-// rank is lower for what callers are rather told: https, and then the port that
-// they are more likely let out to.
+// rank orders addresses, the best one first: https before http, then default ports
+// before others, because firewalls are more likely to allow them.
 func (a address) rank() int {
 	rank := 0
 	if a.scheme != schemeHTTPS {
@@ -52,8 +52,8 @@ func (a address) rank() int {
 	return rank
 }
 
-// gatewayAddresses are where a Gateway serves a route that asks for it. A name
-// that begins with "*" is none that could be called.
+// gatewayAddresses returns the addresses at which a Gateway serves a route. It omits
+// names that begin with "*".
 func gatewayAddresses(gateway *gatewayv1.Gateway, route attachment) []address {
 	var addresses []address
 	for i := range gateway.Spec.Listeners {
@@ -71,8 +71,7 @@ func gatewayAddresses(gateway *gatewayv1.Gateway, route attachment) []address {
 	return addresses
 }
 
-// best is the address that callers are told: one of the first Gateway, of which
-// several listeners may be named.
+// best returns the preferred address: the best one of the first Gateway.
 func best(addresses []address) address {
 	others := func(a address) bool { return a.gateway != addresses[0].gateway }
 	return slices.MinFunc(slices.DeleteFunc(slices.Clone(addresses), others), byRank)
@@ -80,8 +79,8 @@ func best(addresses []address) address {
 
 func byRank(a, b address) int { return cmp.Compare(a.rank(), b.rank()) }
 
-// listenerHosts are the hosts at which a listener serves a route: the names
-// that both have, or the Gateway's address when neither has one.
+// listenerHosts returns the hosts at which a listener serves a route: the names that
+// both have, or the address of the Gateway if neither has a name.
 func listenerHosts(gateway *gatewayv1.Gateway, listener *gatewayv1.Listener, hostnames []a2av1alpha1.Hostname) []string {
 	own := ""
 	if listener.Hostname != nil {
@@ -102,8 +101,8 @@ func listenerHosts(gateway *gatewayv1.Gateway, listener *gatewayv1.Listener, hos
 	return hosts
 }
 
-// commonHost is the name that two patterns have in common, "" when there is
-// none or there are many.
+// commonHost returns the name that matches both patterns, and "" if none or several
+// do.
 func commonHost(route, listener string) string {
 	switch {
 	case !wildcard(route) && (listener == "" || matches(listener, route)):
@@ -117,7 +116,7 @@ func commonHost(route, listener string) string {
 
 func wildcard(host string) bool { return strings.HasPrefix(host, "*.") }
 
-// matches tells whether a name without a wildcard fits a pattern.
+// matches reports whether a name without a wildcard matches a pattern.
 func matches(pattern, host string) bool {
 	if !wildcard(pattern) {
 		return pattern == host
@@ -125,7 +124,7 @@ func matches(pattern, host string) bool {
 	return strings.HasSuffix(host, strings.TrimPrefix(pattern, "*"))
 }
 
-// gatewayHosts is the first address of a Gateway, in the form of a URL.
+// gatewayHosts returns the first address of a Gateway, in the form of a URL's host.
 func gatewayHosts(gateway *gatewayv1.Gateway) []string {
 	for _, a := range gateway.Status.Addresses {
 		if ip, err := netip.ParseAddr(a.Value); err == nil && ip.Is6() {

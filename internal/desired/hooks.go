@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// waitForTurns keeps the agent's container until its turns have ended, unless
-// it has a preStop hook of its own.
+// waitForTurns adds a preStop hook that waits for running turns to the agent's
+// container, unless the container has its own hook.
 func waitForTurns(main *corev1.Container) {
 	if hasPreStop(main) {
 		return
@@ -29,7 +29,7 @@ func hasPreStop(c *corev1.Container) bool {
 	return c.Lifecycle != nil && c.Lifecycle.PreStop != nil
 }
 
-// preStopRemarks says what a preStop hook of the template's costs.
+// preStopRemarks returns a remark if the template has its own preStop hook.
 func preStopRemarks(agent *a2av1alpha1.Agent) []usererror.Problem {
 	containers := agent.Spec.Workload.Template.Spec.Containers
 	if len(containers) == 0 || !hasPreStop(&containers[0]) {
@@ -38,15 +38,15 @@ func preStopRemarks(agent *a2av1alpha1.Agent) []usererror.Problem {
 	return []usererror.Problem{{
 		Condition: a2av1alpha1.ConditionProgrammed,
 		Reason:    a2av1alpha1.ReasonPreStopKept,
-		Message: fmt.Sprintf("spec.workload.template.spec.containers[0].lifecycle.preStop is kept: "+
-			"turns that run when a pod stops are cut off unless it waits for an answer of port %d%s; "+
-			"remove it to have the operator's", sidecarconfig.HealthPort, sidecarconfig.DrainedPath),
+		Message: fmt.Sprintf("spec.workload.template.spec.containers[0].lifecycle.preStop replaces the operator's hook: "+
+			"turns that run when a pod stops are canceled unless the hook waits for the response of port %d%s; "+
+			"remove the hook, or let it wait", sidecarconfig.HealthPort, sidecarconfig.DrainedPath),
 	}}
 }
 
-// emptyHooks names hooks that do nothing. The API server refuses them in a new
-// Deployment; server-side apply drops one that takes the place of a hook
-// before anybody judges it, so that pods would roll and lose that hook.
+// emptyHooks returns a problem for each hook without an action. The API server rejects
+// such a hook in a new Deployment, but server-side apply drops one that replaces another
+// hook before the validation, so that the pods would restart without a hook.
 func emptyHooks(agent *a2av1alpha1.Agent) []usererror.Problem {
 	pod := &agent.Spec.Workload.Template.Spec
 	return append(emptyHooksOf(templateField+".initContainers", pod.InitContainers),
@@ -70,7 +70,7 @@ func emptyHooksOf(field string, containers []corev1.Container) []usererror.Probl
 			problems = append(problems, usererror.Problem{
 				Condition: a2av1alpha1.ConditionAccepted,
 				Reason:    a2av1alpha1.ReasonTemplateRejected,
-				Message: fmt.Sprintf("%s[%d].lifecycle.%s does nothing: give it exec, httpGet, tcpSocket or sleep, or remove it",
+				Message: fmt.Sprintf("%s[%d].lifecycle.%s is empty; set exec, httpGet, tcpSocket or sleep, or remove it",
 					field, i, each.name),
 			})
 		}

@@ -10,7 +10,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// A hook that does nothing is refused before it takes the place of the
+// An empty hook is rejected before it takes the place of the
 // operator's.
 func TestEmptyHooksAreRefused(t *testing.T) {
 	for field, pod := range map[string]string{
@@ -20,7 +20,7 @@ func TestEmptyHooksAreRefused(t *testing.T) {
 	} {
 		result := desire(t, withTemplate(t, pod))
 		if result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Condition != a2av1alpha1.ConditionAccepted ||
-			result.Problems[0].Reason != a2av1alpha1.ReasonTemplateRejected || !strings.HasPrefix(result.Problems[0].Message, templateField+"."+field+" does nothing") {
+			result.Problems[0].Reason != a2av1alpha1.ReasonTemplateRejected || !strings.HasPrefix(result.Problems[0].Message, templateField+"."+field+" is empty") {
 			t.Errorf("%s: problems %+v", field, result.Problems)
 		}
 	}

@@ -16,24 +16,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// cardChoice is the card that is to be published.
+// cardChoice is the card to publish.
 type cardChoice struct {
-	// card is nil when there is none: the skills cannot be resolved, and nothing
-	// was published before.
+	// card is nil if the skills cannot be resolved and no card was published before.
 	card *card.Card
-	// kept tells that it is the card that was published last, and least that it lists
+	// kept is true for the card that was published last. least is true for a card with
 	// the default skill only.
 	kept, least bool
-	// problems say why the spec's own card cannot be published.
+	// problems are why the card of the spec cannot be published.
 	problems []usererror.Problem
 
 	base card.Base
 	last func() *sidecarconfig.Published
 }
 
-// publishedCard returns the card that the spec describes, or the one that was
-// published last if its skills cannot be resolved. base is that of the Agent's
-// Service.
+// publishedCard returns the card of the spec, or the card that was published last if
+// the skills cannot be resolved. base is the base of the Agent's Service.
 func publishedCard(in clusterstate.Agent, base card.Base) *cardChoice {
 	choice := &cardChoice{base: base, last: sync.OnceValue(func() *sidecarconfig.Published { return lastPublished(in) })}
 	skills, problems := resolveSkills(in)
@@ -46,18 +44,18 @@ func publishedCard(in clusterstate.Agent, base card.Base) *cardChoice {
 	return choice
 }
 
-// keep chooses the card that was published last. It returns false when there is
-// none.
+// keep chooses the card that was published last. It returns false if there is none.
 func (c *cardChoice) keep(in clusterstate.Agent) bool {
 	c.card, c.least = keptCard(in, c.base, c.last())
 	c.kept = c.card != nil
 	return c.kept
 }
 
-// smaller chooses the next card for a contract that is too large: the one that was
-// published last, and then the least one, so that what restricts is applied. That
-// one may be too large for the current spec, and may have been written by somebody
-// who may edit ConfigMaps. It returns false when there is none.
+// smaller chooses the next card if the sidecar configuration is too large: the card
+// that was published last, and then the least card, so that the operator can apply
+// restrictions of access. The published card may be too large beside the current spec,
+// and a user with access to ConfigMaps may have edited it. It returns false if there
+// is no smaller card.
 func (c *cardChoice) smaller(in clusterstate.Agent) bool {
 	switch {
 	case c.least:
@@ -70,8 +68,8 @@ func (c *cardChoice) smaller(in clusterstate.Agent) bool {
 	}
 }
 
-// ruleSkills returns what a rule may name beside the skills of the card. While the
-// card is kept, those are the skills of the spec, too.
+// ruleSkills returns the skills that a rule may name: those of the card and, while the
+// card is kept, those of the spec.
 func (c *cardChoice) ruleSkills(in clusterstate.Agent) *ruleSkills {
 	skills := &ruleSkills{onCard: c.card.Skills, denied: deniedBy(c.last)}
 	if c.kept {
@@ -80,9 +78,9 @@ func (c *cardChoice) ruleSkills(in clusterstate.Agent) *ruleSkills {
 	return skills
 }
 
-// lastPublished returns the card and the rules of the Agent's contract in the
-// cluster. It is nil when there is no contract, when the ConfigMap is not the
-// Agent's, and when its text is not the one that the operator wrote.
+// lastPublished returns the card and the rules of the Agent's sidecar configuration in
+// the cluster. It is nil if there is no configuration, if the Agent does not own the
+// ConfigMap, and if the operator did not write its content.
 func lastPublished(in clusterstate.Agent) *sidecarconfig.Published {
 	current := in.Children.ConfigMap
 	if current == nil || !metav1.IsControlledBy(current, in.Agent) {
@@ -99,13 +97,13 @@ func lastPublished(in clusterstate.Agent) *sidecarconfig.Published {
 	return published
 }
 
-// keptCard returns the card to publish while the Agent's skills cannot be
-// resolved, so that everything else of the spec can be applied. It is the card
-// that was published last, with the interfaces of the current spec. A skill that is
-// now Extended leaves the public card all the same: that restricts who sees it.
+// keptCard returns the card to publish while the Agent's skills cannot be resolved, so
+// that the rest of the spec can be applied. It is the card that was published last, with
+// the interfaces of the current spec. A skill that is now Extended leaves the public
+// card nevertheless, because that restricts who sees it.
 //
-// When the published card is lost and pods run, it is the least card. It is nil for
-// an Agent of which nothing runs yet: then nothing is made.
+// If the published card is lost and the Agent has a Deployment, it is the least card.
+// It is nil for an Agent without a Deployment.
 func keptCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Published) (kept *card.Card, least bool) {
 	if last != nil {
 		return updatedCard(in, base, last), false
@@ -126,7 +124,7 @@ func leastCard(in clusterstate.Agent, base card.Base) *card.Card {
 // skills of the current spec.
 func updatedCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Published) *card.Card {
 	kept := last.Card
-	// These are derived from the current spec, as those of any card.
+	// These members come from the current spec, as on any card.
 	kept.Bindings = cardBindings(in.Agent.Spec.Protocol.Bindings)
 	kept = *kept.At(base)
 	kept.SecuritySchemes, kept.SecurityOptional = nil, false
@@ -135,8 +133,8 @@ func updatedCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Publ
 	return &kept
 }
 
-// hideExtended returns the skills with those extended that the Agent's current
-// skills say are, and with the default skill when none is public any more.
+// hideExtended returns the skills, with Extended set for those that are Extended in the
+// current spec, and with the default skill if none is public.
 func hideExtended(in clusterstate.Agent, skills []card.Skill) []card.Skill {
 	current, _ := skillOrigins(in)
 	skills = slices.Clone(skills)
@@ -156,15 +154,15 @@ func hasSkill(skills []card.Skill, id string) bool {
 	return slices.ContainsFunc(skills, func(s card.Skill) bool { return s.ID == id })
 }
 
-// ruleSkills tells what a rule may name.
+// ruleSkills has the skills that a rule may name.
 type ruleSkills struct {
-	// onCard are the ids of the card that is to be published.
+	// onCard are the skills of the card to publish.
 	onCard []card.Skill
-	// pending are ids of the spec that the card does not have yet, because some
+	// pending are ids of skills of the spec that are not on the card yet, because some
 	// skills cannot be resolved.
 	pending []string
-	// denied tells whether a rule in force denies a skill. Such a skill was on the
-	// card once and is gone.
+	// denied reports whether a rule that is already applied denies a skill. Such a skill
+	// was on the card once.
 	denied func(id string) bool
 }
 
@@ -172,8 +170,8 @@ func (r *ruleSkills) known(id string) bool {
 	return hasSkill(r.onCard, id) || slices.Contains(r.pending, id)
 }
 
-// pendingSkills returns the ids of the skills that the spec names, those of
-// AgentSkills that cannot be found by their names.
+// pendingSkills returns the ids of the skills that the spec names, and the names of
+// AgentSkills that do not exist.
 func pendingSkills(in clusterstate.Agent) []string {
 	current, _ := skillOrigins(in)
 	var ids []string
@@ -186,7 +184,8 @@ func pendingSkills(in clusterstate.Agent) []string {
 	return ids
 }
 
-// deniedBy returns whether a rule that was published last denies a skill.
+// deniedBy returns a function that reports whether a rule that was published last denies
+// a skill.
 func deniedBy(last func() *sidecarconfig.Published) func(id string) bool {
 	return func(id string) bool {
 		published := last()

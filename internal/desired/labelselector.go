@@ -8,7 +8,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// labelSelector is a user's selector as it is.
+// labelSelector converts a label selector.
 func labelSelector(s *metav1.LabelSelector) *metav1ac.LabelSelectorApplyConfiguration {
 	config := metav1ac.LabelSelector()
 	if len(s.MatchLabels) > 0 {

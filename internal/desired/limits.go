@@ -8,8 +8,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// configLimits hands on what an Agent says. What it leaves open is for the
-// sidecar to fill in, so that there is one place for defaults.
+// configLimits returns the limits of an Agent. The sidecar fills in the defaults of
+// absent ones.
 func configLimits(l *a2av1alpha1.AgentLimits) (limits sidecarconfig.Limits, err error) {
 	if l == nil {
 		return limits, nil

@@ -14,19 +14,19 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// attachment is what the listeners of a Gateway look at when a route asks for
-// the Gateway. A route that one of them takes is accepted, and which one that
-// was is not said: it has to be found out as the Gateway does.
+// attachment has the properties of a route that a listener checks before it accepts the
+// route. The status of a route does not say which listener accepted it, so the operator
+// evaluates the same rules as the Gateway.
 type attachment struct {
 	kind            gatewayv1.Kind
 	namespace       string
 	namespaceLabels map[string]string
-	// section is the one listener that is asked for, "" for any.
+	// section is the listener that the route names, and "" for any.
 	section   string
 	hostnames []a2av1alpha1.Hostname
 }
 
-// fits tells whether a listener takes a route, but for its hostnames.
+// fits reports whether a listener accepts a route, apart from its hostnames.
 func (a attachment) fits(gateway *gatewayv1.Gateway, listener *gatewayv1.Listener) bool {
 	if listenerScheme(listener.Protocol) == "" || a.section != "" && a.section != string(listener.Name) {
 		return false
@@ -38,15 +38,14 @@ func (a attachment) fits(gateway *gatewayv1.Gateway, listener *gatewayv1.Listene
 	return listsKind(allowed.Kinds, a.kind) && a.comesFrom(gateway, allowed.Namespaces)
 }
 
-// listsKind tells whether a kind of routes is among some. None are all that fit
-// the protocol.
+// listsKind reports whether kinds contains a kind of routes. Empty kinds contain all.
 func listsKind(kinds []gatewayv1.RouteGroupKind, kind gatewayv1.Kind) bool {
 	return len(kinds) == 0 || slices.ContainsFunc(kinds, func(k gatewayv1.RouteGroupKind) bool {
 		return k.Kind == kind && (k.Group == nil || *k.Group == gatewayv1.GroupName)
 	})
 }
 
-// comesFrom tells whether a listener takes routes of the namespace.
+// comesFrom reports whether a listener accepts routes of the namespace.
 func (a attachment) comesFrom(gateway *gatewayv1.Gateway, namespaces *gatewayv1.RouteNamespaces) bool {
 	if namespaces == nil || namespaces.From == nil {
 		return a.namespace == gateway.Namespace
@@ -62,7 +61,8 @@ func (a attachment) comesFrom(gateway *gatewayv1.Gateway, namespaces *gatewayv1.
 	}
 }
 
-// listenerScheme is "" for a protocol that no HTTPRoute or GRPCRoute uses.
+// listenerScheme returns the scheme of a protocol, and "" for a protocol that HTTPRoutes
+// and GRPCRoutes do not use.
 func listenerScheme(protocol gatewayv1.ProtocolType) string {
 	switch protocol {
 	case gatewayv1.HTTPProtocolType:
@@ -74,8 +74,8 @@ func listenerScheme(protocol gatewayv1.ProtocolType) string {
 	}
 }
 
-// listenerWorks is false if the Gateway says that a listener does not, or not
-// with routes of a kind.
+// listenerWorks reports whether the status of the Gateway says that a listener works, for
+// routes of a kind.
 func listenerWorks(gateway *gatewayv1.Gateway, name gatewayv1.SectionName, kind gatewayv1.Kind) bool {
 	for i := range gateway.Status.Listeners {
 		s := &gateway.Status.Listeners[i]

@@ -15,14 +15,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// dnsPorts are where every pod asks for addresses. A policy sees the port of the
-// pod that answers, which is not that of the Service on OpenShift.
+// dnsPorts are the ports of DNS. A policy applies to the port of the pod that answers,
+// which differs from the port of the Service on OpenShift.
 var dnsPorts = []int32{53, 5353}
 
-// networkPolicy admits callers to the sidecar and to nothing else in the pod;
-// an agent that listens on all addresses could otherwise be called past it.
-// Where the pods may connect to is restricted only when the user says so.
-// It is nil when the user wants none.
+// networkPolicy returns the NetworkPolicy of an Agent, and nil if its management is
+// None. It admits ingress to the ports of the sidecar only, so that clients cannot
+// bypass the sidecar of an agent that listens on all addresses. It restricts egress
+// only if the spec does.
 func networkPolicy(agent *a2av1alpha1.Agent, platform Platform) *networkingv1ac.NetworkPolicyApplyConfiguration {
 	policy := agent.Spec.NetworkPolicy
 	if policy.Management == a2av1alpha1.NetworkPolicyNone {
@@ -41,8 +41,8 @@ func networkPolicy(agent *a2av1alpha1.Agent, platform Platform) *networkingv1ac.
 		WithSpec(spec)
 }
 
-// egress is what the user lists, and behind it what every agent needs: what the
-// API server says of one by its number is of the user's.
+// egress returns the rules of the user and then those that every agent needs, so that
+// the index of a rule in a message of the API server is that of the spec.
 func egress(rules []networkingv1.NetworkPolicyEgressRule, platform Platform) []*networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration {
 	var all []*networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration
 	for i := range rules {

@@ -5,19 +5,19 @@ package desired
 
 import "net/netip"
 
-// Platform is what the installation offers to every Agent.
+// Platform has the settings of the installation.
 type Platform struct {
 	// SidecarImage is the image of the sidecar.
 	SidecarImage string
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
-	// RegistryURL is where sidecars reach the registry. Empty means that there
-	// is none, and that agents get no gateway.
+	// RegistryURL is the URL of the registry for sidecars. If empty, agents have no
+	// gateway.
 	RegistryURL string
-	// RemoteAllow lists the ranges of addresses in which agents that run
-	// elsewhere may be, beside public ones.
+	// RemoteAllow has the ranges of addresses at which remote agents are allowed, in
+	// addition to public addresses.
 	RemoteAllow []netip.Prefix
-	// RegistryNamespace is where the registry's pods are. It is empty when
-	// they are not in the cluster.
+	// RegistryNamespace is the namespace of the registry's pods. It is empty if they are
+	// not in the cluster.
 	RegistryNamespace string
 }

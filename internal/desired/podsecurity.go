@@ -15,24 +15,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// podSecurity judges pods as the API server does. The checks are of the
-// library's version of Kubernetes.
+// podSecurity evaluates Pod Security levels as the API server does, with the checks of
+// the library's version of Kubernetes.
 var podSecurity = sync.OnceValues(func() (policy.Evaluator, error) {
 	return policy.NewEvaluator(policy.DefaultChecks(), nil)
 })
 
-// restrictedLevel is what the operator's own defaults keep.
+// restrictedLevel is the level of the operator's defaults.
 var restrictedLevel = api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
 
-// securityRemarks says what a template gives up of the restricted Pod Security
-// level and of the rule that the agent has no token. Both are its author's to
-// decide, who should know that it was decided.
+// securityRemarks returns remarks if a template does not meet the restricted Pod
+// Security level, or if it mounts a ServiceAccount token into the agent's container.
 func securityRemarks(agent *a2av1alpha1.Agent) ([]usererror.Problem, error) {
 	evaluator, err := podSecurity()
 	if err != nil {
 		return nil, fmt.Errorf("build the Pod Security checks: %w", err)
 	}
-	// The sidecar is left out: it keeps the level whatever the template says.
+	// The sidecar, which always meets the level, is not part of the evaluation.
 	template := agent.Spec.Workload.Template.DeepCopy()
 	secureContainers(&template.Spec)
 	var remarks []usererror.Problem
@@ -41,22 +40,22 @@ func securityRemarks(agent *a2av1alpha1.Agent) ([]usererror.Problem, error) {
 		remarks = append(remarks, usererror.Problem{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonPodSecurityRelaxed,
-			Message: fmt.Sprintf("%s gives up the restricted Pod Security level, and a namespace that enforces it refuses the pods: %s; "+
-				"remove what the agent can do without", templateField, relaxed.ForbiddenDetail()),
+			Message: fmt.Sprintf("%s does not meet the restricted Pod Security level, and a namespace that enforces it rejects the pods: %s; "+
+				"remove the fields that the agent does not need", templateField, relaxed.ForbiddenDetail()),
 		})
 	}
 	for _, field := range tokenFields(&template.Spec) {
 		remarks = append(remarks, usererror.Problem{
 			Condition: a2av1alpha1.ConditionProgrammed,
 			Reason:    a2av1alpha1.ReasonTokenMounted,
-			Message: fmt.Sprintf("%s.%s gives the agent a token of its ServiceAccount, and with it the ServiceAccount's rights; "+
-				"remove it unless the agent calls what asks for one", templateField, field),
+			Message: fmt.Sprintf("%s.%s gives the agent a token with the permissions of its ServiceAccount; "+
+				"remove it unless the agent needs the token", templateField, field),
 		})
 	}
 	return remarks, nil
 }
 
-// tokenFields are those that bring a ServiceAccount's token into a pod.
+// tokenFields returns the fields that mount a ServiceAccount token into a pod.
 func tokenFields(pod *corev1.PodSpec) []string {
 	var fields []string
 	if mount := pod.AutomountServiceAccountToken; mount != nil && *mount {

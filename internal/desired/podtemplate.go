@@ -21,19 +21,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// defaultGracePeriodSeconds lets turns of a minute end when a pod stops.
+// defaultGracePeriodSeconds is enough for turns of a minute when a pod stops.
 const defaultGracePeriodSeconds = 60
 
-// gatewayURL is where the agent's container finds the sidecar's gateway.
+// gatewayURL is the URL of the sidecar's gateway for the agent's container.
 var gatewayURL = "http://127.0.0.1:" + strconv.Itoa(sidecarconfig.GatewayPort)
 
-// podTemplate is the user's template with what is ours over it.
+// podTemplate returns the user's template with the operator's additions.
 func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTemplateSpecApplyConfiguration {
 	template := agent.Spec.Workload.Template.DeepCopy()
 
 	template.Labels = podLabels(agent.Name, template.Labels)
 	pod := &template.Spec
-	// The field's old name is set by the API server to what the new one says.
+	// The API server sets the deprecated name of the field to the same value.
 	pod.ServiceAccountName = cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, names.ServiceAccount(agent.Name))
 	pod.DeprecatedServiceAccount = ""
 	if pod.AutomountServiceAccountToken == nil {
@@ -47,13 +47,13 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 	spread(agent.Name, pod)
 
 	if externalModelServer(agent) != "" {
-		// The agent is outside the pod: nothing needs the sidecar to start first.
+		// The agent is outside of the pod, so nothing needs the sidecar to start first.
 		pod.Containers = []corev1.Container{sidecar(agent, platform)}
 	} else {
 		main := &pod.Containers[0]
 		main.Env = append(agentEnv(agent, platform, main.Env), main.Env...)
 		waitForTurns(main)
-		// First, so that it is up when the user's own init containers call others.
+		// The first one, so that it runs when the user's init containers call others.
 		pod.InitContainers = slices.Insert(pod.InitContainers, 0, nativeSidecar(sidecar(agent, platform)))
 	}
 	pod.Volumes = append(pod.Volumes, sidecarVolumes(agent)...)
@@ -74,7 +74,8 @@ func namePortProtocols(pod *corev1.PodSpec) {
 	}
 }
 
-// podLabels are ours, the user's over them, and the one that selects.
+// podLabels returns the operator's labels, overridden by the user's, and then the label
+// of the selector.
 func podLabels(agent string, user map[string]string) map[string]string {
 	labels := map[string]string(names.Labels(agent))
 	maps.Copy(labels, user)
@@ -82,9 +83,8 @@ func podLabels(agent string, user map[string]string) map[string]string {
 	return labels
 }
 
-// spread keeps the pods of an Agent apart, where that is possible. It does not
-// depend on their number: a template that did would restart them when a second
-// one comes.
+// spread adds soft topology spread constraints. They do not depend on the number of
+// pods: otherwise a second pod would restart the first one.
 func spread(agent string, pod *corev1.PodSpec) {
 	if len(pod.TopologySpreadConstraints) > 0 {
 		return
@@ -95,14 +95,14 @@ func spread(agent string, pod *corev1.PodSpec) {
 			TopologyKey:       key,
 			WhenUnsatisfiable: corev1.ScheduleAnyway,
 			LabelSelector:     &metav1.LabelSelector{MatchLabels: names.Selector(agent)},
-			// Pods of an earlier spec are about to go.
+			// Pods of an earlier spec are about to be deleted.
 			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
 		})
 	}
 }
 
-// agentEnv are the variables that the agent's container does not set itself.
-// They come first, so that its own can refer to them.
+// agentEnv returns the operator's variables that the agent's container does not set.
+// They come first, so that the variables of the container can refer to them.
 func agentEnv(agent *a2av1alpha1.Agent, platform Platform, user []corev1.EnvVar) []corev1.EnvVar {
 	ours := []corev1.EnvVar{{Name: a2av1alpha1.EnvPort, Value: strconv.Itoa(int(agent.Spec.Workload.Backend.Port))}}
 	if platform.RegistryURL != "" {
@@ -113,8 +113,8 @@ func agentEnv(agent *a2av1alpha1.Agent, platform Platform, user []corev1.EnvVar)
 	})
 }
 
-// gracePeriod is how long a pod has to stop. A day is as good as any longer
-// time, which may be longer than a duration can be.
+// gracePeriod returns the termination grace period of the pods, at most a day, because
+// a longer one may overflow a duration.
 func gracePeriod(agent *a2av1alpha1.Agent) time.Duration {
 	const most = 24 * 60 * 60
 	seconds := int64(defaultGracePeriodSeconds)
@@ -124,7 +124,7 @@ func gracePeriod(agent *a2av1alpha1.Agent) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// healthGet asks the sidecar's health port.
+// healthGet returns a GET of a path on the sidecar's health port.
 func healthGet(path string) *corev1.HTTPGetAction {
 	return &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(sidecarconfig.HealthPort)}
 }

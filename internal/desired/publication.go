@@ -8,7 +8,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// publicationOf sums up an encoded contract.
+// publicationOf describes the card of an encoded sidecar configuration.
 func publicationOf(config *sidecarconfig.Config, encoded []byte) (Publication, error) {
 	digest, err := card.Digest(&config.Card, config.Bases...)
 	if err != nil {
@@ -17,6 +17,6 @@ func publicationOf(config *sidecarconfig.Config, encoded []byte) (Publication, e
 	return Publication{
 		CardDigest:   digest,
 		ConfigDigest: sidecarconfig.Digest(encoded),
-		Skills:       int32(len(config.Card.Skills)), //nolint:gosec // contract.MaxSize bounds the number
+		Skills:       int32(len(config.Card.Skills)), //nolint:gosec // sidecarconfig.MaxSize bounds the number
 	}, nil
 }

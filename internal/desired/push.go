@@ -12,15 +12,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// unreachable are the ranges that no sidecar posts to, whatever is allowed:
-// they lead to the pod itself, to its node, or to nobody.
+// unreachable are the ranges that sidecars never post to: they lead to the pod itself,
+// to its node, or to no single host.
 var unreachable = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"),
 	netip.MustParsePrefix("224.0.0.0/4"), netip.MustParsePrefix("255.255.255.255/32"),
 	netip.MustParsePrefix("::/128"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
 }
 
-// pushProblems names the targets that would allow nothing.
+// pushProblems returns a problem for each target that is within an unreachable range.
 func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	if agent.Spec.PushNotifications == nil {
 		return nil
@@ -29,15 +29,15 @@ func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	for i, target := range agent.Spec.PushNotifications.AllowedTargets {
 		allowed, err := netip.ParsePrefix(target.CIDR)
 		if err != nil {
-			continue // the API server has validated what there is
+			continue // it has no cidr; the API server validated the others
 		}
 		for _, never := range unreachable {
 			if never.Bits() <= allowed.Bits() && never.Contains(allowed.Addr()) {
 				problems = append(problems, usererror.Problem{
 					Condition: a2av1alpha1.ConditionAccepted,
 					Reason:    a2av1alpha1.ReasonInvalidPushTarget,
-					Message: fmt.Sprintf("spec.pushNotifications.allowedTargets[%d].cidr is %s, which lies in %s: "+
-						"loopback, link-local, multicast and unspecified addresses are never posted to; remove it", i, allowed, never),
+					Message: fmt.Sprintf("spec.pushNotifications.allowedTargets[%d].cidr is %s, which is in %s: "+
+						"loopback, link-local, multicast and unspecified addresses are never allowed; remove it", i, allowed, never),
 				})
 			}
 		}
@@ -45,7 +45,7 @@ func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	return problems
 }
 
-// configPush says where the sidecar may post to; nil is nowhere.
+// configPush returns the allowed targets of push notifications, and nil if they are off.
 func configPush(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.PushNotifications {
 	if agent.Spec.PushNotifications == nil {
 		return nil

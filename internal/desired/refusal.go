@@ -20,9 +20,9 @@ var (
 	egressField        = regexp.MustCompile(`\bspec\.egress\[`)
 )
 
-// TemplateFields turns the fields of a Deployment, in what the API server says
-// of it, into those of the Agent that it was made from. What is the operator's
-// own keeps its name.
+// TemplateFields replaces the fields of a Deployment, in a message of the API server, by
+// the fields of the Agent that it was rendered from. It marks fields that the operator
+// added.
 func TemplateFields(agent *a2av1alpha1.Agent, platform Platform, message string) string {
 	if agent.Spec.Workload == nil {
 		return message
@@ -41,7 +41,7 @@ func TemplateFields(agent *a2av1alpha1.Agent, platform Platform, message string)
 		// The sidecar is the only container.
 		message = containerField.ReplaceAllString(message, own+"spec.containers[0]")
 	} else {
-		// The sidecar is the first of the init containers, and some variables of the
+		// The sidecar is the first init container, and the operator's variables of the
 		// agent's container come before its own.
 		message = initContainerField.ReplaceAllStringFunc(message, behind(1, "initContainers"))
 		message = envField.ReplaceAllStringFunc(message, behind(len(agentEnv(agent, platform, containers[0].Env)), "containers[0].env"))

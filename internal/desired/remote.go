@@ -17,9 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// remoteAgent is Agent for one that runs elsewhere: its card, where the
-// registry of every replica finds it. While no card is known, what stands in
-// the cluster is left alone.
+// remoteAgent is Agent for a remote agent: a ConfigMap with its card, from which the
+// registry of every replica reads it. Objects is nil while no card is known.
 func remoteAgent(in clusterstate.Agent) (Result, error) {
 	if in.Remote == nil || in.Remote.Card == nil {
 		return Result{}, nil
@@ -30,7 +29,7 @@ func remoteAgent(in clusterstate.Agent) (Result, error) {
 	}
 	if len(encoded) > sidecarconfig.MaxSize {
 		return Result{Problems: []usererror.Problem{skillProblem(a2av1alpha1.ReasonCardTooLarge,
-			"the card of the agent needs more than %d KiB here; it has to be shortened where it is served", sidecarconfig.MaxSize>>10)}}, nil
+			"the card of the agent needs more than %d KiB; shorten it at its origin", sidecarconfig.MaxSize>>10)}}, nil
 	}
 	digest, err := card.Digest(in.Remote.Card)
 	if err != nil {
@@ -43,24 +42,24 @@ func remoteAgent(in clusterstate.Agent) (Result, error) {
 				WithAnnotations(map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest(encoded)}).
 				WithData(map[string]string{sidecarconfig.CardFileName: string(encoded)}),
 		},
-		Remarks: elsewhereRemarks(in.Remote),
+		Remarks: omittedRemarks(in.Remote),
 		Card: Publication{
 			URL:          in.Agent.Spec.Remote.URL,
 			CardDigest:   digest,
 			ConfigDigest: sidecarconfig.Digest(encoded),
-			Skills:       int32(len(in.Remote.Card.Skills)), //nolint:gosec // it was bounded when it was read
+			Skills:       int32(len(in.Remote.Card.Skills)), //nolint:gosec // the number was bounded when the card was read
 		},
 	}, nil
 }
 
-func elsewhereRemarks(remote *clusterstate.Remote) []usererror.Problem {
+func omittedRemarks(remote *clusterstate.Remote) []usererror.Problem {
 	if remote.OmittedAddresses == 0 {
 		return nil
 	}
 	return []usererror.Problem{{
 		Condition: a2av1alpha1.ConditionAvailable,
 		Reason:    a2av1alpha1.ReasonAddressesOmitted,
-		Message: fmt.Sprintf("The agent serves its card; %d of the addresses on it are not listed, "+
+		Message: fmt.Sprintf("The agent serves its card; the registry omits %d of the addresses on it, "+
 			"because they are not at the origin of spec.remote.url", remote.OmittedAddresses),
 	}}
 }

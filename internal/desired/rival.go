@@ -15,14 +15,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// anyHost stands for the names of a listener, in a route that has none.
+// anyHost is the hostname of a route without hostnames: it has those of the listeners.
 const anyHost a2av1alpha1.Hostname = ""
 
 func isAnyHost(host a2av1alpha1.Hostname) bool { return host == anyHost }
 
-// free are the hostnames at which a Gateway leads to the Agent and not to
-// another one, anyHost for those of the listeners, and what to say of the rest:
-// of two routes that say the same, a Gateway takes both and follows the older.
+// free returns the hostnames that a Gateway routes to this Agent, anyHost for those of
+// the listeners, and a problem if it routes others to another Agent. Of two routes with
+// the same hostname and path, a Gateway accepts both and follows the older one.
 func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname, []usererror.Problem) {
 	wanted := r.hostnames
 	if len(wanted) == 0 {
@@ -34,14 +34,15 @@ func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname
 		switch rival := r.rivalAt(in, in.Agent.Spec.Exposure.ParentRefs[i], host); {
 		case rival == nil:
 			free = append(free, host)
-		case len(problems) == 0: // the next one is told when this one is mended
+		case len(problems) == 0: // one problem at a time suffices
 			problems = append(problems, addressTaken(r, i, host, rival))
 		}
 	}
 	return free, problems
 }
 
-// rivalAt is another Agent that a Gateway leads to in this one's place.
+// rivalAt returns another Agent to which a Gateway routes a hostname of this one, and
+// nil without one.
 func (r exposedRoute) rivalAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *a2av1alpha1.Agent {
 	for i := range in.GatewayAPI.Rivals {
 		rival := &in.GatewayAPI.Rivals[i]
@@ -61,7 +62,8 @@ func (r exposedRoute) has(host a2av1alpha1.Hostname) bool {
 	return slices.Contains(r.hostnames, host) || len(r.hostnames) == 0 && host == anyHost
 }
 
-// precedes tells which of two routes that say the same a Gateway follows.
+// precedes reports whether a Gateway follows r and not other, if both have the same
+// hostname and path.
 func (r exposedRoute) precedes(other exposedRoute) bool {
 	if !r.meta.CreationTimestamp.Equal(&other.meta.CreationTimestamp) {
 		return r.meta.CreationTimestamp.Before(&other.meta.CreationTimestamp)
@@ -69,8 +71,8 @@ func (r exposedRoute) precedes(other exposedRoute) bool {
 	return cmp.Or(cmp.Compare(r.meta.Namespace, other.meta.Namespace), cmp.Compare(r.meta.Name, other.meta.Name)) < 0
 }
 
-// takenAt tells whether a Gateway takes a route of an Agent at a listener, ""
-// for any.
+// takenAt reports whether a Gateway accepts a route of an Agent at a listener, or at any
+// listener if section is "".
 func (r exposedRoute) takenAt(agent *a2av1alpha1.Agent, gateway types.NamespacedName, section string) bool {
 	return slices.ContainsFunc(agent.Spec.Exposure.ParentRefs, func(ref a2av1alpha1.GatewayRef) bool {
 		sameListener := section == "" || ref.SectionName == "" || section == ref.SectionName
@@ -79,13 +81,13 @@ func (r exposedRoute) takenAt(agent *a2av1alpha1.Agent, gateway types.Namespaced
 }
 
 func addressTaken(r exposedRoute, i int, host a2av1alpha1.Hostname, rival *a2av1alpha1.Agent) usererror.Problem {
-	at, cure := "hostname \""+string(host)+"\"", r.field
+	at, fields := "hostname \""+string(host)+"\"", r.field
 	if host == anyHost {
 		at = "its own hostnames"
 	}
 	if r.kind == kindHTTPRoute {
-		at, cure = at+" and path "+r.path, cure+" or spec.exposure.path"
+		at, fields = at+" and path "+r.path, fields+" or spec.exposure.path"
 	}
-	return exposureProblem(a2av1alpha1.ReasonAddressConflict, "The Gateway that spec.exposure.parentRefs[%d] names leads callers of %s to Agent %s/%s, "+
-		"whose %s is older, and not to this one: change %s here or there", i, at, rival.Namespace, rival.Name, r.kind, cure)
+	return exposureProblem(a2av1alpha1.ReasonAddressConflict, "The Gateway of spec.exposure.parentRefs[%d] routes %s to Agent %s/%s, "+
+		"whose %s is older; change %s of one of the Agents", i, at, rival.Namespace, rival.Name, r.kind, fields)
 }

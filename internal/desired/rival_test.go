@@ -151,7 +151,7 @@ func TestGRPCAddressOfAnother(t *testing.T) {
 	if got.url != "https://a.example/" || len(got.bases) != 1 || got.bases[0].GRPC != "" {
 		t.Errorf("url = %q, %d addresses, want that of the HTTPRoute only", got.url, len(got.bases))
 	}
-	if len(got.problems) != 1 || got.problems[0].Reason != a2av1alpha1.ReasonAddressConflict || !strings.HasSuffix(got.problems[0].Message, "change spec.exposure.grpcHostnames here or there") {
+	if len(got.problems) != 1 || got.problems[0].Reason != a2av1alpha1.ReasonAddressConflict || !strings.HasSuffix(got.problems[0].Message, "change spec.exposure.grpcHostnames of one of the Agents") {
 		t.Errorf("problems = %+v", got.problems)
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// GatewayAPIVersion is the first whose standard CRDs have all that the routes are
-// made of: the time-outs of HTTPRoutes came last.
+// GatewayAPIVersion is the first release of the Gateway API whose standard CRDs have all
+// fields of the routes, including the timeouts of HTTPRoutes.
 const GatewayAPIVersion = "v1.2"
 
 const (
-	// noTimeout turns a Gateway's time-out off: a stream lasts as long as its
-	// task.
+	// noTimeout turns the timeout of a Gateway off, because a stream lasts as long as
+	// its task.
 	noTimeout = "0s"
-	// rootPath is where the sidecar serves.
+	// rootPath is the path of the sidecar.
 	rootPath = "/"
 )
 
-// httpRoute leads JSON-RPC, HTTP+JSON and the card to the Service. It is nil
-// when nobody asks for it or the cluster does not have the kind.
+// httpRoute returns the route of JSON-RPC, HTTP+JSON and the card to the Service. It is
+// nil without spec.exposure, or if the cluster does not have the kind.
 func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil || !in.GatewayAPI.HTTPRoutes {
@@ -54,8 +54,8 @@ func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 			WithRules(rule))
 }
 
-// grpcRoute leads gRPC to the Service. A Gateway takes a hostname for one kind
-// of route only, so it is there only for hostnames of its own.
+// grpcRoute returns the route of gRPC to the Service. It is nil without grpcHostnames,
+// because a Gateway accepts a hostname for one kind of route only.
 func grpcRoute(in clusterstate.Agent) *gatewayv1ac.GRPCRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil || len(exposure.GRPCHostnames) == 0 || !in.GatewayAPI.GRPCRoutes {

@@ -16,9 +16,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// Scale is the number of pods for a Deployment that is otherwise left as it is,
-// nil when it has that number. What keeps a spec from being carried out must
-// neither keep an agent from being stopped, nor the autoscaler from its work.
+// Scale returns an apply configuration that changes only the number of pods of the
+// Deployment, and nil if the Deployment has the number. The operator applies it while
+// the spec has a mistake, so that users can still stop an agent and the autoscaler can
+// still scale it.
 func Scale(in clusterstate.Agent) *appsv1ac.DeploymentApplyConfiguration {
 	current := in.Children.Deployment
 	if in.Agent.Spec.Workload == nil || current == nil || !metav1.IsControlledBy(current, in.Agent) {
@@ -28,7 +29,7 @@ func Scale(in clusterstate.Agent) *appsv1ac.DeploymentApplyConfiguration {
 	if current.Spec.Replicas != nil {
 		has = *current.Spec.Replicas
 	}
-	// A number above one may be meant for pods of the spec that is not carried out.
+	// A number above one may be meant for pods of the spec that is not applied.
 	if wanted == has || wanted > 1 && !sharesTasks(current) {
 		return nil
 	}
@@ -37,7 +38,7 @@ func Scale(in clusterstate.Agent) *appsv1ac.DeploymentApplyConfiguration {
 		WithSpec(appsv1ac.DeploymentSpec().WithReplicas(wanted))
 }
 
-// sharesTasks tells whether the pods of a Deployment find each other's tasks.
+// sharesTasks reports whether the pods of a Deployment share a task store.
 func sharesTasks(d *appsv1.Deployment) bool {
 	pod := &d.Spec.Template.Spec
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {

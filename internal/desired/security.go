@@ -8,8 +8,9 @@ import corev1 "k8s.io/api/core/v1"
 // sidecarUser is the nonroot user of the sidecar's image.
 const sidecarUser = 65532
 
-// sidecarSecurity is the restricted Pod Security level, with a root file
-// system that cannot be written, whatever a template says for its whole pod.
+// sidecarSecurity returns the security context of the sidecar: the restricted Pod
+// Security level with a read-only root file system. It overrides the security context
+// of the pod.
 func sidecarSecurity(pod *corev1.PodSecurityContext) *corev1.SecurityContext {
 	own := &corev1.SecurityContext{
 		RunAsNonRoot:             new(true),
@@ -20,8 +21,8 @@ func sidecarSecurity(pod *corev1.PodSecurityContext) *corev1.SecurityContext {
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
-	// Nodes without AppArmor refuse a pod that names a profile, and OpenShift one
-	// that names a label, so these two are only set where the pod's are others.
+	// Nodes without AppArmor reject a pod with a profile, and OpenShift rejects one with
+	// SELinux options, so these are only set to override those of the pod.
 	if pod != nil && pod.AppArmorProfile != nil && pod.AppArmorProfile.Type != corev1.AppArmorProfileTypeRuntimeDefault {
 		own.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
 	}
@@ -31,9 +32,9 @@ func sidecarSecurity(pod *corev1.PodSecurityContext) *corev1.SecurityContext {
 	return own
 }
 
-// secureContainers gives the user's containers the restricted Pod Security
-// level wherever neither the container nor the pod says otherwise. The user
-// and the root file system are theirs.
+// secureContainers sets the restricted Pod Security level on the user's containers,
+// where neither the container nor the pod sets the fields. It does not set the user and
+// the root file system.
 func secureContainers(pod *corev1.PodSpec) {
 	shared := pod.SecurityContext
 	if shared == nil {
@@ -69,8 +70,8 @@ func secureContainer(c *corev1.Container, shared *corev1.PodSecurityContext) {
 	}
 }
 
-// privileged tells whether the API server would refuse a container that may
-// not escalate its privileges.
+// privileged reports whether the API server rejects allowPrivilegeEscalation false for a
+// container.
 func privileged(own *corev1.SecurityContext) bool {
 	if own.Privileged != nil && *own.Privileged {
 		return true

@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// configDir is where the sidecar finds the contract. The whole directory
-	// is mounted: the kubelet does not refresh a single file.
+	// configDir is the directory of the sidecar configuration. The whole directory is
+	// mounted, because the kubelet does not refresh a single file.
 	configDir = "/etc/a2a"
-	// sidecarProgram is the sidecar's image's only program.
+	// sidecarProgram is the program in the sidecar's image.
 	sidecarProgram = "/sidecar"
-	// tokenDir and tokenName are where the sidecar finds its own token.
+	// tokenDir and tokenName are the path of the sidecar's own token.
 	tokenDir  = "/var/run/secrets/a2a-operator.dev" //nolint:gosec // a path, not a credential
 	tokenName = "token"
 	tokenFile = tokenDir + "/" + tokenName
-	// tokenSeconds is how long a token is good; the kubelet renews it earlier.
+	// tokenSeconds is the lifetime of a token. The kubelet renews it earlier.
 	tokenSeconds = 3600
 )
 
-// nativeSidecar makes a container an init container that keeps running.
+// nativeSidecar turns a container into a native sidecar: an init container that keeps
+// running.
 func nativeSidecar(c corev1.Container) corev1.Container {
 	c.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
 	return c
 }
 
-// sidecar returns the sidecar's container: a native sidecar beside the agent's
-// container, and the only container of a pod whose agent is a model server
-// elsewhere.
+// sidecar returns the container of the sidecar: a native sidecar beside the agent's
+// container, or the only container of a pod with an external model server.
 //
-// It is told the backend's URL and protocol twice. The contract is one for all
-// pods of the Agent; while a change of them rolls out, the pods of the earlier
-// spec must keep theirs, and a flag wins over the contract.
+// The URL and protocol of the backend are flags, too, which override the sidecar
+// configuration. All pods of the Agent share the configuration, and during a rollout the
+// pods of an earlier spec must keep their backend.
 func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 	container := corev1.Container{
 		Name:  a2av1alpha1.ContainerSidecar,
@@ -55,8 +55,8 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 			{Name: a2av1alpha1.PortAgent, ContainerPort: sidecarconfig.AgentPort, Protocol: corev1.ProtocolTCP},
 			{Name: a2av1alpha1.PortHealth, ContainerPort: sidecarconfig.HealthPort, Protocol: corev1.ProtocolTCP},
 		},
-		// The agent's container starts after this one, so this must not wait
-		// for the agent.
+		// The agent's container starts after this one, so this probe must not wait for the
+		// agent.
 		StartupProbe:   probe(sidecarconfig.StartedPath, 1, 60),
 		ReadinessProbe: readinessProbe(),
 		LivenessProbe:  probe(sidecarconfig.LivezPath, 10, 3),
@@ -82,7 +82,7 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 	return container
 }
 
-// literal keeps Kubernetes from reading a variable into an argument.
+// literal escapes an argument, so that Kubernetes expands no variable in it.
 func literal(argument string) string {
 	return strings.ReplaceAll(argument, "$", "$$")
 }

@@ -20,8 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// sidecarConfiguration returns the configuration of an Agent's sidecar, which serves
-// the card.
+// sidecarConfiguration returns the sidecar configuration of an Agent with a card.
 func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard card.Card, bases []card.Base, authorization *sidecarconfig.Authorization) (*sidecarconfig.Config, error) {
 	agent := in.Agent
 	timeouts, err := configTimeouts(agent.Spec.Workload.Backend.Timeouts)
@@ -68,7 +67,7 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 		config.CardSigning.JWKSURL = signing.JWKSURL
 	}
 	if authorization != nil {
-		// The rules decide on callers of all namespaces.
+		// The rules apply to callers of all namespaces.
 		config.Access.Namespaces, config.Access.Authorization = []string{allNamespaces}, authorization
 	}
 	config.Card.SecuritySchemes = config.Access.Schemes()
@@ -76,7 +75,7 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 	return config, nil
 }
 
-// protocolOptions leaves out what is the default anyway.
+// protocolOptions returns the options that differ from the defaults.
 func protocolOptions(p *a2av1alpha1.AgentProtocol) (sidecarconfig.ProtocolOptions, error) {
 	options := sidecarconfig.ProtocolOptions{
 		StrictVersion: p.VersionCheck == a2av1alpha1.VersionCheckStrict,
@@ -101,7 +100,7 @@ func protocolOptions(p *a2av1alpha1.AgentProtocol) (sidecarconfig.ProtocolOption
 	return options, err
 }
 
-// agentURL is where an Agent is served inside the cluster.
+// agentURL returns the URL of an Agent inside the cluster.
 func agentURL(agent *a2av1alpha1.Agent, platform Platform) string {
 	scheme := "http://"
 	if agent.Spec.Access.TLS != nil {
@@ -110,8 +109,8 @@ func agentURL(agent *a2av1alpha1.Agent, platform Platform) string {
 	return scheme + names.Host(agent.Name, agent.Namespace, platform.ClusterDomain) + "/"
 }
 
-// serviceBases returns the base of an Agent's Service by each name that DNS
-// resolves it by, the longest first, which agentURL is.
+// serviceBases returns a base for each DNS name of an Agent's Service, the longest first,
+// which is that of agentURL.
 func serviceBases(agent *a2av1alpha1.Agent, platform Platform) []card.Base {
 	url := agentURL(agent, platform)
 	bases := []card.Base{card.NewBase(url)}
@@ -123,12 +122,12 @@ func serviceBases(agent *a2av1alpha1.Agent, platform Platform) []card.Base {
 	return bases
 }
 
-// backendProtocol is what the agent speaks.
+// backendProtocol returns the protocol of the agent.
 func backendProtocol(agent *a2av1alpha1.Agent) sidecarconfig.Protocol {
 	return sidecarconfig.Protocol(cmp.Or(agent.Spec.Workload.Backend.Protocol, a2av1alpha1.BackendProtocolEvents))
 }
 
-// backendURL is where the sidecar posts a turn.
+// backendURL returns the URL to which the sidecar posts a turn.
 func backendURL(agent *a2av1alpha1.Agent) string {
 	if url := externalModelServer(agent); url != "" {
 		return url
@@ -137,7 +136,7 @@ func backendURL(agent *a2av1alpha1.Agent) string {
 	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + cmp.Or(backend.Path, a2aPath(backend.A2A), defaultPaths[backendProtocol(agent)])
 }
 
-// a2aPath is the path of the container's endpoint, "" for that on its card.
+// a2aPath returns the path of the container's endpoint, and "" for the path on its card.
 func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
 	if a2a == nil {
 		return ""
@@ -152,15 +151,14 @@ func configA2A(a2a *a2av1alpha1.AgentA2A) sidecarconfig.A2A {
 	return sidecarconfig.A2A{Version: string(a2a.Version), CardPath: a2a.CardPath, Query: a2a.Query}
 }
 
-// defaultPaths are where turns are posted. An agent that speaks A2A says so
-// itself.
+// defaultPaths are the default paths of turns. The card of an agent that speaks A2A has
+// the path.
 var defaultPaths = map[sidecarconfig.Protocol]string{
 	sidecarconfig.ProtocolEvents:          "/",
 	sidecarconfig.ProtocolChatCompletions: "/v1/chat/completions",
 }
 
-// onInterruption leaves out the default, which older sidecars have without
-// knowing of it.
+// onInterruption omits the default, because older sidecars reject the member.
 func onInterruption(p a2av1alpha1.InterruptionPolicy) sidecarconfig.Interruption {
 	if p != a2av1alpha1.InterruptionRetry {
 		return ""
@@ -179,8 +177,8 @@ func configChat(chat *a2av1alpha1.AgentChat) sidecarconfig.Chat {
 	return c
 }
 
-// configAccess admits callers of the Agent's own namespace, and those who
-// have none because the Agent names who vouches for them.
+// configAccess returns the access of an Agent without rules: callers of the Agent's own
+// namespace, and callers without a namespace.
 func configAccess(agent *a2av1alpha1.Agent, issuer *clusterstate.Issuer) sidecarconfig.Access {
 	access := sidecarconfig.Access{Namespaces: []string{agent.Namespace}}
 	if cors := agent.Spec.Access.CORS; cors != nil {
@@ -200,8 +198,7 @@ func configAccess(agent *a2av1alpha1.Agent, issuer *clusterstate.Issuer) sidecar
 	return access
 }
 
-// authentications lists the authenticators of an Agent; absent means
-// Kubernetes.
+// authentications returns the authentication types of an Agent, by default Kubernetes.
 func authentications(agent *a2av1alpha1.Agent) []a2av1alpha1.Authentication {
 	if len(agent.Spec.Access.Authentication) == 0 {
 		return []a2av1alpha1.Authentication{{Type: a2av1alpha1.AuthenticationKubernetes}}
@@ -237,7 +234,8 @@ func configMTLS(m *a2av1alpha1.MTLSAuthentication) *sidecarconfig.MTLSAuthentica
 	return &sidecarconfig.MTLSAuthentication{Subject: m.Principal == a2av1alpha1.CertificatePrincipalSubject, Principals: m.Principals}
 }
 
-// needsIssuer tells whether the contract of an Agent holds the issuer's keys.
+// needsIssuer reports whether the sidecar configuration of an Agent has the keys of the
+// ServiceAccount issuer.
 func needsIssuer(agent *a2av1alpha1.Agent) bool {
 	return slices.ContainsFunc(authentications(agent), func(a a2av1alpha1.Authentication) bool {
 		return a.Type == a2av1alpha1.AuthenticationKubernetes
@@ -249,7 +247,7 @@ func issuerUnknown() usererror.Problem {
 		Condition: a2av1alpha1.ConditionProgrammed,
 		Reason:    a2av1alpha1.ReasonWaitingForIssuerKeys,
 		Message: "The operator has not yet read the keys that verify ServiceAccount tokens from the API server " +
-			"(/.well-known/openid-configuration and /openid/v1/jwks); if this stays, look into the operator's log",
+			"(/.well-known/openid-configuration and /openid/v1/jwks); if this persists, find the error in the manager's log",
 	}
 }
 
@@ -278,7 +276,7 @@ func configTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, erro
 		errors.Join(err1, err2, err3, err4)
 }
 
-// parseDuration reads what the API server has validated; empty is zero.
+// parseDuration parses a duration that the API server has validated. An empty one is 0.
 func parseDuration(field string, d a2av1alpha1.Duration) (sidecarconfig.Duration, error) {
 	if d == "" {
 		return 0, nil
@@ -290,8 +288,8 @@ func parseDuration(field string, d a2av1alpha1.Duration) (sidecarconfig.Duration
 	return sidecarconfig.Duration(parsed), nil
 }
 
-// encodeConfiguration returns the bytes of the file, or the problem that they are
-// too many.
+// encodeConfiguration returns the encoded configuration, or a problem if it is too
+// large.
 func encodeConfiguration(config *sidecarconfig.Config) ([]byte, []usererror.Problem, error) {
 	encoded, err := sidecarconfig.Encode(config)
 	if errors.Is(err, sidecarconfig.ErrTooLarge) {

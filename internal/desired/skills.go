@@ -19,23 +19,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// defaultSkillTag stands on the one skill of an Agent that names none.
+// defaultSkillTag is the tag of the default skill.
 const defaultSkillTag = "agent"
 
-// origin is a skill, and the place in the Agent that it comes from.
+// origin is a skill with its place in the Agent.
 type origin struct {
 	skill card.Skill
 	place string
 }
 
-// resolveSkills returns the skills of a card in their order: those in place,
-// those by reference, and those selected, each AgentSkill once.
+// resolveSkills returns the skills of a card in their order: inline skills, references,
+// and selected AgentSkills, each AgentSkill once.
 func resolveSkills(in clusterstate.Agent) ([]card.Skill, []usererror.Problem) {
 	agent := in.Agent
 	origins, problems := skillOrigins(in)
 	if len(origins) > 0 && !slices.ContainsFunc(origins, func(o origin) bool { return !o.skill.Extended }) {
-		// A public card without a skill says nothing of the agent.
-		origins = append(origins, origin{defaultSkill(agent), "the skill that stands for the agent on its public card"})
+		// A public card needs a skill.
+		origins = append(origins, origin{defaultSkill(agent), "the default skill of the public card"})
 	}
 	problems = append(problems, duplicateIDs(origins)...)
 	if len(problems) > 0 {
@@ -51,7 +51,7 @@ func resolveSkills(in clusterstate.Agent) ([]card.Skill, []usererror.Problem) {
 	return resolved, nil
 }
 
-// skillOrigins lists the skills of an Agent and what is wrong with the list.
+// skillOrigins returns the skills of an Agent, and the problems of the list.
 func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	agent, skills := in.Agent, in.Skills
 	var origins []origin
@@ -78,7 +78,7 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	}
 	if skills.SelectorError != "" {
 		problems = append(problems, skillProblem(a2av1alpha1.ReasonInvalidSelector,
-			"spec.skillSelector cannot be evaluated: %s; correct it", skills.SelectorError))
+			"spec.skillSelector is not valid: %s; correct it", skills.SelectorError))
 	}
 	for _, skill := range skills.Selected {
 		if !listed[types.NamespacedName{Namespace: skill.Namespace, Name: skill.Name}] {
@@ -89,28 +89,28 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	return origins, problems
 }
 
-// notFound says that there is no such skill for the Agent. Whether another
-// namespace has one that does not admit it is not the Agent's to know.
+// notFound returns the problem that a skill does not exist for the Agent. It does not
+// reveal whether another namespace has a skill that does not admit the Agent.
 func notFound(in clusterstate.Agent, i int, target types.NamespacedName) usererror.Problem {
 	agent := in.Agent
 	if in.Skills.Unwatched[target.Namespace] {
 		return skillProblem(a2av1alpha1.ReasonSkillNotFound,
-			"spec.skillRefs[%d]: the operator does not watch namespace %q, and so sees no AgentSkill %q; "+
-				"have whoever installed it add the namespace to --watch-namespaces (watchNamespaces of the chart), or remove the reference",
+			"spec.skillRefs[%d]: the operator does not watch namespace %q of AgentSkill %q; "+
+				"ask the administrator of the operator to add the namespace to --watch-namespaces (watchNamespaces of the chart), or remove the reference",
 			i, target.Namespace, target.Name)
 	}
 	if target.Namespace == agent.Namespace {
 		return skillProblem(a2av1alpha1.ReasonSkillNotFound,
-			"spec.skillRefs[%d].name: there is no AgentSkill %q in namespace %q; create it or remove the reference",
+			"spec.skillRefs[%d].name: AgentSkill %q does not exist in namespace %q; create it, or remove the reference",
 			i, target.Name, target.Namespace)
 	}
 	return skillProblem(a2av1alpha1.ReasonSkillNotFound,
 		"spec.skillRefs[%d]: namespace %q has no AgentSkill %q that admits Agents of namespace %q; "+
-			"have its owner create it, or admit your namespace in its spec.allowedAgents.namespaces, or remove the reference",
+			"ask its owner to create it or to admit your namespace in its spec.allowedAgents.namespaces, or remove the reference",
 		i, target.Namespace, target.Name, agent.Namespace)
 }
 
-// sharedOrigin is the origin of an AgentSkill.
+// sharedOrigin returns the origin of an AgentSkill.
 func sharedOrigin(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string) origin {
 	return origin{
 		cardSkill(cmp.Or(string(skill.Spec.ID), skill.Name), skill.Spec.SkillDetails),
@@ -118,7 +118,8 @@ func sharedOrigin(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place
 	}
 }
 
-// sharedName is the name of an AgentSkill as an Agent would write it.
+// sharedName returns the name of an AgentSkill, with its namespace if the Agent is in
+// another one.
 func sharedName(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill) string {
 	if skill.Namespace == agent.Namespace {
 		return skill.Name
@@ -126,24 +127,24 @@ func sharedName(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill) string 
 	return skill.Namespace + "/" + skill.Name
 }
 
-// sharedSchemaProblems tells the Agent of what its AgentSkill says of itself.
+// sharedSchemaProblems returns a problem if the AgentSkill has an invalid schema.
 func sharedSchemaProblems(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place string) []usererror.Problem {
 	invalid := skillschema.Check(&skill.Spec.SkillDetails)
 	if invalid == nil {
 		return nil
 	}
 	return []usererror.Problem{skillProblem(a2av1alpha1.ReasonInvalidSchema,
-		"%s: AgentSkill %q is not accepted, its spec.%s; correct it there, or remove the skill here", place, sharedName(agent, skill), invalid)}
+		"%s: AgentSkill %q is not valid, its spec.%s; correct the AgentSkill, or remove it from the Agent", place, sharedName(agent, skill), invalid)}
 }
 
-// duplicateIDs names every pair of skills with one id.
+// duplicateIDs returns a problem for every pair of skills with the same id.
 func duplicateIDs(origins []origin) []usererror.Problem {
 	var problems []usererror.Problem
 	first := map[string]string{}
 	for _, o := range origins {
 		if place, taken := first[o.skill.ID]; taken {
 			problems = append(problems, skillProblem(a2av1alpha1.ReasonDuplicateSkillID,
-				"%s and %s both have the id %q; change one id or remove one of the skills", place, o.place, o.skill.ID))
+				"%s and %s have the same id %q; change one id, or remove one of the skills", place, o.place, o.skill.ID))
 			continue
 		}
 		first[o.skill.ID] = o.place
@@ -151,8 +152,8 @@ func duplicateIDs(origins []origin) []usererror.Problem {
 	return problems
 }
 
-// defaultSkill is the one skill of an Agent that names none: a card without a
-// skill cannot be found by what it offers.
+// defaultSkill returns the default skill of an Agent, which lists no other. Searches
+// find a card by its skills.
 func defaultSkill(agent *a2av1alpha1.Agent) card.Skill {
 	return card.Skill{
 		ID:          agent.Name,
@@ -162,21 +163,21 @@ func defaultSkill(agent *a2av1alpha1.Agent) card.Skill {
 	}
 }
 
-// defaultSkillRemark says why it is on the card. Whoever has written a selector
-// meant others.
+// defaultSkillRemark returns the remark that the card has the default skill only. With a
+// selector, the user probably intended others.
 func defaultSkillRemark(in clusterstate.Agent) usererror.Problem {
 	const listed = "The card lists one skill, made from the agent's name and description"
 	if in.Agent.Spec.SkillSelector != nil && in.Skills.SelectorError == "" {
 		return skillProblem(a2av1alpha1.ReasonDefaultSkill,
-			listed+", since spec.skillSelector selects no AgentSkill of namespace %q; "+
-				"correct it, or the labels of the AgentSkills", in.Agent.Namespace)
+			listed+", because spec.skillSelector matches no AgentSkill of namespace %q; "+
+				"correct the selector, or the labels of the AgentSkills", in.Agent.Namespace)
 	}
 	return skillProblem(a2av1alpha1.ReasonDefaultSkill,
-		listed+"; set spec.skills, spec.skillRefs or spec.skillSelector to say more")
+		listed+"; set spec.skills, spec.skillRefs or spec.skillSelector to list others")
 }
 
-// hiddenSkillRemarks names skills that nobody is shown: without a credential
-// there is no extended card.
+// hiddenSkillRemarks returns a remark for an Extended skill that no caller can see,
+// because anonymous callers get no extended card.
 func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []usererror.Problem {
 	if slices.ContainsFunc(authentications(agent), func(a a2av1alpha1.Authentication) bool {
 		return a.Type != a2av1alpha1.AuthenticationAnonymous
@@ -188,8 +189,8 @@ func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []usererr
 			return []usererror.Problem{{
 				Condition: a2av1alpha1.ConditionSkillsResolved,
 				Reason:    a2av1alpha1.ReasonExtendedSkillsHidden,
-				Message: fmt.Sprintf("The skill %q has visibility Extended, and nobody is shown it: all callers are anonymous; "+
-					"add a type to spec.access.authentication, or make the skill Public", skills[i].ID),
+				Message: fmt.Sprintf("Skill %q has visibility Extended, and no caller can see it, because all callers are anonymous; "+
+					"add another type to spec.access.authentication, or set the visibility to Public", skills[i].ID),
 			}}
 		}
 	}

@@ -47,7 +47,7 @@ func TestSelectorThatSelectsNothingIsNamed(t *testing.T) {
 			remark = r
 		}
 	}
-	for _, part := range []string{"spec.skillSelector selects no AgentSkill", in.Agent.Namespace, "labels"} {
+	for _, part := range []string{"spec.skillSelector matches no AgentSkill", in.Agent.Namespace, "labels"} {
 		if !strings.Contains(remark.Message, part) {
 			t.Errorf("the remark does not say %q: %s", part, remark.Message)
 		}

@@ -12,19 +12,19 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// podNameVariable holds the name of the pod, which tells replicas apart.
+// podNameVariable has the name of the pod, which distinguishes replicas.
 const podNameVariable = "POD_NAME"
 
-// storeFlag says where tasks are kept that several pods share.
+// storeFlag is the sidecar's flag for a shared task store.
 const storeFlag = "--store"
 
-// redisOf is where an Agent keeps its tasks; nil for the memory of the pod.
+// redisOf returns the Redis of an Agent's task store, and nil for the memory store.
 func redisOf(agent *a2av1alpha1.Agent) *a2av1alpha1.AgentRedis {
 	return agent.Spec.Workload.Tasks.Store.Redis
 }
 
-// storeArgs tell the sidecar where tasks are kept. They are flags for the
-// reason of the backend's URL: another store begins with new pods.
+// storeArgs returns the sidecar's flags for the task store. They are flags because pods of
+// an earlier spec must keep their store.
 func storeArgs(agent *a2av1alpha1.Agent) []string {
 	redis := redisOf(agent)
 	if redis == nil {
@@ -37,7 +37,7 @@ func storeArgs(agent *a2av1alpha1.Agent) []string {
 	return args
 }
 
-// storeURL is what --store takes.
+// storeURL returns the value of storeFlag.
 func storeURL(redis *a2av1alpha1.AgentRedis) string {
 	scheme := "redis"
 	if redis.TLS != nil {
@@ -53,7 +53,7 @@ func storeURL(redis *a2av1alpha1.AgentRedis) string {
 	return scheme + "://" + user + strings.Join(redis.Addresses, ",") + "/" + strconv.Itoa(int(redis.Database))
 }
 
-// storeEnv is what the arguments refer to.
+// storeEnv returns the variables that the arguments refer to.
 func storeEnv(agent *a2av1alpha1.Agent) []corev1.EnvVar {
 	if redisOf(agent) == nil {
 		return nil
@@ -63,7 +63,7 @@ func storeEnv(agent *a2av1alpha1.Agent) []corev1.EnvVar {
 	}}}
 }
 
-// storeCredentials are for the connections to the store.
+// storeCredentials returns the credentials for the task store.
 func storeCredentials(agent *a2av1alpha1.Agent) []credential {
 	var all []credential
 	redis := redisOf(agent)

@@ -14,10 +14,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// templateField is where the pod of a template stands in an Agent.
+// templateField is the field of an Agent with the pod spec of its template.
 const templateField = "spec.workload.template.spec"
 
-// templateConflicts names everything in an Agent's template that is the operator's.
+// templateConflicts returns the parts of an Agent's template that conflict with what
+// the operator adds.
 func templateConflicts(agent *a2av1alpha1.Agent) []usererror.Problem {
 	var problems []usererror.Problem
 	if port := agent.Spec.Workload.Backend.Port; sidecarPort(port) {
@@ -26,29 +27,29 @@ func templateConflicts(agent *a2av1alpha1.Agent) []usererror.Problem {
 	template := &agent.Spec.Workload.Template
 	if value, set := template.Labels[a2av1alpha1.LabelAgent]; set && value != agent.Name {
 		problems = append(problems, nameConflict("spec.workload.template.metadata.labels must not set %q: "+
-			"the operator selects the pods by it; remove it", a2av1alpha1.LabelAgent))
+			"the operator selects the pods with this label; remove it", a2av1alpha1.LabelAgent))
 	}
 	if _, set := template.Annotations[appArmorAnnotation]; set {
 		problems = append(problems, nameConflict("spec.workload.template.metadata.annotations must not set %q: "+
-			"the sidecar keeps its own profile; remove it", appArmorAnnotation))
+			"the operator sets the profile of the sidecar; remove it", appArmorAnnotation))
 	}
 	problems = append(problems, exposures(&template.Spec)...)
 	problems = append(problems, containerConflicts(templateField+".initContainers", template.Spec.InitContainers)...)
 	problems = append(problems, containerConflicts(templateField+".containers", template.Spec.Containers)...)
 	for i, volume := range template.Spec.Volumes {
 		if sidecarVolume(volume.Name) {
-			problems = append(problems, nameConflict("%s.volumes[%d].name must not be %q: the operator adds a volume of that name; rename it",
+			problems = append(problems, nameConflict("%s.volumes[%d].name must not be %q: the operator adds a volume of this name; rename it",
 				templateField, i, volume.Name))
 		}
 	}
 	return problems
 }
 
-// appArmorAnnotation is the older form of the sidecar's profile.
+// appArmorAnnotation is the former annotation for the sidecar's AppArmor profile.
 const appArmorAnnotation = corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + a2av1alpha1.ContainerSidecar
 
-// exposures names what would let the agent's container into the sidecar. The API
-// server refuses them, too; an Agent may be older than its rules.
+// exposures returns the fields that give the agent's container access to the sidecar.
+// The API server rejects them, too, but an Agent may be older than its CEL rules.
 func exposures(pod *corev1.PodSpec) []usererror.Problem {
 	var problems []usererror.Problem
 	for _, each := range []struct {
@@ -56,14 +57,14 @@ func exposures(pod *corev1.PodSpec) []usererror.Problem {
 		field, why string
 	}{
 		{pod.HostPID, "hostPID", "the agent could read the token of the sidecar"},
-		{pod.HostNetwork, "hostNetwork", "the ports of the sidecar belong to the pod"},
+		{pod.HostNetwork, "hostNetwork", "the sidecar needs ports of the pod"},
 		{pod.ShareProcessNamespace != nil && *pod.ShareProcessNamespace, "shareProcessNamespace", "the agent could read the token of the sidecar"},
 	} {
 		if each.set {
 			problems = append(problems, usererror.Problem{
 				Condition: a2av1alpha1.ConditionAccepted,
 				Reason:    a2av1alpha1.ReasonSidecarExposed,
-				Message:   fmt.Sprintf("%s.%s must be absent: %s; remove it", templateField, each.field, each.why),
+				Message:   fmt.Sprintf("%s.%s must be absent, because %s; remove it", templateField, each.field, each.why),
 			})
 		}
 	}
@@ -74,7 +75,7 @@ func containerConflicts(field string, containers []corev1.Container) []usererror
 	var problems []usererror.Problem
 	for i, c := range containers {
 		if c.Name == a2av1alpha1.ContainerSidecar {
-			problems = append(problems, nameConflict("%s[%d].name must not be %q: the operator adds a container of that name; rename it",
+			problems = append(problems, nameConflict("%s[%d].name must not be %q: the operator adds a container of this name; rename it",
 				field, i, c.Name))
 		}
 		for j, port := range c.Ports {
@@ -84,7 +85,7 @@ func containerConflicts(field string, containers []corev1.Container) []usererror
 		}
 		for j, mount := range c.VolumeMounts {
 			if sidecarVolume(mount.Name) {
-				problems = append(problems, nameConflict("%s[%d].volumeMounts[%d].name must not be %q: that volume is for the sidecar alone; remove the mount",
+				problems = append(problems, nameConflict("%s[%d].volumeMounts[%d].name must not be %q: only the sidecar may mount this volume; remove the mount",
 					field, i, j, mount.Name))
 			}
 		}

@@ -14,16 +14,16 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// parentVerdict is what the controller of a Gateway says of a route.
+// parentVerdict is the status of a route at a Gateway.
 type parentVerdict struct {
 	accepted bool
-	// refusal says why not; it is empty while there is no answer.
+	// refusal is why the route is not accepted. It is empty while there is no status.
 	refusal string
 }
 
-// verdictOf reads what is said of a route about one of its parents. When more
-// than one controller answers, any that takes the route is enough. What was said
-// of an earlier generation of the route is no answer about this one.
+// verdictOf returns the status of a route at one of its parents. If several controllers
+// report a status, one that accepts the route suffices. The status of an earlier
+// generation of the route does not count.
 func verdictOf(parents []gatewayv1.RouteParentStatus, generation int64, namespace string, ref a2av1alpha1.GatewayRef) parentVerdict {
 	var verdict parentVerdict
 	for i := range parents {
@@ -42,8 +42,8 @@ func verdictOf(parents []gatewayv1.RouteParentStatus, generation int64, namespac
 	return verdict
 }
 
-// current leaves out what was said of an earlier generation. Who does not say of
-// which one speaks of any.
+// current returns the conditions without those of an earlier generation. A condition
+// without a generation counts.
 func current(conditions []metav1.Condition, generation int64) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
 		return c.ObservedGeneration > 0 && c.ObservedGeneration < generation

@@ -90,7 +90,7 @@ var _ = It("creates a route that an old Gateway API rejected after an upgrade of
 	exposure := message(agent, a2av1alpha1.ConditionExposed)
 	Eventually(exposure).WithContext(ctx).WithTimeout(time.Minute).Should(And(
 		ContainSubstring(".timeouts: field not declared in schema"), ContainSubstring("install the Gateway API v1.2 or later"),
-		Not(ContainSubstring("has not answered"))))
+		Not(ContainSubstring("has not reported a status"))))
 
 	By("upgrading the CRDs")
 	_, err = envtest.InstallCRDs(environment.Config, crds)
@@ -137,7 +137,7 @@ var _ = It("serves all Agents except those that need a kind that it may not read
 	granted.Rules = append(granted.Rules, withheld)
 	Expect(cluster.Update(ctx, granted)).To(Succeed())
 	Eventually(exposure).WithContext(ctx).WithTimeout(2 * time.Minute).Should(And(
-		Not(ContainSubstring("cannot be read")), ContainSubstring("has not answered about the GRPCRoute")))
+		Not(ContainSubstring("cannot read")), ContainSubstring("has not reported a status for the GRPCRoute")))
 })
 
 var _ = Describe("a manager in a cluster whose Gateway API is installed and removed", Serial, Ordered, func() {

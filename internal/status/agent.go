@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status says what is to be told about an Agent.
+// Package status computes the status of Agents and AgentSkills.
 //
-// It is pure: from what was observed, wanted and done, and from the time, it
-// makes the whole status. Every condition is always set. Messages name the
-// field and the cure, are bounded, and hold nothing that changes by itself,
-// such as a time or a number of attempts.
+// It is pure: its inputs are the observed state, the user errors, the outcome of
+// apply and the time. It sets every condition. A message says what failed, on which
+// field or object, and what to do. It is bounded, and contains nothing that changes
+// by itself, such as a time or a number of attempts.
 package status
 
 import (
@@ -22,43 +22,43 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// Inputs are all that the status of an Agent is made from.
+// Inputs are the inputs of the status of an Agent.
 type Inputs struct {
-	// Observed is what the reconcile has read.
+	// Observed is the state that the reconcile read.
 	Observed clusterstate.Agent
-	// Problems are the mistakes in the spec, and what else keeps it from being
-	// carried out.
+	// Problems are the user errors in the spec, and failures that keep it from being
+	// applied.
 	Problems []usererror.Problem
-	// Remarks stand on conditions that are true.
+	// Remarks give conditions that are True another reason and message.
 	Remarks []usererror.Problem
-	// Card is what is to be published. It is nil when nothing can be.
+	// Card is the card to publish, and nil if there is none.
 	Card *Card
-	// CardKept tells that Card is the one that was published last, and that
-	// everything else is of the current spec.
+	// CardKept is true if Card is the kept card, and everything else is of the
+	// current spec.
 	CardKept bool
-	// Applied is true when every object is as the spec wants it.
+	// Applied is true if every object is in sync with the spec.
 	Applied bool
-	// DeploymentChanged is true when Observed does not yet show what this
-	// reconcile wrote.
+	// DeploymentChanged is true if this reconcile wrote the Deployment, so that
+	// Observed does not show it yet.
 	DeploymentChanged bool
 	// Now is the time.
 	Now time.Time
 }
 
-// Card is what is to be published.
+// Card describes the card to publish.
 type Card struct {
 	URL string
-	// ExternalURL is "" when no Gateway leads to the agent.
-	ExternalURL    string
-	CardDigest     string
+	// ExternalURL is "" if no Gateway routes to the agent.
+	ExternalURL  string
+	CardDigest   string
 	ConfigDigest string
-	Skills         int32
+	Skills       int32
 }
 
-// Result is a status, and when to look again if nothing happens before.
+// Result is a status, and when to reconcile again if no event comes before.
 type Result struct {
 	Status a2av1alpha1.AgentStatus
-	// RecheckAfter is zero when only an event can change the status.
+	// RecheckAfter is zero if only an event can change the status.
 	RecheckAfter time.Duration
 }
 
@@ -75,7 +75,7 @@ func Agent(in Inputs) Result {
 		ObservedGeneration: agent.Generation,
 		Conditions:         slices.Clone(agent.Status.Conditions),
 	}
-	// What is published stays where nothing can be applied.
+	// The published values stay while nothing can be applied.
 	if in.Card != nil && in.Applied {
 		next.URL = in.Card.URL
 		next.ExternalURL = in.Card.ExternalURL
@@ -106,13 +106,15 @@ func Agent(in Inputs) Result {
 	return result
 }
 
-// maxMessage keeps a status readable, in bytes. It is far below the API's limit.
+// maxMessage bounds a message, in bytes, so that a status stays readable. The limit
+// of the API is much higher.
 const maxMessage = 1024
 
-// bounded cuts a message off after maxMessage bytes, between characters.
+// bounded truncates a message to maxMessage bytes.
 func bounded(message string) string { return cut(message, maxMessage) }
 
-// cut shortens a message to a number of bytes, between characters.
+// cut truncates a message to at most most bytes, at a character boundary, and marks
+// it with an ellipsis.
 func cut(message string, most int) string {
 	if len(message) <= most {
 		return message

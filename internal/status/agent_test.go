@@ -66,7 +66,7 @@ func TestAgent(t *testing.T) {
 				in.CardKept = true
 			}),
 			want:    map[string]string{"SkillsResolved": "False SkillNotFound", "Programmed": "True CardKept", "CardPublished": "False CardKept", "Ready": "False SkillNotFound"},
-			message: "field x; the card stays as it was published, and the rest of the spec is applied",
+			message: "field x; the operator keeps the published card, and applies the rest of the spec",
 		},
 		"missing skill, the rest not written": {
 			in: healthy(func(in *Inputs) {
@@ -205,14 +205,14 @@ func TestAgent(t *testing.T) {
 		"crash loop": {
 			in:      healthy(onlyPod(pod("echo-1", false, afterCrash(waiting(waitingCrashLoopBackOff, "back-off 10s"))))),
 			want:    map[string]string{"Available": "False ContainerCrashing", "CardPublished": "False NoPodReady", "Ready": "False ContainerCrashing"},
-			message: "keeps ending with exit code 2 (Error); kubectl logs -n agents echo-1 -c agent --previous",
+			message: "exits repeatedly with exit code 2 (Error); kubectl logs -n agents echo-1 -c agent --previous",
 		},
 		"no key to sign the card": {
 			in: healthy(onlyPod(ending(sidecarconfig.ExitCardKey, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
 				in.Observed.Agent.Spec.CardSigning = &a2av1alpha1.AgentCardSigning{SecretRef: a2av1alpha1.SecretReference{Name: "card-key"}}
 			}),
 			want:    map[string]string{"Available": "False CardSigningKeyUnusable", "CardPublished": "False NoPodReady", "Ready": "False CardSigningKeyUnusable"},
-			message: `Secret "card-key", which spec.cardSigning.secretRef names, must hold under "tls.key" a private key`,
+			message: `put a private key without a password (EC P-256 or P-384, Ed25519, RSA) into Secret "card-key" (spec.cardSigning.secretRef) under "tls.key"`,
 		},
 		"no API keys": {
 			in: healthy(onlyPod(ending(sidecarconfig.ExitAPIKeys, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
@@ -222,14 +222,14 @@ func TestAgent(t *testing.T) {
 				}
 			}),
 			want:    map[string]string{"Available": "False APIKeysUnusable", "CardPublished": "False NoPodReady", "Ready": "False APIKeysUnusable"},
-			message: `Secret "keys", which spec.access.authentication[1].apiKey.secretRef names, must hold for each caller`,
+			message: `into Secret "keys" (spec.access.authentication[1].apiKey.secretRef)`,
 		},
 		"no certificate": {
 			in: healthy(onlyPod(ending(sidecarconfig.ExitTLS, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
 				in.Observed.Agent.Spec.Access.TLS = &a2av1alpha1.AccessTLS{SecretRef: a2av1alpha1.SecretReference{Name: "cert"}}
 			}),
 			want:    map[string]string{"Available": "False TLSUnusable", "CardPublished": "False NoPodReady", "Ready": "False TLSUnusable"},
-			message: `Secret "cert", which spec.access.tls.secretRef names, must hold a PEM certificate that is valid now under tls.crt`,
+			message: `put a valid PEM certificate under tls.crt, and its private key without a password under tls.key, into Secret "cert" (spec.access.tls.secretRef)`,
 		},
 		"no authority of clients": {
 			in: healthy(onlyPod(ending(sidecarconfig.ExitClientCA, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
@@ -238,14 +238,14 @@ func TestAgent(t *testing.T) {
 				}
 			}),
 			want:    map[string]string{"Available": "False CABundleUnusable", "CardPublished": "False NoPodReady", "Ready": "False CABundleUnusable"},
-			message: `ConfigMap "ca", which spec.access.authentication[0].mtls.caBundle names, must hold PEM certificates, and nothing else, under "ca.crt"`,
+			message: `put PEM certificates, and nothing else, into ConfigMap "ca" (spec.access.authentication[0].mtls.caBundle) under "ca.crt"`,
 		},
 		"no authority of servers": {
 			in: healthy(onlyPod(ending(sidecarconfig.ExitTrust, pod("echo-1", false, waiting("PodInitializing", "")))), func(in *Inputs) {
 				in.Observed.Agent.Spec.TrustBundle = &a2av1alpha1.CABundleReference{Kind: a2av1alpha1.CABundleSecret, Name: "ca", Key: "x.pem"}
 			}),
 			want:    map[string]string{"Available": "False CABundleUnusable", "CardPublished": "False NoPodReady", "Ready": "False CABundleUnusable"},
-			message: `Secret "ca", which spec.trustBundle names, must hold PEM certificates, and nothing else, under "x.pem"`,
+			message: `into Secret "ca" (spec.trustBundle) under "x.pem"`,
 		},
 		"crashed and starting again": {
 			in:      healthy(onlyPod(pod("echo-1", false, afterCrash(runningSince(now.Add(-5*time.Second)))))),
@@ -265,7 +265,7 @@ func TestAgent(t *testing.T) {
 		"does not listen": {
 			in:      healthy(onlyPod(pod("echo-1", false, runningSince(now.Add(-20*time.Second))))),
 			want:    map[string]string{"Available": "False AgentNotListening", "CardPublished": "False NoPodReady", "Ready": "False AgentNotListening"},
-			message: "or spec.workload.backend.port must be the one that it listens on",
+			message: "or set spec.workload.backend.port to the port of the program",
 		},
 		"own readiness probe fails": {
 			in: healthy(onlyPod(sidecar(pod("echo-1", false, runningSince(now.Add(-20*time.Second))), func() corev1.ContainerStatus {
@@ -279,18 +279,18 @@ func TestAgent(t *testing.T) {
 		"the image of a container that others have added cannot be pulled": {
 			in:      healthy(onlyPod(injected(pod("echo-1", false, runningSince(now.Add(-time.Hour))), waiting(waitingImagePullBackOff, "")))),
 			want:    map[string]string{"Available": "False ImagePullFailed", "CardPublished": "False NoPodReady", "Ready": "False ImagePullFailed"},
-			message: `of container "mesh" cannot be pulled; it was added to the pod by others, such as an admission webhook: correct it there`,
+			message: `of container "mesh" cannot be pulled; correct the admission webhook or other program`,
 		},
 		"a container that others have added cannot be set up": {
 			in:      healthy(onlyPod(injected(pod("echo-1", false, runningSince(now.Add(-time.Hour))), waiting(waitingConfigError, "no secret")))),
 			want:    map[string]string{"Available": "False ContainerConfigInvalid", "CardPublished": "False NoPodReady", "Ready": "False ContainerConfigInvalid"},
-			message: "no secret; it was added to the pod by others",
+			message: "no secret; correct the admission webhook or other program that added the container to the pod",
 		},
 		"a container that others have added is not ready": {
 			in: healthy(onlyPod(injected(sidecar(pod("echo-1", false, ready(runningSince(now.Add(-time.Hour)))), ready(runningSince(now.Add(-time.Hour)))),
 				runningSince(now.Add(-time.Hour))))),
 			want:    map[string]string{"Available": "False ContainerNotReady", "CardPublished": "False NoPodReady", "Ready": "False ContainerNotReady"},
-			message: `"mesh" runs, and its readinessProbe does not succeed; it was added to the pod by others`,
+			message: `"mesh" runs, and its readinessProbe fails; correct the admission webhook`,
 		},
 		"a readiness gate is not met": {
 			in: healthy(onlyPod(func() corev1.Pod {
@@ -300,7 +300,7 @@ func TestAgent(t *testing.T) {
 				return p
 			}())),
 			want:    map[string]string{"Available": "False ReadinessGateNotMet", "CardPublished": "False NoPodReady", "Ready": "False ReadinessGateNotMet"},
-			message: `readiness gate "example.com/lb" does not exist; see whether what sets it runs`,
+			message: `readiness gate "example.com/lb" does not exist; check that the controller that sets the gate runs`,
 		},
 		"no room": {
 			in: healthy(onlyPod(corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
@@ -332,9 +332,9 @@ func TestAgent(t *testing.T) {
 				}}
 			}),
 			want:    map[string]string{"Available": "False PodsRejected", "CardPublished": "False NoPodReady", "Ready": "False PodsRejected"},
-			message: "the namespace a LimitRange with defaults for container a2a-sidecar",
+			message: "create a LimitRange with defaults for container a2a-sidecar",
 		},
-		"nothing says why": {
+		"reports no cause": {
 			in: healthy(func(in *Inputs) {
 				in.Observed.Pods = nil
 				in.Observed.Children.Deployment.Status = appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
@@ -347,13 +347,13 @@ func TestAgent(t *testing.T) {
 		"rollout in progress": {
 			in:      healthy(rollingOutTo(pod("echo-2", false, runningSince(now)))),
 			want:    map[string]string{"Ready": "False AgentStarting"},
-			message: "Pods of an earlier spec take calls",
+			message: "Pods of an earlier spec serve calls",
 			recheck: 20 * time.Second,
 		},
 		"rollout fails while the earlier spec serves": {
 			in:      healthy(rollingOutTo(pod("echo-2", false, waiting(waitingImagePullBackOff, "")))),
 			want:    map[string]string{"Available": "True ImagePullFailed", "Ready": "False ImagePullFailed"},
-			message: "Pods of an earlier spec take calls",
+			message: "Pods of an earlier spec serve calls",
 		},
 		"card on its way": {
 			in:   healthy(func(in *Inputs) { in.Observed.Pods[0].Annotations = nil }),
@@ -431,12 +431,12 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestBlockedTellsWhatIsApplied: the number of pods is the one thing that a spec
-// which is not accepted changes, and nothing is of one that never had a card.
+// TestBlockedTellsWhatIsApplied: of a spec that is not accepted, the operator applies
+// the number of pods; of a spec that never had a card, nothing.
 func TestBlockedTellsWhatIsApplied(t *testing.T) {
 	for condition, part := range map[string]string{
-		a2av1alpha1.ConditionAccepted:       "only the number of pods is applied",
-		a2av1alpha1.ConditionSkillsResolved: "No object is made or changed",
+		a2av1alpha1.ConditionAccepted:       "applies only the number of pods",
+		a2av1alpha1.ConditionSkillsResolved: "applies no object",
 	} {
 		in := healthy(func(in *Inputs) {
 			in.Problems = []usererror.Problem{{Condition: condition, Reason: "x", Message: "x"}}

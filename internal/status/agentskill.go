@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/skillschema"
 )
 
-// AgentSkill returns the whole status of an AgentSkill that so many Agents have
-// on their cards.
+// AgentSkill returns the whole status of an AgentSkill. agents is the number of
+// Agents that list it on their cards.
 func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av1alpha1.AgentSkillStatus {
 	next := a2av1alpha1.AgentSkillStatus{
 		Conditions:         slices.Clone(skill.Status.Conditions),
@@ -43,20 +43,20 @@ func skillAccepted(skill *a2av1alpha1.AgentSkill) verdict {
 	if invalid := skillschema.Check(&skill.Spec.SkillDetails); invalid != nil {
 		return verdict{
 			metav1.ConditionFalse, a2av1alpha1.ReasonInvalidSchema,
-			fmt.Sprintf("spec.%s; correct it: until then the cards of its Agents stay as they are", invalid),
+			fmt.Sprintf("spec.%s; correct it. Until then the cards of its Agents are not updated", invalid),
 		}
 	}
-	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAccepted, "The skill can stand on a card"}
+	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAccepted, "The skill is valid"}
 }
 
-// skillInUse does not name the number, which stands beside it: the message
+// skillInUse does not name the number of Agents, which is in the status: the message
 // would change with every Agent.
 func skillInUse(agents int32) verdict {
 	if agents == 0 {
 		return verdict{
 			metav1.ConditionFalse, a2av1alpha1.ReasonNotInUse,
-			"No Agent that is admitted names the skill in spec.skillRefs or selects it by spec.skillSelector",
+			"No Agent that the skill admits names it in spec.skillRefs or selects it with spec.skillSelector",
 		}
 	}
-	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonInUse, "At least one Agent that is admitted names or selects the skill"}
+	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonInUse, "At least one Agent that the skill admits names or selects it"}
 }

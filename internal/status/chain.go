@@ -12,26 +12,27 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// verdict is what a condition says.
+// verdict is the status, reason and message of a condition.
 type verdict struct {
 	Status  metav1.ConditionStatus
 	Reason  string
 	Message string
 }
 
-// typed is a verdict with the condition that it is about.
+// typed is a verdict with the type of its condition.
 type typed struct {
 	condition string
 	verdict   verdict
 }
 
-// facts are what the checks share: the rollout, and what was decided before.
+// facts are shared by the checks: the rollout, and the verdicts of the conditions
+// before.
 type facts struct {
 	rollout  rollout
 	verdicts []typed
 }
 
-// isTrue tells whether a condition was decided to be true.
+// isTrue reports whether the verdict of a condition is True.
 func (f *facts) isTrue(condition string) bool {
 	for _, t := range f.verdicts {
 		if t.condition == condition {
@@ -41,10 +42,11 @@ func (f *facts) isTrue(condition string) bool {
 	return false
 }
 
-// check decides a condition, or leaves it to the next check.
+// check returns the verdict of a condition, or false to leave it to the next check.
 type check func(Inputs, *facts) (verdict, bool)
 
-// chain is the checks of one condition, the first that decides wins.
+// chain has the checks of one condition. The first one that returns a verdict
+// decides.
 type chain []check
 
 func (c chain) decide(in Inputs, f *facts) verdict {
@@ -56,25 +58,25 @@ func (c chain) decide(in Inputs, f *facts) verdict {
 	return unknown(a2av1alpha1.ReasonPending, "Waiting for the operator")
 }
 
-// conditionChain is a condition; the list of checks is its definition.
+// conditionChain defines a condition by its checks.
 type conditionChain struct {
 	condition string
 	chain     chain
 }
 
-// workloadChains are the conditions of an agent with a workload, in the order in
-// which they build on each other.
+// workloadChains are the conditions of an Agent with a workload. Each depends on
+// those before it.
 var workloadChains = []conditionChain{
 	{a2av1alpha1.ConditionAccepted, chain{
 		problems(a2av1alpha1.ConditionAccepted),
 		remarks(a2av1alpha1.ConditionAccepted),
-		always(a2av1alpha1.ReasonAccepted, "The spec can be carried out"),
+		always(a2av1alpha1.ReasonAccepted, "The spec is valid"),
 	}},
 	{a2av1alpha1.ConditionSkillsResolved, chain{
 		restApplied,
 		problems(a2av1alpha1.ConditionSkillsResolved),
 		remarks(a2av1alpha1.ConditionSkillsResolved),
-		always(a2av1alpha1.ReasonResolved, "Every skill was found"),
+		always(a2av1alpha1.ReasonResolved, "The operator found every skill"),
 	}},
 	{a2av1alpha1.ConditionProgrammed, chain{
 		problems(a2av1alpha1.ConditionProgrammed),
@@ -82,12 +84,12 @@ var workloadChains = []conditionChain{
 		writeFailed,
 		cardKept,
 		remarks(a2av1alpha1.ConditionProgrammed),
-		always(a2av1alpha1.ReasonProgrammed, "The Deployment and what goes with it are as the spec wants them"),
+		always(a2av1alpha1.ReasonProgrammed, "The Deployment and the other objects are in sync with the spec"),
 	}},
 	{a2av1alpha1.ConditionAvailable, chain{
 		suspended,
 		servesWhileRolloutFails,
-		servesWithout("A pod takes calls"),
+		servesWithout("A pod is ready"),
 		serves,
 		scaledToZero,
 		rolloutFails,
@@ -99,39 +101,39 @@ var workloadChains = []conditionChain{
 		problems(a2av1alpha1.ConditionCardPublished),
 		publishing,
 		cardNotCurrent,
-		always(a2av1alpha1.ReasonPublished, "The pods that take calls have the card"),
+		always(a2av1alpha1.ReasonPublished, "The ready pods have the card"),
 	}},
 	{a2av1alpha1.ConditionExposed, chain{
 		clusterOnly,
 		problems(a2av1alpha1.ConditionExposed),
 		routesNotProgrammed,
-		always(a2av1alpha1.ReasonExposed, "The Gateways lead to the agent"),
+		always(a2av1alpha1.ReasonExposed, "The Gateways route to the agent"),
 	}},
 	{a2av1alpha1.ConditionReady, chain{
 		firstCause,
 		rollingOut,
-		servesWithout("The agent takes calls"),
-		always(a2av1alpha1.ReasonReady, "The agent takes calls"),
+		servesWithout("The agent serves calls"),
+		always(a2av1alpha1.ReasonReady, "The agent serves calls"),
 	}},
 }
 
-// remoteChains are the same of an agent that runs elsewhere.
+// remoteChains are the conditions of a remote agent.
 var remoteChains = []conditionChain{
 	{a2av1alpha1.ConditionAccepted, chain{
-		always(a2av1alpha1.ReasonAccepted, "The spec can be carried out"),
+		always(a2av1alpha1.ReasonAccepted, "The spec is valid"),
 	}},
 	{a2av1alpha1.ConditionSkillsResolved, chain{
 		problems(a2av1alpha1.ConditionSkillsResolved),
 		notReadYet(a2av1alpha1.ConditionSkillsResolved),
 		noCardYet,
-		always(a2av1alpha1.ReasonResolved, "The skills are those of the agent's own card"),
+		always(a2av1alpha1.ReasonResolved, "The agent's own card has the skills"),
 	}},
 	{a2av1alpha1.ConditionProgrammed, chain{
 		problems(a2av1alpha1.ConditionProgrammed),
 		blocked,
 		notReadYet(a2av1alpha1.ConditionProgrammed),
 		cardNotWritten,
-		always(a2av1alpha1.ReasonProgrammed, "The card is where the registry reads it"),
+		always(a2av1alpha1.ReasonProgrammed, "The ConfigMap with the card is in sync"),
 	}},
 	{a2av1alpha1.ConditionAvailable, chain{
 		suspended,
@@ -145,23 +147,24 @@ var remoteChains = []conditionChain{
 		always(a2av1alpha1.ReasonPublished, "The registry lists the card"),
 	}},
 	{a2av1alpha1.ConditionExposed, chain{
-		always(a2av1alpha1.ReasonClusterOnly, "The agent is where spec.remote says: no Gateway leads to it"),
+		always(a2av1alpha1.ReasonClusterOnly, "A remote agent is not exposed by Gateways"),
 	}},
 	{a2av1alpha1.ConditionReady, chain{
 		firstCause,
-		always(a2av1alpha1.ReasonReady, "The agent can be found, and answers"),
+		always(a2av1alpha1.ReasonReady, "The registry lists the agent, and the agent serves its card"),
 	}},
 }
 
-// problems makes a condition false with all that is wrong about it; the reason
-// is the first one's.
+// problems makes a condition False with the messages of its problems, and the reason
+// of the first one.
 func problems(condition string) check {
 	return func(in Inputs, _ *facts) (verdict, bool) {
 		return summed(in.Problems, condition, metav1.ConditionFalse)
 	}
 }
 
-// remarks makes a condition true with a reason of its own.
+// remarks makes a condition True with the messages of its remarks, and the reason of
+// the first one.
 func remarks(condition string) check {
 	return func(in Inputs, _ *facts) (verdict, bool) {
 		return summed(in.Remarks, condition, metav1.ConditionTrue)
@@ -183,7 +186,7 @@ func summed(all []usererror.Problem, condition string, status metav1.ConditionSt
 	return verdict{status, reason, strings.Join(messages, "; ")}, reason != ""
 }
 
-// always ends a chain well.
+// always ends a chain with True.
 func always(reason, message string) check {
 	return func(Inputs, *facts) (verdict, bool) {
 		return verdict{metav1.ConditionTrue, reason, message}, true

@@ -12,29 +12,29 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// blocked is about a spec of which nothing is applied: that of Accepted is false,
-// or the skills cannot be resolved and no card was published before.
+// blocked decides Programmed of a spec that is not applied: Accepted is not True, or
+// the skills cannot be resolved and no card was published before.
 func blocked(in Inputs, f *facts) (verdict, bool) {
 	if f.isTrue(a2av1alpha1.ConditionAccepted) && (f.isTrue(a2av1alpha1.ConditionSkillsResolved) || in.CardKept) {
 		return verdict{}, false
 	}
 	switch {
 	case in.Observed.Agent.Spec.Remote != nil:
-		return isFalse(a2av1alpha1.ReasonBlocked, "The card that the registry lists stays as it is until SkillsResolved is true; see its message"), true
+		return isFalse(a2av1alpha1.ReasonBlocked, "The registry keeps the previous card until SkillsResolved is True; see its message"), true
 	case f.isTrue(a2av1alpha1.ConditionAccepted):
-		return isFalse(a2av1alpha1.ReasonBlocked, "No object is made or changed until SkillsResolved is true, because no card was published before; "+
+		return isFalse(a2av1alpha1.ReasonBlocked, "The operator applies no object until SkillsResolved is True, because no card was published before; "+
 			"see its message"), true
 	default:
-		return isFalse(a2av1alpha1.ReasonBlocked, "Of the current spec only the number of pods is applied (spec.suspend, spec.workload.replicas and "+
-			"autoscaling); every other object, the access rules included, stays as it is until Accepted is true; see its message"), true
+		return isFalse(a2av1alpha1.ReasonBlocked, "The operator applies only the number of pods (spec.suspend, spec.workload.replicas and "+
+			"autoscaling), and keeps everything else, including the access rules, until Accepted is True; see its message"), true
 	}
 }
 
-// restIsApplied ends what SkillsResolved says while the card is kept.
-const restIsApplied = "; the card stays as it was published, and the rest of the spec is applied"
+// restIsApplied ends the message of SkillsResolved while the card is kept.
+const restIsApplied = "; the operator keeps the published card, and applies the rest of the spec"
 
-// restApplied is problems for an Agent whose card is kept. However much is wrong
-// with the skills, there is room to say what is applied.
+// restApplied is problems for an Agent whose card is kept. It truncates the messages
+// of the problems, so that there is room for restIsApplied.
 func restApplied(in Inputs, f *facts) (verdict, bool) {
 	v, wrong := problems(a2av1alpha1.ConditionSkillsResolved)(in, f)
 	if !wrong || !in.CardKept {
@@ -44,29 +44,29 @@ func restApplied(in Inputs, f *facts) (verdict, bool) {
 	return v, true
 }
 
-// cardKept is about a spec that is applied but for its card.
+// cardKept decides Programmed of a spec that is applied except for its card.
 func cardKept(in Inputs, _ *facts) (verdict, bool) {
 	return verdict{
 		metav1.ConditionTrue, a2av1alpha1.ReasonCardKept,
-		"The spec is applied, with spec.access, spec.limits, spec.networkPolicy, spec.pushNotifications, spec.suspend and the pod template; " +
-			"only the card stays as it was published, until SkillsResolved is true",
+		"The spec is applied, including spec.access, spec.limits, spec.networkPolicy, spec.pushNotifications, spec.suspend and the pod template; " +
+			"the operator keeps the published card until SkillsResolved is True",
 	}, in.CardKept
 }
 
-// cardNotCurrent is about pods that have the current spec but for its card.
+// cardNotCurrent decides CardPublished while pods have the kept card.
 func cardNotCurrent(in Inputs, _ *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonCardKept,
-		"The pods that take calls have the current access rules and limits, and the card as it was published last; see SkillsResolved"), in.CardKept
+		"The ready pods have the current access rules and limits, and the previous card; see SkillsResolved"), in.CardKept
 }
 
-// writeFailed is a failure of the system: it is tried again.
+// writeFailed decides Programmed after a failed write, which the operator retries.
 func writeFailed(in Inputs, _ *facts) (verdict, bool) {
 	if in.Applied {
 		return verdict{}, false
 	}
 	return unknown(a2av1alpha1.ReasonApplyFailed,
-		"The API server has not taken every object of the Agent yet; the operator tries again; "+
-			"if this stays, ask who installed the operator, whose log has the error"), true
+		"The API server has not accepted every object of the Agent yet; the operator retries. "+
+			"If this persists, ask the administrator of the operator for the error in the manager's log"), true
 }
 
 func servesWhileRolloutFails(_ Inputs, f *facts) (verdict, bool) {
@@ -76,12 +76,12 @@ func servesWhileRolloutFails(_ Inputs, f *facts) (verdict, bool) {
 	}
 	return verdict{
 		metav1.ConditionTrue, r.reason,
-		"Pods of an earlier spec take calls, because those of the current one do not: " + r.message,
+		"Pods of an earlier spec serve calls, because those of the current spec fail: " + r.message,
 	}, true
 }
 
 func serves(_ Inputs, f *facts) (verdict, bool) {
-	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAvailable, "A pod takes calls"}, f.rollout.ready > 0
+	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAvailable, "A pod is ready"}, f.rollout.ready > 0
 }
 
 func suspended(in Inputs, _ *facts) (verdict, bool) {
@@ -103,57 +103,57 @@ func starting(in Inputs, f *facts) (verdict, bool) {
 		return isFalse(f.rollout.reason, f.rollout.message), true
 	}
 	if in.Observed.Children.Deployment == nil && !in.Applied {
-		return unknown(a2av1alpha1.ReasonPending, "There is no Deployment yet; see Programmed"), true
+		return unknown(a2av1alpha1.ReasonPending, "The Deployment does not exist yet; see Programmed"), true
 	}
 	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "The pod is starting"), true
 }
 
-// notProgrammed says nothing about a card that could not be written.
+// notProgrammed decides CardPublished if the card could not be written.
 func notProgrammed(in Inputs, f *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonNotProgrammed,
-		"The current card could not be written; see Programmed"), !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
+		"The operator could not write the current card; see Programmed"), !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
 }
 
-// clusterOnly has nothing to wait for.
+// clusterOnly decides Exposed of an Agent without spec.exposure.
 func clusterOnly(in Inputs, _ *facts) (verdict, bool) {
 	return verdict{
 		metav1.ConditionTrue, a2av1alpha1.ReasonClusterOnly,
-		"spec.exposure is absent: the agent is called inside the cluster",
+		"spec.exposure is absent: the agent is reachable inside the cluster only",
 	}, in.Observed.Agent.Spec.Exposure == nil
 }
 
-// routesNotProgrammed says nothing about routes that may not be the current
-// ones.
+// routesNotProgrammed decides Exposed if the routes could not be written.
 func routesNotProgrammed(in Inputs, f *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonNotProgrammed,
-		"The current routes could not be written; see Programmed"), !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
+		"The operator could not write the current routes; see Programmed"), !in.Applied && !f.isTrue(a2av1alpha1.ConditionProgrammed)
 }
 
 func noPodReady(_ Inputs, f *facts) (verdict, bool) {
-	return isFalse(a2av1alpha1.ReasonNoPodReady, "No pod is there to serve the card; see Available"), f.rollout.ready == 0
+	return isFalse(a2av1alpha1.ReasonNoPodReady, "No pod is ready to serve the card; see Available"), f.rollout.ready == 0
 }
 
-// publishing waits for the ready pods to carry the digest of the contract.
+// publishing decides CardPublished until the ready pods have the digest of the
+// current sidecar configuration.
 func publishing(in Inputs, _ *facts) (verdict, bool) {
 	for i := range in.Observed.Pods {
 		pod := &in.Observed.Pods[i]
 		if takesCalls(pod) && pod.Annotations[a2av1alpha1.AnnotationConfigDigest] != in.Card.ConfigDigest {
-			return isFalse(a2av1alpha1.ReasonPublishing, "The card is on its way to the pods"), true
+			return isFalse(a2av1alpha1.ReasonPublishing, "The ready pods do not have the current card yet"), true
 		}
 	}
 	return verdict{}, false
 }
 
-// consequences are the reasons of a condition that is false because of another
-// one. Ready names the cause.
+// consequences are the reasons of a condition that is False because of another one.
+// Ready has the reason of the cause.
 var consequences = []string{
 	a2av1alpha1.ReasonPending, a2av1alpha1.ReasonBlocked, a2av1alpha1.ReasonNotProgrammed,
 	a2av1alpha1.ReasonNoPodReady, a2av1alpha1.ReasonCardKept,
 }
 
-// firstCause makes Ready tell of the first condition that is not true by itself.
-// It is False, and not Unknown, as soon as one condition is False by itself: what
-// is Unknown often waits for that very cause.
+// firstCause gives Ready the reason and message of the first condition that is not
+// True by itself. Ready is False, and not Unknown, as soon as one condition is False
+// by itself, because a condition that is Unknown often waits for that cause.
 func firstCause(_ Inputs, f *facts) (verdict, bool) {
 	var first, consequence *typed
 	status := metav1.ConditionUnknown
@@ -180,14 +180,14 @@ func firstCause(_ Inputs, f *facts) (verdict, bool) {
 	}
 }
 
-// rollingOut keeps Ready from being true of a spec that does not run yet.
+// rollingOut keeps Ready False until the pods run the current spec.
 func rollingOut(_ Inputs, f *facts) (verdict, bool) {
 	r := f.rollout
 	if r.complete {
 		return verdict{}, false
 	}
 	if r.reason != "" {
-		return isFalse(r.reason, "Pods of an earlier spec take calls: "+r.message), true
+		return isFalse(r.reason, "Pods of an earlier spec serve calls: "+r.message), true
 	}
-	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "Pods of the current spec are starting while earlier ones take calls"), true
+	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "Pods of the current spec are starting, and pods of an earlier spec serve calls"), true
 }

@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// countHold is how long a new pod waits to be counted, unless there is
-// something else to tell. Most pods are ready or have failed by then, so that a
-// pod that starts is told of once and not twice.
+// countHold is how long the status omits a new pod from the number of pods, unless
+// another part of the status changes. Most pods are ready or have failed by then, so
+// that a starting pod causes one write of the status in place of two.
 const countHold = 10 * time.Second
 
-// countedPods is the number of pods that the Deployment counts.
+// countedPods returns the number of pods in the status of the Deployment.
 func countedPods(in Inputs) int32 {
 	d := in.Observed.Children.Deployment
 	if d == nil || !metav1.IsControlledBy(d, in.Observed.Agent) {
@@ -24,8 +24,8 @@ func countedPods(in Inputs) int32 {
 	return d.Status.Replicas
 }
 
-// holdCount leaves the number of pods as it was last told, where it has grown,
-// nothing else has changed and the newest pod has just begun.
+// holdCount keeps the previous number of pods in the status if the number has grown,
+// nothing else has changed, and the newest pod is younger than countHold.
 func (r *Result) holdCount(in Inputs) {
 	was := in.Observed.Agent.Status
 	if r.Status.Replicas <= was.Replicas {
@@ -46,7 +46,7 @@ func (r *Result) holdCount(in Inputs) {
 	}
 }
 
-// newestPod is when the newest pod was made.
+// newestPod returns the creation time of the newest pod.
 func newestPod(in Inputs) time.Time {
 	var newest time.Time
 	for i := range in.Observed.Pods {

@@ -13,8 +13,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// credentialUnusable says what a sidecar lacks that ended with an exit code.
-// One that the Agent does not name any more is no news of it.
+// credentialUnusable returns the diagnosis of a sidecar that exited because a mounted
+// credential is unusable, by its exit code. It returns false for a credential that
+// the Agent no longer names.
 func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerminated) (diagnosis, bool) {
 	spec := &in.Observed.Agent.Spec
 	var reason, lack string
@@ -22,22 +23,22 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 	case sidecarconfig.ExitCardKey:
 		if signing := spec.CardSigning; signing != nil {
 			reason = a2av1alpha1.ReasonCardSigningKeyUnusable
-			lack = fmt.Sprintf("The sidecar has no key to sign the card with; Secret %q, which spec.cardSigning.secretRef names, must hold under %q "+
-				"a private key without a password: EC (P-256 or P-384), Ed25519 or RSA", signing.SecretRef.Name, a2av1alpha1.CardSigningKey)
+			lack = fmt.Sprintf("The sidecar has no usable key to sign the card; put a private key without a password (EC P-256 or P-384, Ed25519, RSA) "+
+				"into Secret %q (spec.cardSigning.secretRef) under %q", signing.SecretRef.Name, a2av1alpha1.CardSigningKey)
 		}
 	case sidecarconfig.ExitAPIKeys:
 		for i, each := range spec.Access.Authentication {
 			if each.APIKey != nil {
 				reason = a2av1alpha1.ReasonAPIKeysUnusable
-				lack = fmt.Sprintf("The sidecar has no API key to know a caller by; Secret %q, which spec.access.authentication[%d].apiKey.secretRef names, "+
-					"must hold for each caller, under its name, a key of at least 32 visible characters", each.APIKey.SecretRef.Name, i)
+				lack = fmt.Sprintf("The sidecar has no usable API key of a caller; put a key of at least 32 visible characters for each caller, under the name of the caller, "+
+					"into Secret %q (spec.access.authentication[%d].apiKey.secretRef)", each.APIKey.SecretRef.Name, i)
 			}
 		}
 	case sidecarconfig.ExitTLS:
 		if tls := spec.Access.TLS; tls != nil {
 			reason = a2av1alpha1.ReasonTLSUnusable
-			lack = fmt.Sprintf("The sidecar has no certificate to serve with; Secret %q, which spec.access.tls.secretRef names, must hold "+
-				"a PEM certificate that is valid now under tls.crt, and its private key, without a password, under tls.key", tls.SecretRef.Name)
+			lack = fmt.Sprintf("The sidecar has no usable TLS certificate; put a valid PEM certificate under tls.crt, and its private key without a password under tls.key, "+
+				"into Secret %q (spec.access.tls.secretRef)", tls.SecretRef.Name)
 		}
 	case sidecarconfig.ExitClientCA:
 		for i, each := range spec.Access.Authentication {
@@ -57,24 +58,24 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 	if reason == "" {
 		return diagnosis{}, false
 	}
-	why := fmt.Sprintf("kubectl logs -n %s %s -c %s --previous shows what is wrong with it", c.pod.Namespace, c.pod.Name, c.name)
+	why := fmt.Sprintf("kubectl logs -n %s %s -c %s --previous shows the error", c.pod.Namespace, c.pod.Name, c.name)
 	if said := sidecarconfig.OneLine(ended.Message); said != "" {
-		why = "the sidecar said: " + said
+		why = "the sidecar reported: " + said
 	}
 	return diagnosis{reason: reason, message: lack + "; " + why, failing: true}, true
 }
 
-// chatKeyLacks is about the API key of the model server.
+// chatKeyLacks returns the reason and message for the API key of the model server.
 func chatKeyLacks(chat *a2av1alpha1.AgentChat) (reason, lack string) {
 	if chat == nil || chat.APIKeySecretRef == nil {
 		return "", ""
 	}
 	return a2av1alpha1.ReasonChatAPIKeyUnusable, fmt.Sprintf(
-		"The sidecar has no API key for the model server; Secret %q, which spec.workload.backend.chat.apiKeySecretRef names, "+
-			"must hold under %q one key of visible ASCII characters", chat.APIKeySecretRef.Name, cmp.Or(chat.APIKeySecretRef.Key, "api-key"))
+		"The sidecar has no usable API key for the model server; put one key of visible ASCII characters "+
+			"into Secret %q (spec.workload.backend.chat.apiKeySecretRef) under %q", chat.APIKeySecretRef.Name, cmp.Or(chat.APIKeySecretRef.Key, "api-key"))
 }
 
 func bundleLacks(whom, field string, bundle *a2av1alpha1.CABundleReference) string {
-	return fmt.Sprintf("The sidecar has no authority to verify %s by; %s %q, which %s names, must hold PEM certificates, and nothing else, under %q",
+	return fmt.Sprintf("The sidecar has no usable certificate authority to verify %s; put PEM certificates, and nothing else, into %s %q (%s) under %q",
 		whom, cmp.Or(bundle.Kind, a2av1alpha1.CABundleConfigMap), bundle.Name, field, cmp.Or(bundle.Key, "ca.crt"))
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// failedDependency returns the most important dependency of which the sidecar
-// of a pod reports that it cannot be used, and that the Agent still names. The
-// message says what failed, on which field or object, and what to do.
+// failedDependency returns the most important failed dependency that the sidecar of a
+// pod reports and that the Agent still names. The message says what failed, on which
+// field or object, and what to do.
 func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, message string, found bool) {
 	for _, name := range sidecarconfig.Dependencies {
 		for i := range pod.Status.Conditions {
@@ -24,104 +24,104 @@ func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, messag
 			if string(c.Type) != a2av1alpha1.PodConditionPrefix+string(name) || c.Status != corev1.ConditionFalse {
 				continue
 			}
-			reason, what, cure := describeDependency(agent, name, sidecarconfig.HealthCause(c.Reason))
+			reason, what, action := describeDependency(agent, name, sidecarconfig.HealthCause(c.Reason))
 			if reason == "" {
-				continue // the Agent does not name it any more
+				continue // the Agent no longer names it
 			}
-			return reason, fmt.Sprintf("%s: %s (%s); %s", what, c.Message, c.Reason, cure), true
+			return reason, fmt.Sprintf("%s: %s (%s); %s", what, c.Message, c.Reason, action), true
 		}
 	}
 	return "", "", false
 }
 
-// describeDependency returns the reason, the words and the cure for a dependency
-// of an Agent, and "" for one that the Agent does not have.
-func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, cure string) {
+// describeDependency returns the reason, the failure and the action for a failed
+// dependency of an Agent, and "" for one that the Agent does not have.
+func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, action string) {
 	spec := &agent.Spec
 	switch name {
 	case sidecarconfig.DependencyTaskStore:
 		if redis := spec.Workload.Tasks.Store.Redis; redis != nil {
-			reason, cure = storeCure(redis, cause)
-			return reason, "The task store cannot be used", cure
+			reason, action = storeAction(redis, cause)
+			return reason, "The task store is not usable", action
 		}
 	case sidecarconfig.DependencyModelServer, sidecarconfig.DependencyModelServerKey, sidecarconfig.DependencyAgentCard:
 		return describeBackend(&spec.Workload.Backend, name, cause)
 	case sidecarconfig.DependencyServingCertificate:
 		if tls := spec.Access.TLS; tls != nil {
-			return a2av1alpha1.ReasonTLSUnusable, "The certificate cannot be used", fmt.Sprintf(
-				"put a certificate that is valid now, and its key, into Secret %q, which spec.access.tls.secretRef names", tls.SecretRef.Name)
+			return a2av1alpha1.ReasonTLSUnusable, "The TLS certificate is not usable", fmt.Sprintf(
+				"put a valid certificate and its key into Secret %q (spec.access.tls.secretRef)", tls.SecretRef.Name)
 		}
 	case sidecarconfig.DependencyIssuerKeys, sidecarconfig.DependencyAPIKeys, sidecarconfig.DependencyClientCA:
 		for i := range spec.Access.Authentication {
-			if reason, what, cure = describeAuthentication(i, &spec.Access.Authentication[i], name, cause); reason != "" {
-				return reason, what, cure
+			if reason, what, action = describeAuthentication(i, &spec.Access.Authentication[i], name, cause); reason != "" {
+				return reason, what, action
 			}
 		}
 	case sidecarconfig.DependencyTrustBundle:
 		if trust := spec.TrustBundle; trust != nil {
-			return a2av1alpha1.ReasonCABundleUnusable, "The authorities of servers cannot be used", bundleCure("spec.trustBundle", trust)
+			return a2av1alpha1.ReasonCABundleUnusable, "The certificate authorities of servers are not usable", bundleAction("spec.trustBundle", trust)
 		}
 	case sidecarconfig.DependencyCardSigningKeys:
 		if signing := spec.CardSigning; signing != nil {
-			return a2av1alpha1.ReasonCardSigningKeyUnusable, "The keys that sign the card cannot be used", fmt.Sprintf(
-				"correct the keys in Secret %q, which spec.cardSigning.secretRef names", signing.SecretRef.Name)
+			return a2av1alpha1.ReasonCardSigningKeyUnusable, "The card signing keys are not usable", fmt.Sprintf(
+				"correct the keys in Secret %q (spec.cardSigning.secretRef)", signing.SecretRef.Name)
 		}
 	case sidecarconfig.DependencyConfiguration:
-		return a2av1alpha1.ReasonConfigurationRejected, "The sidecar does not take the current configuration",
-			"correct what it names of the Agent, or ask who installed the operator"
+		return a2av1alpha1.ReasonConfigurationRejected, "The sidecar rejects the current configuration",
+			"correct the field that it names, or ask the administrator of the operator"
 	}
 	return "", "", ""
 }
 
-// describeBackend is describeDependency for what turns are run with.
-func describeBackend(b *a2av1alpha1.AgentBackend, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, cure string) {
+// describeBackend is describeDependency for the backend.
+func describeBackend(b *a2av1alpha1.AgentBackend, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, action string) {
 	switch {
 	case name == sidecarconfig.DependencyModelServer && b.Chat != nil && b.Chat.URL != "":
-		return a2av1alpha1.ReasonModelServerUnreachable, "The model server cannot be used", modelServerCure(b.Chat, cause)
+		return a2av1alpha1.ReasonModelServerUnreachable, "The model server is not usable", modelServerAction(b.Chat, cause)
 	case name == sidecarconfig.DependencyModelServerKey && b.Chat != nil && b.Chat.APIKeySecretRef != nil:
-		return a2av1alpha1.ReasonChatAPIKeyUnusable, "The API key of the model server cannot be used", chatKeyCure(b.Chat)
+		return a2av1alpha1.ReasonChatAPIKeyUnusable, "The API key of the model server is not usable", chatKeyAction(b.Chat)
 	case name == sidecarconfig.DependencyAgentCard && b.Protocol == a2av1alpha1.BackendProtocolA2A:
-		return a2av1alpha1.ReasonAgentCardNotServed, "The container speaks A2A, and its card cannot be used",
-			"have it serve its card, or correct spec.workload.backend.a2a (cardPath, query, version)"
+		return a2av1alpha1.ReasonAgentCardNotServed, "The card of the agent's container is not usable",
+			"let the container serve its card, or correct spec.workload.backend.a2a (cardPath, query, version)"
 	default:
 		return "", "", ""
 	}
 }
 
-// describeAuthentication is describeDependency for what an authentication needs.
-func describeAuthentication(i int, a *a2av1alpha1.Authentication, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, cure string) {
+// describeAuthentication is describeDependency for an authentication.
+func describeAuthentication(i int, a *a2av1alpha1.Authentication, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, action string) {
 	switch {
 	case name == sidecarconfig.DependencyIssuerKeys && a.JWT != nil:
-		return a2av1alpha1.ReasonIssuerKeysUnavailable, "The keys of the issuer of tokens cannot be fetched", issuerCure(i, a.JWT, cause)
+		return a2av1alpha1.ReasonIssuerKeysUnavailable, "The keys of the token issuer cannot be fetched", issuerAction(i, a.JWT, cause)
 	case name == sidecarconfig.DependencyAPIKeys && a.APIKey != nil:
-		return a2av1alpha1.ReasonAPIKeysUnusable, "API keys cannot be used", fmt.Sprintf(
-			"put a key of at least 32 visible characters for each caller into Secret %q, which spec.access.authentication[%d].apiKey.secretRef names",
+		return a2av1alpha1.ReasonAPIKeysUnusable, "API keys of callers are not usable", fmt.Sprintf(
+			"put a key of at least 32 visible characters for each caller into Secret %q (spec.access.authentication[%d].apiKey.secretRef)",
 			a.APIKey.SecretRef.Name, i)
 	case name == sidecarconfig.DependencyClientCA && a.MTLS != nil:
-		return a2av1alpha1.ReasonCABundleUnusable, "The authorities of clients cannot be used",
-			bundleCure(fmt.Sprintf("spec.access.authentication[%d].mtls.caBundle", i), &a.MTLS.CABundle)
+		return a2av1alpha1.ReasonCABundleUnusable, "The certificate authorities of clients are not usable",
+			bundleAction(fmt.Sprintf("spec.access.authentication[%d].mtls.caBundle", i), &a.MTLS.CABundle)
 	default:
 		return "", "", ""
 	}
 }
 
-// storeCure returns the reason and the cure for a task store.
-func storeCure(redis *a2av1alpha1.AgentRedis, cause sidecarconfig.HealthCause) (reason, cure string) {
+// storeAction returns the reason and the action for a failed task store.
+func storeAction(redis *a2av1alpha1.AgentRedis, cause sidecarconfig.HealthCause) (reason, action string) {
 	const field = "spec.workload.tasks.store.redis"
 	password := fmt.Sprintf("set %s.passwordSecretRef to a Secret with the password under %q", field, a2av1alpha1.RedisPasswordKey)
 	if secret := redis.PasswordSecretRef; secret != nil {
-		password = fmt.Sprintf("correct %s.username, or key %q of Secret %q, which %s.passwordSecretRef names",
+		password = fmt.Sprintf("correct %s.username, or key %q of Secret %q (%s.passwordSecretRef)",
 			field, a2av1alpha1.RedisPasswordKey, secret.Name, field)
 	}
 	secrets := field + ".tls"
 	if redis.TLS != nil && redis.TLS.SecretRef != nil {
-		secrets = fmt.Sprintf("%s.tls, or Secret %q, which its secretRef names", field, redis.TLS.SecretRef.Name)
+		secrets = fmt.Sprintf("%s.tls, or Secret %q of its secretRef", field, redis.TLS.SecretRef.Name)
 	}
 	switch cause {
 	case sidecarconfig.CauseAuthentication:
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, password
 	case sidecarconfig.CausePermission:
-		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "let the user run all commands but those of +@admin on keys and channels a2a:*"
+		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "grant the user all commands except +@admin on keys and channels a2a:*"
 	case sidecarconfig.CauseMissing:
 		if redis.PasswordSecretRef != nil {
 			return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, fmt.Sprintf("create Secret %q with key %q, or correct %s.passwordSecretRef",
@@ -131,79 +131,80 @@ func storeCure(redis *a2av1alpha1.AgentRedis, cause sidecarconfig.HealthCause) (
 	case sidecarconfig.CauseTLS:
 		return a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "correct " + secrets
 	case sidecarconfig.CauseNotServing, sidecarconfig.CauseInvalid:
-		return a2av1alpha1.ReasonTaskStoreUnavailable, "look into the server, or correct " + field + ".addresses"
+		return a2av1alpha1.ReasonTaskStoreUnavailable, "check the server, or correct " + field + ".addresses"
 	default:
 		return a2av1alpha1.ReasonTaskStoreUnavailable, "correct " + field +
-			".addresses, or see whether the server runs and network policies admit the connection"
+			".addresses, or check that the server runs and that network policies allow the connection"
 	}
 }
 
-// modelServerCure is that of a model server elsewhere.
-func modelServerCure(chat *a2av1alpha1.AgentChat, cause sidecarconfig.HealthCause) string {
+// modelServerAction returns the action for a failed external model server.
+func modelServerAction(chat *a2av1alpha1.AgentChat, cause sidecarconfig.HealthCause) string {
 	const field = "spec.workload.backend.chat"
 	switch cause {
 	case sidecarconfig.CauseAuthentication:
 		if chat.APIKeySecretRef == nil {
 			return "set " + field + ".apiKeySecretRef to a Secret with the API key"
 		}
-		return chatKeyCure(chat)
+		return chatKeyAction(chat)
 	case sidecarconfig.CauseTLS:
-		return "correct " + field + ".url, or name the authority of the server in spec.trustBundle"
+		return "correct " + field + ".url, or add the certificate authority of the server to spec.trustBundle"
 	case sidecarconfig.CauseInvalid:
 		return "correct " + field + ".url"
 	default:
-		return "correct " + field + ".url, or see whether the server runs and spec.networkPolicy.egress admits the connection"
+		return "correct " + field + ".url, or check that the server runs and that spec.networkPolicy.egress allows the connection"
 	}
 }
 
-func chatKeyCure(chat *a2av1alpha1.AgentChat) string {
-	return fmt.Sprintf("correct key %q of Secret %q, which spec.workload.backend.chat.apiKeySecretRef names",
+func chatKeyAction(chat *a2av1alpha1.AgentChat) string {
+	return fmt.Sprintf("correct key %q of Secret %q (spec.workload.backend.chat.apiKeySecretRef)",
 		cmp.Or(chat.APIKeySecretRef.Key, "api-key"), chat.APIKeySecretRef.Name)
 }
 
-// issuerCure is that of an issuer's keys.
-func issuerCure(i int, jwt *a2av1alpha1.JWTAuthentication, cause sidecarconfig.HealthCause) string {
+// issuerAction returns the action if the keys of an issuer cannot be fetched.
+func issuerAction(i int, jwt *a2av1alpha1.JWTAuthentication, cause sidecarconfig.HealthCause) string {
 	field := fmt.Sprintf("spec.access.authentication[%d].jwt.jwksURL", i)
 	if jwt.JWKSURL == "" {
-		field = fmt.Sprintf("spec.access.authentication[%d].jwt.issuer, or set jwksURL beside it", i)
+		field = fmt.Sprintf("spec.access.authentication[%d].jwt.issuer, or set jwksURL of the same entry", i)
 	}
 	if cause == sidecarconfig.CauseTLS {
-		return "correct " + field + ", or name the authority of the server in spec.trustBundle"
+		return "correct " + field + ", or add the certificate authority of the server to spec.trustBundle"
 	}
-	return "correct " + field + ", or see whether the issuer serves its keys"
+	return "correct " + field + ", or check that the issuer serves its keys"
 }
 
-func bundleCure(field string, bundle *a2av1alpha1.CABundleReference) string {
-	return fmt.Sprintf("put PEM certificates, and nothing else, under %q of %s %q, which %s names",
+func bundleAction(field string, bundle *a2av1alpha1.CABundleReference) string {
+	return fmt.Sprintf("put PEM certificates, and nothing else, under %q of %s %q (%s)",
 		cmp.Or(bundle.Key, "ca.crt"), cmp.Or(bundle.Kind, a2av1alpha1.CABundleConfigMap), bundle.Name, field)
 }
 
-// dependencyFailed is the diagnosis of a pod that is not ready.
+// dependencyFailed returns the diagnosis of a pod that is not ready because of a
+// dependency.
 func dependencyFailed(agent *a2av1alpha1.Agent, pod *corev1.Pod) (diagnosis, bool) {
 	reason, message, found := failedDependency(agent, pod)
 	return diagnosis{reason: reason, message: message, failing: true}, found
 }
 
-// observeDependencies finds what a pod lacks that takes calls all the same. Of
-// several pods it is the first by name, so that it stays the same.
+// observeDependencies finds a failed dependency of a ready pod. Of several pods it
+// takes the first by name, so that the status is stable.
 func (r *rollout) observeDependencies(in Inputs) {
 	var first string
 	for i := range in.Observed.Pods {
 		pod := &in.Observed.Pods[i]
-		if !takesCalls(pod) || r.lackReason != "" && pod.Name > first {
+		if !takesCalls(pod) || r.lostReason != "" && pod.Name > first {
 			continue
 		}
 		if reason, message, found := failedDependency(in.Observed.Agent, pod); found {
-			first, r.lackReason, r.lackMessage = pod.Name, reason, message
+			first, r.lostReason, r.lostMessage = pod.Name, reason, message
 		}
 	}
 }
 
-// servesWithout keeps a condition true, with the reason of a dependency that a
-// pod that takes calls has lost, or that cannot be replaced.
+// servesWithout keeps a condition True, with the reason of a dependency that a ready
+// pod has lost, or whose new version is not usable.
 func servesWithout(message string) check {
 	return func(_ Inputs, f *facts) (verdict, bool) {
 		r := f.rollout
-		return verdict{metav1.ConditionTrue, r.lackReason, message + ". " + r.lackMessage}, r.lackReason != ""
+		return verdict{metav1.ConditionTrue, r.lostReason, message + ". " + r.lostMessage}, r.lostReason != ""
 	}
 }

@@ -56,24 +56,24 @@ func TestDependencies(t *testing.T) {
 	}{
 		"address":            {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
 		"name":               {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseNameResolution, "TaskStoreUnavailable", []string{"spec.workload.tasks.store.redis.addresses"}},
-		"a full server":      {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseNotServing, "TaskStoreUnavailable", []string{"look into the server"}},
+		"a full server":      {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseNotServing, "TaskStoreUnavailable", []string{"check the server"}},
 		"password":           {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseAuthentication, "TaskStoreCredentialsUnusable", []string{`key "password" of Secret "redis-password"`, "passwordSecretRef"}},
 		"missing Secret":     {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseMissing, "TaskStoreCredentialsUnusable", []string{`create Secret "redis-password" with key "password"`}},
 		"rights":             {sidecarconfig.DependencyTaskStore, sidecarconfig.CausePermission, "TaskStoreCredentialsUnusable", []string{"a2a:*"}},
 		"TLS of the store":   {sidecarconfig.DependencyTaskStore, sidecarconfig.CauseTLS, "TaskStoreCredentialsUnusable", []string{"spec.workload.tasks.store.redis.tls", `Secret "redis-tls"`}},
 		"model server":       {sidecarconfig.DependencyModelServer, sidecarconfig.CauseRefused, "ModelServerUnreachable", []string{"spec.workload.backend.chat.url"}},
-		"key of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseAuthentication, "ModelServerUnreachable", []string{`key "api-key" of Secret "model-key", which spec.workload.backend.chat.apiKeySecretRef names`}},
+		"key of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseAuthentication, "ModelServerUnreachable", []string{`key "api-key" of Secret "model-key" (spec.workload.backend.chat.apiKeySecretRef)`}},
 		"TLS of the model":   {sidecarconfig.DependencyModelServer, sidecarconfig.CauseTLS, "ModelServerUnreachable", []string{"spec.trustBundle"}},
 		"a key that is kept": {sidecarconfig.DependencyModelServerKey, sidecarconfig.CauseInvalid, "ChatAPIKeyUnusable", []string{`Secret "model-key"`}},
 		"card of the agent":  {sidecarconfig.DependencyAgentCard, sidecarconfig.CauseInvalid, "AgentCardNotServed", []string{"spec.workload.backend.a2a"}},
-		"certificate":        {sidecarconfig.DependencyServingCertificate, sidecarconfig.CauseExpired, "TLSUnusable", []string{`Secret "cert", which spec.access.tls.secretRef names`}},
+		"certificate":        {sidecarconfig.DependencyServingCertificate, sidecarconfig.CauseExpired, "TLSUnusable", []string{`Secret "cert" (spec.access.tls.secretRef)`}},
 		"issuer":             {sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseHTTPStatus, "IssuerKeysUnavailable", []string{"spec.access.authentication[0].jwt.jwksURL"}},
 		"TLS of the issuer":  {sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseTLS, "IssuerKeysUnavailable", []string{"spec.trustBundle"}},
-		"API keys":           {sidecarconfig.DependencyAPIKeys, sidecarconfig.CauseMissing, "APIKeysUnusable", []string{`Secret "keys", which spec.access.authentication[1].apiKey.secretRef names`}},
-		"authorities":        {sidecarconfig.DependencyClientCA, sidecarconfig.CauseInvalid, "CABundleUnusable", []string{`"ca.crt" of ConfigMap "clients", which spec.access.authentication[2].mtls.caBundle names`}},
-		"trust":              {sidecarconfig.DependencyTrustBundle, sidecarconfig.CauseMissing, "CABundleUnusable", []string{`ConfigMap "trust", which spec.trustBundle names`}},
+		"API keys":           {sidecarconfig.DependencyAPIKeys, sidecarconfig.CauseMissing, "APIKeysUnusable", []string{`Secret "keys" (spec.access.authentication[1].apiKey.secretRef)`}},
+		"authorities":        {sidecarconfig.DependencyClientCA, sidecarconfig.CauseInvalid, "CABundleUnusable", []string{`"ca.crt" of ConfigMap "clients" (spec.access.authentication[2].mtls.caBundle)`}},
+		"trust":              {sidecarconfig.DependencyTrustBundle, sidecarconfig.CauseMissing, "CABundleUnusable", []string{`ConfigMap "trust" (spec.trustBundle)`}},
 		"card keys":          {sidecarconfig.DependencyCardSigningKeys, sidecarconfig.CauseMissing, "CardSigningKeyUnusable", []string{`Secret "card-key"`}},
-		"configuration":      {sidecarconfig.DependencyConfiguration, sidecarconfig.CauseInvalid, "ConfigurationRejected", []string{"who installed the operator"}},
+		"configuration":      {sidecarconfig.DependencyConfiguration, sidecarconfig.CauseInvalid, "ConfigurationRejected", []string{"the administrator of the operator"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check := func(in Inputs, status string, conditions ...string) {
@@ -132,12 +132,13 @@ func TestDependenciesThatDoNotCount(t *testing.T) {
 	}
 }
 
-// What a sidecar said when it ended stands in the message.
+// TestTerminationMessageIsPassedOn finds the termination message of a sidecar in the
+// message of the condition.
 func TestTerminationMessageIsPassedOn(t *testing.T) {
 	p := ending(sidecarconfig.ExitTLS, pod("echo-1", false, waiting("PodInitializing", "")))
 	p.Status.InitContainerStatuses[0].LastTerminationState.Terminated.Message = "tls.crt expired on 2026-01-02T03:04:05Z\n"
 	c := meta.FindStatusCondition(Agent(healthy(dependent, onlyPod(p))).Status.Conditions, a2av1alpha1.ConditionReady)
-	if c.Reason != a2av1alpha1.ReasonTLSUnusable || !strings.Contains(c.Message, "the sidecar said: tls.crt expired on 2026-01-02T03:04:05Z") {
+	if c.Reason != a2av1alpha1.ReasonTLSUnusable || !strings.Contains(c.Message, "the sidecar reported: tls.crt expired on 2026-01-02T03:04:05Z") {
 		t.Errorf("Ready = %s: %s", c.Reason, c.Message)
 	}
 }

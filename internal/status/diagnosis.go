@@ -14,11 +14,11 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// startGrace is how long a container may run before an agent that does not
-// listen is called a failure, and one that has ended before is trusted again.
+// startGrace is how long a container must run before an agent that does not listen
+// counts as failed, and before a restarted container counts as stable.
 const startGrace = 20 * time.Second
 
-// template is where the containers of a pod stand in an Agent.
+// template is the field of an Agent with the containers of its pods.
 const template = "spec.workload.template.spec"
 
 // The reasons that the kubelet gives for a container that waits.
@@ -33,11 +33,11 @@ const (
 	waitingCrashLoopBackOff  = "CrashLoopBackOff"
 )
 
-// terminatedStartError is the reason of a container that ended without having
-// started. It alternates with waitingRunError, and must read the same.
+// terminatedStartError is the reason of a container that the runtime could not start.
+// It alternates with waitingRunError, so both give the same message.
 const terminatedStartError = "StartError"
 
-// container is a container of a pod, with its place in the Agent.
+// container is a container of a pod, with its field in the Agent.
 type container struct {
 	pod    *corev1.Pod
 	name   string
@@ -46,12 +46,12 @@ type container struct {
 	status corev1.ContainerStatus
 }
 
-// diagnosePod says what keeps a pod from being ready.
+// diagnosePod returns why a pod is not ready.
 func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	if pod.Status.Phase == corev1.PodFailed {
 		return diagnosis{
 			reason:  a2av1alpha1.ReasonPodFailed,
-			message: fmt.Sprintf("Pod %q has failed (%s) and is being replaced", pod.Name, orElse(pod.Status.Reason, "no reason given")),
+			message: fmt.Sprintf("Pod %q failed (%s), and the Deployment replaces it", pod.Name, orElse(pod.Status.Reason, "no reason given")),
 			failing: true,
 		}, true
 	}
@@ -59,7 +59,7 @@ func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
 			return diagnosis{
 				reason:  a2av1alpha1.ReasonUnschedulable,
-				message: fmt.Sprintf("No node takes the pod: %s; make room, or change what %s asks for", strings.TrimSuffix(c.Message, "."), template),
+				message: fmt.Sprintf("The scheduler finds no node for the pod: %s; add capacity, or change the requests and constraints of %s", strings.TrimSuffix(c.Message, "."), template),
 				failing: true,
 			}, true
 		}
@@ -79,8 +79,8 @@ func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	return diagnoseReadiness(in, containers)
 }
 
-// containersOf lists the containers of a pod that have a status, those that
-// start first first.
+// containersOf returns the containers of a pod that have a status, in the order of
+// their start.
 func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
 	var containers []container
 	collect := func(kind string, declared, written []corev1.Container, statuses []corev1.ContainerStatus) {
@@ -104,20 +104,20 @@ func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
 	return containers
 }
 
-// cure says where to correct a part of a container: in the Agent, in the
-// installation for the sidecar, or with whoever has added it to the pod.
-func (c container) cure(part string) string {
+// action says where to correct a part of a container: in the Agent, in the
+// installation of the operator, or at the webhook that added it to the pod.
+func (c container) action(part string) string {
 	switch {
 	case c.field != "":
 		return "correct " + c.field + part
 	case c.name == a2av1alpha1.ContainerSidecar:
 		return "correct the operator's installation"
 	default:
-		return "it was added to the pod by others, such as an admission webhook: correct it there"
+		return "correct the admission webhook or other program that added the container to the pod"
 	}
 }
 
-// diagnoseContainer says what keeps a container from running.
+// diagnoseContainer returns why a container does not run.
 func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
 	if w := c.status.State.Waiting; w != nil {
 		switch w.Reason {
@@ -132,7 +132,7 @@ func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
 	if crashed(c.status) {
 		return containerCrashing(in, c), true
 	}
-	// One that has ended before and runs again may well end again.
+	// A container that exited before and runs again may exit again.
 	if running := c.status.State.Running; running != nil && c.status.LastTerminationState.Terminated != nil {
 		if left := graceLeft(in, running); left > 0 {
 			d := containerCrashing(in, c)
@@ -143,7 +143,7 @@ func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
 	return diagnosis{}, false
 }
 
-// crashed tells whether a container has ended and should not have.
+// crashed reports whether a container exited with an error.
 func crashed(s corev1.ContainerStatus) bool {
 	if t := s.State.Terminated; t != nil {
 		return t.ExitCode != 0
@@ -152,27 +152,27 @@ func crashed(s corev1.ContainerStatus) bool {
 	return w != nil && w.Reason == waitingCrashLoopBackOff
 }
 
-// graceLeft is how much longer a container may take to be up for good.
+// graceLeft returns the rest of startGrace of a container.
 func graceLeft(in Inputs, running *corev1.ContainerStateRunning) time.Duration {
 	return startGrace - in.Now.Sub(running.StartedAt.Time)
 }
 
 func imagePullFailed(c container) diagnosis {
-	cure := c.cure(".image, or give " + template + ".imagePullSecrets the right to pull it")
+	action := c.action(".image, or set " + template + ".imagePullSecrets")
 	if c.name == a2av1alpha1.ContainerSidecar {
-		cure = "it is set by the operator's flag --sidecar-image"
+		action = "correct the operator's flag --sidecar-image"
 	}
 	return diagnosis{
 		reason: a2av1alpha1.ReasonImagePullFailed,
 		message: fmt.Sprintf("The image %q of container %q cannot be pulled; %s; kubectl describe pod -n %s %s shows the cause",
-			c.image, c.name, cure, c.pod.Namespace, c.pod.Name),
+			c.image, c.name, action, c.pod.Namespace, c.pod.Name),
 		failing: true,
 	}
 }
 
-// rootHints are in the kubelet's messages about a container that would run as
-// root, or whose user it cannot tell from root. It has no reason of its own
-// for that; without a hint the message is passed on as it is.
+// rootHints are parts of the kubelet's messages about a container that would run as
+// root, or as a user that is not a number. The kubelet has no reason for this case. A
+// message without a hint is passed on unchanged.
 var rootHints = []string{"runAsNonRoot", "non-root policy"}
 
 func configInvalid(c container, message string) diagnosis {
@@ -180,14 +180,14 @@ func configInvalid(c container, message string) diagnosis {
 	if root && c.field != "" {
 		return diagnosis{
 			reason: a2av1alpha1.ReasonRunsAsRoot,
-			message: fmt.Sprintf("Container %q of image %q would run as root, or as a user that is not a number, which the pod forbids; "+
+			message: fmt.Sprintf("Container %q of image %q would run as root, or as a user that is not a number, and the pod forbids both; "+
 				"build the image with a numeric USER such as 65532, or set %s.securityContext.runAsUser to one", c.name, c.image, c.field),
 			failing: true,
 		}
 	}
 	return diagnosis{
 		reason:  a2av1alpha1.ReasonContainerConfigInvalid,
-		message: fmt.Sprintf("Container %q cannot be set up: %s; %s", c.name, message, c.cure("")),
+		message: fmt.Sprintf("Container %q cannot be created: %s; %s", c.name, message, c.action("")),
 		failing: true,
 	}
 }
@@ -196,7 +196,7 @@ func cannotStart(c container, message string) diagnosis {
 	return diagnosis{
 		reason: a2av1alpha1.ReasonContainerCannotStart,
 		message: fmt.Sprintf("Container %q of image %q cannot be started: %s; %s",
-			c.name, c.image, message, c.cure(".command, .args or the image")),
+			c.name, c.image, message, c.action(".command, .args or the image")),
 		failing: true,
 	}
 }
@@ -220,22 +220,23 @@ func containerCrashing(in Inputs, c container) diagnosis {
 	}
 	return diagnosis{
 		reason: a2av1alpha1.ReasonContainerCrashing,
-		message: fmt.Sprintf("Container %q of image %q keeps ending%s; kubectl logs -n %s %s -c %s --previous shows what it said",
+		message: fmt.Sprintf("Container %q of image %q exits repeatedly%s; kubectl logs -n %s %s -c %s --previous shows its log",
 			c.name, c.image, how, c.pod.Namespace, c.pod.Name, c.name),
 		failing: true,
 	}
 }
 
-// gatesNotReady is the reason of a pod whose containers are ready.
+// gatesNotReady is the kubelet's reason for a pod whose containers are ready and whose
+// readiness gates are not met.
 const gatesNotReady = "ReadinessGatesNotReady"
 
-// gateNotMet passes on what the kubelet says of the readiness gates of a pod.
+// gateNotMet returns the diagnosis of a pod whose readiness gates are not met.
 func gateNotMet(pod *corev1.Pod) (diagnosis, bool) {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason == gatesNotReady {
 			return diagnosis{
 				reason: a2av1alpha1.ReasonReadinessGateNotMet,
-				message: fmt.Sprintf("All containers of pod %q are ready, and the pod waits for others: %s; see whether what sets it runs",
+				message: fmt.Sprintf("All containers of pod %q are ready, and a readiness gate is not met: %s; check that the controller that sets the gate runs",
 					pod.Name, strings.TrimSuffix(c.Message, ".")),
 			}, true
 		}
@@ -243,10 +244,9 @@ func gateNotMet(pod *corev1.Pod) (diagnosis, bool) {
 	return diagnosis{}, false
 }
 
-// diagnoseReadiness is for a pod whose containers all run: what is left to
-// wait for is that the agent listens, which the sidecar's readiness tells, and
-// the readiness probes of the template. Where the agent is a model server
-// elsewhere, it is that the sidecar reaches it.
+// diagnoseReadiness returns the diagnosis of a pod whose containers all run. The
+// sidecar is ready once the agent listens, or once it reached the external model
+// server. The template may have readiness probes, too.
 func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 	var main, unready, own *container
 	listens := false
@@ -270,7 +270,7 @@ func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 	case listens && unready != nil && chat != nil && chat.URL != "":
 		return notReady(in, *unready), true
 	case main == nil && own != nil && !listens && chat != nil && chat.URL != "":
-		return modelServerNotReached(in, *own, chat.URL), true
+		return modelServerUnreachable(in, *own, chat.URL), true
 	case main == nil || main.status.State.Running == nil:
 		return diagnosis{}, false
 	case listens && unready != nil:
@@ -281,14 +281,14 @@ func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 }
 
 func notReady(in Inputs, c container) diagnosis {
-	message := fmt.Sprintf("Container %q runs, and its readinessProbe does not succeed", c.name)
+	message := fmt.Sprintf("Container %q runs, and its readinessProbe fails", c.name)
 	if left := graceLeft(in, c.status.State.Running); left > 0 {
-		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message + " yet", recheckAfter: left}
+		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message, recheckAfter: left}
 	}
 	return diagnosis{
 		reason: a2av1alpha1.ReasonContainerNotReady,
 		message: fmt.Sprintf("%s; %s; kubectl describe pod -n %s %s shows the cause",
-			message, c.cure(".readinessProbe or the program"), c.pod.Namespace, c.pod.Name),
+			message, c.action(".readinessProbe or the program"), c.pod.Namespace, c.pod.Name),
 		failing: true,
 	}
 }
@@ -298,27 +298,27 @@ func notListening(in Inputs, c container) diagnosis {
 	if left := graceLeft(in, c.status.State.Running); left > 0 {
 		return diagnosis{
 			reason:       a2av1alpha1.ReasonAgentStarting,
-			message:      fmt.Sprintf("Container %q does not take connections on %s yet", c.name, address),
+			message:      fmt.Sprintf("Container %q does not listen on %s yet", c.name, address),
 			recheckAfter: left,
 		}
 	}
 	return diagnosis{
 		reason: a2av1alpha1.ReasonAgentNotListening,
-		message: fmt.Sprintf("Container %q does not take connections on %s; its program must listen on the port "+
-			"in the variable PORT, or spec.workload.backend.port must be the one that it listens on. If it is, "+
-			"kubectl logs -n %s %s -c %s says what the sidecar lacks", c.name, address, c.pod.Namespace, c.pod.Name, a2av1alpha1.ContainerSidecar),
+		message: fmt.Sprintf("Container %q does not listen on %s; let its program listen on the port "+
+			"in the variable PORT, or set spec.workload.backend.port to the port of the program. If the port is correct, "+
+			"kubectl logs -n %s %s -c %s shows the error of the sidecar", c.name, address, c.pod.Namespace, c.pod.Name, a2av1alpha1.ContainerSidecar),
 		failing: true,
 	}
 }
 
-func modelServerNotReached(in Inputs, c container, url string) diagnosis {
-	message := fmt.Sprintf("The sidecar has not reached the model server at %q, which spec.workload.backend.chat.url names", url)
+func modelServerUnreachable(in Inputs, c container, url string) diagnosis {
+	message := fmt.Sprintf("The sidecar cannot reach the model server at %q (spec.workload.backend.chat.url)", url)
 	if left := graceLeft(in, c.status.State.Running); left > 0 {
-		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message + ", yet", recheckAfter: left}
+		return diagnosis{reason: a2av1alpha1.ReasonAgentStarting, message: message + " yet", recheckAfter: left}
 	}
 	return diagnosis{
 		reason: a2av1alpha1.ReasonModelServerUnreachable,
-		message: fmt.Sprintf("%s; see that the server runs, accepts the API key and may be connected to; kubectl logs -n %s %s -c %s shows the cause",
+		message: fmt.Sprintf("%s; check that the server runs, that it accepts the API key, and that network policies allow the connection; kubectl logs -n %s %s -c %s shows the cause",
 			message, c.pod.Namespace, c.pod.Name, c.name),
 		failing: true,
 	}

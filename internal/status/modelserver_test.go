@@ -34,22 +34,22 @@ func TestAgentOfAModelServer(t *testing.T) {
 		want, message string
 	}{
 		"just started": {
-			sidecarAlone(runningSince(now.Add(-time.Second))), "AgentStarting", `has not reached the model server at "http://vllm.models:8000", which spec.workload.backend.chat.url names, yet`,
+			sidecarAlone(runningSince(now.Add(-time.Second))), "AgentStarting", `cannot reach the model server at "http://vllm.models:8000" (spec.workload.backend.chat.url) yet`,
 		},
 		"not reached": {
 			sidecarAlone(runningSince(now.Add(-time.Minute))), "ModelServerUnreachable",
-			"accepts the API key and may be connected to; kubectl logs -n agents echo-1 -c a2a-sidecar shows the cause",
+			"accepts the API key, and that network policies allow the connection; kubectl logs -n agents echo-1 -c a2a-sidecar shows the cause",
 		},
 		"no key": {
 			sidecarAlone(keyless), "ChatAPIKeyUnusable",
-			`Secret "models", which spec.workload.backend.chat.apiKeySecretRef names, must hold under "api-key" one key`,
+			`into Secret "models" (spec.workload.backend.chat.apiKeySecretRef) under "api-key"`,
 		},
 		"image": {
-			sidecarAlone(waiting(waitingImagePullBackOff, "")), "ImagePullFailed", "it is set by the operator's flag --sidecar-image",
+			sidecarAlone(waiting(waitingImagePullBackOff, "")), "ImagePullFailed", "correct the operator's flag --sidecar-image",
 		},
 		"a container of others is not ready": {
 			injected(sidecarAlone(ready(runningSince(now.Add(-time.Hour)))), runningSince(now.Add(-time.Hour))), "ContainerNotReady",
-			`"mesh" runs, and its readinessProbe does not succeed; it was added to the pod by others`,
+			`"mesh" runs, and its readinessProbe fails; correct the admission webhook`,
 		},
 	}
 	for name, test := range tests {

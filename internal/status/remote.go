@@ -9,8 +9,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// notReadYet leaves a condition as it is while an operator that has just been
-// started has not looked at the agent. Of a spec that is new nothing is known.
+// notReadYet keeps a condition while an operator that has just started has not read
+// the card yet. For a new generation of the spec the condition is Unknown.
 func notReadYet(condition string) check {
 	return func(in Inputs, _ *facts) (verdict, bool) {
 		if in.Observed.Remote != nil || in.Observed.Agent.Spec.Suspend {
@@ -20,7 +20,7 @@ func notReadYet(condition string) check {
 		if c := meta.FindStatusCondition(agent.Status.Conditions, condition); c != nil && c.ObservedGeneration == agent.Generation {
 			return verdict{c.Status, c.Reason, c.Message}, true
 		}
-		return unknown(a2av1alpha1.ReasonPending, "Waiting for the agent's card"), true
+		return unknown(a2av1alpha1.ReasonPending, "The operator has not read the agent's card yet"), true
 	}
 }
 
@@ -32,22 +32,21 @@ func remoteFails(in Inputs, _ *facts) (verdict, bool) {
 	return isFalse(failure.Reason, failure.Message), true
 }
 
-// hasCard tells whether there is a card, be it one that was read by an operator
-// before this one.
+// hasCard reports whether a card is known or was published before.
 func hasCard(in Inputs) bool {
 	return in.Card != nil || in.Observed.Agent.Status.CardDigest != ""
 }
 
 func noCardYet(in Inputs, _ *facts) (verdict, bool) {
-	return unknown(a2av1alpha1.ReasonPending, "The agent's card could not be read yet; see Available"), !hasCard(in)
+	return unknown(a2av1alpha1.ReasonPending, "The operator could not read the agent's card yet; see Available"), !hasCard(in)
 }
 
 func cardNotWritten(in Inputs, f *facts) (verdict, bool) {
 	switch {
 	case !hasCard(in):
-		return unknown(a2av1alpha1.ReasonPending, "There is no card to be written yet; see Available"), true
+		return unknown(a2av1alpha1.ReasonPending, "The operator has no card to write yet; see Available"), true
 	case in.Card == nil:
-		return verdict{}, false // what was written before stays
+		return verdict{}, false // the card that was written before stays
 	default:
 		return writeFailed(in, f)
 	}

@@ -15,27 +15,25 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// rollout is how far the pods of the current spec are.
+// rollout is the progress of the pods of the current spec.
 type rollout struct {
-	// ready is the number of pods that take calls, of any spec.
+	// ready is the number of ready pods, of any spec.
 	ready int
-	// complete is true when the pods are those of the current spec, and all
-	// are ready.
+	// complete is true if all pods are of the current spec and ready.
 	complete bool
-	// failing is true when waiting alone will not help.
+	// failing is true if the rollout does not succeed without an action of the user.
 	failing bool
-	// reason and message say what the rollout waits for, if that is known.
+	// reason and message say what the rollout waits for, and are "" if unknown.
 	reason  string
 	message string
-	// recheckAfter is when a starting agent counts as one that does not
-	// listen.
+	// recheckAfter is when a starting agent counts as failed.
 	recheckAfter time.Duration
-	// lackReason and lackMessage name a dependency that a pod that takes calls
-	// cannot use; "" for none.
-	lackReason, lackMessage string
+	// lostReason and lostMessage describe a failed dependency of a ready pod, and are
+	// "" without one.
+	lostReason, lostMessage string
 }
 
-// observeRollout looks at the Deployment and its pods.
+// observeRollout returns the progress of the Deployment and its pods.
 func observeRollout(in Inputs) rollout {
 	var r rollout
 	for i := range in.Observed.Pods {
@@ -66,9 +64,9 @@ func (r *rollout) apply(d diagnosis) {
 	r.reason, r.message, r.failing, r.recheckAfter = d.reason, d.message, d.failing, d.recheckAfter
 }
 
-// rolledOut tells whether the Deployment has reached what its spec says. It
-// counts pods a moment after they are ready; where all are of the current
-// template, those that take calls are as good.
+// rolledOut reports whether the Deployment has reached its spec. The Deployment counts
+// pods a moment after they are ready, so ready pods count if all pods are of the
+// current template.
 func rolledOut(d *appsv1.Deployment, ready int) bool {
 	wanted := int32(1)
 	if d.Spec.Replicas != nil {
@@ -79,7 +77,7 @@ func rolledOut(d *appsv1.Deployment, ready int) bool {
 		s.Replicas == wanted && (s.AvailableReplicas == wanted || ready == int(wanted))
 }
 
-// takesCalls tells whether the Service leads to a pod.
+// takesCalls reports whether the Service routes to a pod.
 func takesCalls(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp.IsZero() && podReady(pod)
 }
@@ -93,7 +91,7 @@ func podReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// diagnosis is what keeps a pod from being ready.
+// diagnosis is why a pod is not ready.
 type diagnosis struct {
 	reason       string
 	message      string
@@ -101,8 +99,8 @@ type diagnosis struct {
 	recheckAfter time.Duration
 }
 
-// diagnosePods asks the newest pod that is not ready: an older one waits for
-// nothing that matters to the current spec.
+// diagnosePods returns the diagnosis of the newest pod that is not ready, because an
+// older one may be of an earlier spec.
 func diagnosePods(in Inputs) (diagnosis, bool) {
 	var newest *corev1.Pod
 	for i := range in.Observed.Pods {
@@ -120,14 +118,14 @@ func diagnosePods(in Inputs) (diagnosis, bool) {
 	return diagnosePod(in, newest)
 }
 
-// diagnoseDeployment is for pods that do not exist, or do not say what is
-// wrong.
+// diagnoseDeployment returns the diagnosis of pods that do not exist, or that report
+// no cause.
 func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 			return diagnosis{
 				reason:  a2av1alpha1.ReasonPodsRejected,
-				message: "The API server refuses to create the pod: " + c.Message + refusalCure(c.Message),
+				message: "The API server rejects the pod: " + c.Message + quotaAction(c.Message),
 				failing: true,
 			}, true
 		}
@@ -136,7 +134,7 @@ func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
 		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
 			return diagnosis{
 				reason: a2av1alpha1.ReasonProgressDeadlineExceeded,
-				message: fmt.Sprintf("The pod is not ready, and nothing says why; see kubectl describe pods -n %s -l %s=%s",
+				message: fmt.Sprintf("The pod is not ready, and reports no cause; inspect it with kubectl describe pods -n %s -l %s=%s",
 					d.Namespace, a2av1alpha1.LabelAgent, d.Labels[a2av1alpha1.LabelAgent]),
 				failing: true,
 			}, true
@@ -145,12 +143,12 @@ func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
 	return diagnosis{}, false
 }
 
-// refusalCure is for what a quota asks of every container. The sidecar has no
-// limits, and a template cannot give it any.
-func refusalCure(message string) string {
+// quotaAction returns the action for a quota that requires limits of every container.
+// The sidecar has no limits, and a template cannot set them.
+func quotaAction(message string) string {
 	if !strings.Contains(message, "must specify limits") {
 		return ""
 	}
-	return "; give the containers of " + template + " resources.limits, and the namespace a LimitRange with defaults for container " +
+	return "; set resources.limits of the containers of " + template + ", and create a LimitRange with defaults for container " +
 		a2av1alpha1.ContainerSidecar
 }
