@@ -10,19 +10,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// artifact is an artifact as it grows.
+// artifact is an artifact that grows.
 type artifact struct {
-	// head has everything but an open text. Its parts only grow: none is ever
-	// changed in place, since snapshots share them.
+	// head is the artifact without an open text. Its parts are only appended to and
+	// never changed in place, because snapshots share them.
 	head a2a.Artifact
-	// text is the open text at the end, which the next one may join; nil when
-	// there is none. What it returns stays valid while it grows.
+	// text is the text at the end, to which the next text may be joined; nil when
+	// there is none. The strings that it returned stay valid while it grows.
 	text *strings.Builder
 	size int
 }
 
-// snapshot costs the parts of an artifact with an open text, and nothing of
-// any other.
+// snapshot copies the parts of an artifact with an open text, and nothing of any
+// other.
 func (a *artifact) snapshot() a2a.Artifact {
 	s := a.head
 	s.Parts = slices.Clip(s.Parts)
@@ -40,11 +40,12 @@ func (a *artifact) replace(u *a2a.ArtifactUpdate) {
 		a.addParts(u.Artifact.Parts, true)
 		return
 	}
-	// The event keeps its parts; the first append makes a copy.
+	// The event owns its parts; the first append copies them.
 	a.head.Parts = slices.Clip(u.Artifact.Parts)
 }
 
-// extend fills in what the artifact does not say of itself yet.
+// extend appends the parts of an update, and sets the fields that the artifact does
+// not have yet.
 func (a *artifact) extend(u *a2a.ArtifactUpdate) {
 	parts := a.head.Parts
 	a.head.Parts = nil
@@ -69,8 +70,8 @@ func (a *artifact) extend(u *a2a.ArtifactUpdate) {
 	a.addParts(u.Artifact.Parts, u.JoinText)
 }
 
-// addParts counts what joins an open text for its bytes only: an answer of a
-// million words is one part.
+// addParts counts only the bytes of a text that it joins to an open one: an answer
+// of a million words is one part.
 func (a *artifact) addParts(parts []a2a.Part, join bool) {
 	for i := range parts {
 		if join && plainText(&parts[i]) {
@@ -79,20 +80,20 @@ func (a *artifact) addParts(parts []a2a.Part, join bool) {
 			} else {
 				a.size += parts[i].Size()
 			}
-			a.open()
+			a.openText()
 			a.text.WriteString(parts[i].Text)
 			continue
 		}
 		a.size += parts[i].Size()
-		a.close()
+		a.closeText()
 		a.head.Parts = append(a.head.Parts, parts[i])
 	}
 }
 
-// open makes a text that the artifact ends with the open one. The part leaves
-// a slice that is cut off there, so that the next append does not write over
-// what a snapshot sees.
-func (a *artifact) open() {
+// openText opens the text at the end of the artifact. The part leaves the slice,
+// whose capacity is cut, so that the next append does not overwrite a part of a
+// snapshot.
+func (a *artifact) openText() {
 	if a.text != nil {
 		return
 	}
@@ -103,7 +104,7 @@ func (a *artifact) open() {
 	}
 }
 
-func (a *artifact) close() {
+func (a *artifact) closeText() {
 	if a.text == nil {
 		return
 	}
@@ -111,7 +112,7 @@ func (a *artifact) close() {
 	a.text = nil
 }
 
-// plainText reports whether a part is nothing but text.
+// plainText reports whether a part has text and nothing else.
 func plainText(p *a2a.Part) bool {
 	return p.Content == a2a.ContentText && p.Filename == "" && p.MediaType == "" && len(p.Metadata) == 0
 }

@@ -9,30 +9,30 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Fold is a task as it grows event by event. An event costs what it holds, not
-// what the task holds, and a Task that was handed out is never changed: both
-// share slices that only grow behind its end.
+// Fold is a task that grows event by event. The cost of an event depends on the
+// event and not on the task. A Task that Fold returned never changes: both share
+// slices that only grow behind its end.
 //
 // It is not safe for concurrent use.
 type Fold struct {
 	task      a2a.Task
 	artifacts []artifact
-	// index finds artifacts once there are many; last is where the previous
-	// update went, which is where most go.
+	// index finds artifacts once there are many. last is the index of the artifact
+	// of the previous update, to which most updates go.
 	index map[string]int
 	last  int
 	size  int
 }
 
-// indexed is the number of artifacts from which on a map is worth it.
-const indexed = 8
+// indexThreshold is the number of artifacts above which a map is faster.
+const indexThreshold = 8
 
-// NewFold returns a task without events.
+// NewFold returns the fold of a task without events.
 func NewFold(id string, o Origin) *Fold {
 	return &Fold{task: a2a.Task{ID: id, ContextID: o.ContextID, Dialect: o.Dialect}}
 }
 
-// Resume returns the fold that has come to a task. The task stays as it is.
+// Resume returns the fold whose task equals t. It does not change t.
 func Resume(t *a2a.Task) *Fold {
 	f := &Fold{task: *t}
 	f.task.Artifacts, f.task.History = nil, slices.Clip(t.History)
@@ -49,26 +49,26 @@ func Resume(t *a2a.Task) *Fold {
 	return f
 }
 
-// State is that of the task.
+// State returns the state of the task.
 func (f *Fold) State() a2a.State { return f.task.Status.State }
 
-// ContextID is that of the task.
+// ContextID returns the context of the task.
 func (f *Fold) ContextID() string { return f.task.ContextID }
 
-// Place is where the task stands in a list.
+// Place returns the place of the task in a list.
 func (f *Fold) Place() Place { return PlaceOf(&f.task) }
 
-// Meets reports whether the task meets the conditions of a query.
-func (f *Fold) Meets(q *Query) bool {
-	return q.Admits(f.task.ContextID, f.task.Status.State, f.task.Status.Time)
+// Matches reports whether the task matches a query.
+func (f *Fold) Matches(q *Query) bool {
+	return q.Matches(f.task.ContextID, f.task.Status.State, f.task.Status.Time)
 }
 
-// Said is the message of the status.
-func (f *Fold) Said() *a2a.Message { return f.task.Status.Message }
+// StatusMessage returns the message of the status.
+func (f *Fold) StatusMessage() *a2a.Message { return f.task.Status.Message }
 
-// Number tells updates of artifacts the index that Apply will, so that events
-// can be written before they are known to be the next.
-func (f *Fold) Number(events []a2a.Event) {
+// AssignIndexes sets the index of artifact updates to the one that Apply will set,
+// so that events can be encoded before it is known whether they are the next.
+func (f *Fold) AssignIndexes(events []a2a.Event) {
 	var added []string
 	for i := range events {
 		u := events[i].Artifact
@@ -87,19 +87,19 @@ func (f *Fold) Number(events []a2a.Event) {
 	}
 }
 
-// Size estimates the bytes that the task holds.
+// Size returns an estimate of the bytes of the task.
 func (f *Fold) Size() int { return f.size }
 
-// Apply folds an event in, and tells an artifact's update its index. The event
-// must not change afterwards.
+// Apply adds an event and sets the index of an artifact update. The event must not
+// change afterwards.
 func (f *Fold) Apply(e *a2a.Event) {
 	switch {
 	case e.Artifact != nil:
-		f.artifact(e.Artifact)
+		f.applyArtifact(e.Artifact)
 	case e.Status != nil:
-		f.status(e.Status)
+		f.applyStatus(e.Status)
 	case e.Message != nil:
-		// What the agent asked stands before what it was answered.
+		// The agent's question comes before the answer to it.
 		if said := f.task.Status.Message; said != nil {
 			f.task.History = append(f.task.History, said)
 			f.task.Status.Message = nil
@@ -109,7 +109,8 @@ func (f *Fold) Apply(e *a2a.Event) {
 	}
 }
 
-// Replay is Apply for an event of a log, which others read at the same time.
+// Replay is Apply for an event of a log that other goroutines read at the same
+// time.
 func (f *Fold) Replay(e *a2a.Event) {
 	if e.Artifact != nil {
 		u := *e.Artifact
@@ -131,9 +132,9 @@ func (f *Fold) Task() *a2a.Task {
 	return &t
 }
 
-// status moves the word on the old state into the history, unless the new
-// state repeats it.
-func (f *Fold) status(u *a2a.StatusUpdate) {
+// applyStatus moves the message of the former status into the history, unless the
+// new status has the same message.
+func (f *Fold) applyStatus(u *a2a.StatusUpdate) {
 	said := f.task.Status.Message
 	if said != nil && said != u.Status.Message {
 		f.task.History = append(f.task.History, said)
@@ -153,7 +154,7 @@ func (f *Fold) status(u *a2a.StatusUpdate) {
 	}
 }
 
-func (f *Fold) artifact(u *a2a.ArtifactUpdate) {
+func (f *Fold) applyArtifact(u *a2a.ArtifactUpdate) {
 	at := f.find(u.Artifact.ID)
 	if at < 0 {
 		at = f.add(u.Artifact.ID)
@@ -189,7 +190,7 @@ func (f *Fold) add(id string) int {
 	switch {
 	case f.index != nil:
 		f.index[id] = at
-	case len(f.artifacts) > indexed:
+	case len(f.artifacts) > indexThreshold:
 		f.index = make(map[string]int, 2*len(f.artifacts))
 		for i := range f.artifacts {
 			f.index[f.artifacts[i].head.ID] = i

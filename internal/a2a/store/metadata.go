@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// mergeObjects returns the members of both objects, those of newer where both
-// have one. It reads the first level only and changes neither.
+// mergeObjects returns the members of both objects; of equal names, that of newer.
+// It reads the first level only and changes neither object.
 func mergeObjects(older, newer a2a.Object) a2a.Object {
 	names := map[string]bool{}
 	members(newer, func(name, _ jsontext.Value) { names[string(name)] = true })
@@ -33,8 +33,8 @@ func mergeObjects(older, newer a2a.Object) a2a.Object {
 	return append(merged, '}')
 }
 
-// members calls yield with every member's name, as it is quoted, and value.
-// Objects have been checked by whoever made them; what cannot be read ends it.
+// members calls yield with the quoted name and the value of every member. The
+// objects were validated before; members stops at one that is not valid.
 func members(o a2a.Object, yield func(name, value jsontext.Value)) {
 	if len(o) == 0 {
 		return

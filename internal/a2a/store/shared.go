@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Replica names one life of a replica: "<name>/<incarnation>". The name is the
-// pod's, which a restarted container keeps; the incarnation is random.
+// Replica names one incarnation of a replica: "<name>/<incarnation>". The name is
+// that of the pod, which a restarted container keeps; the incarnation is random.
 type Replica string
 
 // Name returns the name without the incarnation.
@@ -106,16 +106,16 @@ type Hold struct {
 
 // TurnDescriptor is what a replica has to know of a turn, beside the log, to run it again.
 type TurnDescriptor struct {
-	// Begin is the number of the event that holds the turn's message.
+	// Begin is the number of the event with the message of the turn.
 	Begin uint64
 	// Attempt counts the runs of the turn from 1.
 	Attempt int
-	// Redacted is true when the log holds less of the message than the agent was
-	// told.
+	// Redacted is true when the log has less of the message than the agent
+	// received.
 	Redacted bool
-	// Claim is the one on the turn's message; the zero value without one.
+	// Claim is the claim on the message of the turn; the zero value without one.
 	Claim ClaimedMessage
-	// What follows is the request's.
+	// The fields below are those of the request.
 	Payer               a2a.AccountingPrincipal
 	AcceptedOutputModes []string
 	Metadata            a2a.Object
@@ -123,64 +123,65 @@ type TurnDescriptor struct {
 	TraceParent         string
 }
 
-// MaxInbox bounds what waits in the mailbox of one replica.
+// MaxInbox bounds the messages in the inbox of one replica.
 const MaxInbox = 256
 
-// Inbox carries what replicas have to tell each other.
+// Inbox carries messages between replicas.
 type Inbox interface {
-	// Post puts a mail into the box of a replica and returns its place there. It
-	// returns ErrNotFound for a replica without a lease, and ErrFull.
+	// Post puts a message into the inbox of a replica and returns its place there.
+	// It returns ErrNotFound for a replica without a lease, and ErrFull.
 	Post(ctx context.Context, to Replica, m *InboxMessage) (place string, err error)
-	// Withdraw takes a mail back, and reports whether it was still there: then it
-	// never is received.
+	// Withdraw removes a message from an inbox, and reports whether it was still
+	// there. A message that was withdrawn is never received.
 	Withdraw(ctx context.Context, to Replica, place string) (bool, error)
-	// Receive waits for mail to the caller and takes it out of the box, the
-	// oldest first. One goroutine calls it.
+	// Receive waits for messages to the caller and removes them from the inbox, the
+	// oldest first. Only one goroutine may call it.
 	Receive(ctx context.Context) ([]*InboxMessage, error)
 }
 
-// InboxKind is what a mail is about.
+// InboxKind is the kind of a message between replicas.
 type InboxKind uint8
 
 const (
-	// ForwardedMessage brings a client's message to the replica that runs its task, or
-	// that knows what became of the same message.
+	// ForwardedMessage is a client's message, for the replica that runs its task or
+	// that knows the outcome of the same message.
 	ForwardedMessage InboxKind = iota + 1
-	// MessageAccepted answers that the message was taken: it runs, or waits.
+	// MessageAccepted is the answer that the replica accepted the message: it runs,
+	// or is queued.
 	MessageAccepted
-	// MessageDecided answers what the sender of the message is told.
+	// MessageDecided is the answer with the outcome for the client.
 	MessageDecided
-	// ReviewTask says that somebody else appended to the log of a task that the
-	// receiver holds.
+	// ReviewTask tells the holder of a task that another replica appended to its
+	// log.
 	ReviewTask
 )
 
-// InboxMessage is one thing that a replica tells another. It holds values only, so that
-// a store may write it as JSON.
+// InboxMessage is a message between replicas. It holds values only, so that a store
+// may encode it as JSON.
 type InboxMessage struct {
 	From Replica
 	Kind InboxKind
-	// Number is given by who asks, and comes back with the answers.
+	// Number is set by the sender of a message; the answers have the same one.
 	Number uint64
 	Task   Key
-	// Request is that of a ForwardedMessage. Its Push, if any, was checked.
+	// Request is the request of a ForwardedMessage. Its Push, if any, was checked.
 	Request *a2a.SendRequest
-	// Claim is the one on that message; the zero value without one.
+	// Claim is the claim on that message; the zero value without one.
 	Claim ClaimedMessage
-	// Seq, Message and Problem are what was decided: the number of the event from
-	// which on the turn is followed in the log of Task, or an answer without a
-	// task, or a refusal.
+	// Seq, Message and Problem are the outcome: the number of the event in the log
+	// of Task with which the turn begins, an answer without a task, or a refusal.
 	Seq     uint64
 	Message *a2a.Message
 	Problem *a2a.Error
 }
 
-// MessageClaim says who takes care of a message, and as which task.
+// MessageClaim is the value of a claim on a message: the replica that took the
+// message, and the task.
 type MessageClaim struct {
 	Replica Replica
 	TaskID  string
-	// Nonce tells the claim from a later one of the same replica and task; it
-	// holds no line break.
+	// Nonce distinguishes the claim from a later one of the same replica and task.
+	// It contains no line break.
 	Nonce string
 }
 
@@ -190,27 +191,27 @@ type ClaimedMessage struct {
 	MessageClaim
 }
 
-// MaxTaskClaims bounds the claims that one task can end: those on the messages
-// that began its latest turns. Older ones end by themselves.
+// MaxTaskClaims bounds the claims that one task ends: those on the messages that
+// began its latest turns. Older claims end with their window.
 const MaxTaskClaims = 16
 
-// Claims knows the messages of a while, so that one that is sent again to
-// another replica is not taken twice. A claim ends with its window, by Unclaim,
-// or when the task of its message is continued or canceled.
+// Claims deduplicates messages between replicas: only one replica takes a message
+// that a client sends again. A claim ends with its window, by Unclaim, or when the
+// task of its message is continued or canceled (HoldChange).
 type Claims interface {
-	// Claim claims a message for so much time, by the clock of the store, and
-	// returns the claim that stands: c, unless somebody came before.
+	// Claim claims a message for a window, by the clock of the store, and returns
+	// the claim that is in effect: c, or one that was made before.
 	Claim(ctx context.Context, message string, c MessageClaim, window time.Duration) (MessageClaim, error)
-	// Unclaim ends that claim, and no other.
+	// Unclaim ends that claim, and no other on the same message.
 	Unclaim(ctx context.Context, message string, c MessageClaim) error
 }
 
-// SharedPushStore is a PushStore of several replicas. Each configuration is one
-// replica's to deliver, which is Push.Replica.
+// SharedPushStore is a PushStore of several replicas. Push.Replica is the one
+// replica that delivers a configuration.
 type SharedPushStore interface {
 	PushStore
-	// Adopt makes a configuration another replica's, if it still is in the
-	// generation and of the replica that p tells; otherwise, ErrNotFound.
+	// Adopt gives a configuration to another replica, if its generation and replica
+	// are still those of p; otherwise it returns ErrNotFound.
 	Adopt(ctx context.Context, p Push, by Replica) error
 	// UnfinishedOf is Unfinished for the configurations of one replica.
 	UnfinishedOf(ctx context.Context, r Replica, yield func(Push) bool) error

@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store is where tasks live: an append-only, numbered log of events
-// per task, whose fold is the task.
+// Package store defines how tasks are stored: an append-only, numbered log of
+// events for each task, and the fold of the log, which is the task.
 //
-// A store keeps and tells. It decides nothing: which event may follow which is
-// the engine's business, and a store takes what its caller appends behind the
-// event that the caller knew last. It knows no transport and no encoding.
+// A store makes no decision about a task: the engine decides which event may follow
+// which. A store appends the events behind the event that its caller knew last. It
+// knows no transport and no encoding.
 package store
 
 import (
@@ -39,28 +39,27 @@ var (
 	ErrIndeterminate = errors.New("outcome of the write is not known")
 )
 
-// Key names a task. The owner is part of it: with another owner there is no
-// such task.
+// Key names a task. A task with another owner does not exist for a caller.
 type Key struct {
 	Owner  a2a.Owner
 	TaskID string
 }
 
-// Origin is what a task is born with and keeps for life.
+// Origin is what a task has from its creation and never changes.
 type Origin struct {
 	ContextID string
-	// Dialect is the one of the message that made the task.
+	// Dialect is that of the message that created the task.
 	Dialect a2a.Dialect
 }
 
-// Conversation names what one owner says in one context.
+// Conversation names the messages of one owner in one context.
 type Conversation struct {
 	Owner     a2a.Owner
 	ContextID string
 }
 
-// Bounds on what is remembered of a conversation: the newest messages that
-// meet both.
+// MaxRemembered and MaxRememberedBytes bound a conversation: a store keeps the
+// newest messages that meet both.
 const (
 	MaxRemembered      = 64
 	MaxRememberedBytes = 256 << 10
@@ -73,24 +72,24 @@ type Store interface {
 	Create(ctx context.Context, n NewTask) (Log, error)
 	// Open returns the log of a task, or ErrNotFound.
 	Open(ctx context.Context, k Key) (Log, error)
-	// List returns a page of an owner's tasks. Each task is as it is at some
-	// moment of the call; one that moves on while pages are read may be missed
-	// or met again.
+	// List returns a page of the tasks of an owner. Each task is a snapshot from
+	// some moment of the call. A task that changes while a caller reads pages may
+	// be missed or returned twice.
 	List(ctx context.Context, q *Query) (*Page, error)
 	// Paused returns the ids of at most two tasks of a conversation that wait for
-	// their client: their state is interrupted. They are in no order.
+	// their client (an interrupted state), in no order.
 	Paused(ctx context.Context, c Conversation) ([]string, error)
-	// Remember adds a message to a conversation, behind those of earlier calls and
-	// before whatever the caller appends next. It need not be there yet: stored
-	// waits for that, and may be left alone.
+	// Remember adds a message to a conversation, after those of earlier calls and
+	// before whatever the caller appends next. It may return before the message is
+	// stored: stored waits for that, and callers may ignore it.
 	Remember(ctx context.Context, c Conversation, m *a2a.Message) (stored func() error)
-	// Recall returns a conversation, the oldest message first; nothing for one
-	// that is not known.
+	// Recall returns a conversation, the oldest message first; nothing for an
+	// unknown one.
 	Recall(ctx context.Context, c Conversation) ([]*a2a.Message, error)
 }
 
-// Log is the log of one task. It may outlive its task: when that is evicted,
-// every method returns ErrNotFound.
+// Log is the log of one task. After its task was evicted, every method returns
+// ErrNotFound.
 type Log interface {
 	// Append adds events to the end of the log and returns the number of the last. It
 	// adds all events or none, and adds them once, however often it is called with the
@@ -99,15 +98,14 @@ type Log interface {
 	// the last event, ErrHeld, ErrIndeterminate, or ErrFull, which a terminal status
 	// never meets. With ErrConflict, ErrHeld and ErrFull nothing has changed.
 	Append(ctx context.Context, a Append) (uint64, error)
-	// Snapshot returns the task and, in Seq, the number of the last event that
-	// is folded into it: one moment, nothing lost or doubled in between. Callers
-	// at the same moment share the record.
+	// Snapshot returns the task and, in Seq, the number of the last event in it.
+	// Concurrent callers share the record.
 	Snapshot(ctx context.Context) (*a2a.Record, error)
-	// Read appends to dst the records behind the one numbered after, as many as
-	// are there, up to ReadLimit records and about ReadBytes bytes, but at least
-	// one; none is no error. It returns ErrTrimmed when the next one is gone.
+	// Read appends to dst the records after the one with a number, up to ReadLimit
+	// records and about ReadBytes bytes, but at least one if there is one. It
+	// returns ErrTrimmed when the log has dropped the next one.
 	Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error)
-	// Watch has wake called after every Append and at eviction. The caller may
-	// hold locks of the store: wake must return at once, and call no log.
+	// Watch calls wake after every Append, and when the task is evicted. The store
+	// may hold locks: wake must return at once and must not call a log.
 	Watch(wake func()) (stop func())
 }

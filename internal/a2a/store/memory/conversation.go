@@ -11,18 +11,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// conversationOverhead is what a conversation costs beside its messages.
+// conversationOverhead is an estimate of the bytes of a conversation without its
+// messages.
 const conversationOverhead = 256
 
-// conversations remember what was said, and forget those that were quiet for
-// the longest. Store.mu guards them.
+// conversations has the messages of each conversation. It drops the least recently
+// used conversations. Store.mu guards it.
 type conversations struct {
 	maxCount int
 	maxBytes int64
 	bytes    int64
 	byKey    map[store.Conversation]*list.Element
-	// quiet orders them, the least recently used first.
-	quiet list.List
+	// byUse has the conversations, the least recently used first.
+	byUse list.List
 }
 
 type conversation struct {
@@ -43,18 +44,18 @@ func (c *conversations) get(key store.Conversation) []*a2a.Message {
 	if at == nil {
 		return nil
 	}
-	c.quiet.MoveToBack(at)
+	c.byUse.MoveToBack(at)
 	return slices.Clone(at.Value.(*conversation).messages) //nolint:forcetypeassert // the list holds nothing else
 }
 
 func (c *conversations) add(key store.Conversation, m *a2a.Message) {
 	at := c.byKey[key]
 	if at == nil {
-		at = c.quiet.PushBack(&conversation{key: key})
+		at = c.byUse.PushBack(&conversation{key: key})
 		c.byKey[key] = at
 		c.bytes += conversationOverhead
 	}
-	c.quiet.MoveToBack(at)
+	c.byUse.MoveToBack(at)
 	talk := at.Value.(*conversation)
 	before := talk.bytes
 	talk.messages = append(talk.messages, m)
@@ -67,13 +68,13 @@ func (c *conversations) add(key store.Conversation, m *a2a.Message) {
 	}
 	talk.messages = talk.messages[drop:]
 	c.bytes += int64(talk.bytes - before)
-	for c.quiet.Len() > c.maxCount || c.bytes > c.maxBytes && c.quiet.Len() > 1 {
-		c.forget(c.quiet.Front())
+	for c.byUse.Len() > c.maxCount || c.bytes > c.maxBytes && c.byUse.Len() > 1 {
+		c.forget(c.byUse.Front())
 	}
 }
 
 func (c *conversations) forget(at *list.Element) {
-	talk := c.quiet.Remove(at).(*conversation)
+	talk := c.byUse.Remove(at).(*conversation)
 	delete(c.byKey, talk.key)
 	c.bytes -= conversationOverhead + int64(talk.bytes)
 }

@@ -9,17 +9,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// encodings bounds what records keep beside their events. No task gives way to
-// them: without room an event is encoded for each of its readers.
+// encodings bounds the encodings that records keep beside their events. No task is
+// evicted for them: without room, an event is encoded for each of its readers.
 type encodings struct {
 	limit int64
 	bytes atomic.Int64
 }
 
-// room is that of one log.
+// room is the part of encodings that one log uses.
 type room struct {
 	*encodings
-	// readers is how many watch the log.
+	// readers counts the watchers of the log.
 	readers atomic.Int64
 }
 

@@ -10,24 +10,25 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// place is where a log stands in the order of eviction. Store.mu guards it.
-type place struct {
+// evictionPlace is the position of a log in the lists of eviction. Store.mu guards
+// it.
+type evictionPlace struct {
 	queue *list.List
 	at    *list.Element
-	// own is the queue of the account, and ownAt the place there.
+	// own is the list of the account, and ownAt the position there.
 	own   *list.List
 	ownAt *list.Element
 	since time.Time
 }
 
-func (p *place) leave() {
+func (p *evictionPlace) leave() {
 	if p.queue != nil {
 		p.queue.Remove(p.at)
 		p.own.Remove(p.ownAt)
 	}
 }
 
-// queueOf returns the queue for tasks in a state; nil for those that are being
+// queueOf returns the list for tasks in a state; nil for tasks that are being
 // worked on.
 func (s *Store) queueOf(state a2a.State) *list.List {
 	switch {
@@ -40,7 +41,7 @@ func (s *Store) queueOf(state a2a.State) *list.List {
 	}
 }
 
-// file puts a log where its state belongs. Store.mu is held.
+// file moves a log to the list of its state. Store.mu is held.
 func (s *Store) file(l *log) {
 	state, gone := l.state()
 	queue := s.queueOf(state)
@@ -48,10 +49,10 @@ func (s *Store) file(l *log) {
 		return
 	}
 	l.place.leave()
-	s.unpaused(l)
-	l.place = place{queue: queue, since: s.options.Now()}
+	s.removePaused(l)
+	l.place = evictionPlace{queue: queue, since: s.options.Now()}
 	if queue == &s.idle {
-		s.pausedAt(l)
+		s.addPaused(l)
 	}
 	switch queue {
 	case nil:
@@ -64,14 +65,14 @@ func (s *Store) file(l *log) {
 	l.place.at, l.place.ownAt = queue.PushBack(l), l.place.own.PushBack(l)
 }
 
-// expire evicts finished tasks that are too old. Store.mu is held.
+// expire evicts finished tasks whose retention has passed. Store.mu is held.
 func (s *Store) expire() {
 	for first := s.finished.Front(); first != nil; first = s.finished.Front() {
 		l := first.Value.(*log)
 		if s.options.Now().Sub(l.place.since) < s.options.Retention {
 			return
 		}
-		// A log is filed after it was appended to: the task may work again.
+		// The lists are updated after an append, so the task may work again.
 		if state, _ := l.state(); !state.Terminal() {
 			s.file(l)
 			continue
@@ -82,19 +83,19 @@ func (s *Store) expire() {
 
 func (s *Store) evict(l *log) {
 	delete(s.logs, l.key)
-	s.delist(l)
+	s.removeFromOwner(l)
 	l.place.leave()
-	s.unpaused(l)
-	l.place = place{}
+	s.removePaused(l)
+	l.place = evictionPlace{}
 	l.account.tasks--
 	s.add(l.account, -l.remove())
-	s.tidy(l.key.Owner.Principal(), l.account)
+	s.removeIfEmpty(l.key.Owner.Principal(), l.account)
 }
 
-// reserve takes room for an account, evicting for it, and reports whether there
-// was enough. Store.mu is held.
+// reserve charges bytes to an account, evicts until they are within the bounds, and
+// reports whether that was possible. Store.mu is held.
 func (s *Store) reserve(a *account, size int64, spare *log) bool {
-	for within := s.add(a, size); !within; within = s.fits(a) {
+	for within := s.add(a, size); !within; within = s.withinBounds(a) {
 		if !s.evictFor(a, spare) {
 			s.add(a, -size)
 			return false

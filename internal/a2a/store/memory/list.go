@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// List implements store.Store. It looks at each of the owner's tasks once, but
-// only those of the page are put together.
+// List implements store.Store. It compares all tasks of the owner with the query,
+// and builds only those on the page.
 func (s *Store) List(_ context.Context, q *store.Query) (*store.Page, error) {
 	s.mu.Lock()
 	s.expire()
@@ -21,7 +21,7 @@ func (s *Store) List(_ context.Context, q *store.Query) (*store.Page, error) {
 	page := &store.Page{}
 	listed := newest{limit: q.Limit}
 	for _, l := range logs {
-		place, ok := l.meets(q)
+		place, ok := l.matches(q)
 		if !ok {
 			continue
 		}
@@ -35,7 +35,7 @@ func (s *Store) List(_ context.Context, q *store.Query) (*store.Page, error) {
 			page.Tasks = append(page.Tasks, t)
 		}
 	}
-	// A task may have gone on since it was looked at.
+	// A task may have changed since it was compared.
 	slices.SortFunc(page.Tasks, func(a, b *a2a.Task) int { return store.PlaceOf(a).Compare(store.PlaceOf(b)) })
 	if listed.more {
 		page.Next = &listed.entries[len(listed.entries)-1].place
@@ -43,21 +43,21 @@ func (s *Store) List(_ context.Context, q *store.Query) (*store.Page, error) {
 	return page, nil
 }
 
-// meets returns the place of a task that meets a query.
-func (l *log) meets(q *store.Query) (store.Place, bool) {
+// matches returns the place of a task that matches a query.
+func (l *log) matches(q *store.Query) (store.Place, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone || !l.fold.Meets(q) {
+	if l.removed || !l.fold.Matches(q) {
 		return store.Place{}, false
 	}
 	return l.fold.Place(), true
 }
 
-// task returns the task, unless it no longer meets a query.
+// task returns the task, unless it no longer matches a query.
 func (l *log) task(q *store.Query) *a2a.Task {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone || !l.fold.Meets(q) {
+	if l.removed || !l.fold.Matches(q) {
 		return nil
 	}
 	return l.fold.Task()
@@ -68,11 +68,11 @@ type entry struct {
 	log   *log
 }
 
-// newest keeps the first entries of a list, in order.
+// newest has the first entries of a list, in order.
 type newest struct {
 	limit   int
 	entries []entry
-	// more is true when there were others.
+	// more is true when there were other entries.
 	more bool
 }
 
@@ -90,19 +90,19 @@ func (n *newest) add(e entry) {
 	n.entries = slices.Insert(n.entries, at, e)
 }
 
-// enlist adds a log to those of its owner. Store.mu is held.
-func (s *Store) enlist(l *log) {
+// addToOwner adds a log to those of its owner. Store.mu is held.
+func (s *Store) addToOwner(l *log) {
 	logs := s.owners[l.key.Owner]
-	l.listed = len(logs)
+	l.ownerIndex = len(logs)
 	s.owners[l.key.Owner] = append(logs, l)
 }
 
-// delist is the opposite of enlist. The last log takes the place.
-func (s *Store) delist(l *log) {
+// removeFromOwner removes a log; the last one of the owner takes its index.
+func (s *Store) removeFromOwner(l *log) {
 	logs := s.owners[l.key.Owner]
 	last := len(logs) - 1
-	logs[l.listed] = logs[last]
-	logs[l.listed].listed = l.listed
+	logs[l.ownerIndex] = logs[last]
+	logs[l.ownerIndex].ownerIndex = l.ownerIndex
 	logs[last] = nil
 	if last == 0 {
 		delete(s.owners, l.key.Owner)

@@ -12,37 +12,39 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// recordOverhead is what a record costs beside its event and its encodings.
+// recordOverhead is an estimate of the bytes of a record without its event and its
+// encodings.
 const recordOverhead = 160
 
 type log struct {
 	store   *Store
 	key     store.Key
 	account *account
-	place   place
-	// listed is where the log stands among those of its owner. Store.mu guards it.
-	listed int
-	// pausedIn is where the log is filed while its task waits for its client; nil
-	// otherwise. Store.mu guards it.
+	place   evictionPlace
+	// ownerIndex is the index of the log among those of its owner. Store.mu guards
+	// it.
+	ownerIndex int
+	// pausedIn is the conversation in whose paused tasks the log is; nil for none.
+	// Store.mu guards it.
 	pausedIn *store.Conversation
 
 	mu   sync.Mutex
 	fold *store.Fold
-	// records are the newest of the log, the last numbered seq.
+	// records are the newest of the log. The last is numbered seq.
 	records     []*a2a.Record
 	seq         uint64
 	recordBytes int
-	// charge is what the store counts for this log.
-	charge int64
-	gone   bool
-	// snapshot is the last one, until the next event.
+	// charge is the number of bytes that the store counts for this log.
+	charge  int64
+	removed bool
+	// snapshot is the last one that was returned; nil after the next event.
 	snapshot *a2a.Record
 	watchers []*watcher
 	room     room
 	// created is the token of the creation, and written those of the appends whose
 	// records the log still has; appends without a token are not among them.
-	created store.Token
-	written []written
+	creationToken store.Token
+	written       []written
 }
 
 // written is an append that has a token.
@@ -67,7 +69,7 @@ func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
 	l.mu.Lock()
 	l.charge += size
 	if err := l.refuse(a.After); err != nil {
-		l.settle()
+		l.recharge()
 		l.mu.Unlock()
 		return 0, err
 	}
@@ -78,7 +80,7 @@ func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
 			l.written = append(l.written, written{l.seq, a.Token})
 		}
 		l.trim(l.store.options.MaxLogEvents, l.store.options.MaxLogBytes)
-		l.settle()
+		l.recharge()
 		l.wake()
 	}
 	seq, now := l.seq, l.fold.State()
@@ -94,7 +96,7 @@ func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
 // refuse returns why an append is not possible; nil when it is.
 func (l *log) refuse(after uint64) error {
 	switch {
-	case l.gone:
+	case l.removed:
 		return store.ErrNotFound
 	case after != l.seq:
 		return store.ErrConflict
@@ -109,7 +111,7 @@ func (l *log) repeated(a *store.Append) (done bool, err error) {
 	defer l.mu.Unlock()
 	last := a.After + uint64(len(a.Events))
 	switch {
-	case l.gone:
+	case l.removed:
 		return false, store.ErrNotFound
 	case a.After == l.seq:
 		return false, nil
@@ -126,7 +128,7 @@ func (l *log) repeated(a *store.Append) (done bool, err error) {
 func (l *log) Snapshot(context.Context) (*a2a.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone {
+	if l.removed {
 		return nil, store.ErrNotFound
 	}
 	if l.snapshot == nil {
@@ -139,7 +141,7 @@ func (l *log) Snapshot(context.Context) (*a2a.Record, error) {
 func (l *log) Read(_ context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone {
+	if l.removed {
 		return dst, store.ErrNotFound
 	}
 	if after >= l.seq {
@@ -150,10 +152,10 @@ func (l *log) Read(_ context.Context, dst []*a2a.Record, after uint64) ([]*a2a.R
 		return dst, store.ErrTrimmed
 	}
 	behind := l.records[uint64(len(l.records))-missing:]
-	return append(dst, store.Piece(behind)...), nil
+	return append(dst, store.ReadBatch(behind)...), nil
 }
 
-// watcher has an identity, which a function lacks.
+// watcher is a function with an identity.
 type watcher struct{ wake func() }
 
 // Watch implements store.Log.
@@ -183,8 +185,8 @@ func (l *log) unwatch(w *watcher) {
 	}
 }
 
-// forgetEncodings follows the last reader: the next one may never come, and
-// speaks what it likes.
+// forgetEncodings drops the encodings when the last watcher has left: there may be
+// no next reader, or one that needs others.
 func (l *log) forgetEncodings() {
 	for _, r := range l.records {
 		r.Forget()
@@ -194,7 +196,7 @@ func (l *log) forgetEncodings() {
 	}
 }
 
-// add folds and numbers events.
+// add adds events to the fold and the records.
 func (l *log) add(events []a2a.Event) {
 	for i := range events {
 		l.fold.Apply(&events[i])
@@ -212,13 +214,13 @@ func (l *log) forgetSnapshot() {
 	}
 }
 
-// trim drops the oldest records beyond a bound.
+// trim drops the oldest records above a bound, and the tokens of their appends.
 func (l *log) trim(count, bytes int) {
 	drop := 0
 	for len(l.records)-drop > 1 && (len(l.records)-drop > count || l.recordBytes > bytes) {
 		l.recordBytes -= recordOverhead + l.records[drop].Size()
 		l.records[drop].Drop()
-		// The slice is shared with nobody, but it keeps what it points to alive.
+		// The slice would keep the record in memory.
 		l.records[drop] = nil
 		drop++
 	}
@@ -229,16 +231,16 @@ func (l *log) trim(count, bytes int) {
 	}
 }
 
-// wake tells those who watch.
+// wake calls all watchers.
 func (l *log) wake() {
 	for _, w := range l.watchers {
 		w.wake()
 	}
 }
 
-// reserve takes room for events and returns how much. The log itself is the
-// last to give way: its task is being worked on, so its old records go, and
-// nothing else.
+// reserve charges events to the account and returns their bytes. When the store is
+// full, it evicts other tasks first, and then drops the older half of this log's
+// records. It never evicts this task, because it is being worked on.
 func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
 	if len(events) == 0 {
 		return 0, true
@@ -254,10 +256,10 @@ func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	s.grown(l.account)
+	s.noteGrowth(l.account)
 	for !s.reserve(l.account, size, l) {
-		if !l.halve() {
-			// A task may end in a store that is full.
+		if !l.trimHalf() {
+			// A full store accepts the end of a task.
 			last := events[len(events)-1].Status
 			if last == nil || !last.Status.State.Terminal() {
 				return 0, false
@@ -269,20 +271,20 @@ func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
 	return size, true
 }
 
-// halve drops half of the records, so that it is not asked for every event.
-func (l *log) halve() bool {
+// trimHalf drops half of the records, so that the next events have room, too.
+func (l *log) trimHalf() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	count := len(l.records)
 	l.trim(max(count/2, 1), l.store.options.MaxLogBytes)
-	l.settle()
+	l.recharge()
 	return len(l.records) < count
 }
 
-// settle corrects what the store counts to what the log holds. l.mu is held.
-func (l *log) settle() {
+// recharge sets the charge to the bytes that the log holds. l.mu is held.
+func (l *log) recharge() {
 	size := int64(0)
-	if !l.gone {
+	if !l.removed {
 		size = l.size()
 	}
 	l.store.add(l.account, size-l.charge)
@@ -294,10 +296,10 @@ func (l *log) size() int64 { return int64(l.recordBytes) + int64(l.fold.Size()) 
 func (l *log) state() (state a2a.State, gone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fold.State(), l.gone
+	return l.fold.State(), l.removed
 }
 
-// remove ends the log and returns what it was charged.
+// remove ends the log and returns its charge.
 func (l *log) remove() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -306,8 +308,8 @@ func (l *log) remove() int64 {
 		r.Drop()
 	}
 	l.forgetSnapshot()
-	l.gone, l.charge, l.records, l.written = true, 0, nil, nil
-	// Somebody may hold the log for a while; it holds nothing any more.
+	l.removed, l.charge, l.records, l.written = true, 0, nil, nil
+	// A caller may keep the log for a while.
 	l.fold = store.NewFold(l.key.TaskID, store.Origin{})
 	l.wake()
 	return charge

@@ -1,14 +1,13 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory keeps tasks in this process: bounded by number, bytes and
-// age, and gone when it ends.
+// Package memory stores tasks in this process: bounded by number, bytes and age,
+// and lost when the process ends.
 //
-// It starts no goroutine. What is too old is found out when somebody looks, and
-// what is too much is evicted when room is needed, from the owner that holds
-// most: finished tasks first, then those that wait for their client; of either
-// what nobody reads, then the oldest. A task that is being worked on is never
-// evicted.
+// It starts no goroutine. Calls remove expired tasks, and evict tasks when room is
+// needed, from the owner that holds most: finished tasks first, then those that
+// wait for their client; of either, first tasks without a watcher, then the oldest.
+// A task that is being worked on is never evicted.
 package memory
 
 import (
@@ -22,17 +21,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Options bound the store. Zero means the default.
+// Options configure a store. Zero means the default.
 type Options struct {
 	// MaxTasks bounds the number of tasks, 10,000 by default.
 	MaxTasks int
-	// MaxBytes bounds what tasks and their logs hold, by estimate, 64 MiB by
-	// default; those of one owner three quarters of that. Conversations may hold an eighth of it beside, and encodings a
-	// quarter.
+	// MaxBytes bounds the bytes of tasks and their logs, by estimate, 64 MiB by
+	// default. One owner may hold three quarters of it. Conversations may hold an
+	// eighth of it in addition, and encodings a quarter.
 	MaxBytes int64
 	// Retention is how long a finished task is kept, 1 h by default.
 	Retention time.Duration
-	// MaxLogEvents and MaxLogBytes bound the log of one task, that is how far a
+	// MaxLogEvents and MaxLogBytes bound the log of one task, and so how far a
 	// subscriber may fall behind: 16,384 events and 16 MiB by default.
 	MaxLogEvents int
 	MaxLogBytes  int
@@ -60,7 +59,7 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 // Store implements store.Store.
 type Store struct {
 	options Options
-	// bytes is what all logs are charged.
+	// bytes is the sum of the charges of all logs.
 	bytes     atomic.Int64
 	encodings encodings
 
@@ -68,16 +67,16 @@ type Store struct {
 	logs map[store.Key]*log
 	// owners has the logs of each owner, in no order.
 	owners map[a2a.Owner][]*log
-	// finished and idle order what may be evicted, the oldest first.
+	// finished and idle have the tasks that may be evicted, the oldest first.
 	finished, idle list.List
 	// paused has the idle logs of each conversation.
 	paused map[store.Conversation][]*log
-	// accounts has what each principal holds, and heavy the one that held most
-	// when it last grew. Of the bytes one may hold share.
-	accounts      map[string]*account
-	heavy         *account
-	share         int64
-	conversations conversations
+	// accounts has the account of each principal. heaviest is the one that held
+	// most when it last grew. An account may hold maxAccountBytes.
+	accounts        map[string]*account
+	heaviest        *account
+	maxAccountBytes int64
+	conversations   conversations
 }
 
 var _ store.Store = (*Store)(nil)
@@ -86,7 +85,7 @@ var _ store.Store = (*Store)(nil)
 func New(options Options) *Store {
 	options.setDefaults()
 	s := &Store{options: options, logs: map[store.Key]*log{}, owners: map[a2a.Owner][]*log{}, accounts: map[string]*account{}, paused: map[store.Conversation][]*log{}}
-	s.share = options.MaxBytes / 4 * 3
+	s.maxAccountBytes = options.MaxBytes / 4 * 3
 	s.encodings.limit = options.MaxBytes / 4
 	s.conversations = newConversations(options.MaxTasks, options.MaxBytes/8)
 	return s
@@ -94,12 +93,12 @@ func New(options Options) *Store {
 
 // Create implements store.Store.
 func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
-	l := &log{store: s, key: n.Key, created: n.Token, fold: store.NewFold(n.TaskID, n.Origin), room: room{encodings: &s.encodings}}
+	l := &log{store: s, key: n.Key, creationToken: n.Token, fold: store.NewFold(n.TaskID, n.Origin), room: room{encodings: &s.encodings}}
 	l.add(n.Events)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if former := s.logs[n.Key]; former != nil {
-		if n.Repeat && former.created == n.Token {
+		if n.Repeat && former.creationToken == n.Token {
 			return former, nil
 		}
 		return nil, store.ErrExists
@@ -107,7 +106,7 @@ func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
 	s.expire()
 	principal := n.Owner.Principal()
 	l.account = s.accountOf(principal)
-	// Evictions may leave the account without tasks for a moment.
+	// An eviction may leave the account without tasks in between.
 	l.account.tasks++
 	for len(s.logs) >= s.options.MaxTasks {
 		if !s.evictFor(l.account, nil) {
@@ -118,17 +117,18 @@ func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
 	if !s.reserve(l.account, l.charge, nil) {
 		return nil, s.refuse(principal, l.account)
 	}
-	s.grown(l.account)
+	s.noteGrowth(l.account)
 	s.logs[n.Key] = l
-	s.enlist(l)
+	s.addToOwner(l)
 	s.file(l)
 	return l, nil
 }
 
-// refuse takes back the task of an account that there is no room for.
+// refuse removes a task from its account that has no room for it, and returns
+// ErrFull.
 func (s *Store) refuse(principal string, a *account) error {
 	a.tasks--
-	s.tidy(principal, a)
+	s.removeIfEmpty(principal, a)
 	return store.ErrFull
 }
 
@@ -149,11 +149,11 @@ func (s *Store) Remember(_ context.Context, c store.Conversation, m *a2a.Message
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conversations.add(c, m)
-	return there
+	return alreadyStored
 }
 
-// there is what has been stored.
-func there() error { return nil }
+// alreadyStored is the result of Remember, which stores at once.
+func alreadyStored() error { return nil }
 
 // Recall implements store.Store.
 func (s *Store) Recall(_ context.Context, c store.Conversation) ([]*a2a.Message, error) {
@@ -162,7 +162,7 @@ func (s *Store) Recall(_ context.Context, c store.Conversation) ([]*a2a.Message,
 	return s.conversations.get(c), nil
 }
 
-// Len returns the number of tasks, and Bytes what they are charged.
+// Len returns the number of tasks.
 func (s *Store) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,6 +172,6 @@ func (s *Store) Len() int {
 // Bytes returns the estimate that MaxBytes bounds.
 func (s *Store) Bytes() int64 { return s.bytes.Load() }
 
-// EncodedBytes returns what the encodings of events take, which is at most a
-// quarter of MaxBytes.
+// EncodedBytes returns the bytes of the encodings of events, at most a quarter of
+// MaxBytes.
 func (s *Store) EncodedBytes() int64 { return s.encodings.bytes.Load() }

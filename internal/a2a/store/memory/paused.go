@@ -10,14 +10,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Paused implements store.Store. It looks at the tasks of the conversation that
-// wait, and at no others.
+// Paused implements store.Store. It reads the paused tasks of the conversation
+// only.
 func (s *Store) Paused(_ context.Context, c store.Conversation) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var ids []string
 	for _, l := range s.paused[c] {
-		// A log is filed after it was appended to: look again.
+		// The index is updated after an append, so the state may be newer.
 		if state, gone := l.state(); !gone && state.Interrupted() {
 			if ids = append(ids, l.key.TaskID); len(ids) == 2 {
 				break
@@ -27,8 +27,8 @@ func (s *Store) Paused(_ context.Context, c store.Conversation) ([]string, error
 	return ids, nil
 }
 
-// pausedAt files a log among those of its conversation that wait. mu is held.
-func (s *Store) pausedAt(l *log) {
+// addPaused adds a log to the paused ones of its conversation. mu is held.
+func (s *Store) addPaused(l *log) {
 	c, ok := l.conversation()
 	if !ok {
 		return
@@ -37,8 +37,8 @@ func (s *Store) pausedAt(l *log) {
 	s.paused[c] = append(s.paused[c], l)
 }
 
-// unpaused takes a log from there, if it is filed. mu is held.
-func (s *Store) unpaused(l *log) {
+// removePaused removes a log from there. mu is held.
+func (s *Store) removePaused(l *log) {
 	if l.pausedIn == nil {
 		return
 	}
@@ -52,11 +52,11 @@ func (s *Store) unpaused(l *log) {
 	s.paused[c] = left
 }
 
-// conversation returns the one to which a task belongs; false when it is gone.
+// conversation returns the conversation of a task; false when it was removed.
 func (l *log) conversation() (store.Conversation, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone {
+	if l.removed {
 		return store.Conversation{}, false
 	}
 	return store.Conversation{Owner: l.key.Owner, ContextID: l.fold.ContextID()}, true

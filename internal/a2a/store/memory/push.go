@@ -14,20 +14,21 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// PushOptions bound a push store. Zero means the default.
+// PushOptions configure a push store. Zero means the default.
 type PushOptions struct {
-	// MaxPerTask bounds the configurations of a task, 16 by default, and Max
+	// MaxPerTask bounds the configurations of a task, 16 by default. Max bounds
 	// those of all tasks, 10,000 by default.
 	MaxPerTask, Max int
-	// MaxBytes bounds what they hold, by estimate, 16 MiB by default. One owner
-	// holds at most twice as many, and as much, as it leaves to others.
+	// MaxBytes bounds the bytes of all configurations, by estimate, 16 MiB by
+	// default. One owner may hold at most twice the number and bytes that it leaves
+	// free.
 	MaxBytes int
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Pushes implements store.PushStore. It starts no goroutine: what has expired
-// goes when somebody looks.
+// Pushes implements store.PushStore. It starts no goroutine: calls remove expired
+// configurations.
 type Pushes struct {
 	options PushOptions
 
@@ -37,14 +38,14 @@ type Pushes struct {
 	count      int
 	bytes      int
 	owners     map[string]holding
-	// ended are those that expire, the first to do so in front.
+	// ended are the configurations that expire, the earliest first.
 	ended list.List
 }
 
-// holding is what one owner has, whatever the tenant.
+// holding is the number and bytes of one owner's configurations, in all tenants.
 type holding struct{ count, bytes int }
 
-// push is a configuration, and its place among those that have ended.
+// push is a configuration and its element in ended.
 type push struct {
 	store.Push
 	at *list.Element
@@ -78,14 +79,14 @@ func (s *Pushes) Put(_ context.Context, p store.Push) (uint64, error) {
 	p.Generation = s.generation
 	added := &push{Push: p}
 	s.tasks[p.Task] = append(s.tasks[p.Task], added)
-	s.hold(&p, 1)
+	s.track(&p, 1)
 	s.file(added)
 	return p.Generation, nil
 }
 
-// makeRoom reports whether there is room for a configuration. Those that have
-// ended give way to it, the first to expire in front, and of its own owner alone
-// when that has its share.
+// makeRoom reports whether there is room for a configuration. It removes
+// configurations that have ended, the earliest to expire first; only those of the
+// same owner when that owner has its share.
 func (s *Pushes) makeRoom(p *store.Push) bool {
 	size, owner := pushSize(p), p.Task.Owner.Principal()
 	for {
@@ -96,7 +97,7 @@ func (s *Pushes) makeRoom(p *store.Push) bool {
 			all.bytes, own.bytes = all.bytes-was, own.bytes-was
 		}
 		full := all.count >= s.options.Max || all.bytes+size > s.options.MaxBytes
-		fair := within(own.count+1, all.count+1, s.options.Max) && within(own.bytes+size, all.bytes+size, s.options.MaxBytes)
+		fair := leavesShare(own.count+1, all.count+1, s.options.Max) && leavesShare(own.bytes+size, all.bytes+size, s.options.MaxBytes)
 		switch {
 		case ofTask >= s.options.MaxPerTask:
 			return false
@@ -108,13 +109,13 @@ func (s *Pushes) makeRoom(p *store.Push) bool {
 	}
 }
 
-// within reports whether an owner that would hold so much of all leaves at least
-// half as much. So one owner has two thirds, two have two fifths each, and there
-// always is room for the next one.
-func within(own, all, limit int) bool { return own <= 2*(limit-all) }
+// leavesShare reports whether an owner with own of all leaves at least half as much
+// free. So one owner gets at most two thirds, two get two fifths each, and there
+// always is room for another.
+func leavesShare(own, all, limit int) bool { return own <= 2*(limit-all) }
 
-// dropEnded removes the first that expires, of any owner or of this one, and
-// reports whether there was one.
+// dropEnded removes the configuration that expires first, of any owner or of this
+// one, and reports whether there was one.
 func (s *Pushes) dropEnded(owner string, anyone bool) bool {
 	for at := s.ended.Front(); at != nil; at = at.Next() {
 		if p := at.Value.(*push); anyone || p.Task.Owner.Principal() == owner {
@@ -234,7 +235,7 @@ func (s *Pushes) find(task store.Key, id string) *push {
 	return nil
 }
 
-// file puts a configuration that has ended where its time to expire belongs.
+// file adds a configuration that has ended to ended.
 func (s *Pushes) file(p *push) {
 	if p.at != nil {
 		s.ended.Remove(p.at)
@@ -243,7 +244,7 @@ func (s *Pushes) file(p *push) {
 	if !p.Ended() {
 		return
 	}
-	// They come in the order of their times, or nearly so.
+	// Configurations end nearly in the order of their expiration.
 	for before := s.ended.Back(); before != nil; before = before.Prev() {
 		if !before.Value.(*push).Expires.After(p.Expires) {
 			p.at = s.ended.InsertAfter(p, before)
@@ -274,11 +275,12 @@ func (s *Pushes) remove(p *push) {
 	} else {
 		s.tasks[p.Task] = all
 	}
-	s.hold(&p.Push, -1)
+	s.track(&p.Push, -1)
 }
 
-// hold counts a configuration in or out.
-func (s *Pushes) hold(p *store.Push, n int) {
+// track adds a configuration to the counts of its owner and the store, or removes
+// it (n is -1).
+func (s *Pushes) track(p *store.Push, n int) {
 	size := n * pushSize(p)
 	s.count += n
 	s.bytes += size
@@ -293,7 +295,7 @@ func (s *Pushes) hold(p *store.Push, n int) {
 	}
 }
 
-// pushSize estimates the bytes of a configuration.
+// pushSize returns an estimate of the bytes of a configuration.
 func pushSize(p *store.Push) int {
 	c := &p.Config
 	size := 512 + len(p.Task.Owner) + len(p.Task.TaskID) + len(c.ID) + len(c.URL) + len(c.Token) + len(c.Scheme) +

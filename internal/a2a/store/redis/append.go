@@ -15,13 +15,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// What append.lua answers.
+// The results of append.lua.
 const (
 	appended = iota
 	missing
 	conflicts
 	held
-	// trimmed: the log has gone on and has dropped the place of the append.
+	// trimmed: the log has more events, and has dropped the place of the append.
 	trimmed
 )
 
@@ -41,7 +41,7 @@ func (l *log) Append(ctx context.Context, a store.Append) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var next *step
+	var next *pendingAppend
 	err = store.Retry(ctx, func() (err error) {
 		next, err = l.prepare(ctx, &a, turn)
 		return err
@@ -53,17 +53,17 @@ func (l *log) Append(ctx context.Context, a store.Append) (uint64, error) {
 		return 0, err
 	}
 	script := s.scripts.append
-	if next.ends {
+	if next.terminal {
 		script = s.scripts.end
 	}
 	err = store.RetryWrite(ctx, a.Repeat, func() error {
-		reply, err := s.calls.pipe(ctx, script, len(next.encoded)+len(next.fold), next.args...)
+		reply, err := s.calls.pipelined(ctx, script, len(next.encoded)+len(next.fold), next.args...)
 		if err != nil {
 			return err
 		}
 		return l.outcome(reply)
 	})
-	return next.last, l.settle(next, err)
+	return next.last, l.finishAppend(next, err)
 }
 
 // outcome returns the error for an answer of append.lua.
@@ -112,19 +112,19 @@ func encodeTurn(d *store.TurnDescriptor) (turn, error) {
 	return t, nil
 }
 
-// step is an append on its way.
-type step struct {
+// pendingAppend is an append that is encoded.
+type pendingAppend struct {
 	after, last   uint64
 	events        []a2a.Event
 	encoded, fold []byte
-	// ends is true when the last event is a terminal status.
-	ends bool
-	args []any
+	// terminal is true when the last event is a terminal status.
+	terminal bool
+	args     []any
 }
 
-// prepare encodes an append. When the append is repeated and the log has gone on, the
-// step has no events: it only compares the token.
-func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*step, error) {
+// prepare encodes an append. When the append is repeated and the log has more
+// events, the pendingAppend has no events: the script only compares the token.
+func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingAppend, error) {
 	l.mu.Lock()
 	behind := l.seq < a.After
 	l.mu.Unlock()
@@ -137,25 +137,25 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*step, erro
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	next := &step{after: a.After, last: a.After + uint64(len(a.Events)), events: a.Events}
+	next := &pendingAppend{after: a.After, last: a.After + uint64(len(a.Events)), events: a.Events}
 	state, place := "", ""
 	switch {
 	case l.seq != a.After && !a.Repeat:
 		return nil, store.ErrConflict
 	case len(a.Events) > 0:
-		l.fold.Number(a.Events)
+		l.fold.AssignIndexes(a.Events)
 		if l.seq != a.After {
 			break
 		}
 		last := a.Events[len(a.Events)-1].Status
-		next.ends = last != nil && last.Status.State.Terminal()
-		if !next.ends && !a.Repeat && l.fold.Size()+sizeOf(a.Events) > l.store.options.MaxTaskBytes {
+		next.terminal = last != nil && last.Status.State.Terminal()
+		if !next.terminal && !a.Repeat && l.fold.Size()+sizeOf(a.Events) > l.store.options.MaxTaskBytes {
 			return nil, store.ErrFull
 		}
 		state, place = statusOf(a.Events)
-		said := l.fold.Said()
-		join(a.Events, said)
-		next.encoded = writeEvents(home{l.key.TaskID, l.contextID}, a.Events, said)
+		said := l.fold.StatusMessage()
+		shareStatusMessages(a.Events, said)
+		next.encoded = writeEvents(taskIDs{l.key.TaskID, l.contextID}, a.Events, said)
 		if l.foldIsDue(len(a.Events), len(next.encoded)) {
 			next.fold = writeTask(l.fold.Task())
 		}
@@ -163,64 +163,65 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*step, erro
 	o := &l.store.options
 	next.args = []any{
 		l.name, a.After, next.last, tokenText(a.Token), next.encoded, state, place, next.fold,
-		o.MaxLogEvents, o.MaxLogBytes, millis(o.keep()), holdChanges[a.Hold], string(a.Replica), t.descriptor,
+		o.MaxLogEvents, o.MaxLogBytes, millis(o.keyTTL()), holdChanges[a.Hold], string(a.Replica), t.descriptor,
 		t.message, t.claim, store.MaxTaskClaims,
 	}
 	return next, nil
 }
 
-// Bounds of what is read behind a fold to know a task.
+// Bounds of the events after a fold.
 const (
 	minUnfolded = 64 << 10
-	// share of the log's bounds.
+	// unfoldedShare is the part of the log's bounds that they may have: a quarter.
 	unfoldedShare = 4
 )
 
-// foldIsDue reports whether Redis gets a new fold with the next events. A fold
-// is written for as many bytes of events as it has itself, so all folds of a
-// task together cost about what its log costs, and none is older than a part of
-// the log.
+// foldIsDue reports whether the next append stores a fold. It does when the events
+// after the last fold have as many bytes as the task, so all folds of a task
+// together cost about as much as its log, and no fold is older than a quarter of
+// the log's bounds.
 func (l *log) foldIsDue(events, bytes int) bool {
 	o := &l.store.options
 	limit := min(max(minUnfolded, l.fold.Size()), o.MaxLogBytes/unfoldedShare)
-	return l.seq > l.stored &&
-		(l.unfolded+bytes > limit || int(l.seq-l.stored)+events > o.MaxLogEvents/unfoldedShare) //nolint:gosec // bounded by the log
+	return l.seq > l.foldedUpTo &&
+		(l.unfolded+bytes > limit || int(l.seq-l.foldedUpTo)+events > o.MaxLogEvents/unfoldedShare) //nolint:gosec // bounded by the log
 }
 
-// settle follows an append in memory.
-func (l *log) settle(next *step, err error) error {
+// finishAppend updates the log in memory after an append returned err, and returns
+// err.
+func (l *log) finishAppend(next *pendingAppend, err error) error {
 	switch {
 	case err == nil:
-		shed(l.took(next))
+		dropMemories(l.applyAppend(next))
 	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrHeld):
 	case errors.Is(err, store.ErrNotFound):
-		l.vanish()
+		l.markRemoved()
 	default:
 		l.mu.Lock()
-		l.doubts++
-		l.own = l.own && !errors.Is(err, store.ErrConflict)
+		l.indeterminate++
+		l.wroteLast = l.wroteLast && !errors.Is(err, store.ErrConflict)
 		l.mu.Unlock()
 		if !errors.Is(err, store.ErrConflict) {
-			l.store.follower.look(l)
+			l.store.follower.refresh(l)
 		}
 	}
 	return err
 }
 
-// took is the state of the log behind events that Redis has.
-func (l *log) took(next *step) (victims []*log) {
+// applyAppend adds the events of an append that Redis has stored.
+func (l *log) applyAppend(next *pendingAppend) (victims []*log) {
 	if len(next.events) == 0 {
-		return nil // it was about the hold
+		return nil // only the hold changed
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Otherwise they were read back before the answer came, or the memory was taken.
+	// Otherwise the follower has read the events back, or the memory was dropped.
 	if l.fold != nil && l.seq == next.after {
 		l.add(next.events)
-		l.own = true
+		l.wroteLast = true
 		l.unfolded += len(next.encoded)
 		if next.fold != nil {
-			l.stored, l.unfolded = next.after, len(next.encoded)
+			l.foldedUpTo, l.unfolded = next.after, len(next.encoded)
 		}
 		victims = l.charge()
 	}
@@ -228,9 +229,9 @@ func (l *log) took(next *step) (victims []*log) {
 	return victims
 }
 
-// join has a status that repeats the message of the one before point to that
-// message: it is not said twice.
-func join(events []a2a.Event, said *a2a.Message) {
+// shareStatusMessages makes a status whose message equals that of the former status
+// point to the same message, so that it is encoded once.
+func shareStatusMessages(events []a2a.Event, said *a2a.Message) {
 	for i := range events {
 		switch e := &events[i]; {
 		case e.Message != nil:

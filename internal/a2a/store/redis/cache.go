@@ -12,9 +12,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// cache has the logs that somebody here uses or may use again. It takes the
-// memory of those that were used the longest ago: they stay what they are, and
-// read from Redis what they are asked next.
+// cache has the logs that this process uses or may use again. It bounds their
+// memory: the least recently used logs drop theirs and read from Redis again when
+// they are used.
 type cache struct {
 	limit     int64
 	encodings encodings
@@ -22,7 +22,7 @@ type cache struct {
 	mu    sync.Mutex
 	logs  map[store.Key]*log
 	bytes int64
-	// used orders the logs that hold something, the least recently used first.
+	// used has the logs that hold memory, the least recently used first.
 	used *list.List
 }
 
@@ -30,16 +30,16 @@ func newCache(limit int64) cache {
 	return cache{limit: limit, encodings: encodings{limit: limit / 2}, logs: map[store.Key]*log{}, used: list.New()}
 }
 
-// encodings bounds what records keep beside their events.
+// encodings bounds the encodings that records keep beside their events.
 type encodings struct {
 	limit int64
 	bytes atomic.Int64
 }
 
-// room is that of one log.
+// room is the part of encodings that one log uses.
 type room struct {
 	*encodings
-	// readers is how many watch the log.
+	// readers counts the watchers of the log.
 	readers atomic.Int64
 }
 
@@ -66,7 +66,7 @@ func (c *cache) size() int64 {
 	return c.bytes
 }
 
-// get returns the log of a task, which may hold nothing yet.
+// get returns the log of a task, which may be new and without memory.
 func (c *cache) get(s *Store, k store.Key) *log {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,7 +76,8 @@ func (c *cache) get(s *Store, k store.Key) *log {
 	return c.add(s, k)
 }
 
-// replace returns a new log: a former one is of a task that is gone.
+// replace returns a new log for a task that was created. A former log of the same
+// key is of a task that is gone.
 func (c *cache) replace(s *Store, k store.Key) *log {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,17 +90,17 @@ func (c *cache) add(s *Store, k store.Key) *log {
 	return l
 }
 
-// discard forgets a log that holds nothing.
+// discard removes a log without memory.
 func (c *cache) discard(l *log) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l.at == nil && c.logs[l.key] == l {
+	if l.cacheEntry == nil && c.logs[l.key] == l {
 		delete(c.logs, l.key)
 	}
 }
 
-// charge sets what a log holds, and returns those that must hold nothing any
-// more. The caller has the lock of the log, and of no other.
+// charge sets the bytes that a log holds, and returns the logs that must drop their
+// memory. The caller holds the lock of the log, and of no other.
 func (c *cache) charge(l *log, bytes int64) (victims []*log) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,20 +108,20 @@ func (c *cache) charge(l *log, bytes int64) (victims []*log) {
 	l.charged = bytes
 	switch {
 	case bytes == 0:
-		if l.at != nil {
-			c.used.Remove(l.at)
-			l.at = nil
+		if l.cacheEntry != nil {
+			c.used.Remove(l.cacheEntry)
+			l.cacheEntry = nil
 		}
 		if c.logs[l.key] == l {
 			delete(c.logs, l.key)
 		}
-	case l.at == nil:
-		l.at = c.used.PushBack(l)
+	case l.cacheEntry == nil:
+		l.cacheEntry = c.used.PushBack(l)
 		if c.logs[l.key] == nil {
 			c.logs[l.key] = l
 		}
 	default:
-		c.used.MoveToBack(l.at)
+		c.used.MoveToBack(l.cacheEntry)
 	}
 	over := c.bytes - c.limit
 	for at := c.used.Front(); at != nil && over > 0; at = at.Next() {
@@ -132,11 +133,11 @@ func (c *cache) charge(l *log, bytes int64) (victims []*log) {
 	return victims
 }
 
-// shed takes the memory of logs. The caller holds no lock.
-func shed(victims []*log) {
+// dropMemories drops the memory of logs. The caller holds no lock.
+func dropMemories(victims []*log) {
 	for _, l := range victims {
 		l.mu.Lock()
-		l.forget()
+		l.dropMemory()
 		l.store.cache.charge(l, 0)
 		l.mu.Unlock()
 	}

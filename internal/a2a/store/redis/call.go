@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// caller runs scripts.
+// caller runs scripts and commands.
 type caller struct {
 	client   redis.UniversalClient
 	prefix   string
@@ -25,14 +25,15 @@ type caller struct {
 	now      func() time.Time
 
 	mu sync.Mutex
-	// pending wait for the pipeline, which one goroutine at most sends.
+	// pending are the calls that wait for the next batch. At most one goroutine
+	// sends batches.
 	pending []*call
 	sending bool
-	// work is that goroutine.
-	work sync.WaitGroup
+	// sender waits for that goroutine.
+	sender sync.WaitGroup
 }
 
-// call is one script in a pipeline.
+// call is one script in a batch.
 type call struct {
 	script *script
 	args   []any
@@ -42,13 +43,13 @@ type call struct {
 	err    error
 }
 
-// Bounds of one pipeline.
+// Bounds of one batch.
 const (
 	pipelineCalls = 128
 	pipelineBytes = 4 << 20
 )
 
-// run runs a script on a connection of its own.
+// run runs a script on its own connection.
 func (c *caller) run(ctx context.Context, s *script, args ...any) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -63,7 +64,7 @@ func (c *caller) run(ctx context.Context, s *script, args ...any) (any, error) {
 	return reply, err
 }
 
-// command runs a command on a connection of its own.
+// command runs a command on its own connection.
 func (c *caller) command(ctx context.Context, args ...any) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -74,27 +75,26 @@ func (c *caller) command(ctx context.Context, args ...any) (any, error) {
 	return reply, err
 }
 
-// pipe runs a script in one pipeline with those of others: while one is on its
-// way, the next is filled.
-func (c *caller) pipe(ctx context.Context, s *script, size int, args ...any) (any, error) {
-	return c.push(ctx, s, size, args...).wait(ctx)
+// pipelined runs a script in a batch with those of other goroutines. While one
+// batch is on its way, the next is collected.
+func (c *caller) pipelined(ctx context.Context, s *script, size int, args ...any) (any, error) {
+	return c.enqueue(ctx, s, size, args...).wait(ctx)
 }
 
-// push has a script sent behind all that were pushed before.
-func (c *caller) push(ctx context.Context, s *script, size int, args ...any) *call {
+// enqueue adds a script to the next batch, after those that were added before.
+func (c *caller) enqueue(ctx context.Context, s *script, size int, args ...any) *call {
 	one := &call{script: s, args: args, size: size, done: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pending = append(c.pending, one)
 	if !c.sending {
 		c.sending = true
-		c.work.Go(func() { c.send(context.WithoutCancel(ctx)) }) // it is not only for this caller
+		c.sender.Go(func() { c.send(context.WithoutCancel(ctx)) }) // the goroutine also sends calls of others
 	}
 	return one
 }
 
-// wait returns the answer. When ctx ends first it is not known what becomes of the
-// script.
+// wait returns the reply. When ctx ends first, the script may still run.
 func (c *call) wait(ctx context.Context) (any, error) {
 	select {
 	case <-c.done:
@@ -104,24 +104,24 @@ func (c *call) wait(ctx context.Context) (any, error) {
 	}
 }
 
-// close sends what is pending, and ends the connections.
+// close sends the pending calls and closes the connections.
 func (c *caller) close() error {
-	c.work.Wait()
+	c.sender.Wait()
 	return c.client.Close()
 }
 
-// send sends what is pending until nothing is.
+// send sends batches until no call is pending.
 func (c *caller) send(ctx context.Context) {
-	for batch := c.take(); len(batch) > 0; batch = c.take() {
-		c.exchange(ctx, batch)
+	for batch := c.nextBatch(); len(batch) > 0; batch = c.nextBatch() {
+		c.sendBatch(ctx, batch)
 		for _, one := range batch {
 			close(one.done)
 		}
-		clear(batch) // what is pending behind it may be so for long
+		clear(batch) // the array also has pending calls
 	}
 }
 
-func (c *caller) take() []*call {
+func (c *caller) nextBatch() []*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	size, n := 0, 0
@@ -137,9 +137,9 @@ func (c *caller) take() []*call {
 	return batch
 }
 
-// exchange sends calls and reads their answers. A server that does not know a
-// script yet is told its text, once for each call that needs it.
-func (c *caller) exchange(ctx context.Context, calls []*call) {
+// sendBatch sends a batch and reads the replies. It sends the text of a script that
+// the server does not know yet.
+func (c *caller) sendBatch(ctx context.Context, calls []*call) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	began := c.now()
@@ -165,7 +165,7 @@ func (c *caller) evaluate(ctx context.Context, calls []*call, how string) (unkno
 		args := make([]any, 0, 4+len(one.args))
 		answers[i] = pipeline.Do(ctx, append(append(args, how, name, 1, c.prefix), one.args...)...)
 	}
-	_, _ = pipeline.Exec(ctx) // each answer tells
+	_, _ = pipeline.Exec(ctx) // each command has its error
 	for i, one := range calls {
 		if one.reply, one.err = answers[i].Result(); redis.HasErrorPrefix(one.err, "NOSCRIPT") {
 			unknown = append(unknown, one)
@@ -174,15 +174,15 @@ func (c *caller) evaluate(ctx context.Context, calls []*call, how string) (unkno
 	return unknown
 }
 
-// passing are errors that a server answers while it cannot serve. What else it
-// answers is a mistake that no second try mends.
-var passing = []string{
+// temporaryErrors are the codes of errors that a server returns while it cannot
+// serve. A retry does not help against other errors of a server.
+var temporaryErrors = []string{
 	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY", "NOREPLICAS", "MISCONF",
 	"NOAUTH", "WRONGPASS", "NOPERM", "UNBLOCKED", "ERR max number of clients",
 }
 
-// classify tells an outage, and a server without room, from other errors. No
-// answer is none.
+// classify returns ErrUnavailable for an outage and ErrFull for a server without
+// memory, wrapped around err; other errors as they are; nil for an empty reply.
 func classify(err error) error {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return nil
@@ -191,7 +191,7 @@ func classify(err error) error {
 		return store.ErrFull
 	}
 	if answer, ok := errors.AsType[redis.Error](err); ok {
-		for _, prefix := range passing {
+		for _, prefix := range temporaryErrors {
 			if strings.HasPrefix(answer.Error(), prefix) {
 				return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 			}

@@ -10,17 +10,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-func talkOf(c store.Conversation) string { return digest(string(c.Owner)) + digest(c.ContextID) }
+func conversationName(c store.Conversation) string {
+	return digest(string(c.Owner)) + digest(c.ContextID)
+}
 
-// Remember implements store.Store. It is not tried again: a message may then
-// be remembered twice, or not, and the caller knows that it is advice.
+// Remember implements store.Store. It is not retried: a message may then be stored
+// twice, or not at all. Backends use conversations as advice only.
 func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Message) (stored func() error) {
 	encoded := writeMessage(m)
 	if n := store.MaxRememberedBytes + 1; len(encoded) > n {
-		encoded = encoded[:n] // it has no room, nor leaves any: the rest need not be sent
+		encoded = encoded[:n] // it is too large to be kept, whatever follows
 	}
-	one := s.calls.push(ctx, s.scripts.remember, len(encoded),
-		talkOf(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keep()), s.options.MaxTasks)
+	one := s.calls.enqueue(ctx, s.scripts.remember, len(encoded),
+		conversationName(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keyTTL()), s.options.MaxTasks)
 	return func() error {
 		ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 		defer cancel()
@@ -31,12 +33,12 @@ func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Messa
 
 // Recall implements store.Store.
 func (s *Store) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {
-	reply, err := s.calls.run(ctx, s.scripts.recall, talkOf(c), millis(s.options.keep()))
+	reply, err := s.calls.run(ctx, s.scripts.recall, conversationName(c), millis(s.options.keyTTL()))
 	if err != nil {
 		return nil, err
 	}
 	var messages []*a2a.Message
-	a := answerOf(reply)
+	a := newReplyReader(reply)
 	for a.more() {
 		m, err := readMessage([]byte(a.text()))
 		if err != nil {

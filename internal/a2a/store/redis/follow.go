@@ -18,47 +18,51 @@ import (
 )
 
 const (
-	// patienceOfOwn is how long a log that this process wrote last goes without a
-	// subscription: most turns are over by then, and who appends is here.
-	patienceOfOwn = 100 * time.Millisecond
-	// silence is how long a subscription may say nothing before it is asked
-	// whether it is still there.
-	silence = 5 * time.Second
-	// readers bounds the logs that are read at once.
-	readers = 8
+	// ownLogDelay is the time before a log that this process wrote last is
+	// subscribed to. Most turns have ended by then, and this process knows its own
+	// appends.
+	ownLogDelay = 100 * time.Millisecond
+	// pingAfter is the time without a message after which the subscription is
+	// pinged.
+	pingAfter = 5 * time.Second
+	// maxConcurrentReads bounds the logs that are read at once.
+	maxConcurrentReads = 8
 )
 
-// follower learns what others append to the logs that somebody here watches,
-// by one subscription. It starts with the first of them.
+// follower keeps the watched logs up to date with the appends of other replicas,
+// and signals messages in inboxes. It uses one subscription, and starts with the
+// first watched log or inbox.
 type follower struct {
-	store  *Store
-	ctx    context.Context //nolint:containedctx // it is the life of the follower
-	cancel context.CancelFunc
-	work   sync.WaitGroup
-	// kick says that there is something to do.
-	kick chan struct{}
+	store      *Store
+	ctx        context.Context //nolint:containedctx // it is the life of the follower
+	cancel     context.CancelFunc
+	goroutines sync.WaitGroup
+	// work has a value when there is something for maintain to do.
+	work chan struct{}
 
 	mu      sync.Mutex
 	started bool
-	// watched are the logs of each name, and since when.
-	watched map[string]map[*log]struct{}
-	// due are the names that have no subscription yet; ended those that need none
-	// any more.
-	due   map[string]time.Time
-	ended map[string]bool
-	// behind are logs that have to be read.
-	behind map[*log]struct{}
-	// bells ring when there is mail; their channels are not those of logs.
-	bells map[string]chan struct{}
-	// rung are those that have a subscription.
-	rung map[string]bool
+	// watchedLogs has the logs of each name.
+	watchedLogs map[string]map[*log]struct{}
+	// unsubscribed has the names without a subscription, and the time at which each
+	// is subscribed to. toUnsubscribe has the names that need no subscription any
+	// more.
+	unsubscribed  map[string]time.Time
+	toUnsubscribe map[string]bool
+	// stale has the logs that must be read.
+	stale map[*log]struct{}
+	// inboxSignals has a channel for each inbox, by the name of its channel in
+	// Redis.
+	inboxSignals map[string]chan struct{}
+	// subscribedInboxes are the inboxes that have a subscription.
+	subscribedInboxes map[string]bool
 }
 
 func newFollower(s *Store) *follower {
 	f := &follower{
-		store: s, kick: make(chan struct{}, 1), watched: map[string]map[*log]struct{}{},
-		due: map[string]time.Time{}, ended: map[string]bool{}, behind: map[*log]struct{}{},
-		bells: map[string]chan struct{}{}, rung: map[string]bool{},
+		store: s, work: make(chan struct{}, 1), watchedLogs: map[string]map[*log]struct{}{},
+		unsubscribed: map[string]time.Time{}, toUnsubscribe: map[string]bool{}, stale: map[*log]struct{}{},
+		inboxSignals: map[string]chan struct{}{}, subscribedInboxes: map[string]bool{},
 	}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	return f
@@ -66,118 +70,118 @@ func newFollower(s *Store) *follower {
 
 func (f *follower) close() {
 	f.cancel()
-	f.work.Wait()
+	f.goroutines.Wait()
 }
 
-// add follows a log from now on.
+// add starts to follow a log.
 func (f *follower) add(l *log, own bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ctx.Err() != nil {
 		return
 	}
-	logs := f.watched[l.name]
+	logs := f.watchedLogs[l.name]
 	if logs == nil {
 		logs = map[*log]struct{}{}
-		f.watched[l.name] = logs
-		if f.ended[l.name] {
-			delete(f.ended, l.name) // it still is subscribed
-			f.behind[l] = struct{}{}
+		f.watchedLogs[l.name] = logs
+		if f.toUnsubscribe[l.name] {
+			delete(f.toUnsubscribe, l.name) // it still has a subscription
+			f.stale[l] = struct{}{}
 		} else {
 			at := f.store.options.Now()
 			if own {
-				at = at.Add(patienceOfOwn)
+				at = at.Add(ownLogDelay)
 			}
-			f.due[l.name] = at
+			f.unsubscribed[l.name] = at
 		}
 	}
 	logs[l] = struct{}{}
 	f.start()
-	f.tell()
+	f.wakeUp()
 }
 
-// remove ends that.
+// remove ends what add started.
 func (f *follower) remove(l *log) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	logs := f.watched[l.name]
+	logs := f.watchedLogs[l.name]
 	delete(logs, l)
-	delete(f.behind, l)
+	delete(f.stale, l)
 	if len(logs) > 0 || logs == nil {
 		return
 	}
-	delete(f.watched, l.name)
-	if _, due := f.due[l.name]; due {
-		delete(f.due, l.name)
+	delete(f.watchedLogs, l.name)
+	if _, due := f.unsubscribed[l.name]; due {
+		delete(f.unsubscribed, l.name)
 		return
 	}
-	f.ended[l.name] = true
-	f.tell()
+	f.toUnsubscribe[l.name] = true
+	f.wakeUp()
 }
 
-// look has a log read, if somebody watches it.
-func (f *follower) look(l *log) {
+// refresh marks a log as stale, if it is watched.
+func (f *follower) refresh(l *log) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, watched := f.watched[l.name][l]; watched {
-		f.behind[l] = struct{}{}
-		f.tell()
+	if _, watched := f.watchedLogs[l.name][l]; watched {
+		f.stale[l] = struct{}{}
+		f.wakeUp()
 	}
 }
 
-// bell returns what rings when something is published to a channel, and when
-// something may have been missed.
-func (f *follower) bell(channel string) <-chan struct{} {
+// inboxSignal returns the channel that gets a value when a message may be in an
+// inbox: after a notification, and after the subscription was made again.
+func (f *follower) inboxSignal(channel string) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if rings := f.bells[channel]; rings != nil {
+	if rings := f.inboxSignals[channel]; rings != nil {
 		return rings
 	}
 	rings := make(chan struct{}, 1)
-	f.bells[channel] = rings
+	f.inboxSignals[channel] = rings
 	if f.ctx.Err() == nil {
 		f.start()
-		f.tell()
+		f.wakeUp()
 	}
 	return rings
 }
 
-// start needs mu.
+// start starts the goroutines once. mu is held.
 func (f *follower) start() {
 	if f.started {
 		return
 	}
 	f.started = true
 	subscription := f.store.calls.client.Subscribe(f.ctx, f.channel(""))
-	f.work.Go(func() { f.listen(subscription) })
-	f.work.Go(func() { f.tend(subscription) })
+	f.goroutines.Go(func() { f.listen(subscription) })
+	f.goroutines.Go(func() { f.maintain(subscription) })
 }
 
-func (f *follower) tell() {
+func (f *follower) wakeUp() {
 	select {
-	case f.kick <- struct{}{}:
+	case f.work <- struct{}{}:
 	default:
 	}
 }
 
 func (f *follower) channel(name string) string { return f.store.options.Prefix + "e:" + name }
 
-// listen takes what the subscription says. A connection that is lost is made
-// anew, and then says of each name that it is subscribed to it: what was missed
-// is read then.
+// listen receives from the subscription. The client makes a lost connection again,
+// and the server then confirms each channel anew; the logs of these channels are
+// read, since a notification may have been lost.
 func (f *follower) listen(subscription *redis.PubSub) {
-	// Who listens hears of the end by the end of the connection.
+	// Closing the connection ends ReceiveTimeout.
 	stop := context.AfterFunc(f.ctx, func() { _ = subscription.Close() })
 	defer stop()
 	wait, silent, lost := store.FirstRetry, 0, false
 	for f.ctx.Err() == nil {
-		said, err := subscription.ReceiveTimeout(f.ctx, silence)
+		said, err := subscription.ReceiveTimeout(f.ctx, pingAfter)
 		if err == nil {
 			if lost {
 				f.store.options.Log.InfoContext(f.ctx, "redis tells of other replicas again")
 			}
 			wait, silent, lost = store.FirstRetry, 0, false
-			f.hear(said)
+			f.receive(said)
 			continue
 		}
 		if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() && silent == 0 {
@@ -190,9 +194,9 @@ func (f *follower) listen(subscription *redis.PubSub) {
 			break
 		}
 		if silent > 0 {
-			// Nobody answered: the connection is one only by name.
+			// The server did not answer the ping: the connection is dead.
 			silent = 0
-			_ = subscription.Unsubscribe(f.ctx, f.channel("none")) // a write that fails ends it
+			_ = subscription.Unsubscribe(f.ctx, f.channel("none")) // a failed write closes it
 		}
 		if !lost {
 			lost = true
@@ -203,39 +207,39 @@ func (f *follower) listen(subscription *redis.PubSub) {
 	}
 }
 
-func (f *follower) hear(said any) {
+func (f *follower) receive(said any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch m := said.(type) {
 	case *redis.Subscription:
 		if m.Kind == "subscribe" {
-			f.ring(m.Channel)
-			f.behindAll(strings.TrimPrefix(m.Channel, f.channel("")), 0)
+			f.signalInbox(m.Channel)
+			f.markStale(strings.TrimPrefix(m.Channel, f.channel("")), 0)
 		}
 	case *redis.Message:
-		f.ring(m.Channel)
-		seq, _ := strconv.ParseUint(m.Payload, 10, 64) // "" is of a task that is gone
-		f.behindAll(strings.TrimPrefix(m.Channel, f.channel("")), seq)
+		f.signalInbox(m.Channel)
+		seq, _ := strconv.ParseUint(m.Payload, 10, 64) // "" is of a removed task
+		f.markStale(strings.TrimPrefix(m.Channel, f.channel("")), seq)
 	}
 }
 
-// ring needs mu.
-func (f *follower) ring(channel string) {
+// signalInbox needs mu.
+func (f *follower) signalInbox(channel string) {
 	select {
-	case f.bells[channel] <- struct{}{}:
+	case f.inboxSignals[channel] <- struct{}{}:
 	default:
 	}
 }
 
-// behindAll has those logs of a name read that do not know of an event; 0 is
-// any. It needs mu.
-func (f *follower) behindAll(name string, seq uint64) {
-	for l := range f.watched[name] {
+// markStale marks the logs of a name that do not have the event with a number; 0
+// marks all. mu is held.
+func (f *follower) markStale(name string, seq uint64) {
+	for l := range f.watchedLogs[name] {
 		if seq > 0 && l.knows(seq) {
 			continue
 		}
-		f.behind[l] = struct{}{}
-		f.tell()
+		f.stale[l] = struct{}{}
+		f.wakeUp()
 	}
 }
 
@@ -245,8 +249,8 @@ func (l *log) knows(seq uint64) bool {
 	return l.fold != nil && l.seq >= seq
 }
 
-// tend keeps the subscription and the logs up to date.
-func (f *follower) tend(subscription *redis.PubSub) {
+// maintain keeps the subscription and the logs up to date.
+func (f *follower) maintain(subscription *redis.PubSub) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	wait := store.FirstRetry
@@ -254,70 +258,71 @@ func (f *follower) tend(subscription *redis.PubSub) {
 		select {
 		case <-f.ctx.Done():
 			return
-		case <-f.kick:
+		case <-f.work:
 		case <-timer.C:
 		}
-		begin, end, behind, next := f.take()
-		// What cannot be written now is told again with the next connection.
+		begin, end, behind, next := f.nextWork()
+		// A subscription that fails now is sent again with the next connection.
 		if len(begin) > 0 {
 			_ = subscription.Subscribe(f.ctx, begin...)
 		}
 		if len(end) > 0 {
 			_ = subscription.Unsubscribe(f.ctx, end...)
 		}
-		if f.read(behind) {
+		if f.refreshAll(behind) {
 			wait = store.FirstRetry
 		} else {
 			pause(f.ctx, wait)
 			wait = min(2*wait, store.LastRetry)
-			f.tell()
+			f.wakeUp()
 		}
 		timer.Reset(next)
 	}
 }
 
-// take returns what there is to do, and when there is more.
-func (f *follower) take() (begin, end []string, behind []*log, next time.Duration) {
+// nextWork returns what to subscribe to, to unsubscribe from and to read, and the
+// time until there is more.
+func (f *follower) nextWork() (begin, end []string, behind []*log, next time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	next = time.Hour
 	now := f.store.options.Now()
-	for name, at := range f.due {
+	for name, at := range f.unsubscribed {
 		if in := at.Sub(now); in > 0 {
 			next = min(next, in)
 			continue
 		}
 		begin = append(begin, f.channel(name))
-		delete(f.due, name)
+		delete(f.unsubscribed, name)
 	}
-	for channel := range f.bells {
-		if !f.rung[channel] {
-			f.rung[channel] = true
+	for channel := range f.inboxSignals {
+		if !f.subscribedInboxes[channel] {
+			f.subscribedInboxes[channel] = true
 			begin = append(begin, channel)
 		}
 	}
-	for name := range f.ended {
+	for name := range f.toUnsubscribe {
 		end = append(end, f.channel(name))
-		delete(f.ended, name)
+		delete(f.toUnsubscribe, name)
 	}
-	for l := range f.behind {
+	for l := range f.stale {
 		behind = append(behind, l)
-		delete(f.behind, l)
+		delete(f.stale, l)
 	}
 	return begin, end, behind, next
 }
 
-// read reads logs. It reports whether all could be read; the others stay
-// behind.
-func (f *follower) read(behind []*log) bool {
+// refreshAll reads logs and reports whether it could read all. The others stay
+// stale.
+func (f *follower) refreshAll(behind []*log) bool {
 	var reading sync.WaitGroup
-	places := make(chan struct{}, readers)
+	places := make(chan struct{}, maxConcurrentReads)
 	var failed sync.Map
 	for _, l := range behind {
 		places <- struct{}{}
 		reading.Go(func() {
 			defer func() { <-places }()
-			if err := l.follow(f.ctx); err != nil {
+			if err := l.refresh(f.ctx); err != nil {
 				failed.Store(l, true)
 			}
 		})
@@ -326,20 +331,21 @@ func (f *follower) read(behind []*log) bool {
 	all := true
 	failed.Range(func(key, _ any) bool {
 		all = false
-		f.look(key.(*log)) //nolint:forcetypeassert // nothing else is stored
+		f.refresh(key.(*log)) //nolint:forcetypeassert // nothing else is stored
 		return true
 	})
 	return all
 }
 
-// follow brings a log up to date, or wakes those who read it from Redis.
-func (l *log) follow(ctx context.Context) error {
+// refresh reads the new events of a log in memory, or wakes the watchers of one
+// that is read from Redis.
+func (l *log) refresh(ctx context.Context) error {
 	l.mu.Lock()
 	inMemory := l.fold != nil
 	if !inMemory {
 		l.wake()
 	}
-	gone := l.gone
+	gone := l.removed
 	l.mu.Unlock()
 	if gone || !inMemory {
 		return nil

@@ -47,7 +47,7 @@ func realistic() map[string]a2a.Event {
 // protobuf would need beside, to carry the fields that A2A does not have, is left out, and
 // so is what it would cost to turn events into generated types and back.
 func BenchmarkFormat(b *testing.B) {
-	ids := home{taskID, contextID}
+	ids := taskIDs{taskID, contextID}
 	for name, event := range realistic() {
 		events := []a2a.Event{event}
 		generated := &v1pb.StreamResponse{}

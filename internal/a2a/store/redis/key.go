@@ -15,18 +15,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// digest is an owner or a context in a key: 32 characters, whatever it is
-// called.
+// digest returns an owner or a context as it is in keys: 32 characters.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])
 }
 
-// nameOf is a task in a key.
+// nameOf returns the name of a task in keys.
 func nameOf(k store.Key) string { return digest(string(k.Owner)) + k.TaskID }
 
-// tokenText is a token as it is stored. The caller of a write without a token never
-// repeats it, but the store may.
+// tokenText encodes a token. It makes one for a write without a token: the caller
+// never repeats the write, but the store may.
 func tokenText(t store.Token) []byte {
 	if t == 0 {
 		t = store.NewToken()
@@ -34,16 +33,16 @@ func tokenText(t store.Token) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(t))
 }
 
-// placeOf is where a time stands in a list: microseconds, which a double holds
-// up to the year 2255, and to the millisecond for as long as anybody cares.
-func placeOf(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
+// positionOf returns the score of a time in a list: microseconds, which a double
+// holds exactly up to the year 2255.
+func positionOf(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
-// statusOf returns the state that events lead to, and its place; "" when they
-// do not touch it.
+// statusOf returns the state after events and its position; "" when they have no
+// status.
 func statusOf(events []a2a.Event) (state, place string) {
 	for _, e := range slices.Backward(events) {
 		if u := e.Status; u != nil {
-			return number(u.Status.State), placeOf(u.Status.Time)
+			return number(u.Status.State), positionOf(u.Status.Time)
 		}
 	}
 	return "", ""

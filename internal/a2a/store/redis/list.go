@@ -14,25 +14,25 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// pageBytes bounds what is read for one page: a page of tasks that hold a lot
-// is short, and says where the next one begins.
+// pageBytes bounds the bytes of one page. A page of large tasks is short and has a
+// Next.
 const pageBytes = 16 << 20
 
-// List implements store.Store. Whatever the query, it costs what is on the
-// page; but a query for context and state looks at all tasks of the context.
+// List implements store.Store. Its cost depends on the page only, except for a
+// query for a context and a state, which reads all tasks of the context.
 func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 	reply, err := s.calls.run(ctx, s.scripts.list, s.listArgs(q)...)
 	if err != nil {
 		return nil, err
 	}
 	page := &store.Page{}
-	a := answerOf(reply)
+	a := newReplyReader(reply)
 	page.Total = int(a.number()) //nolint:gosec // a count
 	more := a.number() == 1
 	bytes := 0
 	var last store.Place
 	for a.more() {
-		id, at, size := a.text(), a.score(), int(a.number()) //nolint:gosec // a size
+		id, at, size := a.text(), a.position(), int(a.number()) //nolint:gosec // a size
 		if a.err != nil {
 			return nil, a.err
 		}
@@ -41,14 +41,14 @@ func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 			break
 		}
 		last = store.Place{Time: at, TaskID: id}
-		if err := s.onPage(ctx, q, page, id); err != nil {
+		if err := s.addToPage(ctx, q, page, id); err != nil {
 			return nil, err
 		}
 	}
 	if a.err != nil {
 		return nil, a.err
 	}
-	// A task may have gone on since it was looked at.
+	// A task may have changed since it was read.
 	slices.SortFunc(page.Tasks, func(a, b *a2a.Task) int { return store.PlaceOf(a).Compare(store.PlaceOf(b)) })
 	if more {
 		page.Next = &last
@@ -56,8 +56,8 @@ func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 	return page, nil
 }
 
-// onPage puts a task on the page, unless it no longer meets the query.
-func (s *Store) onPage(ctx context.Context, q *store.Query, page *store.Page, id string) error {
+// addToPage adds a task to the page, unless it no longer matches the query.
+func (s *Store) addToPage(ctx context.Context, q *store.Query, page *store.Page, id string) error {
 	l, err := s.Open(ctx, store.Key{Owner: q.Owner, TaskID: id})
 	var record *a2a.Record
 	if err == nil {
@@ -69,7 +69,7 @@ func (s *Store) onPage(ctx context.Context, q *store.Query, page *store.Page, id
 	case err != nil:
 		return err
 	}
-	if t := record.Task; q.Admits(t.ContextID, t.Status.State, t.Status.Time) {
+	if t := record.Task; q.Matches(t.ContextID, t.Status.State, t.Status.Time) {
 		page.Tasks = append(page.Tasks, t)
 	}
 	return nil
@@ -83,7 +83,7 @@ func (s *Store) Paused(ctx context.Context, c store.Conversation) ([]string, err
 		return nil, err
 	}
 	var ids []string
-	a := answerOf(reply)
+	a := newReplyReader(reply)
 	for a.more() {
 		ids = append(ids, a.text())
 	}
@@ -99,17 +99,17 @@ func (s *Store) listArgs(q *store.Query) []any {
 		state = number(q.State)
 	}
 	if !q.Since.IsZero() {
-		// What is a part of a microsecond later than a place is behind it.
-		since = placeOf(q.Since.Add(time.Microsecond - time.Nanosecond))
+		// A time within a microsecond is after its position.
+		since = positionOf(q.Since.Add(time.Microsecond - time.Nanosecond))
 	}
 	if q.After != nil {
-		place, id, behind = placeOf(q.After.Time), q.After.TaskID, "1"
+		place, id, behind = positionOf(q.After.Time), q.After.TaskID, "1"
 	}
 	return []any{digest(string(q.Owner)), inContext, state, since, place, id, q.Limit, millis(s.options.Retention), behind}
 }
 
-// score reads a place in a list.
-func (a *answer) score() time.Time {
+// position decodes the score of a task in a list.
+func (a *replyReader) position() time.Time {
 	micros, err := strconv.ParseFloat(a.text(), 64)
 	if err != nil {
 		a.fail()

@@ -14,45 +14,48 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Bounds of what this process keeps and reads.
+// Bounds of the memory of a log.
 const (
-	// recordOverhead is what a record costs beside its event and its encodings.
+	// recordOverhead is an estimate of the bytes of a record without its event and
+	// its encodings.
 	recordOverhead = 160
-	// localRecords and localBytes bound the records of one log in memory. Who
-	// reads further back reads from Redis.
+	// localRecords and localBytes bound the records of one log in memory. Older
+	// records are read from Redis.
 	localRecords = 4096
 	localBytes   = 4 << 20
 )
 
-// log is a log in Redis and, unless its memory was taken, what it comes to.
+// log is a log in Redis and, unless its memory was dropped, its fold and newest
+// records.
 type log struct {
 	store *Store
 	key   store.Key
-	// name is the task's in keys.
+	// name is that of the task in keys.
 	name string
-	// charged and at are the cache's.
-	charged int64
-	at      *list.Element
+	// charged and cacheEntry belong to the cache.
+	charged    int64
+	cacheEntry *list.Element
 
 	mu        sync.Mutex
 	contextID string
-	// fold is the task up to the event numbered seq; nil without memory.
+	// fold is the task up to the event numbered seq; nil when the memory was
+	// dropped.
 	fold *store.Fold
 	seq  uint64
 	// records are the newest of the log, the last numbered seq.
 	records     []*a2a.Record
 	recordBytes int
-	// stored is the number of the event up to which Redis has a fold, and unfolded
-	// counts the bytes behind it.
-	stored   uint64
-	unfolded int
-	// doubts counts the appends of which it is not known what became, and sure is
-	// their number when the log was read last.
-	doubts, sure uint64
-	// own is true while this process was the last to append.
-	own bool
-	// gone is true once there is no such task.
-	gone     bool
+	// foldedUpTo is the number of the last event in the fold that Redis has, and
+	// unfolded counts the bytes of the events after it.
+	foldedUpTo uint64
+	unfolded   int
+	// indeterminate counts the appends whose outcome is unknown, and the conflicts.
+	// resolved is its value when the log was read last.
+	indeterminate, resolved uint64
+	// wroteLast is true while the last append was by this process.
+	wroteLast bool
+	// removed is true once the task does not exist any more.
+	removed  bool
 	snapshot *a2a.Record
 	watchers []*watcher
 	room     room
@@ -72,15 +75,15 @@ func (l *log) Snapshot(ctx context.Context) (*a2a.Record, error) {
 	return l.snapshot, nil
 }
 
-// lock takes the lock of a log that knows where it stands.
+// lock locks the log, after it has read the log when that is necessary.
 func (l *log) lock(ctx context.Context) error {
 	for {
 		l.mu.Lock()
 		switch {
-		case l.gone:
+		case l.removed:
 			l.mu.Unlock()
 			return store.ErrNotFound
-		case l.fold != nil && l.doubts == l.sure:
+		case l.fold != nil && l.indeterminate == l.resolved:
 			return nil
 		}
 		l.mu.Unlock()
@@ -93,40 +96,39 @@ func (l *log) lock(ctx context.Context) error {
 // Read implements store.Log.
 func (l *log) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
 	l.mu.Lock()
-	gone, known := l.gone, l.fold != nil
+	gone, known := l.removed, l.fold != nil
 	if known && !gone && (after >= l.seq || l.seq-after <= uint64(len(l.records))) {
 		defer l.mu.Unlock()
 		if after >= l.seq {
 			return dst, nil
 		}
 		behind := l.records[uint64(len(l.records))-(l.seq-after):]
-		return append(dst, store.Piece(behind)...), nil
+		return append(dst, store.ReadBatch(behind)...), nil
 	}
 	l.mu.Unlock()
 	if gone {
 		return dst, store.ErrNotFound
 	}
-	return l.between(ctx, dst, after)
+	return l.readFromRedis(ctx, dst, after)
 }
 
-// between reads a piece of the log that is not in memory. Its records are
-// nobody else's.
-func (l *log) between(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
-	reply, err := l.store.calls.run(ctx, l.store.scripts.between, l.name, after, store.ReadLimit, store.ReadBytes)
+// readFromRedis reads records that are not in memory. The caller owns them.
+func (l *log) readFromRedis(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
+	reply, err := l.store.calls.run(ctx, l.store.scripts.readRange, l.name, after, store.ReadLimit, store.ReadBytes)
 	if err != nil {
 		return dst, err
 	}
 	if reply == nil {
-		l.vanish()
+		l.markRemoved()
 		return dst, store.ErrNotFound
 	}
 	from := len(dst)
-	a := answerOf(reply)
+	a := newReplyReader(reply)
 	_, contextID := a.number(), a.text()
 	next := after + 1
 	for a.more() {
 		last, encoded := a.entry(), a.text()
-		events, _, err := readEvents(home{l.key.TaskID, contextID}, []byte(encoded))
+		events, _, err := readEvents(taskIDs{l.key.TaskID, contextID}, []byte(encoded))
 		if err != nil || a.err != nil {
 			return dst[:from], errors.Join(a.err, err)
 		}
@@ -145,21 +147,21 @@ func (l *log) between(ctx context.Context, dst []*a2a.Record, after uint64) ([]*
 	return dst, a.err
 }
 
-// begin is the state of a log that this process has created, unless somebody has
-// read it already.
-func (l *log) begin(fold *store.Fold, contextID string, events []a2a.Event, encoded int) (victims []*log) {
+// initialize sets the state of a log that this process has created, unless another
+// goroutine has read it already.
+func (l *log) initialize(fold *store.Fold, contextID string, events []a2a.Event, encoded int) (victims []*log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fold != nil {
 		return nil
 	}
-	l.fold, l.seq, l.contextID, l.own = fold, 0, contextID, true
+	l.fold, l.seq, l.contextID, l.wroteLast = fold, 0, contextID, true
 	l.add(events)
 	l.unfolded = encoded
 	return l.charge()
 }
 
-// add folds and numbers events.
+// add adds events to the fold and the records.
 func (l *log) add(events []a2a.Event) {
 	for i := range events {
 		l.fold.Apply(&events[i])
@@ -167,12 +169,12 @@ func (l *log) add(events []a2a.Event) {
 	}
 	l.records = a2a.AppendRecords(l.records, l.seq, events, &l.room)
 	l.seq += uint64(len(events))
-	l.forgetSnapshot()
+	l.dropSnapshot()
 	drop := 0
 	for len(l.records)-drop > 1 && (len(l.records)-drop > localRecords || l.recordBytes > localBytes) {
 		l.recordBytes -= recordOverhead + l.records[drop].Size()
 		l.records[drop].Drop()
-		l.records[drop] = nil // it would keep what it points to alive
+		l.records[drop] = nil // or the array keeps the record in memory
 		drop++
 	}
 	l.records = l.records[drop:]
@@ -182,43 +184,43 @@ func (l *log) charge() (victims []*log) {
 	return l.store.cache.charge(l, int64(logOverhead+l.recordBytes+l.fold.Size()))
 }
 
-// logOverhead is what a log costs beside what it holds.
+// logOverhead is an estimate of the bytes of a log without its fold and records.
 const logOverhead = 1024
 
-// forget drops what is in memory.
-func (l *log) forget() {
-	l.forgetRecords()
-	l.forgetSnapshot()
+// dropMemory drops the fold and the records.
+func (l *log) dropMemory() {
+	l.dropRecords()
+	l.dropSnapshot()
 	l.fold = nil
 }
 
-func (l *log) forgetRecords() {
+func (l *log) dropRecords() {
 	for _, r := range l.records {
 		r.Drop()
 	}
 	l.records, l.recordBytes = nil, 0
 }
 
-func (l *log) forgetSnapshot() {
+func (l *log) dropSnapshot() {
 	if l.snapshot != nil {
 		l.snapshot.Drop()
 		l.snapshot = nil
 	}
 }
 
-// vanish is the end of a log whose task is gone.
-func (l *log) vanish() {
+// markRemoved ends a log whose task does not exist any more.
+func (l *log) markRemoved() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.gone {
-		l.gone = true
-		l.forget()
+	if !l.removed {
+		l.removed = true
+		l.dropMemory()
 		l.store.cache.charge(l, 0)
 		l.wake()
 	}
 }
 
-// watcher has an identity, which a function lacks.
+// watcher is a function with an identity.
 type watcher struct{ wake func() }
 
 // Watch implements store.Log.
@@ -227,7 +229,7 @@ func (l *log) Watch(wake func()) (stop func()) {
 	l.mu.Lock()
 	l.watchers = append(l.watchers, w)
 	l.room.readers.Store(int64(len(l.watchers)))
-	first, own := len(l.watchers) == 1, l.own
+	first, own := len(l.watchers) == 1, l.wroteLast
 	l.mu.Unlock()
 	if first {
 		l.store.follower.add(l, own)
@@ -244,7 +246,7 @@ func (l *log) unwatch(w *watcher) {
 	l.watchers = l.watchers[:last]
 	l.room.readers.Store(int64(last))
 	if last == 0 {
-		// The next reader may never come, and speaks what it likes.
+		// There may be no next reader, or one that needs other encodings.
 		for _, r := range l.records {
 			r.Forget()
 		}
@@ -258,7 +260,7 @@ func (l *log) unwatch(w *watcher) {
 	}
 }
 
-// wake tells those who watch.
+// wake calls all watchers.
 func (l *log) wake() {
 	for _, w := range l.watchers {
 		w.wake()

@@ -22,19 +22,20 @@ func (s *Store) Join(name string) store.Member {
 	return &member{Store: s, self: store.Replica(name + "/" + rand.Text())}
 }
 
-// member is one replica's side of the store.
+// member is the side of the store that one replica uses.
 type member struct {
 	*Store
 	self store.Replica
-	// known is true once the others know of this life.
-	known atomic.Bool
-	// had is the place of the last mail that came, which Receive knows.
-	had string
+	// announced is true once the store knows the incarnation.
+	announced atomic.Bool
+	// lastPlace is the place of the last message that Receive returned.
+	lastPlace string
 }
 
 var _ store.Member = (*member)(nil)
 
-// forgetAfter is how long a replica is known that holds nothing.
+// forgetAfter is how long the store knows a replica without a lease that holds
+// nothing.
 const forgetAfter = time.Hour
 
 // Self implements store.Lease.
@@ -43,25 +44,25 @@ func (m *member) Self() store.Replica { return m.self }
 // Renew implements store.Lease.
 func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, error) {
 	first := "1"
-	if m.known.Load() {
+	if m.announced.Load() {
 		first = ""
 	}
-	reply, err := m.calls.run(ctx, m.scripts.renew, string(m.self), millis(lease), first, millis(m.options.keep()))
+	reply, err := m.calls.run(ctx, m.scripts.renew, string(m.self), millis(lease), first, millis(m.options.keyTTL()))
 	if err != nil {
 		return nil, err
 	}
-	m.known.Store(true)
+	m.announced.Store(true)
 	return keysOf(reply)
 }
 
-// keysOf reads names of tasks with their owners.
+// keysOf decodes names of tasks with their owners.
 func keysOf(reply any) ([]store.Key, error) {
 	var keys []store.Key
-	a := answerOf(reply)
+	a := newReplyReader(reply)
 	for a.more() {
 		name, owner := a.text(), a.text()
 		if len(name) < len(digest("")) {
-			return nil, errForm
+			return nil, errFormat
 		}
 		keys = append(keys, store.Key{Owner: a2a.Owner(owner), TaskID: name[len(digest("")):]})
 	}
@@ -91,7 +92,7 @@ func (m *member) Dead(ctx context.Context) ([]store.Replica, error) {
 		return nil, err
 	}
 	var dead []store.Replica
-	a := answerOf(reply)
+	a := newReplyReader(reply)
 	for a.more() {
 		dead = append(dead, store.Replica(a.text()))
 	}
@@ -116,7 +117,7 @@ func (m *member) Holder(ctx context.Context, k store.Key) (h store.Hold, err err
 	if reply == nil {
 		return store.Hold{}, store.ErrNotFound
 	}
-	a := answerOf(reply)
+	a := newReplyReader(reply)
 	h.Replica, h.Alive = store.Replica(a.text()), a.number() == 1
 	if turn := a.text(); turn != "" {
 		if err := json.Unmarshal([]byte(turn), &h.Turn); err != nil { //nolint:musttag // as in encodeTurn

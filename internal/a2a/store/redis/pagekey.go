@@ -10,13 +10,13 @@ import (
 	"encoding/base64"
 )
 
-// PageKey returns the key that the replicas of the agent prove page tokens
-// with. The first who asks makes it; it proves nothing about what is stored, and
-// who can read it can read that.
+// PageKey returns the key that authenticates page tokens, which the replicas of the
+// agent share. The first call creates it. It protects nothing else: a client that
+// can read it can read the tasks.
 func (s *Store) PageKey(ctx context.Context) ([]byte, error) {
 	made := make([]byte, sha256.Size)
 	_, _ = rand.Read(made) // never fails
-	reply, err := s.calls.run(ctx, s.scripts.pageKey, base64.RawStdEncoding.EncodeToString(made), millis(s.options.keep()))
+	reply, err := s.calls.run(ctx, s.scripts.pageKey, base64.RawStdEncoding.EncodeToString(made), millis(s.options.keyTTL()))
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func (s *Store) PageKey(ctx context.Context) ([]byte, error) {
 	}
 	key, err := base64.RawStdEncoding.DecodeString(text)
 	if err != nil || len(key) != sha256.Size {
-		return nil, errForm
+		return nil, errFormat
 	}
 	return key, nil
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Bounds of push configurations, as in memory.
+// Bounds of push configurations, as in the memory store.
 const (
 	maxPerTask = 16
 	maxPushes  = 10_000
-	// openPage bounds what Unfinished reads at once.
+	// openPage bounds the configurations that Unfinished reads with one call.
 	openPage = 128
 )
 
-// Pushes are the push configurations of the agent. What they hold is as safe as
-// the server: their credentials are not encrypted.
+// Pushes returns the store of the agent's push configurations. Their credentials
+// are as safe as the server: they are not encrypted.
 func (s *Store) Pushes() *Pushes { return &Pushes{store: s} }
 
 // Pushes implements store.SharedPushStore.
@@ -33,12 +33,12 @@ type Pushes struct{ store *Store }
 
 var _ store.SharedPushStore = (*Pushes)(nil)
 
-// Put implements store.PushStore. To put a configuration twice does no harm:
-// the second one has the place, and a generation of its own.
+// Put implements store.PushStore. A retry may put the configuration twice; the
+// second one replaces the first.
 func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
 	config := writePush(&c)
 	generation, err := p.store.count(ctx, p.store.scripts.put, len(config), []any{
-		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(&c), string(c.Replica), millis(p.store.options.keep()), maxPerTask, maxPushes,
+		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(&c), string(c.Replica), millis(p.store.options.keyTTL()), maxPerTask, maxPushes,
 	})
 	switch {
 	case err != nil:
@@ -62,7 +62,7 @@ func (p *Pushes) Get(ctx context.Context, task store.Key, id string) (store.Push
 	if fields[0] == nil || fields[1] == nil {
 		return store.Push{}, store.ErrNotFound
 	}
-	a := answerOf(reply)
+	a := newReplyReader(reply)
 	c, err := readPush(a.text(), a.text())
 	if err != nil || a.err != nil {
 		return store.Push{}, cmp.Or(a.err, err)
@@ -80,7 +80,7 @@ func (p *Pushes) List(ctx context.Context, task store.Key) ([]store.Push, error)
 		return nil, err
 	}
 	configs, states := map[string]string{}, map[string]string{}
-	a := answerOf(reply)
+	a := newReplyReader(reply)
 	for a.more() {
 		field, value := a.text(), a.text()
 		if id, ok := strings.CutPrefix(field, "c"); ok {
@@ -118,7 +118,7 @@ func (p *Pushes) Adopt(ctx context.Context, c store.Push, by store.Replica) erro
 
 func (p *Pushes) move(ctx context.Context, c *store.Push, acked, expires, by string) error {
 	answer, err := p.store.count(ctx, p.store.scripts.advance, 0, []any{
-		nameOf(c.Task), c.Config.ID, c.Generation, string(c.Replica), acked, expires, millis(p.store.options.keep()), by,
+		nameOf(c.Task), c.Config.ID, c.Generation, string(c.Replica), acked, expires, millis(p.store.options.keyTTL()), by,
 	})
 	if err == nil && answer == 1 {
 		return store.ErrNotFound
@@ -139,7 +139,7 @@ func (p *Pushes) Unfinished(ctx context.Context, yield func(store.Push) bool) er
 		if err != nil {
 			return err
 		}
-		a := answerOf(reply)
+		a := newReplyReader(reply)
 		if !a.more() {
 			return a.err
 		}
@@ -167,7 +167,7 @@ func (p *Pushes) expired(c *store.Push) bool {
 	return c.Ended() && !p.store.options.Now().Before(c.Expires)
 }
 
-// expiry is "" for a configuration that has not ended.
+// expiry returns when a configuration expires; "" for one that has not ended.
 func expiry(c *store.Push) string {
 	if !c.Ended() {
 		return ""
@@ -175,9 +175,9 @@ func expiry(c *store.Push) string {
 	return strconv.FormatInt(c.Expires.UnixMilli(), 10)
 }
 
-// writePush encodes what does not change while a configuration is there.
+// writePush encodes the fields that do not change.
 func writePush(p *store.Push) []byte {
-	w := writer{buf: []byte{formV1, byte(p.Config.Dialect)}}
+	w := writer{buf: []byte{formatV1, byte(p.Config.Dialect)}}
 	c := &p.Config
 	for _, s := range []string{string(p.Task.Owner), p.Task.TaskID, c.ID, c.TaskID, c.URL, c.Token, c.Scheme, c.Credentials, c.TraceParent} {
 		w.text(s)
@@ -187,11 +187,11 @@ func writePush(p *store.Push) []byte {
 	return w.buf
 }
 
-// readPush decodes a configuration, and the state beside it: generation, Acked,
-// Expires and replica.
+// readPush decodes a configuration and its state: generation, Acked, Expires and
+// replica.
 func readPush(config, state string) (p store.Push, err error) {
 	r := reader{buf: []byte(config)}
-	r.form()
+	r.version()
 	c := &p.Config
 	c.Dialect = a2a.Dialect(r.byte())
 	p.Task.Owner = a2a.Owner(r.text())
@@ -205,20 +205,20 @@ func readPush(config, state string) (p store.Push, err error) {
 	}
 	fields := strings.SplitN(state, " ", 4)
 	if len(fields) != 4 {
-		return p, errForm
+		return p, errFormat
 	}
 	for i, to := range []*uint64{&p.Generation, &p.Acked} {
 		if *to, err = strconv.ParseUint(fields[i], 10, 64); err != nil {
-			return p, fmt.Errorf("%w: %w", errForm, err)
+			return p, fmt.Errorf("%w: %w", errFormat, err)
 		}
 	}
 	if p.Since, err = strconv.ParseUint(since, 10, 64); err != nil {
-		return p, fmt.Errorf("%w: %w", errForm, err)
+		return p, fmt.Errorf("%w: %w", errFormat, err)
 	}
 	if fields[2] != "" {
 		millis, err := strconv.ParseInt(fields[2], 10, 64)
 		if err != nil {
-			return p, fmt.Errorf("%w: %w", errForm, err)
+			return p, fmt.Errorf("%w: %w", errFormat, err)
 		}
 		p.Expires = time.UnixMilli(millis).UTC()
 	}

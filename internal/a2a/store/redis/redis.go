@@ -1,15 +1,15 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redis keeps tasks in Redis or Valkey, from 7.0 on, for several
-// replicas and across restarts. docs/adr/0015 tells what is stored and how.
+// Package redis stores tasks in Redis or Valkey, from 7.0 on, for several replicas
+// and across restarts. docs/adr/0015 describes the keys and the format.
 //
-// A log that this process writes or follows is also in its memory: folded, and
-// with records that all subscribers here share. What it appended it never reads
-// back; what others append it learns by one connection, however many follow.
+// A log that this process writes or follows is also in its memory: its fold, and
+// records that all its subscribers share. The process does not read back its own
+// appends. One subscription tells it what others append, for all logs together.
 //
-// Every call is bounded. One that meets an outage is tried again within its
-// bound, and the scripts see to it that nothing is done twice.
+// Every call is bounded in time. The store retries outages within that bound, and
+// idempotency tokens prevent that a write happens twice.
 package redis
 
 import (
@@ -23,37 +23,37 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Options are what a store works with. Zero means the default.
+// Options configure a store. Zero means the default.
 type Options struct {
-	// Server and Prefix are required. The prefix begins every key and holds a
-	// hash tag, such as "a2a:{team/echo}:": replicas of one agent share it, and
+	// Server and Prefix are required. The prefix begins every key and contains a
+	// hash tag, such as "a2a:{team/echo}:". The replicas of one agent share it, and
 	// no other agent has it.
 	Server Server
 	Prefix string
 	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default.
 	MaxTasks int
-	// Retention is how long a task is kept that has ended, 1 h by default.
+	// Retention is how long a finished task is kept, 1 h by default.
 	Retention time.Duration
 	// MaxLogEvents and MaxLogBytes bound the log of one task: 16,384 events and
 	// 16 MiB by default. MaxTaskBytes bounds its fold, 32 MiB by default.
 	MaxLogEvents, MaxLogBytes, MaxTaskBytes int
-	// CacheBytes bounds what this process keeps of tasks, by estimate, 32 MiB by
-	// default. Encodings may take half of it beside.
+	// CacheBytes bounds the memory of tasks in this process, by estimate, 32 MiB by
+	// default. Encodings may take half of it in addition.
 	CacheBytes int64
 	// Timeout bounds a call, and a creation with all its attempts, 2 s by default.
 	// AppendTimeout bounds an append, reading and writing with all their attempts, 1 s
 	// by default. Write.RetryFor takes the place of either bound.
 	Timeout, AppendTimeout time.Duration
-	// Observer is told of calls; nil for none.
+	// Observer observes calls; nil for none.
 	Observer Observer
-	// Log is told when followers lose their connection.
+	// Log gets the losses of the subscription.
 	Log *slog.Logger
-	// Now is the clock. What has to be the same for all replicas goes by the
-	// clock of Redis.
+	// Now is the clock. Times that replicas share use the clock of Redis.
 	Now func() time.Time
 }
 
-// Observer is told how calls end, for metrics. Its methods must not block.
+// Observer gets the duration and the error of each call, for metrics. Its methods
+// must not block.
 type Observer interface {
 	Called(took time.Duration, err error)
 }
@@ -88,18 +88,18 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 	}
 }
 
-// quiet is the least time to live of every key after its last change. Only keys of
-// agents that were deleted go without a change for so long. A change renews the time
-// to live only if more than spare of it has passed, to save writes (live in
+// minKeyTTL is the least time to live of every key after its last change. Only keys
+// of deleted agents go unchanged for that long. A change renews the time to live
+// only when more than keyTTLSlack of it has passed, to save writes (live in
 // prelude.lua).
 const (
-	quiet = 30 * 24 * time.Hour
-	spare = 24 * time.Hour
+	minKeyTTL   = 30 * 24 * time.Hour
+	keyTTLSlack = 24 * time.Hour
 )
 
-// keep returns the time to live of keys. It exceeds Retention by spare, so that a
-// task that has ended stays for as long as it can be read.
-func (o *Options) keep() time.Duration { return max(quiet, o.Retention+spare) }
+// keyTTL returns the time to live of keys. It exceeds Retention by keyTTLSlack, so
+// that a finished task can be read for its whole retention.
+func (o *Options) keyTTL() time.Duration { return max(minKeyTTL, o.Retention+keyTTLSlack) }
 
 // Store implements store.Store.
 type Store struct {
@@ -112,8 +112,8 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open returns a store. It makes no connection: whether Redis serves is found
-// out by the first call, and by each one anew.
+// Open returns a store. It makes no connection: each call finds out whether Redis
+// answers.
 func Open(o Options) (*Store, error) {
 	o.setDefaults()
 	client, err := o.Server.dial(o.Timeout)
@@ -128,17 +128,16 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Close ends the connections. No other method may run then.
+// Close closes the connections. No other method may run at the same time or later.
 func (s *Store) Close() error {
 	s.follower.close()
 	return s.calls.close()
 }
 
-// Bytes returns the estimate that CacheBytes bounds, and EncodedBytes what the
-// encodings of events take beside.
+// Bytes returns the estimate that CacheBytes bounds.
 func (s *Store) Bytes() int64 { return s.cache.size() }
 
-// EncodedBytes returns what the encodings of events take.
+// EncodedBytes returns the bytes of the encodings of events.
 func (s *Store) EncodedBytes() int64 { return s.cache.encodings.bytes.Load() }
 
 // Create implements store.Store. Options.Timeout, or Write.RetryFor, bounds it with all
@@ -154,21 +153,21 @@ func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) 
 		}
 	}
 	fold := store.NewFold(n.TaskID, n.Origin)
-	fold.Number(n.Events)
-	encoded := writeEvents(home{n.TaskID, n.ContextID}, n.Events, nil)
+	fold.AssignIndexes(n.Events)
+	encoded := writeEvents(taskIDs{n.TaskID, n.ContextID}, n.Events, nil)
 	state, place := statusOf(n.Events)
 	if state == "" {
-		state, place = number(a2a.StateUnknown), placeOf(time.Time{})
+		state, place = number(a2a.StateUnknown), positionOf(time.Time{})
 	}
 	args := []any{
 		digest(string(n.Owner)), digest(n.ContextID), n.TaskID,
 		len(n.Events), tokenText(n.Token), encoded, state, place,
 		string(n.Owner), n.ContextID, number(n.Dialect),
-		millis(s.options.Retention), s.options.MaxTasks, millis(s.options.keep()), string(n.Replica), t.descriptor,
+		millis(s.options.Retention), s.options.MaxTasks, millis(s.options.keyTTL()), string(n.Replica), t.descriptor,
 		t.message, t.claim,
 	}
 	err := store.RetryWrite(ctx, n.Repeat, func() error {
-		reply, err := s.calls.pipe(ctx, s.scripts.create, len(encoded), args...)
+		reply, err := s.calls.pipelined(ctx, s.scripts.create, len(encoded), args...)
 		if err != nil {
 			return err
 		}
@@ -186,7 +185,7 @@ func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) 
 		return nil, err
 	}
 	l := s.cache.replace(s, n.Key)
-	shed(l.begin(fold, n.ContextID, n.Events, len(encoded)))
+	dropMemories(l.initialize(fold, n.ContextID, n.Events, len(encoded)))
 	return l, nil
 }
 
@@ -206,7 +205,7 @@ func (s *Store) count(ctx context.Context, what *script, size int, args []any) (
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
 	err = store.Retry(ctx, func() error {
-		reply, err := s.calls.pipe(ctx, what, size, args...)
+		reply, err := s.calls.pipelined(ctx, what, size, args...)
 		if err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// errReply is an answer that no script gives.
-func errReply(reply any) error { return fmt.Errorf("%w: an answer of %T", errForm, reply) }
+// errReply is the error for a reply of a type that no script returns.
+func errReply(reply any) error { return fmt.Errorf("%w: an answer of %T", errFormat, reply) }
 
 func integer(reply any) (int64, error) {
 	n, ok := reply.(int64)
@@ -20,23 +20,23 @@ func integer(reply any) (int64, error) {
 	return n, nil
 }
 
-// answer is a list of texts and numbers that is read from the front.
-type answer struct {
+// replyReader reads texts and numbers from the front of a reply.
+type replyReader struct {
 	rest []any
 	err  error
 }
 
-func answerOf(reply any) *answer {
+func newReplyReader(reply any) *replyReader {
 	rest, ok := reply.([]any)
 	if !ok {
-		return &answer{err: errReply(reply)}
+		return &replyReader{err: errReply(reply)}
 	}
-	return &answer{rest: rest}
+	return &replyReader{rest: rest}
 }
 
-func (a *answer) more() bool { return a.err == nil && len(a.rest) > 0 }
+func (a *replyReader) more() bool { return a.err == nil && len(a.rest) > 0 }
 
-func (a *answer) text() string {
+func (a *replyReader) text() string {
 	if a.err != nil || len(a.rest) == 0 {
 		a.fail()
 		return ""
@@ -54,7 +54,7 @@ func (a *answer) text() string {
 	}
 }
 
-func (a *answer) number() uint64 {
+func (a *replyReader) number() uint64 {
 	n, err := strconv.ParseUint(a.text(), 10, 64)
 	if err != nil {
 		a.fail()
@@ -62,8 +62,8 @@ func (a *answer) number() uint64 {
 	return n
 }
 
-// entry reads the number of an entry of a stream, such as 12-0.
-func (a *answer) entry() uint64 {
+// entry returns the number of a stream entry, such as 12 of 12-0.
+func (a *replyReader) entry() uint64 {
 	seq, _, _ := strings.Cut(a.text(), "-")
 	n, err := strconv.ParseUint(seq, 10, 64)
 	if err != nil {
@@ -72,8 +72,8 @@ func (a *answer) entry() uint64 {
 	return n
 }
 
-func (a *answer) fail() {
+func (a *replyReader) fail() {
 	if a.err == nil {
-		a.err = errForm
+		a.err = errFormat
 	}
 }

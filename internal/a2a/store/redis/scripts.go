@@ -13,59 +13,59 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-// script is a text that Redis runs as one step, and its name there.
+// script is the text of a script and its SHA-1.
 type script struct{ text, sha string }
 
-// scripts are read when a store is opened, so that a sidecar without one does
+// scripts are built when a store is opened, so that a sidecar without a store does
 // not pay for them.
 type scripts struct {
-	create, append, end, load, between *script
-	list, paused                       *script
-	remember, recall                   *script
-	put, advance, remove, open         *script
-	pageKey                            *script
-	renew, leave, dead, holder         *script
-	post, receive, withdraw            *script
-	claim, unclaim                     *script
+	create, append, end, load, readRange *script
+	list, paused                         *script
+	remember, recall                     *script
+	put, advance, remove, open           *script
+	pageKey                              *script
+	renew, leave, dead, holder           *script
+	post, receive, withdraw              *script
+	claim, unclaim                       *script
 }
 
 func newScripts() *scripts {
 	return &scripts{
-		create: newScript(roomy, "create"),
-		append: newScript(roomy, "append"),
-		// A task may end in a server that is full.
-		end:      newScript(always, "append"),
-		load:     newScript(always, "load"),
-		between:  newScript(always, "range"),
-		list:     newScript(always, "list"),
-		paused:   newScript(always, "paused"),
-		remember: newScript(roomy, "remember"),
-		recall:   newScript(always, "recall"),
-		put:      newScript(roomy, "pushes", "put"),
-		advance:  newScript(always, "pushes", "advance"),
-		remove:   newScript(always, "pushes", "delete"),
-		open:     newScript(always, "open"),
-		pageKey:  newScript(always, "pagekey"),
-		// Who lives must be known in a server that is full.
-		renew:    newScript(always, "renew"),
-		leave:    newScript(always, "leave"),
-		dead:     newScript(always, "dead"),
-		holder:   newScript(always, "holder"),
-		post:     newScript(roomy, "post"),
-		receive:  newScript(always, "receive"),
-		withdraw: newScript(always, "withdraw"),
-		claim:    newScript(roomy, "claim"),
-		unclaim:  newScript(always, "unclaim"),
+		create: newScript(refusedWhenFull, "create"),
+		append: newScript(refusedWhenFull, "append"),
+		// A full server accepts the end of a task.
+		end:       newScript(allowedWhenFull, "append"),
+		load:      newScript(allowedWhenFull, "load"),
+		readRange: newScript(allowedWhenFull, "range"),
+		list:      newScript(allowedWhenFull, "list"),
+		paused:    newScript(allowedWhenFull, "paused"),
+		remember:  newScript(refusedWhenFull, "remember"),
+		recall:    newScript(allowedWhenFull, "recall"),
+		put:       newScript(refusedWhenFull, "pushes", "put"),
+		advance:   newScript(allowedWhenFull, "pushes", "advance"),
+		remove:    newScript(allowedWhenFull, "pushes", "delete"),
+		open:      newScript(allowedWhenFull, "open"),
+		pageKey:   newScript(allowedWhenFull, "pagekey"),
+		// A full server accepts leases.
+		renew:    newScript(allowedWhenFull, "renew"),
+		leave:    newScript(allowedWhenFull, "leave"),
+		dead:     newScript(allowedWhenFull, "dead"),
+		holder:   newScript(allowedWhenFull, "holder"),
+		post:     newScript(refusedWhenFull, "post"),
+		receive:  newScript(allowedWhenFull, "receive"),
+		withdraw: newScript(allowedWhenFull, "withdraw"),
+		claim:    newScript(refusedWhenFull, "claim"),
+		unclaim:  newScript(allowedWhenFull, "unclaim"),
 	}
 }
 
-// What a server that is full does with a script: it refuses it, or not.
+// The first line of a script, which tells whether a full server refuses it.
 const (
-	roomy  = "#!lua\n"
-	always = "#!lua flags=allow-oom\n"
+	refusedWhenFull = "#!lua\n"
+	allowedWhenFull = "#!lua flags=allow-oom\n"
 )
 
-// newScript puts files behind what all of them share.
+// newScript returns the prelude and files as one script.
 func newScript(flags string, names ...string) *script {
 	var text strings.Builder
 	text.WriteString(flags)

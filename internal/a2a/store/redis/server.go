@@ -21,11 +21,10 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// Server says how to reach Redis. Files are read for every connection anew, so
-// that what was rotated is used without a restart.
+// Server configures the connections to Redis. Files are read for every new
+// connection, so that rotated credentials are used without a restart.
 type Server struct {
-	// Addresses are host:port. A cluster is found by any of its nodes; of a
-	// server that stands alone there is one.
+	// Addresses are host:port: some nodes of a cluster, or one server.
 	Addresses []string
 	Cluster   bool
 	// Database is 0 for a cluster.
@@ -33,22 +32,22 @@ type Server struct {
 	// Username is "" for the default user. PasswordFile is "" for no password.
 	Username     string
 	PasswordFile string
-	// TLS is nil for connections in the clear.
+	// TLS is nil for plaintext connections.
 	TLS *TLS
 }
 
-// TLS says how to trust Redis, and what to show it.
+// TLS configures TLS.
 type TLS struct {
-	// Dir may hold ca.crt, which vouches for the server in place of what the
-	// system trusts, and tls.crt with tls.key, which the server is shown. "" is
-	// for none of them.
+	// Dir may contain ca.crt, the authorities that replace those of the system, and
+	// tls.crt with tls.key, the client certificate. "" is for none of them.
 	Dir string
 	// ServerName is "" for the host of the address.
 	ServerName string
 }
 
 const (
-	// dialTimeout bounds a connection, and handshakeTimeout its TLS handshake.
+	// dialTimeout bounds the dialing of a connection, and handshakeTimeout its TLS
+	// handshake.
 	dialTimeout      = 2 * time.Second
 	handshakeTimeout = 1500 * time.Millisecond
 )
@@ -58,7 +57,7 @@ func (s *Server) dial(timeout time.Duration) (redis.UniversalClient, error) {
 	if len(s.Addresses) == 0 {
 		return nil, errors.New("redis needs an address")
 	}
-	// Its words go to standard error, and say nothing that an error does not.
+	// The library logs to standard error, and its errors say the same.
 	redis.SetLogger(&logging.VoidLogger{})
 	options := &redis.UniversalOptions{
 		Addrs:                      s.Addresses,
@@ -67,7 +66,7 @@ func (s *Server) dial(timeout time.Duration) (redis.UniversalClient, error) {
 		CredentialsProviderContext: s.credentials,
 		Dialer:                     s.connect,
 		Protocol:                   2,
-		// What may be tried again is known here and not there.
+		// The store retries, since it knows which calls are safe to repeat.
 		MaxRetries:            -1,
 		DialTimeout:           dialTimeout,
 		DialerRetries:         1,
@@ -114,8 +113,8 @@ func (s *Server) connect(ctx context.Context, network, address string) (net.Conn
 		config.ServerName, _, _ = net.SplitHostPort(address) // it was dialed
 	}
 	secure := tls.Client(raw, config)
-	// A server in the clear waits for the end of a line. The handshake ends before
-	// the call that needs it, so that the error tells what went wrong.
+	// A plaintext server waits for the end of a line. The handshake ends before the
+	// call that needs it, so that the error names the cause.
 	handshake, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	if err := secure.HandshakeContext(handshake); err != nil {
@@ -125,7 +124,7 @@ func (s *Server) connect(ctx context.Context, network, address string) (net.Conn
 	return secure, nil
 }
 
-// ErrHandshake is the error of a TLS handshake with a server that takes
+// ErrHandshake is the error of a failed TLS handshake with a server that accepts
 // connections.
 var ErrHandshake = errors.New("the TLS handshake fails")
 

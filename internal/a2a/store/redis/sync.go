@@ -10,7 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// sync reads what the log does not know yet. Several may run at once.
+// sync reads the events that the log does not have. Several goroutines may run it
+// at once.
 func (l *log) sync(ctx context.Context) error {
 	for {
 		known, doubts := l.known()
@@ -18,7 +19,7 @@ func (l *log) sync(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		done, err := l.learn(reply, known, doubts)
+		done, err := l.applyReply(reply, known, doubts)
 		if done || err != nil {
 			return err
 		}
@@ -29,31 +30,31 @@ func (l *log) known() (seq, doubts uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fold == nil {
-		return 0, l.doubts
+		return 0, l.indeterminate
 	}
-	return l.seq, l.doubts
+	return l.seq, l.indeterminate
 }
 
-// learn takes what load.lua answered to who knew that much. It is not done when
-// the memory was taken meanwhile.
-func (l *log) learn(reply any, known, doubts uint64) (done bool, err error) {
+// applyReply applies a reply of load.lua to a log that had the given number. It is
+// not done when the memory was dropped meanwhile.
+func (l *log) applyReply(reply any, known, doubts uint64) (done bool, err error) {
 	if reply == nil {
-		l.vanish()
+		l.markRemoved()
 		return true, store.ErrNotFound
 	}
-	n, err := l.readNews(reply)
+	n, err := l.decodeUpdate(reply)
 	if err != nil {
 		return true, err
 	}
 	l.mu.Lock()
 	victims, done, err := l.apply(n, known, doubts)
 	l.mu.Unlock()
-	shed(victims)
+	dropMemories(victims)
 	return done, err
 }
 
-// news is where a log stands, behind a fold or behind what is known.
-type news struct {
+// update has the events of a log after a fold, or after those that are known.
+type update struct {
 	seq, from uint64
 	contextID string
 	fold      *store.Fold
@@ -62,9 +63,9 @@ type news struct {
 	bytes     int
 }
 
-func (l *log) readNews(reply any) (*news, error) {
-	a := answerOf(reply)
-	n := &news{seq: a.number(), contextID: a.text()}
+func (l *log) decodeUpdate(reply any) (*update, error) {
+	a := newReplyReader(reply)
+	n := &update{seq: a.number(), contextID: a.text()}
 	dialect := a.number()
 	n.from = a.number()
 	encoded := a.text()
@@ -82,7 +83,7 @@ func (l *log) readNews(reply any) (*news, error) {
 	}
 	for a.more() {
 		_, encoded := a.entry(), a.text()
-		events, repeats, err := readEvents(home{l.key.TaskID, n.contextID}, []byte(encoded))
+		events, repeats, err := readEvents(taskIDs{l.key.TaskID, n.contextID}, []byte(encoded))
 		if err != nil {
 			return nil, err
 		}
@@ -92,27 +93,27 @@ func (l *log) readNews(reply any) (*news, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	// An entry may begin before what was asked for.
+	// An entry may begin before the first event that was requested.
 	if extra := uint64(len(n.events)) - min(uint64(len(n.events)), n.seq-min(n.seq, n.from)); extra > 0 {
 		n.events, n.repeats = n.events[extra:], n.repeats[extra:]
 	}
 	if n.from+uint64(len(n.events)) != n.seq {
-		return nil, errForm
+		return nil, errFormat
 	}
 	return n, nil
 }
 
-func (l *log) apply(n *news, known, doubts uint64) (victims []*log, done bool, err error) {
-	if l.gone {
+func (l *log) apply(n *update, known, doubts uint64) (victims []*log, done bool, err error) {
+	if l.removed {
 		return nil, true, store.ErrNotFound
 	}
-	// A server that has lost events is behind what was known.
+	// A server that has lost events has fewer than the log.
 	lost := known > n.seq
 	switch {
 	case n.fold != nil && (l.fold == nil || lost || l.seq < n.from):
-		l.forget()
+		l.dropMemory()
 		l.fold, l.seq, l.contextID = n.fold, n.from, n.contextID
-		l.stored, l.unfolded, l.own = n.from, 0, false
+		l.foldedUpTo, l.unfolded, l.wroteLast = n.from, 0, false
 	case l.fold == nil:
 		return nil, false, nil
 	}
@@ -120,15 +121,15 @@ func (l *log) apply(n *news, known, doubts uint64) (victims []*log, done bool, e
 		if n.from+uint64(i)+1 != l.seq+1 {
 			continue
 		}
-		if e := &n.events[i]; n.repeats[i] && l.fold.Said() != nil {
-			e.Status.Status.Message = l.fold.Said()
+		if e := &n.events[i]; n.repeats[i] && l.fold.StatusMessage() != nil {
+			e.Status.Status.Message = l.fold.StatusMessage()
 		}
 		l.add(n.events[i : i+1])
-		l.own = false
+		l.wroteLast = false
 	}
 	l.unfolded += n.bytes
-	if l.sure < doubts {
-		l.sure = doubts
+	if l.resolved < doubts {
+		l.resolved = doubts
 	}
 	victims = l.charge()
 	if l.seq != known {

@@ -27,7 +27,7 @@ if last ~= after then
     at = tonumber(after)
     redis.call('HSET', t, 'fold', fold)
   end
-  -- What the fold does not hold yet is never trimmed.
+  -- Events that the fold does not include are never trimmed.
   while low <= at and (bytes > maxbytes or seq - low >= maxevents) do
     local entry = redis.call('XRANGE', l, '-', '+', 'COUNT', 1)[1]
     local to = tonumber(entry[1]:match('^%d+'))
@@ -43,7 +43,7 @@ if last ~= after then
   if state ~= '' then file(task[6], task[5], state, place, keep) end
   redis.call('PUBLISH', P .. 'e:' .. ARGV[1], last)
 end
--- The claims on the messages that began its turns end when the task is continued, or canceled from anywhere.
+-- Continuing a task, or canceling it from any replica, ends the claims on the messages that began its turns.
 local former = task[8]
 if former and (change == 'continue' or change == '' and state == CANCELED) then
   unclaim(cmsgpack.unpack(former))

@@ -1,4 +1,4 @@
--- Answers the replicas without a lease. One that holds nothing is forgotten after so long.
+-- Answers the replicas without a lease. Forgets one that holds nothing after a time.
 local replicas, at, forget = P .. 'replicas', now(), tonumber(ARGV[1])
 local dead = {}
 local all = redis.call('ZRANGE', replicas, 0, -1, 'WITHSCORES')

@@ -1,4 +1,5 @@
--- Answers the number of tasks that meet a query, whether there are more, and of each on the page id, place and size.
+-- Answers the number of tasks that match a query, whether there are more pages, and id, position and size of each
+-- task on the page.
 local owner, context, state, since = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local place, id, limit = ARGV[5], ARGV[6], tonumber(ARGV[7])
 while expire(tonumber(ARGV[8])) == 100 do end
@@ -9,7 +10,7 @@ if context ~= '' then
 elseif state ~= '' then
   key = P .. 's:' .. owner .. state
 end
--- stateof is nil for a task that is gone, though a list still names it.
+-- stateof returns nil for a removed task that a list still has.
 local function stateof(of)
   local s = redis.call('HGET', P .. 't:' .. owner .. of, 'state')
   if not s then redis.call('ZREM', key, of) end

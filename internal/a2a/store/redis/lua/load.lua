@@ -1,4 +1,5 @@
--- Answers where a log stands, and what makes up the difference to a fold that stands elsewhere; nil without such a task.
+-- Answers the state of a log and its events after the one that the caller knows, or after the fold; nil without such
+-- a task.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local known, retention = tonumber(ARGV[2]), tonumber(ARGV[3])
 local task = redis.call('HMGET', t, 'seq', 'low', 'at', 'ended', 'member', 'context', 'dialect')
@@ -8,7 +9,7 @@ if task[4] ~= '' and tonumber(task[4]) + retention <= now() then
   return nil
 end
 local from, fold = known, ''
--- A fold that is ahead is of events that this server has lost.
+-- A caller that knows more events than the log has them from a server that lost them.
 if known == 0 or known + 1 < tonumber(task[2]) or known > tonumber(task[1]) then
   from = tonumber(task[3])
   if from > 0 then fold = redis.call('HGET', t, 'fold') end

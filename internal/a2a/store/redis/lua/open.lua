@@ -1,4 +1,4 @@
--- Answers configurations that have not ended, behind a generation.
+-- Answers configurations that have not ended, after a generation.
 local answer = {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', P .. 'q:open', '(' .. ARGV[1], '+inf', 'LIMIT', 0, ARGV[2])) do
   local size = tonumber(member:sub(1, 6))

@@ -1,4 +1,4 @@
--- Answers the key of pages, which the first who asks makes. It lives on while lists are asked for.
+-- Answers the key of page tokens; the first call sets it. Each call renews its time to live.
 local key = P .. 'pagekey'
 redis.call('SET', key, ARGV[1], 'NX')
 redis.call('PEXPIRE', key, ARGV[2])

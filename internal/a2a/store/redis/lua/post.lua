@@ -1,4 +1,4 @@
--- Answers the place of a mail; 1: nobody is there, 2: the box is full.
+-- Answers the place of the message; 1: the replica has no lease, 2: the inbox is full.
 local to, box = ARGV[1], P .. 'b:' .. ARGV[1]
 if redis.call('EXISTS', P .. 'm:' .. to) == 0 then return 1 end
 if redis.call('XLEN', box) >= tonumber(ARGV[3]) then return 2 end

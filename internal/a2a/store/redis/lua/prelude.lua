@@ -1,9 +1,10 @@
--- What all scripts share. KEYS[1] begins every key of the agent and, by its hash tag, names their slot.
--- docs/adr tells the layout. A task's name is its owner and its id; in a queue its context stands between them.
+-- The part that all scripts share. KEYS[1] begins every key of the agent and, by its hash tag, determines their slot.
+-- docs/adr/0015 describes the keys. The name of a task is its owner and its id; in a queue, its context stands
+-- between them.
 local P = KEYS[1]
 local HASH = 32
 
--- One moment, however often it is asked for.
+-- The time of the script in milliseconds.
 local moment
 local function now()
   if not moment then
@@ -13,7 +14,7 @@ local function now()
   return moment
 end
 
--- Numbers above 1e14 would be written in another way.
+-- Lua would write numbers above 1e14 with an exponent.
 local function int(n) return string.format('%.0f', n) end
 
 local IDLE = P .. 'q:idle'
@@ -24,15 +25,15 @@ local function queue(state)
   return P .. 'q:busy'
 end
 
--- live has a key live on for so long. That it lives a day less costs no write, and nobody sees it.
+-- live sets the time to live of a key, unless it is at most a day shorter: that saves writes.
 local function live(key, keep)
   if redis.call('PTTL', key) < keep - 86400000 then redis.call('PEXPIRE', key, keep) end
 end
 
--- endedat is what a task says of its end, '' before.
+-- endedat returns the time of the end for a terminal state, and '' for another one.
 local function endedat(state) return tonumber(state) >= 5 and int(now()) or '' end
 
--- hold makes a replica the one that runs a task; '' is none.
+-- hold sets the replica that runs a task; '' for none.
 local function hold(name, former, replica, turn, keep)
   if former ~= replica and former ~= '' then redis.call('HDEL', P .. 'h:' .. former, name) end
   if replica == '' then
@@ -44,7 +45,8 @@ local function hold(name, former, replica, turn, keep)
   live(P .. 'h:' .. replica, keep)
 end
 
--- unclaim ends claims on messages, each named before what it is, and no others of the same messages.
+-- unclaim ends claims, which are pairs of a message and the value of the claim. It ends no other claim on the same
+-- message.
 local function unclaim(claims)
   for i = 1, #claims, 2 do
     local key = P .. 'k:' .. claims[i]
@@ -52,7 +54,7 @@ local function unclaim(claims)
   end
 end
 
--- remove takes a task out of everything that names it, and tells those who follow it.
+-- remove removes a task from all keys, and notifies those who follow it.
 local function remove(member)
   local owner, context, id = member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1)
   local name = owner .. id
@@ -71,21 +73,21 @@ local function remove(member)
   redis.call('PUBLISH', P .. 'e:' .. name, '')
 end
 
--- expire removes tasks that ended long enough ago; some at a time, so that nobody waits for it.
+-- expire removes up to 100 tasks whose retention has passed, so that one call is short.
 local function expire(retention)
   local old = redis.call('ZRANGEBYSCORE', P .. 'q:ended', '-inf', int(now() - retention), 'LIMIT', 0, 100)
   for _, member in ipairs(old) do remove(member) end
   return #old
 end
 
--- file puts a task where lists and queues look for it. Every key that is the task's or names it lives on for so long.
+-- file updates the lists and queues of a task, and renews the time to live of all keys that have or name it.
 local function file(member, before, state, place, keep)
   local owner, context, id = member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1)
   local paused = P .. 'w:' .. owner .. context
   local keys = {P .. 'o:' .. owner, P .. 'c:' .. owner .. context, P .. 's:' .. owner .. state}
   if queue(state) == IDLE then keys[4] = paused end
   for _, key in ipairs(keys) do
-    -- A list may have come to its end before the task.
+    -- A list may have expired before the task.
     if redis.call('ZADD', key, place, id) == 1 then live(key, keep) end
   end
   if before == state then return end

@@ -1,5 +1,5 @@
--- What the scripts of push configurations share. A configuration is two fields of its task's hash: what it says, and how
--- far it came. In a queue it is named by its task and its id, behind the length of the task's name.
+-- The part that the scripts of push configurations share. A configuration is two fields of its task's hash: its
+-- content, and its state. In a queue, its name is the length of the task's name, the task's name and its id.
 local function pushname(name, id) return string.format('%06d', #name) .. name .. id end
 
 local function removepush(member)

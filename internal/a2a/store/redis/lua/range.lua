@@ -1,4 +1,4 @@
--- Answers a piece of a log; nil without such a task.
+-- Answers a part of a log; nil without such a task.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local after, maxevents, maxbytes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local task = redis.call('HMGET', t, 'seq', 'context')

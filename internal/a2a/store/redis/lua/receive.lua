@@ -1,5 +1,5 @@
--- Gives mail out, behind the place of the last of it. It stays in the box until the next call shows that place: an answer
--- that was lost is given once more. What is large comes alone.
+-- Answers messages, after the place of the last of them. They stay in the inbox until the next call confirms that
+-- place, so a lost answer is given again. A large message is answered alone.
 local me, had = ARGV[1], ARGV[4]
 local box, mark, answer, bytes = P .. 'b:' .. me, P .. 'g:' .. me, {''}, 0
 local given = redis.call('GET', mark)

@@ -1,4 +1,5 @@
--- Renews a lease; the first time it ends those of other lives of the same name. Answers the tasks that the replica holds.
+-- Renews a lease. The first time, it ends those of other incarnations of the same name. Answers the tasks that the
+-- replica holds.
 local me, lease, first = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
 local replicas, at = P .. 'replicas', now()
 if first then

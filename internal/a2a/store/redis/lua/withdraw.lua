@@ -1,4 +1,4 @@
--- Takes a mail back, unless it was given out; answers how many.
+-- Removes a message from an inbox, unless it was received; answers the number of removed messages.
 local box, given = P .. 'b:' .. ARGV[1], redis.call('GET', P .. 'g:' .. ARGV[1])
 if given then
   local ms, n = ARGV[2]:match('^(%d+)-(%d+)$')

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redistest runs the real redis-server, or valkey-server, for tests.
+// Package redistest runs a real redis-server, or valkey-server, for tests.
 package redistest
 
 import (
@@ -28,7 +28,7 @@ type Server struct {
 	ended chan struct{}
 }
 
-// Program returns where redis-server is.
+// Program returns the path of redis-server.
 func Program() (string, error) {
 	for _, name := range []string{"redis-server", "valkey-server", filepath.Join(root(), "bin", "redis-server")} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -38,13 +38,13 @@ func Program() (string, error) {
 	return "", errors.New("redis-server is not in PATH: make redis-server installs it")
 }
 
-// root is the repository, whichever package runs the test.
+// root returns the root of the repository, whichever package runs the test.
 func root() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "../../../../..")
 }
 
-// Start runs a server in an empty directory. It ends with the test.
+// Start runs a server in an empty directory until the end of the test.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
 	s := &Server{t: tb, dir: tb.TempDir(), address: freeport.Address(tb), args: args}
@@ -53,7 +53,7 @@ func Start(tb testing.TB, args ...string) *Server {
 	return s
 }
 
-// Address returns where the server listens.
+// Address returns the address of the server.
 func (s *Server) Address() string { return s.address }
 
 // Run starts the process and waits until it answers.
@@ -82,7 +82,7 @@ func (s *Server) Run() {
 			answer := make([]byte, 5)
 			n, _ := c.Read(answer)
 			_ = c.Close()
-			// It is up when it wants a password, too.
+			// A server that requires a password is up, too.
 			if got := string(answer[:n]); got == "+PONG" || got == "-NOAU" {
 				return
 			}
@@ -102,7 +102,7 @@ func (s *Server) log() []byte {
 	return text
 }
 
-// Kill ends the process as a crash would.
+// Kill ends the process like a crash.
 func (s *Server) Kill() {
 	if s.process != nil {
 		_ = s.process.Process.Kill()
@@ -111,5 +111,5 @@ func (s *Server) Kill() {
 	}
 }
 
-// Durable are the settings under which what was acknowledged outlives a crash.
+// Durable are the settings with which acknowledged writes survive a crash.
 var Durable = []string{"--appendonly", "yes", "--appendfsync", "always"}

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-var at = home{taskID: "t", contextID: "c"}
+var at = taskIDs{taskID: "t", contextID: "c"}
 
 // whole is a message that has everything.
 func whole(taskID, contextID string) *a2a.Message {
@@ -95,19 +95,19 @@ func TestFormHoldsEverything(t *testing.T) {
 func TestFormIsStrict(t *testing.T) {
 	encoded := writeEvents(at, everything(), nil)
 	for n := range encoded {
-		if _, _, err := readEvents(at, encoded[:n]); !errors.Is(err, errForm) {
+		if _, _, err := readEvents(at, encoded[:n]); !errors.Is(err, errFormat) {
 			t.Fatalf("readEvents() of %d bytes: error = %v", n, err)
 		}
 	}
 	for name, text := range map[string][]byte{
 		"more behind it": append(slices.Clip(encoded), 0),
 		"another form":   append([]byte{2}, encoded[1:]...),
-		"unknown flag":   {formV1, 1, kindStatus, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-		"unknown kind":   {formV1, 1, 9, 0, 0},
-		"long number":    {formV1, 0x80, 0},
-		"huge count":     {formV1, 0xff, 0xff, 0xff, 0xff, 0x7f},
+		"unknown flag":   {formatV1, 1, kindStatus, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+		"unknown kind":   {formatV1, 1, 9, 0, 0},
+		"long number":    {formatV1, 0x80, 0},
+		"huge count":     {formatV1, 0xff, 0xff, 0xff, 0xff, 0x7f},
 	} {
-		if _, _, err := readEvents(at, text); !errors.Is(err, errForm) {
+		if _, _, err := readEvents(at, text); !errors.Is(err, errFormat) {
 			t.Errorf("%s: error = %v", name, err)
 		}
 	}

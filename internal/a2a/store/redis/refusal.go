@@ -13,28 +13,29 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Refusal is how a server that answers refuses to serve.
+// Refusal is the kind of an error that a server answers.
 type Refusal uint8
 
 // The refusals.
 const (
-	// NotRefused is that of an error that is not an answer of the server.
+	// NotRefused: the error is not an answer of the server.
 	NotRefused Refusal = iota
-	// RefusedPassword: the server does not accept the user name and password, or
-	// asks for a password, or has none.
+	// RefusedPassword: the server rejects the user name and password, or requires a
+	// password, or has none.
 	RefusedPassword
-	// RefusedPermission: the user may not run a command or touch a key.
+	// RefusedPermission: the user may not run a command or access a key.
 	RefusedPermission
-	// RefusedNow: the server is full, loads its data, or is no primary.
+	// RefusedNow: the server has no memory left, loads its data, or is not a
+	// primary.
 	RefusedNow
-	// RefusedOther: the server answers another error, such as to a script that it
-	// does not know the commands of.
+	// RefusedOther: any other error, such as for a script with commands that the
+	// server does not have.
 	RefusedOther
 )
 
-// RefusalOf returns how an error of a Store is an answer of the server, and what
-// that says. The text is made of the error's code and never of what the server
-// repeats of the request, which may be a password.
+// RefusalOf returns the kind of an error of a Store, and a text for users. The text
+// has the code of the error and never other words of the server, which may repeat a
+// password.
 func RefusalOf(err error) (Refusal, string) {
 	if errors.Is(err, store.ErrFull) {
 		return RefusedNow, "the server is full (OOM)"
@@ -60,7 +61,7 @@ func RefusalOf(err error) (Refusal, string) {
 	if len(code) > 20 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 		code = "an error"
 	}
-	if slices.Contains(passing, code) {
+	if slices.Contains(temporaryErrors, code) {
 		return RefusedNow, "the server answers " + code
 	}
 	return RefusedOther, "the server answers " + code + ", as none does that is a Redis or Valkey from 7.0 on"

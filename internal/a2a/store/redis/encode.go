@@ -10,9 +10,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// formV1 begins everything that is written: what a later build writes
-// otherwise, an older one refuses instead of misreading it.
-const formV1 = 1
+// formatV1 is the first byte of every encoded value. A build refuses a version that
+// it does not know, instead of misreading it.
+const formatV1 = 1
 
 // Kinds of events.
 const (
@@ -23,36 +23,36 @@ const (
 
 // Flags of events.
 const (
-	// flagTask and flagContext: the ids are those of the task.
+	// flagTask and flagContext: the ids are those of the task and are left out.
 	flagTask = 1 << iota
 	flagContext
 	flagPaused
-	// flagRepeats: the status has the very message of the status before.
+	// flagRepeats: the status has the same message as the status before.
 	flagRepeats
 	flagAppend
 	flagJoinText
 	flagLastChunk
 )
 
-// home is whose ids are left out of what is written.
-type home struct{ taskID, contextID string }
+// taskIDs are the ids that are left out of the encoded events of a task.
+type taskIDs struct{ taskID, contextID string }
 
-// writer appends values. Numbers are varints, texts stand behind their length,
-// and what may be nil behind its length plus one.
+// writer appends values. Numbers are varints, texts follow their length, and values
+// that may be nil follow their length plus one.
 type writer struct {
-	buf  []byte
-	home home
+	buf []byte
+	own taskIDs
 }
 
-// writeEvents encodes events of a task. said is the message of the status
-// before them.
-func writeEvents(h home, events []a2a.Event, said *a2a.Message) []byte {
+// writeEvents encodes events of a task. said is the message of the status before
+// them.
+func writeEvents(h taskIDs, events []a2a.Event, said *a2a.Message) []byte {
 	size := 0
 	for i := range events {
 		size += events[i].Size()
 	}
-	w := writer{buf: make([]byte, 0, size), home: h}
-	w.buf = append(w.buf, formV1)
+	w := writer{buf: make([]byte, 0, size), own: h}
+	w.buf = append(w.buf, formatV1)
 	w.count(len(events))
 	for i := range events {
 		said = w.event(&events[i], said)
@@ -62,8 +62,8 @@ func writeEvents(h home, events []a2a.Event, said *a2a.Message) []byte {
 
 // writeTask encodes a task.
 func writeTask(t *a2a.Task) []byte {
-	w := writer{home: home{t.ID, t.ContextID}}
-	w.buf = append(w.buf, formV1, byte(t.Dialect), byte(t.Status.State))
+	w := writer{own: taskIDs{t.ID, t.ContextID}}
+	w.buf = append(w.buf, formatV1, byte(t.Dialect), byte(t.Status.State))
 	w.text(t.ID)
 	w.text(t.ContextID)
 	w.time(t.Status.Time)
@@ -83,12 +83,12 @@ func writeTask(t *a2a.Task) []byte {
 
 // writeMessage encodes a message of a conversation.
 func writeMessage(m *a2a.Message) []byte {
-	w := writer{buf: []byte{formV1}}
+	w := writer{buf: []byte{formatV1}}
 	w.message(m)
 	return w.buf
 }
 
-// event returns the message of the status behind it.
+// event encodes an event and returns the message of the status after it.
 func (w *writer) event(e *a2a.Event, said *a2a.Message) *a2a.Message {
 	switch {
 	case e.Message != nil:
@@ -97,7 +97,7 @@ func (w *writer) event(e *a2a.Event, said *a2a.Message) *a2a.Message {
 		return nil
 	case e.Status != nil:
 		u := e.Status
-		set := w.ids(u.TaskID, u.ContextID)
+		set := w.idFlags(u.TaskID, u.ContextID)
 		if u.Paused {
 			set |= flagPaused
 		}
@@ -105,7 +105,7 @@ func (w *writer) event(e *a2a.Event, said *a2a.Message) *a2a.Message {
 			set |= flagRepeats
 		}
 		w.buf = append(w.buf, kindStatus, set, byte(u.Status.State))
-		w.namedUnless(set, u.TaskID, u.ContextID)
+		w.idsUnless(set, u.TaskID, u.ContextID)
 		w.time(u.Status.Time)
 		w.optionalMessage(u.Status.Message)
 		w.bytes(u.Metadata)
@@ -113,7 +113,7 @@ func (w *writer) event(e *a2a.Event, said *a2a.Message) *a2a.Message {
 		return u.Status.Message
 	default:
 		u := e.Artifact
-		set := w.ids(u.TaskID, u.ContextID)
+		set := w.idFlags(u.TaskID, u.ContextID)
 		if u.Append {
 			set |= flagAppend
 		}
@@ -124,7 +124,7 @@ func (w *writer) event(e *a2a.Event, said *a2a.Message) *a2a.Message {
 			set |= flagLastChunk
 		}
 		w.buf = append(w.buf, kindArtifact, set)
-		w.namedUnless(set, u.TaskID, u.ContextID)
+		w.idsUnless(set, u.TaskID, u.ContextID)
 		w.count(u.Index)
 		w.artifact(&u.Artifact)
 		w.bytes(u.Metadata)
@@ -132,18 +132,18 @@ func (w *writer) event(e *a2a.Event, said *a2a.Message) *a2a.Message {
 	}
 }
 
-// ids returns the flags of those ids that are left out.
-func (w *writer) ids(taskID, contextID string) (set byte) {
-	if taskID == w.home.taskID {
+// idFlags returns the flags of the ids that are left out.
+func (w *writer) idFlags(taskID, contextID string) (set byte) {
+	if taskID == w.own.taskID {
 		set |= flagTask
 	}
-	if contextID == w.home.contextID {
+	if contextID == w.own.contextID {
 		set |= flagContext
 	}
 	return set
 }
 
-func (w *writer) namedUnless(set byte, taskID, contextID string) {
+func (w *writer) idsUnless(set byte, taskID, contextID string) {
 	if set&flagTask == 0 {
 		w.text(taskID)
 	}
@@ -171,9 +171,9 @@ func (w *writer) optionalMessage(m *a2a.Message) {
 }
 
 func (w *writer) message(m *a2a.Message) {
-	set := w.ids(m.TaskID, m.ContextID)
+	set := w.idFlags(m.TaskID, m.ContextID)
 	w.buf = append(w.buf, set, byte(m.Role))
-	w.namedUnless(set, m.TaskID, m.ContextID)
+	w.idsUnless(set, m.TaskID, m.ContextID)
 	w.text(m.ID)
 	w.parts(m.Parts)
 	w.bytes(m.Metadata)
@@ -181,12 +181,12 @@ func (w *writer) message(m *a2a.Message) {
 	w.texts(m.ReferenceTasks)
 }
 
-// Flags of parts: which members stand there beside the content.
+// Flags of parts: the members beside the content.
 const (
 	partFilename = 1 << (iota + 4)
 	partMediaType
 	partMetadata
-	// contents is the mask of the content.
+	// contents masks the content.
 	contents = 1<<4 - 1
 )
 

@@ -12,22 +12,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// errForm is what was written by something else, or was damaged.
-var errForm = errors.New("what is stored has another form")
+// errFormat is the error for bytes that another program wrote, or that are damaged.
+var errFormat = errors.New("what is stored has another form")
 
-// reader reads what writer wrote, and nothing else: the first thing that
-// writer would not have written ends it.
+// reader decodes the bytes that writer encodes. It fails at the first byte that
+// writer would not have written.
 type reader struct {
-	buf  []byte
-	home home
-	err  error
+	buf []byte
+	own taskIDs
+	err error
 }
 
-// readEvents decodes events. repeats tells of each whether its status has the
-// message of the status before.
-func readEvents(h home, encoded []byte) (events []a2a.Event, repeats []bool, err error) {
-	r := reader{buf: encoded, home: h}
-	r.form()
+// readEvents decodes events. repeats reports for each whether its status has the
+// message of the former status.
+func readEvents(h taskIDs, encoded []byte) (events []a2a.Event, repeats []bool, err error) {
+	r := reader{buf: encoded, own: h}
+	r.version()
 	n := r.count(3)
 	events, repeats = make([]a2a.Event, 0, n), make([]bool, 0, n)
 	for range n {
@@ -39,11 +39,11 @@ func readEvents(h home, encoded []byte) (events []a2a.Event, repeats []bool, err
 
 func readTask(encoded []byte) (*a2a.Task, error) {
 	r := reader{buf: encoded}
-	r.form()
+	r.version()
 	t := &a2a.Task{Dialect: a2a.Dialect(r.byte())}
 	t.Status.State = r.state()
 	t.ID, t.ContextID = r.text(), r.text()
-	r.home = home{t.ID, t.ContextID}
+	r.own = taskIDs{t.ID, t.ContextID}
 	t.Status.Time = r.time()
 	t.Status.Message = r.optionalMessage()
 	if n, present := r.length(5); present {
@@ -65,7 +65,7 @@ func readTask(encoded []byte) (*a2a.Task, error) {
 
 func readMessage(encoded []byte) (*a2a.Message, error) {
 	r := reader{buf: encoded}
-	r.form()
+	r.version()
 	m := r.message()
 	return m, r.end()
 }
@@ -78,20 +78,20 @@ func (r *reader) event() (e a2a.Event, repeats bool) {
 		set := r.flags(flagTask | flagContext | flagPaused | flagRepeats)
 		u := &a2a.StatusUpdate{Paused: set&flagPaused != 0}
 		u.Status.State = r.state()
-		u.TaskID, u.ContextID = r.named(set)
+		u.TaskID, u.ContextID = r.readIDs(set)
 		u.Status.Time = r.time()
 		u.Status.Message = r.optionalMessage()
 		u.Metadata = r.bytes()
 		u.Note = r.text()
 		repeats = set&flagRepeats != 0
-		r.must(!repeats || u.Status.Message != nil)
+		r.require(!repeats || u.Status.Message != nil)
 		return a2a.Event{Status: u}, repeats
 	case kindArtifact:
 		set := r.flags(flagTask | flagContext | flagAppend | flagJoinText | flagLastChunk)
 		u := &a2a.ArtifactUpdate{
 			Append: set&flagAppend != 0, JoinText: set&flagJoinText != 0, LastChunk: set&flagLastChunk != 0,
 		}
-		u.TaskID, u.ContextID = r.named(set)
+		u.TaskID, u.ContextID = r.readIDs(set)
 		u.Index = r.number()
 		u.Artifact = r.artifact()
 		u.Metadata = r.bytes()
@@ -125,8 +125,8 @@ func (r *reader) optionalMessage() *a2a.Message {
 func (r *reader) message() *a2a.Message {
 	set := r.flags(flagTask | flagContext)
 	m := &a2a.Message{Role: a2a.Role(r.byte())}
-	r.must(m.Role <= a2a.RoleAgent)
-	m.TaskID, m.ContextID = r.named(set)
+	r.require(m.Role <= a2a.RoleAgent)
+	m.TaskID, m.ContextID = r.readIDs(set)
 	m.ID = r.text()
 	m.Parts = r.parts()
 	m.Metadata = r.bytes()
@@ -155,21 +155,21 @@ func (r *reader) parts() []a2a.Part {
 		case a2a.ContentData:
 			p.Data = r.bytes()
 		default:
-			r.must(p.Content == 0 && r.byte() == 0)
+			r.require(p.Content == 0 && r.byte() == 0)
 		}
 		if head&partFilename != 0 {
 			p.Filename = r.text()
-			r.must(p.Filename != "")
+			r.require(p.Filename != "")
 		}
 		if head&partMediaType != 0 {
 			p.MediaType = r.text()
-			r.must(p.MediaType != "")
+			r.require(p.MediaType != "")
 		}
 		if head&partMetadata != 0 {
 			p.Metadata = r.bytes()
-			r.must(p.Metadata != nil)
+			r.require(p.Metadata != nil)
 		}
-		r.must(head < partMetadata<<1)
+		r.require(head < partMetadata<<1)
 		if r.err != nil {
 			return nil
 		}
@@ -189,40 +189,40 @@ func (r *reader) texts() []string {
 	return all
 }
 
-func (r *reader) named(set byte) (taskID, contextID string) {
-	taskID, contextID = r.home.taskID, r.home.contextID
+func (r *reader) readIDs(set byte) (taskID, contextID string) {
+	taskID, contextID = r.own.taskID, r.own.contextID
 	if set&flagTask == 0 {
 		taskID = r.text()
-		r.must(taskID != r.home.taskID)
+		r.require(taskID != r.own.taskID)
 	}
 	if set&flagContext == 0 {
 		contextID = r.text()
-		r.must(contextID != r.home.contextID)
+		r.require(contextID != r.own.contextID)
 	}
 	return taskID, contextID
 }
 
-func (r *reader) form() {
-	if got := r.byte(); r.err == nil && got != formV1 {
-		r.err = fmt.Errorf("%w: %d, this build reads %d", errForm, got, formV1)
+func (r *reader) version() {
+	if got := r.byte(); r.err == nil && got != formatV1 {
+		r.err = fmt.Errorf("%w: %d, this build reads %d", errFormat, got, formatV1)
 	}
 }
 
 func (r *reader) flags(known byte) byte {
 	set := r.byte()
-	r.must(set&^known == 0)
+	r.require(set&^known == 0)
 	return set
 }
 
 func (r *reader) state() a2a.State {
 	s := a2a.State(r.byte())
-	r.must(s <= a2a.StateRejected)
+	r.require(s <= a2a.StateRejected)
 	return s
 }
 
 func (r *reader) text() string { return string(r.take(r.count(1))) }
 
-// bytes returns a copy: what is kept must not hold a whole reply.
+// bytes returns a copy, so that a value does not keep a whole reply in memory.
 func (r *reader) bytes() []byte {
 	n, present := r.length(1)
 	if !present {
@@ -231,9 +231,8 @@ func (r *reader) bytes() []byte {
 	return append(make([]byte, 0, n), r.take(n)...)
 }
 
-// length returns a length that may be absent. Each thing that it counts takes
-// at least so many bytes, so that a length cannot ask for more memory than its
-// text is worth.
+// length returns a length that may be absent. Each counted element takes at least
+// each bytes, so a length cannot ask for more memory than the text has.
 func (r *reader) length(each int) (n int, present bool) {
 	v := r.uvarint()
 	if v == 0 {
@@ -252,7 +251,7 @@ func (r *reader) bounded(n uint64, each int) int {
 	return int(n) //nolint:gosec // bounded above
 }
 
-// number is a count of what is not there.
+// number returns an index, which is no length of what follows.
 func (r *reader) number() int {
 	n := r.uvarint()
 	if n > 1<<31 {
@@ -265,20 +264,20 @@ func (r *reader) number() int {
 func (r *reader) time() time.Time {
 	seconds, n := binary.Varint(r.buf)
 	r.advance(n)
-	r.must(n > 0 && n == len(binary.AppendVarint(nil, seconds)))
+	r.require(n > 0 && n == len(binary.AppendVarint(nil, seconds)))
 	nanos := r.uvarint()
-	r.must(nanos < uint64(time.Second))
+	r.require(nanos < uint64(time.Second))
 	if r.err != nil {
 		return time.Time{}
 	}
 	return time.Unix(seconds, int64(nanos)).UTC() //nolint:gosec // below 1e9
 }
 
-// uvarint takes the shortest spelling only.
+// uvarint accepts the shortest encoding only.
 func (r *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.buf)
 	r.advance(n)
-	r.must(n == 1 || n > 1 && v>>(7*(n-1)) != 0)
+	r.require(n == 1 || n > 1 && v>>(7*(n-1)) != 0)
 	return v
 }
 
@@ -310,21 +309,21 @@ func (r *reader) advance(n int) {
 	r.buf = r.buf[n:]
 }
 
-func (r *reader) must(ok bool) {
+func (r *reader) require(ok bool) {
 	if !ok {
 		r.fail()
 	}
 }
 
-// fail ends the reading: there is nothing left, so all that follows fails fast.
+// fail sets the error and drops the rest, so that all later reads fail fast.
 func (r *reader) fail() {
 	if r.err == nil {
-		r.err = errForm
+		r.err = errFormat
 	}
 	r.buf = nil
 }
 
 func (r *reader) end() error {
-	r.must(len(r.buf) == 0)
+	r.require(len(r.buf) == 0)
 	return r.err
 }

@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// keepMail is how long mail waits for a replica that does not come for it.
-	keepMail = time.Hour
-	// mailCount and mailBytes bound what is received at once.
-	mailCount = 64
-	mailBytes = 1 << 20
-	// checkMail is how often a box is looked into without a sign, in case that the
-	// sign was lost.
-	checkMail = 10 * time.Second
+	// messageTTL is how long messages wait for a replica that does not receive
+	// them.
+	messageTTL = time.Hour
+	// maxReceived and maxReceivedBytes bound the messages of one call.
+	maxReceived      = 64
+	maxReceivedBytes = 1 << 20
+	// inboxPoll is the time after which an inbox is read without a notification, in
+	// case that one was lost.
+	inboxPoll = 10 * time.Second
 )
 
-// Post implements store.Inbox. It is not tried again: whether a mail whose
-// answer was lost is in the box is not known.
+// Post implements store.Inbox. It is not retried: a message whose answer was lost
+// may be in the inbox.
 func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMessage) (string, error) {
 	text, err := json.Marshal(mail) //nolint:musttag // names of fields are the form, and new ones do no harm
 	if err != nil {
@@ -33,7 +34,7 @@ func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMe
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()
-	reply, err := m.calls.pipe(ctx, m.scripts.post, len(text), string(to), text, store.MaxInbox, millis(keepMail))
+	reply, err := m.calls.pipelined(ctx, m.scripts.post, len(text), string(to), text, store.MaxInbox, millis(messageTTL))
 	if err != nil {
 		return "", err
 	}
@@ -60,10 +61,10 @@ func (m *member) Withdraw(ctx context.Context, to store.Replica, place string) (
 	return n == 1, err
 }
 
-// Receive implements store.Inbox. An outage ends no wait.
+// Receive implements store.Inbox. It returns the error of an outage.
 func (m *member) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
-	bell := m.follower.bell(m.box(m.self))
-	check := time.NewTicker(checkMail)
+	bell := m.follower.inboxSignal(m.inboxKey(m.self))
+	check := time.NewTicker(inboxPoll)
 	defer check.Stop()
 	for {
 		mail, err := m.collect(ctx)
@@ -79,20 +80,20 @@ func (m *member) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
 	}
 }
 
-// collect asks for mail, and tells by the way what came of the answer before: so
-// none is lost with an answer.
+// collect returns the messages in the inbox. It confirms those of the former call,
+// so that none is lost with an answer.
 func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
-	reply, err := m.calls.run(ctx, m.scripts.receive, string(m.self), mailCount, mailBytes, m.had, millis(keepMail))
+	reply, err := m.calls.run(ctx, m.scripts.receive, string(m.self), maxReceived, maxReceivedBytes, m.lastPlace, millis(messageTTL))
 	if err != nil {
 		return nil, err
 	}
 	var mail []*store.InboxMessage
-	a := answerOf(reply)
+	a := newReplyReader(reply)
 	had := a.text()
 	for a.more() {
 		one := &store.InboxMessage{}
 		if err := json.Unmarshal([]byte(a.text()), one); err != nil { //nolint:musttag // as in Post
-			// It would come again for ever, and before all others.
+			// It would be returned again for ever, before all others.
 			m.options.Log.ErrorContext(ctx, "mail cannot be read", "error", err)
 			continue
 		}
@@ -101,17 +102,17 @@ func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
 	if a.err != nil {
 		return nil, a.err
 	}
-	m.had = had
+	m.lastPlace = had
 	return mail, nil
 }
 
-func (m *member) box(of store.Replica) string { return m.options.Prefix + "b:" + string(of) }
+func (m *member) inboxKey(of store.Replica) string { return m.options.Prefix + "b:" + string(of) }
 
 // Claim implements store.Claims.
 func (m *member) Claim(ctx context.Context, message string, c store.MessageClaim, window time.Duration) (store.MessageClaim, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()
-	reply, err := m.calls.pipe(ctx, m.scripts.claim, len(message), message, claimText(c), millis(window))
+	reply, err := m.calls.pipelined(ctx, m.scripts.claim, len(message), message, claimText(c), millis(window))
 	if err != nil {
 		return store.MessageClaim{}, err
 	}
@@ -128,8 +129,7 @@ func (m *member) Unclaim(ctx context.Context, message string, c store.MessageCla
 	return err
 }
 
-// readClaim reads a claim as it is stored. Earlier versions stored none of the
-// nonces.
+// readClaim decodes a claim. Claims of earlier versions have no nonce.
 func readClaim(text string) store.MessageClaim {
 	replica, task, _ := strings.Cut(text, "\n")
 	nonce, named, ok := strings.Cut(task, "\n")
@@ -141,8 +141,8 @@ func readClaim(text string) store.MessageClaim {
 	return store.MessageClaim{Replica: store.Replica(replica), TaskID: task, Nonce: nonce}
 }
 
-// claimText is a claim as it is stored: neither a replica's name nor a nonce holds
-// a line break.
+// claimText encodes a claim. Neither the name of a replica nor a nonce contains a
+// line break.
 func claimText(c store.MessageClaim) string {
 	if c.Nonce == "" {
 		return string(c.Replica) + "\n" + c.TaskID
