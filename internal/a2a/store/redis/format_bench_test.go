@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbv10"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
 )
 
 const taskID, contextID = "4b0e7a0c-6f5a-4d3e-9a51-3d7f0d9c1b22", "0f8d2c61-1f1e-4f0b-8f6e-aa2f2c1d7e90"
@@ -51,7 +51,7 @@ func BenchmarkFormat(b *testing.B) {
 	for name, event := range realistic() {
 		events := []a2a.Event{event}
 		generated := &v1pb.StreamResponse{}
-		if err := proto.Unmarshal(pbv10.AppendEvent(nil, &event), generated); err != nil {
+		if err := proto.Unmarshal(protobuf.V10.AppendEvent(nil, &event), generated); err != nil {
 			b.Fatal(err)
 		}
 		formats := map[string]struct {
