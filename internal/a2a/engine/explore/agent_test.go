@@ -1,0 +1,95 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+)
+
+// observations are what the agents of both replicas see.
+type observations struct {
+	mu sync.Mutex
+	// running counts the runs of each turn that have not ended.
+	running map[string]map[int]int
+	// received has the messages that runs received, and begun how many first attempts of
+	// each were stored.
+	received map[string]bool
+	begun    map[string]int
+	problems []string
+}
+
+func newObservations() *observations {
+	return &observations{running: map[string]map[int]int{}, received: map[string]bool{}, begun: map[string]int{}}
+}
+
+func (o *observations) problemf(format string, args ...any) {
+	o.problems = append(o.problems, fmt.Sprintf(format, args...))
+}
+
+// crash forgets the runs of a replica, whose process ended.
+func (o *observations) crash(replica int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, runs := range o.running {
+		delete(runs, replica)
+	}
+}
+
+// agent asks for input in the first turn of a task and completes the task in later ones.
+type agent struct {
+	replica  int
+	observed *observations
+}
+
+func (a agent) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
+	name := fmt.Sprint(turn.TaskID, "/", turn.Number)
+	o := a.observed
+	o.mu.Lock()
+	if o.running[name] == nil {
+		o.running[name] = map[int]int{}
+	}
+	o.running[name][a.replica]++
+	runs := 0
+	for _, n := range o.running[name] {
+		runs += n
+	}
+	if runs > 1 {
+		o.problemf("turn %d of message %s runs %d times at once", turn.Number, turn.Message.ID, runs)
+	}
+	o.received[turn.Message.ID] = true
+	o.mu.Unlock()
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.running[name][a.replica] > 0 {
+			o.running[name][a.replica]--
+		}
+	}()
+	attempt := a2a.TextPart(fmt.Sprintf("turn %d, attempt %d", turn.Number, turn.Attempt))
+	text := a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: a2a.Artifact{Parts: []a2a.Part{attempt}}, Append: true}}
+	if err := emit([]a2a.Event{text}); err != nil {
+		return err
+	}
+	if turn.Attempt == 1 {
+		o.mu.Lock()
+		o.begun[turn.Message.ID]++
+		o.mu.Unlock()
+	}
+	select {
+	case <-time.After(100 * time.Millisecond):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	state := a2a.StateCompleted
+	if turn.Number == 1 {
+		state = a2a.StateInputRequired
+	}
+	return emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: state}}}})
+}

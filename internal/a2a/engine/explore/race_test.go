@@ -1,0 +1,10 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build race
+
+package explore
+
+// defaultLimit is how many calls deviate from the default schedule unless A2A_EXPLORE is
+// set. The race detector makes an execution about ten times slower.
+const defaultLimit = 1

@@ -1,0 +1,190 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+)
+
+// A deviation is what happens at one call of the store instead of the default: the call
+// that came first is made, and answered.
+type deviation struct {
+	// at numbers the calls of an execution from 0.
+	at   int
+	kind kind
+	// arg is the number of the call that is made first, or of the replica that fails.
+	arg int
+}
+
+type kind uint8
+
+const (
+	// reorder makes another of the calls in progress first.
+	reorder kind = iota
+	// loseAnswer makes the call, which returns an outage.
+	loseAnswer
+	// crash ends a replica: no call of it reaches the store any more.
+	crash
+	// lapse is an outage for one replica that lasts longer than its lease.
+	lapse
+)
+
+func (d deviation) String() string {
+	names := [...]string{"make another call first", "lose the answer", "crash replica", "cut off replica"}
+	return fmt.Sprintf("call %d: %s %d", d.at, names[d.kind], d.arg)
+}
+
+// call is a call of the store that waits for the scheduler.
+type call struct {
+	replica int
+	op      string
+	write   bool
+	number  int
+	verdict chan verdict
+}
+
+type verdict uint8
+
+const (
+	proceed verdict = iota
+	unanswered
+	refused
+)
+
+// scheduler decides when a call reaches the store. It runs in a bubble of synctest: when
+// it decides, every goroutine waits for the store, for time or for a message.
+type scheduler struct {
+	deviations []deviation
+	arrived    chan struct{}
+
+	mu      sync.Mutex
+	waiting []*call
+	number  int
+	crashed [2]bool
+	cutOff  [2]time.Time
+	// onCrash is called when a replica crashes.
+	onCrash func(replica int)
+	// options has the deviations that are possible at each call while record is true.
+	record  bool
+	options []deviation
+	step    int
+	trace   []string
+}
+
+func newScheduler(deviations []deviation) *scheduler {
+	return &scheduler{deviations: deviations, arrived: make(chan struct{}, 1), record: true}
+}
+
+// wait returns what becomes of a call, once it is its turn.
+func (s *scheduler) wait(replica int, op string, write bool) verdict {
+	c := &call{replica: replica, op: op, write: write, verdict: make(chan verdict, 1)}
+	s.mu.Lock()
+	s.number++
+	c.number = s.number
+	s.waiting = append(s.waiting, c)
+	s.mu.Unlock()
+	select {
+	case s.arrived <- struct{}{}:
+	default:
+	}
+	return <-c.verdict
+}
+
+// run schedules calls until a time, or until done closes.
+func (s *scheduler) run(until time.Time, done <-chan struct{}) {
+	end := time.NewTimer(time.Until(until))
+	defer end.Stop()
+	for {
+		synctest.Wait()
+		if s.next() {
+			continue
+		}
+		select {
+		case <-s.arrived:
+		case <-done:
+			return
+		case <-end.C:
+			return
+		}
+	}
+}
+
+// next makes the next call, and reports whether there was one.
+func (s *scheduler) next() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.waiting) == 0 {
+		return false
+	}
+	// Calls that came at the same moment are made in an order that does not depend on the
+	// order in which their goroutines ran.
+	slices.SortStableFunc(s.waiting, func(a, b *call) int {
+		if a.replica != b.replica {
+			return a.replica - b.replica
+		}
+		return strings.Compare(a.op, b.op)
+	})
+	at, first, lost := s.step, 0, false
+	s.step++
+	if s.record {
+		s.offer(at)
+	}
+	for _, d := range s.deviations {
+		if d.at != at {
+			continue
+		}
+		s.trace = append(s.trace, fmt.Sprintf("--- %s", d))
+		switch d.kind {
+		case reorder:
+			first = min(d.arg, len(s.waiting)-1)
+		case loseAnswer:
+			lost = true
+		case crash:
+			s.crashed[d.arg] = true
+			s.onCrash(d.arg)
+		case lapse:
+			s.cutOff[d.arg] = time.Now().Add(lease * 3 / 2)
+		}
+	}
+	c := s.waiting[first]
+	s.waiting = slices.Delete(s.waiting, first, first+1)
+	v := proceed
+	switch {
+	case s.crashed[c.replica], time.Now().Before(s.cutOff[c.replica]):
+		v = refused
+	case lost:
+		v = unanswered
+	}
+	s.trace = append(s.trace, fmt.Sprintf("%4d replica %d %s %s", at, c.replica, c.op, [...]string{"", "(not answered)", "(refused)"}[v]))
+	c.verdict <- v
+	return true
+}
+
+// offer records the deviations that are possible at a call.
+func (s *scheduler) offer(at int) {
+	for i := 1; i < len(s.waiting); i++ {
+		s.options = append(s.options, deviation{at, reorder, i})
+	}
+	first := s.waiting[0]
+	if s.crashed[first.replica] {
+		return
+	}
+	if first.write {
+		s.options = append(s.options, deviation{at, loseAnswer, 0})
+	}
+	s.options = append(s.options, deviation{at, crash, first.replica}, deviation{at, lapse, first.replica})
+}
+
+// release answers all calls from now on, at once.
+func (s *scheduler) release(done <-chan struct{}) {
+	s.mu.Lock()
+	s.record = false
+	s.mu.Unlock()
+	s.run(time.Now().Add(time.Hour), done)
+}
