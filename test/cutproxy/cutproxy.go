@@ -1,10 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cutproxy is a TCP proxy that cuts connections at random byte
-// positions, for tests of what a broken connection loses. The positions depend
-// on the seed and the number of the connection alone, so that a failure can be
-// repeated as far as the traffic can.
+// Package cutproxy is a fault injection proxy: a TCP proxy that cuts connections at
+// random byte positions. The positions depend only on the seed and the number of the
+// connection, so that a test can repeat a failure if its traffic is the same.
 package cutproxy
 
 import (
@@ -18,34 +17,33 @@ import (
 	"time"
 )
 
-// Options say how often and where connections are cut.
+// Options determine how often and where the proxy cuts connections.
 type Options struct {
 	// Seed determines the cuts.
 	Seed uint64
-	// Rate is the share of connections that are cut, from 0 to 1. A client that
-	// keeps connections alive keeps those that are not cut: with such a client,
-	// use 1, and a MaxBytes of several answers.
+	// Rate is the share of connections to cut, from 0 to 1. A client with keep-alive
+	// ends up with connections that are not cut: for such a client, use 1, and a MaxBytes
+	// of several answers.
 	Rate float64
-	// MaxBytes bounds the position of a cut: the number of bytes that pass
-	// before it, from 0 to MaxBytes-1, evenly distributed. A connection on which
-	// fewer bytes pass is not cut. The default is 4 KiB.
+	// MaxBytes bounds the position of a cut, which is evenly distributed over the bytes 0
+	// to MaxBytes-1. A connection with fewer bytes is not cut. The default is 4 KiB.
 	MaxBytes int
-	// Requests is the share of the cuts that count the bytes of the client, and
-	// not those of the server.
+	// Requests is the share of the cuts whose position is in the bytes of the client. The
+	// others are in those of the server.
 	Requests float64
 }
 
-// Cut is what becomes of a connection.
+// Cut is the plan for one connection.
 type Cut struct {
-	// After is how many bytes pass before the cut; negative for no cut.
+	// After is the number of bytes before the cut; negative for no cut.
 	After int
-	// Request is true when the bytes of the client are counted.
+	// Request is true if the bytes of the client are counted.
 	Request bool
-	// Reset is true when the connection ends with RST, false for FIN.
+	// Reset is true for a cut by RST, false for FIN.
 	Reset bool
 }
 
-// Plan returns what becomes of a connection, which are counted from 1.
+// Plan returns the plan for a connection. Connections are counted from 1.
 func (o *Options) Plan(connection uint64) Cut {
 	r := rand.New(rand.NewPCG(o.Seed, connection))
 	if r.Float64() >= o.Rate {
@@ -58,7 +56,7 @@ func (o *Options) Plan(connection uint64) Cut {
 	return Cut{After: r.IntN(size), Request: r.Float64() < o.Requests, Reset: r.IntN(2) == 0}
 }
 
-// Proxy forwards the connections to its address to a server.
+// Proxy forwards connections to a server. It is safe for concurrent use.
 type Proxy struct {
 	options  Options
 	target   string
@@ -73,8 +71,8 @@ type Proxy struct {
 	running sync.WaitGroup
 }
 
-// Start starts a proxy on loopback in front of a server at target, which is
-// host:port. It ends with the test.
+// Start starts a proxy on loopback in front of a server. target is the host:port of the
+// server. The proxy ends with the test.
 func Start(tb testing.TB, target string, o Options) *Proxy {
 	tb.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -87,20 +85,20 @@ func Start(tb testing.TB, target string, o Options) *Proxy {
 	return p
 }
 
-// Address returns host:port of the proxy.
+// Address returns the host:port of the proxy.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
 // URL returns the address of the proxy as http://host:port.
 func (p *Proxy) URL() string { return "http://" + p.Address() }
 
-// Connections returns the number of connections that clients made.
+// Connections returns the number of connections that clients have made.
 func (p *Proxy) Connections() uint64 { return p.connections.Load() }
 
-// Cuts returns the number of connections that were cut.
+// Cuts returns the number of connections that the proxy has cut.
 func (p *Proxy) Cuts() uint64 { return p.cuts.Load() }
 
-// Pause makes the proxy forward connections that are made from now on without
-// cutting them, or takes that back. They still count.
+// Pause turns cuts of new connections off, or on again. Connections count in either
+// case.
 func (p *Proxy) Pause(paused bool) { p.disabled.Store(paused) }
 
 func (p *Proxy) accept() {
@@ -114,7 +112,7 @@ func (p *Proxy) accept() {
 		if p.disabled.Load() {
 			cut.After = -1
 		}
-		if !p.hold(client) {
+		if !p.track(client) {
 			return
 		}
 		p.running.Go(func() { p.forward(client, cut) })
@@ -125,17 +123,17 @@ func (p *Proxy) accept() {
 func (p *Proxy) forward(client net.Conn, cut Cut) {
 	defer p.release(client)
 	server, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "tcp", p.target)
-	if err != nil || !p.hold(server) {
+	if err != nil || !p.track(server) {
 		return
 	}
 	defer p.release(server)
 	var once sync.Once
-	end := func() {
+	doCut := func() {
 		once.Do(func() {
 			p.cuts.Add(1)
 			if cut.Reset {
-				linger(client)
-				linger(server)
+				resetOnClose(client)
+				resetOnClose(server)
 			}
 			_ = client.Close()
 			_ = server.Close()
@@ -145,9 +143,9 @@ func (p *Proxy) forward(client net.Conn, cut Cut) {
 		if !counted || cut.After < 0 {
 			_, _ = io.Copy(to, from)
 		} else if n, err := io.CopyN(to, from, int64(cut.After)); err == nil && n == int64(cut.After) {
-			// The byte after the cut shows that the cut is not at the end.
+			// One more byte shows that the position is not the end of the traffic.
 			if _, err := io.ReadFull(from, make([]byte, 1)); err == nil {
-				end()
+				doCut()
 			}
 		}
 		if tcp, ok := to.(*net.TCPConn); ok {
@@ -158,20 +156,21 @@ func (p *Proxy) forward(client net.Conn, cut Cut) {
 	both.Go(func() { pass(server, client, cut.Request) })
 	both.Go(func() {
 		pass(client, server, !cut.Request)
-		_ = client.Close() // the server has said all; HTTP has no half-open clients
+		_ = client.Close() // the server has sent everything; HTTP has no half-open clients
 	})
 	both.Wait()
 }
 
-func linger(c net.Conn) {
+// resetOnClose makes Close send RST.
+func resetOnClose(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
 }
 
-// hold keeps a connection in the list of those that close with the proxy. It
-// returns false, and closes the connection, when the proxy is closed.
-func (p *Proxy) hold(c net.Conn) bool {
+// track adds a connection to those that close with the proxy. If the proxy is closed,
+// track closes the connection and returns false.
+func (p *Proxy) track(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -182,6 +181,7 @@ func (p *Proxy) hold(c net.Conn) bool {
 	return true
 }
 
+// release closes a connection, which the proxy does not track any more.
 func (p *Proxy) release(c net.Conn) {
 	_ = c.Close()
 	p.mu.Lock()

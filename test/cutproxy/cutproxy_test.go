@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// server answers each byte it gets with 100.
+// server starts a server that answers each byte with 100 bytes, and returns its address.
 func server(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -49,8 +49,8 @@ func server(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// got returns how many bytes of an answer of 1000 arrive.
-func got(t *testing.T, p *cutproxy.Proxy) int {
+// received returns the number of bytes that arrive of an answer of 1000.
+func received(t *testing.T, p *cutproxy.Proxy) int {
 	t.Helper()
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.Address())
 	if err != nil {
@@ -62,16 +62,16 @@ func got(t *testing.T, p *cutproxy.Proxy) int {
 	return n
 }
 
-func TestCuts(t *testing.T) {
+func TestConnectionsAreCutAsPlanned(t *testing.T) {
 	o := cutproxy.Options{Seed: 7, Rate: 0.5, MaxBytes: 999}
 	p := cutproxy.Start(t, server(t), o)
 	cuts := 0
 	for i := range 40 {
 		plan := o.Plan(uint64(i + 1))
-		n := got(t, p)
+		n := received(t, p)
 		switch {
 		case plan.After < 0 && n != 1000:
-			t.Errorf("connection %d: %d bytes arrived of one that is not cut", i+1, n)
+			t.Errorf("connection %d: %d of 1000 bytes arrived without a cut", i+1, n)
 		case plan.After >= 0 && (n > plan.After || n != plan.After && !plan.Reset):
 			t.Errorf("connection %d: %d bytes arrived, want %+v", i+1, n, plan)
 		}
@@ -84,7 +84,7 @@ func TestCuts(t *testing.T) {
 	}
 	p.Pause(true)
 	for range 10 {
-		if n := got(t, p); n != 1000 {
+		if n := received(t, p); n != 1000 {
 			t.Errorf("paused: %d bytes arrived", n)
 		}
 	}
@@ -109,11 +109,11 @@ func TestPlansAreRepeatable(t *testing.T) {
 		}
 	}
 	if equal > 5 || requests < 30 || requests > 70 || resets < 30 || resets > 70 {
-		t.Errorf("%d plans of two seeds are equal, %d are of requests, %d resets", equal, requests, resets)
+		t.Errorf("%d plans are equal for two seeds, %d are for requests, %d are resets", equal, requests, resets)
 	}
 }
 
-func TestHTTP(t *testing.T) {
+func TestHTTPClientsNoticeCuts(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 100))
 	}))
@@ -143,6 +143,6 @@ func TestHTTP(t *testing.T) {
 		}
 	}
 	if whole < 10 || broken < 10 {
-		t.Errorf("%d answers were whole and %d were not", whole, broken)
+		t.Errorf("%d answers were whole and %d were broken", whole, broken)
 	}
 }

@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programs builds the programs of this repository for the tests that run
-// them.
+// Package programs builds the programs of this repository for the tests that run them,
+// and starts servers for tests.
 //
-// It does so in TestMain, before the first test. With a cold build cache on a busy
-// machine a build takes minutes, which must count neither against the deadline of
-// a test nor against -timeout, whose clock starts with the tests.
+// It builds in TestMain, before the first test. With a cold build cache on a busy
+// machine, a build takes minutes, which must count neither against the deadline of a
+// test nor against -timeout, whose clock starts with the tests.
 package programs
 
 import (
@@ -22,23 +22,23 @@ import (
 // Module is the import path of the repository's root.
 const Module = "github.com/a2a-operator/a2a-operator"
 
-// Tests is what runs the tests of a package, such as a *testing.M.
+// Tests runs the tests of a package. A *testing.M is one.
 type Tests interface{ Run() int }
 
 // dir holds the programs while the tests run.
 var dir string
 
-// Built returns tests that run once the commands are built. Each is the path of a
-// package below Module, such as "cmd/sidecar". A test finds a command by Path.
+// Built returns tests that first build commands. A command is the path of a package
+// below Module, such as "cmd/sidecar". Path returns the program of a command.
 //
 //	func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar").Run()) }
 func Built(tests Tests, commands ...string) Tests { return &built{tests, commands} }
 
-// Path returns the file of a command that Built has built.
+// Path returns the program of a command. It panics if Built did not build the command.
 func Path(command string) string {
 	file := filepath.Join(dir, path.Base(command))
 	if _, err := os.Stat(file); dir == "" || err != nil {
-		panic(fmt.Sprintf("programs: %s is not built: name it in the TestMain of this package, by programs.Built", command))
+		panic(fmt.Sprintf("programs: %s is not built: add it to programs.Built in the TestMain of this package", command))
 	}
 	return file
 }
@@ -48,13 +48,14 @@ type built struct {
 	commands []string
 }
 
-// Run builds, runs the tests, and removes the programs. It returns the exit code.
+// Run builds the programs, runs the tests, removes the programs, and returns the exit
+// code.
 func (b *built) Run() int {
 	if !flag.Parsed() {
 		flag.Parse()
 	}
 	if list := flag.Lookup("test.list"); list != nil && list.Value.String() != "" {
-		return b.tests.Run() // lists the tests, and runs none
+		return b.tests.Run() // -test.list runs no test
 	}
 	if err := b.build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -68,7 +69,7 @@ func (b *built) build() (err error) {
 	if dir, err = os.MkdirTemp("", "a2a-programs"); err != nil {
 		return err
 	}
-	// As the images are built.
+	// The flags are those of the images.
 	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}
 	for _, command := range b.commands {
 		arguments = append(arguments, path.Join(Module, command))

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(Built(m, "hack/failures").Run()) }
 
-func TestProgramsAreThereBeforeTheFirstTest(t *testing.T) {
+func TestProgramsExistBeforeTheFirstTest(t *testing.T) {
 	command := exec.CommandContext(t.Context(), Path("hack/failures"))
 	command.Stdin = strings.NewReader("")
 	if out, err := command.CombinedOutput(); err != nil {
@@ -25,27 +25,27 @@ func TestProgramsAreThereBeforeTheFirstTest(t *testing.T) {
 	}
 }
 
-func TestAProgramThatNobodyHasBuilt(t *testing.T) {
+func TestPathOfAProgramThatIsNotBuiltPanics(t *testing.T) {
 	defer func() {
-		if said, _ := recover().(string); !strings.Contains(said, "cmd/manager") {
-			t.Errorf("Path() says %q", said)
+		if message, _ := recover().(string); !strings.Contains(message, "cmd/manager") {
+			t.Errorf("Path() panics with %q", message)
 		}
 	}()
 	Path("cmd/manager")
 }
 
-// building finds a build in the source of a test.
+// building matches a build in the source of a test.
 var building = regexp.MustCompile(`"go", ?"build"`)
 
-// mayBuild are the tests that build what nobody can know before them: programs of
-// another commit, and code that stands on a page. They have no deadline.
+// mayBuild are tests that build programs which TestMain cannot know: those of another
+// commit, and those of a page. They have no deadline.
 var mayBuild = map[string]bool{
 	"test/chaos/program_test.go":     true,
 	"test/docs/agents_test.go":       true,
 	"test/programs/programs_test.go": true,
 }
 
-// TestNoTestBuildsAProgram: a build inside a test counts against its time.
+// TestNoTestBuildsAProgram: a build inside a test would count against its deadline.
 func TestNoTestBuildsAProgram(t *testing.T) {
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
@@ -63,7 +63,7 @@ func TestNoTestBuildsAProgram(t *testing.T) {
 		lines := bufio.NewScanner(strings.NewReader(string(text)))
 		for n := 1; lines.Scan(); n++ {
 			if building.MatchString(lines.Text()) {
-				t.Errorf("%s:%d builds a program inside a test: name it in TestMain, by programs.Built", name, n)
+				t.Errorf("%s:%d builds a program inside a test: add it to programs.Built in TestMain", name, n)
 			}
 		}
 		return lines.Err()
@@ -73,7 +73,7 @@ func TestNoTestBuildsAProgram(t *testing.T) {
 	}
 }
 
-// TestListingBuildsNothing: editors list tests all the time.
+// TestListingBuildsNothing: editors list tests often.
 func TestListingBuildsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

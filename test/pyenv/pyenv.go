@@ -1,10 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pyenv installs pinned Python packages into virtual environments for
-// tests. It is imported by tests, and by the command in install, which runs
-// before them: an installation takes minutes and belongs into no test's time
-// limit.
+// Package pyenv installs pinned Python packages into virtual environments for tests. The
+// command in install uses it before the tests run, because an installation takes
+// minutes and must not count against the time limit of a test.
 package pyenv
 
 import (
@@ -24,18 +23,19 @@ import (
 	"testing"
 )
 
-// minMinor is the oldest Python 3 for which the requirements are resolved.
+// minMinor is the minor version of the oldest supported Python 3. The requirements are
+// resolved for it.
 const minMinor = 11
 
 var (
-	// ErrUnavailable says that this machine cannot make virtual environments. The
-	// error that wraps it names what is missing.
+	// ErrUnavailable is the error of a machine that cannot create virtual environments.
+	// The error that wraps it names what is missing.
 	ErrUnavailable = errors.New("no virtual environments on this machine")
-	// ErrNotInstalled says that Install has not run for these requirements.
+	// ErrNotInstalled is the error of requirements that Install has not installed.
 	ErrNotInstalled = errors.New("not installed")
 )
 
-// interpreter is the python3 of PATH and its version, such as "3.11.7-x86_64".
+// interpreter returns the python3 of PATH and its version, such as "3.11.7-x86_64".
 var interpreter = sync.OnceValues(func() ([2]string, error) {
 	path, err := exec.LookPath("python3")
 	if err != nil {
@@ -59,8 +59,8 @@ print(sys.version_info.major, sys.version_info.minor, platform.python_version() 
 	return [2]string{path, version}, nil
 })
 
-// Find returns the python of the virtual environment that has exactly the
-// requirements of a file. The error wraps ErrUnavailable or ErrNotInstalled.
+// Find returns the interpreter of the virtual environment with exactly the requirements
+// of a file. The error wraps ErrUnavailable or ErrNotInstalled.
 func Find(requirements string) (string, error) {
 	dir, err := directory(requirements)
 	if err != nil {
@@ -72,8 +72,7 @@ func Find(requirements string) (string, error) {
 	return filepath.Join(dir, "bin", "python"), nil
 }
 
-// Python is Find for a test, which it skips, with one line, where there is no
-// such environment.
+// Python is Find for a test. It skips the test if the environment does not exist.
 func Python(tb testing.TB, requirements string) string {
 	tb.Helper()
 	python, err := Find(requirements)
@@ -88,16 +87,16 @@ func Python(tb testing.TB, requirements string) string {
 	return ""
 }
 
-// complete is a file that an environment has when all of it is installed.
+// complete is the name of a file in an environment that is completely installed.
 const complete = "complete"
 
-// Install makes the environment of a requirements file, unless it exists: wheels
-// only, so that no code of a package runs, and with the hashes that the file
-// lists. The file lists all packages, those that others depend on too: nothing
-// else is installed. What pip says goes to log. The error wraps ErrNotInstalled
-// when pip did not get the packages, such as without a network, and not when a
-// package has another hash. Concurrent calls, of other processes too, wait for
-// each other. An installation that was interrupted begins again.
+// Install creates the environment of a requirements file, unless it exists. The file
+// lists every package with its hashes, including dependencies: Install installs nothing
+// else, and only wheels, so that no code of a package runs. It writes the output of pip to
+// log. The error wraps ErrNotInstalled if pip could not get the packages, such as without
+// a network, but not if a package has another hash. Concurrent calls wait for each
+// other, also those of other processes. Install repeats an installation that was
+// interrupted.
 func Install(ctx context.Context, requirements string, log io.Writer) error {
 	dir, err := directory(requirements)
 	if err != nil {
@@ -125,13 +124,13 @@ func Install(ctx context.Context, requirements string, log io.Writer) error {
 		return err
 	}
 	if err := run(ctx, log, base[0], "-m", "venv", dir); err != nil {
-		return fmt.Errorf("make a virtual environment: %w", err)
+		return fmt.Errorf("create a virtual environment: %w", err)
 	}
-	var said bytes.Buffer
-	err = run(ctx, io.MultiWriter(log, &said), filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+	var output bytes.Buffer
+	err = run(ctx, io.MultiWriter(log, &output), filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
 		"--no-input", "--no-deps", "--no-compile", "--only-binary", ":all:", "--require-hashes", "--requirement", requirements)
 	switch {
-	case err != nil && bytes.Contains(bytes.ToLower(said.Bytes()), []byte("hash")):
+	case err != nil && bytes.Contains(bytes.ToLower(output.Bytes()), []byte("hash")):
 		return fmt.Errorf("install %s: %w", requirements, err)
 	case err != nil:
 		return fmt.Errorf("%w: install %s: %w", ErrNotInstalled, requirements, err)
@@ -145,8 +144,8 @@ func run(ctx context.Context, log io.Writer, name string, args ...string) error 
 	return command.Run()
 }
 
-// directory is bin/python/<key> of the repository. The key stands for the
-// interpreter and every byte of the requirements.
+// directory returns bin/python/<key> of the repository. The key is a hash of the
+// interpreter's path and version and of the requirements.
 func directory(requirements string) (string, error) {
 	base, err := interpreter()
 	if err != nil {
@@ -166,7 +165,8 @@ func directory(requirements string) (string, error) {
 	return filepath.Join(root, "bin", "python", hex.EncodeToString(key.Sum(nil))[:16]), nil
 }
 
-// repository is the folder with go.mod above the working directory.
+// repository returns the root of the repository: the folder above the working directory
+// with its go.mod.
 func repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

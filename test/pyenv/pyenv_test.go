@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// needPython skips where this machine has no python3.
+// needPython skips the test if this machine has no python3.
 func needPython(t *testing.T) {
 	t.Helper()
 	if _, err := interpreter(); err != nil {
@@ -20,8 +20,8 @@ func needPython(t *testing.T) {
 	}
 }
 
-// write makes a requirements file without packages, which pip takes without a
-// network. The comment makes it one of a kind.
+// write writes a requirements file. pip installs an empty one without a network. A
+// comment makes each file unique.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "requirements.txt")
@@ -34,7 +34,7 @@ func write(t *testing.T, text string) string {
 	return file
 }
 
-func TestInstallIsCompleteOrNotThere(t *testing.T) {
+func TestInterruptedInstallationIsRepeated(t *testing.T) {
 	needPython(t)
 	file := write(t, "")
 	if _, err := Find(file); !errors.Is(err, ErrNotInstalled) {
@@ -44,7 +44,7 @@ func TestInstallIsCompleteOrNotThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What an interrupted installation left.
+	// An interrupted installation leaves a directory.
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestInstallIsCompleteOrNotThere(t *testing.T) {
 	}
 }
 
-func TestInstallWantsHashes(t *testing.T) {
+func TestInstallRequiresHashes(t *testing.T) {
 	needPython(t)
 	file := write(t, "six==1.17.0\n")
 	var log strings.Builder
@@ -73,9 +73,9 @@ func TestInstallWantsHashes(t *testing.T) {
 	}
 }
 
-func TestInstallWithoutAPackageIndex(t *testing.T) {
+func TestMissingPackageIndexIsErrNotInstalled(t *testing.T) {
 	needPython(t)
-	// Neither an index nor a folder has wheels.
+	// pip finds wheels neither in an index nor in a folder.
 	t.Setenv("PIP_NO_INDEX", "1")
 	t.Setenv("PIP_FIND_LINKS", t.TempDir())
 	file := write(t, "six==1.17.0 --hash=sha256:4721f391ed90541fddacab5acf947aa0d3dc7d27b2e1e8eda2be8970586c3274\n")

@@ -1,6 +1,6 @@
 # Copyright The a2a-operator Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""Talks to agents by google-adk's RemoteA2aAgent, by the URL of their card.
+"""Calls agents with google-adk's RemoteA2aAgent, which gets the URL of their card.
 
 Standard input holds a JSON list of jobs: {"name", "url", "ca", "connect"}. ca is the path of the authority of the
 agent's certificate, "" for none. connect maps host:port to the address that is dialed in its place; TLS and Host keep

@@ -1,6 +1,6 @@
 # Copyright The a2a-operator Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The client of a2a-sdk 0.3, in the shape that driver.py plays with.
+"""The client of a2a-sdk 0.3, with the methods that driver.py calls.
 
 Its REST and gRPC transports ignore interceptors, so the credential goes into
 the HTTP client or the channel there, under the header that the card names.
@@ -32,7 +32,7 @@ class Credentials(CredentialService):
 
 
 def header(card, job):
-    """Returns the header that carries the credential, as the card has it."""
+    """Returns the header for the credential, which the card names."""
     scheme = card.security_schemes[job["scheme"]].root
     if scheme.type == "apiKey":
         return scheme.name, job["credential"]
@@ -56,7 +56,7 @@ class Metadata(grpc.aio.UnaryUnaryClientInterceptor, grpc.aio.UnaryStreamClientI
 
 
 def channels(name, value):
-    """Returns a factory of channels whose every call carries a header."""
+    """Returns a factory of channels that add a header to each call."""
     def open_channel(url):
         # grpc.aio tells interceptors apart by the first class that fits.
         unary = type("Unary", (grpc.aio.UnaryUnaryClientInterceptor,), dict(Metadata.__dict__))(name, value)
@@ -147,7 +147,7 @@ class Client:
         return await self.once.get_card()
 
     def is_not_found(self, error):
-        """Reports what each transport leaves of the error: its code or its status."""
+        """Reports the error by its code or its status, whichever the transport keeps."""
         if isinstance(error, A2AClientJSONRPCError):
             return error.error.code == -32001
         if isinstance(error, A2AClientHTTPError):
@@ -167,7 +167,7 @@ def task(t):
 
 
 def event(result):
-    """Reads what the client yields: a message, or a task with what changed it."""
+    """Reads an item of the client: a message, or a task and its last event."""
     if isinstance(result, Message):
         return {"kind": "message", "id": "", "state": "", "text": text_of(result.parts)}
     whole, update = result if isinstance(result, tuple) else (result, None)

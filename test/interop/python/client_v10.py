@@ -1,6 +1,6 @@
 # Copyright The a2a-operator Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The client of a2a-sdk 1.x, in the shape that driver.py plays with."""
+"""The client of a2a-sdk 1.x, with the methods that driver.py calls."""
 
 import uuid
 
@@ -42,7 +42,7 @@ async def connect(job):
         grpc_channel_factory=grpc.aio.insecure_channel,
         supported_protocol_bindings=[transport],
     ))
-    # A client without streaming sends with the operation that has one answer.
+    # A client without streaming calls the operation with a single response.
     once = ClientFactory(ClientConfig(
         httpx_client=http,
         grpc_channel_factory=grpc.aio.insecure_channel,

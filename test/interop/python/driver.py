@@ -16,7 +16,7 @@ import httpx
 
 
 class NotOffered(Exception):
-    """The card does not offer what the job asks for."""
+    """The card does not offer the binding of the job."""
 
 
 class NoOperation(Exception):

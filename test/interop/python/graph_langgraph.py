@@ -1,6 +1,6 @@
 # Copyright The a2a-operator Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The graph that server_langgraph.py serves: one node that asks a model without weights."""
+"""The graph that server_langgraph.py serves: one node that calls a stub of a model."""
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
@@ -12,7 +12,7 @@ from serving import answer
 
 
 class Stub(BaseChatModel):
-    """Answers with the texts of the agent that all servers here run, one chunk each."""
+    """A model that answers with the texts of the agent in serving.py, one chunk each."""
 
     context_id: str = ""
     answered: bool = False

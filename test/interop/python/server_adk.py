@@ -1,6 +1,6 @@
 # Copyright The a2a-operator Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""A server that google-adk's to_a2a makes of an agent without a model."""
+"""A server of google-adk's to_a2a, for an agent without a model."""
 
 import logging
 import warnings
@@ -41,7 +41,7 @@ class Answering(BaseAgent):
 
 
 def asked_before(ctx):
-    """Reports whether the agent's last words in the session were a question."""
+    """Reports whether the agent's last event in the session is a question."""
     own = [e for e in ctx.session.events if e.author == ctx.agent.name]
     return bool(own and own[-1].long_running_tool_ids)
 

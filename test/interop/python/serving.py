@@ -1,9 +1,9 @@
 # Copyright The a2a-operator Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""What the servers here have in common: the agent that they run, its journal, and how they listen.
+"""The common part of the servers: the agent that they run, its journal, and their listener.
 
-Standard output is one line of JSON for each fact: {"url": ...} once the server listens, and {"turn": ..., "run": ...,
-"sent": ...} for each part that the agent of a numbered turn has handed to its SDK. A turn that is run twice has two runs.
+Standard output has one line of JSON for each fact: {"url": ...} once the server listens, and {"turn": ..., "run": ...,
+"sent": ...} for each part of a numbered turn that the agent has passed to its SDK. A turn that runs twice has two runs.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-# released lets one agent that waits proceed.
+# released lets one waiting agent continue.
 released: asyncio.Queue = asyncio.Queue()
-# conversations has what was said in each context, in order.
+# conversations has the messages of each context, in order.
 conversations: dict[str, list[str]] = {}
 
 
 def tell(**fact):
-    """Writes a line of the journal, in one piece."""
+    """Writes a line of the journal with one call, so that lines do not mix."""
     sys.stdout.write(json.dumps(fact) + "\n")
     sys.stdout.flush()
 
@@ -43,9 +43,9 @@ def numbered(said):
 
 
 async def answer(said, context_id, answered):
-    """Yields the texts that the agent answers with, and raises Asks when it needs input first.
+    """Yields the texts of the answer, and raises Asks when the agent needs input first.
 
-    The consumer asks for the next text after it has handed over the last: then the journal has it.
+    The journal has a text once the consumer, which has passed it to the SDK, asks for the next one.
     """
     told = conversations.setdefault(context_id, [])
     told.append(said)
@@ -93,9 +93,9 @@ def listen():
 
 
 def serve(app, listener, url, **facts):
-    """Serves until standard input ends: the test that started the server holds it open.
+    """Serves until standard input ends, which the test keeps open.
 
-    Facts go with the line that tells the URL.
+    The line with the URL has the facts, too.
     """
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
 

@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command install makes the virtual environments of requirements files, before
-// the tests that use them. A machine that cannot make any gets one line and no
-// error: the tests skip. The same goes for a file whose packages cannot be had,
-// unless -required is given.
+// Command install creates the virtual environments of requirements files, before the
+// tests that use them. On a machine that cannot create any, it prints one line and
+// succeeds, and the tests skip. It does the same for a file whose packages it cannot
+// get, unless -required is given.
 //
 //	go run ./test/pyenv/install examples/*/requirements.txt
 package main
@@ -25,7 +25,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	required := flag.Bool("required", false, "fail where an environment cannot be made")
+	required := flag.Bool("required", false, "fail if an environment cannot be created")
 	flag.Parse()
 	for _, requirements := range flag.Args() {
 		if _, err := pyenv.Find(requirements); err == nil {
@@ -40,7 +40,7 @@ func main() {
 			_, _ = fmt.Fprintf(os.Stdout, "SKIPPED: the tests that run Python with %v\n", err)
 		case err != nil:
 			_, _ = fmt.Fprintln(os.Stderr, err)
-			os.Exit(1) //nolint:gocritic // nothing is left to be undone
+			os.Exit(1) //nolint:gocritic // no deferred call matters any more
 		default:
 			_, _ = fmt.Fprintf(os.Stdout, "%s: installed in %s\n", requirements, time.Since(start).Round(time.Second/10))
 		}
