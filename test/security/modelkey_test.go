@@ -23,8 +23,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-// echoes are answers of a model server that repeats the API key that it was
-// shown. KEY stands for it.
+// echoes are responses of a model server that repeat the API key of the request. KEY
+// stands for the key.
 var echoes = []struct {
 	status        int
 	kind, content string
@@ -48,10 +48,9 @@ var echoes = []struct {
 	{http.StatusOK, "text/event-stream", "data: {\"choices\":[{\"delta\":{\"content\":\"HALF\"}}]}\n\n"},
 }
 
-// TestTheKeyOfAModelServerStaysSecret gives the sidecar's own program the API key
-// of a model server that repeats it in every way, and looks for it in everything
-// that the sidecar tells. The key is replaced in between, by one and by what is
-// none.
+// TestTheKeyOfAModelServerStaysSecret gives the sidecar program the API key of a model
+// server that repeats the key in many ways, and searches everything that the sidecar
+// emits for it. The test replaces the key meanwhile, by another key and by an invalid one.
 func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 	dir := t.TempDir()
 	canary := func() string {
@@ -64,7 +63,7 @@ func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 	}
 	write := func(path, text string) string {
 		t.Helper()
-		// As the kubelet does: renamed into place.
+		// The kubelet renames files into place, too.
 		if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -102,25 +101,7 @@ func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 	}
 	told := &outputs{all: map[string]*bytes.Buffer{}}
 	client := &http.Client{Timeout: 20 * time.Second}
-	do := func(method, target, body string, headers ...string) (int, string) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", "application/json")
-		for i := 0; i < len(headers); i += 2 {
-			r.Header.Add(headers[i], headers[i+1])
-		}
-		response, err := client.Do(r)
-		if err != nil {
-			return 0, ""
-		}
-		defer response.Body.Close()
-		text, _ := io.ReadAll(response.Body)
-		told.add("an answer", fmt.Appendf(text, "%v", response.Header))
-		return response.StatusCode, string(text)
-	}
+	do := told.recorder(t, client)
 	base := "http://" + address
 	await := func(what string, holds func() bool) {
 		t.Helper()

@@ -31,7 +31,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-// outputs are what a sidecar tells, by where.
+// outputs has the bytes that a sidecar emitted, by place. It is safe for concurrent use.
 type outputs struct {
 	mu  sync.Mutex
 	all map[string]*bytes.Buffer
@@ -46,8 +46,33 @@ func (o *outputs) add(where string, text []byte) {
 	o.all[where].Write(append(text, '\n'))
 }
 
-// TestSecretsStaySecret gives the sidecar's own program thirty secrets, in all
-// the ways that it gets them, and looks for them in everything that it tells.
+// recorder returns a function that sends a request, adds the response to the outputs, and
+// returns its status and body. The status is 0 if there is no response.
+func (o *outputs) recorder(t *testing.T, client *http.Client) func(method, target, body string, headers ...string) (int, string) {
+	t.Helper()
+	return func(method, target, body string, headers ...string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Add(headers[i], headers[i+1])
+		}
+		response, err := client.Do(r)
+		if err != nil {
+			return 0, ""
+		}
+		defer response.Body.Close()
+		text, _ := io.ReadAll(response.Body)
+		o.add("an answer", fmt.Appendf(text, "%v", response.Header))
+		return response.StatusCode, string(text)
+	}
+}
+
+// TestSecretsStaySecret gives the sidecar program thirty secrets in every way that it can
+// receive them, and searches everything that it emits for them.
 func TestSecretsStaySecret(t *testing.T) {
 	dir, canaries := t.TempDir(), map[string]string{}
 	plant := func(kind string) string {
@@ -70,8 +95,8 @@ func TestSecretsStaySecret(t *testing.T) {
 		keys = append(keys, plant("API key"))
 		write(fmt.Sprintf("callers/c%d", i), keys[i])
 	}
-	write("callers/two", keys[0])                // refused, and told
-	write("callers/spaced", keys[1]+" "+keys[1]) // refused, and told
+	write("callers/two", keys[0])                // refused with a log line
+	write("callers/spaced", keys[1]+" "+keys[1]) // refused with a log line
 	for _, name := range []string{"tls", "card"} {
 		certificate, key := selfSigned(t)
 		write(name+"/tls.crt", certificate)
@@ -96,25 +121,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
-	do := func(method, target, body string, headers ...string) (int, string) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Content-Type", "application/json")
-		for i := 0; i < len(headers); i += 2 {
-			r.Header.Add(headers[i], headers[i+1])
-		}
-		response, err := client.Do(r)
-		if err != nil {
-			return 0, ""
-		}
-		defer response.Body.Close()
-		text, _ := io.ReadAll(response.Body)
-		told.add("an answer", fmt.Appendf(text, "%v", response.Header))
-		return response.StatusCode, string(text)
-	}
+	do := told.recorder(t, client)
 	base := "https://" + address
 	deadline := time.Now().Add(20 * time.Second)
 	for status := 0; status != http.StatusOK; status, _ = do("GET", base+"/.well-known/agent-card.json", "") {
