@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A sidecar runs in every pod: what it links is paid for by every agent, and
-// what it does not link cannot be reached from a request.
+// A sidecar runs in the pod of every agent, so each linked package costs every pod memory
+// and is attack surface.
 func TestLinksNoKubernetes(t *testing.T) {
 	denied := []string{
 		"k8s.io/",
@@ -23,7 +23,7 @@ func TestLinksNoKubernetes(t *testing.T) {
 		"google.golang.org/genproto",
 		"testing",
 	}
-	// The checked form of CEL, which the contract carries and the interpreter
+	// The checked form of CEL, which the sidecar configuration has and the interpreter
 	// takes (ADR 0019).
 	// The details of a gRPC status (ADR 0026).
 	allowed := []string{

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// TestLogIsJSON has a server answer twice to one request, which net/http tells the
-// standard logger.
+// TestLogIsJSON has a server send two responses to one request, which net/http writes to
+// the standard logger.
 func TestLogIsJSON(t *testing.T) {
 	former, flags, out := slog.Default(), stdlog.Flags(), stdlog.Writer()
 	t.Cleanup(func() {

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sidecar speaks the A2A protocol for the agent beside it.
+// Command sidecar is the data plane: it serves the A2A protocol for the agent in its pod.
 package main
 
 import (
@@ -36,12 +36,12 @@ func run(args []string) int {
 	flags.SortFlags = false
 	options.Flags(flags)
 	flags.Usage = func() {
-		fmt.Fprintf(os.Stderr, `Speaks the A2A protocol for the agent beside it.
+		fmt.Fprintf(os.Stderr, `Serves the A2A protocol for an agent.
 
   sidecar --config FILE
   sidecar --backend-url http://127.0.0.1:9000 --backend-protocol Events \
           --listen 127.0.0.1:8080 --card card.yaml --anonymous
-  sidecar drain      the preStop hook: drains the sidecar of this pod
+  sidecar drain      preStop hook: drains the sidecar of this pod
 
 %s`, flags.FlagUsages())
 	}
@@ -63,10 +63,10 @@ func run(args []string) int {
 	log := newLog(os.Stderr, options.LogLevel)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Garbage takes no more than nine tenths of what the container may, before it
-	// is collected more often. Who sets GOMEMLIMIT is obeyed.
+	// The soft limit of the heap is nine tenths of the container's memory limit, unless
+	// GOMEMLIMIT sets it.
 	if _, err := memlimit.SetGoMemLimitWithOpts(); err != nil {
-		log.Info("the limit of the container's memory is not known; GOMEMLIMIT sets one", "reason", err)
+		log.Info("memory limit of the container not found, set GOMEMLIMIT to limit the heap", "reason", err)
 	}
 	// A second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
@@ -94,8 +94,8 @@ func newLog(to io.Writer, level slog.Leveler) *slog.Logger {
 	return log
 }
 
-// drain is the preStop hook. It ends with the drain, or is killed with the
-// container when the grace period is over.
+// drain is the preStop hook. It returns when the drain has ended; the kubelet kills it
+// when the grace period ends.
 func drain() int {
 	if err := serving.RequestDrain(context.Background(), serving.HealthAddress); err != nil {
 		fmt.Fprintf(os.Stderr, "sidecar: %v\n", err)

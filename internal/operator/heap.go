@@ -15,12 +15,12 @@ import (
 // its caches, which live as long as the process. Most of the time a manager is idle: it
 // renews its Lease and serves metrics.
 var heapPolicy = gctuning.Policy{
-	Room: 24 << 20, LeastPercent: 50, MostPercent: 200,
-	Quiet: 1 << 20, Worthwhile: 4 << 20, Parts: 8,
+	Garbage: 24 << 20, MinPercent: 50, MaxPercent: 200,
+	IdleAllocation: 1 << 20, MinRelease: 4 << 20, MinReleaseDivisor: 8,
 }
 
 // ownHeap tunes the garbage collector of the process, also while the manager is not the leader.
-type ownHeap struct{ *gctuning.Keeper }
+type ownHeap struct{ *gctuning.Tuner }
 
 var (
 	_ manager.Runnable               = ownHeap{}

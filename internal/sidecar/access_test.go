@@ -105,7 +105,7 @@ func TestJWTBesideKubernetes(t *testing.T) {
 		t.Errorf("the agent was called for %v and %d more", seen, len(principals))
 	}
 
-	// A contract that changes elsewhere keeps the keys; one without the issuer
+	// A configuration that changes in another part keeps the keys; one without the issuer
 	// ends its callers' access.
 	p.config.Access.Namespaces = []string{"team", "other"}
 	p.mount(p.encode())

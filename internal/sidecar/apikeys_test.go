@@ -65,7 +65,7 @@ func TestAPIKeysAreRotated(t *testing.T) {
 			return (step.comes == "" || status(step.comes) == 200) && (step.goes == "" || status(step.goes) == 401)
 		})
 	}
-	// The last key is taken away: nobody is left, and the rest goes on.
+	// The last key is removed: other credentials are still accepted.
 	mount(t, dir, map[string][]byte{"alice": nil})
 	p.eventually("the end of all keys", func() bool { return status(second) == 401 })
 	if response, _ := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team")); response.StatusCode != http.StatusOK {

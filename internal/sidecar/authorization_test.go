@@ -355,7 +355,7 @@ func TestRulesAreReloaded(t *testing.T) {
 	}
 	p.config.Access.Authorization.Rules = []sidecarconfig.Rule{{Action: sidecarconfig.ActionAllow, Expression: &sidecarconfig.Expression{Text: "x", Checked: []byte("garbage")}}}
 	p.mount(p.encode())
-	p.eventually("the contract that is refused", func() bool {
+	p.eventually("a refused configuration", func() bool {
 		_, body := p.do("GET", p.health("/metrics"), "")
 		return strings.Contains(body, `a2a_reloads_total{result="refused",source="configuration"} 1`)
 	})

@@ -61,7 +61,7 @@ func TestCardOfTheHost(t *testing.T) {
 				}
 			}
 			if strings.Contains(string(text), "GRPC") {
-				t.Errorf("%s at %s lists gRPC, which nobody named: %s", name, host, text)
+				t.Errorf("%s at %s lists gRPC, which is not configured: %s", name, host, text)
 			}
 		}
 	}
@@ -74,7 +74,7 @@ func TestCardOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := modified(), file.ModTime().UTC().Format(http.TimeFormat); got != want {
-		t.Errorf("Last-Modified = %q, want that of the contract, %q", got, want)
+		t.Errorf("Last-Modified = %q, want that of the configuration file, %q", got, want)
 	}
 }
 

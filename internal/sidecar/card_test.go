@@ -57,7 +57,7 @@ func TestWire18_ExtendedCardOf02(t *testing.T) {
 		t.Errorf("POST gives %d", response.StatusCode)
 	}
 
-	// Anonymous callers may call, and are nobody in particular.
+	// Anonymous callers may call, and get the public card.
 	for _, headers := range [][]string{nil, {"Authorization", "Bearer x"}} {
 		response, body := p.do("GET", url, "", headers...)
 		if response.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(response.Header.Get("WWW-Authenticate"), "Bearer") ||
@@ -66,7 +66,7 @@ func TestWire18_ExtendedCardOf02(t *testing.T) {
 		}
 	}
 	if response, _ := p.do("GET", url, "", "Authorization", "Bearer "+p.token("other")); response.StatusCode != http.StatusForbidden {
-		t.Errorf("a caller from elsewhere gets %d", response.StatusCode)
+		t.Errorf("a caller of another namespace gets %d", response.StatusCode)
 	}
 
 	_, public := p.do("GET", p.agent()+".well-known/agent-card.json", "")
@@ -158,7 +158,7 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 	mount(t, dir, map[string][]byte{"tls.key": second, "previous.key": first})
 	p.eventually("both keys", func() bool { return verifies(public(first)) && verifies(public(second)) && len(keys().Keys) == 2 })
 
-	// A contract that changes is signed with both as well.
+	// The card of a reloaded configuration is signed with both, too.
 	p.config.Card.Name = "Renamed"
 	p.mount(p.encode())
 	p.eventually("new card", func() bool {
@@ -193,7 +193,7 @@ func TestKeysOfAnUnsignedCard(t *testing.T) {
 	}
 }
 
-// TestProtocolOptions changes them by the contract, without a restart.
+// TestProtocolOptions changes them by a reload.
 func TestProtocolOptions(t *testing.T) {
 	p := newPod(t, says, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
@@ -219,7 +219,7 @@ func TestProtocolOptions(t *testing.T) {
 }
 
 // TestMessageOptions changes what a message does that is sent again, or that names
-// a context only, by the contract and without a restart.
+// a context only, by a reload.
 func TestMessageOptions(t *testing.T) {
 	asks := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -268,7 +268,7 @@ func TestWire18_ExtendedCardOfEveryBinding(t *testing.T) {
 	offered, none := newPod(t, says, withHiddenSkill), newPod(t, says, nil)
 	tests := map[string]struct {
 		method, path, body, version string
-		// none is how the answer of an agent without an extended card is told.
+		// none identifies the answer of an agent without an extended card.
 		none string
 	}{
 		"0.3 JSON-RPC": {"POST", "/", `{"jsonrpc":"2.0","id":1,"method":"agent/getAuthenticatedExtendedCard"}`, "", "-32007"},

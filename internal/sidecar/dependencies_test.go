@@ -273,7 +273,7 @@ func TestIssuerKeysThatCannotBeHad(t *testing.T) {
 	answer.Store(&found)
 	alone.eventually("ready", func() bool { ready, _ := alone.readyz(); return ready })
 	alone.hasMetric(`a2a_dependency_state{dependency="IssuerKeys",state="healthy"} 1`)
-	// A contract without the issuer needs none of its keys.
+	// A configuration without the issuer needs none of its keys.
 	alone.config.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	alone.mount(alone.encode())
 	alone.eventually("the issuer is forgotten", func() bool {
@@ -284,7 +284,7 @@ func TestIssuerKeysThatCannotBeHad(t *testing.T) {
 
 // What replaces a mounted bundle or key and cannot be used leaves what there was, and
 // is reported.
-func TestMountsThatKeepTheFormer(t *testing.T) {
+func TestFilesThatCannotBeUsedKeepTheFormer(t *testing.T) {
 	a := newAuthority(t, "a")
 	trusted, keys := t.TempDir(), t.TempDir()
 	mount(t, trusted, map[string][]byte{"ca.crt": a.pem})

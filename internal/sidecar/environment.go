@@ -27,7 +27,7 @@ type environment struct {
 	health   *health.Tracker
 	reloader *reload.Reloader
 	trust    trust
-	heap     *gctuning.Keeper
+	heap     *gctuning.Tuner
 	log      *slog.Logger
 	now      func() time.Time
 }

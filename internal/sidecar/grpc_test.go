@@ -32,7 +32,7 @@ func (p *pod) dial() *grpc.ClientConn {
 	return conn
 }
 
-// caller is the context of somebody who may call.
+// caller returns the context of an admitted caller.
 func (p *pod) caller() context.Context {
 	return metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer "+p.token("team"))
 }

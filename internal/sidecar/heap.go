@@ -15,8 +15,8 @@ import (
 // may only double would be collected too often. A large heap may double, which is Go's
 // default.
 var heapPolicy = gctuning.Policy{
-	Room: 12 << 20, LeastPercent: 100, MostPercent: 400,
-	Quiet: 256 << 10, Worthwhile: 1 << 20, Parts: 4,
+	Garbage: 12 << 20, MinPercent: 100, MaxPercent: 400,
+	IdleAllocation: 256 << 10, MinRelease: 1 << 20, MinReleaseDivisor: 4,
 }
 
 // OwnHeap tunes the garbage collector of the process, which must be a sidecar and
@@ -28,10 +28,10 @@ func (s *Sidecar) OwnHeap() {
 	}
 }
 
-// watchHeap tells the keeper of each request, which makes garbage.
-func watchHeap(keeper *gctuning.Keeper, next http.Handler) http.Handler {
+// watchHeap reports each request to the tuner.
+func watchHeap(tuner *gctuning.Tuner, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		keeper.Working()
+		tuner.Working()
 		next.ServeHTTP(w, r)
 	})
 }

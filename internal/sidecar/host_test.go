@@ -77,7 +77,7 @@ func TestHostOfABaseURL(t *testing.T) {
 	}
 }
 
-// TestHostOfAReloadedBase takes the hosts of the configuration that is in force.
+// TestHostOfAReloadedBase checks that the hosts are those of the configuration in use.
 func TestHostOfAReloadedBase(t *testing.T) {
 	p := newPod(t, says, func(c *sidecarconfig.Config) {
 		c.Access = sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}}

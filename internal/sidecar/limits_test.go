@@ -76,7 +76,7 @@ func TestRequestsOfACaller(t *testing.T) {
 	if status.Code(err) != codes.ResourceExhausted || !retries(err) {
 		t.Errorf("gRPC: %v, with %v", err, status.Convert(err).Details())
 	}
-	// It is nobody else's debt.
+	// Other callers are not limited.
 	if response, body := p.do("POST", p.agent(), hello, as("other")...); response.StatusCode != http.StatusOK {
 		t.Errorf("of another caller = %d %s", response.StatusCode, body)
 	}
@@ -99,10 +99,10 @@ func TestRequestsOfAll(t *testing.T) {
 	for range 2 {
 		p.do("POST", p.agent(), hello, as...)
 	}
-	// Who is nobody cannot use up what callers have.
+	// Anonymous requests do not use the limits of callers.
 	for range 5 {
 		if response, _ := p.do("POST", p.agent(), hello); response.StatusCode != http.StatusUnauthorized {
-			t.Errorf("of nobody = %d", response.StatusCode)
+			t.Errorf("anonymous = %d", response.StatusCode)
 		}
 	}
 	if response, body := p.do("POST", p.agent(), hello, as...); response.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, "to this agent") {
@@ -126,7 +126,7 @@ func TestThePublicCardIsCharged(t *testing.T) {
 }
 
 // TestWrongCredentials: an address that shows many is not asked for another one,
-// and whoever is known goes on behind the same address.
+// and callers with a verified credential are not limited at the same address.
 func TestWrongCredentials(t *testing.T) {
 	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Limits.FailedAuthentications = slow(3) })
 	for range 5 {
@@ -152,8 +152,8 @@ func TestWrongCredentials(t *testing.T) {
 	p.metric(`a2a_limited_total{limit="failed_authentications"} 2`)
 }
 
-// TestWrongCredentialsOfAllKinds: each kind is charged, also where nobody needs
-// to show one, and who shows a good one goes on behind the same address.
+// TestWrongCredentialsOfAllKinds: each kind is charged, also if anonymous callers are
+// admitted, and callers with a valid credential are not limited at the same address.
 func TestWrongCredentialsOfAllKinds(t *testing.T) {
 	const good, wrong = "good-01234567890123456789012345678", "wrong-0123456789012345678901234567"
 	servers, clients, strangers := newAuthority(t, "servers"), newAuthority(t, "clients"), newAuthority(t, "strangers")
@@ -215,7 +215,7 @@ func TestWrongCredentialsOfAllKinds(t *testing.T) {
 
 const helloStream = `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","messageId":"new","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
 
-// holds is an agent that works until it is told to end.
+// holds returns an agent that works until end is called.
 func holds() (agent http.HandlerFunc, end func()) {
 	done := make(chan struct{})
 	return func(w http.ResponseWriter, r *http.Request) {

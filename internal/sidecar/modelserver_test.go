@@ -280,7 +280,7 @@ func TestChatKeyIsRotated(t *testing.T) {
 	close(stop)
 	working.Wait()
 	t.Logf("%d turns of %d agents, %d requests with a former key were sent again", turns.Load(), agents, refused.Load())
-	// What is no key leaves the former one in force.
+	// A file without a key leaves the former key in use.
 	mount(t, dirs[0], map[string][]byte{"api-key": []byte("\n")})
 	p := pods[0]
 	p.eventually("the refusal in the metrics", func() bool {
@@ -293,7 +293,7 @@ func TestChatKeyIsRotated(t *testing.T) {
 }
 
 // TestChatKeyThatCannotBeUsed: without its key a sidecar does not start, and says
-// why by its exit code; the key itself is not told.
+// why by its exit code; without the key.
 func TestChatKeyThatCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "api-key")
 	for text, want := range map[string]string{

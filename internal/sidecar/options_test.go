@@ -98,7 +98,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 	}
 }
 
-// TestProtocolFlags puts flags over the contract's options.
+// TestProtocolFlags checks that flags take precedence over the configuration.
 func TestProtocolFlags(t *testing.T) {
 	o := parse(t, "--card", "card.yaml", "--card-profile", "V1", "--error-profile", "1.0.0", "--version-check", "Strict", "--finished-tasks", "Restart",
 		"--message-deduplication", "5m", "--context-replies", "ContinuePaused",

@@ -39,7 +39,7 @@ const (
 	hello  = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"new","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
 )
 
-// pod is a sidecar with a mounted contract, as the operator makes it.
+// pod is a test fixture: a sidecar with a mounted configuration, as in the pod of an Agent.
 type pod struct {
 	t       *testing.T
 	dir     string

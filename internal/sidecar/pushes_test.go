@@ -75,7 +75,7 @@ func TestPushNotifications(t *testing.T) {
 						return
 					}
 				case <-time.After(30 * time.Second):
-					t.Fatalf("the end of the task was not told; the answer was %s", answer)
+					t.Fatalf("the end of the task was not pushed; the answer was %s", answer)
 				}
 			}
 		})
@@ -128,9 +128,9 @@ func standaloneWith(t *testing.T, o *Options) *Sidecar {
 	return s
 }
 
-// TestCutOffTurnsAreTold shows that the end of a turn which was cut off by the
+// TestInterruptedTurnsArePushed shows that the end of a turn which was cut off by the
 // end of the grace period is still posted.
-func TestCutOffTurnsAreTold(t *testing.T) {
+func TestInterruptedTurnsArePushed(t *testing.T) {
 	posts := make(chan string, 100)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -159,7 +159,7 @@ func TestCutOffTurnsAreTold(t *testing.T) {
 				return
 			}
 		default:
-			t.Fatal("the end of the task was not told")
+			t.Fatal("the end of the task was not pushed")
 		}
 	}
 }
@@ -191,12 +191,12 @@ func TestPushNotificationsAreOffAndBounded(t *testing.T) {
 		t.Error("the card offers push notifications while they are off")
 	}
 
-	// Whatever a contract allows, a pod does not call itself.
+	// A pod does not call itself, whatever the configuration allows.
 	p.config.PushNotifications = &sidecarconfig.PushNotifications{AllowedTargets: []sidecarconfig.PushTarget{
 		{Host: "hooks.example.com"}, {CIDR: "0.0.0.0/0"}, {CIDR: "127.0.0.0/8"},
 	}}
 	p.mount(p.encode())
-	p.eventually("the contract is taken", func() bool { return metric(`a2a_reloads_total{result="applied",source="configuration"} 1`) })
+	p.eventually("the configuration is reloaded", func() bool { return metric(`a2a_reloads_total{result="applied",source="configuration"} 1`) })
 	if !capability() {
 		t.Error("the card does not offer push notifications")
 	}

@@ -230,9 +230,9 @@ func TestGatewayIsServed(t *testing.T) {
 	}
 }
 
-// TestQuietStreamRests until its agent goes on, and its connection has the next
+// TestQuietStreamIsParked until its agent continues, and its connection has the next
 // request.
-func TestQuietStreamRests(t *testing.T) {
+func TestQuietStreamIsParked(t *testing.T) {
 	goOn := make(chan struct{})
 	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -360,9 +360,9 @@ func TestMissingConfigurationIsReportedOnceAndTheFormerIsKept(t *testing.T) {
 	}
 }
 
-// TestGatewayLeadsElsewhere has a registry that knows of an agent in this very
-// pod, where no contract lets the sidecar go.
-func TestGatewayLeadsElsewhere(t *testing.T) {
+// TestGatewayRefusesLoopback has a registry that lists a remote agent at a loopback
+// address, which no configuration allows.
+func TestGatewayRefusesLoopback(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
@@ -400,7 +400,7 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 		t.Errorf("POST = %d %s", response.StatusCode, body)
 	}
 	if response, body := p.do("GET", base+"nobody/.well-known/agent-card.json", ""); response.StatusCode != http.StatusForbidden || !strings.Contains(body, "Agent team/nobody is not in the registry") {
-		t.Errorf("an agent that nobody knows = %d %s", response.StatusCode, body)
+		t.Errorf("an unknown agent = %d %s", response.StatusCode, body)
 	}
 	if calls.Load() != 0 {
 		t.Errorf("the agent was called %d times", calls.Load())
@@ -418,7 +418,7 @@ func TestGatewayLeadsElsewhere(t *testing.T) {
 	}()
 	<-working
 	if n := p.sidecar.running(); n != 1 {
-		t.Errorf("%d turns run, want that of the agent elsewhere", n)
+		t.Errorf("%d turns run, want that of the remote agent", n)
 	}
 	p.metric("a2a_remote_turns_in_flight 1")
 	agent.CloseClientConnections()

@@ -131,7 +131,7 @@ func caller(t *testing.T, roots *x509.CertPool, http2 bool, certificates ...tls.
 		Protocols: protocols,
 		TLSClientConfig: &tls.Config{
 			RootCAs: roots, ServerName: "localhost",
-			// Whatever the server names: a client may have one of somebody else.
+			// The client sends its certificate even if the server does not name its authority.
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 				if len(certificates) == 0 {
 					return &tls.Certificate{}, nil
@@ -185,11 +185,11 @@ func TestTLS(t *testing.T) {
 		t.Errorf("open connection: %d", got.StatusCode)
 	}
 
-	// A certificate without its key is not taken, and told.
+	// A certificate without its key is refused and counted.
 	other, _ := ca.issue(named("third"))
 	_, key := ca.issue(named("fourth"))
 	mount(t, dir, map[string][]byte{"tls.crt": other, "tls.key": key, "ca.crt": ca.pem})
-	p.eventually("a complaint", func() bool {
+	p.eventually("a refused reload", func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
 		return strings.Contains(metrics, `a2a_reloads_total{result="refused",source="tls"} 1`)
 	})
@@ -214,7 +214,7 @@ func TestTLSRefusesWhatIsOld(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	// HTTP in the clear is told what is wrong, whether it is 1.1 or 2.
+	// The answer to unencrypted HTTP, 1.1 and 2, names the mistake.
 	for _, opening := range []string{"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"} {
 		c, err := net.Dial("tcp", address)
 		if err != nil {
@@ -334,7 +334,7 @@ func TestMTLS(t *testing.T) {
 	mount(t, caDir, map[string][]byte{"ca.crt": strangers.pem})
 	p.eventually("the end of an authority", func() bool { return status(open) == http.StatusUnauthorized })
 	mount(t, caDir, map[string][]byte{"ca.crt": []byte("nothing")})
-	p.eventually("a complaint", func() bool {
+	p.eventually("a refused reload", func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
 		return strings.Contains(metrics, `a2a_reloads_total{result="refused",source="mtls-ca-bundle"} 1`)
 	})

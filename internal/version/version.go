@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version says which build this is. It imports the standard library
-// only, so that every binary can.
+// Package version identifies the build of a program. It imports the standard library
+// only, so that every program can import it.
 package version
 
 import (
@@ -11,29 +11,29 @@ import (
 	"runtime/debug"
 )
 
-// Set by the linker (see the Makefile). Empty in a plain `go build`, which
-// Get answers from what the Go command recorded instead.
+// The linker sets these (see the Makefile). They are empty after a plain `go build`; Get
+// then uses what the Go command recorded.
 var (
 	version string
 	commit  string
 	date    string
 )
 
-// Info is one build.
+// Info identifies a build.
 type Info struct {
 	// Version is a semantic version, or "devel".
 	Version string `json:"version"`
-	// Commit is the full hash, with "-dirty" after it for a changed tree.
+	// Commit is the full hash, followed by "-dirty" if the tree had changes.
 	Commit string `json:"commit,omitempty"`
-	// Date is the commit's, in RFC 3339.
+	// Date is that of the commit, in RFC 3339.
 	Date string `json:"date,omitempty"`
-	// Go is the compiler's version.
+	// Go is the version of the compiler.
 	Go string `json:"go"`
 	// Platform is os/arch.
 	Platform string `json:"platform"`
 }
 
-// Get is the running binary's build.
+// Get returns the build of the running program.
 func Get() Info {
 	info := Info{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if build, ok := debug.ReadBuildInfo(); ok {
@@ -45,7 +45,7 @@ func Get() Info {
 	return info
 }
 
-// String is the one line that `--version` prints.
+// String returns the line that `--version` prints.
 func (i Info) String() string {
 	s := i.Version
 	if i.Commit != "" {
@@ -54,7 +54,7 @@ func (i Info) String() string {
 	return s + " " + i.Go + " " + i.Platform
 }
 
-// recorded fills in what the Go command stamped into the binary.
+// recorded adds what the Go command recorded in the program.
 func recorded(info Info, build *debug.BuildInfo) Info {
 	if v := build.Main.Version; v != "(devel)" {
 		info.Version = v

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
 )
 
@@ -23,7 +23,7 @@ func TestStandaloneNamesAreThoseOfAnAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := reflect.TypeFor[v1alpha1.AgentSpec]()
+	spec := reflect.TypeFor[a2av1alpha1.AgentSpec]()
 	cardFile, flags, _ := strings.Cut(string(page), "## Flags")
 	cardFile, _, _ = strings.Cut(cardFile[strings.Index(cardFile, "## Card file"):], "Two fields")
 	fields := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(cardFile, -1)
@@ -36,7 +36,7 @@ func TestStandaloneNamesAreThoseOfAnAgent(t *testing.T) {
 		}
 	}
 	for _, field := range []string{"visibility", "id", "name", "tags", "examples", "inputModes", "outputModes", "inputSchema", "outputSchema"} {
-		if !hasField(reflect.TypeFor[v1alpha1.Skill](), field) {
+		if !hasField(reflect.TypeFor[a2av1alpha1.Skill](), field) {
 			t.Errorf("a skill of an Agent has no field %s", field)
 		}
 	}
@@ -67,8 +67,7 @@ func hasField(t reflect.Type, path ...string) bool {
 	if t.Kind() != reflect.Struct {
 		return false
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == path[0] {
 			return hasField(f.Type, path[1:]...)

@@ -20,13 +20,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// CauseOf returns why a connection could not be made or used, and a text that
-// is the same each time: it has no port of this side, no duration and no
-// attempt. An error that is not known is CauseConnection.
+// CauseOf returns why a connection failed, and a text that is the same for each attempt:
+// it has no local port, duration or number of attempts. An unknown error is
+// CauseConnection.
 func CauseOf(err error) (sidecarconfig.HealthCause, string) {
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
-		// The texts of the package net about an answer have no colon. One with a colon
-		// is of a socket, and names its port.
+		// The texts of package net about a DNS response have no colon. A text with a colon is
+		// about a socket, and names the local port.
 		if name.IsTimeout || strings.Contains(name.Err, ":") {
 			return sidecarconfig.CauseNameResolution, fmt.Sprintf("DNS does not answer for host %q", name.Name)
 		}
@@ -65,7 +65,7 @@ func timedOut(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// tlsFailure returns what a handshake failed of.
+// tlsFailure returns why a handshake failed.
 func tlsFailure(err error) (text string, ok bool) {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return "the server does not speak TLS", true
@@ -91,11 +91,11 @@ func tlsFailure(err error) (text string, ok bool) {
 	return "", false
 }
 
-// date is how dates of certificates are written, in UTC.
+// date formats a date of a certificate, in UTC.
 func date(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// CertificateProblem returns why a certificate cannot be served at a time, and
-// "" if it can. The text names the date.
+// CertificateProblem returns why a certificate is not valid at a time, "" if it is valid.
+// The text has the date.
 func CertificateProblem(leaf *x509.Certificate, now time.Time) (sidecarconfig.HealthCause, string) {
 	switch {
 	case now.After(leaf.NotAfter):

@@ -1,13 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health keeps the state of a sidecar's dependencies: what it needs and
-// does not have in its own process, such as the task store, certificates and
-// the keys of a token issuer.
+// Package health tracks the dependencies of a sidecar: what it needs outside of its own
+// process, such as the task store, certificates and the keys of a token issuer.
 //
-// Owners of dependencies tell a Tracker of each success and failure. The Tracker
-// answers whether the pod is ready, serves the metric, and says what is to be
-// reported to the operator. It neither connects nor reads anything itself.
+// The owner of a dependency records each success and failure. The Tracker tells
+// whether the pod is ready, exports the metric, and makes the health report, which the
+// Reporter sends to the registry. The Tracker connects to nothing itself.
 package health
 
 import (
@@ -25,22 +24,22 @@ type State string
 
 // The states.
 const (
-	// Pending: it was not tried yet.
+	// Pending means that it was not tried yet.
 	Pending State = "pending"
-	// Healthy: it can be used as it is configured.
+	// Healthy means that it can be used as configured.
 	Healthy State = "healthy"
-	// NeverReached: nothing answers, and this process never could use it.
+	// NeverReached means that it does not answer, and this process has never used it.
 	NeverReached State = "never_reached"
-	// Lost: nothing answers, and this process could use it before.
+	// Lost means that it does not answer, and this process has used it before.
 	Lost State = "lost"
-	// Wrong: it answers, or is mounted, and cannot be used until somebody changes
-	// it or the configuration.
+	// Wrong means that it answers, or is mounted, and cannot be used until it or the
+	// configuration is changed.
 	Wrong State = "wrong"
 )
 
 var states = []State{Pending, Healthy, NeverReached, Lost, Wrong}
 
-// Status is what is known of a dependency.
+// Status is the state of a dependency and its cause.
 type Status struct {
 	State State
 	// Cause and Message say why it is not healthy.
@@ -50,9 +49,9 @@ type Status struct {
 	Reached bool
 }
 
-// Options are what a dependency is tracked by.
+// Options configure how a dependency is tracked.
 type Options struct {
-	// Blocks reports whether the pod is not ready for a status that is not Healthy.
+	// Blocks reports whether a status that is not Healthy makes the pod unready.
 	// It is called for each readiness probe. Nil never blocks.
 	Blocks func(Status) bool
 	// LostAfter is how long a dependency that was healthy must fail without a
@@ -64,7 +63,7 @@ type Options struct {
 // concurrent use.
 type Tracker struct {
 	now func() time.Time
-	// changed has an element when there is something else to report.
+	// changed has an element when the report may have changed.
 	changed chan struct{}
 	states  *prometheus.GaugeVec
 
@@ -78,8 +77,8 @@ type Dependency struct {
 	name    sidecarconfig.Dependency
 	options Options
 
-	// The tracker's mutex guards these. failing is when it began to fail, zero
-	// while it does not.
+	// The tracker's mutex guards these. failing is when it began to fail, zero if it does
+	// not fail.
 	status  Status
 	failing time.Time
 	removed bool
@@ -89,11 +88,11 @@ type Dependency struct {
 func New(now func() time.Time) *Tracker {
 	return &Tracker{now: now, changed: make(chan struct{}, 1), states: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "a2a_dependency_state",
-		Help: "State of what the sidecar depends on: 1 for the state that it is in, else 0. States: pending, healthy, never_reached, lost and wrong.",
+		Help: "State of a dependency of the sidecar: 1 for its present state, else 0. States: pending, healthy, never_reached, lost and wrong.",
 	}, []string{"dependency", "state"})}
 }
 
-// Add returns a dependency that is Pending.
+// Add adds a dependency, which is Pending.
 func (t *Tracker) Add(name sidecarconfig.Dependency, o Options) *Dependency {
 	d := &Dependency{tracker: t, name: name, options: o, status: Status{State: Pending}}
 	t.mu.Lock()
@@ -103,7 +102,7 @@ func (t *Tracker) Add(name sidecarconfig.Dependency, o Options) *Dependency {
 	return d
 }
 
-// Remove forgets a dependency that the configuration does not name any more.
+// Remove removes a dependency that the configuration no longer names.
 func (t *Tracker) Remove(d *Dependency) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +117,7 @@ func (t *Tracker) Remove(d *Dependency) {
 	}
 }
 
-// Succeeded says that the dependency can be used.
+// Succeeded records that the dependency can be used.
 func (d *Dependency) Succeeded() {
 	t := d.tracker
 	t.mu.Lock()
@@ -127,8 +126,8 @@ func (d *Dependency) Succeeded() {
 	d.change(Status{State: Healthy, Cause: sidecarconfig.CauseHealthy, Reached: true})
 }
 
-// Failf says that the dependency cannot be used. The message is cut off at
-// contract.MaxHealthMessage bytes, and control characters in it become spaces.
+// Failf records that the dependency cannot be used. The message is truncated at
+// sidecarconfig.MaxHealthMessage bytes, and its control characters become spaces.
 func (d *Dependency) Failf(cause sidecarconfig.HealthCause, format string, args ...any) {
 	t := d.tracker
 	t.mu.Lock()
@@ -150,7 +149,7 @@ func (d *Dependency) Failf(cause sidecarconfig.HealthCause, format string, args 
 	d.change(next)
 }
 
-// unreachable reports whether a cause may end without anybody changing anything.
+// unreachable reports whether a cause may end without a change of the configuration.
 func unreachable(cause sidecarconfig.HealthCause) bool {
 	switch cause {
 	case sidecarconfig.CauseNameResolution, sidecarconfig.CauseRefused, sidecarconfig.CauseTimedOut, sidecarconfig.CauseConnection, sidecarconfig.CauseNotServing:
@@ -160,7 +159,7 @@ func unreachable(cause sidecarconfig.HealthCause) bool {
 	}
 }
 
-// change needs the tracker's mutex.
+// change sets the status. The caller holds the tracker's mutex.
 func (d *Dependency) change(next Status) {
 	if d.removed {
 		return
@@ -182,26 +181,26 @@ func (t *Tracker) signal() {
 	}
 }
 
-// Status returns what is known of the dependency.
+// Status returns the status of the dependency.
 func (d *Dependency) Status() Status {
 	d.tracker.mu.Lock()
 	defer d.tracker.mu.Unlock()
 	return d.status
 }
 
-// Failing reports whether the last attempt failed, be it that the dependency
-// counts as healthy for a while.
+// Failing reports whether the last attempt failed, also while the dependency still counts
+// as healthy.
 func (d *Dependency) Failing() bool {
 	d.tracker.mu.Lock()
 	defer d.tracker.mu.Unlock()
 	return !d.failing.IsZero()
 }
 
-// Changed has an element when Report returns something else than before.
+// Changed has an element when Report returns another result than before.
 func (t *Tracker) Changed() <-chan struct{} { return t.changed }
 
-// Ready returns nil, or an error that names the first dependency for which the
-// pod is not ready.
+// Ready returns nil, or an error that names the first dependency that makes the pod
+// unready.
 func (t *Tracker) Ready() error {
 	for _, d := range t.list() {
 		status := d.Status()
@@ -232,8 +231,8 @@ func (t *Tracker) Pending() bool {
 	return false
 }
 
-// Report returns what the operator is to know: the dependencies that fail, in
-// the order of contract.Dependencies.
+// Report returns the dependencies that fail, in the order of
+// sidecarconfig.Dependencies.
 func (t *Tracker) Report() sidecarconfig.HealthReport {
 	all := t.list()
 	report := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}}
@@ -258,7 +257,7 @@ func (t *Tracker) Describe(to chan<- *prometheus.Desc) { t.states.Describe(to) }
 // Collect implements prometheus.Collector.
 func (t *Tracker) Collect(to chan<- prometheus.Metric) { t.states.Collect(to) }
 
-// show sets the metric of a dependency.
+// show updates the metric of the dependency.
 func (d *Dependency) show() {
 	for _, state := range states {
 		value := 0.0

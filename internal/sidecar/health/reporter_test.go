@@ -109,11 +109,11 @@ func TestReporter(t *testing.T) {
 		if diff := cmp.Diff([]sidecarconfig.HealthReport{failing}, registry.sent()); diff != "" {
 			t.Fatalf("reports (-want +got):\n%s", diff)
 		}
-		// What changes back within the pause is not told.
+		// A change that is undone within the interval is not reported.
 		store.Succeeded()
 		store.Failf(sidecarconfig.CauseRefused, "redis:6379: connection refused")
 		time.Sleep(time.Hour)
-		// What stays is told twice: the registry may have compared the first report with
+		// A report that stays true is sent twice: the registry may have compared the first with
 		// a cache that was behind.
 		if diff := cmp.Diff([]sidecarconfig.HealthReport{failing, failing}, registry.sent()); diff != "" {
 			t.Errorf("reports of what did not change (-want +got):\n%s", diff)
@@ -132,7 +132,7 @@ func TestReporter(t *testing.T) {
 }
 
 // A message in the words of another program may be another one each time. It costs
-// the API server a write in a minute, and another cause is told all the same.
+// the API server a write in a minute, and another cause is reported at once.
 func TestReporterOfWordsThatChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
@@ -162,7 +162,8 @@ func TestReporterOfWordsThatChange(t *testing.T) {
 	})
 }
 
-// A registry that is away is asked again, ever later, and then told what is.
+// The reporter retries with backoff while the registry fails, and then reports the last
+// state.
 func TestReporterRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)

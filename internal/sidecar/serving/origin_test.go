@@ -67,8 +67,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestOriginsOfTLS: where the sidecar has TLS, a page that came in the clear is of
-// whoever is on the network, and its browser may show the user's certificate.
+// TestOriginsOfTLS: if the sidecar has TLS, anybody on the network may have written a page
+// that was loaded by http, and its browser may send the user's certificate.
 func TestOriginsOfTLS(t *testing.T) {
 	for origin, want := range map[string]int{
 		"https://agent.example": 200, "https://agent.example:443": 200,

@@ -75,7 +75,7 @@ func TestReadyIsNotHeldAfterTheFirstTime(t *testing.T) {
 		r.listens.Store(false)
 		began := time.Now()
 		if err := r.ask(t.Context(), "?hold=9s"); err == nil || time.Since(began) > 0 {
-			t.Errorf("a failure is told after %v: %v", time.Since(began), err)
+			t.Errorf("a failure is answered after %v: %v", time.Since(began), err)
 		}
 	})
 }

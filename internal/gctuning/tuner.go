@@ -1,0 +1,157 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gctuning tunes Go's garbage collector for a program that is idle most of the
+// time: it sets GOGC by the size of the live heap after each collection, and returns
+// memory to the system when the program has been idle for a second. No timer runs while
+// the program is idle.
+//
+// A constant GOGC with GOMEMLIMIT alone costs memory or CPU. Anonymous resident memory of
+// a sidecar 150 s after 30,000 requests, and CPU time per request (one run, 2 cores
+// shared with other programs):
+//
+//	this package  5.1 MB   29 µs
+//	GOGC=100      7.2 MB   35 µs
+//	GOGC=400     19.3 MB   25 µs
+//
+// After 3,000 turns of 20 chunks, whose tasks stay in memory: 52.2 MB and 177 µs per turn,
+// 57.5 MB and 200 µs, 71.4 MB and 147 µs.
+//
+// The collector belongs to the process, so only a program calls Own, never a library.
+package gctuning
+
+import (
+	"math"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync/atomic"
+	"time"
+)
+
+// Policy says how much memory a process may keep. Sizes are in bytes.
+type Policy struct {
+	// Garbage is how much garbage may exist before the next collection. GOGC is the
+	// percentage of the live heap that this is, within MinPercent and MaxPercent.
+	Garbage                uint64
+	MinPercent, MaxPercent int
+	// IdleAllocation is the most that an idle process allocates in IdleAfter.
+	IdleAllocation uint64
+	// MinRelease is the least memory that is worth a collection at idle. It must also be
+	// at least the live heap divided by MinReleaseDivisor.
+	MinRelease, MinReleaseDivisor uint64
+}
+
+// IdleAfter is the time without allocations after which a process is idle.
+const IdleAfter = time.Second
+
+// Tuner tunes the garbage collector by a policy.
+type Tuner struct {
+	policy Policy
+	// usage and release are those of the runtime, which tests replace.
+	usage   func() usage
+	release func()
+	timer   *time.Timer
+	// watching is true while the timer runs, whose function uses allocated.
+	watching  atomic.Bool
+	allocated uint64
+	// percent is GOGC.
+	percent int
+}
+
+// New returns a Tuner that does nothing until Own.
+func New(policy Policy) *Tuner { return &Tuner{policy: policy, percent: policy.MaxPercent} }
+
+// Own takes over the garbage collector. It is called once, before the work begins.
+func (t *Tuner) Own() {
+	t.start(readUsage, debug.FreeOSMemory)
+	debug.SetGCPercent(t.percent)
+	runtime.SetFinalizer(&sentinel{t}, (*sentinel).collected)
+}
+
+func (t *Tuner) start(read func() usage, release func()) {
+	t.usage, t.release = read, release
+	t.watching.Store(true)
+	t.timer = time.AfterFunc(math.MaxInt64, t.check)
+	t.timer.Reset(IdleAfter) // not before the field is set
+}
+
+// Working reports work that allocates. Collections report work, too, but may come long
+// after it. While the process works, a call costs one atomic load.
+func (t *Tuner) Working() {
+	if t.timer != nil && !t.watching.Load() && t.watching.CompareAndSwap(false, true) {
+		t.timer.Reset(IdleAfter)
+	}
+}
+
+// Stop stops returning memory. GOGC is still adjusted.
+func (t *Tuner) Stop() {
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+}
+
+// check returns memory to the system if the process is idle and has enough to return.
+func (t *Tuner) check() {
+	now := t.usage()
+	recent := now.allocated - t.allocated
+	t.allocated = now.allocated
+	if recent >= t.policy.IdleAllocation {
+		t.timer.Reset(IdleAfter)
+		return
+	}
+	if now.held > now.live+max(t.policy.MinRelease, now.live/t.policy.MinReleaseDivisor) {
+		t.release()
+		t.allocated = t.usage().allocated
+	}
+	t.watching.Store(false)
+}
+
+// sentinel is garbage from its beginning, so that its finalizer runs after each
+// collection.
+type sentinel struct{ *Tuner }
+
+func (s *sentinel) collected() {
+	if percent := s.nextPercent(readUsage().live); percent != s.percent {
+		s.percent = percent
+		debug.SetGCPercent(percent)
+	}
+	s.Working()
+	runtime.SetFinalizer(s, (*sentinel).collected)
+}
+
+// nextPercent returns GOGC for a live heap of a size. It keeps the present value unless
+// the new one differs by a quarter: a change stops the program for a moment.
+func (t *Tuner) nextPercent(live uint64) int {
+	const aboveAllPolicies = 10_000
+	share := int(min(100*t.policy.Garbage/max(live, 1), aboveAllPolicies))
+	percent := min(max(share, t.policy.MinPercent), t.policy.MaxPercent)
+	if 5*percent > 4*t.percent && 4*percent < 5*t.percent {
+		return t.percent
+	}
+	return percent
+}
+
+// usage has numbers of bytes.
+type usage struct {
+	// allocated is the sum of all allocations since the start.
+	allocated uint64
+	// live is the live heap after the last collection.
+	live uint64
+	// held is the live heap, garbage, and free memory that was not returned.
+	held uint64
+}
+
+func readUsage() usage {
+	samples := [4]metrics.Sample{
+		{Name: "/gc/heap/allocs:bytes"},
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+	}
+	metrics.Read(samples[:])
+	return usage{
+		allocated: samples[0].Value.Uint64(), live: samples[1].Value.Uint64(),
+		held: samples[2].Value.Uint64() + samples[3].Value.Uint64(),
+	}
+}
