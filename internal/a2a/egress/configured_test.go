@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestConfiguredHosts: what the configuration names is reached at any address,
-// in plain text too, but where a machine is told its credentials.
+// TestConfiguredHosts: a host in the configuration may resolve to every address, also over
+// http, except for link-local and metadata addresses.
 func TestConfiguredHosts(t *testing.T) {
 	resolver := names{
 		"vllm.models":           addresses("10.0.0.7"),
