@@ -119,7 +119,7 @@ func medianWave(of []wave) wave {
 // work is the work of the controller of Agents: the number of reconciles, their duration, and the
 // time in the queue. Other load on the machine increases it for both kinds of waves.
 type work struct {
-	reconciles           uint64
+	reconciles          uint64
 	reconciling, queued time.Duration
 }
 
