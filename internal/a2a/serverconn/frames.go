@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// preface is how a connection of HTTP/2 begins (RFC 9113 section 3.4).
+// preface begins an HTTP/2 connection (RFC 9113 section 3.4).
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-// The frames that are told apart (RFC 9113 section 6).
+// Types and flags of frames (RFC 9113 section 6).
 const (
 	frameData         = 0x0
 	frameHeaders      = 0x1
@@ -21,10 +21,10 @@ const (
 	frameHeaderLength = 9
 )
 
-// What a client may send beside requests. A frame that is none of a request
-// costs; what the server sends in answer to requests earns, so that who is
-// served a lot may also say a lot. A client that behaves never comes near the
-// end: a frame of data is acknowledged by two frames, and perhaps a ping.
+// The budget of a connection for frames beside requests. Such a frame costs budget,
+// and frames of responses earn it, so that a client that is sent much may also send
+// much. Normal clients stay far below: they acknowledge a data frame with two frames
+// and perhaps a ping.
 const (
 	firstBudget  = 4_000
 	maxBudget    = 20_000
@@ -33,11 +33,12 @@ const (
 	perSecond    = 200
 )
 
-// frames watches the HTTP/2 frames of a connection. The server itself bounds
-// streams, headers and what it buffers; it answers pings, settings and resets
-// for as long as they come.
+// frames is the flood protection of a connection. The HTTP server itself bounds
+// streams, headers and buffers, but answers any number of pings, settings and
+// resets.
 type frames struct {
-	// matched counts the bytes of the preface; -1 when this is not HTTP/2.
+	// matched is the number of bytes of the preface that were read; -1 if the
+	// connection is not HTTP/2.
 	matched  int
 	in, out  scanner
 	budget   atomic.Int64
@@ -48,12 +49,13 @@ type frames struct {
 func (f *frames) start() {
 	f.budget.Store(firstBudget)
 	if f.now == nil {
-		f.now = time.Now //nolint:forbidigo // of the machine, as deadlines are
+		f.now = time.Now //nolint:forbidigo // the clock of deadlines
 	}
 	f.refilled = f.now()
 }
 
-// received reports whether the client may send what it has. Reads do not overlap.
+// received accounts for bytes that the client sent. It returns false if the budget is
+// exhausted. Calls must not overlap.
 func (f *frames) received(p []byte) bool {
 	for f.matched < len(preface) {
 		if f.matched < 0 || len(p) == 0 {
@@ -67,8 +69,8 @@ func (f *frames) received(p []byte) bool {
 		p = p[1:]
 	}
 	for {
-		frame, rest, whole := f.in.next(p)
-		if !whole {
+		frame, rest, complete := f.in.next(p)
+		if !complete {
 			return true
 		}
 		p = rest
@@ -78,7 +80,7 @@ func (f *frames) received(p []byte) bool {
 	}
 }
 
-// refill adds what time has earned, and reports whether that is enough.
+// refill adds the budget that has accrued over time, and reports whether it suffices.
 func (f *frames) refill() bool {
 	now := f.now()
 	earned := int64(now.Sub(f.refilled).Seconds() * perSecond)
@@ -86,14 +88,14 @@ func (f *frames) refill() bool {
 	return f.budget.Add(min(earned, firstBudget)) >= 0
 }
 
-// sent earns by what the server answers. Writes do not overlap.
+// sent accounts for bytes that the server sent. Calls must not overlap.
 func (f *frames) sent(p []byte) {
 	if f.matched < len(preface) {
 		return
 	}
 	for {
-		frame, rest, whole := f.out.next(p)
-		if !whole {
+		frame, rest, complete := f.out.next(p)
+		if !complete {
 			return
 		}
 		p = rest
@@ -103,13 +105,13 @@ func (f *frames) sent(p []byte) {
 	}
 }
 
-// frame is the head of one.
+// frame is the header of a frame.
 type frame struct {
 	length      int
 	kind, flags byte
 }
 
-// cost is what a frame of the client costs.
+// cost returns the cost of a frame of the client.
 func (f frame) cost() int64 {
 	switch f.kind {
 	case frameHeaders:
@@ -126,16 +128,17 @@ func (f frame) cost() int64 {
 	}
 }
 
-// scanner finds frames in what is read or written piece by piece.
+// scanner finds the frames in a byte stream.
 type scanner struct {
 	head [frameHeaderLength]byte
 	have int
-	// skip is what is left of a frame's payload.
+	// skip is the number of bytes of a payload that are still to come.
 	skip int
 }
 
-// next returns the next head that is whole, and what comes after it.
-func (s *scanner) next(p []byte) (f frame, rest []byte, whole bool) {
+// next returns the next frame header and the bytes after it. complete is false if
+// p ends before the header does.
+func (s *scanner) next(p []byte) (f frame, rest []byte, complete bool) {
 	n := min(s.skip, len(p))
 	s.skip -= n
 	p = p[n:]

@@ -13,20 +13,19 @@ import (
 	"time"
 )
 
-// ParkingOptions are all required.
+// ParkingOptions configure a Parking. All fields are required.
 type ParkingOptions struct {
-	// Idle is how long a connection is kept for its next request, and
-	// WriteTimeout how long its client may take to receive the end of a response.
+	// Idle bounds the wait for the next request of a connection whose response has
+	// ended, WriteTimeout the write that ends the response.
 	Idle, WriteTimeout time.Duration
 	Now                func() time.Time
 }
 
-// Parking takes responses that rest out of the HTTP server's hands. It keeps for
-// each request a goroutine below all handlers, whose stack has grown with them,
-// and buffers; a stream on which nothing happens needs neither.
+// Parking parks the connections of idle streams: it takes them out of the HTTP server,
+// which keeps 26 KB of stack and buffers for each request that it serves (ADR 0027).
 //
-// It is also a listener: a parked connection comes back to the server with its
-// next request.
+// It is also a listener: a parked connection returns to the server with its next
+// request.
 type Parking struct {
 	options ParkingOptions
 	back    chan net.Conn
@@ -35,28 +34,29 @@ type Parking struct {
 	mu     sync.Mutex
 	parked map[*Parked]struct{}
 	closed bool
-	// running are the goroutines of all that is parked, two each.
+	// running counts the goroutines of parked connections, two each.
 	running sync.WaitGroup
 }
 
-// NewParking returns a parking for the connections of NewListener.
+// NewParking returns a Parking for the connections of NewListener.
 func NewParking(o ParkingOptions) *Parking {
 	return &Parking{options: o, back: make(chan net.Conn), closing: make(chan struct{}), parked: map[*Parked]struct{}{}}
 }
 
-// Park has serve write the rest of a response, which is sent in chunks of
-// HTTP/1.1 and was flushed; the request was read to its end. It reports whether
-// it does: if so, the handler must return and touch neither of both again. The
-// context that serve is given has the values of the request's, and ends when the
-// client leaves. What serve returns says whether the response is whole.
-func (p *Parking) Park(w http.ResponseWriter, r *http.Request, serve func(context.Context, *Parked) (whole bool)) bool {
+// Park parks the connection of a response and calls serve on another goroutine, which
+// writes the rest of it. The response must be chunked (HTTP/1.1) and flushed, and the
+// request read to its end. Park returns false, and does nothing, if it cannot park
+// the connection. Otherwise the handler must return and use neither w nor r again.
+// The context of serve has the values of that of r, and ends when the client leaves;
+// serve returns whether the response is complete.
+func (p *Parking) Park(w http.ResponseWriter, r *http.Request, serve func(context.Context, *Parked) (complete bool)) bool {
 	from, ok := r.Context().Value(connectionKey{}).(*connection)
-	// A connection that ends with its answer does not come back.
+	// A connection that ends with its response does not return.
 	if !ok || r.ProtoMajor != 1 || r.ProtoMinor < 1 || r.Close || w.Header().Get("Connection") != "" {
 		return false
 	}
 	ctx, leave := context.WithCancel(context.WithoutCancel(r.Context()))
-	c := &Parked{parking: p, from: from, conn: from.Conn, leave: leave, over: make(chan struct{})}
+	c := &Parked{parking: p, from: from, conn: from.Conn, leave: leave, ended: make(chan struct{})}
 	if !p.add(c) {
 		leave()
 		return false
@@ -68,14 +68,14 @@ func (p *Parking) Park(w http.ResponseWriter, r *http.Request, serve func(contex
 		return false
 	}
 	if n := buffered.Reader.Buffered(); n > 0 {
-		begun, _ := buffered.Peek(n)
-		c.begun = bytes.Clone(begun)
+		unread, _ := buffered.Peek(n)
+		c.unread = bytes.Clone(unread)
 	}
-	p.running.Go(c.watch)
+	p.running.Go(c.waitForClient)
 	p.running.Go(func() {
-		whole := false
-		defer func() { c.end(whole) }()
-		whole = serve(ctx, c)
+		complete := false
+		defer func() { c.end(complete) }()
+		complete = serve(ctx, c)
 	})
 	return true
 }
@@ -97,7 +97,7 @@ func (p *Parking) remove(c *Parked) {
 	p.running.Done()
 }
 
-// Len is how many connections are parked.
+// Len returns the number of parked connections.
 func (p *Parking) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -122,8 +122,8 @@ type parkingAddr struct{}
 func (parkingAddr) Network() string { return "parking" }
 func (parkingAddr) String() string  { return "parking" }
 
-// Close implements net.Listener: nothing is parked any more, and nothing comes
-// back. Streams go on.
+// Close implements net.Listener: no connection is parked or returns any more. Streams
+// continue.
 func (p *Parking) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,21 +133,21 @@ func (p *Parking) Close() error {
 	p.closed = true
 	close(p.closing)
 	for c := range p.parked {
-		if c.isOver() {
-			c.dismiss()
+		if c.hasEnded() {
+			c.closeIdle()
 		}
 	}
 	return nil
 }
 
-// Stop closes the parking and waits for its streams. When ctx ends they do.
+// Stop closes the parking and waits for its streams. It ends them when ctx ends.
 func (p *Parking) Stop(ctx context.Context) {
 	_ = p.Close()
 	stop := context.AfterFunc(ctx, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for c := range p.parked {
-			c.cut() // first, or it might look whole
+			c.abort() // first, or the response could look complete
 			c.leave()
 		}
 	})
@@ -155,51 +155,54 @@ func (p *Parking) Stop(ctx context.Context) {
 	p.running.Wait()
 }
 
-// Parked is a connection with a response that rests. One goroutine writes, and
-// one waits for the client: it leaves, or asks for more.
+// Parked is a parked connection. One goroutine writes to it, and one waits until the
+// client leaves or sends the next request.
 type Parked struct {
 	parking *Parking
 	from    *connection
-	// conn is what is below it: HTTP/1.1 needs no more.
+	// conn is the connection below from, whose HTTP/2 frames need not be counted.
 	conn  net.Conn
 	leave context.CancelFunc
-	// begun is what was read of the next request.
-	begun []byte
-	// over is closed when nothing more is written. whole is set before.
-	over  chan struct{}
-	whole bool
+	// unread are the bytes of the next request that were read.
+	unread []byte
+	// ended is closed when the response has ended. reusable is set before: the
+	// connection may have another request.
+	ended    chan struct{}
+	reusable bool
 }
 
-func (c *Parked) isOver() bool {
+func (c *Parked) hasEnded() bool {
 	select {
-	case <-c.over:
+	case <-c.ended:
 		return true
 	default:
 		return false
 	}
 }
 
-// watch is the end of a connection, or of its time here.
-func (c *Parked) watch() {
+// waitForClient waits until the client leaves or sends the next request, and until
+// the response has ended. It then returns the connection to the server, or closes it.
+func (c *Parked) waitForClient() {
 	defer c.parking.remove(c)
-	if len(c.begun) == 0 {
+	if len(c.unread) == 0 {
 		first := make([]byte, 1)
 		if n, _ := c.conn.Read(first); n > 0 {
-			c.begun = first
+			c.unread = first
 		} else {
 			c.leave()
 		}
 	}
-	<-c.over
-	if !c.whole || len(c.begun) == 0 || !c.comeBack() {
+	<-c.ended
+	if !c.reusable || len(c.unread) == 0 || !c.returnToServer() {
 		_ = c.conn.Close()
 	}
 }
 
-// comeBack hands the connection to the server, as one that is new.
-func (c *Parked) comeBack() bool {
+// returnToServer makes the server accept the connection. It returns false if the
+// parking is closed.
+func (c *Parked) returnToServer() bool {
 	_ = c.conn.SetDeadline(time.Time{})
-	again := &connection{Conn: c.conn, secure: c.from.secure, flooded: c.from.flooded, begun: c.begun}
+	again := &connection{Conn: c.conn, secure: c.from.secure, flooded: c.from.flooded, unread: c.unread}
 	again.frames.start()
 	select {
 	case c.parking.back <- again:
@@ -209,31 +212,31 @@ func (c *Parked) comeBack() bool {
 	}
 }
 
-// end is that of the response. The client may send the next request.
-func (c *Parked) end(whole bool) {
+// end ends the response. If it is complete, the client may send the next request.
+func (c *Parked) end(complete bool) {
 	p := c.parking
-	if whole {
+	if complete {
 		_ = c.SetWriteDeadline(p.options.Now().Add(p.options.WriteTimeout))
 		_, err := c.conn.Write([]byte("0\r\n\r\n"))
-		whole = err == nil
+		complete = err == nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	switch c.whole = whole && !p.closed; {
-	case c.whole:
+	switch c.reusable = complete && !p.closed; {
+	case c.reusable:
 		_ = c.conn.SetReadDeadline(p.options.Now().Add(p.options.Idle))
-	case whole:
-		c.dismiss()
+	case complete:
+		c.closeIdle()
 	default:
-		c.cut()
+		c.abort()
 	}
 	c.leave()
-	close(c.over)
+	close(c.ended)
 }
 
-// cut closes a connection at once. TLS says goodbye first, and waits for seconds
-// for a client that takes nothing; who holds the lock cannot.
-func (c *Parked) cut() {
+// abort closes a connection at once. Closing the TLS connection would wait for seconds
+// for a client that does not read, while the lock is held.
+func (c *Parked) abort() {
 	if c.from.secure != nil {
 		_ = c.from.secure.NetConn().Close()
 		return
@@ -241,20 +244,20 @@ func (c *Parked) cut() {
 	_ = c.conn.Close()
 }
 
-// dismiss has watch close a connection on which nothing more is written.
-func (c *Parked) dismiss() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
+// closeIdle makes waitForClient close a connection whose response has ended.
+func (c *Parked) closeIdle() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// chunks hold what is written at once.
+// chunks are buffers for small chunks.
 var chunks = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 
-// copied is the largest chunk that is not written in pieces: a client that does
-// not read holds what was copied for it.
+// copied is the size up to which a chunk is copied into a buffer and written at once.
+// A client that does not read keeps its copy in memory.
 const copied = 16 << 10
 
-// Write implements io.Writer: it writes a chunk.
+// Write implements io.Writer. It writes one chunk.
 func (c *Parked) Write(text []byte) (int, error) {
 	if len(text) == 0 {
-		return 0, nil // which would be the end
+		return 0, nil // an empty chunk ends the response
 	}
 	pooled := chunks.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in the pool
 	defer chunks.Put(pooled)
@@ -273,8 +276,8 @@ func (c *Parked) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Flush does nothing: what is written is on its way.
+// Flush does nothing, because Write does not buffer.
 func (c *Parked) Flush() error { return nil }
 
-// SetWriteDeadline bounds writing.
+// SetWriteDeadline sets the deadline of writes.
 func (c *Parked) SetWriteDeadline(t time.Time) error { return c.conn.SetWriteDeadline(t) }

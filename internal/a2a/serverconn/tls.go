@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// TLS is the server's side of TLS 1.2 and 1.3.
+// TLS is the TLS configuration of a listener, for TLS 1.2 and 1.3.
 type TLS struct {
 	config      *tls.Config
 	certificate atomic.Pointer[tls.Certificate]
@@ -17,11 +17,11 @@ type TLS struct {
 
 var errNoCertificate = errors.New("no certificate")
 
-// NewTLS returns TLS without a certificate. asks reports whether clients are
-// asked for theirs. It is not verified here: who shows one that is not accepted
-// may have another credential, and what is accepted can change while a
-// connection lives.
-func NewTLS(asks func() bool) *TLS {
+// NewTLS returns a configuration without a certificate. requestsCert reports whether
+// the server requests a certificate of clients. It is not verified here: a client with
+// a certificate that is not accepted may have another credential, and the accepted
+// authorities may change during a connection.
+func NewTLS(requestsCert func() bool) *TLS {
 	t := &TLS{}
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if c := t.certificate.Load(); c != nil {
@@ -31,7 +31,7 @@ func NewTLS(asks func() bool) *TLS {
 	}
 	t.config = &tls.Config{
 		MinVersion: tls.VersionTLS12,
-		// Those of TLS 1.2 that HTTP/2 allows (RFC 9113 appendix A).
+		// The cipher suites of TLS 1.2 that HTTP/2 allows (RFC 9113 appendix A).
 		CipherSuites: []uint16{
 			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
@@ -40,18 +40,19 @@ func NewTLS(asks func() bool) *TLS {
 		NextProtos:     []string{"h2", "http/1.1"},
 		GetCertificate: certificate,
 	}
-	asking := t.config.Clone()
-	asking.ClientAuth = tls.RequestClientCert
-	// A session from before clients were asked would go on without a certificate.
-	asking.SessionTicketsDisabled = true
+	requesting := t.config.Clone()
+	requesting.ClientAuth = tls.RequestClientCert
+	// A session that was begun without a request for a certificate could be resumed
+	// without one.
+	requesting.SessionTicketsDisabled = true
 	t.config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
-		if asks() {
-			return asking, nil
+		if requestsCert() {
+			return requesting, nil
 		}
 		return nil, nil
 	}
 	return t
 }
 
-// Swap replaces the certificate. Connections that there are go on with theirs.
+// Swap replaces the certificate for new connections.
 func (t *TLS) Swap(c *tls.Certificate) { t.certificate.Store(c) }

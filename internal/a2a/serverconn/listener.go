@@ -1,10 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endpoint is what stands between a socket and the HTTP server: TLS
-// whose certificate can be replaced, and a bound on what an HTTP/2 client asks
-// for beside requests. It knows connections, and nothing of what is said on
-// them.
+// Package serverconn is the layer of connections between the sockets and the HTTP
+// server: TLS with a replaceable certificate, HTTP/2 flood protection, and parked
+// connections. It knows no requests.
 package serverconn
 
 import (
@@ -17,18 +16,18 @@ import (
 	"sync/atomic"
 )
 
-// Options say what is done with connections.
+// Options configure a listener.
 type Options struct {
-	// TLS is nil for connections in the clear.
+	// TLS is nil for connections without TLS.
 	TLS *TLS
-	// Flooded is told of each connection that was closed because of its HTTP/2
+	// Flooded is called for each connection that is closed because of its HTTP/2
 	// frames.
 	Flooded func()
 }
 
-// NewListener returns a listener whose connections are those of inner. They
-// are to be served by a server with ConnContext, as unencrypted ones: what
-// arrives is plain, and HTTP/2 begins with its preface.
+// NewListener returns a listener for the connections of inner. A server must serve
+// them with ConnContext and as unencrypted ones: reads return plaintext, and HTTP/2
+// begins with its preface.
 func NewListener(inner net.Listener, o Options) net.Listener {
 	return &listener{inner, o}
 }
@@ -38,7 +37,7 @@ type listener struct {
 	options Options
 }
 
-// Accept neither reads nor waits for a handshake, which is part of the first Read.
+// Accept does not wait for the TLS handshake, which is part of the first Read.
 func (l *listener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {
@@ -53,26 +52,26 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// connection hides that it has TLS: the server would want to do the rest of it
-// on its own, and could not be told from whom too much has come.
+// connection hides its TLS from the server, which would otherwise serve HTTP/2 without
+// passing the frames through Read and Write in plaintext.
 type connection struct {
 	net.Conn
-	// secure is nil in the clear, else the same as Conn.
+	// secure is the same as Conn, and nil without TLS.
 	secure  *tls.Conn
 	state   atomic.Pointer[tls.ConnectionState]
 	frames  frames
 	flooded func()
-	// begun was read before, of a connection that comes back from a Parking.
-	begun []byte
+	// unread are bytes of the next request that a Parking has read.
+	unread []byte
 }
 
 var errFlood = errors.New("more HTTP/2 control frames than its requests account for")
 
 // Read implements net.Conn.
 func (c *connection) Read(p []byte) (n int, err error) {
-	if len(c.begun) > 0 {
-		n = copy(p, c.begun)
-		c.begun = c.begun[n:]
+	if len(c.unread) > 0 {
+		n = copy(p, c.unread)
+		c.unread = c.unread[n:]
 	} else {
 		n, err = c.Conn.Read(p)
 	}
@@ -93,11 +92,12 @@ func (c *connection) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// PlainRefusal is what a client without TLS is told (RFC 2817 section 4.2).
+// PlainRefusal is the response to a client that does not use TLS (RFC 2817 section
+// 4.2).
 const PlainRefusal = "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.2\r\nConnection: Upgrade, close\r\n" +
 	"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 46\r\n\r\nThis agent is served with TLS only: use https\n"
 
-// refusePlain answers a client that speaks HTTP in the clear.
+// refusePlain answers a client that uses HTTP without TLS.
 func (c *connection) refusePlain(err error) {
 	header, ok := errors.AsType[tls.RecordHeaderError](err)
 	if !ok || header.Conn == nil {
@@ -109,7 +109,7 @@ func (c *connection) refusePlain(err error) {
 	}
 }
 
-// tlsState is that of a connection whose handshake is over.
+// tlsState returns the TLS state of a connection after its handshake; nil without TLS.
 func (c *connection) tlsState() *tls.ConnectionState {
 	if c.secure == nil {
 		return nil
@@ -125,12 +125,12 @@ func (c *connection) tlsState() *tls.ConnectionState {
 
 type connectionKey struct{}
 
-// ConnContext is for http.Server.
+// ConnContext is the ConnContext of an http.Server for connections of NewListener.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// WithTLS tells requests of the TLS that they came with.
+// WithTLS sets the TLS state of requests.
 func WithTLS(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
