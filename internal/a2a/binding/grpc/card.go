@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// encodeCard turns a card of the dialect's form into its message. Cards are
-// asked for rarely, so this may take a while.
+// encodeCard encodes a card in the dialect's form as a protobuf message. It uses
+// reflection, which is slow, because the extended card is rarely requested.
 func (d *dialect) encodeCard(text []byte) ([]byte, error) {
 	known, err := files()
 	if err != nil {

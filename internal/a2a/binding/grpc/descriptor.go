@@ -13,27 +13,27 @@ import (
 	"google.golang.org/protobuf/runtime/protoimpl"
 )
 
-// descriptors are the protos of all services and what they import, compiled by
-// hack/descriptors. That of 0.3 has the fields that later SDKs of 0.3 added.
+// descriptors are the protos of all services and their imports, compiled by
+// hack/descriptors. The proto of 0.3 has the fields that later SDKs of 0.3 added.
 //
 //go:embed proto/descriptors.binpb
 var descriptors []byte
 
-// protos are descriptors as they are looked up, and as they are sent.
+// protos are the descriptors, for lookups and for reflection.
 type protos struct {
 	*protoregistry.Files
-	// encoded are the files by their paths.
+	// encoded are the encoded files by path.
 	encoded map[string][]byte
 }
 
-// files are the protos. They are read when somebody asks, and kept out of the
-// global registry, where other copies of them may stand. They are read as
-// generated code does it: protodesc, which takes messages of descriptorpb, has
-// every process allocate 220 KB for both before main.
+// files returns the protos, which are parsed at the first call. They are not in the
+// global registry, which may have other copies of them. They are parsed as generated
+// code does it: linking protodesc and descriptorpb would make every process allocate
+// 220 KB before main.
 var files = sync.OnceValues(func() (*protos, error) {
 	all := &protos{Files: new(protoregistry.Files), encoded: map[string][]byte{}}
 	for rest := descriptors; len(rest) > 0; {
-		// A FileDescriptorSet has nothing but files, those that are imported first.
+		// A FileDescriptorSet has only files, and imports precede their importers.
 		number, kind, n := protowire.ConsumeTag(rest)
 		if n < 0 || number != 1 || kind != protowire.BytesType {
 			return nil, fmt.Errorf("read descriptors: no file at byte %d", len(descriptors)-len(rest))

@@ -13,13 +13,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// dialect is how one version of the protocol speaks gRPC.
+// dialect is how one protocol version uses gRPC.
 type dialect struct {
 	// label names the version in metrics.
 	label string
 	id    a2a.Dialect
 	form  card.Form
-	// cardMessage is the full name of the message of a card.
+	// cardMessage is the full name of the protobuf message of a card.
 	cardMessage string
 
 	decodeSend      func([]byte) (*a2a.SendRequest, error)
@@ -35,15 +35,15 @@ type dialect struct {
 	appendPush      func([]byte, *a2a.PushConfig) []byte
 	appendPushPage  func([]byte, *a2a.PushPage) []byte
 
-	// versions are those that a call may ask for to the letter.
+	// versions are the versions that a call may name if a2a-version is strict.
 	versions []version.Version
-	// followsTerminal lets a client subscribe to a task that has ended: it gets
-	// the task. Otherwise that is an error.
+	// followsTerminal is true if a client may subscribe to a task that has ended: it
+	// receives the task. Otherwise this is an error.
 	followsTerminal bool
-	// lacksExtension is the reason that is told when a required extension was
-	// not asked for.
+	// lacksExtension is the reason of the error for a missing required extension.
 	lacksExtension a2a.Reason
-	// closesSend and closesSubscribe say which event ends a stream.
+	// closesSend and closesSubscribe report whether an event ends the stream of a
+	// message, and that of a task.
 	closesSend, closesSubscribe func(*a2a.Event) bool
 }
 
@@ -94,10 +94,9 @@ var dialectV10 = &dialect{
 	closesSubscribe: streamend.EndsTask,
 }
 
-// serves reports whether a call that asks for a version may use the service.
-// Unless strict, a client of 1.0 that talks 0.3 for compatibility may keep its
-// version, and one that names none may use 1.0: by the letter that means 0.3,
-// which has no such service.
+// serves reports whether a call that names a version may use the service. Unless
+// strict, a client of 1.0 may keep its version when it uses 0.3, and a client that
+// names none may use 1.0; by the specification that means 0.3.
 func (d *dialect) serves(v version.Version, strict bool) bool {
 	lenient := v == version.V10 && d == dialectV03 || v == version.Version{} && d == dialectV10
 	return slices.Contains(d.versions, v) || lenient && !strict

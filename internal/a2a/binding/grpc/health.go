@@ -16,8 +16,7 @@ const (
 	healthNotServing = 2
 )
 
-// health answers the Check of grpc.health.v1. To watch is not implemented,
-// which the protocol foresees: who wants to, polls.
+// health serves Check of grpc.health.v1. Watch is not implemented; clients then poll.
 func (h *Handler) health(c *call) error {
 	service, err := receive(h, c, func(text []byte) (service string, err error) {
 		r := pbwire.New(text)

@@ -20,7 +20,7 @@ type method struct {
 	streamsRequests bool
 }
 
-// unknown answers calls of what there is not.
+// unknown is the method of calls to other paths.
 var unknown = &method{unversioned: true, serve: func(*Handler, *call) error {
 	return &a2a.Error{Reason: a2a.ReasonMethodNotFound}
 }}
@@ -40,7 +40,7 @@ const (
 // methods are those of all services, by path.
 var methods = func() map[string]*method {
 	all := map[string]*method{healthCheck: {unversioned: true, serve: (*Handler).health}}
-	// Both versions have the same messages. Few clients know the newer one alone.
+	// Both versions have the same messages. Many clients know only v1alpha.
 	for _, service := range []string{reflection, alphaReflection} {
 		all["/"+service+"/ServerReflectionInfo"] = &method{unversioned: true, serve: (*Handler).reflect, streamsRequests: true}
 	}
@@ -55,7 +55,7 @@ var methods = func() map[string]*method {
 		"ListTaskPushNotificationConfig":   (*Handler).listPush,
 		"DeleteTaskPushNotificationConfig": (*Handler).deletePush,
 		"GetAgentCard":                     (*Handler).extendedCard,
-		// What 0.2.2 to 0.2.4 called them; the messages are the same.
+		// Their names in 0.2.2 to 0.2.4; the messages are the same.
 		"CreateTaskPushNotification": (*Handler).setPush,
 		"GetTaskPushNotification":    (*Handler).getPush,
 		"ListTaskPushNotification":   (*Handler).listPush,

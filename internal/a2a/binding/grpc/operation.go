@@ -45,7 +45,7 @@ func (h *Handler) get(c *call) error {
 	return h.answer(c, task.Size(), func() []byte { return c.dialect.appendTask(nil, task) })
 }
 
-// list is known to 1.0 only.
+// list serves ListTasks, which only 1.0 has.
 func (h *Handler) list(c *call) error {
 	req, err := request(h, c, protobuf.V10.DecodeList)
 	if err != nil {
@@ -133,7 +133,7 @@ func (h *Handler) extendedCard(c *call) error {
 	}
 	text, err := h.ExtendedCard(c.Request, tenant, c.dialect.form)
 	if c.dialect == dialectV03 && a2a.LacksExtendedCard(err) {
-		// GetAgentCard of the proto of 0.3 is for either card.
+		// GetAgentCard of the proto of 0.3 returns either card.
 		text, err = h.PublicCard(c.Request, c.dialect.form)
 	}
 	if err != nil {

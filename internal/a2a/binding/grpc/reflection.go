@@ -14,11 +14,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 )
 
-// maxQuestion bounds a message of a client of reflection.
+// maxQuestion is the limit of a reflection request, in bytes.
 const maxQuestion = 4 << 10
 
-// reflect answers questions about the protos, one by one, until the client has
-// no more or is silent for too long.
+// reflect answers reflection requests one by one, until the client sends no more or
+// sends none for too long.
 func (h *Handler) reflect(c *call) error {
 	known, err := files()
 	if err != nil {
@@ -55,7 +55,7 @@ var questionFields = pbwire.Message{
 	7: pbwire.Bytes("listServices"),
 }
 
-// answerOf makes a ServerReflectionResponse. There are no extensions.
+// answerOf encodes a ServerReflectionResponse. The protos have no extensions.
 func answerOf(known *protos, question []byte) ([]byte, error) {
 	r := pbwire.New(question)
 	number, name := 0, ""
@@ -91,7 +91,7 @@ func answerOf(known *protos, question []byte) ([]byte, error) {
 	return pbwire.AppendBytes(answer, 7, pbwire.AppendString(problem, 2, "not found")), nil
 }
 
-// appendFile appends a file, and those that it needs, to a FileDescriptorResponse.
+// appendFile appends a file and its imports to a FileDescriptorResponse.
 func (p *protos) appendFile(dst []byte, file protoreflect.FileDescriptor, seen map[string]bool) []byte {
 	if seen[file.Path()] {
 		return dst

@@ -11,9 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// lastEventID names the metadata by which a stream is resumed: a client is
-// given it in the trailer of a stream that ends before its task, and gives it
-// back when it subscribes again.
+// lastEventID is the metadata that resumes a stream: the trailer of a stream that ends
+// before its task has it, and a client sends it when it subscribes again.
 const lastEventID = "Last-Event-Id"
 
 func (h *Handler) stream(c *call) error {
@@ -44,15 +43,16 @@ func (h *Handler) subscribe(c *call) error {
 	}
 	defer stream.Close()
 	if req.After != nil {
-		// It may be long before there is more, and nothing can go wrong till then.
+		// The header is sent at once: the next event may be late, and no error precedes
+		// it.
 		c.begin()
 		c.w.flush()
 	}
 	return c.follow(stream, c.dialect.closesSubscribe, c.dialect.followsTerminal || req.After != nil)
 }
 
-// follow sends what a stream holds, until the event that closes it. Unless
-// terminal, a task that has ended already is an error.
+// follow sends the events of a stream, up to the one that ends it. Unless terminal is
+// true, a task that has ended already is an error.
 func (c *call) follow(stream a2a.Stream, closing func(*a2a.Event) bool, terminal bool) error {
 	last := uint64(0)
 	for {

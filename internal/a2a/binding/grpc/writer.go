@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// writer gives each piece of an answer its time: a client that does not read is
-// cut off, one that reads slowly or has nothing to read is not.
+// writer bounds the time of each write of 64 KiB: a client that does not read is
+// disconnected, and one that reads slowly or has nothing to read is not.
 type writer struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -22,20 +22,21 @@ type writer struct {
 
 	mu      sync.Mutex
 	writing bool
-	// late is true when the timer of a write that has ended is still to call cut.
+	// late is true if the timer fired when its write had ended, so that cut has yet to
+	// be called for it.
 	late  bool
 	timer *time.Timer
 }
 
-// newWriter takes the server's own limit back, which is for answers that do not
-// wait.
+// newWriter returns a writer. It removes the write deadline of the server, which is
+// for whole responses.
 func newWriter(w http.ResponseWriter, timeout time.Duration) *writer {
 	out := &writer{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout}
 	_ = out.control.SetWriteDeadline(time.Time{})
 	return out
 }
 
-// Unwrap lets a ResponseController through.
+// Unwrap is for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
@@ -60,8 +61,8 @@ func (w *writer) Flush() {
 // flush sends what was written.
 func (w *writer) flush() { w.within(func() { _ = w.control.Flush() }) }
 
-// within runs one write. A timer costs less than the deadlines of HTTP/2, which
-// are messages to the goroutine of the connection.
+// within runs one write. A timer costs less than a deadline of HTTP/2, which is a
+// message to the goroutine of the connection.
 func (w *writer) within(write func()) {
 	w.mu.Lock()
 	w.writing = true
@@ -78,7 +79,7 @@ func (w *writer) within(write func()) {
 	w.mu.Unlock()
 }
 
-// cut ends the write that goes on. A deadline in the past resets the stream.
+// cut ends the running write. A deadline in the past resets the stream.
 func (w *writer) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,15 +9,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// signs are what the message of a request says about its dialect.
+// signs are the features of a message that show its dialect.
 type signs struct {
-	// proto is true for what only ProtoJSON has, and kind for what it has not.
+	// proto is true for features that only ProtoJSON has, kind for those that it
+	// cannot have.
 	proto, kind bool
 }
 
-// speaksKind reports whether the body of a message under /v1 holds objects with
-// a kind, as one project of the 0.3 era sends them, and not ProtoJSON. A body
-// that is broken is left to the codec to refuse.
+// speaksKind reports whether the body of a request under /v1 has a message with a
+// kind, as one project of 0.3 sends it, and not in ProtoJSON. It returns false for
+// invalid JSON, which the codec refuses.
 func speaksKind(body []byte) bool {
 	var s signs
 	r := jsonread.New(body)
@@ -46,7 +47,7 @@ func (s *signs) message(r *jsonread.Reader) {
 	}
 }
 
-// role has names in capitals, or numbers, in ProtoJSON.
+// role reads a role. In ProtoJSON it begins with ROLE_, or is a number.
 func (s *signs) role(r *jsonread.Reader) {
 	switch r.Kind() {
 	case '0':

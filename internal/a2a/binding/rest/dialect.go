@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// dialect is how one version of the protocol speaks REST.
+// dialect is how one protocol version uses REST.
 type dialect struct {
 	// label names the version in metrics.
 	label string
@@ -29,25 +29,25 @@ type dialect struct {
 	appendPush      func([]byte, *a2a.PushConfig) []byte
 	appendPushPage  func([]byte, *a2a.PushPage) []byte
 
-	// versions are those whose clients use its paths.
+	// versions are the versions whose clients use its paths.
 	versions []version.Version
-	// extensionsHeader lists the extensions that a client activates.
+	// extensionsHeader is the header that lists activated extensions.
 	extensionsHeader string
-	// cardForm is that of the card for known callers.
+	// cardForm is the form of the extended card.
 	cardForm card.Form
-	// mediaType is what a client may ask for in the place of plain JSON; "" for
-	// nothing.
+	// mediaType is the media type that a client may accept instead of
+	// application/json; "" for none.
 	mediaType string
-	// legacy errors have the members of JSON-RPC beside those of 1.0, and only
-	// its codes.
+	// legacy is true if errors have the members of JSON-RPC beside those of 1.0.
 	legacy bool
-	// zeroHistory is true where a length of 0 is one that is not set.
+	// zeroHistory is true if a history length of 0 means that it is not set.
 	zeroHistory bool
-	// followsTerminal lets a client subscribe to a task that has ended: it gets
-	// the task, and what last adds. Otherwise that is an error.
+	// followsTerminal is true if a client may subscribe to a task that has ended: it
+	// receives the task, and the event of last. Otherwise this is an error.
 	followsTerminal bool
 	last            func(*a2a.Event) *a2a.Event
-	// closesSend and closesSubscribe say which event ends a stream.
+	// closesSend and closesSubscribe report whether an event ends the stream of a
+	// message, and that of a task.
 	closesSend, closesSubscribe func(*a2a.Event) bool
 }
 
@@ -97,7 +97,7 @@ var dialectV03 = &dialect{
 	closesSubscribe:  streamend.IsFinal,
 }
 
-// dialectKind differs from that of 0.3 in what it says of messages and tasks.
+// dialectKind has objects with a kind, as one project of 0.3 sends them.
 var dialectKind = func() *dialect {
 	d := *dialectV03
 	d.id = a2a.DialectKindREST

@@ -11,17 +11,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
-// status is the one with which an error is told.
+// status returns the HTTP status of an error.
 func (c *call) status(problem *a2a.Error) int {
 	return cmp.Or(c.Status, errormap.Lookup(problem, c.profile).HTTP)
 }
 
-// appendError appends a whole body. Before 1.0 there were clients that read the
-// members of JSON-RPC, others that read those of gRPC, and others that read a
-// type: they get all of them.
+// appendError appends the body of an error response. Clients before 1.0 read the
+// members of JSON-RPC, those of gRPC, or a type: they get all of them.
 func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 	if !c.dialect.legacy {
-		return c.appendFault(append(dst, '{'), problem)
+		return c.appendStatus(append(dst, '{'), problem)
 	}
 	row := errormap.Lookup(problem, c.profile)
 	dst = append(dst, '{')
@@ -37,14 +36,13 @@ func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 		dst = append(dst, '}')
 	}
 	dst = append(dst, ',')
-	untold := *problem
-	untold.TaskID = ""
-	return c.appendFault(dst, &untold)
+	withoutTask := *problem
+	withoutTask.TaskID = ""
+	return c.appendStatus(dst, &withoutTask)
 }
 
-// appendFault appends the one member that errors of 1.0 have, and what ends the
-// body.
-func (c *call) appendFault(dst []byte, problem *a2a.Error) []byte {
+// appendStatus appends the member error of 1.0 and the end of the body.
+func (c *call) appendStatus(dst []byte, problem *a2a.Error) []byte {
 	row := errormap.Lookup(problem, c.profile)
 	dst = strconv.AppendInt(append(dst, `"error":{"code":`...), int64(c.status(problem)), 10)
 	dst = append(dst, `,"status":"`...)
@@ -54,7 +52,7 @@ func (c *call) appendFault(dst []byte, problem *a2a.Error) []byte {
 	return append(dst, "}}"...)
 }
 
-// appendStreamError appends what ends a stream that failed.
+// appendStreamError encodes an error that ends a stream.
 func (c *call) appendStreamError(err error) []byte {
-	return c.appendFault([]byte{'{'}, a2a.ErrorOf(err))
+	return c.appendStatus([]byte{'{'}, a2a.ErrorOf(err))
 }

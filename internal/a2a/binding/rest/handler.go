@@ -1,14 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest is the HTTP+JSON binding of every version that has one: that of
-// 1.0 at the root and below tenants, and under /v1 that of 0.2 and 0.3, in
-// ProtoJSON or, for one project of that era, with kinds.
+// Package rest is the HTTP+JSON binding: of 1.0 at the root and below tenants, and of
+// 0.2 and 0.3 under /v1, in ProtoJSON or, for one project of that time, in objects
+// with a kind.
 //
 // A request is checked in this order: path, verb, content type, size, version,
-// tenant, extensions, query, body; then the engine judges existence and state.
-// Who is calling was settled before. The package decodes, calls and encodes; it
-// keeps no state between requests and knows no backend.
+// tenant, extensions, query, body; the engine checks existence and state of the task.
+// The chain of handlers has authenticated the caller. The package keeps no state
+// between requests and does not know the backend.
 package rest
 
 import (
@@ -29,30 +29,31 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// Config is what a Handler needs. All fields but the options are required.
+// Config configures a Handler. StrictVersion and ErrorProfile are optional.
 type Config struct {
-	// Handler has passed what the card rules out.
+	// Handler runs the operations on tasks. It has checked requests against the card.
 	Handler a2a.Handler
-	Push    a2a.PushHandler
-	// Card is the one that is served now: what it declares is what is taken.
+	// Push keeps push configurations.
+	Push a2a.PushHandler
+	// Card returns the card that is served now.
 	Card func() *card.Card
-	// ExtendedCard returns the card for a caller who is known, in a version's
-	// form. Its error is an *a2a.Error where there is none.
+	// ExtendedCard returns the extended card for the caller of r in a form. Its error is
+	// an *a2a.Error if the agent has none or the caller may not have it.
 	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
-	// PublicCard returns the card for everybody. Clients of 0.3 that ask for the
-	// card of a caller get it where there is no extended one.
+	// PublicCard returns the public card in a form. Clients of 0.3 that ask for the
+	// extended card get it if there is no extended card.
 	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
-	// StrictVersion holds clients to A2A-Version by the letter: paths of 1.0 need
-	// it, and a client that asks for 1.0 has no others. Nil is for never.
+	// StrictVersion reports whether A2A-Version must be a version of the path: paths of
+	// 1.0 need it, and a client that names 1.0 has no others. Nil means false.
 	StrictVersion func() bool
-	// ErrorProfile names the release of 1.0 whose statuses errors have. Nil is
-	// for the latest.
+	// ErrorProfile returns the release of 1.0 whose statuses errors have. Nil means the
+	// latest.
 	ErrorProfile func() errormap.Profile
-	// Streams says how streams behave.
+	// Streams configures streams.
 	Streams sse.Config
-	// Limits bound requests and answers.
+	// Limits bound requests and responses.
 	Limits *httpcall.Limits
-	// Observe is told of each request once it is answered.
+	// Observe is called once for each request that was answered.
 	Observe func(httpcall.Outcome)
 	Log     *slog.Logger
 }
@@ -71,15 +72,15 @@ func New(c Config) *Handler {
 	return &Handler{Config: c}
 }
 
-// call is one request on its way.
+// call is the state of one request.
 type call struct {
 	httpcall.Call
 	target
 	profile   errormap.Profile
 	operation *operation
-	// dialect is that of the path until more is known of the client.
+	// dialect is resolved from the path and the body, before the body is decoded.
 	dialect *dialect
-	// body is empty for verbs that have none.
+	// body is empty unless the verb is POST.
 	body       []byte
 	query      *query
 	owner      a2a.Owner
@@ -95,17 +96,17 @@ func newCall(w http.ResponseWriter, r *http.Request) *call {
 	return c
 }
 
-// Deny answers a request that was refused before it was read.
+// Deny answers a request that is refused before it is read.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) { newCall(w, r).reject(problem) }
 
-// ServeHTTP answers one request.
+// ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := newCall(w, r)
 	c.Limits = h.Limits
 	c.profile = h.ErrorProfile()
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	if errors.Is(err, sse.ErrParked) {
-		c.W, c.R = nil, nil // its stream has the call, and for long
+		c.W, c.R = nil, nil // the parked stream keeps the call
 		return
 	}
 	if problem := c.outcome().Conclude(r.Context(), h.Log, h.Observe, err); problem != nil && !c.Answered {
@@ -113,7 +114,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// outcome is that of a call that succeeds.
+// outcome returns the outcome of a call that succeeds.
 func (c *call) outcome() httpcall.Outcome {
 	o := httpcall.Outcome{Binding: "rest"}
 	if c.operation != nil {
@@ -133,15 +134,18 @@ func (h *Handler) serve(c *call) error {
 			Message: "Content-Type must be application/json or application/a2a+json",
 		}
 	}
-	// All requests are read, for that takes the bounds off a connection on which
-	// an answer may take its time.
+	// The body of every request is read, because that removes the deadlines of the
+	// server from a connection whose response may be late.
 	body, err := c.Body()
 	defer c.Release()
 	if err != nil {
 		return err
 	}
 	if c.body = body; c.R.Method != http.MethodPost {
-		c.forget()
+		c.releaseBody()
+	}
+	if c.legacy && speaksKind(c.body) {
+		c.dialect = dialectKind
 	}
 	if err := h.checkVersion(c); err != nil {
 		return err
@@ -163,7 +167,7 @@ func (h *Handler) serve(c *call) error {
 	return c.operation.serve(h, c)
 }
 
-// find looks up the operation. Its answers depend on the path alone.
+// find looks up the operation by path and verb.
 func (c *call) find() error {
 	verbs := operations[c.resource]
 	if verbs == nil {
@@ -178,7 +182,7 @@ func (c *call) find() error {
 	return nil
 }
 
-// checkVersion refuses a client that asks for another version than that of the
+// checkVersion returns an error if the client names another version than that of the
 // path.
 func (h *Handler) checkVersion(c *call) error {
 	asked, ok := version.Of(c.R)
@@ -187,13 +191,12 @@ func (h *Handler) checkVersion(c *call) error {
 	case slices.Contains(c.dialect.versions, asked):
 		return nil
 	case asked == version.Version{}:
-		// By the letter that means 0.3, but it has none of the paths of 1.0.
+		// By the specification this means 0.3, which has no paths of 1.0.
 		if c.legacy || !h.StrictVersion() {
 			return nil
 		}
 	case asked == version.V10:
-		// A client of 1.0 that talks an older version for compatibility may keep
-		// its header.
+		// Clients of 1.0 keep their header when they use an older version.
 		if !h.StrictVersion() {
 			return nil
 		}
@@ -202,7 +205,7 @@ func (h *Handler) checkVersion(c *call) error {
 	return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
 }
 
-// check judges what the path names.
+// check checks the ids and the tenant of the path.
 func (t *target) check() error {
 	if len(t.task) > maxID {
 		return a2a.InvalidParams("id", "is longer than 256 bytes")
@@ -213,7 +216,7 @@ func (t *target) check() error {
 	return requestcheck.CheckTenant(t.tenant)
 }
 
-// within returns the tenant of a request that may name one beside the path.
+// within returns the tenant of a request whose body or query names one as well.
 func (c *call) within(named string) (string, error) {
 	if c.legacy || named == "" {
 		return c.tenant, nil
@@ -224,8 +227,7 @@ func (c *call) within(named string) (string, error) {
 	return named, requestcheck.CheckTenant(named)
 }
 
-// names checks that a body which names the task of the path again means the
-// same.
+// names returns an error if the body names another task than the path.
 func (c *call) names(field, id string) error {
 	if id != "" && id != c.task {
 		return a2a.InvalidParams(field, "is not the task of the path")
@@ -233,8 +235,8 @@ func (c *call) names(field, id string) error {
 	return nil
 }
 
-// activate settles which extensions are in force, and echoes them under the
-// name that the client used.
+// activate sets the activated extensions, and sends them back in the header of the
+// dialect.
 func (h *Handler) activate(c *call) error {
 	if c.operation.name == getExtendedCard {
 		return nil
@@ -242,7 +244,7 @@ func (h *Handler) activate(c *call) error {
 	header := c.dialect.extensionsHeader
 	activated, err := requestcheck.Activate(h.Card(), c.R.Header.Values(header))
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && c.legacy {
-		// It has a code of its own in 1.0 only.
+		// Only 1.0 has a code for it.
 		return &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: problem.Message}
 	}
 	if len(activated) > 0 {
@@ -252,12 +254,12 @@ func (h *Handler) activate(c *call) error {
 	return err
 }
 
-// reject writes an error.
+// reject writes an error response.
 func (c *call) reject(problem *a2a.Error) {
 	c.WriteError(problem, c.status(problem), c.dialect.refusesIn(c.R.Header), c.appendError(nil, problem))
 }
 
-// result writes what appendTo appends, size bytes or so.
+// result writes the response that appendTo appends; size is an estimate of its bytes.
 func (c *call) result(size int, appendTo func([]byte) []byte) error {
 	return c.WriteResult(c.dialect.answersIn(c.R.Header), size, appendTo)
 }

@@ -22,11 +22,8 @@ func (h *Handler) send(c *call) error {
 	return c.result(event.Size(), func(dst []byte) []byte { return c.dialect.appendAnswer(dst, &event) })
 }
 
-// sendRequest reads the body. Under /v1 it tells the dialect.
+// sendRequest decodes a message.
 func (c *call) sendRequest() (*a2a.SendRequest, error) {
-	if c.legacy && speaksKind(c.body) {
-		c.dialect = dialectKind
-	}
 	req, err := decode(c, c.dialect.decodeSend)
 	if err != nil {
 		return nil, err
@@ -41,28 +38,28 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 	return req, nil
 }
 
-// decode reads the body, and lets go of it: the answer may be long in coming.
+// decode decodes the body and releases it, because the response may be late.
 func decode[T any](c *call, read func([]byte) (T, error)) (T, error) {
 	req, err := read(c.body)
-	c.forget()
+	c.releaseBody()
 	return req, err
 }
 
-// decodeAny is decode for what may say nothing.
+// decodeAny is decode for a body that may be empty.
 func decodeAny[T any](c *call, read func([]byte) (*T, error)) (*T, error) {
 	if len(bytes.TrimSpace(c.body)) > 0 {
 		return decode(c, read)
 	}
-	c.forget()
+	c.releaseBody()
 	return new(T), nil
 }
 
-func (c *call) forget() {
+func (c *call) releaseBody() {
 	c.Release()
 	c.body = nil
 }
 
-// history reads how much of it a client wants; nil for all.
+// history returns the length of the history that a client asks for; nil is all.
 func (c *call) history() *int {
 	n := c.query.length("historyLength")
 	if n != nil && *n == 0 && c.dialect.zeroHistory {
@@ -133,20 +130,21 @@ func (c *call) answerTask(task *a2a.Task, err error) error {
 	if err != nil {
 		return err
 	}
-	c.settle(task)
-	return c.result(task.Size(), func(dst []byte) []byte { return c.dialect.appendTask(dst, task) })
+	d := c.answering(task)
+	return c.result(task.Size(), func(dst []byte) []byte { return d.appendTask(dst, task) })
 }
 
-// settle decides on the dialect of a call under /v1 that has no body to tell
-// it: the one in which the task was made, if that is one of these.
-func (c *call) settle(task *a2a.Task) {
+// answering returns the dialect of an answer with a task. Under /v1 it is the one in
+// which the task was made, if that is served there.
+func (c *call) answering(task *a2a.Task) *dialect {
 	if c.legacy && task.Dialect == a2a.DialectKindREST {
-		c.dialect = dialectKind
+		return dialectKind
 	}
+	return c.dialect
 }
 
-// extendedCard answers with the card for known callers. Since it differs from
-// one to the other, no cache may keep it for others.
+// extendedCard answers with the extended card. It depends on the caller, so that no
+// cache may store it.
 func (h *Handler) extendedCard(c *call) error {
 	tenant, err := c.asked()
 	if err != nil {
@@ -154,7 +152,7 @@ func (h *Handler) extendedCard(c *call) error {
 	}
 	text, err := h.ExtendedCard(c.R, tenant, c.dialect.cardForm)
 	if c.legacy && a2a.LacksExtendedCard(err) {
-		// GetAgentCard of the proto of 0.3 is for either card.
+		// GetAgentCard of the proto of 0.3 returns either card.
 		text, err = h.PublicCard(c.R, c.dialect.cardForm)
 	}
 	if err != nil {

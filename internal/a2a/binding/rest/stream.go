@@ -26,7 +26,7 @@ func (h *Handler) stream(c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	return h.reply(c, stream, first, c.dialect.closesSend)
+	return h.reply(c, c.dialect, stream, first, c.dialect.closesSend)
 }
 
 func (h *Handler) subscribe(c *call) (err error) {
@@ -34,15 +34,16 @@ func (h *Handler) subscribe(c *call) (err error) {
 	if err != nil {
 		return err
 	}
+	d := c.dialect
 	if c.legacy && req.After != nil {
-		// There will be no snapshot to tell the dialect.
+		// The stream will have no snapshot that shows the dialect of the task.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
 			Owner: c.owner, Tenant: req.Tenant, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,
 		})
 		if err != nil {
 			return err
 		}
-		c.settle(task)
+		d = c.answering(task)
 	}
 	stream, err := h.Handler.Subscribe(c.R.Context(), req)
 	if err != nil {
@@ -50,8 +51,8 @@ func (h *Handler) subscribe(c *call) (err error) {
 	}
 	defer func() { sse.CloseUnlessParked(stream, err) }()
 	var first []*a2a.Record
-	// Of a stream that is resumed, it may be long before there is more, and
-	// nothing can go wrong till then.
+	// The header of a resumed stream is sent at once: the next event may be late, and
+	// no error precedes it.
 	if req.After == nil {
 		if first, err = begin(c, stream); err != nil {
 			return err
@@ -62,9 +63,9 @@ func (h *Handler) subscribe(c *call) (err error) {
 		if t.Status.State.Terminal() && !c.dialect.followsTerminal {
 			return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation, Message: "Task is in a terminal state", TaskID: t.ID}
 		}
-		c.settle(t)
+		d = c.answering(t)
 	}
-	return h.reply(c, stream, first, c.dialect.closesSubscribe)
+	return h.reply(c, d, stream, first, d.closesSubscribe)
 }
 
 func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
@@ -91,8 +92,8 @@ func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
 	return req, err
 }
 
-// begin waits for the first records of a stream. Until then an error has a
-// status of its own.
+// begin waits for the first records of a stream. Until then an error has an HTTP
+// status.
 func begin(c *call, stream a2a.Stream) ([]*a2a.Record, error) {
 	first, err := stream.Next(c.R.Context())
 	if errors.Is(err, io.EOF) {
@@ -101,15 +102,16 @@ func begin(c *call, stream a2a.Stream) ([]*a2a.Record, error) {
 	return first, err
 }
 
-func (h *Handler) reply(c *call, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
+// reply sends a stream in a dialect, after its first records.
+func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
 	c.Answered = true
 	name, outcome := c.operation.name, c.outcome()
 	err := h.Streams.Serve(c.R.Context(), c.W, &sse.Reply{
-		Frame:       sse.Frame{Dialect: c.dialect.id, Append: c.dialect.appendEvent},
+		Frame:       sse.Frame{Dialect: d.id, Append: d.appendEvent},
 		Stream:      stream,
 		First:       first,
 		IsLast:      closing,
-		FinalEvent:  c.dialect.last,
+		FinalEvent:  d.last,
 		EncodeError: c.appendStreamError,
 		ErrorFrame:  sse.Frame{Event: "error"},
 		Request:     c.R,

@@ -57,8 +57,8 @@ func (h *Handler) extendedFor(r *http.Request, tenant string, form card.Form) (*
 	return current.extended.of(current.bases.of(r), shown, form)
 }
 
-// ServeExtended answers GET for the extended card of 0.2. Others ask for it by
-// an operation of their binding.
+// ServeExtended serves the extended card of 0.2 to GET and HEAD. Other versions have an
+// operation for it in each binding.
 func (h *Handler) ServeExtended(observe func(httpcall.Outcome)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		outcome := httpcall.Outcome{Binding: "wellknown", Method: ExtendedPath, Version: "0.2"}
@@ -86,13 +86,13 @@ func (h *Handler) ServeExtended(observe func(httpcall.Outcome)) http.Handler {
 	})
 }
 
-// Deny answers a request for the extended card that may not have it.
+// Deny answers a request for the extended card that is refused.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	row := errormap.Lookup(problem, errormap.Profile101)
 	status := row.HTTP
 	switch problem.Reason {
 	case a2a.ReasonUnsupportedOperation:
-		// 0.2 has no error for it: what is not offered is not there.
+		// 0.2 has no error for a card that is not offered.
 		status = http.StatusNotFound
 	case a2a.ReasonUnauthenticated:
 		httpcall.SetChallenge(w.Header(), r)

@@ -11,17 +11,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// rendered is a card with all that depends on it, so that a request sees one
-// card or the next and never some of both.
+// rendered is a card and everything derived from it, so that a request never sees
+// parts of two cards.
 type rendered struct {
 	profile card.Profile
 	bases   *bases
-	// modified is when the content changed last, in whole seconds.
+	// modified is when the content last changed, in whole seconds.
 	modified time.Time
 	public   *views
-	// keys is nil when the card is not signed.
+	// keys is nil if the card is not signed.
 	keys *variant
-	// extended is nil when there is no extended card.
+	// extended is nil if there is no extended card.
 	extended *views
 }
 
@@ -42,7 +42,8 @@ func render(c Content) (*rendered, error) {
 		return nil, err
 	}
 	if c.Card.Capabilities.ExtendedCard {
-		// The union is left out: there are clients that take what they asked for only.
+		// There is no union of the extended card: some clients accept only the form that
+		// they requested.
 		if out.extended, err = newViews(c.Card.Extended(), c.Bases, c.Signer, card.FormV03, card.FormV03Proto, card.FormV10); err != nil {
 			return nil, err
 		}
@@ -57,9 +58,9 @@ func render(c Content) (*rendered, error) {
 	return out, nil
 }
 
-// follow sets the time at which the content changed: that of the former content
-// where both serve the same, and otherwise when it was written, or now where that
-// is not known or not later.
+// follow sets the modification time: that of the former content if both are equal,
+// otherwise the time at which the content was written, or now if that time is unknown
+// or not later than the former one.
 func (r *rendered) follow(former *rendered, written, now time.Time) {
 	r.modified = written.Truncate(time.Second)
 	switch {

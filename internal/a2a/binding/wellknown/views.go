@@ -11,45 +11,45 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
 
-// Bounds on the views that are kept beside the first one. A view that was
-// dropped is made again when it is asked for.
+// Limits of the views that are kept beside the first one. A dropped view is rendered
+// again when it is requested.
 const (
 	maxViews     = 64
 	maxViewBytes = 4 << 20
 )
 
-// views are the cards of one agent, public or extended: one for each base and
-// each set of skills that callers are shown. A view is made when it is first
-// asked for, and signed once for all its forms.
+// views are the public or the extended cards of an agent: one for each base and each
+// set of visible skills. A view is rendered when it is first requested, and signed
+// once for all its forms.
 type views struct {
 	card   *card.Card
 	signer *signing.Signer
 	bases  []card.Base
-	// first is what most ask for: the primary base with every skill. It is never
-	// dropped, and its forms do not change once the views are served.
+	// first is the most requested view: the primary base with all skills. It is never
+	// dropped, and does not change once the views are served.
 	first *view
 
 	mu   sync.Mutex
 	made map[viewKey]*view
-	// bytes are those of the forms of all that was made.
+	// bytes is the size of all forms in made.
 	bytes int
 }
 
-// viewKey tells views apart: by the index of the base, and by the skills that
-// are shown, one byte each, "" for all.
+// viewKey identifies a view by the index of the base and the visible skills: one byte
+// for each skill, or "" for all.
 type viewKey struct {
 	base   int
 	skills string
 }
 
-// view is a card at one base, with the forms that were asked for.
+// view is a card at one base, with the forms that were requested.
 type view struct {
 	card       *card.Card
 	signatures []card.Signature
 	forms      [card.Forms]*variant
 }
 
-// newViews renders the first view in some forms.
+// newViews renders the first view in the given forms.
 func newViews(c *card.Card, bases []card.Base, signer *signing.Signer, forms ...card.Form) (*views, error) {
 	v := &views{card: c, signer: signer, bases: bases, made: map[viewKey]*view{}}
 	var err error
@@ -89,14 +89,14 @@ func (v *view) render(form card.Form) (*variant, error) {
 	return v.forms[form], nil
 }
 
-// of returns the card of a base in a form, with the skills that are shown; nil
+// of returns the card of a base in a form with the skills for which shown is true; nil
 // shows all. It is safe for concurrent use.
 func (v *views) of(base int, shown func(*card.Skill) bool, form card.Form) (*variant, error) {
 	c, skills := v.with(shown)
 	if base == 0 && skills == "" && v.first.forms[form] != nil {
 		return v.first.forms[form], nil
 	}
-	// Who asks for one that is being made waits for it.
+	// Requests for a view that is being rendered wait for it.
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	key := viewKey{base, skills}
@@ -127,8 +127,7 @@ func (v *views) of(base int, shown func(*card.Skill) bool, form card.Form) (*var
 	return out, nil
 }
 
-// with returns the card with the skills that are shown, and what tells them
-// from others.
+// with returns the card with the visible skills, and their key.
 func (v *views) with(shown func(*card.Skill) bool) (c *card.Card, skills string) {
 	if shown == nil {
 		return v.card, ""

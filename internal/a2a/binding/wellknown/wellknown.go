@@ -1,11 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wellknown serves the Agent Card and the public keys of its
-// signatures. Anybody may read them, so they ask for no credential and tell
-// nothing but themselves; the URLs on a card are those of a configured base,
-// which the request's host chooses, and never come from the request. The extended
-// card, for callers who are known, is kept here too and handed to the bindings.
+// Package wellknown serves the public agent card and the public keys of its
+// signatures, without authentication. The URLs of a card come from a configured base,
+// which the host of the request selects, and never from the request. The package also
+// renders the extended card, which the bindings serve to authenticated callers.
 package wellknown
 
 import (
@@ -22,38 +21,38 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// The paths of a card: that of 0.3 and later, and the one before.
+// The paths of the card: Path since 0.3, LegacyPath before it.
 const (
 	Path       = "/.well-known/agent-card.json"
 	LegacyPath = "/.well-known/agent.json"
 )
 
-// maxAge is short: an edit of a skill should be seen, and a 304 costs little.
+// maxAge is short, so that clients see an edited skill soon; a 304 costs little.
 const maxAge = "public, max-age=60"
 
-// Content is what is served.
+// Content is a card and how to serve it.
 type Content struct {
 	Card *card.Card
-	// Bases are where the agent is served, the primary one first. A request for
-	// the host of one gets the card with the interfaces of that base, any other
-	// request that of the primary one. Without bases the card is served as it is.
+	// Bases are the base URLs of the agent, the primary one first. A request to the host
+	// of a base gets the card with the interfaces of this base, any other request those
+	// of the primary one. Without bases the card is served unchanged.
 	Bases []card.Base
-	// Profile says which form is served where.
+	// Profile determines the form of the card at each path.
 	Profile card.Profile
 	// Signer signs the card; nil leaves it unsigned.
 	Signer *signing.Signer
-	// Modified is when the content was written; zero is now.
+	// Modified is when the content was written; the zero time means now.
 	Modified time.Time
 }
 
-// Handler serves one card at both paths, from the first Swap on. The card can
-// be replaced at any time.
+// Handler serves one card at both paths. Swap must be called before the first request,
+// and may be called again at any time.
 type Handler struct {
-	// Admit says which skills stand on the extended card of the context's caller,
-	// nil for all, or returns an *a2a.Error for one that may have none. Nil
-	// admits everybody.
+	// Admit returns which skills are on the extended card of the context's caller, nil
+	// for all, or an *a2a.Error if the caller may not have the card. If Admit is nil,
+	// every caller gets all skills.
 	Admit func(ctx context.Context, tenant string) (shown func(*card.Skill) bool, err error)
-	// Now is the clock; without one answers have no Last-Modified.
+	// Now is the clock; if it is nil, responses have no Last-Modified.
 	Now func() time.Time
 
 	current atomic.Pointer[rendered]
@@ -82,7 +81,7 @@ func (h *Handler) Swap(c Content) error {
 	return err
 }
 
-// ServeHTTP answers GET, HEAD and a browser's OPTIONS.
+// ServeHTTP serves the card to GET and HEAD, and answers the OPTIONS of a browser.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	current := h.current.Load()
 	serve(w, r, version.Name, current.modified, func() (*variant, error) {
@@ -90,13 +89,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// ServeKeys is ServeHTTP for the public keys.
+// ServeKeys serves the public keys as ServeHTTP serves the card.
 func (h *Handler) ServeKeys(w http.ResponseWriter, r *http.Request) {
 	current := h.current.Load()
 	serve(w, r, "", current.modified, func() (*variant, error) { return current.keys, nil })
 }
 
-// form gives 1.x the card of 1.0, and everybody else the one that all read.
+// form returns the form of 1.0 for clients that name 1.x, and otherwise that of the
+// profile.
 func (c *rendered) form(r *http.Request) card.Form {
 	if v, ok := version.Of(r); ok && v.Major == 1 {
 		return card.FormV10
@@ -107,8 +107,8 @@ func (c *rendered) form(r *http.Request) card.Form {
 	return card.FormUnion
 }
 
-// serve answers with the variant that find chooses by the header vary; nil is
-// not found.
+// serve answers with the variant that find returns, or with 404 if it is nil. vary is
+// the value of Vary, "" for none.
 func serve(w http.ResponseWriter, r *http.Request, vary string, modified time.Time, find func() (*variant, error)) {
 	header := w.Header()
 	header.Set("Access-Control-Allow-Origin", "*")
@@ -150,10 +150,9 @@ func serve(w http.ResponseWriter, r *http.Request, vary string, modified time.Ti
 	v.write(w, r)
 }
 
-// unchanged reports whether a client has the variant already: by its ETag, or,
-// where the client names none, by the time at which it changed. Only that very
-// time counts: replicas do not change at the same one, so that an earlier or a
-// later one may be that of another card.
+// unchanged reports whether a client has the variant: by its ETag or, if the request
+// has none, by its modification time. The times must be equal: replicas change at
+// different times, so that another time may be that of another card.
 func (v *variant) unchanged(r *http.Request, modified time.Time) bool {
 	if etags := r.Header.Values("If-None-Match"); len(etags) > 0 {
 		return matches(etags, v.etag)
@@ -170,7 +169,8 @@ func (v *variant) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// matches compares weakly, as If-None-Match asks for.
+// matches reports whether the values of If-None-Match have the ETag, by weak
+// comparison.
 func matches(values []string, etag string) bool {
 	for _, value := range values {
 		for candidate := range strings.SplitSeq(value, ",") {
