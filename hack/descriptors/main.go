@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command descriptors compiles the official protos to what server reflection
-// shows of them, with what they import and the other services: a
-// FileDescriptorSet without comments and without the options
-// of google.api, which only matter to transcoders.
+// Command descriptors compiles the official protos for server reflection. It writes
+// a FileDescriptorSet of the protos, their imports and the protos of the other
+// services, without comments and without the options of google.api, which only
+// transcoders use.
 //
 //	go run ./hack/descriptors OUT PROTO...
 package main

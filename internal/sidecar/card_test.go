@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -146,9 +147,9 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 	verifies := func(set jose.JSONWebKeySet) bool {
 		t.Helper()
 		_, text := p.do("GET", p.agent()+".well-known/agent-card.json", "")
-		union := signing.Verify([]byte(text), card.FormV03, set)
+		union := signingtest.Verify([]byte(text), card.FormV03, set)
 		_, text = p.do("GET", p.agent()+".well-known/agent-card.json", "", "A2A-Version", "1.0")
-		pure := signing.Verify([]byte(text), card.FormV10, set)
+		pure := signingtest.Verify([]byte(text), card.FormV10, set)
 		return union == nil && pure == nil
 	}
 	if !verifies(public(first)) || verifies(public(second)) || len(keys().Keys) != 1 || !verifies(keys()) {

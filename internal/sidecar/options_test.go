@@ -204,7 +204,7 @@ func TestParseCardNamesTheLine(t *testing.T) {
 		"flow":              {"displayName: x\nsecuritySchemes: [{name: a, type: oauth2}]", "securitySchemes[0]: flow is required"},
 		"flow type":         {"displayName: x\nsecuritySchemes: [{name: a, type: oauth2, flow: {type: code}}]", `securitySchemes[0]: flow.type is "code", must be`},
 		"API key":           {"displayName: x\nsecuritySchemes: [{name: a, type: apiKey, in: body}]", `securitySchemes[0]: in is "body", must be header, query or cookie`},
-		"requirement":       {"displayName: x\nskills: [{id: a, name: b, security: [{c: []}]}]", `skills[0]: security names "c", which is not among securitySchemes`},
+		"requirement":       {"displayName: x\nskills: [{id: a, name: b, security: [{c: []}]}]", `skills[0]: security names "c": add it to securitySchemes`},
 		"visibility":        {"displayName: x\nskills: [{id: a, name: b, visibility: Hidden}]", `skills[0]: visibility is "Hidden", must be Public or Extended`},
 		"bindings":          {"displayName: x\nprotocol: {bindings: [HTTP+JSON, GRPC, GRPC]}", `protocol.bindings[2] repeats GRPC`},
 		"twice":             {"displayName: x\ndisplayName: y", `"displayName"`},

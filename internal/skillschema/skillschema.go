@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package skillschema says whether the JSON Schemas of a skill are schemas.
+// Package skillschema validates the JSON Schemas of a skill.
 //
-// It reads nothing but what it is given: a schema that refers to another place
-// is refused and not followed.
+// The package is pure: it refuses a schema that refers to another document, and does
+// not load the document.
 package skillschema
 
 import (
@@ -21,17 +21,18 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// MaxSize bounds a schema, in bytes. Many of that size fit on one card.
+// MaxSize is the maximum size of a schema in bytes. A card can have many schemas of
+// this size.
 const MaxSize = 64 << 10
 
-// checked remembers verdicts by the text of the schema, since every reconcile
-// of every Agent asks again.
+// checked caches verdicts by the hash of the schema, because every reconcile of every
+// Agent checks its schemas.
 var checked = lru.New(4096)
 
 type verdict struct{ err error }
 
-// Check returns nil, or which schema of a skill is wrong and what is. The text
-// begins with the name of the field.
+// Check returns an error if a schema of a skill is invalid. The error begins with the
+// name of the field.
 func Check(details *a2av1alpha1.SkillDetails) error {
 	if err := check(details.InputSchema); err != nil {
 		return fmt.Errorf("inputSchema %w", err)
@@ -47,7 +48,7 @@ func check(raw *runtime.RawExtension) error {
 		return nil
 	}
 	if len(raw.Raw) > MaxSize {
-		return fmt.Errorf("has %d bytes, more than %d", len(raw.Raw), MaxSize)
+		return fmt.Errorf("has %d bytes, the limit is %d", len(raw.Raw), MaxSize)
 	}
 	key := sha256.Sum256(raw.Raw)
 	if known, ok := checked.Get(key); ok {
@@ -58,7 +59,7 @@ func check(raw *runtime.RawExtension) error {
 	return err
 }
 
-// here is what a schema is called while it is compiled: it cannot be opened.
+// here is the URL of the schema during compilation. Nothing can load it.
 const here = "schema:///"
 
 func compile(text []byte) error {
@@ -70,7 +71,7 @@ func compile(text []byte) error {
 	compiler.UseLoader(noLoader{})
 	compiler.UseRegexpEngine(anyPattern)
 	if err := compiler.AddResource(here, document); err != nil {
-		return fmt.Errorf("is no JSON Schema: %w", err)
+		return fmt.Errorf("is not a JSON Schema: %w", err)
 	}
 	_, err = compiler.Compile(here)
 	var elsewhere *jsonschema.LoadURLError
@@ -79,15 +80,15 @@ func compile(text []byte) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &elsewhere):
-		return fmt.Errorf("refers to %s, and must hold all that it refers to", elsewhere.URL)
+		return fmt.Errorf("refers to %s: move the definition into the schema", elsewhere.URL)
 	case errors.As(err, &wrong):
-		return fmt.Errorf("is no JSON Schema: %w", first(wrong.Err))
+		return fmt.Errorf("is not a JSON Schema: %w", first(wrong.Err))
 	default:
-		return errors.New("is no JSON Schema: " + strings.ReplaceAll(err.Error(), here, ""))
+		return errors.New("is not a JSON Schema: " + strings.ReplaceAll(err.Error(), here, ""))
 	}
 }
 
-// first returns the innermost cause: the outer ones repeat the meta-schema.
+// first returns the innermost cause. The outer causes quote the meta-schema.
 func first(err error) error {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
@@ -101,13 +102,13 @@ func first(err error) error {
 
 type noLoader struct{}
 
-var errElsewhere = errors.New("nothing is loaded")
+var errElsewhere = errors.New("documents are not loaded")
 
 // Load implements jsonschema.URLLoader.
 func (noLoader) Load(string) (any, error) { return nil, errElsewhere }
 
-// anyPattern takes every regular expression: schemas have those of ECMA-262,
-// of which Go reads a part, and none is ever matched here.
+// anyPattern accepts every regular expression. Schemas have those of ECMA-262, which
+// Go supports in part, and the package matches none.
 func anyPattern(text string) (jsonschema.Regexp, error) { return pattern(text), nil }
 
 type pattern string

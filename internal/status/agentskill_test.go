@@ -24,7 +24,7 @@ func TestAgentSkill(t *testing.T) {
 		"unused": {want: []string{"True Accepted The skill", "False NotInUse No Agent"}},
 		"used":   {agents: 3, want: []string{"True Accepted The skill", "True InUse At least one"}},
 		"no schema": {agents: 1, schema: `{"type":1}`, want: []string{
-			"False InvalidSchema spec.outputSchema is no JSON Schema: at '/type'", "True InUse At least one",
+			"False InvalidSchema spec.outputSchema is not a JSON Schema: at '/type'", "True InUse At least one",
 		}},
 	}
 	for name, test := range tests {

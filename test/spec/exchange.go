@@ -28,11 +28,11 @@ type exchange struct {
 
 func (e *exchange) isStream() bool { return strings.HasPrefix(e.contentType, "text/event-stream") }
 
-// form is what a response of one operation must be.
+// form is the type of a response of an operation.
 type form struct {
 	// schema and definition name a definition of a JSON Schema.
 	schema, definition string
-	// message is the type of the same in a proto; nil when there is none.
+	// message returns a message of the type in the proto; nil for no proto.
 	message func() proto.Message
 }
 
@@ -55,8 +55,8 @@ func (f *form) validate(text []byte) error {
 	return Validate(f.schema, f.definition, text)
 }
 
-// validate returns the name of the form that a document must have, and why it
-// has it not.
+// validate returns the name of the form of a document, and an error if the document
+// does not have that form.
 func (e *exchange) validate(text []byte) (string, error) {
 	switch {
 	case !json.Valid(text):
@@ -76,8 +76,7 @@ func (e *exchange) validate(text []byte) (string, error) {
 	}
 }
 
-// card validates a public card: that of 1.0 for who asks for it, and else one
-// that all versions can read.
+// card validates a public card: the card of 1.0, or the union for all versions.
 func (e *exchange) card(text []byte) (string, error) {
 	if e.status != http.StatusOK {
 		return "error", nil
@@ -94,8 +93,8 @@ func (e *exchange) card(text []byte) (string, error) {
 		Validate("v0.1.0", "AgentCard", text), Validate("v0.2.6", "AgentCard", text), Validate("v0.3.0", "AgentCard", text))
 }
 
-// isRPC reports whether the exchange is one of JSON-RPC. What is sent to a path
-// that nobody serves is answered so too.
+// isRPC reports whether the exchange is JSON-RPC. The response for an unknown path is
+// JSON-RPC, too.
 func (e *exchange) isRPC(text []byte) bool {
 	var asked, answered struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -106,7 +105,7 @@ func (e *exchange) isRPC(text []byte) bool {
 	return asked.Method != "" || asked.JSONRPC != "" || answered.JSONRPC != "" && !strings.Contains(e.path, "/v1/")
 }
 
-// restV10 validates a document of the REST of 1.0.
+// restV10 validates a document of HTTP+JSON of 1.0.
 func (e *exchange) restV10(text []byte) (string, error) {
 	if e.status >= http.StatusBadRequest || isStatus(text) {
 		return "google.rpc.Status", validateStatus(text, e.status)
@@ -141,7 +140,8 @@ func (e *exchange) restV10(text []byte) (string, error) {
 	return f.name(), f.validate(text)
 }
 
-// restV03 validates a document of the REST of 0.3: ProtoJSON, or that with kinds.
+// restV03 validates a document of HTTP+JSON of 0.3: ProtoJSON, or objects with a
+// kind.
 func (e *exchange) restV03(text []byte) (string, error) {
 	if e.status >= http.StatusBadRequest {
 		return "error of 0.3", nil // the version defines no body
@@ -158,8 +158,8 @@ func (e *exchange) restV03(text []byte) (string, error) {
 	case verb == "stream" || verb == "subscribe":
 		m = &a2apb.StreamResponse{}
 	case last == "card":
-		// Clients of 0.3 read it by its JSON Schema or by its proto: the security
-		// schemes have the members of both.
+		// Clients of 0.3 read the card by its JSON Schema or by its proto: the
+		// security schemes have the members of both.
 		read := protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(text, &a2apb.AgentCard{})
 		return "v0.3.0 AgentCard", errors.Join(Validate("v0.3.0", "AgentCard", text), read)
 	case last == "tasks":
@@ -177,8 +177,8 @@ func (e *exchange) restV03(text []byte) (string, error) {
 	return f.name(), f.validate(renameContent(text))
 }
 
-// taskPage validates a page of tasks. 0.3 names the operation in its text and
-// has no message for it, so it is that of 1.0 with the tasks of 0.3.
+// taskPage validates a page of tasks. 0.3 mentions the operation and defines no
+// response, so it is the response of 1.0 with tasks of 0.3.
 func taskPage(text []byte) error {
 	var page struct {
 		Tasks         []json.RawMessage `json:"tasks"`
@@ -203,12 +203,12 @@ func taskPage(text []byte) error {
 	return nil
 }
 
-// renameContent gives the parts of a message the name that they have in the
-// stubs, whose field is another name for content of the proto of 0.3.
+// renameContent renames content of a message to parts, the name in the stubs of the
+// Go SDK.
 func renameContent(text []byte) []byte {
 	var value any
 	if json.Unmarshal(text, &value) != nil {
-		return text // which is found out by who reads it
+		return text // the caller reports it
 	}
 	var rename func(any)
 	rename = func(value any) {
@@ -235,7 +235,7 @@ func renameContent(text []byte) []byte {
 	return renamed
 }
 
-// kindREST validates what stands in a frame of the REST with kinds.
+// kindREST validates an object with a kind, or an event with one.
 func (*exchange) kindREST(text []byte) (string, error) {
 	var frame struct {
 		Result json.RawMessage `json:"result"`
@@ -261,7 +261,7 @@ func (*exchange) kindREST(text []byte) (string, error) {
 	return "v0.3.0 REST " + definition, Validate("v0.3.0", definition, item)
 }
 
-// isStatus tells an error in a stream from an event.
+// isStatus reports whether an event of a stream is an error.
 func isStatus(text []byte) bool {
 	var s struct {
 		Error *json.RawMessage `json:"error"`
@@ -269,7 +269,8 @@ func isStatus(text []byte) bool {
 	return json.Unmarshal(text, &s) == nil && s.Error != nil
 }
 
-// validateStatus checks the body of a REST error of 1.0 (google.rpc.Status as AIP-193 has it).
+// validateStatus validates the body of an HTTP+JSON error of 1.0: google.rpc.Status,
+// as in AIP-193.
 func validateStatus(text []byte, status int) error {
 	var body struct {
 		Error *struct {
@@ -286,7 +287,7 @@ func validateStatus(text []byte, status int) error {
 	case body.Error == nil:
 		return errors.New("error is missing")
 	case status >= http.StatusBadRequest && body.Error.Code != status:
-		return fmt.Errorf("code is %d and the status of HTTP %d", body.Error.Code, status)
+		return fmt.Errorf("code is %d, want the HTTP status %d", body.Error.Code, status)
 	case body.Error.Status == "" || body.Error.Message == "":
 		return errors.New("status and message are required")
 	}
@@ -319,5 +320,5 @@ func strict(text []byte, into any) error {
 	return decoder.Decode(into)
 }
 
-// afterLast returns what stands behind the last separator, and all without one.
+// afterLast returns the text after the last separator, or s without a separator.
 func afterLast(s, sep string) string { return s[strings.LastIndex(s, sep)+1:] }

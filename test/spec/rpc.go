@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// resultsV10 are the results of 1.0, whichever binding carries them.
+// resultsV10 are the results of 1.0 in every binding.
 var resultsV10 = map[string]form{
 	"SendMessage":                      {"v1.0.1", "SendMessageResponse", func() proto.Message { return &v1pb.SendMessageResponse{} }},
 	"SendStreamingMessage":             {"v1.0.1", "StreamResponse", func() proto.Message { return &v1pb.StreamResponse{} }},
@@ -29,7 +29,7 @@ var resultsV10 = map[string]form{
 	"GetExtendedAgentCard": {"v1.0.1", "AgentCard", func() proto.Message { return &v1pb.AgentCard{} }},
 }
 
-// responsesV03 are the responses of 0.2 and 0.3, envelope included.
+// responsesV03 are the responses of 0.2 and 0.3 with their envelopes.
 var responsesV03 = map[string]string{
 	"message/send":                        "SendMessageResponse",
 	"message/stream":                      "SendStreamingMessageResponse",
@@ -83,16 +83,16 @@ func (e *exchange) rpc(text []byte) (string, error) {
 		return e.rpcError(asked.Method, &answer, text)
 	}
 	if answer.Result != nil {
-		answer.Result, text = ownParts(answer.Result), ownParts(text)
+		answer.Result, text = standardParts(answer.Result), standardParts(text)
 	}
 	if result, ok := resultsV10[asked.Method]; ok {
 		return "JSON-RPC " + result.name(), result.validate(answer.Result)
 	}
-	// tasks/get, tasks/cancel and tasks/resubscribe are names of both versions: a
-	// result is of one, and what has the marks of both is valid in both.
+	// tasks/get, tasks/cancel and tasks/resubscribe are methods of both versions. A
+	// result with kind and sessionId must be valid in both.
 	v01, v03 := responsesV01[asked.Method], responsesV03[asked.Method]
 	if asked.Method == "tasks/get" && e.isStream() {
-		// A project of the 0.3 era resumes by it.
+		// One project that implements 0.3 resumes with tasks/get.
 		v01, v03 = "", responsesV03["tasks/resubscribe"]
 	}
 	hasKind := bytes.Contains(answer.Result, []byte(`"kind":`))
@@ -112,7 +112,7 @@ func (e *exchange) rpc(text []byte) (string, error) {
 		f := resultsV10["ListTaskPushNotificationConfigs"]
 		return f.name(), f.validate(answer.Result)
 	default:
-		return "unknown", fmt.Errorf("no version has a method %q, and it is answered", asked.Method)
+		return "unknown", fmt.Errorf("unknown method %q has a result", asked.Method)
 	}
 }
 
@@ -126,10 +126,10 @@ func (e *exchange) rpcError(method string, answer *envelope, text []byte) (strin
 		}
 		return "error of 1.0", validateDetails(details)
 	}
-	if *answer.Error.Code == -32009 { // the versions that read data as an object know no such code
+	if *answer.Error.Code == -32009 { // a code of 1.0 only
 		return "error of 1.0", nil
 	}
-	// 0.1 has no null ids; a request that could not be read has no other.
+	// 0.1 has no null id, but the id of an unreadable request is null.
 	if _, ok := responsesV01[method]; ok && string(answer.ID) != "null" {
 		if err := Validate("v0.1.0", "JSONRPCResponse", text); err != nil {
 			return "v0.1.0 error", err
@@ -138,8 +138,8 @@ func (e *exchange) rpcError(method string, answer *envelope, text []byte) (strin
 	return "v0.3.0 JSONRPCErrorResponse", Validate("v0.3.0", "JSONRPCErrorResponse", text)
 }
 
-// validate checks the envelope: the id is the one of the request, or null when
-// that could not be read.
+// validate checks the envelope. The id must be the id of the request, or null in an
+// error.
 func (a *envelope) validate(id json.RawMessage) error {
 	isNull := a.ID == nil || string(a.ID) == "null"
 	switch {
@@ -155,8 +155,8 @@ func (a *envelope) validate(id json.RawMessage) error {
 	return nil
 }
 
-// validateList checks the tasks of a list in 0.3, which defines no such method.
-// The one client that has it reads names with underscores.
+// validateList checks the result of tasks/list, which 0.3 does not define. The only
+// client that calls it reads names in snake_case.
 func validateList(result []byte) (string, error) {
 	const name = "v0.3.0 tasks/list"
 	var page struct {
@@ -176,7 +176,7 @@ func validateList(result []byte) (string, error) {
 		return name, errors.New("all members of a page are required")
 	}
 	if *page.NextPageToken != *page.GoToken || *page.PageSize != *page.GoPageSize || *page.TotalSize != *page.GoTotalSize {
-		return name, errors.New("a page says one thing twice, and not the same")
+		return name, errors.New("the two names of a member must have equal values")
 	}
 	for _, task := range page.Tasks {
 		if err := Validate("v0.3.0", "Task", task); err != nil {
@@ -186,9 +186,9 @@ func validateList(result []byte) (string, error) {
 	return name, nil
 }
 
-// ownParts are parts of a kind that no version knows: a client that sends them
-// is given them back, in the versions that tell parts by kinds.
-func ownParts(text []byte) []byte {
+// standardParts replaces parts of kinds that no version defines, which the sidecar
+// returns to the clients of 0.2 and 0.3 that sent them.
+func standardParts(text []byte) []byte {
 	if !bytes.Contains(text, []byte(`"kind":"tool-`)) {
 		return text
 	}
@@ -203,7 +203,7 @@ func ownParts(text []byte) []byte {
 	return out
 }
 
-// standard replaces parts of unknown kinds by data.
+// standard replaces parts of undefined kinds by data parts.
 func standard(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package spec validates JSON against the official schemas of the protocol in
-// test/testdata/spec. It is imported by tests only.
+// test/testdata/spec. Only tests import it.
 package spec
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Validate checks a JSON text against a definition, such as "v0.3.0" and
-// "AgentCard". Definitions are named as in the protocol, without spaces.
+// Validate validates a JSON text against a definition of a version, such as
+// "AgentCard" of "v0.3.0". The name of a definition has no spaces.
 func Validate(version, definition string, text []byte) error {
 	all, err := load(version)
 	if err != nil {
@@ -44,7 +44,7 @@ type schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
 	url      string
-	// place is where the definitions stand: "definitions", or "$defs" in 0.1.
+	// place is the member with the definitions: "definitions", or "$defs" in 0.1.
 	place string
 	// names maps a definition without spaces, in lower case, to its name.
 	names    map[string]string
@@ -59,7 +59,7 @@ func load(version string) (*schemas, error) {
 }
 
 func read(version string) (*schemas, error) {
-	_, here, _, _ := runtime.Caller(0) //nolint:dogsled // only the file is of interest
+	_, here, _, _ := runtime.Caller(0) //nolint:dogsled // only the file is used
 	path := filepath.Join(filepath.Dir(here), "..", "testdata", "spec", version, "a2a.json")
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -89,8 +89,8 @@ func read(version string) (*schemas, error) {
 	return all, nil
 }
 
-// rewrite turns references to files that do not exist into references to the
-// definitions that they mean.
+// rewrite replaces references to files that do not exist by references to the
+// definitions of the same names.
 func (s *schemas) rewrite(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -14,9 +14,8 @@ import (
 	"testing"
 )
 
-// Transport validates every response that a client receives through it: cards,
-// results, errors and the events of streams. A test that wraps its client's
-// transport needs no other check of form.
+// Transport validates every response that a client receives: cards, results, errors
+// and the events of streams. It is safe for concurrent use.
 type Transport struct {
 	base http.RoundTripper
 	tb   testing.TB
@@ -25,13 +24,14 @@ type Transport struct {
 	seen map[string]int
 }
 
-// NewTransport wraps base. What is not as the protocol has it fails the test.
+// NewTransport returns a Transport that sends by base. An invalid response fails the
+// test.
 func NewTransport(tb testing.TB, base http.RoundTripper) *Transport {
 	tb.Helper()
 	return &Transport{base: base, tb: tb, seen: map[string]int{}}
 }
 
-// Seen counts the documents that were validated, by the name of their form.
+// Seen returns the number of validated documents by the name of their form.
 func (v *Transport) Seen() map[string]int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -41,7 +41,7 @@ func (v *Transport) Seen() map[string]int {
 // RoundTrip implements http.RoundTripper.
 func (v *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		return v.base.RoundTrip(r) // its messages are of their proto, or it could not read them
+		return v.base.RoundTrip(r) // a gRPC client decodes with the official stubs
 	}
 	asked := exchange{method: r.Method, path: r.URL.EscapedPath(), version: r.Header.Get("A2A-Version")}
 	if r.Body != nil {
@@ -63,7 +63,7 @@ func (v *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// recorder keeps what is read of a body, and validates it at its end.
+// recorder copies a body while the client reads it, and validates it at its end.
 type recorder struct {
 	io.ReadCloser
 	exchange  exchange
@@ -76,7 +76,7 @@ func (r *recorder) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	r.text.Write(p[:n])
 	if err != nil {
-		r.once.Do(func() { r.transport.judge(&r.exchange, r.text.Bytes(), err == io.EOF) })
+		r.once.Do(func() { r.transport.check(&r.exchange, r.text.Bytes(), err == io.EOF) })
 	}
 	return n, err
 }
@@ -84,17 +84,17 @@ func (r *recorder) Read(p []byte) (int, error) {
 func (r *recorder) Close() error {
 	r.once.Do(func() {
 		whole := false
-		if !r.exchange.isStream() { // the client has read enough of it, the test has not
+		if !r.exchange.isStream() { // the client read a part, the test validates all
 			_, err := io.Copy(&r.text, r.ReadCloser)
 			whole = err == nil
 		}
-		r.transport.judge(&r.exchange, r.text.Bytes(), whole)
+		r.transport.check(&r.exchange, r.text.Bytes(), whole)
 	})
 	return r.ReadCloser.Close()
 }
 
-// judge validates a body. A stream that was left is judged as far as it came.
-func (v *Transport) judge(e *exchange, text []byte, whole bool) {
+// check validates a body, or the complete events of a stream.
+func (v *Transport) check(e *exchange, text []byte, whole bool) {
 	documents := [][]byte{text}
 	if e.isStream() {
 		documents = events(text)
@@ -107,13 +107,13 @@ func (v *Transport) judge(e *exchange, text []byte, whole bool) {
 		v.seen[form]++
 		v.mu.Unlock()
 		if err != nil {
-			v.tb.Errorf("%s %s %.300s\nis answered with status %d and\n%.2000s\nwhich is not valid: %v",
+			v.tb.Errorf("%s %s %.300s\nhas a response with status %d and\n%.2000s\nwhich is not valid: %v",
 				e.method, e.path, e.body, e.status, document, err)
 		}
 	}
 }
 
-// events returns the data of the events of a stream that are complete.
+// events returns the data of the complete events of a stream.
 func events(text []byte) [][]byte {
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	blocks := bytes.Split(text, []byte("\n\n"))

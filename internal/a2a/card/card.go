@@ -3,15 +3,15 @@
 
 // Package card holds the model of an A2A Agent Card and its pure renderings.
 //
-// The operator fills a Card from an Agent, the sidecar serves it, the registry
-// passes it on. The package reads no clock, opens no connection and imports
-// neither Kubernetes nor the engine, so that all three render the same bytes.
+// The operator creates a Card from an Agent, the sidecar serves it, and the
+// registry renders it. The package is pure and imports neither Kubernetes nor the
+// engine, so that all three render the same bytes.
 package card
 
 import "slices"
 
-// Binding names a transport on a card. The values are those of the A2A
-// specification, 1.0 section 4.4.6.
+// Binding is a transport of the protocol. The values are those of A2A 1.0 section
+// 4.4.6.
 type Binding string
 
 // The bindings that a card may list.
@@ -21,9 +21,9 @@ const (
 	GRPC     Binding = "GRPC"
 )
 
-// Card is what an agent says about itself, independent of any protocol
-// version. The JSON form is internal: it travels in the contract and in the
-// file given to `sidecar --card`. What clients see comes from Render.
+// Card describes an agent, independent of the protocol version. Its JSON is
+// internal: it is part of the sidecar configuration and of the file that
+// `sidecar --card` reads. Render returns what clients see.
 type Card struct {
 	Name             string    `json:"name"`
 	Description      string    `json:"description"`
@@ -31,41 +31,40 @@ type Card struct {
 	Provider         *Provider `json:"provider,omitempty"`
 	IconURL          string    `json:"iconUrl,omitempty"`
 	DocumentationURL string    `json:"documentationUrl,omitempty"`
-	// Interfaces lists where the agent is served, the preferred one first.
+	// Interfaces are the addresses of the agent, the preferred one first.
 	Interfaces []Interface `json:"interfaces,omitempty"`
-	// Bindings are those that the card lists at each base, the preferred one
-	// first; none are DefaultBindings. They do not change the Interfaces.
+	// Bindings are the bindings that At lists, the preferred one first. Empty means
+	// DefaultBindings. They do not change the Interfaces.
 	Bindings           []Binding        `json:"bindings,omitempty"`
 	Capabilities       Capabilities     `json:"capabilities"`
 	DefaultInputModes  []string         `json:"defaultInputModes,omitempty"`
 	DefaultOutputModes []string         `json:"defaultOutputModes,omitempty"`
 	Skills             []Skill          `json:"skills,omitempty"`
 	SecuritySchemes    []SecurityScheme `json:"securitySchemes,omitempty"`
-	// SecurityOptional is true when calls need none of the SecuritySchemes: a
-	// caller that uses one gets more, such as the extended card. The card then
-	// lists schemes and no requirement.
+	// SecurityOptional is true if calls need none of the SecuritySchemes. A caller
+	// that uses one gets more, such as the extended card. The card then lists the
+	// schemes without a requirement.
 	SecurityOptional bool `json:"securityOptional,omitempty"`
 }
 
-// Provider is the organization behind the agent. Both fields are required
-// from 0.2 on.
+// Provider is the organization that provides the agent. 0.2 and later require both
+// fields.
 type Provider struct {
 	Organization string `json:"organization"`
 	URL          string `json:"url"`
 }
 
-// Interface is one address at which one binding of one protocol version is
-// served.
+// Interface is the address of one binding of one protocol version.
 type Interface struct {
 	URL     string  `json:"url"`
 	Binding Binding `json:"binding"`
 	// ProtocolVersion is Major.Minor, such as "1.0" or "0.3".
 	ProtocolVersion string `json:"protocolVersion"`
-	// Tenant is what calls to it name, "" for none. It came with 1.0.
+	// Tenant is the tenant that calls must name, "" for none. 1.0 added it.
 	Tenant string `json:"tenant,omitempty"`
 }
 
-// Capabilities are derived from what is served, never typed in by a user.
+// Capabilities are derived from the configuration. Users do not set them.
 type Capabilities struct {
 	Streaming         bool        `json:"streaming,omitempty"`
 	PushNotifications bool        `json:"pushNotifications,omitempty"`
@@ -77,13 +76,13 @@ type Capabilities struct {
 type Extension struct {
 	URI         string `json:"uri"`
 	Description string `json:"description,omitempty"`
-	// Required makes calls of clients that do not activate it fail.
+	// Required makes the sidecar refuse calls that do not activate the extension.
 	Required bool `json:"required,omitempty"`
-	// Params is any JSON object; nil when absent.
+	// Params is a JSON object, nil for none.
 	Params RawObject `json:"params,omitempty"`
 }
 
-// Skill is one thing that the agent can do.
+// Skill is a capability of the agent.
 type Skill struct {
 	ID          string   `json:"id"`
 	Name        string   `json:"name"`
@@ -92,29 +91,28 @@ type Skill struct {
 	Examples    []string `json:"examples,omitempty"`
 	InputModes  []string `json:"inputModes,omitempty"`
 	OutputModes []string `json:"outputModes,omitempty"`
-	// InputSchema and OutputSchema are JSON Schemas of structured data, nil when
-	// absent. No version has a place for them; they stand in SchemasExtension.
+	// InputSchema and OutputSchema are JSON Schemas of structured data, nil for none.
+	// No version has fields for them; the card has them in SchemasExtension.
 	InputSchema  RawObject `json:"inputSchema,omitempty"`
 	OutputSchema RawObject `json:"outputSchema,omitempty"`
-	// Security is what this skill asks for beyond the card's own schemes. Any
-	// one of the requirements is enough.
+	// Security are the requirements of this skill beyond those of the card. One of
+	// them is enough.
 	Security []Requirement `json:"security,omitempty"`
-	// Extended keeps the skill off the public card: it stands on the extended
-	// one, for callers who are known.
+	// Extended is true for a skill of the extended card only, which authenticated
+	// callers get.
 	Extended bool `json:"extended,omitempty"`
 }
 
-// Requirement names security schemes, all of which are needed, and the scopes
-// of each.
+// Requirement maps the names of security schemes to the scopes that a call needs.
+// A call needs all of the schemes.
 type Requirement map[string][]string
 
-// HasExtended reports whether there is a skill for callers who are known.
+// HasExtended reports whether a skill is on the extended card only.
 func (c *Card) HasExtended() bool {
 	return slices.ContainsFunc(c.Skills, func(s Skill) bool { return s.Extended })
 }
 
-// Extended returns the card for callers who are known: the one that holds
-// every skill.
+// Extended returns the extended card, which has every skill.
 func (c *Card) Extended() *Card {
 	extended := *c
 	extended.Skills = slices.Clone(c.Skills)
@@ -124,7 +122,7 @@ func (c *Card) Extended() *Card {
 	return &extended
 }
 
-// Public returns the card for everybody.
+// Public returns the public card.
 func (c *Card) Public() *Card {
 	public := *c
 	public.Skills = slices.DeleteFunc(slices.Clone(c.Skills), func(s Skill) bool { return s.Extended })

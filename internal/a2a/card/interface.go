@@ -12,34 +12,32 @@ import (
 	"strings"
 )
 
-// versions are those that a card lists interfaces of, the newest first: a
-// client takes the first entry that it can use. 0.2 and 0.1 have no entry of
-// their own: their clients read the members of 0.3 and speak its JSON-RPC,
-// which serves them too.
+// versions are the versions of the interfaces on a card, the newest first, because
+// a client takes the first entry that it supports. 0.2 and 0.1 have no entries:
+// their clients read the members of 0.3 and use its JSON-RPC endpoint, which also
+// serves them.
 var versions = []string{"1.0", "0.3"}
 
-// Bindings are those that an agent is served by, whether a card lists them or
-// not.
+// Bindings are all bindings that the sidecar serves, also those that a card does not
+// list.
 var Bindings = []Binding{JSONRPC, HTTPJSON, GRPC}
 
-// DefaultBindings are those of a card that names none. gRPC is not among them:
-// its address is a host and a port, and there are clients that refuse a card
-// with an address that is no URL of the card's own origin.
+// DefaultBindings are the bindings of a card that names none. gRPC is not one of
+// them: its address is a host and a port, and some clients refuse a card with an
+// address that is not a URL of the card's own origin.
 var DefaultBindings = []Binding{JSONRPC, HTTPJSON}
 
-// Base is one URL at which an agent is served. A card lists the interfaces of
-// one base.
+// Base is a base URL of an agent. A card lists the interfaces of one base.
 type Base struct {
-	// URL is where JSON-RPC and HTTP+JSON are served, such as
+	// URL is the URL of JSON-RPC and HTTP+JSON, such as
 	// https://agents.example.com/echo/.
 	URL string `json:"url"`
-	// GRPC is the host and port at which gRPC is served, "" when it is not served
-	// there.
+	// GRPC is the host and port of gRPC, "" if the base has none.
 	GRPC string `json:"grpc,omitempty"`
 }
 
-// NewBase returns the base of a URL at which every binding is served. A URL with
-// a path has no gRPC, whose calls have paths of their own.
+// NewBase returns the base of a URL, with gRPC at the same host unless the URL has a
+// path: gRPC calls have fixed paths.
 func NewBase(address string) Base {
 	base := Base{URL: address}
 	u, err := url.Parse(strings.TrimSuffix(address, "/"))
@@ -49,8 +47,8 @@ func NewBase(address string) Base {
 	return base
 }
 
-// Hosts returns the values of a request's Host with which the base is asked
-// for, in lower case: with its port, and without where that is the default.
+// Hosts returns the values of the Host header of requests for the base, in lower
+// case: with the port, and also without it if it is the default port.
 func (b Base) Hosts() []string {
 	u, err := url.Parse(b.URL)
 	if err != nil || u.Host == "" {
@@ -68,8 +66,8 @@ func (b Base) Hosts() []string {
 	return hosts
 }
 
-// HostNames returns the values of a request's Host without a port with which a
-// proxy that leaves the port out asks for the base, in lower case.
+// HostNames returns the values of Hosts without a port, in lower case, for requests
+// of proxies that omit the port.
 func (b Base) HostNames() []string {
 	var found []string
 	for _, host := range b.Hosts() {
@@ -87,8 +85,8 @@ func (b Base) HostNames() []string {
 	return found
 }
 
-// NormalizeHost returns the Host of a request as Hosts and HostNames return
-// theirs: in lower case, and without the dot of the root of DNS.
+// NormalizeHost returns a Host header in the form of Hosts and HostNames: in lower
+// case and without a trailing dot.
 func NormalizeHost(host string) string {
 	host = strings.ToLower(host)
 	if name, port, ok := strings.Cut(host, ".:"); ok {
@@ -97,12 +95,12 @@ func NormalizeHost(host string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
-// Secure reports whether the base is served with TLS.
+// Secure reports whether the base uses TLS.
 func (b Base) Secure() bool { return strings.HasPrefix(b.URL, "https:") }
 
-// Interfaces lists some bindings of a base in every version. No bindings are
-// DefaultBindings, and so are bindings of which none is served at the base: a
-// card without interfaces is of no use to any client.
+// Interfaces returns the interfaces of the bindings at the base, in every version.
+// It uses DefaultBindings if bindings is empty or the base has none of them,
+// because clients cannot use a card without interfaces.
 func (b Base) Interfaces(bindings []Binding) []Interface {
 	if len(bindings) == 0 {
 		bindings = DefaultBindings
@@ -121,10 +119,9 @@ func (b Base) Interfaces(bindings []Binding) []Interface {
 	return all
 }
 
-// address is where a binding is served: JSON-RPC at the base itself, HTTP+JSON
-// at paths that clients append to it, and gRPC at a host and port, since that
-// is what the dialers of the official clients take. It is "" where a binding is
-// not served.
+// address returns the address of a binding, "" for none: the base itself for
+// JSON-RPC, the prefix of paths for HTTP+JSON, and a host and port for gRPC, which
+// the dialers of the official clients expect.
 func (b Base) address(binding Binding) string {
 	base := strings.TrimSuffix(b.URL, "/")
 	switch binding {
@@ -137,14 +134,14 @@ func (b Base) address(binding Binding) string {
 	}
 }
 
-// At returns the card with the interfaces of a base: those of its Bindings.
+// At returns the card with the interfaces of its Bindings at a base.
 func (c *Card) At(b Base) *Card {
 	at := *c
 	at.Interfaces = b.Interfaces(c.Bindings)
 	return &at
 }
 
-// CheckBindings returns what is wrong with the Bindings.
+// CheckBindings returns an error for an unknown or a repeated binding.
 func (c *Card) CheckBindings() error {
 	for i, b := range c.Bindings {
 		if !slices.Contains(Bindings, b) {
@@ -159,10 +156,10 @@ func (c *Card) CheckBindings() error {
 
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// port is that of a URL, whether it names it or not.
+// port returns the port of a URL, or the default port of its scheme.
 func port(u *url.URL) string { return cmp.Or(u.Port(), defaultPorts[u.Scheme], "80") }
 
-// newestFirst keeps the order of preference within a version.
+// newestFirst sorts interfaces by version, and keeps the order within a version.
 func newestFirst(all []Interface) []Interface {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b Interface) int {
@@ -171,8 +168,8 @@ func newestFirst(all []Interface) []Interface {
 	return sorted
 }
 
-// legacyInterfaces are those that clients up to 0.3 can use, or all when there
-// is none: url is required.
+// legacyInterfaces returns the interfaces for clients up to 0.3, or all if there are
+// none, because the member url is required.
 func legacyInterfaces(all []Interface) []Interface {
 	legacy := slices.DeleteFunc(slices.Clone(all), func(i Interface) bool {
 		return !strings.HasPrefix(i.ProtocolVersion, "0.")

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// AcceptsInput reports whether the agent, or one of its skills, declares an
-// input mode that a media type falls under. An agent that declares none takes
-// anything.
+// AcceptsInput reports whether an input mode of the agent or of one of its skills
+// covers a media type. An agent without input modes accepts every media type.
 func (c *Card) AcceptsInput(mediaType string) bool {
 	mediaType = bare(mediaType)
 	declared := len(c.DefaultInputModes) > 0
@@ -27,13 +26,14 @@ func (c *Card) AcceptsInput(mediaType string) bool {
 	return !declared
 }
 
-// bare is a media type without its parameters.
+// bare returns a media type without its parameters, in lower case.
 func bare(mediaType string) string {
 	name, _, _ := strings.Cut(mediaType, ";")
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// covers knows */* and text/*, and "text" as 0.1 wrote it.
+// covers reports whether a mode covers a media type. A mode can be */*, text/*, or
+// "text" as in 0.1.
 func covers(mode, mediaType string) bool {
 	if mode == mediaType || mode == "*/*" || mode == "*" {
 		return true

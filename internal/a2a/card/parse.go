@@ -15,13 +15,12 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Parse reads a card as an agent of any version serves it. What a version does
-// not know is passed over; a member that stands twice, and one of another type,
-// are errors. Signatures are not verified, and not kept: they are over bytes
-// that are gone.
+// Parse reads the card of an agent of any version. It ignores unknown members. A
+// duplicate member and a member of the wrong type are errors. It does not verify
+// signatures, and drops them, because they sign bytes that the Card does not keep.
 //
-// What 0.2 and later say with alternatives, of which one is enough, is kept;
-// schemes that must come together become alternatives.
+// Alternative security requirements stay alternatives. Schemes that a call must
+// combine become alternatives, too.
 func Parse(text []byte) (*Card, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -30,8 +29,8 @@ func Parse(text []byte) (*Card, error) {
 	return d.card()
 }
 
-// ParseRendered is Parse for what Render made, which needs no strict reader:
-// that would cost each sidecar memory.
+// ParseRendered is Parse for the result of Render. It does without the strict
+// reader, which would cost each sidecar memory.
 func ParseRendered(text []byte) (*Card, error) {
 	var d document
 	if err := stdjson.Unmarshal(text, &d); err != nil {
@@ -42,7 +41,7 @@ func ParseRendered(text []byte) (*Card, error) {
 
 func (d *document) card() (*Card, error) {
 	if d.Name == "" {
-		return nil, errors.New("read card: it has no name")
+		return nil, errors.New("read card: name is required")
 	}
 	c := &Card{
 		Name: d.Name, Description: d.Description, Version: d.Version,
@@ -60,7 +59,7 @@ func (d *document) card() (*Card, error) {
 	for i := range d.Skills {
 		s := &d.Skills[i]
 		if s.ID == "" {
-			return nil, fmt.Errorf("read card: skills[%d] has no id", i)
+			return nil, fmt.Errorf("read card: skills[%d].id is required", i)
 		}
 		c.Skills = append(c.Skills, Skill{
 			ID: s.ID, Name: cmp.Or(s.Name, s.ID), Description: s.Description, Tags: s.Tags, Examples: s.Examples,
@@ -70,7 +69,8 @@ func (d *document) card() (*Card, error) {
 	return c, nil
 }
 
-// interfaces are those of 1.0 and those of the versions before, each once.
+// interfaces returns the interfaces of 1.0 and of earlier versions without
+// duplicates.
 func (d *document) interfaces() []Interface {
 	var all []Interface
 	add := func(i Interface) {
@@ -91,8 +91,8 @@ func (d *document) interfaces() []Interface {
 	return all
 }
 
-// unsaid is the version of a card that need not say it: 0.1 had a member of its
-// own for security.
+// unsaid returns the version of a card without protocolVersion: 0.1 if it has the
+// security member of 0.1 only, else 0.2.
 func (d *document) unsaid() string {
 	if d.Authentication != nil && d.SecuritySchemes == nil && d.Security == nil {
 		return "0.1"
@@ -100,7 +100,7 @@ func (d *document) unsaid() string {
 	return "0.2"
 }
 
-// minor cuts a version off after Major.Minor.
+// minor returns Major.Minor of a version.
 func minor(version string) string {
 	major, rest, _ := strings.Cut(version, ".")
 	if m, _, _ := strings.Cut(rest, "."); m != "" {
@@ -109,7 +109,7 @@ func minor(version string) string {
 	return major
 }
 
-// schemes are ordered by name. One of a kind that is not known is left out.
+// schemes returns the valid security schemes, sorted by name.
 func (d *document) schemes() []SecurityScheme {
 	scopes := d.scopes()
 	var all []SecurityScheme
@@ -124,7 +124,7 @@ func (d *document) schemes() []SecurityScheme {
 	return all
 }
 
-// scopes are those that the requirements name, in the shape of either version.
+// scopes returns the scopes of the requirements by scheme, in either shape.
 func (d *document) scopes() map[string][]string {
 	scopes := map[string][]string{}
 	for _, r := range d.SecurityRequirements {
@@ -146,7 +146,7 @@ func (d *document) scopes() map[string][]string {
 	return scopes
 }
 
-// parse reads either shape of a scheme.
+// parse returns a scheme of either shape.
 func (s *securityScheme) parse() SecurityScheme {
 	out := SecurityScheme{
 		Type: s.Type, Description: s.Description, In: s.In, ParameterName: s.Name,
@@ -170,7 +170,7 @@ func (s *securityScheme) parse() SecurityScheme {
 	case s.WrappedMutualTLS != nil:
 		out.Type, out.Description = SchemeMutualTLS, s.WrappedMutualTLS.Description
 	}
-	// A scheme has one flow: of several the first by name.
+	// A SecurityScheme has one flow: the first by name.
 	for _, name := range slices.Sorted(maps.Keys(flows)) {
 		f := flows[name]
 		if f == nil || out.Type != SchemeOAuth2 {

@@ -123,9 +123,9 @@ func TestParse(t *testing.T) {
 		"cut off":          {text: `{"name":"A"`, err: "read card"},
 		"more behind it":   {text: `{"name":"A"} {}`, err: "read card"},
 		"a member twice":   {text: `{"name":"A","name":"B"}`, err: "read card"},
-		"other case":       {text: `{"Name":"A"}`, err: "it has no name"},
-		"no name":          {text: `{"url":"https://a.example"}`, err: "it has no name"},
-		"a skill, no id":   {text: `{"name":"A","skills":[{"name":"s"}]}`, err: "skills[0] has no id"},
+		"other case":       {text: `{"Name":"A"}`, err: "name is required"},
+		"no name":          {text: `{"url":"https://a.example"}`, err: "name is required"},
+		"a skill, no id":   {text: `{"name":"A","skills":[{"name":"s"}]}`, err: "skills[0].id is required"},
 		"a wrong type":     {text: `{"name":"A","skills":{}}`, err: "read card"},
 		"params no object": {text: `{"name":"A","capabilities":{"extensions":[{"uri":"u","params":[1]}]}}`, err: "read card"},
 	}

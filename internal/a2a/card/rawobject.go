@@ -8,15 +8,16 @@ import (
 	"errors"
 )
 
-// RawObject is the text of a JSON object that is passed on unread.
+// RawObject is the text of a JSON object, which the package does not parse.
 type RawObject []byte
 
-// MarshalJSON returns the text as it stands, and null for an empty one.
+// MarshalJSON returns the text, or null for an empty object.
 func (o RawObject) MarshalJSON() ([]byte, error) {
 	return json.RawMessage(o).MarshalJSON()
 }
 
-// UnmarshalJSON keeps a copy of the text and refuses anything but an object.
+// UnmarshalJSON stores a copy of the text. It refuses a value that is not an object
+// or null.
 func (o *RawObject) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

@@ -14,12 +14,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Readings returns the texts that signatures of a card must be over, each
-// once, the one of 1.0 first. A verifier does not see the bytes of a card but
-// what it makes of them, and verifiers do not agree: where a member is empty
-// some leave it out; those of 0.3 know other members, and leave out what is
-// the default; and those in Python write characters beyond ASCII as escapes.
-// It is enough for a verifier that one signature is over its reading.
+// Readings returns the texts to sign for a card, without duplicates, the one of 1.0
+// first. A verifier parses a card and serializes it again, and verifiers differ:
+// some omit empty members, those of 0.3 know other members and omit defaults, and
+// those in Python escape characters beyond ASCII. A verifier accepts the card if one
+// signature is over its own text.
 func Readings(c *Card) ([][]byte, error) {
 	v10, err := read(c, FormV10)
 	if err != nil {
@@ -40,18 +39,18 @@ func Readings(c *Card) ([][]byte, error) {
 			readings = append(readings, text)
 		}
 	}
-	// A2A 1.0 section 8.4.1, with and without what is empty.
+	// A2A 1.0 section 8.4.1, without and with empty members.
 	cleaned := clean(v10)
 	add(cleaned, canonical)
 	dropEmptyScopes(v10)
 	add(v10, canonical)
 	add(cleaned, ascii)
-	// The same of the union for readers that do not know the requirements by their
-	// name in the proto, which is the only one that the union has.
+	// The same for readers of the union that do not know security_requirements, the
+	// only name of the requirements there.
 	dropRequirements(v10)
 	add(clean(v10), canonical)
 	add(v10, canonical)
-	// The card of 0.3 as it stands, and as its clients keep it.
+	// The card of 0.3 as specified, and as clients of 0.3 serialize it.
 	add(v03, canonical)
 	dropDefaults(v03)
 	add(clean(v03), ascii)
@@ -69,7 +68,7 @@ func read(c *Card, f Form) (map[string]any, error) {
 	return readObject(text)
 }
 
-// readObject keeps numbers as they are written.
+// readObject parses an object and keeps the notation of numbers.
 func readObject(text []byte) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -80,7 +79,7 @@ func readObject(text []byte) (map[string]any, error) {
 	return value, nil
 }
 
-// clean leaves out null, "", [] and {}, and what holds nothing else.
+// clean omits null, "", [] and {}, and members that contain nothing else.
 func clean(value map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, member := range value {
@@ -91,7 +90,7 @@ func clean(value map[string]any) map[string]any {
 	return out
 }
 
-// cleanValue returns nil when there is nothing to keep.
+// cleanValue returns nil if nothing of the value is left.
 func cleanValue(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -118,8 +117,8 @@ func cleanValue(value any) any {
 	return value
 }
 
-// dropEmptyScopes leaves out the empty lists of requirements, which is how
-// ProtoJSON writes them.
+// dropEmptyScopes removes empty lists of scopes from requirements, as ProtoJSON
+// does.
 func dropEmptyScopes(card map[string]any) {
 	drop := func(holder map[string]any) {
 		for _, requirement := range objects(holder["securityRequirements"]) {
@@ -139,7 +138,8 @@ func dropEmptyScopes(card map[string]any) {
 	}
 }
 
-// dropRequirements leaves out what the union has under another name.
+// dropRequirements removes securityRequirements, which the union has under another
+// name.
 func dropRequirements(card map[string]any) {
 	delete(card, "securityRequirements")
 	for _, s := range objects(card["skills"]) {
@@ -147,8 +147,8 @@ func dropRequirements(card map[string]any) {
 	}
 }
 
-// dropWrappers leaves out of the security schemes what is not in the JSON
-// Schema of 0.3.
+// dropWrappers removes the members of security schemes that the JSON Schema of 0.3
+// does not have.
 func dropWrappers(card map[string]any) {
 	for _, scheme := range members(card["securitySchemes"]) {
 		for _, name := range []string{
@@ -159,7 +159,7 @@ func dropWrappers(card map[string]any) {
 	}
 }
 
-// dropDefaults leaves out what the model of 0.3 has anyway.
+// dropDefaults removes the members that are defaults in the model of 0.3.
 func dropDefaults(card map[string]any) {
 	delete(card, "protocolVersion")
 	if card["preferredTransport"] == string(JSONRPC) {
@@ -192,7 +192,7 @@ func members(value any) []map[string]any {
 	return out
 }
 
-// canonical writes a value by RFC 8785.
+// canonical encodes a value by RFC 8785.
 func canonical(value any) ([]byte, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -205,7 +205,7 @@ func canonical(value any) ([]byte, error) {
 	return out, nil
 }
 
-// ascii writes a canonical value with every other character as an escape.
+// ascii encodes a value by RFC 8785, with characters beyond ASCII as escapes.
 func ascii(value any) ([]byte, error) {
 	text, err := canonical(value)
 	if err != nil {

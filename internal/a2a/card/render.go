@@ -18,14 +18,14 @@ type Signature struct {
 	Signature string `json:"signature"`
 }
 
-// Render returns a card in a form, with its public skills only; c.Extended()
-// makes all of them public. Equal cards give equal bytes.
+// Render returns a card in a form, with its public skills only: for all skills,
+// render c.Extended(). Equal cards give equal bytes.
 //
 // The union has the requirements of 1.0 under their name in the proto,
 // security_requirements, which readers of ProtoJSON such as the official Java
-// client take too. Under the name securityRequirements the official Go client,
-// which asks for no version and so gets the union, expects another shape than
-// that of the specification, and refuses the card.
+// client accept. The official Go client asks for no version and so gets the union.
+// It expects another shape of securityRequirements than the specification, and
+// would refuse the card.
 func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	out := shared(c)
 	public := c.Public().Skills
@@ -33,7 +33,7 @@ func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The capabilities of the card are not this function's to change.
+	// Clip makes append copy: the capabilities of c must not change.
 	out.Capabilities.Extensions = append(slices.Clip(out.Capabilities.Extensions), schemas...)
 	out.Signatures = signatures
 	if f == FormUnion || f == FormV10 {
@@ -67,8 +67,8 @@ func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	return encode(out)
 }
 
-// Digest names the content of a card that is served at some bases: 16
-// hexadecimal digits. It changes when anything that a client can see does.
+// Digest returns 16 hexadecimal digits that identify the content of a card at the
+// bases. It changes with everything that a client can see.
 func Digest(c *Card, bases ...Base) (string, error) {
 	text, err := Render(c, FormUnion)
 	for _, b := range bases {
@@ -86,8 +86,8 @@ func Digest(c *Card, bases ...Base) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// document has the members of all versions; those of a version that is not
-// rendered are empty and left out.
+// document has the members of all versions. The members of other versions than the
+// rendered one are empty and omitted.
 type document struct {
 	Name                 string                    `json:"name"`
 	Description          string                    `json:"description"`
@@ -145,10 +145,10 @@ type skill struct {
 	ProtoRequirements    []requirement `json:"security_requirements,omitempty"`
 }
 
-// plainText is what a card without modes means; they are required.
+// plainText are the modes of a card without modes, because the modes are required.
 var plainText = []string{"text/plain"}
 
-// shared fills in what all forms have in common.
+// shared returns a document with the members that all forms have.
 func shared(c *Card) *document {
 	out := &document{
 		Name:               c.Name,
@@ -175,7 +175,7 @@ func shared(c *Card) *document {
 	return out
 }
 
-// legacy fills in the members of 0.2 and 0.3 that 1.0 has dropped.
+// legacy sets the members of 0.2 and 0.3 that 1.0 does not have.
 func (d *document) legacy(c *Card) {
 	d.ProtocolVersion = "0.3.0"
 	d.ExtendedCard = c.Capabilities.ExtendedCard
@@ -224,7 +224,7 @@ func (d *document) setScheme(name string, s securityScheme) {
 	d.SecuritySchemes[name] = s
 }
 
-// anyOf makes one type of the two shapes that security has had.
+// anyOf converts either shape of security to one type.
 func anyOf[T any](all []T) []any {
 	var out []any
 	for _, each := range all {

@@ -8,13 +8,13 @@ import (
 	"fmt"
 )
 
-// SchemasExtension is the URI of the extension under which a card holds the
-// JSON Schemas of its skills. Its params are
+// SchemasExtension is the URI of the extension with the JSON Schemas of the skills on
+// a card. Its params are
 //
 //	{"skills": {"<skill id>": {"inputSchema": {…}, "outputSchema": {…}}}}
 //
-// with those of the skills on the same card only. It describes; it changes no
-// message, so nobody needs to activate it.
+// with the skills on the same card only. The extension changes no message, so
+// clients need not activate it.
 const SchemasExtension = "https://a2a-operator.dev/extensions/skill-schemas/v1"
 
 type skillSchemas struct {
@@ -22,7 +22,7 @@ type skillSchemas struct {
 	Output RawObject `json:"outputSchema,omitempty"`
 }
 
-// schemasExtension returns the extension, or nothing for skills without schemas.
+// schemasExtension returns the extension, or nil for skills without schemas.
 func schemasExtension(skills []Skill) ([]Extension, error) {
 	declared := map[string]skillSchemas{}
 	for i := range skills {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// SecurityScheme is one way to authenticate. Any one of a card's schemes is
-// enough to call the agent.
+// SecurityScheme is a way to authenticate. A call needs one of the schemes of a
+// card.
 type SecurityScheme struct {
-	// Name is the key under which the scheme stands in securitySchemes.
+	// Name is the key of the scheme in securitySchemes.
 	Name        string     `json:"name"`
 	Type        SchemeType `json:"type"`
 	Description string     `json:"description,omitempty"`
-	// Scopes are those that a call needs.
+	// Scopes are the scopes that a call needs.
 	Scopes []string `json:"scopes,omitempty"`
 	// In and ParameterName belong to SchemeAPIKey: "header" and "X-API-Key".
 	In            string `json:"in,omitempty"`
@@ -42,11 +42,12 @@ const (
 	SchemeAPIKey        SchemeType = "apiKey"
 	SchemeOAuth2        SchemeType = "oauth2"
 	SchemeOpenIDConnect SchemeType = "openIdConnect"
-	// SchemeMutualTLS is a client certificate. It came with 0.3.
+	// SchemeMutualTLS is a client certificate. 0.3 added it.
 	SchemeMutualTLS SchemeType = "mutualTLS"
 )
 
-// OAuthFlow is how a client gets a token. A scheme has one: 1.0 takes no more.
+// OAuthFlow describes how a client gets a token. A scheme has one flow, because 1.0
+// allows only one.
 type OAuthFlow struct {
 	Type                   FlowType          `json:"type"`
 	AuthorizationURL       string            `json:"authorizationUrl,omitempty"`
@@ -57,10 +58,10 @@ type OAuthFlow struct {
 	PKCERequired           bool              `json:"pkceRequired,omitempty"`
 }
 
-// FlowType names a flow of OAuth 2.
+// FlowType is the name of an OAuth 2 flow.
 type FlowType string
 
-// The flows. FlowDeviceCode came with 1.0.
+// The flows. 1.0 added FlowDeviceCode.
 const (
 	FlowAuthorizationCode FlowType = "authorizationCode"
 	FlowClientCredentials FlowType = "clientCredentials"
@@ -69,8 +70,8 @@ const (
 	FlowDeviceCode        FlowType = "deviceCode"
 )
 
-// CheckSecurity names what is wrong with schemes that were written by hand, and
-// requirements that lead nowhere.
+// CheckSecurity returns the errors of all security schemes, and of requirements that
+// name an unknown scheme.
 func (c *Card) CheckSecurity() error {
 	var errs []error
 	taken := map[string]bool{}
@@ -79,7 +80,7 @@ func (c *Card) CheckSecurity() error {
 		if err := s.check(); err != nil {
 			errs = append(errs, fmt.Errorf("securitySchemes[%d]: %w", i, err))
 		} else if taken[s.Name] {
-			errs = append(errs, fmt.Errorf("securitySchemes[%d]: name %q is taken", i, s.Name))
+			errs = append(errs, fmt.Errorf("securitySchemes[%d]: name %q is not unique", i, s.Name))
 		}
 		taken[s.Name] = true
 	}
@@ -87,7 +88,7 @@ func (c *Card) CheckSecurity() error {
 		for _, r := range c.Skills[i].Security {
 			for name := range r {
 				if !slices.ContainsFunc(c.SecuritySchemes, func(s SecurityScheme) bool { return s.Name == name }) {
-					errs = append(errs, fmt.Errorf("skills[%d]: security names %q, which is not among securitySchemes", i, name))
+					errs = append(errs, fmt.Errorf("skills[%d]: security names %q: add it to securitySchemes", i, name))
 				}
 			}
 		}
@@ -129,8 +130,8 @@ func (s *SecurityScheme) check() error {
 	return nil
 }
 
-// securityScheme has the members of 0.2 and 0.3 side by side with the wrappers
-// of the protos, which are the same in 0.3 and 1.0.
+// securityScheme has the members of 0.2 and 0.3 and the members of the protos, which
+// are the same in 0.3 and 1.0.
 type securityScheme struct {
 	Type             SchemeType         `json:"type,omitempty"`
 	Description      string             `json:"description,omitempty"`
@@ -185,7 +186,7 @@ type flow struct {
 	PKCERequired           bool              `json:"pkceRequired,omitempty"`
 }
 
-// renderScheme returns a scheme as it stands on a form of the card.
+// renderScheme returns a scheme in a form.
 func renderScheme(s *SecurityScheme, f Form) securityScheme {
 	out := wrapScheme(s, f)
 	if f != FormUnion && f != FormV03 {
@@ -222,7 +223,8 @@ func wrapScheme(s *SecurityScheme, f Form) (out securityScheme) {
 	return out
 }
 
-// renderFlows leaves out what 0.3 does not know where nothing but 0.3 may stand.
+// renderFlows returns the flow in a form. The forms of 0.3 omit what 0.3 does not
+// know.
 func renderFlows(in *OAuthFlow, f Form) map[FlowType]*flow {
 	flows := map[FlowType]*flow{}
 	v03 := f == FormV03 || f == FormV03Proto
@@ -249,8 +251,8 @@ type scopes struct {
 	List []string `json:"list"`
 }
 
-// requirements are those of the card: any one of its schemes, or none where
-// they are optional.
+// requirements returns one requirement for each scheme of the card, or none if the
+// schemes are optional.
 func (c *Card) requirements() []Requirement {
 	if c.SecurityOptional {
 		return nil
@@ -263,7 +265,7 @@ func (c *Card) requirements() []Requirement {
 	return all
 }
 
-// plain writes requirements as OpenAPI does. No list is null.
+// plain returns requirements in the shape of OpenAPI. No list is null.
 func plain(all []Requirement) []Requirement {
 	var out []Requirement
 	for _, r := range all {
@@ -276,7 +278,7 @@ func plain(all []Requirement) []Requirement {
 	return out
 }
 
-// wrap writes requirements as the protos do.
+// wrap returns requirements in the shape of the protos.
 func wrap(all []Requirement) []requirement {
 	var wrapped []requirement
 	for _, r := range all {
@@ -289,12 +291,12 @@ func wrap(all []Requirement) []requirement {
 	return wrapped
 }
 
-// authentication is that of 0.1.
+// authentication is the security member of 0.1.
 type authentication struct {
 	Schemes []string `json:"schemes"`
 }
 
-// legacyAuthentication names the schemes as 0.1 does: "Bearer".
+// legacyAuthentication returns the names of the schemes in 0.1, such as "Bearer".
 func legacyAuthentication(all []SecurityScheme) *authentication {
 	var names []string
 	for i := range all {

@@ -27,6 +27,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
 )
 
 // exposed are the bases of an agent that a Gateway leads to.
@@ -207,7 +208,7 @@ func TestWire19_SignatureOfEachBase(t *testing.T) {
 		}
 		for version, form := range map[string]card.Form{"0.3": card.FormV03, "1.0": card.FormV10} {
 			text := at(h, u.Host, base.Secure(), "A2A-Version", version).Body.Bytes()
-			if err := signing.Verify(text, form, trusted); err != nil {
+			if err := signingtest.Verify(text, form, trusted); err != nil {
 				t.Errorf("card of %s for %s: %v", base.URL, version, err)
 			}
 		}
@@ -326,5 +327,6 @@ type ways string
 func (ways) Authenticate(*http.Request) (auth.Caller, error) {
 	return auth.Caller{}, auth.ErrNoCredential
 }
+
 func (ways) VerifiedBefore(*http.Request) (auth.Credential, bool) { return auth.CredentialNone, false }
-func (w ways) Challenge() string                              { return string(w) }
+func (w ways) Challenge() string                                  { return string(w) }

@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signing signs Agent Cards and verifies their signatures (A2A 1.0
-// section 8.4): a JWS (RFC 7515) over what a verifier makes of the card.
+// Package signing signs Agent Cards (A2A 1.0 section 8.4): a signature is a JWS (RFC
+// 7515) over the text that a verifier derives from the card.
 //
-// A private key goes in and never comes out: not in an error, not in a log.
+// No error contains a private key.
 package signing
 
 import (
@@ -24,21 +24,21 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// minRSA is the smallest key that RFC 7518 allows for its RSA algorithms.
+// minRSA is the minimum length of an RSA key in bits (RFC 7518).
 const minRSA = 2048
 
 // Key signs cards.
 type Key struct {
 	private crypto.Signer
-	// public is the key as it stands in a JWK set.
+	// public is the public key, as in the JWK set.
 	public jose.JSONWebKey
 }
 
 var _ jose.OpaqueSigner = (*Key)(nil)
 
-// ParseKey reads a private key: PEM (PKCS #8, or the older forms for EC and
-// RSA), or a JWK. The key's id is that of the JWK, or the thumbprint of the
-// public key (RFC 7638), so that another key never has the same one.
+// ParseKey reads a private key: PEM (PKCS #8, or the older forms for EC and RSA), or
+// a JWK. The id of the key is the id of the JWK, or else the thumbprint of the public
+// key (RFC 7638), which is unique.
 func ParseKey(text []byte) (*Key, error) {
 	private, id, err := parsePrivate(text)
 	if err != nil {
@@ -56,7 +56,7 @@ func ParseKey(text []byte) (*Key, error) {
 			return nil, errors.New("EC key must be on the curve P-256 or P-384")
 		}
 		if !whole(private) {
-			return nil, errors.New("EC key has the public half of another key")
+			return nil, errors.New("public key of the EC key belongs to another private key")
 		}
 	case ed25519.PrivateKey:
 		k.public.Algorithm = string(jose.EdDSA)
@@ -78,8 +78,8 @@ func ParseKey(text []byte) (*Key, error) {
 	return k, nil
 }
 
-// whole reports whether the halves of a key belong together: a JWK holds both,
-// and no verifier could use signatures of a key that nobody publishes.
+// whole reports whether the public key belongs to the private key. A JWK has both,
+// and a verifier needs the public key that is published.
 func whole(k *ecdsa.PrivateKey) bool {
 	private, err := k.ECDH()
 	if err != nil {
@@ -89,8 +89,8 @@ func whole(k *ecdsa.PrivateKey) bool {
 	return err == nil && private.PublicKey().Equal(public)
 }
 
-// parsePrivate returns the key and its id, "" when it has none. What a parser
-// says of the text stays here: it could quote it.
+// parsePrivate returns the key and its id, "" for none. It drops the errors of
+// parsers, which can quote the text.
 func parsePrivate(text []byte) (crypto.Signer, string, error) {
 	if block, _ := pem.Decode(text); block != nil {
 		private, err := parseBlock(block)
@@ -98,11 +98,11 @@ func parsePrivate(text []byte) (crypto.Signer, string, error) {
 	}
 	var jwk jose.JSONWebKey
 	if jwk.UnmarshalJSON(text) != nil {
-		return nil, "", errors.New("file holds neither a PEM block nor a JWK")
+		return nil, "", errors.New("file must have a PEM block or a JWK")
 	}
 	private, ok := jwk.Key.(crypto.Signer)
 	if !ok || jwk.IsPublic() {
-		return nil, "", errors.New("JWK holds no private key")
+		return nil, "", errors.New("JWK must have a private key")
 	}
 	return private, jwk.KeyID, nil
 }
@@ -122,7 +122,7 @@ func parseBlock(block *pem.Block) (crypto.Signer, error) {
 	}
 	private, ok := parsed.(crypto.Signer)
 	if err != nil || !ok {
-		return nil, fmt.Errorf("PEM block %q holds no private key that can sign", block.Type)
+		return nil, fmt.Errorf("PEM block %q must have a private key that can sign", block.Type)
 	}
 	return private, nil
 }
@@ -153,7 +153,7 @@ func (k *Key) SignPayload(payload []byte, algorithm jose.SignatureAlgorithm) ([]
 	if err != nil || !isEC {
 		return signature, err
 	}
-	// RFC 7518 section 3.4 wants the two numbers side by side, not ASN.1.
+	// RFC 7518 section 3.4 requires the concatenation of the two numbers, not ASN.1.
 	var numbers struct{ R, S *big.Int }
 	if _, err := asn1.Unmarshal(signature, &numbers); err != nil {
 		return nil, err

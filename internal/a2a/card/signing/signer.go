@@ -13,18 +13,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// Path is where the public keys are served.
+// Path is the path of the public keys.
 const Path = "/.well-known/jwks.json"
 
-// Signer signs cards with one or more keys; during a rotation with the old and
-// the new one, so that verifiers may know either.
+// Signer signs cards with one or more keys. During a rotation these are the old and
+// the new key, so that a verifier needs one of them.
 type Signer struct {
 	signers []jose.Signer
 	keys    jose.JSONWebKeySet
 }
 
-// NewSigner returns a signer of the keys, the preferred one first. jwksURL is
-// where verifiers find the public keys; "" leaves that unsaid.
+// NewSigner returns a signer with the keys, the preferred one first. jwksURL is the
+// URL of the public keys, which signatures then contain; "" for none.
 func NewSigner(keys []*Key, jwksURL string) (*Signer, error) {
 	s := &Signer{keys: jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}}
 	options := (&jose.SignerOptions{}).WithType("JOSE")

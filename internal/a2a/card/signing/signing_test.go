@@ -24,6 +24,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
 )
 
 // example has everything that readers disagree about: a requirement without
@@ -158,7 +159,7 @@ func TestVerify(t *testing.T) {
 				if form != card.FormUnion && form != reads {
 					continue
 				}
-				if err := signing.Verify(s.text, reads, s.set); err != nil {
+				if err := signingtest.Verify(s.text, reads, s.set); err != nil {
 					t.Errorf("Verify(form %d as %d) with %s = %v", form, reads, algorithm, err)
 				}
 			}
@@ -167,22 +168,22 @@ func TestVerify(t *testing.T) {
 	private := privateKeys(t)
 	s := sign(t, example(), card.FormV10, private["ES256"])
 	other := sign(t, example(), card.FormV10, privateKeys(t)["ES256"])
-	if err := signing.Verify(s.text, card.FormV10, other.set); !errors.Is(err, signing.ErrInvalid) {
+	if err := signingtest.Verify(s.text, card.FormV10, other.set); !errors.Is(err, signingtest.ErrInvalid) {
 		t.Errorf("Verify() with another key = %v", err)
 	}
 	other.set.Keys[0].KeyID = s.set.Keys[0].KeyID
-	if err := signing.Verify(s.text, card.FormV10, other.set); !errors.Is(err, signing.ErrInvalid) {
+	if err := signingtest.Verify(s.text, card.FormV10, other.set); !errors.Is(err, signingtest.ErrInvalid) {
 		t.Errorf("Verify() with another key of the same id = %v", err)
 	}
 	unsigned, _ := card.Render(example(), card.FormV10)
-	if err := signing.Verify(unsigned, card.FormV10, s.set); !errors.Is(err, signing.ErrUnsigned) {
+	if err := signingtest.Verify(unsigned, card.FormV10, s.set); !errors.Is(err, signingtest.ErrUnsigned) {
 		t.Errorf("Verify() of an unsigned card = %v", err)
 	}
 	for name, text := range map[string]string{
 		"no JSON": "{", "no object": "[]", "a member twice": strings.Replace(string(s.text), `"version"`, `"version":"9","version"`, 1),
 		"data behind": string(s.text) + "{}",
 	} {
-		if err := signing.Verify([]byte(text), card.FormV10, s.set); err == nil {
+		if err := signingtest.Verify([]byte(text), card.FormV10, s.set); err == nil {
 			t.Errorf("Verify() takes a card with %s", name)
 		}
 	}
@@ -215,12 +216,12 @@ func TestWire19_TamperedCards(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := signing.Verify(text, test.reads, s.set); !errors.Is(err, signing.ErrInvalid) {
+				if err := signingtest.Verify(text, test.reads, s.set); !errors.Is(err, signingtest.ErrInvalid) {
 					t.Errorf("Verify() of a card with %s = %v", change, err)
 				}
 			}
 			text, _ := json.Marshal(whole)
-			if err := signing.Verify(text, test.reads, s.set); err != nil {
+			if err := signingtest.Verify(text, test.reads, s.set); err != nil {
 				t.Errorf("the card does not verify after all changes were undone: %v", err)
 			}
 			for _, read := range test.verifiers {
@@ -321,7 +322,7 @@ func TestWire19_Rotation(t *testing.T) {
 		t.Fatalf("key set is %+v", s.set)
 	}
 	for _, only := range s.set.Keys {
-		if err := signing.Verify(s.text, card.FormV10, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{only}}); err != nil {
+		if err := signingtest.Verify(s.text, card.FormV10, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{only}}); err != nil {
 			t.Errorf("Verify() with the %s key alone = %v", only.Algorithm, err)
 		}
 	}

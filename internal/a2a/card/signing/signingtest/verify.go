@@ -1,7 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package signing
+// Package signingtest verifies the signatures of Agent Cards, as clients of each
+// version do. Only tests import it: the product does not verify cards.
+package signingtest
 
 import (
 	"encoding/base64"
@@ -17,19 +19,18 @@ import (
 // ErrUnsigned is returned for a card without signatures.
 var ErrUnsigned = errors.New("card has no signature")
 
-// ErrInvalid is returned for a card none of whose signatures is of a known key
-// over what the card says.
+// ErrInvalid is returned for a card without a valid signature of a trusted key.
 var ErrInvalid = errors.New("no signature of the card is valid")
 
-// algorithms are those of a public key: none can be forged with what is public.
+// algorithms are those with a public key.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 }
 
-// Verify checks a card as a client of the form's version reads it. One valid
-// signature is enough. The keys are those that the verifier trusts: what a
-// card says of where its keys are proves nothing.
+// Verify verifies a card as a client of the form's version reads it. One valid
+// signature of a trusted key is enough. It ignores the key URL in the card, which
+// proves nothing.
 func Verify(text []byte, f card.Form, trusted jose.JSONWebKeySet) error {
 	var signed struct {
 		Signatures []card.Signature `json:"signatures"`
@@ -40,12 +41,12 @@ func Verify(text []byte, f card.Form, trusted jose.JSONWebKeySet) error {
 	if len(signed.Signatures) == 0 {
 		return ErrUnsigned
 	}
-	readings, err := card.ReadingsOf(text, f)
+	read, err := readings(text, f)
 	if err != nil {
 		return err
 	}
 	for _, s := range signed.Signatures {
-		for _, reading := range readings {
+		for _, reading := range read {
 			if verifies(s, reading, trusted) {
 				return nil
 			}

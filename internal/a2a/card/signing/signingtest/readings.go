@@ -1,32 +1,40 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package card
+package signingtest
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// ReadingsOf returns what a client of a form's version makes of a card that it
-// has received, FormV03 or FormV10, by the letter: a signature over one of them
-// is over all that the client knows of the card.
-func ReadingsOf(text []byte, f Form) ([][]byte, error) {
+// readings returns the texts that a client of a form's version, FormV03 or FormV10,
+// verifies signatures over: the members of the card that the version knows. A
+// client of 1.0 may omit empty lists of scopes.
+func readings(text []byte, f card.Form) ([][]byte, error) {
 	if !jsontext.Value(text).IsValid() {
-		return nil, errors.New("read card: not valid JSON, or a member stands twice")
+		return nil, errors.New("read card: not valid JSON, or a duplicate member")
 	}
-	value, err := readObject(text)
-	if err != nil {
-		return nil, err
+	// Numbers keep their notation.
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value map[string]any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, fmt.Errorf("read card: %w", err)
 	}
 	known := knownV10
-	if f == FormV03 {
+	if f == card.FormV03 {
 		known = knownV03
 	}
 	kept, _ := known.keep(value).(map[string]any)
 	whole, err := canonical(kept)
-	if err != nil || f == FormV03 {
+	if err != nil || f == card.FormV03 {
 		return [][]byte{whole}, err
 	}
 	dropEmptyScopes(kept)
@@ -34,14 +42,44 @@ func ReadingsOf(text []byte, f Form) ([][]byte, error) {
 	return [][]byte{whole, proto}, err
 }
 
-// shape says which members of an object a version knows. A nil shape takes any
-// value; each is the shape of the members of a map or of a list's elements.
+// canonical encodes a value by RFC 8785.
+func canonical(value any) ([]byte, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	out := jsontext.Value(text)
+	return out, out.Canonicalize()
+}
+
+// dropEmptyScopes removes empty lists of scopes from the requirements of the card
+// and its skills, as ProtoJSON does.
+func dropEmptyScopes(card map[string]any) {
+	skills, _ := card["skills"].([]any)
+	for _, each := range append([]any{card}, skills...) {
+		holder, _ := each.(map[string]any)
+		requirements, _ := holder["securityRequirements"].([]any)
+		for _, each := range requirements {
+			requirement, _ := each.(map[string]any)
+			schemes, _ := requirement["schemes"].(map[string]any)
+			for _, each := range schemes {
+				scheme, _ := each.(map[string]any)
+				if list, ok := scheme["list"].([]any); ok && len(list) == 0 {
+					delete(scheme, "list")
+				}
+			}
+		}
+	}
+}
+
+// shape lists the members of an object that a version knows. A nil shape accepts
+// any value. each is the shape of the members of a map.
 type shape struct {
 	members map[string]*shape
 	each    *shape
 }
 
-// keep returns a copy of the value with what the shape knows.
+// keep returns a copy of the value with the members of the shape.
 func (s *shape) keep(value any) any {
 	switch v := value.(type) {
 	case []any:
