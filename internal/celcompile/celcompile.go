@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package celcompile compiles what authors of Agents write in CEL, so that a
-// mistake is told when the Agent is applied and never when it is called. What
-// comes out is checked, and all that a sidecar needs to evaluate it.
+// Package celcompile compiles the CEL expressions of Agents, so that the operator reports
+// a mistake when the Agent is applied, and not when it is called. Its output is the
+// type-checked form, which a sidecar evaluates.
 //
 // It is pure.
 package celcompile
@@ -19,8 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// environment is what expressions may use: the variables of the contract, and
-// the functions and macros that are part of CEL.
+// environment has the variables of the sidecar configuration, and the functions and
+// macros of CEL.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.Variable(sidecarconfig.VariablePrincipal, cel.StringType),
@@ -32,24 +32,25 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// MistakeError is what is wrong with an expression, for who wrote it.
-type MistakeError struct {
-	// Line and Column are counted from 1; both are 0 when the whole is meant.
+// ExpressionError is a mistake in an expression, for its author.
+type ExpressionError struct {
+	// Line and Column start at 1. Both are 0 for an error of the whole expression.
 	Line, Column int
 	// Message ends without a period.
 	Message string
 }
 
-// Error says where and what.
-func (m *MistakeError) Error() string {
+// Error returns the position and the message.
+func (m *ExpressionError) Error() string {
 	if m.Line == 0 {
 		return m.Message
 	}
 	return fmt.Sprintf("line %d, column %d: %s", m.Line, m.Column, m.Message)
 }
 
-// Compile returns the checked form of an expression. Its error is a *MistakeError,
-// or a failure of the system.
+// Compile returns the type-checked form of an expression. The error is an
+// *ExpressionError for a mistake in the expression, and otherwise a failure of the
+// system.
 func Compile(text string) ([]byte, error) {
 	env, err := environment()
 	if err != nil {
@@ -58,20 +59,20 @@ func Compile(text string) ([]byte, error) {
 	compiled, issues := env.Compile(text)
 	if issues.Err() != nil {
 		first := issues.Errors()[0]
-		return nil, &MistakeError{Line: first.Location.Line(), Column: first.Location.Column() + 1, Message: plain(first.Message)}
+		return nil, &ExpressionError{Line: first.Location.Line(), Column: first.Location.Column() + 1, Message: plain(first.Message)}
 	}
 	if compiled.OutputType() != cel.BoolType {
-		return nil, &MistakeError{Message: fmt.Sprintf("it is of type %s and must be a bool; compare it with something", compiled.OutputType())}
+		return nil, &ExpressionError{Message: fmt.Sprintf("it has type %s, must be a bool; add a comparison", compiled.OutputType())}
 	}
-	// What cannot be planned, such as a pattern that is none, is found here.
+	// Planning finds further mistakes, such as an invalid regular expression.
 	if _, err := env.Program(compiled, cel.EvalOptions(cel.OptOptimize)); err != nil {
-		return nil, &MistakeError{Message: plain(err.Error())}
+		return nil, &ExpressionError{Message: plain(err.Error())}
 	}
 	checked, err := cel.AstToCheckedExpr(compiled)
 	if err != nil {
 		return nil, fmt.Errorf("convert checked expression: %w", err)
 	}
-	// Positions are for messages, and a third of the bytes.
+	// Positions are a third of the bytes, and only messages need them.
 	checked.SourceInfo = nil
 	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(checked)
 	if err != nil {
@@ -80,11 +81,11 @@ func Compile(text string) ([]byte, error) {
 	return encoded, nil
 }
 
-// plain is a message of the compiler without what only it knows about.
+// plain returns a message of the compiler without internal details.
 func plain(message string) string {
 	message = strings.ReplaceAll(message, " (in container '')", "")
 	if !strings.HasPrefix(message, "undeclared reference to 'caller") && !strings.HasPrefix(message, "undeclared reference to 'request") {
 		return message
 	}
-	return message + "; there are " + strings.Join(sidecarconfig.Variables, ", ")
+	return message + "; the variables are " + strings.Join(sidecarconfig.Variables, ", ")
 }

@@ -15,19 +15,19 @@ import (
 func TestCompileNamesMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                   "Syntax error",
-		`caller.nmespace == "a"`:             "line 1, column 1: undeclared reference to 'caller'; there are caller.principal, caller.namespace, caller.claims",
-		`request.path == "a"`:                "line 1, column 1: undeclared reference to 'request'; there are",
+		`caller.nmespace == "a"`:             "line 1, column 1: undeclared reference to 'caller'; the variables are caller.principal, caller.namespace, caller.claims",
+		`request.path == "a"`:                "line 1, column 1: undeclared reference to 'request'; the variables are",
 		`principal == "a"`:                   "line 1, column 1: undeclared reference to 'principal'",
 		"request.skill == 'a' &&\n  caller.": "line 2, column 10: Syntax error",
-		`caller.namespace`:                   "it is of type string and must be a bool",
-		`caller.claims.admin`:                "it is of type dyn and must be a bool; compare it with something",
+		`caller.namespace`:                   "it has type string, must be a bool",
+		`caller.claims.admin`:                "it has type dyn, must be a bool; add a comparison",
 		`caller.namespace == 1`:              "line 1, column 18: found no matching overload for '_==_' applied to '(string, int)'",
 		`caller.principal.matches("[")`:      "missing closing ]",
 		`now() > timestamp("x")`:             "undeclared reference to 'now'",
 		strings.Repeat("(", 500):             "expression recursion limit exceeded",
 	} {
 		_, err := Compile(text)
-		mistake, ok := errors.AsType[*MistakeError](err)
+		mistake, ok := errors.AsType[*ExpressionError](err)
 		if !ok || !strings.Contains(mistake.Error(), want) {
 			t.Errorf("Compile(%.40q) error = %v, want %q", text, err, want)
 		}

@@ -38,7 +38,7 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 			continue
 		}
 		checked, err := celcompile.Compile(r.Expression)
-		if mistake, ok := errors.AsType[*celcompile.MistakeError](err); ok {
+		if mistake, ok := errors.AsType[*celcompile.ExpressionError](err); ok {
 			problems = append(problems, usererror.Problem{
 				Condition: a2av1alpha1.ConditionAccepted,
 				Reason:    a2av1alpha1.ReasonInvalidAuthorization,

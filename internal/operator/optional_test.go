@@ -96,7 +96,7 @@ var _ = It("creates a route that an old Gateway API rejected after an upgrade of
 	_, err = envtest.InstallCRDs(environment.Config, crds)
 	Expect(err).NotTo(HaveOccurred())
 	// An API server that does not know the new schema yet rejects the route for another minute.
-	Eventually(exposure).WithContext(ctx).WithTimeout(90 * time.Second).Should(ContainSubstring("has not answered about the HTTPRoute"))
+	Eventually(exposure).WithContext(ctx).WithTimeout(90 * time.Second).Should(ContainSubstring("has not reported a status for the HTTPRoute"))
 })
 
 var _ = It("serves all Agents except those that need a kind that it may not read", Serial, func(ctx context.Context) {
@@ -128,9 +128,9 @@ var _ = It("serves all Agents except those that need a kind that it may not read
 	exposure := message(exposed, a2av1alpha1.ConditionExposed)
 	Eventually(reason(echo, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonProgrammed))
 	Eventually(exposure).WithContext(ctx).WithTimeout(time.Minute).Should(And(
-		ContainSubstring(`GRPCRoutes cannot be read: grpcroutes.gateway.networking.k8s.io is forbidden: User "limited-manager" cannot list`),
+		ContainSubstring(`The operator cannot read GRPCRoutes: grpcroutes.gateway.networking.k8s.io is forbidden: User "limited-manager" cannot list`),
 		ContainSubstring("give the operator the right to list and watch grpcroutes.gateway.networking.k8s.io"),
-		ContainSubstring("has not answered about the HTTPRoute")))
+		ContainSubstring("has not reported a status for the HTTPRoute")))
 	Expect(reason(exposed, a2av1alpha1.ConditionProgrammed)(ctx)).To(Equal(a2av1alpha1.ReasonProgrammed))
 
 	granted := role.DeepCopy()

@@ -316,7 +316,7 @@ func TestOpenRefuses(t *testing.T) {
 		want    string
 	}{
 		"no configuration": {Options{ConfigFile: filepath.Join(dir, "none")}, "read configuration " + filepath.Join(dir, "none") + ": open"},
-		"configuration":    {Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `contract version: is "v9", this sidecar reads "v1"`},
+		"configuration":    {Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `sidecar configuration version: is "v9", this sidecar reads "v1"`},
 		"unknown member":   {Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `unknown field "surprise"`},
 		"card":             {Options{BackendURL: "http://a", CardFile: write("bad.yaml", "displayName: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
 		"backend":          {Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},

@@ -21,8 +21,8 @@ const (
 	mtlsScheme       = "mtls"
 )
 
-// Schemes tells the card's readers what a call needs. It is empty when that is
-// nothing: a client that saw a scheme would look for a token before its first call.
+// Schemes returns the security schemes for the card. It is empty if anonymous callers are
+// admitted, because a client that sees a scheme gets a token before its first call.
 func (a *Access) Schemes() []card.SecurityScheme {
 	var schemes []card.SecurityScheme
 	for _, each := range a.Authentication {
@@ -63,7 +63,7 @@ func (j *JWTAuthentication) scheme() card.SecurityScheme {
 	return s
 }
 
-// DefaultAPIKeyHeader is where a key is looked for unless somebody says otherwise.
+// DefaultAPIKeyHeader is the default header of the API key.
 const DefaultAPIKeyHeader = "X-API-Key" //nolint:gosec // a name, not a credential
 
 func (k *APIKeyAuthentication) scheme() card.SecurityScheme {
@@ -117,7 +117,7 @@ func (c *CORS) validate(refuse func(field, format string, args ...any)) {
 	}
 }
 
-// foreign reports whether a member is of another type.
+// foreign reports whether a member of another type is set.
 func (a *Authentication) foreign() bool {
 	return a.Kubernetes != nil && a.Type != AuthenticationKubernetes ||
 		a.JWT != nil && a.Type != AuthenticationJWT ||
@@ -125,9 +125,10 @@ func (a *Authentication) foreign() bool {
 		a.MTLS != nil && a.Type != AuthenticationMTLS
 }
 
-// keyName reports whether no other header or parameter of the protocol has a
-// name: ^([A-Za-z0-9][A-Za-z0-9_-]{0,60})?[Kk][Ee][Yy]$. Compiled, it would take
-// more memory of each sidecar than the whole contract.
+// keyName reports whether name matches
+// ^([A-Za-z0-9][A-Za-z0-9_-]{0,60})?[Kk][Ee][Yy]$. No other header or parameter of the
+// protocol does. The compiled expression would need more memory in each sidecar than
+// the whole configuration.
 func keyName(name string) bool {
 	const longest, letters = 64, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	return len(name) <= longest && strings.HasSuffix(strings.ToLower(name), "key") &&
@@ -156,8 +157,8 @@ func (j *JWTAuthentication) validate(field string, refuse func(field, format str
 	}
 }
 
-// trusted reports whether keys that an address leads to are those of its owner:
-// it has TLS, or is in the cluster or on this machine.
+// trusted reports whether a URL is safe for fetching keys: it is an https URL, or an http
+// URL of the cluster or of this machine.
 func trusted(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.User != nil || strings.Contains(address, "#") {

@@ -5,13 +5,13 @@ package sidecarconfig
 
 import "fmt"
 
-// Authorization says what callers may do. The first rule that meets a call
-// decides, and none refuses it.
+// Authorization has the authorization rules. The first rule that matches a call decides,
+// and a call that matches none is denied.
 type Authorization struct {
 	Rules []Rule `json:"rules"`
 }
 
-// Action is what a rule does with the calls that it meets.
+// Action is the effect of a rule on the calls that it matches.
 type Action string
 
 // The actions.
@@ -20,10 +20,10 @@ const (
 	ActionDeny  Action = "Deny"
 )
 
-// Rule is met by a call that fulfils all of its conditions. An empty list is
-// none; of several values one is enough.
+// Rule matches a call that meets all of its conditions. An empty list is no condition.
+// A list with several values is met by any of them.
 type Rule struct {
-	// Name is for metrics and logs; "" is the position.
+	// Name identifies the rule in metrics and logs; "" is its index.
 	Name       string   `json:"name,omitempty"`
 	Action     Action   `json:"action"`
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -37,7 +37,7 @@ type Rule struct {
 
 // Expression is CEL over Variables, of type bool.
 type Expression struct {
-	// Text is what the author wrote, for who reads the contract.
+	// Text is the source of the expression, for readers of the configuration.
 	Text string `json:"text"`
 	// Checked is the compiled and type-checked form, a cel.expr.CheckedExpr.
 	Checked []byte `json:"checked"`
@@ -45,12 +45,12 @@ type Expression struct {
 
 // The variables of an expression.
 const (
-	// VariablePrincipal is who is calling, as text.
+	// VariablePrincipal is the caller's principal, a string.
 	VariablePrincipal = "caller.principal"
 	// VariableNamespace is the caller's namespace, "" for none.
 	VariableNamespace = "caller.namespace"
-	// VariableClaims holds the claims of the caller's token by their names,
-	// and nothing without a token.
+	// VariableClaims has the claims of the caller's token by their names. It is empty
+	// without a token.
 	VariableClaims = "caller.claims"
 	// VariableMethod is the operation's name in A2A 1.0.
 	VariableMethod = "request.method"
@@ -60,7 +60,7 @@ const (
 	VariableTenant = "request.tenant"
 )
 
-// Variables are all of them.
+// Variables lists all variables.
 var Variables = []string{
 	VariablePrincipal, VariableNamespace, VariableClaims, VariableMethod, VariableSkill, VariableTenant,
 }

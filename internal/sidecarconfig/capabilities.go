@@ -5,12 +5,12 @@ package sidecarconfig
 
 import "slices"
 
-// Declare puts on the card what a sidecar with this contract can do.
+// Declare sets the capabilities on the card that a sidecar with this configuration has.
 func (c *Config) Declare() {
 	declared := &c.Card.Capabilities
 	declared.Streaming = true
 	declared.PushNotifications = c.PushNotifications != nil
-	// Who does not say who they are is not shown more than everybody.
+	// Anonymous callers get no extended card.
 	declared.ExtendedCard = c.Card.HasExtended() && slices.ContainsFunc(c.Access.Authentication, func(a Authentication) bool {
 		return a.Type != AuthenticationAnonymous
 	})

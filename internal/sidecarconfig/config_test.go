@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// full sets every member, so that the golden file shows the whole contract.
+// full sets every member, so that the golden file shows the whole configuration.
 func full() *Config {
 	return &Config{
 		Version: Version,
@@ -135,7 +135,7 @@ func TestDecodeRefuses(t *testing.T) {
 		text string
 		want string
 	}{
-		"no JSON":        {text: "{", want: "decode contract"},
+		"no JSON":        {text: "{", want: "decode sidecar configuration"},
 		"unknown member": {text: strings.Replace(string(valid), `"tasks"`, `"Tusks"`, 1), want: "Tusks"},
 		"data behind":    {text: string(valid) + "{}", want: "after the end"},
 		"a number of seconds": {
@@ -228,7 +228,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			c := full()
 			change(c)
-			if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), "contract "+field+":") {
+			if err := c.Validate(); err == nil || !strings.HasPrefix(err.Error(), "sidecar configuration "+field+":") {
 				t.Errorf("Validate() = %v, want it to begin with the field", err)
 			}
 		})

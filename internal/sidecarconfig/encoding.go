@@ -15,23 +15,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// ErrTooLarge is returned for a contract of more than MaxSize bytes.
-var ErrTooLarge = fmt.Errorf("contract is larger than %d bytes", MaxSize)
+// ErrTooLarge is the error for a configuration of more than MaxSize bytes.
+var ErrTooLarge = fmt.Errorf("sidecar configuration is larger than %d bytes", MaxSize)
 
-// Encode returns the bytes of the file. Equal configurations give equal bytes.
+// Encode returns the content of the file. Equal configurations give equal bytes. It
+// returns ErrTooLarge for more than MaxSize bytes.
 func Encode(c *Config) ([]byte, error) {
-	if least(c) > MaxSize {
+	if minSize(c) > MaxSize {
 		return nil, ErrTooLarge
 	}
 	var dense, out bytes.Buffer
 	enc := json.NewEncoder(&dense)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(c); err != nil {
-		return nil, fmt.Errorf("encode contract: %w", err)
+		return nil, fmt.Errorf("encode sidecar configuration: %w", err)
 	}
-	// An encoder that indents does not know how much it will be.
 	if err := json.Indent(&out, dense.Bytes(), "", "  "); err != nil {
-		return nil, fmt.Errorf("encode contract: %w", err)
+		return nil, fmt.Errorf("encode sidecar configuration: %w", err)
 	}
 	if out.Len() > MaxSize {
 		return nil, ErrTooLarge
@@ -39,9 +39,9 @@ func Encode(c *Config) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// least is what the texts and schemas of the skills take, encoded in whatever
-// way: less than the contract, and known without encoding it.
-func least(c *Config) int {
+// minSize returns a lower bound of the encoded size, in bytes: that of the texts and
+// schemas of the skills. It avoids encoding a configuration that is too large.
+func minSize(c *Config) int {
 	size := 0
 	for i := range c.Card.Skills {
 		skill := &c.Card.Skills[i]
@@ -60,7 +60,8 @@ func least(c *Config) int {
 	return size
 }
 
-// Decode reads a file, refuses what it does not know, and validates it.
+// Decode decodes and validates the content of the file. It returns an error for an
+// unknown member.
 func Decode(data []byte) (*Config, error) {
 	if len(data) > MaxSize {
 		return nil, ErrTooLarge
@@ -69,10 +70,10 @@ func Decode(data []byte) (*Config, error) {
 	dec.DisallowUnknownFields()
 	c := &Config{}
 	if err := dec.Decode(c); err != nil {
-		return nil, fmt.Errorf("decode contract: %w", err)
+		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("decode contract: data after the end of the object")
+		return nil, errors.New("decode sidecar configuration: data after the end of the object")
 	}
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func Decode(data []byte) (*Config, error) {
 	return c, nil
 }
 
-// Digest names the content of an encoded contract: 16 hexadecimal digits.
+// Digest returns a digest of an encoded configuration: 16 hexadecimal digits.
 func Digest(encoded []byte) string {
 	sum := sha256.Sum256(encoded)
 	return hex.EncodeToString(sum[:8])

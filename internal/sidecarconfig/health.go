@@ -8,13 +8,12 @@ import (
 	"unicode"
 )
 
-// HealthPath is where a sidecar reports the health of its dependencies, below
-// the base URL of the registry: PUT with a HealthReport and the sidecar's token.
+// HealthPath is the path of health reports, below the base URL of the registry. A sidecar
+// sends PUT with a HealthReport and its token.
 const HealthPath = "/v1/health"
 
-// Dependency is something outside of its process that a sidecar needs to serve.
-// It is the name in a HealthReport, and the type of a pod condition behind a
-// prefix.
+// Dependency is something outside of its process that a sidecar needs. It is the name in
+// a HealthReport and, with a prefix, the type of a pod condition.
 type Dependency string
 
 // The dependencies.
@@ -27,24 +26,24 @@ const (
 	DependencyIssuerKeys Dependency = "IssuerKeys"
 	// DependencyAPIKeys are the API keys of callers.
 	DependencyAPIKeys Dependency = "APIKeys"
-	// DependencyClientCA are the authorities of client certificates.
+	// DependencyClientCA are the certificate authorities of clients.
 	DependencyClientCA Dependency = "ClientCA"
-	// DependencyTrustBundle are the authorities of servers that are called.
+	// DependencyTrustBundle are the certificate authorities of servers.
 	DependencyTrustBundle Dependency = "TrustBundle"
 	// DependencyCardSigningKeys are the keys that sign the card.
 	DependencyCardSigningKeys Dependency = "CardSigningKeys"
-	// DependencyModelServer is the model server elsewhere that turns are sent to.
+	// DependencyModelServer is the external model server.
 	DependencyModelServer Dependency = "ModelServer"
-	// DependencyModelServerKey is the API key that the model server is shown.
+	// DependencyModelServerKey is the API key for the model server.
 	DependencyModelServerKey Dependency = "ModelServerKey"
 	// DependencyAgentCard is the card of an agent's container that speaks A2A.
 	DependencyAgentCard Dependency = "AgentCard"
-	// DependencyConfiguration is the contract itself.
+	// DependencyConfiguration is the sidecar configuration.
 	DependencyConfiguration Dependency = "Configuration"
 )
 
-// Dependencies lists all dependencies, the most important first: where several
-// fail, the first is the reason that the Agent shows.
+// Dependencies lists all dependencies, the most important first. If several fail, the
+// first one is the reason of the Agent's condition.
 var Dependencies = []Dependency{
 	DependencyTaskStore, DependencyModelServer, DependencyAgentCard, DependencyServingCertificate, DependencyIssuerKeys, DependencyAPIKeys, DependencyModelServerKey,
 	DependencyClientCA, DependencyTrustBundle, DependencyCardSigningKeys, DependencyConfiguration,
@@ -56,34 +55,34 @@ type HealthCause string
 
 // The causes.
 const (
-	// CauseHealthy is that of a dependency that can be used.
+	// CauseHealthy: the dependency is usable.
 	CauseHealthy HealthCause = "Healthy"
 	// CauseNameResolution: DNS has no address for the host.
 	CauseNameResolution HealthCause = "NameResolutionFailed"
 	// CauseRefused: nothing listens at the address.
 	CauseRefused HealthCause = "ConnectionRefused"
-	// CauseTimedOut: the address, or the server behind it, does not answer.
+	// CauseTimedOut: the server does not respond in time.
 	CauseTimedOut HealthCause = "ConnectionTimedOut"
-	// CauseConnection: the connection fails in another way.
+	// CauseConnection: the connection fails for another reason.
 	CauseConnection HealthCause = "ConnectionFailed"
 	// CauseTLS: the TLS handshake fails, or the certificate is not trusted.
 	CauseTLS HealthCause = "TLSFailed"
-	// CauseAuthentication: the server does not accept the credential.
+	// CauseAuthentication: the server rejects the credential.
 	CauseAuthentication HealthCause = "AuthenticationFailed"
-	// CausePermission: the server knows the user, and does not allow what is needed.
+	// CausePermission: the user lacks a permission at the server.
 	CausePermission HealthCause = "PermissionDenied"
-	// CauseMissing: a file is not mounted, because the Secret or ConfigMap, or the
-	// key in it, does not exist.
+	// CauseMissing: a file is not mounted, because the Secret or ConfigMap or its key does
+	// not exist.
 	CauseMissing HealthCause = "Missing"
-	// CauseInvalid: what is mounted or answered is not of the form that is needed.
+	// CauseInvalid: the file or the response has an invalid form.
 	CauseInvalid HealthCause = "Invalid"
-	// CauseExpired and CauseNotYetValid are those of a certificate.
+	// CauseExpired and CauseNotYetValid: the certificate is out of its validity.
 	CauseExpired     HealthCause = "Expired"
 	CauseNotYetValid HealthCause = "NotYetValid"
-	// CauseHTTPStatus: the server answers with another status than 200.
+	// CauseHTTPStatus: the server responds with another status than 200.
 	CauseHTTPStatus HealthCause = "HTTPStatus"
-	// CauseNotServing: the server answers that it cannot serve, such as while it
-	// loads its data, or that it is full.
+	// CauseNotServing: the server responds that it cannot serve, such as while it loads
+	// its data, or because it is full.
 	CauseNotServing HealthCause = "NotServing"
 )
 
@@ -96,24 +95,23 @@ var Causes = []HealthCause{
 // MaxHealthMessage bounds the message about one dependency, in bytes.
 const MaxHealthMessage = 512
 
-// HealthReport is what a sidecar knows of its dependencies. It is whole: a
-// dependency that is not in it is healthy, or not one of this sidecar's.
+// HealthReport has the failed dependencies of a sidecar. A dependency that it does not
+// list is healthy, or the sidecar does not have it.
 type HealthReport struct {
 	Dependencies []DependencyHealth `json:"dependencies"`
 }
 
-// DependencyHealth is the health of one dependency that cannot be used as it
-// is configured.
+// DependencyHealth is the health of one failed dependency.
 type DependencyHealth struct {
 	Dependency Dependency  `json:"dependency"`
 	Cause      HealthCause `json:"cause"`
-	// Message says what failed, with addresses, file names and dates, and never
-	// with a credential. It has at most MaxHealthMessage bytes.
+	// Message says what failed, with addresses, file names and dates. It never contains a
+	// credential. It has at most MaxHealthMessage bytes.
 	Message string `json:"message"`
 }
 
-// OneLine returns a text on one line that has at most MaxHealthMessage bytes, is
-// valid UTF-8 and holds no control character.
+// OneLine returns a text as one line of valid UTF-8, without control characters,
+// truncated to MaxHealthMessage bytes.
 func OneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// Limits bound what callers use. Zero means the default, in every field.
+// Limits bounds the resources that callers use. Zero means the default, in every field.
 type Limits struct {
-	// Requests bounds the requests of one caller, 500 a second and twice as many
-	// at once by default; TotalRequests those of all, 2,000.
+	// Requests bounds the requests of one caller, 500 per second by default, and
+	// TotalRequests those of all callers, 2,000 per second by default. The default burst
+	// is twice the rate.
 	Requests      Rate `json:"requests,omitzero"`
 	TotalRequests Rate `json:"totalRequests,omitzero"`
-	// FailedAuthentications bounds the credentials that an address may show in
-	// vain, 5 a second and 50 at once by default.
+	// FailedAuthentications bounds the rejected credentials of one address, 5 per second
+	// with a burst of 50 by default.
 	FailedAuthentications Rate         `json:"failedAuthentications,omitzero"`
 	Turns                 TurnLimits   `json:"turns,omitzero"`
 	Streams               StreamLimits `json:"streams,omitzero"`
@@ -25,26 +26,26 @@ type Limits struct {
 	MaxBodyBytes int64 `json:"maxBodyBytes,omitempty"`
 }
 
-// Rate is a number of events a second, and how many may come at once: twice as
-// many by default.
+// Rate is a rate per second with a burst (token bucket). Burst is twice PerSecond by
+// default.
 type Rate struct {
 	PerSecond int `json:"perSecond,omitempty"`
 	Burst     int `json:"burst,omitempty"`
 }
 
-// TurnLimits bound the turns that the agent works at.
+// TurnLimits bounds concurrent turns and the queue of messages.
 type TurnLimits struct {
 	// Max bounds all, 256 by default, and MaxPerCaller those of one caller, half
 	// of that by default.
 	Max          int `json:"max,omitempty"`
 	MaxPerCaller int `json:"maxPerCaller,omitempty"`
-	// MaxQueued bounds the messages that wait for a place, 256 by default, and
-	// QueueTimeout how long one does, 5 s by default.
+	// MaxQueued bounds the queued messages, 256 by default, and QueueTimeout how long a
+	// message waits, 5 s by default.
 	MaxQueued    int      `json:"maxQueued,omitempty"`
 	QueueTimeout Duration `json:"queueTimeout,omitempty"`
 }
 
-// StreamLimits bound the streams that are open.
+// StreamLimits bounds the open streams.
 type StreamLimits struct {
 	// Max bounds all, 2,048 by default, and MaxPerCaller those of one caller, a
 	// quarter of that by default.
@@ -52,7 +53,7 @@ type StreamLimits struct {
 	MaxPerCaller int `json:"maxPerCaller,omitempty"`
 }
 
-// The highest that can be set.
+// The ranges of the limits.
 const (
 	maxRate       = 1_000_000
 	maxTurns      = 65_536
@@ -63,7 +64,7 @@ const (
 	failuresBurst = 50
 )
 
-// Effective returns the limits with every default filled in.
+// Effective returns the limits with all defaults filled in.
 func (l *Limits) Effective() Limits {
 	c := *l
 	c.Requests = c.Requests.or(500)
@@ -90,7 +91,7 @@ func (r Rate) or(perSecond int) Rate {
 	return r
 }
 
-// Validate names every limit that is out of its range.
+// Validate returns an error that names every limit out of its range.
 func (l *Limits) Validate() error {
 	var errs []error
 	l.validate(func(field, format string, args ...any) {

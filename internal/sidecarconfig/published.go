@@ -11,18 +11,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// Published is the part of an earlier contract that a later one may carry over.
+// Published is the part of a published configuration that a later one may keep.
 type Published struct {
-	// Card is the card as it was published. Its interfaces, security schemes and
-	// capabilities belong to the earlier contract.
+	// Card is the published card. Its interfaces, security schemes and capabilities are
+	// those of the published configuration.
 	Card card.Card
-	// Rules are the authorization rules in force.
+	// Rules are the published authorization rules.
 	Rules []Rule
 }
 
-// ReadPublished reads the card and the authorization rules of an encoded contract
-// of the given agent. It ignores members that this build does not know, so that
-// the contract of a newer operator can be read. It returns an error for more than
+// ReadPublished decodes the card and the authorization rules of an encoded
+// configuration of the given agent. It ignores unknown members, so that it reads the
+// configuration of a newer operator. It returns an error for more than
 // MaxSize bytes, another version, another agent, and a card without a name, without
 // skills, or with a skill that has no id or a repeated one.
 func ReadPublished(encoded []byte, agent Agent) (*Published, error) {
@@ -38,23 +38,23 @@ func ReadPublished(encoded []byte, agent Agent) (*Published, error) {
 		} `json:"access"`
 	}
 	if err := json.Unmarshal(encoded, &c); err != nil {
-		return nil, fmt.Errorf("decode contract: %w", err)
+		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
 	}
 	switch {
 	case c.Version != Version:
-		return nil, fmt.Errorf("contract version is %q, must be %q", c.Version, Version)
+		return nil, fmt.Errorf("sidecar configuration: version is %q, must be %q", c.Version, Version)
 	case c.Agent != agent:
-		return nil, fmt.Errorf("contract is of agent %s/%s, must be of %s/%s", c.Agent.Namespace, c.Agent.Name, agent.Namespace, agent.Name)
+		return nil, fmt.Errorf("sidecar configuration: agent is %s/%s, must be of %s/%s", c.Agent.Namespace, c.Agent.Name, agent.Namespace, agent.Name)
 	case c.Card.Name == "":
-		return nil, errors.New("contract card.name is required")
+		return nil, errors.New("sidecar configuration: card.name is required")
 	case len(c.Card.Skills) == 0:
-		return nil, errors.New("contract card.skills is required")
+		return nil, errors.New("sidecar configuration: card.skills is required")
 	}
 	known := map[string]bool{}
 	for i := range c.Card.Skills {
 		id := c.Card.Skills[i].ID
 		if id == "" || known[id] {
-			return nil, fmt.Errorf("contract card.skills[%d].id is %q, must be unique and not empty", i, id)
+			return nil, fmt.Errorf("sidecar configuration: card.skills[%d].id is %q, must be unique and not empty", i, id)
 		}
 		known[id] = true
 	}

@@ -17,7 +17,7 @@ import (
 func (c *Config) Validate() error {
 	var errs []error
 	refuse := func(field, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("contract %s: "+format, append([]any{field}, args...)...))
+		errs = append(errs, fmt.Errorf("sidecar configuration %s: "+format, append([]any{field}, args...)...))
 	}
 	if c.Version != Version {
 		refuse("version", "is %q, this sidecar reads %q", c.Version, Version)

@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package skillsharing says which Agents ask for an AgentSkill, and which of them
-// may have it.
+// Package skillsharing decides which Agents refer to an AgentSkill, and which of them may
+// use it.
 //
-// It is pure: whoever calls it has read what it needs.
+// It is pure.
 package skillsharing
 
 import (
@@ -18,20 +18,20 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// Target is the AgentSkill that a reference of an Agent names.
+// Target returns the AgentSkill that a reference of an Agent names.
 func Target(agent *a2av1alpha1.Agent, ref a2av1alpha1.AgentSkillRef) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(ref.Namespace, agent.Namespace), Name: ref.Name}
 }
 
-// LeavesNamespace tells whether an Agent names a skill of another namespace.
+// LeavesNamespace reports whether an Agent names a skill of another namespace.
 func LeavesNamespace(agent *a2av1alpha1.Agent) bool {
 	return slices.ContainsFunc(agent.Spec.SkillRefs, func(ref a2av1alpha1.AgentSkillRef) bool {
 		return Target(agent, ref).Namespace != agent.Namespace
 	})
 }
 
-// AsksFor tells whether an Agent names or selects a skill, whether it may have
-// it or not. Only the metadata of the skill is looked at.
+// AsksFor reports whether an Agent names or selects a skill, admitted or not. It uses only
+// the metadata of the skill.
 func AsksFor(agent *a2av1alpha1.Agent, skill metav1.Object) bool {
 	key := types.NamespacedName{Namespace: skill.GetNamespace(), Name: skill.GetName()}
 	for _, ref := range agent.Spec.SkillRefs {
@@ -45,8 +45,7 @@ func AsksFor(agent *a2av1alpha1.Agent, skill metav1.Object) bool {
 	return selects(agent.Spec.SkillSelector, skill.GetLabels())
 }
 
-// Admits tells whether Agents of a namespace with these labels may have a
-// skill.
+// Admits reports whether Agents of a namespace with the given labels may use a skill.
 func Admits(skill *a2av1alpha1.AgentSkill, namespace string, namespaceLabels map[string]string) bool {
 	if skill.Namespace == namespace {
 		return true
@@ -62,7 +61,7 @@ func Admits(skill *a2av1alpha1.AgentSkill, namespace string, namespaceLabels map
 	}
 }
 
-// labelSelector is a selector of namespaces, as Kubernetes evaluates it.
+// labelSelector converts a selector of namespaces.
 func labelSelector(selector *a2av1alpha1.NamespaceSelector) *metav1.LabelSelector {
 	if selector == nil {
 		return nil
@@ -81,7 +80,8 @@ func labelSelector(selector *a2av1alpha1.NamespaceSelector) *metav1.LabelSelecto
 	return converted
 }
 
-// selects is false for a selector that is absent or cannot be evaluated.
+// selects reports whether a selector matches. It is false for a selector that is absent or
+// not valid.
 func selects(selector *metav1.LabelSelector, set map[string]string) bool {
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && parsed.Matches(labels.Set(set))

@@ -1,18 +1,17 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usererror holds what is to be told to a user about a resource.
-//
-// A mistake of a user is a Problem, a value that becomes a condition; a
-// failure of the system is an error. The package has no behaviour.
+// Package usererror has the type of user errors: mistakes in a spec, which become
+// conditions. A failure of the system is a Go error instead. The package has no
+// behavior.
 package usererror
 
-// Problem is one thing to be told about a resource.
+// Problem is a user error, or another message for the user about a resource.
 type Problem struct {
-	// Condition is the type of the condition on which it stands.
+	// Condition is the type of the condition that reports the problem.
 	Condition string
 	// Reason is the condition's reason.
 	Reason string
-	// Message names the field and the cure.
+	// Message says what failed, on which field or object, and what to do.
 	Message string
 }
