@@ -64,7 +64,7 @@ func (s *Shared) accept(m *store.InboxMessage) {
 	}
 	a := s.host.Accept(s.ctx, Forwarded{Request: m.Request, NewTask: m.Task.TaskID, Claim: m.Claim})
 	if !a.Decided() {
-		_ = s.retry(func() error { return s.send(m, &store.InboxMessage{Kind: store.MessageAccepted}) })
+		_ = s.retry(func() error { return s.send(m, store.InboxMessage{Kind: store.MessageAccepted}) })
 	}
 	outcome, err := a.Wait(s.ctx)
 	s.answer(m, outcome, err)
@@ -72,7 +72,7 @@ func (s *Shared) accept(m *store.InboxMessage) {
 
 // answer sends the outcome of a message to the replica that forwarded it.
 func (s *Shared) answer(m *store.InboxMessage, o Outcome, err error) {
-	answer := &store.InboxMessage{Kind: store.MessageDecided, Message: o.Message}
+	answer := store.InboxMessage{Kind: store.MessageDecided, Message: o.Message}
 	switch {
 	case errors.Is(err, errStopped):
 		answer.Problem = errStopping()
@@ -84,12 +84,13 @@ func (s *Shared) answer(m *store.InboxMessage, o Outcome, err error) {
 	_ = s.retry(func() error { return s.send(m, answer) })
 }
 
-// send answers a message of another replica, also while the coordinator stops.
-func (s *Shared) send(to, answer *store.InboxMessage) error {
+// send answers a message of another replica, also while the coordinator stops. It is
+// retried, so it posts a copy: an attempt whose answer was lost may have been received.
+func (s *Shared) send(to *store.InboxMessage, answer store.InboxMessage) error {
 	answer.From, answer.Number = s.member.Self(), to.Number
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), lastWrites)
 	defer cancel()
-	_, err := s.member.Post(ctx, to.From, answer)
+	_, err := s.member.Post(ctx, to.From, &answer)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		s.options.Log.ErrorContext(ctx, "answer to another replica not sent", "replica", to.From, "error", err)
 	}
