@@ -31,17 +31,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// told is what a client is told about an error.
-type told struct {
+// wantError is the error that a client must receive.
+type wantError struct {
 	code, message, reason string
 	metadata              map[string]string
 	field                 string
 }
 
-func wantStatus(t *testing.T, err error, want told) {
+func wantStatus(t *testing.T, err error, want wantError) {
 	t.Helper()
 	s := googlestatus.Convert(err)
-	got := told{code: s.Code().String(), message: s.Message()}
+	got := wantError{code: s.Code().String(), message: s.Message()}
 	for _, d := range s.Details() {
 		switch d := d.(type) {
 		case *errdetails.ErrorInfo:
@@ -53,7 +53,7 @@ func wantStatus(t *testing.T, err error, want told) {
 			got.field = d.GetFieldViolations()[0].GetField() + ": " + d.GetFieldViolations()[0].GetDescription()
 		}
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(told{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(wantError{})); diff != "" {
 		t.Errorf("status (-want +got):\n%s", diff)
 	}
 }
@@ -62,19 +62,19 @@ func TestWire20_ErrorInfo(t *testing.T) {
 	tests := map[string]struct {
 		err     error
 		profile errormap.Profile
-		want    told
+		want    wantError
 		// name begins the message of 0.3.
 		name string
 	}{
-		"not found":     {a2a.TaskNotFound("t9"), "", told{"NotFound", "Task not found", "TASK_NOT_FOUND", map[string]string{"taskId": "t9"}, ""}, "TaskNotFoundError: "},
-		"field":         {a2a.InvalidParams("message.x", "is wrong"), "", told{"InvalidArgument", "message.x: is wrong", "INVALID_PARAMS", nil, "message.x: is wrong"}, "InvalidParamsError: "},
-		"unsupported":   {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, "", told{"FailedPrecondition", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
-		"1.0.0":         {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, errormap.Profile100, told{"Unimplemented", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
-		"cancelable":    {&a2a.Error{Reason: a2a.ReasonTaskNotCancelable}, "", told{"FailedPrecondition", "Task cannot be canceled", "TASK_NOT_CANCELABLE", nil, ""}, "TaskNotCancelableError: "},
-		"busy":          {&a2a.Error{Reason: a2a.ReasonResourceExhausted}, "", told{"ResourceExhausted", "Too many requests", "RESOURCE_EXHAUSTED", nil, ""}, ""},
-		"draining":      {a2a.ErrDraining, "", told{"Unavailable", "Service unavailable", "UNAVAILABLE", nil, ""}, ""},
-		"not for them":  {errors.New("secret"), "", told{"Internal", "Internal error", "INTERNAL_ERROR", nil, ""}, "InternalError: "},
-		"text of sorts": {&a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "100% né \xff\n"}, "", told{"InvalidArgument", "100% né \ufffd\n", "INVALID_REQUEST", nil, ""}, "InvalidRequestError: "},
+		"not found":     {a2a.TaskNotFound("t9"), "", wantError{"NotFound", "Task not found", "TASK_NOT_FOUND", map[string]string{"taskId": "t9"}, ""}, "TaskNotFoundError: "},
+		"field":         {a2a.InvalidParams("message.x", "is wrong"), "", wantError{"InvalidArgument", "message.x: is wrong", "INVALID_PARAMS", nil, "message.x: is wrong"}, "InvalidParamsError: "},
+		"unsupported":   {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, "", wantError{"FailedPrecondition", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
+		"1.0.0":         {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, errormap.Profile100, wantError{"Unimplemented", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
+		"cancelable":    {&a2a.Error{Reason: a2a.ReasonTaskNotCancelable}, "", wantError{"FailedPrecondition", "Task cannot be canceled", "TASK_NOT_CANCELABLE", nil, ""}, "TaskNotCancelableError: "},
+		"busy":          {&a2a.Error{Reason: a2a.ReasonResourceExhausted}, "", wantError{"ResourceExhausted", "Too many requests", "RESOURCE_EXHAUSTED", nil, ""}, ""},
+		"draining":      {a2a.ErrDraining, "", wantError{"Unavailable", "Service unavailable", "UNAVAILABLE", nil, ""}, ""},
+		"not for them":  {errors.New("secret"), "", wantError{"Internal", "Internal error", "INTERNAL_ERROR", nil, ""}, "InternalError: "},
+		"text of sorts": {&a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "100% né \xff\n"}, "", wantError{"InvalidArgument", "100% né \ufffd\n", "INVALID_REQUEST", nil, ""}, "InvalidRequestError: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestWire20_RefusedBeforeItIsRead(t *testing.T) {
 	x := newFixture(t, &fake{})
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "forbidden")
 	_, err := x.v10.SendMessage(ctx, hello10)
-	wantStatus(t, err, told{code: "PermissionDenied", message: "Forbidden: 100% né\n", reason: "PERMISSION_DENIED"})
+	wantStatus(t, err, wantError{code: "PermissionDenied", message: "Forbidden: 100% né\n", reason: "PERMISSION_DENIED"})
 	if x.last() != nil {
 		t.Errorf("asked %+v", x.last())
 	}
@@ -156,7 +156,7 @@ func TestWire20_Versions(t *testing.T) {
 		if strings.HasPrefix(googlestatus.Convert(err).Message(), "VersionNotSupportedError: ") {
 			message = "VersionNotSupportedError: " + message
 		}
-		wantStatus(t, err, told{
+		wantStatus(t, err, wantError{
 			"FailedPrecondition", message, "VERSION_NOT_SUPPORTED",
 			map[string]string{"supportedVersions": errormap.SupportedVersions},
 			"",
@@ -166,7 +166,7 @@ func TestWire20_Versions(t *testing.T) {
 
 func TestWire20_UnknownMethods(t *testing.T) {
 	x := newFixture(t, &fake{})
-	want := told{code: "Unimplemented", reason: "METHOD_NOT_FOUND"}
+	want := wantError{code: "Unimplemented", reason: "METHOD_NOT_FOUND"}
 	for _, method := range []string{"/lf.a2a.v1.A2AService/SendLiveMessage", "/a2a.v1.A2AService/ListTasks", "/x.Y/Z"} {
 		want.message = "Method not found"
 		if strings.HasPrefix(method, "/a2a.v1.") {
@@ -175,7 +175,7 @@ func TestWire20_UnknownMethods(t *testing.T) {
 		wantStatus(t, x.conn.Invoke(t.Context(), method, &emptypb.Empty{}, &emptypb.Empty{}), want)
 	}
 	_, err := x.v10.GetExtendedAgentCard(t.Context(), &v10.GetExtendedAgentCardRequest{})
-	wantStatus(t, err, told{code: "FailedPrecondition", message: "This operation is not supported", reason: "UNSUPPORTED_OPERATION"})
+	wantStatus(t, err, wantError{code: "FailedPrecondition", message: "This operation is not supported", reason: "UNSUPPORTED_OPERATION"})
 }
 
 // TestWire20_PublicCardOf03: the operation of 0.3 is for the card, extended or
@@ -191,7 +191,7 @@ func TestWire20_PublicCardOf03(t *testing.T) {
 	}
 }
 
-// TestWire20_Unauthenticated: who was admitted without a credential is told
+// TestWire20_Unauthenticated: who was admitted without a credential is wantError
 // how to show one.
 func TestWire20_Unauthenticated(t *testing.T) {
 	x := newFixture(t, &fake{})
@@ -200,7 +200,7 @@ func TestWire20_Unauthenticated(t *testing.T) {
 	}
 	var header metadata.MD
 	_, err := x.v03.GetAgentCard(t.Context(), &v03.GetAgentCardRequest{}, googlegrpc.Header(&header))
-	wantStatus(t, err, told{code: "Unauthenticated", message: "Authentication is required", reason: "UNAUTHENTICATED"})
+	wantStatus(t, err, wantError{code: "Unauthenticated", message: "Authentication is required", reason: "UNAUTHENTICATED"})
 	if got := header.Get("www-authenticate"); len(got) != 1 || got[0] != `Bearer realm="a2a"` {
 		t.Errorf("www-authenticate = %q", got)
 	}
@@ -210,9 +210,9 @@ func TestWire20_RequiredExtension(t *testing.T) {
 	x := newFixture(t, &fake{})
 	x.card.Capabilities.Extensions = []card.Extension{{URI: "https://a/1", Required: true}}
 	_, err := x.v10.SendMessage(t.Context(), hello10)
-	wantStatus(t, err, told{code: "FailedPrecondition", message: "Extension https://a/1 is required", reason: "EXTENSION_SUPPORT_REQUIRED"})
+	wantStatus(t, err, wantError{code: "FailedPrecondition", message: "Extension https://a/1 is required", reason: "EXTENSION_SUPPORT_REQUIRED"})
 	_, err = x.v03.SendMessage(t.Context(), hello03)
-	wantStatus(t, err, told{code: "InvalidArgument", message: "InvalidRequestError: Extension https://a/1 is required", reason: "INVALID_REQUEST"})
+	wantStatus(t, err, wantError{code: "InvalidArgument", message: "InvalidRequestError: Extension https://a/1 is required", reason: "INVALID_REQUEST"})
 }
 
 // raw sends bytes as they are, in frames or not.
@@ -313,7 +313,7 @@ func TestWire20_BadFields(t *testing.T) {
 			r := proto.CloneOf(hello10)
 			test.change(r)
 			_, err := x.v10.SendMessage(t.Context(), r)
-			wantStatus(t, err, told{code: "InvalidArgument", message: test.field, reason: "INVALID_PARAMS", field: test.field})
+			wantStatus(t, err, wantError{code: "InvalidArgument", message: test.field, reason: "INVALID_PARAMS", field: test.field})
 		})
 	}
 	if x.last() != nil {

@@ -46,7 +46,7 @@ type fake struct {
 	err     error
 	// streamErr ends streams; nil for io.EOF.
 	streamErr error
-	// waits lets calls take until the client is gone, which is told to left.
+	// waits makes calls wait until their context ends; left receives its error.
 	waits bool
 	left  chan error
 	// entered is called when a call has come this far.

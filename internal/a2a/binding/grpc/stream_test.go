@@ -144,7 +144,7 @@ func TestWire20_Streams(t *testing.T) {
 				s10, err = x.v10.SubscribeToTask(t.Context(), &v10.SubscribeToTaskRequest{Id: "t1"})
 				got, err = kinds(t, s10, err)
 				if test.refused10 {
-					wantStatus(t, err, told{
+					wantStatus(t, err, wantError{
 						"FailedPrecondition", "Task is in a terminal state", "UNSUPPORTED_OPERATION", map[string]string{"taskId": "t1"}, "",
 					})
 					err = nil
@@ -163,7 +163,7 @@ func TestWire20_Resume(t *testing.T) {
 	if diff := cmp.Diff([]string{"artifact", "TASK_STATE_WORKING"}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	wantStatus(t, end, told{code: "Unavailable", message: "Service unavailable", reason: "UNAVAILABLE"})
+	wantStatus(t, end, wantError{code: "Unavailable", message: "Service unavailable", reason: "UNAVAILABLE"})
 	if last := stream.Trailer().Get("last-event-id"); !slices.Equal(last, []string{"7"}) {
 		t.Errorf("last-event-id = %v", last)
 	}

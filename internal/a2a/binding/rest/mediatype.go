@@ -11,8 +11,8 @@ import (
 
 const plainJSON = "application/json"
 
-// answersIn returns the media type of an answer. A client must ask for that of
-// A2A, since there are some that know plain JSON only.
+// answersIn returns the media type of a response: that of A2A only if the client accepts
+// it by name, because some clients know application/json only.
 func (d *dialect) answersIn(h http.Header) string {
 	if asked, _ := asksFor(h, d.mediaType); asked {
 		return d.mediaType
@@ -20,8 +20,8 @@ func (d *dialect) answersIn(h http.Header) string {
 	return plainJSON
 }
 
-// refusesIn is answersIn for errors: a client that can read either way gets
-// plain JSON, because some read no other errors.
+// refusesIn returns the media type of an error: application/json if the client accepts
+// both, because some clients read no other errors.
 func (d *dialect) refusesIn(h http.Header) string {
 	if asked, others := asksFor(h, d.mediaType); asked && !others {
 		return d.mediaType
@@ -29,8 +29,8 @@ func (d *dialect) refusesIn(h http.Header) string {
 	return plainJSON
 }
 
-// asksFor reports whether a client takes a media type by its name, and whether
-// it takes others.
+// asksFor reports whether a client accepts a media type by name, and whether it accepts
+// others.
 func asksFor(h http.Header, mediaType string) (asked, others bool) {
 	if mediaType == "" {
 		return false, true
@@ -40,7 +40,7 @@ func asksFor(h http.Header, mediaType string) (asked, others bool) {
 			name, params, err := mime.ParseMediaType(each)
 			switch {
 			case err != nil, strings.Trim(params["q"], "0.") == "" && params["q"] != "":
-				// Nothing, or nothing that it takes.
+				// Empty, or excluded by q=0.
 			case name == mediaType:
 				asked = true
 			default:

@@ -68,7 +68,7 @@ func (c *call) history() *int {
 	return n
 }
 
-// asked ends the reading of a query, and returns the tenant.
+// asked checks the query, and returns the tenant that the request names.
 func (c *call) asked() (tenant string, err error) {
 	named := c.query.id("tenant")
 	if c.query.err != nil {

@@ -61,7 +61,7 @@ func (h *Handler) listPush(c *call) error {
 	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
 }
 
-// pushRequest names the configuration of the path.
+// pushRequest returns the request for the push configuration of the path.
 func (h *Handler) pushRequest(c *call) (*a2a.PushRequest, error) {
 	if err := h.pushes(); err != nil {
 		return nil, err
@@ -77,7 +77,8 @@ func (c *call) answerPush(config *a2a.PushConfig, err error) error {
 	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
 }
 
-// pushes refuses what the card rules out before a request is looked at.
+// pushes returns an error if the card does not declare push notifications. It is
+// checked before the body is decoded.
 func (h *Handler) pushes() error {
 	if !h.Card().Capabilities.PushNotifications {
 		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}

@@ -15,15 +15,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
-// query reads the parameters of a URL. Like a reader of JSON it stops at its
-// first error, which the caller asks for in the end.
+// query reads the parameters of a URL. It keeps its first error, which the caller
+// checks after the last parameter.
 type query struct {
 	values url.Values
 	err    error
 }
 
-// names are those of each parameter: its own, that of the proto, and what
-// clients of 0.3 say that list tasks all the same.
+// names are the names of each parameter: its own, that of the proto, and that of
+// clients of 0.3 that list tasks.
 var names = map[string][]string{
 	"contextId":            {"contextId", "context_id"},
 	"historyLength":        {"historyLength", "history_length"},
@@ -61,7 +61,7 @@ func (q *query) fail(name, message string) {
 	}
 }
 
-// get returns a parameter, under any of its names.
+// get returns a parameter by any of its names.
 func (q *query) get(name string) (value string, there bool) {
 	var all []string
 	for _, each := range names[name] {
@@ -76,7 +76,7 @@ func (q *query) get(name string) (value string, there bool) {
 	return all[0], true
 }
 
-// maxID bounds ids.
+// maxID is the limit of an id, in bytes.
 const maxID = 256
 
 func (q *query) id(name string) string {
@@ -92,7 +92,7 @@ func (q *query) text(name string) string {
 	return text
 }
 
-// number returns nil for a parameter that is not there.
+// number returns nil if the parameter is missing.
 func (q *query) number(name string) *int {
 	text, there := q.get(name)
 	if !there {
@@ -106,7 +106,7 @@ func (q *query) number(name string) *int {
 	return new(int(n))
 }
 
-// length returns nil for a parameter that is not there.
+// length returns nil if the parameter is missing.
 func (q *query) length(name string) *int {
 	n := q.number(name)
 	if n != nil && *n < 0 {
@@ -117,7 +117,7 @@ func (q *query) length(name string) *int {
 
 const maxPage = 100
 
-// pageSize returns 0 for a parameter that is not there.
+// pageSize returns 0 if the parameter is missing.
 func (q *query) pageSize(name string) int {
 	n := q.number(name)
 	if n == nil {
@@ -139,7 +139,7 @@ func (q *query) flag(name string) bool {
 	return false
 }
 
-// state is an enum: a name or a number.
+// state reads the name or the number of a state.
 func (q *query) state(name string) a2a.State {
 	text, there := q.get(name)
 	if !there {

@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
-// resource is what a path names.
+// resource is the kind of a path.
 type resource uint8
 
 const (
@@ -27,31 +27,31 @@ const (
 	agentCard
 )
 
-// target is what a request is for.
+// target is what the path of a request names.
 type target struct {
 	resource resource
 	// legacy is true under /v1, which is older than 1.0.
 	legacy bool
-	// tenant is "" for none.
+	// tenant is "" if the path has none.
 	tenant       string
 	task, config string
 }
 
-// Owns reports whether a request is for this binding. A path that is none of
-// its own but stands under one is, so that it is answered in its form.
+// Owns reports whether a request is for this binding. This includes unknown paths below
+// a known one, so that their errors have the form of this binding.
 func Owns(r *http.Request) bool {
 	_, owned := parse(r.URL.EscapedPath())
 	return owned
 }
 
-// parse reads an escaped path: an id may hold what otherwise divides it.
+// parse parses an escaped path, because an id may contain an escaped slash.
 func parse(path string) (t target, owned bool) {
 	path, ok := strings.CutPrefix(path, "/")
 	if !ok {
 		return target{}, false
 	}
 	if rest, ok := strings.CutPrefix(path, "v1/"); ok {
-		// The proto of 0.2.2 had a slash too many there.
+		// The proto of 0.2.2 has another slash here.
 		if strings.HasPrefix(rest, "/message:") {
 			rest = rest[1:]
 		}
@@ -74,8 +74,8 @@ func parse(path string) (t target, owned bool) {
 	return t, true
 }
 
-// read reads what follows the prefix. Unless there is such a resource, it
-// leaves the target as it is.
+// read parses the path after the prefix. If it names no resource, the target stays
+// unchanged.
 func (t *target) read(path string) bool {
 	switch {
 	case path == "message:send":
@@ -94,7 +94,7 @@ func (t *target) read(path string) bool {
 
 func (t *target) readTask(path string) bool {
 	collection, path, _ := strings.Cut(path, "/")
-	// The protos from 0.2.5 to 0.3.0 say task where they mean tasks.
+	// The protos from 0.2.5 to 0.3.0 have task in place of tasks.
 	misspelled := t.legacy && collection == "task"
 	if collection != "tasks" && !misspelled {
 		return false
@@ -120,7 +120,7 @@ func (t *target) readTask(path string) bool {
 
 func (t *target) readPush(id, path string) bool {
 	collection, config, one := strings.Cut(path, "/")
-	// The protos from 0.2.2 to 0.2.4 had another name.
+	// The name in the protos from 0.2.2 to 0.2.4.
 	if collection != "pushNotificationConfigs" && (!t.legacy || collection != "pushNotifications") {
 		return false
 	}
@@ -140,21 +140,21 @@ func (t *target) set(found resource, id, config string) bool {
 	return true
 }
 
-// operation is what one verb does to a resource. Its name is that of 1.0.
+// operation is a verb on a resource. Its name is that of 1.0.
 type operation struct {
 	name  string
 	serve func(*Handler, *call) error
 }
 
-// operations of each resource, by verb. They depend on the path alone, so that
-// what is allowed tells nothing of what is there.
+// operations are the operations of each resource by verb. They depend on the path alone,
+// so that Allow does not reveal which tasks exist.
 var operations = map[resource]map[string]*operation{
 	messageSend:   {http.MethodPost: {"SendMessage", (*Handler).send}},
 	messageStream: {http.MethodPost: {"SendStreamingMessage", (*Handler).stream}},
 	taskList:      {http.MethodGet: {"ListTasks", (*Handler).list}},
 	task:          {http.MethodGet: {"GetTask", (*Handler).get}},
 	taskCancel:    {http.MethodPost: {"CancelTask", (*Handler).cancel}},
-	// The text says POST, and the proto GET.
+	// The specification has POST, its proto GET.
 	taskSubscribe: {
 		http.MethodGet:  {"SubscribeToTask", (*Handler).subscribe},
 		http.MethodPost: {"SubscribeToTask", (*Handler).subscribe},
@@ -170,5 +170,5 @@ var operations = map[resource]map[string]*operation{
 	agentCard: {http.MethodGet: {getExtendedCard, (*Handler).extendedCard}},
 }
 
-// getExtendedCard is how clients learn which extensions they must activate.
+// getExtendedCard needs no extensions: clients learn from the card which are required.
 const getExtendedCard = "GetExtendedAgentCard"
