@@ -19,43 +19,43 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Lease is how long the members of the suite live, also on a machine that is
-// busy. Windows are as long.
+// Lease is the lease of the replicas in the tests, long enough for a busy machine.
+// Windows are as long.
 const Lease = 2 * time.Second
 
 // Shared is a store of several replicas, and its clock.
 type Shared struct {
 	store.Shared
-	// Pass has so much time go by.
+	// Pass lets a time pass.
 	Pass func(time.Duration)
 }
 
-// RunShared runs the suite of stores that replicas share, and that of stores
-// with one of them. open returns an empty store.
+// RunShared runs the tests of shared stores, and those of stores with one replica.
+// open returns an empty store.
 func RunShared(t *testing.T, open func(t *testing.T) Shared) {
 	t.Helper()
 	Run(t, func(t *testing.T) store.Store { return join(t, open(t), "a") })
 	tests := map[string]func(*testing.T, Shared){
-		"lease":                            leaseLapsesAndComesBack,
-		"leave":                            leaveEndsLease,
-		"first renewal ends former lives":  firstRenewalEndsFormerLives,
-		"hold":                             holdIsKeptTakenAndRested,
-		"hold without events":              holdWithoutEvents,
-		"hold of a dead replica":           holdOfDeadIsTaken,
-		"hold ends with the task":          holdEndsWithTask,
-		"number is compared before holder": numberBeforeHolder,
-		"hold has one winner":              holdHasOneWinner,
-		"repeated hold change":             repeatedHoldChange,
-		"turn descriptor":                  turnDescriptorComesBack,
-		"a task that ends as it begins":    endedIsNotHeld,
-		"mail":                             mailComesInOrder,
-		"mail is bounded":                  mailIsBounded,
-		"mail is withdrawn or received":    mailIsWithdrawnOrReceived,
-		"mail waits":                       mailWaits,
-		"claims":                           claims,
-		"claim has one winner":             claimHasOneWinner,
-		"claims end with their task":       claimsEndWithTask,
-		"claims of a task are bounded":     claimsOfTaskAreBounded,
+		"lease":                                  leaseLapsesAndComesBack,
+		"leave":                                  leaveEndsLease,
+		"first renewal ends former incarnations": firstRenewalEndsFormerIncarnations,
+		"hold":                                   holdIsKeptTakenAndReleased,
+		"hold without events":                    holdWithoutEvents,
+		"hold of a dead replica":                 holdOfDeadIsTaken,
+		"hold ends with the task":                holdEndsWithTask,
+		"number is compared before holder":       numberBeforeHolder,
+		"hold has one winner":                    holdHasOneWinner,
+		"repeated hold change":                   repeatedHoldChange,
+		"turn descriptor":                        turnDescriptorComesBack,
+		"a task that ends as it begins":          endedIsNotHeld,
+		"inbox":                                  inboxKeepsOrder,
+		"inbox is bounded":                       inboxIsBounded,
+		"message is withdrawn or received":       messageIsWithdrawnOrReceived,
+		"receive waits":                          receiveWaits,
+		"claims":                                 claims,
+		"claim has one winner":                   claimHasOneWinner,
+		"claims end with their task":             claimsEndWithTask,
+		"claims of a task are bounded":           claimsOfTaskAreBounded,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
@@ -125,7 +125,7 @@ func wantHolder(t *testing.T, log heldLog, want store.Replica, alive bool) {
 	}
 }
 
-// wantAppend appends a status as its caller claims, and compares the outcome.
+// wantAppend appends a status with a hold change, and compares the outcome.
 func wantAppend(t *testing.T, log heldLog, after uint64, c store.HoldChange, want error) {
 	t.Helper()
 	seq, err := log.appendHeld(t.Context(), after, []a2a.Event{Status(a2a.StateWorking, nil)}, c, store.TurnDescriptor{})
@@ -164,7 +164,7 @@ func dead(t *testing.T, by store.Member) []store.Replica {
 func leaseLapsesAndComesBack(t *testing.T, s Shared) {
 	a, b := s.Join("a"), join(t, s, "b")
 	if !strings.HasPrefix(string(a.Self()), "a/") || a.Self() == s.Join("a").Self() {
-		t.Errorf("Self() = %q is no life of its own", a.Self())
+		t.Errorf("Self() = %q is not a new incarnation", a.Self())
 	}
 	wantAlive(t, b, a.Self(), false)
 	renew(t, a)
@@ -178,7 +178,7 @@ func leaseLapsesAndComesBack(t *testing.T, s Shared) {
 	if diff := cmp.Diff([]store.Replica{a.Self()}, dead(t, b)); diff != "" {
 		t.Errorf("Dead() difference (-want +got):\n%s", diff)
 	}
-	// Nobody took anything, so nothing was lost.
+	// No other replica took the task.
 	if diff := cmp.Diff([]store.Key{key}, renew(t, a)); diff != "" {
 		t.Errorf("Renew() difference (-want +got):\n%s", diff)
 	}
@@ -201,7 +201,7 @@ func leaveEndsLease(t *testing.T, s Shared) {
 	}
 }
 
-func firstRenewalEndsFormerLives(t *testing.T, s Shared) {
+func firstRenewalEndsFormerIncarnations(t *testing.T, s Shared) {
 	former, other := join(t, s, "a"), join(t, s, "ab")
 	log := createHeld(t, former)
 	later := s.Join("a")
@@ -213,7 +213,7 @@ func firstRenewalEndsFormerLives(t *testing.T, s Shared) {
 	wantAppend(t, openHeld(t, later), 2, store.Take, nil)
 }
 
-func holdIsKeptTakenAndRested(t *testing.T, s Shared) {
+func holdIsKeptTakenAndReleased(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
 	mine := createHeld(t, a)
 	theirs := openHeld(t, b)
@@ -224,7 +224,7 @@ func holdIsKeptTakenAndRested(t *testing.T, s Shared) {
 		wantAppend(t, theirs, 3, c, store.ErrHeld)
 	}
 	wantAppend(t, mine, 3, store.Take, nil)
-	// What all may do leaves the hold.
+	// An append for any holder leaves the hold.
 	add(t, theirs, 4, Status(a2a.StateWorking, nil))
 	wantHolder(t, mine, a.Self(), true)
 	wantAppend(t, mine, 5, store.Release, nil)
@@ -276,7 +276,7 @@ func holdOfDeadIsTaken(t *testing.T, s Shared) {
 	wantHolder(t, mine, b.Self(), true)
 	wantHolding(t, a, b)
 	wantAppend(t, mine, 3, store.Keep, store.ErrHeld)
-	// To be back does not bring it back.
+	// A new lease does not bring the hold back.
 	if got := renew(t, a); len(got) > 0 {
 		t.Errorf("Renew() = %v, want none", got)
 	}
@@ -385,7 +385,7 @@ func receive(t *testing.T, m store.Member) []*store.InboxMessage {
 	return mail
 }
 
-func mailComesInOrder(t *testing.T, s Shared) {
+func inboxKeepsOrder(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
 	history := 3
 	push := config(key, "p").Config
@@ -419,7 +419,7 @@ func mailComesInOrder(t *testing.T, s Shared) {
 	}
 }
 
-func mailIsBounded(t *testing.T, s Shared) {
+func inboxIsBounded(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
 	for i := range store.MaxInbox {
 		if _, err := a.Post(t.Context(), b.Self(), &store.InboxMessage{Number: uint64(i)}); err != nil {
@@ -440,7 +440,7 @@ func mailIsBounded(t *testing.T, s Shared) {
 	}
 }
 
-func mailIsWithdrawnOrReceived(t *testing.T, s Shared) {
+func messageIsWithdrawnOrReceived(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
 	post := func(n uint64) string {
 		place, err := a.Post(t.Context(), b.Self(), &store.InboxMessage{Number: n})
@@ -464,7 +464,7 @@ func mailIsWithdrawnOrReceived(t *testing.T, s Shared) {
 	withdraw(second, false)
 }
 
-func mailWaits(t *testing.T, s Shared) {
+func receiveWaits(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
 	got := make(chan []*store.InboxMessage, 1)
 	go func() {
@@ -478,7 +478,7 @@ func mailWaits(t *testing.T, s Shared) {
 		t.Fatalf("Post() error = %v", err)
 	}
 	if mail := <-got; len(mail) != 1 {
-		t.Errorf("Receive() = %d mails, want 1", len(mail))
+		t.Errorf("Receive() = %d messages, want 1", len(mail))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

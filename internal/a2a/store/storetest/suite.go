@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storetest is what every store has to stand: one suite, run by the
-// tests of each implementation. It knows the interface only.
+// Package storetest has the tests that every store must pass, run by the tests of
+// each implementation, and a shared store in memory for tests of its users.
 package storetest
 
 import (
@@ -20,7 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Run runs the suite. open returns an empty store with room for all of it.
+// Run runs the tests of stores. open returns an empty store with room for all of
+// them.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	t.Helper()
 	tests := map[string]func(*testing.T, store.Store){
