@@ -20,14 +20,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// dialect writes an event and reads it again.
+// dialect encodes and decodes an event.
 type dialect struct {
 	write func(dst []byte, e *a2a.Event) []byte
 	read  func(text []byte) (a2a.Event, error)
 }
 
 var dialects = map[string]dialect{
-	// A task is no event of 0.1; it is read by itself.
+	// A task is not an event of 0.1 and has a decoder of its own.
 	"0.1": {
 		write: func(dst []byte, e *a2a.Event) []byte {
 			if e.Task != nil {
@@ -47,8 +47,8 @@ var dialects = map[string]dialect{
 	"1.0":       {protojson.V10.AppendEvent, protojson.V10.DecodeEvent},
 }
 
-// losses are all that a dialect has no home for: fields of the domain that do
-// not come back from it. Each must be lost indeed, and nothing else may be.
+// losses are the fields of the domain that a dialect cannot express, with the reason.
+// A round trip must lose each of them and no other field.
 var losses = map[string]map[string]string{
 	"0.1": {
 		"Message":                           "there is no direct answer, it is the message of a completed status",
@@ -87,7 +87,7 @@ var losses = map[string]map[string]string{
 	},
 }
 
-// events are those of all codecs, and what a part may say beside its content.
+// events returns the events of codectest, and one with all members of a part.
 func events() map[string]a2a.Event {
 	all := codectest.Events()
 	all["typed parts"] = a2a.Event{Artifact: &a2a.ArtifactUpdate{
@@ -100,7 +100,7 @@ func events() map[string]a2a.Event {
 	return all
 }
 
-// TestWire03_Crossing takes every value through every dialect and back.
+// TestWire03_Crossing encodes and decodes every event in every dialect.
 func TestWire03_Crossing(t *testing.T) {
 	for name, d := range dialects {
 		t.Run(name, func(t *testing.T) {
@@ -121,15 +121,15 @@ func TestWire03_Crossing(t *testing.T) {
 			}
 			for _, path := range slices.Sorted(maps.Keys(losses[name])) {
 				if !lost[path] {
-					t.Errorf("%s is said to be lost, and is not", path)
+					t.Errorf("%s is listed as lost, but is not", path)
 				}
 			}
 		})
 	}
 }
 
-// TestWire03_OneTaskEverywhere: the same task, read through all codecs, is the
-// same but for what one of them loses.
+// TestWire03_OneTaskEverywhere encodes and decodes a task in two dialects, for each
+// pair. The task may lose only the losses of the two.
 func TestWire03_OneTaskEverywhere(t *testing.T) {
 	first := a2a.Event{Task: codectest.Task()}
 	for from, a := range dialects {
@@ -153,11 +153,11 @@ func TestWire03_OneTaskEverywhere(t *testing.T) {
 
 var index = regexp.MustCompile(`\[\d+(->\d+)?\]|\[\?->\d+\]|\[\d+->\?\]`)
 
-// differences returns the paths of fields in which two events differ, without
-// the places in lists.
+// differences returns the paths of the fields in which two events differ, without
+// list indexes.
 func differences(a, b *a2a.Event) []string {
 	paths := map[string]bool{}
-	// The dialect that made a task is not on the wire.
+	// The dialect of a task is not on the wire.
 	cmp.Equal(a, b, cmp.Reporter(&reporter{paths: paths}), cmpopts.IgnoreFields(a2a.Task{}, "Dialect"))
 	return slices.Sorted(maps.Keys(paths))
 }

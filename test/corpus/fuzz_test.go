@@ -16,10 +16,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
-// FuzzCrossing reads any text as an event of each dialect. What one of them
-// accepts, a strict reader of JSON accepts; a whole event can be said in every
-// dialect, as the official schema of that has it; and saying it twice changes
-// nothing.
+// FuzzCrossing decodes any text as an event of each dialect. A strict JSON reader
+// must accept every text that a dialect accepts. A whole event must be valid by the
+// official schema in every dialect, and a second round trip must not change it.
 func FuzzCrossing(f *testing.F) {
 	for _, e := range events() {
 		for _, d := range dialects {
@@ -53,14 +52,14 @@ func FuzzCrossing(f *testing.F) {
 				t.Fatalf("%s accepts what a strict reader of JSON refuses: %v", name, err)
 			}
 			if e != (a2a.Event{}) {
-				said(t, name, e)
+				encodeInAll(t, name, e)
 			}
 		}
 	})
 }
 
-// said writes an event in every dialect, reads it and writes it again.
-func said(t *testing.T, from string, e a2a.Event) {
+// encodeInAll encodes an event in every dialect, decodes it and encodes it again.
+func encodeInAll(t *testing.T, from string, e a2a.Event) {
 	t.Helper()
 	for name, d := range dialects {
 		once := d.write(nil, &e)
@@ -68,7 +67,7 @@ func said(t *testing.T, from string, e a2a.Event) {
 			t.Fatalf("%s of an event of %s is not JSON: %v\n%s", name, from, err, once)
 		}
 		if !whole(&e) {
-			continue // the engine fills in what is missing before it is said
+			continue // the engine fills in missing members before it encodes
 		}
 		if definition := definitionOf(name, &e); definition != "" {
 			if err := spec.Validate(versions[name], definition, once); err != nil {
@@ -85,7 +84,8 @@ func said(t *testing.T, from string, e a2a.Event) {
 	}
 }
 
-// reference is a strict reader: no member twice, nothing behind the end, UTF-8.
+// reference is a strict reader: it refuses duplicate members, trailing data and
+// invalid UTF-8.
 func reference(text []byte) error {
 	v := jsontext.Value(text)
 	if v.IsValid() {
@@ -94,7 +94,7 @@ func reference(text []byte) error {
 	return v.Compact()
 }
 
-// versions are the schemas of the dialects; a2a.v1 has none.
+// versions are the schema versions of the dialects. a2a.v1 has no schema.
 var versions = map[string]string{"0.1": "v0.1.0", "0.3": "v0.3.0", "1.0": "v1.0.1"}
 
 func definitionOf(dialect string, e *a2a.Event) string {
@@ -122,8 +122,8 @@ func definitionOf(dialect string, e *a2a.Event) string {
 	}
 }
 
-// whole reports whether an event has what the engine sees to: a dialect with a
-// home for less is read into events that miss it.
+// whole reports whether an event has all members that the engine fills in. A dialect
+// that cannot express a member decodes to an event without it.
 func whole(e *a2a.Event) bool {
 	message := func(m *a2a.Message) bool {
 		return m == nil || m.ID != "" && m.Role != a2a.RoleUnspecified && len(m.Parts) > 0

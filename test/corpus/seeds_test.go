@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package corpus reads documents that nobody here wrote with what the product
-// reads documents with.
+// Package corpus tests the codecs with documents of other projects, with round trips
+// through every dialect, and with a recorded corpus of their encodings.
 package corpus
 
 import (
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var directory = filepath.Join("..", "testdata", "seeds")
 
-// block is a block of JSON of a document.
+// block is a JSON block of a document.
 type block struct {
 	File     string `json:"file"`
 	Document string `json:"document"`
@@ -41,8 +41,8 @@ type block struct {
 	Verdict string `json:"verdict"`
 }
 
-// TestSeeds has every block read by what reads such a thing in the product, and
-// holds the outcome against the manifest.
+// TestSeeds decodes every block of the documents as the product does, and compares
+// the verdicts with the manifest.
 func TestSeeds(t *testing.T) {
 	manifest := filepath.Join(directory, "manifest.json")
 	text, err := os.ReadFile(manifest)
@@ -109,7 +109,7 @@ func verdict(t *testing.T, client *http.Client, url, kind string, body []byte) s
 	}
 }
 
-// answerTo sends a request to a sidecar: what it is answered is the verdict.
+// answerTo sends a request to a sidecar and returns a summary of the response.
 func answerTo(t *testing.T, client *http.Client, url string, body []byte) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/", bytes.NewReader(body))
@@ -157,7 +157,7 @@ func answerTo(t *testing.T, client *http.Client, url string, body []byte) string
 	}
 }
 
-// result reads a response as a client of 0.3 does.
+// result decodes a response as a client of 0.3 does.
 func result(t *testing.T, body []byte) string {
 	t.Helper()
 	var envelope struct {
@@ -173,7 +173,7 @@ func result(t *testing.T, body []byte) string {
 	return describe(t, "0.3", &e, err)
 }
 
-// event reads what an agent may emit.
+// event decodes an event of an agent.
 func event(t *testing.T, body []byte) string {
 	t.Helper()
 	e, err := agentevents.Decode(body)
@@ -183,7 +183,7 @@ func event(t *testing.T, body []byte) string {
 	return describe(t, "an agent's", &e.Event, nil)
 }
 
-// describe tells what an event is, and checks that it can be said in 0.3.
+// describe returns a summary of an event, and checks its encoding in 0.3.
 func describe(t *testing.T, by string, e *a2a.Event, err error) string {
 	t.Helper()
 	if err != nil {
@@ -202,10 +202,10 @@ func describe(t *testing.T, by string, e *a2a.Event, err error) string {
 	default:
 		return "skipped"
 	}
-	// What is missing in an agent's event, the engine fills in.
+	// The engine fills in what an agent's event omits.
 	if by == "0.3" && complete(e) {
 		if err := spec.Validate("v0.3.0", definition, v03.AppendEvent(nil, e)); err != nil {
-			t.Errorf("what was read is not valid when written: %v", err)
+			t.Errorf("the encoding of the decoded event is not valid: %v", err)
 		}
 	}
 	return by + ": " + text
@@ -213,7 +213,7 @@ func describe(t *testing.T, by string, e *a2a.Event, err error) string {
 
 func complete(e *a2a.Event) bool { return e.Message == nil || e.Message.ID != "" }
 
-// plain reads JSON strictly and tells nothing more of it.
+// plain reads JSON strictly and returns as, or the error.
 func plain(body []byte, as string) string {
 	r := jsonread.New(body)
 	r.Skip()
