@@ -250,7 +250,7 @@ func TestIssuerKeysThatCannotBeHad(t *testing.T) {
 		says  string
 	}{
 		issuer.URL: {sidecarconfig.CauseHTTPStatus, "GET " + issuer.URL + " is answered with status 404"},
-		page.URL:   {sidecarconfig.CauseInvalid, "GET " + page.URL + " is answered with 200, but the content is no JSON"},
+		page.URL:   {sidecarconfig.CauseInvalid, "GET " + page.URL + " is answered with 200, but the content is not a JSON object of the expected form"},
 		empty.URL:  {sidecarconfig.CauseInvalid, "no member of keys is a public key"},
 		closed:     {sidecarconfig.CauseRefused, "GET " + closed + ": connection refused"},
 	} {

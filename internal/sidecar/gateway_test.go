@@ -110,9 +110,9 @@ func TestGatewayTellsWhatFailed(t *testing.T) {
 			}
 			p.client = &http.Client{Transport: h2c}
 			response, _ := p.do("POST", base+"/lf.a2a.v1.A2AService/GetTask", "", "Content-Type", "application/grpc")
-			message, _ := url.PathUnescape(response.Header.Get("Grpc-Message"))
-			if !strings.Contains(message, failure.says) || response.Header.Get("Grpc-Status") == "0" || response.StatusCode != http.StatusOK {
-				t.Errorf("gRPC: %d %v", response.StatusCode, response.Header)
+			message, _ := url.PathUnescape(response.Trailer.Get("Grpc-Message"))
+			if !strings.Contains(message, failure.says) || response.Trailer.Get("Grpc-Status") == "0" || response.StatusCode != http.StatusOK {
+				t.Errorf("gRPC: %d %v", response.StatusCode, response.Trailer)
 			}
 		})
 	}
