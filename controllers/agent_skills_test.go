@@ -58,7 +58,7 @@ var _ = Describe("an Agent with skills", func() {
 		})
 		f.expectReconciled(ctx, agent)
 		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "patch Pod", "apply Agent/status"}))
-		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False SkillNotFound", `spec.skillRefs[0].name: there is no AgentSkill "gone"`, "applies the rest of the spec")
+		expectCondition(agent, a2av1alpha1.ConditionSkillsResolved, "False SkillNotFound", `spec.skillRefs[0].name: AgentSkill "gone" does not exist`, "applies the rest of the spec")
 		expectCondition(agent, a2av1alpha1.ConditionProgrammed, "True CardKept")
 		expectCondition(agent, a2av1alpha1.ConditionAvailable, "True Available")
 		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "False CardKept")
