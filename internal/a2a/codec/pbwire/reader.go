@@ -15,7 +15,6 @@
 package pbwire
 
 import (
-	"cmp"
 	"iter"
 	"strconv"
 	"strings"
@@ -61,6 +60,17 @@ func (f Field) As(id int) Field {
 
 // Message lists the fields of a message by number. The highest number is 31.
 type Message []Field
+
+// idOf is not inlined: Fields would become too large to inline, and its callers
+// would allocate.
+//
+//go:noinline
+func (m Message) idOf(number int) int {
+	if id := m[number].id; id != 0 {
+		return id
+	}
+	return number
+}
 
 // Reader reads messages. After its first error every method returns zero values,
 // so that a codec checks Err once, at the end.
@@ -113,7 +123,7 @@ func (r *Reader) Fields(m Message) iter.Seq[int] {
 			}
 			r.path[depth] = step{m[number].name, seen[number]}
 			seen[number]++
-			if !r.keep(m[number].kind, wire, value) || !yield(cmp.Or(m[number].id, number)) {
+			if !r.keep(m[number].kind, wire, value) || !yield(m.idOf(number)) {
 				return
 			}
 		}

@@ -13,12 +13,12 @@ import (
 
 // decoder reads requests.
 type decoder struct {
-	*pbwire.Reader
+	pbwire.Reader
 	version *Version
 }
 
 func (v *Version) decoder(text []byte) *decoder {
-	return &decoder{Reader: pbwire.New(text), version: v}
+	return &decoder{Reader: *pbwire.New(text), version: v}
 }
 
 // DecodeSend reads a SendMessageRequest. The message must have an id, which the
