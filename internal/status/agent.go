@@ -113,7 +113,7 @@ const maxMessage = 1024
 // bounded truncates a message to maxMessage bytes.
 func bounded(message string) string { return cut(message, maxMessage) }
 
-// cut truncates a message to at most most bytes, at a character boundary, and marks
+// cut truncates a message to no more than most bytes, at a character boundary, and marks
 // it with an ellipsis.
 func cut(message string, most int) string {
 	if len(message) <= most {

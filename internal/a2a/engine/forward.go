@@ -64,6 +64,10 @@ func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 			tn.reply(o.Message)
 		default:
 			err = tn.followFrom(ctx, o.Turn)
+			o.Unknown = true
+		}
+		if o.Unknown {
+			tn.releaseClaim = nil // other replicas look for the message in the task that the claim names
 		}
 		if err != nil {
 			e.drop(tn, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
@@ -62,6 +63,34 @@ func TestMessageThatWasWorkedOnIsNotWorkedOnAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestOutcomeThatCannotBeRead: a reply by context went to the replica of its task, which
+// began a turn with it, and its sender cannot read the outcome. The sender refuses the
+// message and keeps the claim, so that the same message begins no second task.
+func TestOutcomeThatCannotBeRead(t *testing.T) {
+	share(t, engine.Options{ContinuePaused: func() bool { return true }}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		a.send(now(in(say("m1", "hi"), "c")))
+		c := a.call()
+		c.must(paused(a2a.StateInputRequired, "what?"))
+		b.line.blindAfterPost.Store(true)
+		s := b.send(in(say("m2", "that"), "c"))
+		input := a.call()
+		if got := s.result(); got != string(a2a.ReasonUnavailable) {
+			t.Fatalf("Send() = %s", got)
+		}
+		b.line.blindAfterPost.Store(false)
+		b.line.blind.Store(false)
+		input.ends(backend.ErrTaken)
+		c.finishes(status(a2a.StateCompleted))
+		again := b.send(in(say("m2", "that"), "c"))
+		b.noCall()
+		a.noCall()
+		if got := again.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+	})
 }
 
 // What became of a message is in the log of its task, if the other replica cannot

@@ -39,6 +39,9 @@ type line struct {
 	vague, eats atomic.Bool
 	// lags is true when reading a log tells nothing that was not told before.
 	lags atomic.Bool
+	// blind is true when no log can be opened, blindAfterPost when that begins with the
+	// next message to another replica.
+	blind, blindAfterPost atomic.Bool
 	// appends counts those that were tried.
 	appends atomic.Int64
 }
@@ -100,6 +103,9 @@ func (l *line) Create(ctx context.Context, n store.NewTask) (log store.Log, err 
 
 func (l *line) Open(ctx context.Context, k store.Key) (store.Log, error) {
 	return over(l, func() (store.Log, error) {
+		if l.blind.Load() {
+			return nil, errOutage
+		}
 		log, err := l.Member.Open(ctx, k)
 		if err != nil {
 			return nil, err
@@ -123,6 +129,9 @@ func (l *line) Post(ctx context.Context, to store.Replica, m *store.InboxMessage
 	return over(l, func() (string, error) {
 		if l.dumb.Load() {
 			return "", errOutage
+		}
+		if l.blindAfterPost.Load() {
+			l.blind.Store(true)
 		}
 		place, err := l.Member.Post(ctx, to, m)
 		if err == nil && l.deaf.Load() {

@@ -156,8 +156,8 @@ func (t *Translator) start() error {
 			return engine.TurnLimits{Max: maxTurns, MaxPerPrincipal: maxTurns, MaxQueued: maxQueued, QueueTimeout: queueTimeout}
 		},
 		MaxDeduplicated: maxIdempotent,
-		Log:           t.options.Log,
-		Now:           t.options.Now,
+		Log:             t.options.Log,
+		Now:             t.options.Now,
 	})
 	if err != nil {
 		return fmt.Errorf("start engine for remote agents: %w", err)

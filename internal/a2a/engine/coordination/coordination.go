@@ -142,7 +142,14 @@ type Forwarded struct {
 type Outcome struct {
 	Message *a2a.Message
 	Turn    *Position
+	// Unknown is true beside an error if the other replica may process the message, or
+	// may have. The claim on the message then has to stay, so that other replicas find
+	// the message in the log of its task.
+	Unknown bool
 }
+
+// unknown is the Outcome of a message that the other replica may process.
+var unknown = Outcome{Unknown: true}
 
 // Host is an engine as its Coordinator calls it.
 type Host interface {

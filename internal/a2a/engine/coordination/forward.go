@@ -56,7 +56,7 @@ func (s *Shared) forward(f *Forwarded) (Outcome, error) {
 	case errors.Is(err, store.ErrFull):
 		return Outcome{}, errInboxFull()
 	case err != nil:
-		return Outcome{}, err //nolint:wrapcheck // the caller wraps it
+		return unknown, err //nolint:wrapcheck // the caller wraps it
 	}
 	silence := time.NewTimer(acceptWithin)
 	defer silence.Stop()
@@ -73,8 +73,9 @@ func (s *Shared) forward(f *Forwarded) (Outcome, error) {
 		case <-silence.C:
 			// If the message is not in the inbox any more, the other replica has it and will
 			// answer. One that does not answer for RetryFor has lost it or cannot answer.
-			if received || s.withdraw(f.To, place) {
-				return Outcome{}, errMoving()
+			removed, err := s.member.Withdraw(s.ctx, f.To, place)
+			if received || removed || err != nil {
+				return Outcome{Unknown: !removed}, errMoving()
 			}
 			received = true
 			silence.Reset(s.options.RetryFor)
@@ -83,7 +84,7 @@ func (s *Shared) forward(f *Forwarded) (Outcome, error) {
 				return outcome, err
 			}
 		case <-s.ctx.Done():
-			return Outcome{}, errStopping()
+			return unknown, errStopping()
 		}
 	}
 }
@@ -113,7 +114,7 @@ func (s *Shared) check(w *waitingFor) (o Outcome, done bool, err error) {
 	case found != nil:
 		return Outcome{Turn: found}, true, nil
 	case !alive && err != nil:
-		return Outcome{}, true, err
+		return unknown, true, err
 	case !alive:
 		return Outcome{}, true, errMoving()
 	}
@@ -142,13 +143,6 @@ func (s *Shared) mayContinue(k store.Key) bool {
 	return !now.Task.Status.State.Terminal()
 }
 
-// withdraw reports whether a message was still in an inbox, from which it then is
-// removed, or whether the store does not tell.
-func (s *Shared) withdraw(from store.Replica, place string) bool {
-	removed, err := s.member.Withdraw(s.ctx, from, place)
-	return removed || err != nil
-}
-
 // outcome is what another replica decided.
 func (s *Shared) outcome(m *store.InboxMessage) (Outcome, error) {
 	switch {
@@ -159,7 +153,7 @@ func (s *Shared) outcome(m *store.InboxMessage) (Outcome, error) {
 	}
 	log, err := s.member.Open(s.ctx, m.Task)
 	if err != nil {
-		return Outcome{}, err //nolint:wrapcheck // the caller wraps it
+		return unknown, err //nolint:wrapcheck // the caller wraps it
 	}
 	return Outcome{Turn: &Position{Key: m.Task, Log: log, Seq: m.Seq}}, nil
 }
