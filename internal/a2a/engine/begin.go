@@ -36,7 +36,7 @@ func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	t.descriptor = tn.descriptor(1)
 	log, err := t.engine.coordinator.Create(ctx, store.NewTask{
 		Key: t.key, Origin: origin, Events: events, Write: store.Write{RetryFor: beginRetryFor, Turn: &t.descriptor},
-	})
+	}, tn.term)
 	if err != nil {
 		return storeError("create task", t.key.TaskID, err)
 	}

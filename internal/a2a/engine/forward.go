@@ -17,6 +17,7 @@ import (
 // replica has it, or had it, claim makes the turn follow that replica's turn and returns
 // true.
 func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error) {
+	tn.term = e.coordinator.Term()
 	if tn.recent == nil {
 		return false, nil
 	}

@@ -93,6 +93,39 @@ func TestOutcomeThatCannotBeRead(t *testing.T) {
 	})
 }
 
+// TestNoTaskIsCreatedAfterTheLease: while a replica retries the creation of a task, its
+// lease ends, and another replica processes the same message. The first one creates no
+// task when the store answers again.
+func TestNoTaskIsCreatedAfterTheLease(t *testing.T) {
+	share(t, engine.Options{Lease: 10 * time.Second, DecideAfter: time.Minute}, func(t *testing.T, a, b *peer) {
+		time.Sleep(time.Minute)
+		first := a.send(say("m1", "hi"))
+		c := a.call()
+		a.line.down.Store(true)
+		time.Sleep(8 * time.Second)
+		go func() {
+			_ = c.says(chunk("late"))
+			time.Sleep(4 * time.Second)
+			c.ends(nil)
+		}()
+		time.Sleep(3 * time.Second)
+		second := b.send(say("m1", "hi"))
+		b.call().finishes(chunk("x"), status(a2a.StateCompleted))
+		a.line.down.Store(false)
+		time.Sleep(5 * time.Second)
+		if got := first.result(); got != string(a2a.ReasonUnavailable) {
+			t.Errorf("Send() without the store = %s", got)
+		}
+		if got := second.result(); got != "task:completed" {
+			t.Errorf("Send() = %s", got)
+		}
+		page, err := b.List(t.Context(), &a2a.ListRequest{Owner: "owner"})
+		if err != nil || len(page.Tasks) != 1 {
+			t.Errorf("List() = %d tasks, %v, want 1", len(page.Tasks), err)
+		}
+	})
+}
+
 // What became of a message is in the log of its task, if the other replica cannot
 // tell.
 func TestLostAnswerOfAnotherReplica(t *testing.T) {

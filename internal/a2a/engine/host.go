@@ -88,7 +88,7 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 		}
 		tn.former = nil
 	}
-	tn.claim = f.Claim
+	tn.claim, tn.term = f.Claim, h.coordinator.Term()
 	if !slices.Contains(f.Request.Message.ReferenceTasks, f.NewTask) {
 		tn.taskID = f.NewTask // other replicas look for the message in this task
 	}

@@ -43,6 +43,8 @@ type turn struct {
 	// releaseClaim ends it; nil if the claim belongs to another turn.
 	claim        store.ClaimedMessage
 	releaseClaim func()
+	// term is the term of the lease in which the message was claimed (coordination.Lease).
+	term uint64
 	// continues is true if the message continues a task which had stopped. onlyPaused is
 	// true if the message names only a context, and may continue a paused task only.
 	continues, onlyPaused bool

@@ -37,6 +37,9 @@ type Lease interface {
 	Exclusive() bool
 	// Fenced reports whether the lease may have ended, so that no run may start.
 	Fenced() bool
+	// Term counts how often the lease may have ended. Another replica may release the
+	// claims of an earlier term.
+	Term() uint64
 	// Interrupt ends the retries of all writes in progress, which then return
 	// store.ErrIndeterminate. Later writes are not retried for longer than the default
 	// of the store.
@@ -50,8 +53,10 @@ type Lease interface {
 type Ownership interface {
 	// Owner returns the owner of a task. It returns store.ErrNotFound without the task.
 	Owner(ctx context.Context, k store.Key) (Owner, error)
-	// Create creates a task whose first turn begins.
-	Create(ctx context.Context, n store.NewTask) (store.Log, error)
+	// Create creates a task whose first turn begins. term is the term in which the
+	// replica claimed the message of the turn: in a later one Create returns
+	// store.ErrUnavailable, because another replica may process the message.
+	Create(ctx context.Context, n store.NewTask, term uint64) (store.Log, error)
 	// Begin appends the first events of a turn and takes the hold. If it or Create fails
 	// with an outage, the Coordinator remembers that the message is refused, and Owner
 	// tells if the store has it nevertheless.

@@ -95,12 +95,12 @@ func TestFencedReplicaRetriesNoWrite(t *testing.T) {
 			log, err := member.Open(ctx, key)
 			if err == nil {
 				_, appendErr = c.Append(ctx, log, store.Append{After: 1, Events: message(), Hold: store.Keep, Write: store.Write{RetryFor: time.Minute}})
-				_, createErr = c.Create(ctx, store.NewTask{Key: key, Events: message(), Write: store.Write{RetryFor: time.Minute}})
+				_, createErr = c.Create(ctx, store.NewTask{Key: key, Events: message(), Write: store.Write{RetryFor: time.Minute}}, c.Term())
 			}
 			stopped = time.Now()
 		}})
 		synctest.Wait()
-		log, err := c.Create(t.Context(), store.NewTask{Key: key, Events: message()})
+		log, err := c.Create(t.Context(), store.NewTask{Key: key, Events: message()}, c.Term())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,8 +18,8 @@ func (s *Shared) renewLease() {
 	lease := s.options.Lease
 	next := time.NewTimer(lease)
 	defer next.Stop()
-	// Other replicas may re-run the turns of a replica without a lease. It stops them
-	// before that.
+	// Other replicas may process the messages and re-run the turns of a replica without a
+	// lease. It stops before that.
 	fence := time.AfterFunc(lease*2/3, s.stopRunsBeforeLeaseEnds)
 	defer fence.Stop()
 	health := storeHealth{}
@@ -144,9 +144,10 @@ func (s *Shared) takeOverAll(tasks []store.Key) {
 	}
 }
 
-// stopRunsBeforeLeaseEnds fences this replica, if Options.Fence tells so. It
-// ends the writes first, because they hold the locks of their tasks.
+// stopRunsBeforeLeaseEnds fences creations, and the whole replica if Options.Fence tells
+// so. It ends the writes first, because they hold the locks of their tasks.
 func (s *Shared) stopRunsBeforeLeaseEnds() {
+	s.fenceCreations()
 	if !s.options.Fence() {
 		return
 	}

@@ -67,9 +67,12 @@ type Shared struct {
 	noRetries atomic.Bool
 
 	mu sync.Mutex
-	// writes is the context of all writes, stopWrites ends it.
-	writes     context.Context //nolint:containedctx // it is replaced after it has ended
-	stopWrites context.CancelCauseFunc
+	// writes is the context of all writes, stopWrites ends it. creations is a part of it,
+	// for the writes that create tasks.
+	writes, creations         context.Context //nolint:containedctx // replaced after they have ended
+	stopWrites, stopCreations context.CancelCauseFunc
+	// term counts the calls of fenceCreations.
+	term uint64
 	// replies are the answers that forwarded messages wait for, by their number.
 	replies map[uint64]chan *store.InboxMessage
 	number  uint64
@@ -92,7 +95,7 @@ func NewShared(m store.Member, o Options) *Shared {
 		refused:   map[store.Key]time.Time{},
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
-	s.writes, s.stopWrites = context.WithCancelCause(context.Background())
+	s.allowWrites()
 	return s
 }
 
@@ -128,13 +131,36 @@ func (s *Shared) Exclusive() bool { return false }
 // Fenced implements Lease.
 func (s *Shared) Fenced() bool { return s.fenced.Load() }
 
+// Term implements Lease.
+func (s *Shared) Term() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.term
+}
+
 // Interrupt implements Lease.
 func (s *Shared) Interrupt() {
 	s.noRetries.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopWrites(errStopped)
+	s.allowWrites()
+}
+
+// allowWrites replaces the contexts of writes. The caller holds the lock.
+func (s *Shared) allowWrites() {
 	s.writes, s.stopWrites = context.WithCancelCause(context.Background())
+	s.creations, s.stopCreations = context.WithCancelCause(s.writes)
+}
+
+// fenceCreations ends the creations in progress, and all later ones until unfence. When
+// the lease has ended, another replica may release the claim on a message whose task this
+// replica still creates, and process the message itself.
+func (s *Shared) fenceCreations() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopCreations(errFenced)
+	s.term++
 }
 
 // fence ends the writes in progress, and all later ones until unfence: a write that began
@@ -151,8 +177,11 @@ func (s *Shared) fence() {
 func (s *Shared) unfence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fenced.Swap(false) {
-		s.writes, s.stopWrites = context.WithCancelCause(context.Background())
+	switch {
+	case s.fenced.Swap(false):
+		s.allowWrites()
+	case s.creations.Err() != nil:
+		s.creations, s.stopCreations = context.WithCancelCause(s.writes)
 	}
 }
 
@@ -182,6 +211,15 @@ func (s *Shared) prepare(ctx context.Context, w *store.Write) context.Context {
 	return write{s.writes, context.WithoutCancel(ctx)}
 }
 
+// prepareCreation is prepare for a write that creates a task. ok is false if the term has
+// ended.
+func (s *Shared) prepareCreation(ctx context.Context, w *store.Write, term uint64) (prepared context.Context, ok bool) {
+	ctx = s.prepare(ctx, w)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return write{s.creations, ctx}, s.term == term && s.creations.Err() == nil
+}
+
 // Owner implements Ownership.
 func (s *Shared) Owner(ctx context.Context, k store.Key) (Owner, error) {
 	hold, err := s.member.Holder(ctx, k)
@@ -196,11 +234,12 @@ func (s *Shared) Owner(ctx context.Context, k store.Key) (Owner, error) {
 }
 
 // Create implements Ownership.
-func (s *Shared) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
-	if s.fenced.Load() {
+func (s *Shared) Create(ctx context.Context, n store.NewTask, term uint64) (store.Log, error) {
+	ctx, ok := s.prepareCreation(ctx, &n.Write, term)
+	if !ok {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, errFenced)
 	}
-	log, err := s.member.Create(s.prepare(ctx, &n.Write), n)
+	log, err := s.member.Create(ctx, n)
 	s.began(n.Key, err)
 	return log, err //nolint:wrapcheck // the caller wraps it
 }

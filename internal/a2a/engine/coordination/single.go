@@ -27,6 +27,9 @@ func (Single) Exclusive() bool { return true }
 // Fenced implements Lease.
 func (Single) Fenced() bool { return false }
 
+// Term implements Lease.
+func (Single) Term() uint64 { return 0 }
+
 // Interrupt implements Lease.
 func (Single) Interrupt() {}
 
@@ -34,7 +37,7 @@ func (Single) Interrupt() {}
 func (Single) Owner(context.Context, store.Key) (Owner, error) { return Owner{}, nil }
 
 // Create implements Ownership.
-func (s Single) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
+func (s Single) Create(ctx context.Context, n store.NewTask, _ uint64) (store.Log, error) {
 	return s.Store.Create(ctx, n) //nolint:wrapcheck // the caller wraps it
 }
 
