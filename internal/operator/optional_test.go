@@ -129,7 +129,7 @@ var _ = It("serves all Agents except those that need a kind that it may not read
 	Eventually(reason(echo, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonProgrammed))
 	Eventually(exposure).WithContext(ctx).WithTimeout(time.Minute).Should(And(
 		ContainSubstring(`The operator cannot read GRPCRoutes: grpcroutes.gateway.networking.k8s.io is forbidden: User "limited-manager" cannot list`),
-		ContainSubstring("give the operator the right to list and watch grpcroutes.gateway.networking.k8s.io"),
+		ContainSubstring("allow it to list and watch grpcroutes.gateway.networking.k8s.io"),
 		ContainSubstring("has not reported a status for the HTTPRoute")))
 	Expect(reason(exposed, a2av1alpha1.ConditionProgrammed)(ctx)).To(Equal(a2av1alpha1.ReasonProgrammed))
 

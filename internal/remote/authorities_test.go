@@ -105,7 +105,7 @@ func TestAuthoritiesThatCannotBeRead(t *testing.T) {
 	}{
 		"no file":        {nil, "no such file"},
 		"an empty one":   {[]byte{}, "no PEM certificate"},
-		"a key":          {[]byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"), "certificates only"},
+		"a key":          {[]byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"), "only certificates"},
 		"a broken one":   {[]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "certificate 1"},
 		"an endless one": {slices.Repeat(whole, maxAuthorities/len(whole)+1), "larger than"},
 	}

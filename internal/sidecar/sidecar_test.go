@@ -321,7 +321,7 @@ func TestOpenRefuses(t *testing.T) {
 		"card":             {Options{BackendURL: "http://a", CardFile: write("bad.yaml", "displayName: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
 		"backend":          {Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
 		"no key":           {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{filepath.Join(dir, "tls.key")}}, "card signing key cannot be used: " + dir},
-		"broken key":       {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{good}}, "neither a PEM block nor a JWK"},
+		"broken key":       {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{good}}, "must have a PEM block or a JWK"},
 		"port taken":       {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, Listen: taken.Addr().String()}, "(--listen)"},
 	}
 	for name, test := range tests {

@@ -175,13 +175,13 @@ func TestSubscriptionThatNeverEnds(t *testing.T) {
 			idle           time.Duration
 			outcome, ops   string
 		}{
-			{script{pings()}, script{tells(a2a.StateCompleted, "xy")}, 2 * time.Second, "ended", "stream subscribe get"},
+			{script{pings()}, script{tells(a2a.StateCompleted, "xy")}, 6 * time.Second, "ended", "stream subscribe get"},
 			{
 				script{pings(artifact("y", true)), subscribes(status(a2a.StateWorking), status(a2a.StateCompleted))},
 				script{tells(a2a.StateWorking, "xy"), tells(a2a.StateCompleted, "xy")},
-				2 * time.Second, "ended", "stream subscribe get subscribe get",
+				6 * time.Second, "ended", "stream subscribe get subscribe get",
 			},
-			{script{pings()}, script{breaks, tells(a2a.StateCompleted, "xy")}, 2 * time.Second, "ended", "stream subscribe get subscribe get"},
+			{script{pings()}, script{breaks, tells(a2a.StateCompleted, "xy")}, 6 * time.Second, "ended", "stream subscribe get subscribe get"},
 			{script{pings()}, script{tells(a2a.StateWorking, "x")}, 800 * time.Millisecond, "failed: The agent was silent for 800ms", ""},
 			{script{pings(whole(task(a2a.StateWorking, "x")))}, script{tells(a2a.StateWorking, "x")}, 800 * time.Millisecond, "failed: The agent was silent for 800ms", ""},
 		} {
@@ -229,7 +229,7 @@ func TestTaskThatDoesNotRun(t *testing.T) {
 		"its executor failed at work": {true, time.Minute, unknown, script{working}, left, "stream subscribe get get get get cancel"},
 		"its executor failed":         {false, 2 * time.Second, unknown, script{submitted}, broke, "stream get get get get cancel"},
 		"its executor failed, and its subscriptions never end": {
-			true, 2 * time.Second, pings(), script{submitted}, broke, "stream subscribe get subscribe get cancel",
+			true, 6 * time.Second, pings(), script{submitted}, broke, "stream subscribe get subscribe get cancel",
 		},
 		// A connection that broke does not say so: another replica of the agent may run it.
 		"another replica runs it": {
@@ -238,7 +238,7 @@ func TestTaskThatDoesNotRun(t *testing.T) {
 			"ended", "stream get get get get get",
 		},
 		"it starts late": {
-			true, 2 * time.Second, pings(),
+			true, 6 * time.Second, pings(),
 			script{submitted, working, working, tells(a2a.StateCompleted, "xy")},
 			"ended", "stream subscribe get subscribe get subscribe get subscribe get",
 		},
