@@ -132,12 +132,9 @@ func start(ctx context.Context, s shape) (*fleet, error) {
 	return f, nil
 }
 
-// stop ends everything.
+// stop ends all processes. One that could not be started again is nil.
 func (f *fleet) stop() {
-	for _, s := range f.sidecars {
-		s.process.Stop()
-	}
-	for _, s := range []*server{f.agent, f.redis} {
+	for _, s := range append(slices.Clone(f.sidecars), f.agent, f.redis) {
 		if s != nil && s.process != nil {
 			s.process.Stop()
 		}
