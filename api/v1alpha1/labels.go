@@ -29,9 +29,9 @@ const (
 	// AnnotationAppliedDigest has the digest of the object that the operator applied
 	// last.
 	AnnotationAppliedDigest = "a2a-operator.dev/applied-digest"
-	// AnnotationConfigDigest has the digest of the sidecar configuration: on the
-	// ConfigMap that of its content, on a pod that of the configuration which the
-	// pod reads.
+	// AnnotationConfigDigest has the digest of the sidecar configuration. On a
+	// ConfigMap it is the digest of the content, and on a pod the digest of the
+	// configuration that the pod reads.
 	AnnotationConfigDigest = "a2a-operator.dev/config-digest"
 )
 

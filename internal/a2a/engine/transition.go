@@ -156,8 +156,8 @@ func (t *task) refuseWaiting(why func(*turn) error) {
 }
 
 // startRun starts the goroutine of a run, for which Engine.reserveRun has counted a turn.
-// The run belongs to the task: its context does not end with that of the request, and
-// keeps its values, such as the trace.
+// The run belongs to the task: its context has the values of the request, such as the
+// trace, and does not end with the request.
 func (t *task) startRun(ctx context.Context, tn *turn) {
 	t.run = t.newRun(tn)
 	go t.runTurns(context.WithoutCancel(ctx), t.run)

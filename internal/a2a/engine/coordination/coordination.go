@@ -37,8 +37,8 @@ type Lease interface {
 	Exclusive() bool
 	// Fenced reports whether the lease may have ended, so that no run may start.
 	Fenced() bool
-	// Term counts how often the lease may have ended. Another replica may release the
-	// claims of an earlier term.
+	// Term changes when the lease may have ended, and with the renewal after that. Another
+	// replica may release the claims of an earlier term.
 	Term() uint64
 	// Interrupt ends the retries of all writes in progress, which then return
 	// store.ErrIndeterminate. Later writes are not retried for longer than the default

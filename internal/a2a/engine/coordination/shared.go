@@ -71,7 +71,7 @@ type Shared struct {
 	// for the writes that create tasks.
 	writes, creations         context.Context //nolint:containedctx // replaced after they have ended
 	stopWrites, stopCreations context.CancelCauseFunc
-	// term counts the calls of fenceCreations.
+	// term changes when the lease may end, and with the renewal after that.
 	term uint64
 	// replies are the answers that forwarded messages wait for, by their number.
 	replies map[uint64]chan *store.InboxMessage
@@ -180,7 +180,9 @@ func (s *Shared) unfence() {
 	switch {
 	case s.fenced.Swap(false):
 		s.allowWrites()
+		s.term++
 	case s.creations.Err() != nil:
+		s.term++
 		s.creations, s.stopCreations = context.WithCancelCause(s.writes)
 	}
 }
@@ -217,7 +219,7 @@ func (s *Shared) prepareCreation(ctx context.Context, w *store.Write, term uint6
 	ctx = s.prepare(ctx, w)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return write{s.creations, ctx}, s.term == term && s.creations.Err() == nil
+	return write{s.creations, ctx}, s.term == term && s.creations.Err() == nil && !s.fenced.Load()
 }
 
 // Owner implements Ownership.
