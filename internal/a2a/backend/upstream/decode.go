@@ -25,21 +25,14 @@ func (d *dialect) task(text []byte) (*a2a.Task, error) {
 		return a2a.Event{Task: t}, err
 	}, text)
 	if err == nil && e.Task == nil {
-		err = errNoTask
+		err = agentevents.ErrNoTask
 	}
 	return e.Task, err
 }
 
-var errNoTask = errors.New("it is not a task")
-
 func (d *dialect) lenient(decode func([]byte) (a2a.Event, error), text []byte) (a2a.Event, error) {
 	e, err := decode(text)
-	switch {
-	case err != nil:
-	case e.Task != nil && e.Task.ID == "" && e.Task.Status.State == a2a.StateUnknown && len(e.Task.Artifacts) == 0:
-		// An object of another form, read as a task, has none of a task's members.
-		err = errNoTask
-	default:
+	if err == nil {
 		err = agentevents.Check(&e, text)
 	}
 	if err == nil {

@@ -247,6 +247,25 @@ func TestCutStreams(t *testing.T) {
 	}
 }
 
+// An event that no decoder understands fails the turn, wherever in a stream it
+// stands and whichever version its wrapper is from.
+func TestStrangeEventInStream(t *testing.T) {
+	for _, wrapper := range []string{"task", "message", "statusUpdate", "artifactUpdate"} {
+		event := "data: {\"result\":{\"" + wrapper + "\":{\"strange\":{\"\":\"\"}}}}\n\n"
+		for _, r := range recordings {
+			body := strings.ReplaceAll(r.body(t), "\r\n", "\n")
+			blocks := strings.SplitAfter(body, "\n\n")
+			for i := range blocks {
+				bad := []byte(strings.Join(slices.Insert(slices.Clone(blocks), i, event), ""))
+				h, err := hearStream(t, &r, &damaged{body: bad})
+				if judge(t, h, err, bad); t.Failed() {
+					t.Fatalf("%s: a %s that is none before event %d", r.file, wrapper, i)
+				}
+			}
+		}
+	}
+}
+
 // mutate damages a stream: bytes or lines that are lost, doubled, swapped or
 // changed, events that are renamed or moved.
 func mutate(r *rand.Rand, body []byte) []byte {

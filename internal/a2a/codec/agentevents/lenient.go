@@ -16,6 +16,10 @@ import (
 // ErrUnknownEvent is returned for JSON that is not an event of any version.
 var ErrUnknownEvent = errors.New("it is not a task, message, status update or artifact update: neither its kind nor a member names one of these")
 
+// ErrNoTask is returned for an event or a value that is not a task: it has neither
+// an id, nor a state, nor artifacts.
+var ErrNoTask = errors.New("it is not a task")
+
 // events are the kinds of 0.3. wrappers and snakes are the members of 1.0 with the
 // same objects, in the same order.
 var (
@@ -67,7 +71,7 @@ func first(text []byte, decoders ...func() (a2a.Event, error)) (a2a.Event, error
 func DecodeTask(text []byte, newer bool) (*a2a.Task, error) {
 	e, err := DecodeEvent(text, newer)
 	if err == nil && e.Task == nil {
-		err = errors.New("it is not a task")
+		err = ErrNoTask
 	}
 	return e.Task, err
 }
@@ -133,8 +137,12 @@ func Check(e *a2a.Event, text []byte) error {
 	}
 }
 
-// CheckTask is Check for a task.
+// CheckTask is Check for a task. It also refuses an object that has no member of a
+// task: the object has another form, and its content would be lost.
 func CheckTask(t *a2a.Task) error {
+	if t.ID == "" && t.Status.State == a2a.StateUnknown && len(t.Artifacts) == 0 {
+		return ErrNoTask
+	}
 	for i := range t.Artifacts {
 		if t.Artifacts[i].Parts == nil {
 			return a2a.InvalidParams("artifacts.parts", "is required")
