@@ -38,8 +38,9 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestResults: a page carries its results, so that it can be checked without a run.
-func TestResults(t *testing.T) {
+// TestPageKeepsItsResults checks that a page can be rendered again from the results
+// on it, so that --check needs no run.
+func TestPageKeepsItsResults(t *testing.T) {
 	tests := map[int][]test{5: {{"a", "TestWire05_Z"}, {"b", "TestWire05_A"}, {"b", "TestWire05_B"}}}
 	results, err := ran(strings.NewReader(`{"Action":"run","Package":"github.com/a2a-operator/a2a-operator/a","Test":"TestWire05_Z"}
 {"Action":"pass","Package":"github.com/a2a-operator/a2a-operator/a","Test":"TestWire05_Z/sub"}
@@ -60,6 +61,6 @@ func TestResults(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(string(first), string(render(tests, published(first), c))); diff != "" {
-		t.Errorf("rendered of what it shows (-first +again):\n%s", diff)
+		t.Errorf("rendered again from its own results (-first +again):\n%s", diff)
 	}
 }

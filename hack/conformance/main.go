@@ -1,13 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command conformance writes docs/conformance.md: what is promised about the
-// wire, the tests that prove it, and what the official clients can do.
+// Command conformance writes docs/conformance.md: the requirements on the wire
+// protocol, the tests that check them, and the operations that the official clients
+// can do.
 //
-// The tests are found by their names, TestWire05_..., in the source; their
-// results come from a run, which is read from standard input as `go test -json`
-// prints it. With --check nothing is run or written: the page must list the
-// tests that there are, and the matrix that the interop suite holds itself to.
+// It finds the tests in the source by their names, TestWire05_..., and reads their
+// results from standard input, in the format of `go test -json`. With --check it
+// writes nothing and fails if the page does not list the existing tests and the
+// matrix of the interop suite.
 package main
 
 import (
@@ -32,8 +33,8 @@ const (
 )
 
 func main() {
-	check := flag.Bool("check", false, "fail if the page does not list the tests that there are")
-	packages := flag.Bool("packages", false, "print the packages that hold such tests")
+	check := flag.Bool("check", false, "fail if the page does not list the existing tests")
+	packages := flag.Bool("packages", false, "print the packages that contain such tests")
 	flag.Parse()
 	if err := run(*check, *packages); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -69,22 +70,22 @@ func run(check, packages bool) error {
 		return os.WriteFile(page, now, 0o644)
 	}
 	if string(now) != string(former) {
-		return errors.New(page + " does not show the tests and the matrix that there are: make conformance")
+		return errors.New(page + " is out of date: run make conformance")
 	}
 	for _, l := range lines {
 		if len(tests[l.number]) == 0 {
-			return fmt.Errorf("no test of line %d: write TestWire%02d_..., or say in hack/conformance why there is none", l.number, l.number)
+			return fmt.Errorf("line %d has no test: write TestWire%02d_..., or give the reason in hack/conformance", l.number, l.number)
 		}
 	}
 	return nil
 }
 
-// test is one function.
+// test is a test function.
 type test struct{ folder, name string }
 
 var function = regexp.MustCompile(`(?m)^func (TestWire(\d\d)_\w+)\(`)
 
-// scan finds the tests of each line, in order.
+// scan returns the tests of each line, sorted by folder and name.
 func scan(root string) (map[int][]test, error) {
 	found := map[int][]test{}
 	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
@@ -116,7 +117,7 @@ func scan(root string) (map[int][]test, error) {
 	}
 	for number, tests := range found {
 		if !known[number] {
-			return nil, fmt.Errorf("%s in %s is of no line", tests[0].name, tests[0].folder)
+			return nil, fmt.Errorf("%s in %s: no line has this number", tests[0].name, tests[0].folder)
 		}
 		slices.SortFunc(tests, func(a, b test) int {
 			return strings.Compare(a.folder+"\x00"+a.name, b.folder+"\x00"+b.name)
@@ -135,7 +136,7 @@ func folders(tests map[int][]test) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// ran reads the results of a run, by folder and test.
+// ran reads the results of a run from the output of `go test -json`.
 func ran(in io.Reader) (map[test]string, error) {
 	const module = "github.com/a2a-operator/a2a-operator/"
 	results := map[test]string{}
@@ -163,7 +164,7 @@ func ran(in io.Reader) (map[test]string, error) {
 
 var listed = regexp.MustCompile("(?m)^- (pass|fail|skip|not run): `(TestWire\\d\\d_\\w+)` in `([^`]+)`$")
 
-// published reads the results that the page shows.
+// published returns the results on the page.
 func published(page []byte) map[test]string {
 	results := map[test]string{}
 	for _, match := range listed.FindAllSubmatch(page, -1) {

@@ -40,32 +40,36 @@ func readMatrix(path string) (*clients, error) {
 
 const head = `# Conformance
 
-What is promised about the wire, and the tests that prove it. Written by ` + "`make conformance`" + ` of a run of these tests;
-` + "`make verify`" + ` fails when the page lists a test that does not exist, or misses one.
+This page lists the requirements on the wire protocol, the tests that check them, and the operations that the official clients can do. ` + "`make conformance`" + ` runs
+the tests and writes the page. ` + "`make verify`" + ` fails if the page lists a test that does not exist, or misses one.
 
 `
 
 const matrixHead = `
-## What the official clients can do
+## Operations of the official clients
 
-Clients that nobody here wrote, against a sidecar in front of an agent of a few lines. Each goes by the card. ok: the
-client did it and found what it must; none: the client has no such operation; [n]: a failure of the client, below. The
-suite holds itself to this table; where node and npm, or Python 3.11, are missing it says so, and skips the JavaScript or the
-Python clients. The Python clients show a credential that the card asks for, in each row a bearer token and an API key.
+The official clients call a sidecar in front of a small agent. Each client starts from the agent card.
+
+- ok: the client completed the operation with the expected result.
+- none: the client does not have the operation.
+- [n]: the client fails; the list below the table has the reason.
+
+The suite fails if a result differs from this table. Without node and npm, or without Python 3.11, it skips the JavaScript or the
+Python clients and reports that. The Python clients send a credential that the card requires, in each row a bearer token and an API key.
 
 `
 
 func render(tests map[int][]test, results map[test]string, c *clients) []byte {
 	var out bytes.Buffer
 	out.WriteString(head)
-	out.WriteString("| line | promise | tests | result |\n|---|---|---|---|\n")
+	out.WriteString("| line | requirement | tests | result |\n|---|---|---|---|\n")
 	for _, l := range lines {
-		fmt.Fprintf(&out, "| [%d](#line-%d) | %s | %d | %s |\n", l.number, l.number, l.promise, len(tests[l.number]), outcome(tests[l.number], results))
+		fmt.Fprintf(&out, "| [%d](#line-%d) | %s | %d | %s |\n", l.number, l.number, l.requirement, len(tests[l.number]), outcome(tests[l.number], results))
 	}
 	c.render(&out)
 	out.WriteString("\n## The tests of each line\n")
 	for _, l := range lines {
-		fmt.Fprintf(&out, "\n### Line %d\n\n%s\n", l.number, l.promise)
+		fmt.Fprintf(&out, "\n### Line %d\n\n%s\n", l.number, l.requirement)
 		if l.notRun != "" {
 			fmt.Fprintf(&out, "\nNot run: %s\n", l.notRun)
 		}
@@ -88,7 +92,7 @@ func resultOf(t test, results map[test]string) string {
 	return "not run"
 }
 
-// outcome is that of the worst test.
+// outcome returns the result of the worst test.
 func outcome(tests []test, results map[test]string) string {
 	if len(tests) == 0 {
 		return "no test"

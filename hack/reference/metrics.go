@@ -49,7 +49,7 @@ func readMetrics(roots ...string) ([]table, error) {
 	}
 	var tables []table
 	for dir, metrics := range declared {
-		t := table{place: dir, header: []string{"metric", "type", "labels", "what it says"}}
+		t := table{place: dir, header: []string{"metric", "type", "labels", "meaning"}}
 		slices.SortStableFunc(metrics, func(a, b metric) int { return cmp.Compare(a.name, b.name) })
 		for i, m := range metrics {
 			if i > 0 && m.name == metrics[i-1].name {
@@ -67,11 +67,12 @@ func readMetrics(roots ...string) ([]table, error) {
 	return tables, nil
 }
 
-// byName is the function that declares a metric of a name that it is given.
+// byName is the function that declares a metric with the given name.
 const byName = "gauge"
 
-// metricsOf returns what a file declares: options of the Prometheus library,
-// and calls of the function gauge. What it cannot read is an error.
+// metricsOf returns the metrics that a file declares by options of the Prometheus
+// library and by calls of the function gauge. It returns an error for a declaration
+// that it cannot read.
 func metricsOf(path string, source any) ([]metric, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, source, parser.SkipObjectResolution)
@@ -100,7 +101,7 @@ func metricsOf(path string, source any) ([]metric, error) {
 			return false
 		case *ast.CompositeLit:
 			if optionsOf(n) != "" {
-				return fail(n, "options of a metric must stand in the call that makes it")
+				return fail(n, "options of a metric must be a literal in the call that creates it")
 			}
 		}
 		return failed == nil
@@ -108,7 +109,7 @@ func metricsOf(path string, source any) ([]metric, error) {
 	return metrics, failed
 }
 
-// declaration reads a call that makes a metric.
+// declaration returns the metric that a call creates. is tells whether it creates one.
 func declaration(call *ast.CallExpr) (m metric, is bool) {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) == 0 {
@@ -145,8 +146,8 @@ func declaration(call *ast.CallExpr) (m metric, is bool) {
 	return m, true
 }
 
-// optionsOf is the kind of metric that options are for: prometheus.GaugeOpts
-// are for a gauge.
+// optionsOf returns the kind of metric that options configure, such as gauge for
+// prometheus.GaugeOpts, and "" for other literals.
 func optionsOf(options *ast.CompositeLit) string {
 	selector, ok := options.Type.(*ast.SelectorExpr)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// table is what stands at one place of a page.
+// table is a generated table, and the name of its place on a page.
 type table struct {
 	place  string
 	header []string
@@ -31,8 +31,9 @@ func (t table) markdown() string {
 	return out.String()
 }
 
-// publish puts each table at its place, between "<!-- kind: place -->" and the
-// next "<!-- end -->". A page has a place for each table, and for no others.
+// publish writes each table to its place in a file, between "<!-- kind: place -->"
+// and the next "<!-- end -->". It returns an error if a table has no place, or a
+// place no table.
 func publish(file, kind string, tables []table) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -69,7 +70,7 @@ func fill(page, kind string, tables []table) (string, error) {
 	return page, failed
 }
 
-// cell is a text of a comment as a sentence in a table.
+// cell returns the text of a comment as a sentence for a table cell.
 func cell(text string) string {
 	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
 	if text == "" {
