@@ -71,7 +71,7 @@ var _ = AfterSuite(func() {
 // cards returns the card of every remote agent, which a test sets.
 type cards struct{ known *clusterstate.Remote }
 
-func (c *cards) Of(*a2av1alpha1.Agent) *clusterstate.Remote { return c.known }
+func (c *cards) LastRead(*a2av1alpha1.Agent) *clusterstate.Remote { return c.known }
 
 // keys returns the token issuer, which a test sets.
 type keys struct{ issuer *clusterstate.Issuer }

@@ -49,7 +49,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 	}
 	var remote *clusterstate.Remote
 	if agent.Spec.Remote != nil && !agent.Spec.Suspend {
-		remote = g.config.Remote.Of(agent)
+		remote = g.config.Remote.LastRead(agent)
 	}
 	return clusterstate.Agent{
 		Remote:          remote,

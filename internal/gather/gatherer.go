@@ -31,8 +31,8 @@ type IssuerSource interface {
 
 // RemoteSource knows the cards of remote agents.
 type RemoteSource interface {
-	// Of returns the result of the last read of an Agent's card, or nil before the first.
-	Of(agent *a2av1alpha1.Agent) *clusterstate.Remote
+	// LastRead returns the result of the last read of an Agent's card, or nil before the first.
+	LastRead(agent *a2av1alpha1.Agent) *clusterstate.Remote
 }
 
 // OptionalKinds reads kinds of optional APIs, which a cluster may not have.

@@ -73,7 +73,7 @@ func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 		Hosts: []string{"*"}, CIDRs: config.RemoteAllow, ClusterDomain: config.ClusterDomain,
 	}}
 	if config.RemoteCAFile != "" {
-		authorities, err := remote.ReadAuthorities(config.RemoteCAFile, log)
+		authorities, err := remote.LoadTrustBundle(config.RemoteCAFile, log)
 		if err != nil {
 			return nil, fmt.Errorf("--remote-ca-file must name a file of PEM certificates: %w", err)
 		}

@@ -1,13 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote keeps the cards of agents that run elsewhere.
+// Package remote reads the cards of remote agents on a schedule.
 //
-// Cards are read on a schedule of their own, never in a reconcile: who
-// reconciles takes what was read last. A connection goes to the origin that the
-// Agent names and to no other, through a guard of addresses, and so do
-// credentials. The package is the only one that reads a Secret. It decides
-// nothing about Agents and writes nothing.
+// A reconcile never waits for a remote agent: it gets the result of the last read. Connections and credentials
+// go only to the origin that the Agent names, through the guard of addresses (package egress). This package is
+// the only one that reads a Secret. It writes no object.
 package remote
 
 import (
@@ -32,173 +30,168 @@ import (
 )
 
 const (
-	// workers is how many cards are read at the same time in each lane.
+	// workers is the number of concurrent reads of each worker pool.
 	workers = 32
-	// promptTimeout bounds a look at an agent that is not known to be slow, and
-	// readTimeout one at an agent that is, each with all the places of its card.
-	promptTimeout = 2 * time.Second
-	readTimeout   = 10 * time.Second
-	// retryFirst and retryMost are how soon a failed look is repeated: the pause
-	// doubles.
+	// normalTimeout and slowTimeout bound one read of a card, over all its well-known paths, in the normal pool
+	// and in the pool of slow agents.
+	normalTimeout = 2 * time.Second
+	slowTimeout   = 10 * time.Second
+	// retryFirst and retryMost are the first and the longest delay of the exponential backoff after failed
+	// reads.
 	retryFirst = time.Second
 	retryMost  = 5 * time.Minute
-	// jitter spreads the looks at agents that came at once.
+	// jitter is the random part of a refresh interval, so that agents that were created together are not read
+	// together.
 	jitter = 0.1
-	// defaultInterval is that of the API.
+	// defaultInterval is the default of spec.remote.refreshInterval.
 	defaultInterval = 5 * time.Minute
 )
 
-// Change names an Agent of which something else is known now.
+// Change names an Agent whose result has changed.
 type Change = event.TypedGenericEvent[types.NamespacedName]
 
-// Options are what a Source works with.
+// Options are the dependencies of a Source.
 type Options struct {
-	// Agents reads Agents, from the cache.
+	// Agents reads Agents from the cache.
 	Agents client.Reader
-	// Secrets gets a Secret by name, from the API server: nothing of a Secret is
-	// kept.
+	// Secrets reads Secrets from the API server. No Secret is cached.
 	Secrets client.Reader
-	// Guard makes the connections. Its error for a target that is not allowed is
-	// egress.ErrDenied.
+	// Guard sends the requests. It refuses a forbidden address with egress.ErrDenied.
 	Guard http.RoundTripper
 }
 
-// Source knows the cards of remote agents.
+// Source reads the cards of remote agents, and keeps the last result of each.
 //
-// An agent is looked at in one of two lanes. Who does not answer within
-// promptTimeout is looked at again in the patient one, and stays there until an
-// answer comes as soon: agents that hang, however many, wait for each other and
-// hold up nobody else.
+// It has two worker pools. An agent that takes longer than normalTimeout moves to the slow pool, and moves back
+// after a read that is fast enough. Agents that hang therefore delay only each other, however many they are. A
+// Source is safe for concurrent use.
 type Source struct {
-	options         Options
-	prompt, patient *lane
-	// failures are how often each was looked at in vain.
+	options      Options
+	normal, slow *pool
+	// failures counts the failed reads of each agent for the backoff.
 	failures workqueue.TypedRateLimiter[types.NamespacedName]
 	changes  chan Change
 
 	mu     sync.Mutex
-	agents map[types.NamespacedName]*agent
+	agents map[types.NamespacedName]*entry
 }
 
-// lane is who is to be looked at, and for how long.
-type lane struct {
+// pool is a queue of agents to read, with the time-out of a read.
+type pool struct {
 	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
 	timeout time.Duration
 }
 
-func newLane(timeout time.Duration) *lane {
-	return &lane{queue: workqueue.NewTypedDelayingQueue[types.NamespacedName](), timeout: timeout}
+func newPool(timeout time.Duration) *pool {
+	return &pool{queue: workqueue.NewTypedDelayingQueue[types.NamespacedName](), timeout: timeout}
 }
 
-// agent is what is known of one.
-type agent struct {
+// entry is the state of one agent.
+type entry struct {
 	remote a2av1alpha1.AgentRemote
-	// lane is where it is looked at. It stands in the other's queue when it has
-	// changed since, and is passed over there.
-	lane *lane
-	// known is nil until the first look has ended. It is never changed.
-	known *clusterstate.Remote
+	// pool is the pool that reads the agent. A key that is left in the queue of the other pool is skipped there.
+	pool *pool
+	// result is nil until the first read has ended. It is immutable.
+	result *clusterstate.Remote
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
-// New returns a Source that looks at nothing until it is started.
+// New returns a Source that reads nothing until Start.
 func New(options Options) *Source {
 	return &Source{
 		options:  options,
-		prompt:   newLane(promptTimeout),
-		patient:  newLane(readTimeout),
+		normal:   newPool(normalTimeout),
+		slow:     newPool(slowTimeout),
 		failures: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryFirst, retryMost),
 		changes:  make(chan Change, 1),
-		agents:   map[types.NamespacedName]*agent{},
+		agents:   map[types.NamespacedName]*entry{},
 	}
 }
 
-// NeedLeaderElection is true: one operator looks, and writes down what it sees.
+// NeedLeaderElection returns true: only the leader reads cards, because only the leader writes them.
 func (s *Source) NeedLeaderElection() bool { return true }
 
-// Changes has an element whenever something else is known of an Agent.
+// Changes returns the channel that receives every Agent whose result has changed.
 func (s *Source) Changes() <-chan Change { return s.changes }
 
-// Of returns what is known of a remote agent, nil when nothing is yet, and has
-// it looked at from now on. What was known under another spec counts for
-// nothing.
-func (s *Source) Of(a *a2av1alpha1.Agent) *clusterstate.Remote {
+// LastRead returns the result of the last read of a remote agent, and schedules the first read if there is none.
+// It returns nil before that read has ended, and after a change of spec.remote.
+func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
 	key := client.ObjectKeyFromObject(a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.agents[key]; known != nil && reflect.DeepEqual(known.remote, *a.Spec.Remote) {
-		return known.known
+	if current := s.agents[key]; current != nil && reflect.DeepEqual(current.remote, *a.Spec.Remote) {
+		return current.result
 	}
-	s.agents[key] = &agent{remote: *a.Spec.Remote.DeepCopy(), lane: s.prompt}
+	s.agents[key] = &entry{remote: *a.Spec.Remote.DeepCopy(), pool: s.normal}
 	s.failures.Forget(key)
-	s.prompt.queue.Add(key)
+	s.normal.queue.Add(key)
 	return nil
 }
 
-// Start looks at agents until the context ends.
+// Start reads cards until ctx is canceled.
 func (s *Source) Start(ctx context.Context) error {
 	var all sync.WaitGroup
-	for _, l := range []*lane{s.prompt, s.patient} {
+	for _, p := range []*pool{s.normal, s.slow} {
 		for range workers {
 			all.Go(func() {
-				for s.next(ctx, l) {
+				for s.next(ctx, p) {
 				}
 			})
 		}
 	}
 	<-ctx.Done()
-	s.prompt.queue.ShutDown()
-	s.patient.queue.ShutDown()
+	s.normal.queue.ShutDown()
+	s.slow.queue.ShutDown()
 	all.Wait()
 	return nil
 }
 
-// next looks at one agent of a lane, and reports false when there will be none
-// any more.
-func (s *Source) next(ctx context.Context, l *lane) bool {
-	key, over := l.queue.Get()
+// next reads the card of the next agent of a pool. It returns false after the shutdown of the queue.
+func (s *Source) next(ctx context.Context, p *pool) bool {
+	key, over := p.queue.Get()
 	if over {
 		return false
 	}
-	defer l.queue.Done(key)
-	known := s.in(l, key)
-	if known == nil {
+	defer p.queue.Done(key)
+	current := s.entryIn(p, key)
+	if current == nil {
 		return true
 	}
 	a, err := s.wanted(ctx, key)
 	switch {
 	case err != nil:
-		log.FromContext(ctx).Error(err, "cannot read Agent", "agent", key)
-		l.queue.AddAfter(key, s.failures.When(key))
+		log.FromContext(ctx).Error(err, "could not read Agent", "agent", key)
+		p.queue.AddAfter(key, s.failures.When(key))
 		return true
 	case a == nil:
 		s.forget(ctx, key)
 		return true
 	}
-	bounded, cancel := context.WithTimeout(ctx, l.timeout)
+	bounded, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	soon, late := context.WithTimeout(ctx, promptTimeout)
-	defer late()
-	seen, err := s.look(bounded, a)
-	slow := soon.Err() != nil
+	normal, cancelNormal := context.WithTimeout(ctx, normalTimeout)
+	defer cancelNormal()
+	result, err := s.readCard(bounded, a)
+	slow := normal.Err() != nil
 	if ctx.Err() != nil {
 		return true
 	}
-	if slow && l == s.prompt {
-		s.schedule(key, known, s.patient, 0)
+	if slow && p == s.normal {
+		s.schedule(key, current, s.slow, 0)
 		return true
 	}
-	after := s.pause(key, a, err)
+	after := s.delay(key, a, err)
 	if err != nil {
-		log.FromContext(ctx).Info("cannot read the card of a remote agent", "agent", key, "reason", seen.Failure.Reason, "error", err.Error())
+		log.FromContext(ctx).Info("could not read the card of a remote agent", "agent", key, "reason", result.Failure.Reason, "error", err.Error())
 	}
 	if slow {
-		s.schedule(key, known, s.patient, after)
+		s.schedule(key, current, s.slow, after)
 	} else {
-		s.schedule(key, known, s.prompt, after)
+		s.schedule(key, current, s.normal, after)
 	}
-	if s.learn(key, a.Spec.Remote, seen) {
+	if s.record(key, a.Spec.Remote, result) {
 		select {
 		case s.changes <- Change{Object: key}:
 		case <-ctx.Done():
@@ -207,18 +200,18 @@ func (s *Source) next(ctx context.Context, l *lane) bool {
 	return true
 }
 
-// in is what is known of an agent that is looked at in a lane, nil for one that
-// is not.
-func (s *Source) in(l *lane, key types.NamespacedName) *agent {
+// entryIn returns the entry of an agent if the pool reads the agent, and nil otherwise.
+func (s *Source) entryIn(p *pool, key types.NamespacedName) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.agents[key]; a != nil && a.lane == l {
+	if a := s.agents[key]; a != nil && a.pool == p {
 		return a
 	}
 	return nil
 }
 
-// wanted returns the Agent of a name, nil when there is nothing to look at.
+// wanted returns the Agent with a name, or nil if its card must not be read: it is deleted, suspended, or not
+// remote.
 func (s *Source) wanted(ctx context.Context, key types.NamespacedName) (*a2av1alpha1.Agent, error) {
 	a := &a2av1alpha1.Agent{}
 	err := s.options.Agents.Get(ctx, key, a)
@@ -228,8 +221,8 @@ func (s *Source) wanted(ctx context.Context, key types.NamespacedName) (*a2av1al
 	return nil, client.IgnoreNotFound(err)
 }
 
-// pause is how soon to look again, after a look that failed or did not.
-func (s *Source) pause(key types.NamespacedName, a *a2av1alpha1.Agent, err error) time.Duration {
+// delay returns the time until the next read, after a read that ended with err.
+func (s *Source) delay(key types.NamespacedName, a *a2av1alpha1.Agent, err error) time.Duration {
 	if err != nil {
 		return s.failures.When(key)
 	}
@@ -237,47 +230,45 @@ func (s *Source) pause(key types.NamespacedName, a *a2av1alpha1.Agent, err error
 	return wait.Jitter(interval(a.Spec.Remote), jitter)
 }
 
-// schedule has an agent looked at again, unless it was given another spec
-// meanwhile: then it is scheduled already.
-func (s *Source) schedule(key types.NamespacedName, known *agent, l *lane, after time.Duration) {
+// schedule enqueues the next read of an agent, unless its spec has changed: LastRead has enqueued a read then.
+func (s *Source) schedule(key types.NamespacedName, current *entry, p *pool, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.agents[key] != known {
+	if s.agents[key] != current {
 		return
 	}
-	known.lane = l
-	l.queue.AddAfter(key, after)
+	current.pool = p
+	p.queue.AddAfter(key, after)
 }
 
-// learn keeps what was seen, and reports whether it is news. A card that was
-// read stays while its agent cannot be reached.
-func (s *Source) learn(key types.NamespacedName, remote *a2av1alpha1.AgentRemote, seen *clusterstate.Remote) bool {
+// record stores the result of a read, and reports whether it differs from the former one. After a failed read it
+// keeps the card that was read before.
+func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemote, result *clusterstate.Remote) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.agents[key]
 	if a == nil || !reflect.DeepEqual(a.remote, *remote) {
-		// The spec has changed under the look; the next one is due already.
+		// The spec changed during the read, and LastRead has enqueued another read.
 		return false
 	}
-	if seen.Failure != nil && a.known != nil {
-		seen.Card, seen.OmittedAddresses = a.known.Card, a.known.OmittedAddresses
+	if result.Failure != nil && a.result != nil {
+		result.Card, result.OmittedAddresses = a.result.Card, a.result.OmittedAddresses
 	}
-	if a.known != nil && reflect.DeepEqual(a.known, seen) {
+	if a.result != nil && reflect.DeepEqual(a.result, result) {
 		return false
 	}
-	a.known = seen
+	a.result = result
 	return true
 }
 
-// forget is for an Agent that is gone, suspended or no remote one any more.
-// Nobody asks for it while that is looked at once more, so that one that was
-// asked for again meanwhile is not lost.
+// forget removes an Agent that is deleted, suspended or no longer remote. It holds the lock while it checks the
+// Agent again, so that a concurrent LastRead for a new spec is not lost.
 func (s *Source) forget(ctx context.Context, key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a, err := s.wanted(ctx, key); a != nil || err != nil {
-		if known := s.agents[key]; known != nil {
-			known.lane.queue.Add(key)
+		if current := s.agents[key]; current != nil {
+			current.pool.queue.Add(key)
 		}
 		return
 	}
@@ -293,7 +284,7 @@ func interval(remote *a2av1alpha1.AgentRemote) time.Duration {
 	return d
 }
 
-// credential returns the header that shows who asks, "" for none.
+// credential returns the name and value of the header that authenticates the operator, or "" for none.
 func (s *Source) credential(ctx context.Context, a *a2av1alpha1.Agent) (name, value string, err error) {
 	c := a.Spec.Remote.Credentials
 	if c == nil {

@@ -24,8 +24,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// elsewhere plays every agent there is, and every Secret and Agent.
-type elsewhere struct {
+// fakeRemote answers the requests for cards, and reads Agents and Secrets from a fake client.
+type fakeRemote struct {
 	client.Client
 	t *testing.T
 
@@ -34,7 +34,7 @@ type elsewhere struct {
 	answer   func(*http.Request) (*http.Response, error)
 }
 
-func newElsewhere(t *testing.T, objects ...client.Object) *elsewhere {
+func newFakeRemote(t *testing.T, objects ...client.Object) *fakeRemote {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, a2av1alpha1.AddToScheme} {
@@ -42,29 +42,29 @@ func newElsewhere(t *testing.T, objects ...client.Object) *elsewhere {
 			t.Fatal(err)
 		}
 	}
-	return &elsewhere{t: t, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
+	return &fakeRemote{t: t, Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
 }
 
-func (e *elsewhere) source() *Source {
+func (e *fakeRemote) source() *Source {
 	return New(Options{Agents: e, Secrets: e, Guard: e})
 }
 
 // RoundTrip implements http.RoundTripper.
-func (e *elsewhere) RoundTrip(r *http.Request) (*http.Response, error) {
+func (e *fakeRemote) RoundTrip(r *http.Request) (*http.Response, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.requests = append(e.requests, r)
 	return e.answer(r)
 }
 
-func (e *elsewhere) answers(answer func(*http.Request) (*http.Response, error)) {
+func (e *fakeRemote) setAnswer(answer func(*http.Request) (*http.Response, error)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.answer = answer
 }
 
-// asked returns how many requests there were since it was called last.
-func (e *elsewhere) asked() int {
+// requestCount returns the number of requests since the last call.
+func (e *fakeRemote) requestCount() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n := len(e.requests)
@@ -91,13 +91,11 @@ func remoteAgent(change ...func(*a2av1alpha1.Agent)) *a2av1alpha1.Agent {
 	return a
 }
 
-// A card is read at once and then on its schedule, sooner after a failure; what
-// was read stays; and who is to be told is told of news only.
-func TestSchedule(t *testing.T) {
+func TestCardsAreReadOnSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := remoteAgent()
-		e := newElsewhere(t, a)
-		e.answers(status(200, echoCard))
+		e := newFakeRemote(t, a)
+		e.setAnswer(status(200, echoCard))
 		s := e.source()
 		ctx, cancel := context.WithCancel(t.Context())
 		var news atomic.Int64
@@ -113,77 +111,76 @@ func TestSchedule(t *testing.T) {
 				}
 			}
 		})
-		expect := func(what string, asked, told int) {
+		expect := func(what string, asked, changed int) {
 			t.Helper()
 			synctest.Wait()
-			if got, news := e.asked(), int(news.Swap(0)); got != asked || news != told {
-				t.Errorf("%s: asked %d times, told %d, want %d and %d", what, got, news, asked, told)
+			if got, news := e.requestCount(), int(news.Swap(0)); got != asked || news != changed {
+				t.Errorf("%s: %d requests, %d changes, want %d and %d", what, got, news, asked, changed)
 			}
 		}
-		expect("nobody wants it", 0, 0)
-		if s.Of(a) != nil {
-			t.Error("something is known before it was asked for")
+		expect("before the first LastRead", 0, 0)
+		if s.LastRead(a) != nil {
+			t.Error("LastRead() has a result before the first read")
 		}
-		expect("at once", 1, 1)
-		if known := s.Of(a); known == nil || known.Failure != nil || known.Card.Name != "Echo" {
-			t.Fatalf("known: %+v", known)
+		expect("first read", 1, 1)
+		if known := s.LastRead(a); known == nil || known.Failure != nil || known.Card.Name != "Echo" {
+			t.Fatalf("LastRead() = %+v", known)
 		}
 		time.Sleep(67 * time.Second)
-		expect("again, and nothing is new", 1, 0)
+		expect("refresh without a change", 1, 0)
 
-		e.answers(status(500, ""))
+		e.setAnswer(status(500, ""))
 		time.Sleep(66 * time.Second)
-		// Both places of a card are tried by each look; the pauses double.
+		// Each read tries both well-known paths; the delay doubles.
 		synctest.Wait()
-		if known := s.Of(a); known.Failure == nil || known.Card == nil || known.Card.Name != "Echo" {
-			t.Fatalf("a card that was read is gone with a failure: %+v", known)
+		if known := s.LastRead(a); known.Failure == nil || known.Card == nil || known.Card.Name != "Echo" {
+			t.Fatalf("a failed read drops the card: %+v", known)
 		}
-		e.asked()
+		e.requestCount()
 		news.Store(0)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if asked := e.asked(); asked < 2*10 || asked > 2*30 || news.Load() != 0 {
-			t.Errorf("in an hour of failures asked %d times, told %d", asked, news.Load())
+		if asked := e.requestCount(); asked < 2*10 || asked > 2*30 || news.Load() != 0 {
+			t.Errorf("an hour of failures: %d requests, %d changes", asked, news.Load())
 		}
-		e.answers(status(200, strings.Replace(echoCard, `"Echo"`, `"Echo 2"`, 1)))
+		e.setAnswer(status(200, strings.Replace(echoCard, `"Echo"`, `"Echo 2"`, 1)))
 		time.Sleep(retryMost)
 		synctest.Wait()
-		if known := s.Of(a); known.Failure != nil || known.Card.Name != "Echo 2" || news.Load() != 1 {
-			t.Errorf("after it is back: %+v, told %d", known, news.Load())
+		if known := s.LastRead(a); known.Failure != nil || known.Card.Name != "Echo 2" || news.Load() != 1 {
+			t.Errorf("after the recovery: %+v, %d changes", known, news.Load())
 		}
 
-		e.asked()
+		e.requestCount()
 		news.Store(0)
 		edited := a.DeepCopy()
 		edited.Spec.Remote.CardPath = "/card"
 		if err := e.Update(ctx, edited); err != nil {
 			t.Fatal(err)
 		}
-		if s.Of(edited) != nil {
-			t.Error("what was known under another spec counts")
+		if s.LastRead(edited) != nil {
+			t.Error("LastRead() returns the result of the former spec")
 		}
-		expect("an edit", 1, 1)
+		expect("edited spec", 1, 1)
 
 		if err := e.Delete(ctx, edited); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
-		expect("an Agent that is gone", 0, 0)
+		expect("deleted Agent", 0, 0)
 		if len(s.agents) != 0 {
-			t.Errorf("what is gone is remembered: %v", s.agents)
+			t.Errorf("entries of deleted Agents: %v", s.agents)
 		}
 		cancel()
 		all.Wait()
 	})
 }
 
-// An agent that hangs holds nobody up.
-func TestOneThatHangs(t *testing.T) {
+func TestHangingAgentDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, fast := remoteAgent(), remoteAgent(func(a *a2av1alpha1.Agent) {
 			a.Name, a.Spec.Remote.URL = "fast", "https://fast.example"
 		})
-		e := newElsewhere(t, slow, fast)
+		e := newFakeRemote(t, slow, fast)
 		e.answer = nil
 		guard := roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == "echo.example:443" {
@@ -196,15 +193,15 @@ func TestOneThatHangs(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { _ = s.Start(ctx) })
-		s.Of(slow)
-		s.Of(fast)
+		s.LastRead(slow)
+		s.LastRead(fast)
 		if change := <-s.Changes(); change.Object.Name != "fast" {
-			t.Errorf("first news of %v", change.Object)
+			t.Errorf("first change is of %v", change.Object)
 		}
 		if change := <-s.Changes(); change.Object.Name != "echo" {
-			t.Errorf("second news of %v", change.Object)
+			t.Errorf("second change is of %v", change.Object)
 		}
-		if known := s.Of(slow); known.Failure.Reason != a2av1alpha1.ReasonRemoteUnreachable || !strings.Contains(known.Failure.Message, "no answer within 10s") {
+		if known := s.LastRead(slow); known.Failure.Reason != a2av1alpha1.ReasonRemoteUnreachable || !strings.Contains(known.Failure.Message, "no answer within 10s") {
 			t.Errorf("failure %+v", known.Failure)
 		}
 		cancel()
@@ -212,9 +209,7 @@ func TestOneThatHangs(t *testing.T) {
 	})
 }
 
-// However many agents hang, others are looked at in time: one that is known, and
-// one that comes after all of them.
-func TestManyThatHang(t *testing.T) {
+func TestManyHangingAgentsDelayNoOther(t *testing.T) {
 	const hanging = 1000
 	synctest.Test(t, func(t *testing.T) {
 		host := func(name string) *a2av1alpha1.Agent {
@@ -225,7 +220,7 @@ func TestManyThatHang(t *testing.T) {
 		for i := range hanging {
 			all = append(all, host(fmt.Sprintf("hangs-%d", i)))
 		}
-		e := newElsewhere(t)
+		e := newFakeRemote(t)
 		for _, a := range all {
 			if err := e.Create(t.Context(), a); err != nil {
 				t.Fatal(err)
@@ -260,34 +255,34 @@ func TestManyThatHang(t *testing.T) {
 				}
 			}
 		})
-		s.Of(known)
+		s.LastRead(known)
 		synctest.Wait()
 		for _, a := range all[2:] {
-			s.Of(a)
+			s.LastRead(a)
 		}
 		began := time.Now()
-		s.Of(late)
+		s.LastRead(late)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
 		if waited := asked["late"][0].Sub(began); waited > 90*time.Second {
-			t.Errorf("one that comes behind %d that hang is first looked at after %s", hanging, waited)
+			t.Errorf("an agent behind %d that hang is first read after %s", hanging, waited)
 		}
 		worst := time.Duration(0)
 		for i, at := range asked["known"][1:] {
 			worst = max(worst, at.Sub(asked["known"][i]))
 		}
-		// Every minute, and once behind those that are not known yet.
+		// Once a minute, and once behind the agents that are new.
 		if len(asked["known"]) < 50 || worst > 2*time.Minute {
-			t.Errorf("a known one is looked at %d times in an hour, once after %s", len(asked["known"]), worst)
+			t.Errorf("a known agent is read %d times in an hour, with a gap of %s", len(asked["known"]), worst)
 		}
 		for _, a := range all[2:] {
-			if n := len(asked[a.Name]); n < 5 || n > 30 || s.agents[client.ObjectKeyFromObject(a)].known == nil {
-				t.Fatalf("%s is looked at %d times in an hour", a.Name, n)
+			if n := len(asked[a.Name]); n < 5 || n > 30 || s.agents[client.ObjectKeyFromObject(a)].result == nil {
+				t.Fatalf("%s is read %d times in an hour", a.Name, n)
 			}
 		}
-		t.Logf("%d agents hang: another waits %s at first and %s between two looks; %d connections at once", hanging, asked["late"][0].Sub(began), worst, most)
+		t.Logf("%d agents hang: another waits %s for its first read and at most %s between two; %d concurrent connections", hanging, asked["late"][0].Sub(began), worst, most)
 		cancel()
 		mu.Unlock()
 		running.Wait()

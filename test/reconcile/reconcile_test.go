@@ -238,7 +238,7 @@ func (issuer) Current() *clusterstate.Issuer { return clusterIssuer }
 
 type noRemoteCards struct{}
 
-func (noRemoteCards) Of(*a2av1alpha1.Agent) *clusterstate.Remote { return nil }
+func (noRemoteCards) LastRead(*a2av1alpha1.Agent) *clusterstate.Remote { return nil }
 
 type noOptionalKinds struct{}
 

@@ -19,25 +19,25 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// Bounds on a card. What is listed is kept in a ConfigMap.
+// Bounds on a card, because the operator writes what it lists into a ConfigMap.
 const (
 	maxCard   = 512 << 10
 	maxSkills = 256
 )
 
-// wellKnown are the places of a card, that of 0.3 and later first.
+// wellKnown are the paths of a card: that of 0.3 and later, then that of earlier versions.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// look reads the card of an agent within the time of ctx. With an error what is seen has a Failure.
-func (s *Source) look(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
-	seen, err := s.read(ctx, a)
+// readCard reads the card of an agent until ctx ends. If it returns an error, the result has a Failure.
+func (s *Source) readCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
+	result, err := s.fetchCard(ctx, a)
 	if err != nil {
-		return &clusterstate.Remote{Failure: failureOf(a, err)}, err
+		return &clusterstate.Remote{Failure: problemOf(a, err)}, err
 	}
-	return seen, nil
+	return result, nil
 }
 
-func (s *Source) read(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
+func (s *Source) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
 	origin, err := url.Parse(a.Spec.Remote.URL)
 	if err != nil {
 		return nil, fmt.Errorf("%w: spec.remote.url cannot be read", errInvalid)
@@ -46,7 +46,7 @@ func (s *Source) read(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCredentials, err)
 	}
-	text, err := s.fetch(ctx, origin, a.Spec.Remote.CardPath, name, value)
+	text, err := s.download(ctx, origin, a.Spec.Remote.CardPath, name, value)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ func (s *Source) read(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.
 	return pin(c, origin)
 }
 
-// pin keeps of a card the addresses at its agent's own origin: who calls by
-// what the registry says calls whom the Agent names, and nobody else.
+// pin removes the interfaces of a card that are not at the agent's own origin, so that a caller that reads the
+// registry calls only the host that the Agent names.
 func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
 	if len(c.Skills) > maxSkills {
 		return nil, fmt.Errorf("%w: it has more than %d skills", errInvalid, maxSkills)
@@ -66,24 +66,23 @@ func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
 	all := len(c.Interfaces)
 	c.Interfaces = slices.DeleteFunc(c.Interfaces, func(i card.Interface) bool { return !within(i, origin) })
 	if len(c.Interfaces) == 0 {
-		return nil, fmt.Errorf("%w: none of its %d addresses is at %s", errInvalid, all, base(origin))
+		return nil, fmt.Errorf("%w: none of its %d interfaces is at %s", errInvalid, all, originOf(origin))
 	}
 	return &clusterstate.Remote{Card: c, OmittedAddresses: all - len(c.Interfaces)}, nil
 }
 
-// within tells whether an interface is served at an origin. Those of gRPC are a
-// host and a port.
+// within reports whether an interface has an origin. A gRPC interface may be a host and a port without a scheme.
 func within(i card.Interface, origin *url.URL) bool {
 	text := i.URL
 	if i.Binding == card.GRPC && !strings.Contains(text, "://") {
 		text = origin.Scheme + "://" + text
 	}
 	u, err := url.Parse(text)
-	return err == nil && u.User == nil && base(u) == base(origin)
+	return err == nil && u.User == nil && originOf(u) == originOf(origin)
 }
 
-// base is the origin of a URL (RFC 6454), with its port.
-func base(u *url.URL) string {
+// originOf returns the origin of a URL (RFC 6454), always with a port.
+func originOf(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
@@ -91,14 +90,13 @@ func base(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// fetch reads the card at its place, or at the first of the well-known ones
-// that has one.
-func (s *Source) fetch(ctx context.Context, origin *url.URL, cardPath, header, value string) ([]byte, error) {
-	places := []string{base(origin) + cardPath}
+// download reads the card at cardPath or, without a cardPath, at the first well-known path that serves one.
+func (s *Source) download(ctx context.Context, origin *url.URL, cardPath, header, value string) ([]byte, error) {
+	places := []string{originOf(origin) + cardPath}
 	if cardPath == "" {
 		places = places[:0]
 		for _, path := range wellKnown {
-			places = append(places, base(origin)+strings.TrimSuffix(origin.EscapedPath(), "/")+path)
+			places = append(places, originOf(origin)+strings.TrimSuffix(origin.EscapedPath(), "/")+path)
 		}
 	}
 	var missing error
@@ -117,11 +115,11 @@ func (s *Source) fetch(ctx context.Context, origin *url.URL, cardPath, header, v
 func (s *Source) get(ctx context.Context, place, header, value string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place, http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("%w: spec.remote.url and cardPath make no URL", errInvalid)
+		return nil, fmt.Errorf("%w: spec.remote.url and spec.remote.cardPath do not form a URL", errInvalid)
 	}
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", a2av1alpha1.ManagedBy)
-	// Who serves a card in each version is asked for that of the latest.
+	// A server that has a card for each version answers with the latest.
 	request.Header.Set("A2A-Version", "1.0")
 	if header != "" {
 		request.Header.Set(header, value)
@@ -132,7 +130,7 @@ func (s *Source) get(ctx context.Context, place, header, value string) ([]byte, 
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, refusal{status: response.StatusCode, path: request.URL.Path, location: response.Header.Get("Location")}
+		return nil, responseError{status: response.StatusCode, path: request.URL.Path, location: response.Header.Get("Location")}
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxCard+1))
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// authority is a certificate of one, with its PEM.
+// authority returns a self-signed CA certificate, parsed and as PEM.
 func authority(t *testing.T, name string) (*x509.Certificate, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,16 +50,14 @@ func write(t *testing.T, file string, text []byte) {
 	}
 }
 
-// What a file holds is trusted beside the system's authorities, as soon as it
-// is there; what is no bundle changes nothing, and is logged once.
-func TestAuthoritiesFollowTheirFile(t *testing.T) {
+func TestTrustBundleReloadsItsFile(t *testing.T) {
 	var logged []string
 	log := funcr.New(func(_, text string) { logged = append(logged, text) }, funcr.Options{})
 	company, companyPEM := authority(t, "company")
 	plant, plantPEM := authority(t, "plant")
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	write(t, file, companyPEM)
-	a, err := ReadAuthorities(file, log)
+	a, err := LoadTrustBundle(file, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +72,13 @@ func TestAuthoritiesFollowTheirFile(t *testing.T) {
 		}
 		for range 3 {
 			if !a.Roots().Equal(want) {
-				t.Fatalf("%s: others are trusted than the system's and %d more", when, len(authorities))
+				t.Fatalf("%s: Roots() are not those of the system and %d more", when, len(authorities))
 			}
 		}
 	}
 	trusts("first", company)
 	if len(logged) != 0 {
-		t.Errorf("logged %q", logged)
+		t.Errorf("logged %q at the start", logged)
 	}
 	write(t, file, slices.Concat(companyPEM, plantPEM))
 	trusts("after another was added", company, plant)
@@ -93,21 +91,21 @@ func TestAuthoritiesFollowTheirFile(t *testing.T) {
 	write(t, file, plantPEM)
 	trusts("after one was replaced", plant)
 	if len(logged) != 4 || !strings.Contains(logged[1], "no PEM certificate") || !strings.Contains(logged[1], file) || !strings.Contains(logged[2], "no such file") {
-		t.Errorf("logged %d times: %q, want a change, two refusals and a change", len(logged), logged)
+		t.Errorf("logged %d times: %q, want a reload, two errors and a reload", len(logged), logged)
 	}
 }
 
-func TestAuthoritiesThatCannotBeRead(t *testing.T) {
+func TestLoadTrustBundleFails(t *testing.T) {
 	_, whole := authority(t, "company")
 	tests := map[string]struct {
-		text []byte
-		says string
+		text    []byte
+		message string
 	}{
 		"no file":        {nil, "no such file"},
 		"an empty one":   {[]byte{}, "no PEM certificate"},
 		"a key":          {[]byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"), "only certificates"},
 		"a broken one":   {[]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "certificate 1"},
-		"an endless one": {slices.Repeat(whole, maxAuthorities/len(whole)+1), "larger than"},
+		"an endless one": {slices.Repeat(whole, maxBundle/len(whole)+1), "larger than"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -115,8 +113,8 @@ func TestAuthoritiesThatCannotBeRead(t *testing.T) {
 			if test.text != nil {
 				write(t, file, test.text)
 			}
-			if _, err := ReadAuthorities(file, funcr.New(func(string, string) {}, funcr.Options{})); err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("ReadAuthorities() error = %v, want one that says %q", err, test.says)
+			if _, err := LoadTrustBundle(file, funcr.New(func(string, string) {}, funcr.Options{})); err == nil || !strings.Contains(err.Error(), test.message) {
+				t.Errorf("LoadTrustBundle() error = %v, want one with %q", err, test.message)
 			}
 		})
 	}
