@@ -18,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -112,7 +113,7 @@ func (m *modelServer) backend(b *sidecarconfig.Backend, limits stream.Limits) (*
 			// In a pod a loopback address is the sidecar itself.
 			Policy:         &egress.Policy{Configured: []string{host}, Local: m.standalone()},
 			ConnectTimeout: limits.Connect, MaxIdle: modelServerMaxIdle, IdleTimeout: modelServerIdleTimeout,
-			Roots: m.trust.roots,
+			Roots: m.trust.roots, Cleartext: http1.Wrap,
 		})
 		options.Transport, options.CloseIdle = modelServerTransport{guard, &m.health}, guard.CloseIdleConnections
 	}

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -23,7 +24,7 @@ type pushes struct {
 // newPushes returns the pushes of a task store. No target is allowed yet.
 func newPushes(e *environment, kept *taskStore) (*pushes, error) {
 	options := kept.pushes
-	guard := egress.New(egress.Options{})
+	guard := egress.New(egress.Options{Cleartext: http1.Wrap})
 	options.Guard, options.Observer, options.Log, options.Now = guard, e.metrics, e.log, e.now
 	p, err := push.New(options)
 	if err != nil {

@@ -25,8 +25,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
 // ErrDenied is wrapped by the error of a request whose target is not allowed. No byte was
@@ -54,25 +52,27 @@ type Options struct {
 	// Roots returns the authorities that verify servers. It is called for each
 	// connection. If it or its pool is nil, the guard uses those of the system.
 	Roots func() *x509.CertPool
+	// Cleartext makes the transport of requests over http, by default the given one. The
+	// result must connect with the dialer of the given one. If it has a method
+	// CloseIdleConnections, the guard calls it.
+	Cleartext func(*http.Transport) http.RoundTripper
 }
 
 // Guard checks URLs, and is the http.RoundTripper for requests to them. It sends each
 // request once and returns the answer unchanged. It is safe for concurrent use.
 type Guard struct {
 	options Options
-	current atomic.Pointer[clients]
+	current atomic.Pointer[transports]
 	// connect connects to an IP address, after control has checked the socket, as a
 	// net.Dialer does.
 	connect func(ctx context.Context, network, address string, control control) (net.Conn, error)
 }
 
-// clients are the HTTP clients of one policy, so that no connection outlives the policy
+// transports are the transports of one policy, so that no connection outlives the policy
 // that allowed it.
-type clients struct {
-	policy *Policy
-	// direct sends short requests without TLS.
-	direct        *http1.Client
-	plain, secure *http.Transport
+type transports struct {
+	policy      *Policy
+	http, https http.RoundTripper
 }
 
 type control = func(network, address string, c syscall.RawConn) error
@@ -103,49 +103,48 @@ func New(o Options) *Guard {
 	if o.Resolver == nil {
 		o.Resolver = &net.Resolver{PreferGo: true}
 	}
+	if o.Cleartext == nil {
+		o.Cleartext = func(t *http.Transport) http.RoundTripper { return t }
+	}
 	g := &Guard{options: o, connect: dialer(o.ConnectTimeout)}
-	g.current.Store(g.newClients(o.Policy))
+	g.current.Store(g.newTransports(o.Policy))
 	return g
 }
 
-func (g *Guard) newClients(p *Policy) *clients {
-	return &clients{policy: p, direct: g.direct(p), plain: g.transport(p, true), secure: g.transport(p, false)}
+func (g *Guard) newTransports(p *Policy) *transports {
+	return &transports{policy: p, http: g.options.Cleartext(g.transport(p, true)), https: g.transport(p, false)}
 }
 
 // Swap replaces the policy. The guard does not reuse connections of the earlier policy.
 func (g *Guard) Swap(p *Policy) {
-	g.current.Swap(g.newClients(p)).close()
+	g.current.Swap(g.newTransports(p)).close()
 }
 
 // CloseIdleConnections closes the connections without a request.
 func (g *Guard) CloseIdleConnections() { g.current.Load().close() }
 
-func (c *clients) close() {
-	c.direct.CloseIdleConnections()
-	c.plain.CloseIdleConnections()
-	c.secure.CloseIdleConnections()
+func (t *transports) close() {
+	(&http.Client{Transport: t.http}).CloseIdleConnections()
+	(&http.Client{Transport: t.https}).CloseIdleConnections()
 }
 
 // RoundTrip implements http.RoundTripper. The error for a forbidden target wraps
 // ErrDenied.
 func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	clients := g.current.Load()
-	target, reason := check(clients.policy, r.URL)
+	transports := g.current.Load()
+	target, reason := check(transports.policy, r.URL)
 	if reason != "" {
 		closeBody(r)
 		return nil, fmt.Errorf("%w: the URL %s", ErrDenied, reason)
 	}
-	to := *r.URL
-	to.Host = target.hostport
-	if target.plain && short(r) && http1.Speaks(&to) {
-		return clients.call(r, &to)
-	}
-	r = r.Clone(r.Context())
-	r.URL.Host, r.Host = target.hostport, ""
+	u := *r.URL
+	u.Host = target.hostport
+	r = r.WithContext(r.Context())
+	r.URL, r.Host = &u, ""
 	if target.plain {
-		return clients.plain.RoundTrip(r)
+		return transports.http.RoundTrip(r)
 	}
-	return clients.secure.RoundTrip(r)
+	return transports.https.RoundTrip(r)
 }
 
 func closeBody(r *http.Request) {

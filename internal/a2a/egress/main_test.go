@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,7 +64,7 @@ func newWorld(t *testing.T, policy *Policy, resolver Resolver, handler http.Hand
 	}
 	w.server.Start()
 	t.Cleanup(w.server.Close)
-	w.Guard = New(Options{Policy: policy, Resolver: resolver})
+	w.Guard = New(Options{Policy: policy, Resolver: resolver, Cleartext: http1.Wrap})
 	t.Cleanup(w.CloseIdleConnections)
 	w.connect = func(ctx context.Context, network, address string, c control) (net.Conn, error) {
 		w.dialled.Add(1)

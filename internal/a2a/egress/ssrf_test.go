@@ -182,8 +182,7 @@ func TestWire17_SSRFRedirects(t *testing.T) {
 
 func TestWire17_SSRFNoProxyFromTheEnvironment(t *testing.T) {
 	w := newWorld(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, names{}, nil)
-	clients := w.current.Load()
-	if clients.plain.Proxy != nil || clients.secure.Proxy != nil {
+	if w.transport(nil, true).Proxy != nil || w.transport(nil, false).Proxy != nil {
 		t.Error("a transport uses a proxy")
 	}
 	if v := w.tlsConfig("x").MinVersion; v < 0x0303 {

@@ -16,39 +16,45 @@ import (
 	"time"
 )
 
-// maxInformational bounds the answers of 1xx before the one that counts.
+// maxInformational bounds the informational responses (1xx) to one request.
 const maxInformational = 5
 
 var (
-	errUnsent   = errors.New("the connection was closed before anything was sent on it")
-	errHeader   = errors.New("the head of the answer is too long")
-	errUpgraded = errors.New("the server switched protocols, which was not asked for")
+	errNotSent    = errors.New("the connection was closed before the request was sent")
+	errLongHeader = errors.New("the header of the response is too long")
+	errUpgraded   = errors.New("the server switched protocols, which the request did not ask for")
 )
 
-// conn is one connection. One call has it at a time.
+// conn is one connection. One call at a time uses it.
 type conn struct {
 	client  *Client
 	address string
 	socket  net.Conn
 	raw     syscall.RawConn
 	reader  *bufio.Reader
-	// room is how many bytes may be read before the head of an answer ends.
-	room int
-	// since is when it was last used; it was used before unless that is zero.
-	since time.Time
+	// headerRoom is the number of bytes that may be read until the header of the response
+	// ends.
+	headerRoom int
+	// lastUsed is zero until the first call has ended.
+	lastUsed time.Time
 
-	// ctx is that of the call, and unbind takes its hand off the connection.
+	// ctx is the context of the call. unbind stops it from closing the socket.
 	ctx    context.Context //nolint:containedctx // it lives as long as the call
 	unbind func() bool
-	// sent closes when the rest of a long request was written; nil for none.
+	// sent closes when the rest of a long request was written. It is nil for a short one.
 	sent chan struct{}
 }
 
 func newConn(c *Client, address string, socket net.Conn) (*conn, error) {
 	made := &conn{client: c, address: address, socket: socket}
 	made.reader = bufio.NewReader(made)
+	withDescriptor, ok := socket.(syscall.Conn)
+	if !ok {
+		_ = socket.Close()
+		return nil, fmt.Errorf("use socket: %T has no file descriptor", socket)
+	}
 	var err error
-	if made.raw, err = socket.(*net.TCPConn).SyscallConn(); err != nil {
+	if made.raw, err = withDescriptor.SyscallConn(); err != nil {
 		_ = socket.Close()
 		return nil, fmt.Errorf("use socket: %w", err)
 	}
@@ -57,139 +63,142 @@ func newConn(c *Client, address string, socket net.Conn) (*conn, error) {
 
 // Read implements io.Reader for the buffer.
 func (c *conn) Read(p []byte) (int, error) {
-	if c.room <= 0 {
-		return 0, errHeader
+	if c.headerRoom <= 0 {
+		return 0, errLongHeader
 	}
-	n, err := c.socket.Read(p[:min(len(p), c.room)])
-	c.room -= n
-	return n, err //nolint:wrapcheck // io.EOF must be itself
+	n, err := c.socket.Read(p[:min(len(p), c.headerRoom)])
+	c.headerRoom -= n
+	return n, err
 }
 
-// call writes a request and reads the head of its answer.
-func (c *conn) call(ctx context.Context, first, rest []byte) (*http.Response, error) {
-	reused := !c.since.IsZero()
+// roundTrip writes a request, whose bytes are first and then rest, and reads the header of
+// its response. It returns errNotSent if the server has closed a reused connection.
+func (c *conn) roundTrip(ctx context.Context, first, rest []byte) (*http.Response, error) {
+	reused := !c.lastUsed.IsZero()
 	c.ctx, c.sent = ctx, nil
 	c.unbind = context.AfterFunc(ctx, func() { _ = c.socket.Close() })
-	n, writeErr := c.send(first, rest)
+	n, writeErr := c.write(first, rest)
 	if writeErr != nil && n == 0 && reused && ctx.Err() == nil {
-		c.end(false)
-		return nil, errUnsent
+		c.release(false)
+		return nil, errNotSent
 	}
-	// A server that refuses a request may close before it has read all of it.
-	resp, err := c.answer()
+	// A server that rejects a request may close the connection before it has read all of
+	// the request.
+	resp, err := c.readHeader()
 	if err != nil {
-		err = c.fault(errors.Join(writeErr, err))
-		c.end(false)
+		err = c.cause(errors.Join(writeErr, err))
+		c.release(false)
 		return nil, err
 	}
-	again := writeErr == nil && !resp.Close
+	reusable := writeErr == nil && !resp.Close
 	if resp.Body == http.NoBody {
-		c.end(again)
+		c.release(reusable)
 		return resp, nil
 	}
-	resp.Body = &body{conn: c, read: resp.Body, again: again}
+	resp.Body = &body{conn: c, reader: resp.Body, reusable: reusable}
 	return resp, nil
 }
 
-// send writes the request, or begins to.
-func (c *conn) send(first, rest []byte) (int, error) {
+// write writes the first bytes of a request, and starts a goroutine that writes the rest.
+func (c *conn) write(first, rest []byte) (int, error) {
 	n, err := c.socket.Write(first)
 	if err == nil && len(rest) > 0 {
-		// The answer may come first, and be a reason to read no further.
+		// The server may respond first, and stop reading.
 		sent := make(chan struct{})
 		c.sent = sent
 		go func() {
 			defer close(sent)
 			if _, err := c.socket.Write(rest); err != nil {
-				return // the answer tells why, or its end does
+				return // the response, or its end, tells why
 			}
 		}()
 	}
-	return n, err //nolint:wrapcheck // joined by the caller
+	return n, err
 }
 
-// answer reads the head that counts.
-func (c *conn) answer() (*http.Response, error) {
-	c.room = c.client.options.MaxHeader
+// readHeader reads the header of the final response, and skips informational ones.
+func (c *conn) readHeader() (*http.Response, error) {
+	c.headerRoom = c.client.options.MaxHeader
 	for range maxInformational + 1 {
 		resp, err := http.ReadResponse(c.reader, nil)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("read the answer's head: %w", err)
+			return nil, fmt.Errorf("read response header: %w", err)
 		case resp.StatusCode == http.StatusSwitchingProtocols:
 			return nil, errUpgraded
 		case resp.StatusCode >= http.StatusOK:
-			c.room = math.MaxInt
+			c.headerRoom = math.MaxInt
 			return resp, nil
 		}
 	}
-	return nil, errors.New("too many informational answers")
+	return nil, errors.New("too many informational responses")
 }
 
-// fault is why reading failed: the end of the call, if that is what it was.
-func (c *conn) fault(err error) error {
+// cause returns the cause of the context of the call if it has ended, and err otherwise.
+func (c *conn) cause(err error) error {
 	if cause := context.Cause(c.ctx); cause != nil {
 		return cause
 	}
 	return err
 }
 
-// end is the end of a call. again is true when the answer was read to its end
-// and the server keeps the connection.
-func (c *conn) end(again bool) {
-	again = c.unbind() && again && c.reader.Buffered() == 0
+// release ends a call. It returns the connection to the pool if the response was read to
+// its end and the server keeps the connection open, and closes it otherwise.
+func (c *conn) release(reusable bool) {
+	reusable = c.unbind() && reusable && c.reader.Buffered() == 0
 	if c.sent != nil {
 		select {
 		case <-c.sent:
 		default:
-			again = false
+			reusable = false
 			_ = c.socket.Close()
 			<-c.sent
 		}
 	}
 	c.ctx = nil
-	if again {
-		c.client.keep(c)
+	if reusable {
+		c.client.pool.put(c)
 		return
 	}
 	_ = c.socket.Close()
 }
 
-// body is that of an answer. It gives the connection back.
+// body is the body of a response. Its end releases the connection.
 type body struct {
 	conn *conn
-	// read is net/http's, which knows where it ends.
-	read  io.Reader
-	again bool
-	// over is what all reading returns from here on.
-	over error
+	// reader is the body of net/http, which finds the end.
+	reader   io.Reader
+	reusable bool
+	// ended is the error of all reads after the end, nil before it.
+	ended error
 }
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
-	if b.over != nil {
-		return 0, b.over
+	if b.ended != nil {
+		return 0, b.ended
 	}
-	n, err := b.read.Read(p)
+	n, err := b.reader.Read(p)
 	switch {
 	case errors.Is(err, io.EOF):
-		b.end(io.EOF, b.again)
+		b.end(io.EOF, b.reusable)
 	case err != nil:
-		err = b.conn.fault(err)
+		err = b.conn.cause(err)
 		b.end(err, false)
 	}
-	return n, err //nolint:wrapcheck // io.EOF must be itself
+	return n, err
 }
 
-// Close implements io.Closer. What was not read is not waited for.
+// Close implements io.Closer. It does not wait for the rest of the body, and closes the
+// connection unless the body was read to its end.
 func (b *body) Close() error {
-	if b.over == nil {
+	if b.ended == nil {
 		b.end(http.ErrBodyReadAfterClose, false)
 	}
 	return nil
 }
 
-func (b *body) end(over error, again bool) {
-	b.over = over
-	b.conn.end(again)
+func (b *body) end(err error, reusable bool) {
+	b.ended = err
+	b.conn.release(reusable)
 }

@@ -1,15 +1,15 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package http1 calls the agent beside the sidecar, and receivers of push
-// notifications: HTTP/1.1 in the clear, on the goroutine of its caller.
+// Package http1 is a client of HTTP/1.1 without TLS. It calls the agent beside the
+// sidecar and the receivers of push notifications.
 //
-// The transport of net/http hands each request to two goroutines of its
-// connection, which costs more than all the rest of a call on loopback. Here a
-// request is written and its answer read by whoever asks. What an answer is,
-// and where it ends, is still for net/http to say (http.ReadResponse).
+// The transport of net/http hands each request to two goroutines of its connection,
+// which costs more than the rest of a call over loopback. This client writes the request
+// and reads the response on the goroutine of its caller. http.ReadResponse parses the
+// response and finds its end.
 //
-// It follows no redirect, asks no proxy, and never sends anything twice.
+// The client follows no redirect, uses no proxy and sends no request twice.
 package http1
 
 import (
@@ -19,46 +19,40 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 )
 
-// Options bound a client. All fields are required but Dial.
+// Options configures a client. All fields but Dial are required.
 type Options struct {
-	// Connect bounds the time until a connection is made.
+	// Connect bounds the time until a connection is made. It applies without Dial only.
 	Connect time.Duration
-	// Dial makes a connection in the place of a net.Dialer. It is a
-	// *net.TCPConn.
+	// Dial makes a connection. Nil is a net.Dialer. The connection must implement
+	// syscall.Conn, as a *net.TCPConn does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// MaxIdle is how many connections are kept for later, and Idle for how long.
-	MaxIdle int
-	Idle    time.Duration
-	// MaxHeader bounds the head of an answer, in bytes.
+	// MaxIdle bounds the idle connections of the client. IdleTimeout is the time until
+	// an idle connection is closed.
+	MaxIdle     int
+	IdleTimeout time.Duration
+	// MaxHeader bounds the header of a response, in bytes.
 	MaxHeader int
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Request is one call. Nothing in it is changed.
+// Request is one request. The client does not modify it.
 type Request struct {
 	Method string
 	URL    *url.URL
 	Header http.Header
-	// Body is nil for none.
+	// Body is nil for a request without Content-Length.
 	Body []byte
 }
 
-// Client calls servers. It keeps connections that can be used again.
+// Client sends requests and pools their connections. It is safe for concurrent use.
 type Client struct {
 	options Options
-
-	mu sync.Mutex
-	// idle are the connections that nobody uses, the last one used at the end.
-	idle []*conn
-	// sweeper closes those that were not used for a while; nil while there are
-	// none.
-	sweeper *time.Timer
+	pool    pool
 }
 
 // New returns a client.
@@ -66,16 +60,16 @@ func New(o Options) *Client {
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{Timeout: o.Connect}).DialContext
 	}
-	return &Client{options: o}
+	return &Client{options: o, pool: pool{max: o.MaxIdle, timeout: o.IdleTimeout, now: o.Now}}
 }
 
-// Speaks reports whether a client can call an address.
-func Speaks(u *url.URL) bool {
-	if !supported || u.Scheme != "http" || u.Host == "" {
+// Supports reports whether a client can call a URL: its scheme is http, and its host needs
+// no encoding.
+func Supports(u *url.URL) bool {
+	if !platformSupported || u.Scheme != "http" || u.Host == "" {
 		return false
 	}
 	for i := range len(u.Host) {
-		// What needs another spelling, as names beyond ASCII do.
 		if c := u.Host[i]; c <= ' ' || c > '~' || c == '%' {
 			return false
 		}
@@ -84,25 +78,25 @@ func Speaks(u *url.URL) bool {
 }
 
 const (
-	// maxWritten is how much of a request is written before its answer is
-	// looked for: what fits into the buffers of a socket, whoever reads it.
-	maxWritten = 32 << 10
-	maxPooled  = 2 * maxWritten
+	// maxFirstWrite bounds the bytes of a request that are written before its response is
+	// read. They fit into the buffers of a socket, whether or not the server reads them.
+	maxFirstWrite = 32 << 10
+	maxPooled     = 2 * maxFirstWrite
 )
 
-// buffers hold what is written at once of a request.
+// buffers holds the buffers of first writes.
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 
-// Do sends a request and returns the answer, whatever its status. The caller
-// closes the body. When ctx ends, so does the call, and all that is read
-// returns the cause. Errors of making a connection are a *net.OpError of dial.
+// Do sends a request and returns the response, whatever its status. The caller closes the
+// body. If ctx ends, the call ends too, and Do and reads of the body return the cause of
+// ctx. If no connection can be made, the error wraps a *net.OpError of dial.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
-	buffer := buffers.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in the pool
-	first, err := r.appendHead((*buffer)[:0])
+	buffer := buffers.Get().(*[]byte)
+	first, err := r.appendHeader((*buffer)[:0])
 	if err != nil {
 		return nil, err
 	}
-	begin := min(len(r.Body), max(maxWritten-len(first), 0))
+	begin := min(len(r.Body), max(maxFirstWrite-len(first), 0))
 	first = append(first, r.Body[:begin]...)
 	defer func() {
 		if cap(first) <= maxPooled {
@@ -112,29 +106,25 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	}()
 	address := r.address()
 	for {
-		used := c.take(address)
-		if used == nil {
+		reused := c.pool.take(address)
+		if reused == nil {
 			break
 		}
-		resp, err := used.call(ctx, first, r.Body[begin:])
-		if errors.Is(err, errUnsent) {
-			continue // the server closed it a moment ago
+		resp, err := reused.roundTrip(ctx, first, r.Body[begin:])
+		if errors.Is(err, errNotSent) {
+			continue // the server closed the connection a moment ago
 		}
 		return resp, err
 	}
-	made, err := c.dial(ctx, address)
+	dialed, err := c.dial(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	return made.call(ctx, first, r.Body[begin:])
+	return dialed.roundTrip(ctx, first, r.Body[begin:])
 }
 
-// CloseIdleConnections closes what nobody uses.
-func (c *Client) CloseIdleConnections() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drop(len(c.idle))
-}
+// CloseIdleConnections closes the connections without a request.
+func (c *Client) CloseIdleConnections() { c.pool.close() }
 
 func (c *Client) dial(ctx context.Context, address string) (*conn, error) {
 	socket, err := c.options.Dial(ctx, "tcp", address)
@@ -142,77 +132,4 @@ func (c *Client) dial(ctx context.Context, address string) (*conn, error) {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	return newConn(c, address, socket)
-}
-
-// take returns a connection that can be used again, nil for none.
-func (c *Client) take(address string) *conn {
-	for {
-		last := c.pop(address)
-		if last == nil || last.quiet() {
-			return last
-		}
-		_ = last.socket.Close()
-	}
-}
-
-func (c *Client) pop(address string) *conn {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i, last := range slices.Backward(c.idle) {
-		if last.address != address {
-			continue
-		}
-		if c.options.Now().Sub(last.since) >= c.options.Idle {
-			return nil // and those before it are older
-		}
-		c.idle = slices.Delete(c.idle, i, i+1)
-		return last
-	}
-	return nil
-}
-
-// keep takes a connection back, in the place of an older one when there are
-// enough.
-func (c *Client) keep(used *conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.idle) >= c.options.MaxIdle {
-		c.drop(1)
-	}
-	used.since = c.options.Now()
-	c.idle = append(c.idle, used)
-	if c.sweeper == nil {
-		c.sweeper = time.AfterFunc(c.options.Idle, c.sweep)
-	}
-}
-
-// sweep closes what was idle for too long, and looks again when the next one
-// will have been.
-func (c *Client) sweep() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.sweeper == nil {
-		return
-	}
-	now := c.options.Now()
-	old := 0
-	for old < len(c.idle) && now.Sub(c.idle[old].since) >= c.options.Idle {
-		old++
-	}
-	c.drop(old)
-	if c.sweeper != nil {
-		c.sweeper.Reset(c.options.Idle - now.Sub(c.idle[0].since))
-	}
-}
-
-// drop closes the oldest connections. c.mu is held.
-func (c *Client) drop(count int) {
-	for _, each := range c.idle[:count] {
-		_ = each.socket.Close()
-	}
-	c.idle = slices.Delete(c.idle, 0, count)
-	if len(c.idle) == 0 && c.sweeper != nil {
-		c.sweeper.Stop()
-		c.sweeper = nil
-	}
 }

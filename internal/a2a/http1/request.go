@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// address is where to connect.
+// address returns the host and port to connect to.
 func (r *Request) address() string {
 	if r.URL.Port() != "" {
 		return r.URL.Host
@@ -19,41 +19,42 @@ func (r *Request) address() string {
 	return net.JoinHostPort(r.URL.Hostname(), "80")
 }
 
-// appendHead appends what is sent before the body.
-func (r *Request) appendHead(head []byte) ([]byte, error) {
-	head = append(head, r.Method...)
-	head = append(head, ' ')
-	head = append(head, r.URL.RequestURI()...)
-	head = append(head, " HTTP/1.1\r\nHost: "...)
-	head = append(head, strings.TrimSuffix(r.URL.Host, ":")...)
-	head = append(head, "\r\n"...)
-	var few [16]string
-	names := few[:0]
+// appendHeader appends the request line and the header, with names in alphabetical order.
+// It fails for a header that would break the framing of the request.
+func (r *Request) appendHeader(dst []byte) ([]byte, error) {
+	dst = append(dst, r.Method...)
+	dst = append(dst, ' ')
+	dst = append(dst, r.URL.RequestURI()...)
+	dst = append(dst, " HTTP/1.1\r\nHost: "...)
+	dst = append(dst, strings.TrimSuffix(r.URL.Host, ":")...)
+	dst = append(dst, "\r\n"...)
+	var array [16]string
+	names := array[:0]
 	for name := range r.Header {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	for _, name := range names {
 		for _, value := range r.Header[name] {
-			if !token(name) || !printable(value) {
-				return nil, fmt.Errorf("write request: header %q cannot be sent", name)
+			if !isToken(name) || !isFieldValue(value) {
+				return nil, fmt.Errorf("write request: header %q has a character that HTTP does not allow", name)
 			}
-			head = append(head, name...)
-			head = append(head, ": "...)
-			head = append(head, value...)
-			head = append(head, "\r\n"...)
+			dst = append(dst, name...)
+			dst = append(dst, ": "...)
+			dst = append(dst, value...)
+			dst = append(dst, "\r\n"...)
 		}
 	}
 	if r.Body != nil {
-		head = append(head, "Content-Length: "...)
-		head = strconv.AppendInt(head, int64(len(r.Body)), 10)
-		head = append(head, "\r\n"...)
+		dst = append(dst, "Content-Length: "...)
+		dst = strconv.AppendInt(dst, int64(len(r.Body)), 10)
+		dst = append(dst, "\r\n"...)
 	}
-	return append(head, "\r\n"...), nil
+	return append(dst, "\r\n"...), nil
 }
 
-// token reports whether a text may name a header (RFC 9110 section 5.6.2).
-func token(name string) bool {
+// isToken reports whether a text is a field name (RFC 9110 section 5.6.2).
+func isToken(name string) bool {
 	for i := range len(name) {
 		c := name[i]
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
@@ -64,9 +65,9 @@ func token(name string) bool {
 	return name != ""
 }
 
-// printable reports whether a text may be a header's value: a line that ends
-// early would be a header of its own.
-func printable(value string) bool {
+// isFieldValue reports whether a text is a field value (RFC 9110 section 5.5): a line
+// break in it would begin another field.
+func isFieldValue(value string) bool {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
 			return false

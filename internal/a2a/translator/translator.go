@@ -30,6 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
@@ -144,7 +145,7 @@ func (t *Translator) start() error {
 		return nil
 	}
 	c := &core{
-		guard:  egress.New(egress.Options{Policy: t.policy, Roots: t.options.Roots}),
+		guard:  egress.New(egress.Options{Policy: t.policy, Roots: t.options.Roots, Cleartext: http1.Wrap}),
 		secret: make([]byte, 32),
 	}
 	_, _ = rand.Read(c.secret) // it never fails

@@ -91,7 +91,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 
 // send sends a request once.
 func (c *Client) send(ctx context.Context, r *Request) (*http.Response, error) {
-	if c.direct != nil && http1.Speaks(r.URL) {
+	if c.direct != nil && http1.Supports(r.URL) {
 		return c.direct.Do(ctx, &http1.Request{Method: r.Method, URL: r.URL, Header: r.Header, Body: r.Body})
 	}
 	return c.transport.RoundTrip(r.http(ctx))

@@ -100,7 +100,7 @@ func New(limits Limits, now func() time.Time) *Client {
 		limits: limits,
 		now:    now,
 		direct: http1.New(http1.Options{
-			Connect: limits.Connect, MaxIdle: maxIdleConnections, Idle: idleConnection,
+			Connect: limits.Connect, MaxIdle: maxIdleConnections, IdleTimeout: idleConnection,
 			MaxHeader: maxResponseHeader, Now: now,
 		}),
 		// Without a Proxy: the agent is beside us, whatever the environment says.
