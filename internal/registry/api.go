@@ -4,7 +4,6 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -15,27 +14,29 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 //go:embed openapi.yaml
 var openapi []byte
 
-// api answers requests. It reads snapshots, and changes nothing but the
-// conditions of pods whose sidecars report their health.
+// api serves the HTTP API from snapshots. It writes only the conditions of pods
+// whose sidecars report their health.
 type api struct {
-	// current returns the latest snapshot, nil while the first is being made.
-	current func() *Snapshot
-	authn   *authenticator
-	authz   *authorizer
+	// current returns the latest snapshot, nil before the first one.
+	current func() *index.Snapshot
+	authn   *access.Authenticator
+	authz   *access.Authorizer
 	health  *healthReports
 	log     logr.Logger
 }
 
-// errNotIndexed is why a replica that has just started does not answer.
-var errNotIndexed = errors.New("the first index is being made")
+// errNotIndexed is returned until the first snapshot exists.
+var errNotIndexed = errors.New("the index is not complete yet")
 
-// problem is the answer to a request that failed.
+// problem is the response to a failed request.
 type problem struct {
 	status  int
 	Code    string `json:"code"`
@@ -47,8 +48,8 @@ func notFound(message string) *problem {
 	return &problem{status: http.StatusNotFound, Code: "NotFound", Message: message}
 }
 
-// endpoint answers an authenticated request from a snapshot.
-type endpoint func(w http.ResponseWriter, r *http.Request, c Caller, s *Snapshot) error
+// endpoint serves an authenticated request from a snapshot.
+type endpoint func(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error
 
 func (a *api) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -67,7 +68,7 @@ func (a *api) handler() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			fail(w, &problem{status: http.StatusMethodNotAllowed, Code: "MethodNotAllowed", Message: "what the registry lists is read only; use GET"})
+			fail(w, &problem{status: http.StatusMethodNotAllowed, Code: "MethodNotAllowed", Message: "the list of agents is read-only; use GET"})
 			return
 		}
 		fail(w, notFound("no such path; /openapi.yaml lists them"))
@@ -75,14 +76,14 @@ func (a *api) handler() http.Handler {
 	return mux
 }
 
-// authenticated wraps an endpoint: who calls, is there an index, what went wrong.
+// authenticated authenticates the caller before next and writes its error.
 func (a *api) authenticated(next endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, no-cache")
 		w.Header().Set("Vary", "Authorization, A2A-Version")
-		caller, known, err := a.authn.caller(r)
-		if refused, ok := errors.AsType[limitedError](err); ok {
-			tooMany(w, "token_reviews", refused.Refusal, "too many tokens of this address are new; use one token for its lifetime")
+		caller, known, err := a.authn.Caller(r)
+		if refused, ok := errors.AsType[access.LimitedError](err); ok {
+			tooMany(w, "token_reviews", refused.Refusal, "this address sent too many unknown tokens; use one token for its lifetime")
 			return
 		}
 		if err != nil {
@@ -104,13 +105,13 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 
 func (a *api) finish(w http.ResponseWriter, r *http.Request, err error) {
 	var (
-		mistake *invalid
+		mistake *index.ParameterError
 		known   *problem
 	)
 	switch {
 	case err == nil:
 	case errors.As(err, &mistake):
-		fail(w, &problem{status: http.StatusBadRequest, Code: "InvalidParameter", Message: mistake.Error(), Field: mistake.field})
+		fail(w, &problem{status: http.StatusBadRequest, Code: "InvalidParameter", Message: mistake.Error(), Field: mistake.Field})
 	case errors.As(err, &known):
 		fail(w, known)
 	default:
@@ -118,7 +119,7 @@ func (a *api) finish(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// challenge answers a request without a valid token (RFC 6750, section 3).
+// challenge responds to a request without a valid token (RFC 6750, section 3).
 func challenge(w http.ResponseWriter, r *http.Request) {
 	header := `Bearer realm="a2a-operator.dev"`
 	if r.Header.Get("Authorization") != "" {
@@ -131,123 +132,86 @@ func challenge(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// unavailable answers when the API server cannot be asked. The reason is
-// logged, and not for the caller.
+// unavailable responds to a failure of the system. It logs the reason and does not
+// send it to the caller.
 func (a *api) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // nobody is listening
+		return // the client has left
 	}
-	if !errors.Is(err, errTooManyReviews) { // which is counted, and may be many
-		a.log.Error(err, "cannot answer", "path", r.URL.Path)
+	if !errors.Is(err, access.ErrTooManyReviews) { // it has a metric and may be frequent
+		a.log.Error(err, "failed to answer a request", "path", r.URL.Path)
 	}
 	w.Header().Set("Retry-After", "1")
 	fail(w, &problem{status: http.StatusServiceUnavailable, Code: "Unavailable", Message: "the registry cannot answer now; try again"})
 }
 
-func (a *api) search(w http.ResponseWriter, r *http.Request, c Caller, s *Snapshot) error {
-	q, err := parseQuery(r.URL.RawQuery)
+func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
+	q, err := index.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
-	sees, err := a.authz.visible(r.Context(), c, func() []string {
-		if q.namespace != "" { // asked for whether it holds a match or not, so that time tells nothing
-			return []string{q.namespace}
-		}
-		return s.Namespaces(q.terms)
-	})
+	sees, err := a.authz.Visible(r.Context(), c, func() []string { return s.Namespaces(q) })
 	if err != nil {
 		return err
 	}
-	page := s.Search(q.terms, sees, q.after, q.limit)
-	etag, tail := page.seal()
-	if unchanged(w, r, etag) {
+	page := s.Search(q, sees)
+	if unchanged(w, r, page.ETag()) {
 		return nil
 	}
 	w.Header().Set("Content-Type", "application/json")
-	write(w, page.encode(tail))
+	write(w, page.Body())
 	return nil
 }
 
-// seal returns what follows the items in the body, and a name for the whole.
-func (p *Page) seal() (etag, tail string) {
-	next := ""
-	if p.More {
-		next = cursorAfter(p.Entries[len(p.Entries)-1].Key)
-	}
-	tail = `],"nextCursor":"` + next + `","total":` + strconv.Itoa(p.Total) + "}\n"
-	var names bytes.Buffer
-	for _, e := range p.Entries {
-		names.WriteString(e.digest)
-	}
-	names.WriteString(tail)
-	return `"` + digest(names.Bytes()) + `"`, tail
-}
-
-func (p *Page) encode(tail string) []byte {
-	const head = `{"items":[`
-	size := len(head) + len(tail)
-	for _, e := range p.Entries {
-		size += len(e.body) + 1
-	}
-	body := append(make([]byte, 0, size), head...)
-	for i, e := range p.Entries {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, e.body...)
-	}
-	return append(body, tail...)
-}
-
-func (a *api) agent(w http.ResponseWriter, r *http.Request, c Caller, s *Snapshot) error {
+func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
 	e, err := a.find(r, c, s)
 	if err != nil {
 		return err
 	}
-	if unchanged(w, r, `"`+e.digest+`"`) {
+	if unchanged(w, r, `"`+e.Digest()+`"`) {
 		return nil
 	}
 	w.Header().Set("Content-Type", "application/json")
-	write(w, e.body)
+	write(w, e.Body())
 	return nil
 }
 
-func (a *api) card(w http.ResponseWriter, r *http.Request, c Caller, s *Snapshot) error {
+func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
 	e, err := a.find(r, c, s)
 	if err != nil {
 		return err
 	}
-	if e.card == nil {
+	if e.Card() == nil {
 		return notFound("agent " + e.Key.Namespace + "/" + e.Key.Name + " has no card yet; see the conditions of the Agent")
 	}
-	rendered := e.card.forVersion(r.Header.Get("A2A-Version"))
-	if unchanged(w, r, rendered.etag) {
+	rendered := e.Card().ForVersion(r.Header.Get("A2A-Version"))
+	if unchanged(w, r, rendered.ETag) {
 		return nil
 	}
 	w.Header().Set("Content-Type", "application/json")
-	write(w, rendered.body)
+	write(w, rendered.Body)
 	return nil
 }
 
-// find returns the agent that the path names. What the caller does not see
-// does not exist, and takes the same time: access is decided first. An agent whose
-// rules may let a ServiceAccount in is found by that one, which has to know its
-// names: its gateway calls only agents that it finds here.
-func (a *api) find(r *http.Request, c Caller, s *Snapshot) (*Entry, error) {
+// find returns the agent of the path if the caller sees it. It decides access
+// before the lookup, so that a hidden agent and an absent one cause the same work.
+// A ServiceAccount that an agent's rules may admit finds the agent by its name,
+// because its gateway calls only agents that it finds here.
+func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.Entry, error) {
 	if r.URL.RawQuery != "" {
 		name, _, _ := strings.Cut(r.URL.RawQuery, "=")
-		return nil, refuse(name, "this path takes no parameters; leave them out")
+		return nil, &index.ParameterError{Field: name, Cure: "this path has no parameters; omit them"}
 	}
-	key := Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	key := index.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 	missing := notFound("agent " + key.Namespace + "/" + key.Name + " does not exist, or you may not see it")
-	if !isLabel(key.Namespace) || !isLabel(key.Name) {
+	if !key.Valid() {
 		return nil, missing
 	}
-	sees, err := a.authz.sees(r.Context(), c, key.Namespace)
+	sees, err := a.authz.Sees(r.Context(), c, key.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	if e := s.Get(key); e != nil && (sees || e.facts.admits(c.home)) {
+	if e := s.Get(key); e != nil && (sees || e.Admits(c.Namespace())) {
 		return e, nil
 	}
 	return nil, missing
@@ -270,7 +234,7 @@ func fail(w http.ResponseWriter, p *problem) {
 	write(w, body)
 }
 
-// unchanged answers 304 when the client has what etag names (RFC 9110,
+// unchanged sets the ETag and responds 304 if the client has the same one (RFC 9110,
 // section 13.1.2).
 func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header().Set("ETag", etag)
@@ -286,7 +250,7 @@ func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	return false
 }
 
-// write sends a body. A client that went away is no event for the registry.
+// write sends a body. It ignores the error of a client that has left.
 func write(w http.ResponseWriter, body []byte) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	_, _ = w.Write(body)

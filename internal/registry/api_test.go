@@ -23,47 +23,48 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
 // world is a registry whose API server is made up: tokens and permissions are
 // tables.
 type world struct {
 	handler http.Handler
-	tokens  map[string]Caller
+	tokens  map[string]access.Caller
 	// may lists the namespaces that a user may list; "" stands for all.
 	may    map[string][]string
 	broken error
 }
 
-func newWorld(t *testing.T, s *Snapshot) *world {
+func newWorld(t *testing.T, s *index.Snapshot) *world {
 	t.Helper()
 	w := &world{
-		tokens: map[string]Caller{
-			"admin": {Username: "admin"},
-			"home":  {Username: "system:serviceaccount:team-a:bot", home: "team-a"},
-			"dev":   {Username: "dev"},
-			"none":  {Username: "nobody"},
+		tokens: map[string]access.Caller{
+			"admin": caller(t, "admin", nil),
+			"home":  caller(t, "system:serviceaccount:team-a:bot", nil),
+			"dev":   caller(t, "dev", nil),
+			"none":  caller(t, "nobody", nil),
 		},
 		may: map[string][]string{"admin": {""}, "dev": {"team-b", "team-c"}},
 	}
-	for token, c := range w.tokens {
-		c.fingerprint = token
-		w.tokens[token] = c
-	}
-	review := func(_ context.Context, token string) (Caller, bool, error) {
+	review := func(_ context.Context, token string) (access.Caller, bool, error) {
 		c, valid := w.tokens[token]
 		return c, valid, w.broken
 	}
-	list := func(_ context.Context, c Caller, namespace string) (bool, error) {
+	list := func(_ context.Context, c access.Caller, namespace string) (bool, error) {
 		return slices.Contains(w.may[c.Username], namespace), w.broken
 	}
 	a := &api{
-		current: func() *Snapshot { return s },
+		current: func() *index.Snapshot { return s },
 		// On a machine that is busy, more than a second's tokens would be reviewed.
-		authn: newAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
-		authz: newAuthorizer(list, clock.RealClock{}),
+		authn: access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
+		authz: access.NewAuthorizer(list, clock.RealClock{}),
 		// Tests of reports have one of their own.
 		health: newHealthReports(nil, nil, clock.RealClock{}),
 		log:    logr.Discard(),
@@ -169,14 +170,64 @@ func (w *world) list(t *testing.T, token, target string) (listing, []string) {
 	return l, names
 }
 
-func fleet(t *testing.T) *Snapshot {
+// agentJSON is an agent in a response.
+type agentJSON struct {
+	Namespace, Name, DisplayName, Description, Version, URL string
+	Ready, Remote                                           bool
+	DefaultInputModes, DefaultOutputModes                   []string
+	Skills                                                  []skillJSON
+	CardDigest                                              string
+}
+
+type skillJSON struct {
+	ID, Name, Description string
+	Tags                  []string
+}
+
+// caller returns the caller that the API server describes by a name and extra attributes.
+func caller(t *testing.T, username string, extra map[string]authenticationv1.ExtraValue) access.Caller {
+	t.Helper()
+	c, err := access.NewCaller(authenticationv1.UserInfo{Username: username, Extra: extra})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// makeEntry returns an agent with a skill for each of skills.
+func makeEntry(t *testing.T, key index.Key, ready bool, skills ...string) *index.Entry {
+	t.Helper()
+	c := card.Card{Name: "Agent " + key.Name, Description: "Works in " + key.Namespace, Version: "1.0.0", DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"}}
+	for _, id := range skills {
+		c.Skills = append(c.Skills, card.Skill{ID: id, Name: "Skill " + id, Description: "Does " + id, Tags: []string{"Tag-" + id}})
+	}
+	rendered, err := index.NewCard(c, nil, "source")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := index.NewEntry(index.Facts{Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: ready}, rendered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func snapshotOf(entries ...*index.Entry) *index.Snapshot {
+	changes := make(map[index.Key]*index.Entry)
+	for _, e := range entries {
+		changes[e.Key] = e
+	}
+	return (&index.Snapshot{}).With(changes)
+}
+
+func fleet(t *testing.T) *index.Snapshot {
 	t.Helper()
 	return snapshotOf(
-		makeEntry(t, Key{"team-a", "echo"}, true, "echo"),
-		makeEntry(t, Key{"team-a", "writer"}, false, "write", "edit"),
-		makeEntry(t, Key{"team-b", "echo"}, true, "echo", "repeat"),
-		makeEntry(t, Key{"team-c", "painter"}, true, "paint"),
-		makeEntry(t, Key{"team-d", "secret"}, true, "echo"),
+		makeEntry(t, index.Key{Namespace: "team-a", Name: "echo"}, true, "echo"),
+		makeEntry(t, index.Key{Namespace: "team-a", Name: "writer"}, false, "write", "edit"),
+		makeEntry(t, index.Key{Namespace: "team-b", Name: "echo"}, true, "echo", "repeat"),
+		makeEntry(t, index.Key{Namespace: "team-c", Name: "painter"}, true, "paint"),
+		makeEntry(t, index.Key{Namespace: "team-d", Name: "secret"}, true, "echo"),
 	)
 }
 
@@ -375,11 +426,11 @@ func TestReadOnly(t *testing.T) {
 func TestCardVersions(t *testing.T) {
 	s := fleet(t)
 	w := newWorld(t, s)
-	want := s.Get(Key{"team-a", "echo"}).card
-	for version, rendered := range map[string]rendering{"": want.union, "0.3": want.union, "1.0": want.v1, "1.1": want.v1, "10.0": want.union} {
+	want := s.Get(index.Key{Namespace: "team-a", Name: "echo"}).Card()
+	for version, rendered := range map[string]*index.Rendering{"": want.ForVersion(""), "0.3": want.ForVersion(""), "1.0": want.ForVersion("1.0"), "1.1": want.ForVersion("1.0"), "10.0": want.ForVersion("")} {
 		response := w.get(t, "home", "/v1/agents/team-a/echo/card", "A2A-Version", version)
-		if body := bodyOf(t, response); body != string(rendered.body) || response.Header.Get("ETag") != rendered.etag {
-			t.Errorf("card for A2A-Version %q = %s with ETag %s, want %s with %s", version, body, response.Header.Get("ETag"), rendered.body, rendered.etag)
+		if body := bodyOf(t, response); body != string(rendered.Body) || response.Header.Get("ETag") != rendered.ETag {
+			t.Errorf("card for A2A-Version %q = %s with ETag %s, want %s with %s", version, body, response.Header.Get("ETag"), rendered.Body, rendered.ETag)
 		}
 	}
 }

@@ -23,10 +23,12 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// What TokenReview says of a token that is bound to a pod.
+// Extra attributes of a TokenReview for a token that is bound to a pod.
 const (
 	extraPodName = "authentication.kubernetes.io/pod-name"
 	extraPodUID  = "authentication.kubernetes.io/pod-uid"
@@ -37,19 +39,18 @@ const (
 	maxReport = 16 << 10
 	// patchTimeout bounds one write.
 	patchTimeout = 5 * time.Second
-	// limitedPods bounds the pods whose reports are counted; further ones share.
+	// limitedPods bounds the pods with a rate of their own; others share.
 	limitedPods = 16384
 )
 
-// reportRate is what one pod may report. A sidecar sends at most one in 5 s.
+// reportRate bounds the reports of one pod. A sidecar sends at most one in 5 s.
 var reportRate = limit.Rate{PerSecond: 1, Burst: 10}
 
-// healthReports takes what sidecars report of their dependencies, and writes it
-// into the conditions of their pods, where the operator and kubectl find it.
-// Each replica does that, the leader or not. A pod reports for itself only: the
-// token must be bound to it.
+// healthReports writes what sidecars report about their dependencies into the
+// conditions of their pods, for the operator and kubectl. Every replica does so. A
+// pod reports only for itself: its token must be bound to it.
 type healthReports struct {
-	// pods reads those with the label of an Agent.
+	// pods reads the pods of Agents.
 	pods   client.Reader
 	status client.SubResourceWriter
 	rates  *limit.Table
@@ -60,59 +61,52 @@ func newHealthReports(pods client.Reader, status client.SubResourceWriter, c clo
 	return &healthReports{pods: pods, status: status, rates: limit.NewTable(limitedPods, reportRate), clock: c}
 }
 
-// put answers PUT /v1/health.
-func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c Caller, _ *Snapshot) error {
-	name, uid := c.extra(extraPodName), c.extra(extraPodUID)
-	if c.home == "" || name == "" || uid == "" {
+// put serves PUT /v1/health.
+func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
+	name, uid := c.ExtraValue(extraPodName), c.ExtraValue(extraPodUID)
+	if c.Namespace() == "" || name == "" || uid == "" {
 		return &problem{
 			status: http.StatusForbidden, Code: "Forbidden",
-			Message: "the token is not bound to a pod; show the one that is mounted into the pod",
+			Message: "the token is not bound to a pod; use the token that is mounted into the pod",
 		}
 	}
 	now := h.clock.Now()
 	if bucket := h.rates.Bucket(a2a.AccountingPrincipal{Principal: uid}, now); !bucket.Take(now) {
-		tooMany(w, "health_reports", bucket.Refusal(now), "too many reports of this pod; wait and send the last one only")
+		tooMany(w, "health_reports", bucket.Refusal(now), "this pod sends too many reports; wait and send only the last one")
 		return nil
 	}
 	report, err := readReport(w, r)
 	if err != nil {
 		return err
 	}
-	if err := h.write(r.Context(), types.NamespacedName{Namespace: c.home, Name: name}, types.UID(uid), report); err != nil {
+	if err := h.write(r.Context(), types.NamespacedName{Namespace: c.Namespace(), Name: name}, types.UID(uid), report); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// extra returns what the API server says of the caller beside its name, if that
-// is one value.
-func (c *Caller) extra(key string) string {
-	if values := c.Extra[key]; len(values) == 1 {
-		return values[0]
-	}
-	return ""
-}
+func invalidReport(field, cure string) error { return &index.ParameterError{Field: field, Cure: cure} }
 
-// readReport reads a report, of which every member is checked: it is written
-// into an object of the cluster.
+// readReport reads a report and validates all its members, because the registry
+// writes them into an object of the cluster.
 func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthReport, error) {
 	report := &sidecarconfig.HealthReport{}
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport))
-	// An unknown member is one of a newer sidecar.
+	// A newer sidecar may send unknown members.
 	if err := decoder.Decode(report); err != nil {
-		return nil, refuse("body", "it must be a health report as JSON, of at most 16 KiB")
+		return nil, invalidReport("body", "it must be a health report as JSON, of at most 16 KiB")
 	}
 	seen := map[sidecarconfig.Dependency]bool{}
 	for i := range report.Dependencies {
 		d := &report.Dependencies[i]
 		switch {
 		case !slices.Contains(sidecarconfig.Dependencies, d.Dependency) || seen[d.Dependency]:
-			return nil, refuse("dependency", "it must be one of those that the operator knows, each once")
+			return nil, invalidReport("dependency", "it must be one of those that the operator knows, each once")
 		case !slices.Contains(sidecarconfig.Causes, d.Cause) || d.Cause == sidecarconfig.CauseHealthy:
-			return nil, refuse("cause", "it must be one of those that the operator knows")
+			return nil, invalidReport("cause", "it must be one of those that the operator knows")
 		case len(d.Message) > sidecarconfig.MaxHealthMessage:
-			return nil, refuse("message", "it must have at most 512 bytes")
+			return nil, invalidReport("message", "it must have at most 512 bytes")
 		}
 		d.Message = sidecarconfig.OneLine(d.Message)
 		seen[d.Dependency] = true
@@ -120,12 +114,12 @@ func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthRe
 	return report, nil
 }
 
-// write brings the conditions of a pod to what is reported. A pod whose
-// conditions say that already costs no request.
+// write patches the conditions of a pod that differ from the report. It sends no
+// request if none differs.
 func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *sidecarconfig.HealthReport) error {
 	unknown := &problem{
 		status: http.StatusConflict, Code: "UnknownPod",
-		Message: "no pod of an Agent with this name and UID is known yet; try again",
+		Message: "the registry knows no pod of an Agent with this name and UID yet; try again",
 	}
 	pod := &corev1.Pod{}
 	if err := h.pods.Get(ctx, name, pod); apierrors.IsNotFound(err) || err == nil && pod.UID != uid {
@@ -138,7 +132,7 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": uid}, // the API server refuses it for another pod of the name
+		"metadata": map[string]any{"uid": uid}, // the API server rejects the patch for another pod with this name
 		"status":   map[string]any{"conditions": changed},
 	})
 	if err != nil {
@@ -156,8 +150,8 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 	return nil
 }
 
-// changedConditions returns the conditions of a pod that differ from what is
-// reported: those of failing dependencies, and those that are well again.
+// changedConditions returns the conditions of a pod that differ from the report: those
+// of failing dependencies and those of dependencies that recovered.
 func changedConditions(is []corev1.PodCondition, report *sidecarconfig.HealthReport, now metav1.Time) []corev1.PodCondition {
 	var changed []corev1.PodCondition
 	failing := map[corev1.PodConditionType]bool{}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
 // podStore is a cache with one pod, and the API server behind it.
@@ -71,17 +75,17 @@ func newReports(t *testing.T) (pods *podStore, clock *testclock.FakePassiveClock
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo-1", UID: "u1"},
 		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}}
-	bound := func(pod, uid string) Caller {
-		return Caller{Username: "system:serviceaccount:team:echo", home: "team", Extra: map[string][]string{extraPodName: {pod}, extraPodUID: {uid}}}
+	bound := func(pod, uid string) access.Caller {
+		return caller(t, "system:serviceaccount:team:echo", map[string]authenticationv1.ExtraValue{extraPodName: {pod}, extraPodUID: {uid}})
 	}
-	callers := map[string]Caller{
+	callers := map[string]access.Caller{
 		"echo-1": bound("echo-1", "u1"), "former echo-1": bound("echo-1", "u0"), "echo-2": bound("echo-2", "u2"),
-		"unbound": {Username: "system:serviceaccount:team:echo", home: "team"},
-		"jane":    {Username: "jane", Extra: map[string][]string{extraPodName: {"echo-1"}, extraPodUID: {"u1"}}},
+		"unbound": caller(t, "system:serviceaccount:team:echo", nil),
+		"jane":    caller(t, "jane", map[string]authenticationv1.ExtraValue{extraPodName: {"echo-1"}, extraPodUID: {"u1"}}),
 	}
 	a := &api{
-		current: func() *Snapshot { return &Snapshot{} },
-		authn: newAuthenticator(func(_ context.Context, token string) (Caller, bool, error) {
+		current: func() *index.Snapshot { return &index.Snapshot{} },
+		authn: access.NewAuthenticator(func(_ context.Context, token string) (access.Caller, bool, error) {
 			c, known := callers[token]
 			return c, known, nil
 		}, clock),

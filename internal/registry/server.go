@@ -18,13 +18,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// DefaultBindAddress is where the registry listens: plain HTTP, for callers
-// inside the cluster.
+// DefaultBindAddress is the default address of the registry, for plain HTTP inside
+// the cluster.
 const DefaultBindAddress = ":8444"
 
-// Limits of a connection. No answer is a stream, so all of them are short.
+// Limits of a connection.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 10 * time.Second
@@ -52,7 +55,7 @@ type Options struct {
 // Server is the registry of one replica.
 type Server struct {
 	options Options
-	feed    *feed
+	feed    *index.Feed
 	api     *api
 }
 
@@ -61,7 +64,7 @@ var (
 	_ manager.LeaderElectionRunnable = (*Server)(nil)
 )
 
-// New puts a registry together. It reads and listens from Start on.
+// New returns a registry. It reads and listens after Start.
 func New(o Options) *Server {
 	if o.BindAddress == "" {
 		o.BindAddress = DefaultBindAddress
@@ -69,13 +72,13 @@ func New(o Options) *Server {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	reviews := newReviewer(o.Reviews)
-	agents := &source{reader: o.Cache}
-	s := &Server{options: o, feed: newFeed(agents.read, o.Log)}
+	reviews := access.NewReviewer(o.Reviews, limited.WithLabelValues("reviews"))
+	agents := &index.Source{Reader: o.Cache}
+	s := &Server{options: o, feed: index.NewFeed(agents.Read, o.Log)}
 	s.api = &api{
-		current: s.feed.current.Load,
-		authn:   newAuthenticator(reviews.token, o.Clock),
-		authz:   newAuthorizer(reviews.list, o.Clock),
+		current: s.feed.Current,
+		authn:   access.NewAuthenticator(reviews.Token, o.Clock),
+		authz:   access.NewAuthorizer(reviews.List, o.Clock),
 		health:  newHealthReports(o.Cache, o.PodStatus, o.Clock),
 		log:     o.Log,
 	}
@@ -96,12 +99,12 @@ func SetupWithManager(mgr manager.Manager, bindAddress string) (*Server, error) 
 	return s, nil
 }
 
-// NeedLeaderElection is false: every replica serves.
+// NeedLeaderElection returns false, because every replica serves.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// Ready is a readiness check: an error until the first index is made.
+// Ready is a readiness check. It returns an error until the first snapshot exists.
 func (s *Server) Ready(*http.Request) error {
-	if s.feed.current.Load() == nil {
+	if s.feed.Current() == nil {
 		return errNotIndexed
 	}
 	return nil
@@ -109,7 +112,7 @@ func (s *Server) Ready(*http.Request) error {
 
 // Start serves until ctx ends.
 func (s *Server) Start(ctx context.Context) error {
-	synced, err := watch(ctx, s.options.Cache, s.feed.touch)
+	synced, err := index.Watch(ctx, s.options.Cache, s.feed.Touch)
 	if err != nil {
 		return err
 	}
@@ -134,11 +137,11 @@ func (s *Server) Start(ctx context.Context) error {
 				return nil
 			}
 		}
-		s.feed.run(ctx)
+		s.feed.Run(ctx)
 		return nil
 	})
 	group.Go(func() error {
-		s.options.Log.Info("serving the registry", "address", listener.Addr().String())
+		s.options.Log.Info("registry started", "address", listener.Addr().String())
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve the registry: %w", err)
 		}

@@ -5,6 +5,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -14,16 +15,19 @@ import (
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// fakeCache reads from a fake client and hears of changes from the test.
+// fakeCache reads from a fake client. The test sends its events.
 type fakeCache struct {
 	*informertest.FakeInformers
 	reader client.Reader
@@ -37,20 +41,42 @@ func (c *fakeCache) List(ctx context.Context, l client.ObjectList, opts ...clien
 	return c.reader.List(ctx, l, opts...)
 }
 
-// TestServer starts a registry, lets it hear of an agent, and stops it.
-func TestServer(t *testing.T) {
-	agent := testAgent()
-	objects := sourceOf(t, agent, testContract(t, agent, "From the card"))
-	agents, contracts := controllertest.NewFakeInformer(), controllertest.NewFakeInformer()
+// apiServer accepts every token as one of a ServiceAccount of team-a.
+type apiServer struct{ client.Writer }
+
+func (*apiServer) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	if review, ok := o.(*authenticationv1.TokenReview); ok {
+		review.Status = authenticationv1.TokenReviewStatus{
+			Authenticated: true, Audiences: []string{a2av1alpha1.Audience},
+			User: authenticationv1.UserInfo{Username: "system:serviceaccount:team-a:bot"},
+		}
+	}
+	return nil
+}
+
+func newClient(t *testing.T, objects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+}
+
+// A registry serves an agent after its event, and ends with its context.
+func TestServerServesAgentsOfTheCache(t *testing.T) {
+	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "echo"}}
+	objects := newClient(t, agent)
+	agents, configs := controllertest.NewFakeInformer(), controllertest.NewFakeInformer()
 	cache := &fakeCache{
 		FakeInformers: &informertest.FakeInformers{
-			Scheme: objects.reader.(client.Client).Scheme(),
+			Scheme: objects.Scheme(),
 			InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{
 				a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind): agents,
-				corev1.SchemeGroupVersion.WithKind("ConfigMap"):          contracts,
+				corev1.SchemeGroupVersion.WithKind("ConfigMap"):          configs,
 			},
 		},
-		reader: objects.reader,
+		reader: objects,
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
@@ -61,15 +87,7 @@ func TestServer(t *testing.T) {
 	}
 	server := New(Options{
 		BindAddress: listener.Addr().String(), Cache: cache, Log: logr.Discard(),
-		Reviews: &apiServer{answer: func(o client.Object) error {
-			if review, ok := o.(*authenticationv1.TokenReview); ok {
-				review.Status = authenticationv1.TokenReviewStatus{
-					Authenticated: true, Audiences: []string{a2av1alpha1.Audience},
-					User: authenticationv1.UserInfo{Username: "system:serviceaccount:team-a:bot"},
-				}
-			}
-			return nil
-		}},
+		Reviews: &apiServer{},
 	})
 	if server.NeedLeaderElection() {
 		t.Error("the registry waits to become the leader")
@@ -84,7 +102,7 @@ func TestServer(t *testing.T) {
 		t.Errorf("before the first index: %v, ready: %v", err, server.Ready(nil))
 	}
 	agents.Synced()
-	contracts.Synced()
+	configs.Synced()
 	waitFor(t, func() error { return server.Ready(nil) })
 	if err := status(t, url+"/v1/agents/team-a/echo", "token", http.StatusNotFound); err != nil {
 		t.Error(err)
@@ -98,14 +116,14 @@ func TestServer(t *testing.T) {
 	}
 }
 
-func TestServerCannotListen(t *testing.T) {
+func TestServerFailsWithoutItsAddress(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	objects := sourceOf(t)
-	cache := &fakeCache{FakeInformers: &informertest.FakeInformers{Scheme: objects.reader.(client.Client).Scheme()}}
+	objects := newClient(t)
+	cache := &fakeCache{FakeInformers: &informertest.FakeInformers{Scheme: objects.Scheme()}}
 	server := New(Options{BindAddress: listener.Addr().String(), Cache: cache, Log: logr.Discard()})
 	if err := server.Start(t.Context()); err == nil {
 		t.Error("Start() on a taken address: no error")
@@ -132,7 +150,7 @@ func status(t *testing.T, url, token string, want int) error {
 	return nil
 }
 
-// waitFor polls what another goroutine is about to bring about.
+// waitFor polls until done returns nil, for up to 10 s.
 func waitFor(t *testing.T, done func() error) {
 	t.Helper()
 	deadline := time.After(10 * time.Second)

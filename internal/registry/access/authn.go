@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package access
 
 import (
 	"context"
@@ -17,53 +17,60 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
+// reviewRate bounds the TokenReviews that one address causes. Each token without a
+// remembered answer costs one.
+var reviewRate = limit.Rate{PerSecond: 10, Burst: 100}
+
 const (
-	// acceptedLifetime is how long a token that was revoked still opens the
-	// registry, refusedLifetime how long a new one may be turned away.
+	// acceptedLifetime is how long the registry accepts a token after its review,
+	// refusedLifetime how long it refuses one.
 	acceptedLifetime = 30 * time.Second
 	refusedLifetime  = 10 * time.Second
-	// rememberedTokens bounds either memory.
+	// rememberedTokens bounds the accepted and the refused tokens in memory.
 	rememberedTokens = 4096
+	// limitedAddresses bounds the addresses with a rate of their own; others share.
+	limitedAddresses = 4096
 	// maxToken bounds a token, in bytes.
 	maxToken = 16 << 10
 )
 
-// authenticator turns bearer tokens into callers, and asks once for a token,
-// however many requests show it at the same moment.
-type authenticator struct {
+// Authenticator finds the callers of requests by their bearer tokens. Concurrent
+// requests with the same token cause one review.
+type Authenticator struct {
 	review func(ctx context.Context, token string) (Caller, bool, error)
-	// Two memories, so that a flood of bad tokens cannot drive out good ones.
+	// accepted and refused are separate so that refused tokens do not evict accepted ones.
 	accepted *expiring[Caller]
 	refused  *expiring[struct{}]
 	flights  singleflight.Group
-	// asked is what addresses have asked for lately.
-	asked *limit.Table
-	clock clock.PassiveClock
+	rates    *limit.Table
+	clock    clock.PassiveClock
 }
 
-// limitedError is returned for a token that is not looked at, since its address
-// has shown too many.
-type limitedError struct{ limit.Refusal }
+// LimitedError is returned for a token without a review, because its address
+// has sent too many unknown tokens.
+type LimitedError struct{ limit.Refusal }
 
-func (limitedError) Error() string { return "too many tokens of this address are new" }
+func (LimitedError) Error() string { return "too many unknown tokens from this address" }
 
-func newAuthenticator(review func(context.Context, string) (Caller, bool, error), c clock.PassiveClock) *authenticator {
-	return &authenticator{
+// NewAuthenticator returns an Authenticator that reviews tokens by review.
+func NewAuthenticator(review func(context.Context, string) (Caller, bool, error), c clock.PassiveClock) *Authenticator {
+	return &Authenticator{
 		review:   review,
 		accepted: newExpiring[Caller](c, acceptedLifetime, rememberedTokens),
 		refused:  newExpiring[struct{}](c, refusedLifetime, rememberedTokens),
-		asked:    limit.NewTable(limitedAddresses, reviewRate),
+		rates:    limit.NewTable(limitedAddresses, reviewRate),
 		clock:    c,
 	}
 }
 
-// caller returns who sent the request; false when it proves nobody.
-func (a *authenticator) caller(r *http.Request) (Caller, bool, error) {
+// Caller returns the sender of a request, and false if the request has no valid
+// token. It returns a LimitedError for an address beyond its rate.
+func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	token, found := bearerToken(r)
 	if !found {
 		return Caller{}, false, nil
 	}
-	// Tokens themselves are not kept in memory.
+	// The memory holds digests instead of tokens.
 	sum := sha256.Sum256([]byte(token))
 	key := string(sum[:])
 	if caller, found := a.accepted.get(key); found {
@@ -73,16 +80,16 @@ func (a *authenticator) caller(r *http.Request) (Caller, bool, error) {
 		return Caller{}, false, nil
 	}
 	now := a.clock.Now()
-	if bucket := a.asked.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now); !bucket.Take(now) {
-		return Caller{}, false, limitedError{bucket.Refusal(now)}
+	if bucket := a.rates.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now); !bucket.Take(now) {
+		return Caller{}, false, LimitedError{bucket.Refusal(now)}
 	}
 	return a.ask(r.Context(), key, token)
 }
 
-func (a *authenticator) ask(ctx context.Context, key, token string) (Caller, bool, error) {
+func (a *Authenticator) ask(ctx context.Context, key, token string) (Caller, bool, error) {
 	answer := a.flights.DoChan(key, func() (any, error) {
-		// The first request may go away while others wait for the same answer;
-		// the review has a time limit of its own.
+		// The review continues for the other requests when the first one is canceled.
+		// It has its own timeout.
 		caller, valid, err := a.review(context.WithoutCancel(ctx), token)
 		switch {
 		case err != nil:

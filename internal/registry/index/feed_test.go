@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package index
 
 import (
 	"context"
@@ -29,14 +29,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// TestFeedGathers runs a burst of changes through a feed: few snapshots, and
-// the last state of everything.
-func TestFeedGathers(t *testing.T) {
+// A burst of changes causes few snapshots, which have the last state of each agent.
+func TestFeedBatchesChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		state := make(map[Key]*Entry)
 		reads := 0
-		f := newFeed(func(_ context.Context, key Key, _ *Entry) (*Entry, error) {
+		f := NewFeed(func(_ context.Context, key Key, _ *Entry) (*Entry, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			reads++
@@ -46,14 +45,14 @@ func TestFeedGathers(t *testing.T) {
 			mu.Lock()
 			state[e.Key] = e
 			mu.Unlock()
-			f.touch(e.Key)
+			f.Touch(e.Key)
 		}
 		if f.current.Load() != nil {
 			t.Error("a snapshot before the first run")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
-		group.Go(func() { f.run(ctx) })
+		group.Go(func() { f.Run(ctx) })
 		synctest.Wait()
 
 		start := time.Now()
@@ -62,9 +61,9 @@ func TestFeedGathers(t *testing.T) {
 				set(makeEntry(t, Key{"ns", fmt.Sprintf("a%d", i)}, round == 49, "s"))
 			}
 		}
-		time.Sleep(gatherTime)
+		time.Sleep(batchInterval)
 		synctest.Wait()
-		if page := f.current.Load().Search([]string{readyTerm(true)}, nil, Key{}, 100); page.Total != 20 || reads != 20 {
+		if page := f.current.Load().search([]string{readyTerm(true)}, nil, Key{}, 100); page.Total != 20 || reads != 20 {
 			t.Errorf("%s after a burst of 1,000 events: %d of 20 agents in their last state, %d reads", time.Since(start), page.Total, reads)
 		}
 		cancel()
@@ -72,11 +71,11 @@ func TestFeedGathers(t *testing.T) {
 	})
 }
 
-func TestFeedTriesAgain(t *testing.T) {
+func TestFeedRetriesFailedReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var repaired atomic.Bool
 		key := Key{"ns", "a"}
-		f := newFeed(func(context.Context, Key, *Entry) (*Entry, error) {
+		f := NewFeed(func(context.Context, Key, *Entry) (*Entry, error) {
 			if !repaired.Load() {
 				return nil, errors.New("no")
 			}
@@ -84,14 +83,14 @@ func TestFeedTriesAgain(t *testing.T) {
 		}, logr.Discard())
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
-		f.touch(key)
-		group.Go(func() { f.run(ctx) })
+		f.Touch(key)
+		group.Go(func() { f.Run(ctx) })
 		synctest.Wait()
 		if f.current.Load().Get(key) != nil {
 			t.Fatal("read although broken")
 		}
 		repaired.Store(true)
-		time.Sleep(retryTime + gatherTime)
+		time.Sleep(retryInterval + batchInterval)
 		synctest.Wait()
 		if f.current.Load().Get(key) == nil {
 			t.Error("an agent that could not be read was forgotten")
@@ -109,7 +108,7 @@ func testAgent() *a2av1alpha1.Agent {
 	}
 }
 
-func testContract(t *testing.T, agent *a2av1alpha1.Agent, description string) *corev1.ConfigMap {
+func testConfigMap(t *testing.T, agent *a2av1alpha1.Agent, description string) *corev1.ConfigMap {
 	t.Helper()
 	encoded, err := sidecarconfig.Encode(&sidecarconfig.Config{
 		Version: sidecarconfig.Version,
@@ -130,18 +129,18 @@ func testContract(t *testing.T, agent *a2av1alpha1.Agent, description string) *c
 	}
 }
 
-func sourceOf(t *testing.T, objects ...client.Object) *source {
+func sourceOf(t *testing.T, objects ...client.Object) *Source {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	return &source{reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
+	return &Source{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
 }
 
-func readEcho(t *testing.T, s *source, last *Entry) (*Entry, agentJSON) {
+func readEcho(t *testing.T, s *Source, last *Entry) (*Entry, agentJSON) {
 	t.Helper()
-	e, err := s.read(t.Context(), Key{"team-a", "echo"}, last)
+	e, err := s.Read(t.Context(), Key{"team-a", "echo"}, last)
 	if err != nil {
 		t.Fatalf("read() error = %v", err)
 	}
@@ -156,19 +155,19 @@ func readEcho(t *testing.T, s *source, last *Entry) (*Entry, agentJSON) {
 
 func TestSource(t *testing.T) {
 	agent := testAgent()
-	stranger := testContract(t, agent, "Not ours")
+	stranger := testConfigMap(t, agent, "Not ours")
 	stranger.OwnerReferences[0].UID = "uid-2"
-	garbage := testContract(t, agent, "x")
+	garbage := testConfigMap(t, agent, "x")
 	garbage.Data[sidecarconfig.FileName] = `{"version":"v9"}`
 
-	complete, view := readEcho(t, sourceOf(t, agent, testContract(t, agent, "From the card")), nil)
+	complete, view := readEcho(t, sourceOf(t, agent, testConfigMap(t, agent, "From the card")), nil)
 	if view.Description != "From the card" || view.DisplayName != "Echo" || len(view.Skills) != 1 || view.URL != agent.Status.URL || view.CardDigest == "" {
 		t.Errorf("agent with a contract = %+v", view)
 	}
 	if e, _ := readEcho(t, sourceOf(t), complete); e != nil {
 		t.Error("an Agent that is gone has an entry")
 	}
-	for name, s := range map[string]*source{
+	for name, s := range map[string]*Source{
 		"no contract":            sourceOf(t, agent),
 		"a stranger's ConfigMap": sourceOf(t, agent, stranger),
 		"garbage":                sourceOf(t, agent, garbage),
@@ -182,18 +181,17 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// The card of an agent that runs elsewhere stands by itself; a contract under
-// its name counts for nothing.
+// The card of a remote agent has a key of its own in the ConfigMap; a sidecar configuration is ignored.
 func TestSourceOfRemote(t *testing.T) {
 	agent := testAgent()
 	agent.Spec = a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}}
-	config := testContract(t, agent, "From a contract")
+	config := testConfigMap(t, agent, "From a contract")
 	if e, view := readEcho(t, sourceOf(t, agent, config), nil); e.card != nil || !view.Remote || view.DisplayName != "echo" {
 		t.Errorf("agent without a card = %+v", view)
 	}
 	config.Data[sidecarconfig.CardFileName] = `{"name":"Far","description":"From afar","version":"2","skills":[{"id":"s"}],"interfaces":[{"url":"https://far.example/a","binding":"JSONRPC","protocolVersion":"1.0"}]}`
 	e, view := readEcho(t, sourceOf(t, agent, config), nil)
-	if !view.Remote || view.Description != "From afar" || len(view.Skills) != 1 || !strings.Contains(string(e.card.union.body), "https://far.example/a") {
+	if !view.Remote || view.Description != "From afar" || len(view.Skills) != 1 || !strings.Contains(string(e.card.union.Body), "https://far.example/a") {
 		t.Errorf("agent = %+v", view)
 	}
 	config.Data[sidecarconfig.CardFileName] = `{`
@@ -202,25 +200,25 @@ func TestSourceOfRemote(t *testing.T) {
 	}
 }
 
-func TestSourceKeepsWhatDidNotChange(t *testing.T) {
+func TestSourceReusesUnchangedParts(t *testing.T) {
 	agent := testAgent()
-	first, _ := readEcho(t, sourceOf(t, agent, testContract(t, agent, "Card")), nil)
-	if same, _ := readEcho(t, sourceOf(t, agent, testContract(t, agent, "Card")), first); same != first {
+	first, _ := readEcho(t, sourceOf(t, agent, testConfigMap(t, agent, "Card")), nil)
+	if same, _ := readEcho(t, sourceOf(t, agent, testConfigMap(t, agent, "Card")), first); same != first {
 		t.Error("nothing changed, and the entry was made again")
 	}
 	agent.Status.Conditions = []metav1.Condition{{Type: a2av1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}}
-	ready, view := readEcho(t, sourceOf(t, agent, testContract(t, agent, "Card")), first)
+	ready, view := readEcho(t, sourceOf(t, agent, testConfigMap(t, agent, "Card")), first)
 	if !view.Ready || ready == first || ready.card != first.card {
 		t.Errorf("Ready changed: ready = %t, same entry = %t, same card = %t", view.Ready, ready == first, ready.card == first.card)
 	}
-	if changed, view := readEcho(t, sourceOf(t, agent, testContract(t, agent, "Other")), ready); changed.card == ready.card || view.Description != "Other" {
+	if changed, view := readEcho(t, sourceOf(t, agent, testConfigMap(t, agent, "Other")), ready); changed.card == ready.card || view.Description != "Other" {
 		t.Error("the card changed, and the old one was kept")
 	}
 }
 
-func TestEventsLeadToAgents(t *testing.T) {
+func TestEventsOfConfigMapsTouchTheirAgents(t *testing.T) {
 	agent := testAgent()
-	config := testContract(t, agent, "Card")
+	config := testConfigMap(t, agent, "Card")
 	foreign := config.DeepCopy()
 	foreign.OwnerReferences = nil
 	var touched []string

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package index
 
 import (
 	"context"
@@ -19,18 +19,19 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// source reads one agent from the manager's cache.
-type source struct{ reader client.Reader }
+// Source reads agents from the manager's cache.
+type Source struct{ Reader client.Reader }
 
-// read returns the entry of an agent as it is now, nil when it is gone. What
-// did not change since last is taken from there.
-func (s *source) read(ctx context.Context, key Key, last *Entry) (*Entry, error) {
+// Read returns the present entry of an agent, nil if it is gone. It reuses the
+// unchanged parts of last, which may be nil.
+func (s *Source) Read(ctx context.Context, key Key, last *Entry) (*Entry, error) {
 	agent := &a2av1alpha1.Agent{}
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
-	if err := s.reader.Get(ctx, name, agent); err != nil {
+	if err := s.Reader.Get(ctx, name, agent); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	rendered, err := s.card(ctx, agent, last)
@@ -41,7 +42,7 @@ func (s *source) read(ctx context.Context, key Key, last *Entry) (*Entry, error)
 	if last != nil && last.facts == facts && last.card == rendered {
 		return last, nil
 	}
-	return newEntry(facts, rendered)
+	return NewEntry(facts, rendered)
 }
 
 func factsOf(agent *a2av1alpha1.Agent) Facts {
@@ -52,7 +53,7 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 		Version:     agent.Spec.Version,
 		URL:         agent.Status.URL,
 		Remote:      agent.Spec.Remote != nil,
-		Callers:     callersOf(agent),
+		Admitted:    access.AdmittedBy(agent),
 		Ready:       meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionAvailable),
 	}
 	if f.DisplayName == "" {
@@ -61,42 +62,42 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 	return f
 }
 
-// card reads the contract, which holds the card that the sidecar serves. A
-// contract that cannot be read is one of another version of the operator,
-// which is about to be written again: until then the last card stands.
-func (s *source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry) (*renderings, error) {
+// card reads the card from the sidecar configuration. It returns the last card if it
+// cannot decode the configuration, which another version of the operator has
+// written and this one is about to replace.
+func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry) (*Card, error) {
 	config := &corev1.ConfigMap{}
 	name := types.NamespacedName{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name)}
-	err := s.reader.Get(ctx, name, config)
+	err := s.Reader.Get(ctx, name, config)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(config, agent) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get ConfigMap %s: %w", name, err)
 	}
-	content, decode := []byte(config.Data[sidecarconfig.FileName]), decodeContract
+	content, decode := []byte(config.Data[sidecarconfig.FileName]), decodeConfig
 	if agent.Spec.Remote != nil {
 		content, decode = []byte(config.Data[sidecarconfig.CardFileName]), decodeCard
 	}
-	var kept *renderings
+	var kept *Card
 	if last != nil {
 		kept = last.card
 	}
-	if kept != nil && kept.contract == sidecarconfig.Digest(content) {
+	if kept != nil && kept.source == sidecarconfig.Digest(content) {
 		return kept, nil
 	}
 	decoded, err := decode(content)
 	if err != nil {
-		return kept, nil //nolint:nilerr // the operator repairs its own contract, and that is another event
+		return kept, nil //nolint:nilerr // the operator replaces the configuration, which is another event
 	}
-	return render(decoded.Card, decoded.Bases, sidecarconfig.Digest(content))
+	return NewCard(decoded.Card, decoded.Bases, sidecarconfig.Digest(content))
 }
 
-func decodeContract(content []byte) (*sidecarconfig.Config, error) {
+func decodeConfig(content []byte) (*sidecarconfig.Config, error) {
 	return sidecarconfig.Decode(content)
 }
 
-// decodeCard reads the card of an agent that runs elsewhere.
+// decodeCard reads the card of a remote agent.
 func decodeCard(content []byte) (*sidecarconfig.Config, error) {
 	c := &sidecarconfig.Config{}
 	if err := json.Unmarshal(content, &c.Card); err != nil {
@@ -105,9 +106,9 @@ func decodeCard(content []byte) (*sidecarconfig.Config, error) {
 	return c, nil
 }
 
-// watch calls touch for every agent that changes, or whose contract does. The
-// channels are closed when it was called for all that there is.
-func watch(ctx context.Context, informers cache.Informers, touch func(...Key)) ([]<-chan struct{}, error) {
+// Watch calls touch for each agent that changes or whose sidecar configuration
+// changes. The channels are closed after the calls for all present objects.
+func Watch(ctx context.Context, informers cache.Informers, touch func(...Key)) ([]<-chan struct{}, error) {
 	watched := map[client.Object]func(metav1.Object) (Key, bool){
 		&a2av1alpha1.Agent{}: func(o metav1.Object) (Key, bool) {
 			return Key{Namespace: o.GetNamespace(), Name: o.GetName()}, true
@@ -147,7 +148,7 @@ func handler(keyOf func(metav1.Object) (Key, bool), touch func(...Key)) toolscac
 	}
 }
 
-// ownerOf returns the agent that controls an object.
+// ownerOf returns the key of the Agent that controls an object.
 func ownerOf(o metav1.Object) (Key, bool) {
 	owner := metav1.GetControllerOf(o)
 	if owner == nil || owner.Kind != a2av1alpha1.AgentKind || owner.APIVersion != a2av1alpha1.GroupVersion.String() {

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package index
 
 import (
 	"cmp"
@@ -9,33 +9,26 @@ import (
 	"slices"
 )
 
-// leafCapacity is the number of entries of a leaf at most. A change costs the
-// rebuild of one leaf, a search one look at every leaf, so it balances both.
+// leafCapacity is the maximum number of entries of a leaf. A change rebuilds one
+// leaf, and a search visits every leaf.
 const leafCapacity = 256
 
-// leafFill is how full a leaf is made, so that the next insertions need no split.
+// leafFill is the number of entries of a new leaf, which leaves space for insertions.
 const leafFill = leafCapacity * 3 / 4
 
-// maxPageBytes bounds a page of more than one entry. A single one is bounded by
-// the size of a contract.
+// maxPageBytes bounds a page of more than one entry. The size of a sidecar
+// configuration bounds a single entry.
 const maxPageBytes = 4 << 20
 
-// Key names an agent.
-type Key struct{ Namespace, Name string }
-
-func (k Key) compare(other Key) int {
-	return cmp.Or(cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name))
-}
-
-// Snapshot is all that the registry knows at one moment. It is never changed:
-// With makes its successor, which shares every leaf that stayed the same.
+// Snapshot holds all agents at one moment. It is immutable: With returns its
+// successor, which shares all unchanged leaves.
 type Snapshot struct {
 	leaves []*leaf
 	size   int
 }
 
-// leaf is a run of neighbours in the order of keys, with an inverted index: a
-// term leads to the set of the entries that have it.
+// leaf holds consecutive entries in the order of keys, with an inverted index from
+// terms to entries.
 type leaf struct {
 	entries    []*Entry
 	terms      map[string]set
@@ -109,7 +102,7 @@ func (l *leaf) match(terms []string) set {
 	return result
 }
 
-// inNamespaces returns the entries whose namespace is seen.
+// inNamespaces returns the entries of the namespaces for which sees is true.
 func (l *leaf) inNamespaces(sees func(namespace string) bool) set {
 	var result set
 	for _, namespace := range l.namespaces {
@@ -136,7 +129,7 @@ func (s *Snapshot) Get(key Key) *Entry {
 	return nil
 }
 
-// leafOf returns the index of the first leaf that does not end before key.
+// leafOf returns the index of the first leaf whose last key is not before key.
 func (s *Snapshot) leafOf(key Key) int {
 	i, _ := slices.BinarySearchFunc(s.leaves, key, func(l *leaf, k Key) int { return l.last().compare(k) })
 	return i
@@ -144,21 +137,14 @@ func (s *Snapshot) leafOf(key Key) int {
 
 func compareEntry(e *Entry, key Key) int { return e.Key.compare(key) }
 
-// Page is one page of an answer.
-type Page struct {
-	Entries []*Entry
-	// Total counts the matches on all pages.
-	Total int
-	// More is true when there are matches behind the last of Entries.
-	More bool
-	// size is that of the bodies of Entries.
-	size int
+// Search returns the page of a query: entries after its cursor that have all its
+// terms, in the order of their keys, and at least one entry if there is any. sees
+// selects namespaces; nil selects all.
+func (s *Snapshot) Search(q *Query, sees func(namespace string) bool) Page {
+	return s.search(q.terms, sees, q.after, q.limit)
 }
 
-// Search returns up to limit entries behind after that have all terms, in the
-// order of their keys, and at least one of them if there is any. A nil sees
-// admits every namespace.
-func (s *Snapshot) Search(terms []string, sees func(namespace string) bool, after Key, limit int) Page {
+func (s *Snapshot) search(terms []string, sees func(namespace string) bool, after Key, limit int) Page {
 	page := Page{}
 	for _, l := range s.leaves {
 		matches := l.match(terms)
@@ -190,8 +176,17 @@ func (p *Page) take(l *leaf, matches set, after Key, limit int) {
 	}
 }
 
-// Namespaces returns, sorted, those that hold an entry with all terms.
-func (s *Snapshot) Namespaces(terms []string) []string {
+// Namespaces returns the sorted namespaces with a match of the query. A query for one
+// namespace returns that namespace with or without a match, so that the work for
+// it does not depend on hidden agents.
+func (s *Snapshot) Namespaces(q *Query) []string {
+	if q.namespace != "" {
+		return []string{q.namespace}
+	}
+	return s.namespaces(q.terms)
+}
+
+func (s *Snapshot) namespaces(terms []string) []string {
 	var found []string
 	for _, l := range s.leaves {
 		matches := l.match(terms)
@@ -210,8 +205,8 @@ func (s *Snapshot) Namespaces(terms []string) []string {
 	return found
 }
 
-// With returns the snapshot after the changes; a nil entry takes the key out.
-// It costs the rebuild of the leaves that the changes fall into.
+// With returns the snapshot after the changes; a nil entry removes the key. It
+// rebuilds the leaves that hold the changed keys.
 func (s *Snapshot) With(changes map[Key]*Entry) *Snapshot {
 	keys := make([]Key, 0, len(changes))
 	for key := range changes {
@@ -222,9 +217,9 @@ func (s *Snapshot) With(changes map[Key]*Entry) *Snapshot {
 	next := &Snapshot{leaves: make([]*leaf, 0, len(s.leaves)+len(keys)/leafFill+1)}
 	for i, l := range s.leaves {
 		n := len(keys)
-		if i < len(s.leaves)-1 { // the last leaf takes all that is behind it
+		if i < len(s.leaves)-1 { // the last leaf takes all further keys
 			n, _ = slices.BinarySearchFunc(keys, l.last(), func(k, last Key) int {
-				return cmp.Or(k.compare(last), -1) // behind an equal key
+				return cmp.Or(k.compare(last), -1) // after an equal key
 			})
 		}
 		next.append(l, merge(l.entries, keys[:n], changes))
@@ -237,8 +232,8 @@ func (s *Snapshot) With(changes map[Key]*Entry) *Snapshot {
 	return next
 }
 
-// append adds entries behind all others: the leaf itself when its entries did
-// not change, together with the last leaf when both are small.
+// append adds entries after all others. It reuses an unchanged leaf, and merges
+// the entries with the last leaf if both are small.
 func (s *Snapshot) append(old *leaf, entries []*Entry) {
 	if len(entries) == 0 {
 		return
@@ -260,8 +255,8 @@ func (s *Snapshot) append(old *leaf, entries []*Entry) {
 	}
 }
 
-// merge returns the entries with the changes of keys carried out; both are in
-// order. It returns its argument when there is nothing to do.
+// merge applies the changes of keys to the entries; both are sorted. Without keys it
+// returns its argument.
 func merge(entries []*Entry, keys []Key, changes map[Key]*Entry) []*Entry {
 	if len(keys) == 0 {
 		return entries

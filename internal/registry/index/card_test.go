@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package index
 
 import (
 	"net/http"
@@ -12,18 +12,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// TestCardIsTheSidecars compares what the registry passes on with what the
-// sidecar serves at the well-known path.
-func TestCardIsTheSidecars(t *testing.T) {
+// The card has the bytes and the ETag that the sidecar serves at the well-known path.
+func TestCardEqualsTheSidecars(t *testing.T) {
 	c := card.Card{
 		Name: "Echo", Description: "Echoes <everything>", Version: "1.0.0",
 		SecuritySchemes: []card.SecurityScheme{{Name: "kubernetes", Type: card.SchemeHTTP, Scheme: "bearer"}},
 	}
-	// What callers from outside get is not what those of the registry do.
+	// A card for callers outside of the cluster differs from the one of the registry.
 	inside := card.NewBase("http://echo.team-a.svc/")
 	c = *c.At(inside)
 	bases := []card.Base{card.NewBase("https://agents.example.com/echo/"), inside}
-	rendered, err := render(c, bases, "contract")
+	rendered, err := NewCard(c, bases, "contract")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,9 +37,9 @@ func TestCardIsTheSidecars(t *testing.T) {
 		request.Host = "echo.team-a.svc"
 		answer := httptest.NewRecorder()
 		sidecar.ServeHTTP(answer, request)
-		got := rendered.forVersion(version)
-		if string(got.body) != answer.Body.String() || got.etag != answer.Header().Get("ETag") {
-			t.Errorf("A2A-Version %q: the registry has %s %s, the sidecar %s %s", version, got.etag, got.body, answer.Header().Get("ETag"), answer.Body)
+		got := rendered.ForVersion(version)
+		if string(got.Body) != answer.Body.String() || got.ETag != answer.Header().Get("ETag") {
+			t.Errorf("A2A-Version %q: the registry has %s %s, the sidecar %s %s", version, got.ETag, got.Body, answer.Header().Get("ETag"), answer.Body)
 		}
 	}
 }

@@ -1,9 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package index
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -13,44 +14,60 @@ import (
 	"unicode"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// Facts are what the index knows of an agent beside its card.
+// Key names an agent.
+type Key struct{ Namespace, Name string }
+
+func (k Key) compare(other Key) int {
+	return cmp.Or(cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name))
+}
+
+// Valid reports whether an agent can have the key (RFC 1123).
+func (k Key) Valid() bool { return isLabel(k.Namespace) && isLabel(k.Name) }
+
+// Facts are what the index knows about an agent beside its card.
 type Facts struct {
 	Key Key
-	// DisplayName and Description stand in while there is no card.
+	// DisplayName, Description and Version are used while there is no card.
 	DisplayName string
 	Description string
 	Version     string
 	URL         string
 	Ready       bool
-	// Remote is true of an agent that runs elsewhere.
+	// Remote is true for an agent outside of the cluster.
 	Remote bool
-	// Callers are the namespaces whose ServiceAccounts the agent's rules may let
-	// in, beside its own: sorted, between commas; "*" is all, "" none.
-	Callers string
+	// Admitted are the namespaces whose ServiceAccounts the agent's rules may admit.
+	Admitted access.Admitted
 }
 
-// admits reports whether the agent's rules may let in ServiceAccounts of a
-// namespace, "" for a caller that is none.
-func (f *Facts) admits(home string) bool {
-	return home != "" && (f.Callers == allCallers || slices.Contains(strings.Split(f.Callers, ","), home))
-}
-
-// Entry is one agent, encoded once. It is never changed.
+// Entry is one agent, encoded once. It is immutable.
 type Entry struct {
 	Key   Key
 	facts Facts
-	// body is the agent as it stands in a list, digest names its bytes.
+	// body is the agent as an item of a list; digest identifies its bytes.
 	body   []byte
 	digest string
-	// terms lead to the entry.
+	// terms are sorted and lead to the entry.
 	terms []string
-	// card is nil while no contract was written.
-	card *renderings
+	// card is nil until the agent has one.
+	card *Card
 }
 
-// agentJSON is an agent in an answer.
+// Body returns the agent as JSON. It must not be modified.
+func (e *Entry) Body() []byte { return e.body }
+
+// Digest returns a value that identifies the bytes of Body.
+func (e *Entry) Digest() string { return e.digest }
+
+// Card returns the agent's card, or nil until it has one.
+func (e *Entry) Card() *Card { return e.card }
+
+// Admits reports whether the agent's rules may admit ServiceAccounts of a namespace.
+func (e *Entry) Admits(namespace string) bool { return e.facts.Admitted.Contains(namespace) }
+
+// agentJSON is an agent in a response.
 type agentJSON struct {
 	Namespace          string         `json:"namespace"`
 	Name               string         `json:"name"`
@@ -79,8 +96,8 @@ type skillJSON struct {
 	OutputModes []string `json:"outputModes,omitempty"`
 }
 
-// newEntry encodes and indexes an agent. renderings may be nil.
-func newEntry(facts Facts, rendered *renderings) (*Entry, error) {
+// NewEntry encodes an agent and finds its terms. rendered is nil for an agent without a card.
+func NewEntry(facts Facts, rendered *Card) (*Entry, error) {
 	view := agentJSON{
 		Namespace: facts.Key.Namespace, Name: facts.Key.Name,
 		DisplayName: facts.DisplayName, Description: facts.Description, Version: facts.Version,
@@ -112,7 +129,7 @@ func (v *agentJSON) describe(c *card.Card, cardDigest string) {
 	}
 }
 
-// The kinds of terms. A term is the kind and a value, so that one map holds all.
+// A term is a kind and a value, so that one map holds all kinds.
 func skillTerm(id string) string          { return "s:" + id }
 func tagTerm(tag string) string           { return "t:" + strings.ToLower(tag) }
 func wordTerm(word string) string         { return "w:" + word }
@@ -122,7 +139,7 @@ func outputModeTerm(mode string) string   { return "o:" + mediaType(mode) }
 func readyTerm(ready bool) (term string)  { return fmt.Sprintf("r:%t", ready) }
 func mediaType(mode string) (name string) { return strings.ToLower(strings.TrimSpace(mode)) }
 
-// terms returns everything that the agent is found by, sorted, each once.
+// terms returns all terms of the agent, sorted and without duplicates.
 func (v *agentJSON) terms() []string {
 	terms := []string{namespaceTerm(v.Namespace), readyTerm(v.Ready)}
 	words := func(texts ...string) {
@@ -164,7 +181,7 @@ func wordsOf(text string) func(yield func(string) bool) {
 	})
 }
 
-// digest names content: 16 hexadecimal digits.
+// digest identifies content by 16 hexadecimal digits.
 func digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:8])

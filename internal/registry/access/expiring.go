@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package access
 
 import (
 	"container/list"
@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// expiring remembers values for a bounded time, and a bounded number of them:
-// the one that was not asked for longest makes room.
+// expiring is a cache of values with a lifetime and a capacity. It evicts the
+// least recently used value. It is safe for concurrent use.
 type expiring[V any] struct {
 	clock    clock.PassiveClock
 	lifetime time.Duration

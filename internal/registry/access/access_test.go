@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package access
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/utils/clock"
@@ -30,6 +31,10 @@ type apiServer struct {
 
 func (s *apiServer) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
 	return s.answer(o)
+}
+
+func newTestReviewer(s *apiServer) *Reviewer {
+	return NewReviewer(s, prometheus.NewCounter(prometheus.CounterOpts{Name: "limited_total"}))
 }
 
 func TestReviewToken(t *testing.T) {
@@ -48,12 +53,12 @@ func TestReviewToken(t *testing.T) {
 		"meant for the API server": {authenticationv1.TokenReviewStatus{
 			Authenticated: true, Audiences: []string{"https://kubernetes.default.svc"},
 		}, false, ""},
-		"of an authenticator without audiences": {authenticationv1.TokenReviewStatus{Authenticated: true}, false, ""},
+		"of an Authenticator without audiences": {authenticationv1.TokenReviewStatus{Authenticated: true}, false, ""},
 		"nobody":                                {authenticationv1.TokenReviewStatus{Error: "expired"}, false, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newReviewer(&apiServer{answer: func(o client.Object) error {
+			r := newTestReviewer(&apiServer{answer: func(o client.Object) error {
 				review := o.(*authenticationv1.TokenReview)
 				want := authenticationv1.TokenReviewSpec{Token: "token", Audiences: []string{"a2a-operator.dev"}}
 				if diff := cmp.Diff(want, review.Spec); diff != "" {
@@ -62,16 +67,16 @@ func TestReviewToken(t *testing.T) {
 				review.Status = tt.status
 				return nil
 			}})
-			caller, valid, err := r.token(t.Context(), "token")
-			if err != nil || valid != tt.want || caller.home != tt.home {
-				t.Errorf("token() = home %q, %t, %v; want %q, %t", caller.home, valid, err, tt.home, tt.want)
+			caller, valid, err := r.Token(t.Context(), "token")
+			if err != nil || valid != tt.want || caller.namespace != tt.home {
+				t.Errorf("token() = namespace %q, %t, %v; want %q, %t", caller.namespace, valid, err, tt.home, tt.want)
 			}
 		})
 	}
 }
 
 func TestReviewAccess(t *testing.T) {
-	r := newReviewer(&apiServer{answer: func(o client.Object) error {
+	r := newTestReviewer(&apiServer{answer: func(o client.Object) error {
 		review := o.(*authorizationv1.SubjectAccessReview)
 		want := authorizationv1.SubjectAccessReviewSpec{
 			User: "jane", UID: "7", Groups: []string{"dev"}, Extra: map[string]authorizationv1.ExtraValue{"k": {"v"}},
@@ -84,12 +89,12 @@ func TestReviewAccess(t *testing.T) {
 		return nil
 	}})
 	c := Caller{Username: "jane", UID: "7", Groups: []string{"dev"}, Extra: map[string][]string{"k": {"v"}}}
-	if allowed, err := r.list(t.Context(), c, "team-a"); !allowed || err != nil {
+	if allowed, err := r.List(t.Context(), c, "team-a"); !allowed || err != nil {
 		t.Errorf("list() = %t, %v; want true", allowed, err)
 	}
 }
 
-func TestHomeOf(t *testing.T) {
+func TestServiceAccountNamespace(t *testing.T) {
 	for name, want := range map[string]string{
 		"system:serviceaccount:team-a:bot": "team-a",
 		"system:serviceaccount:team-a:":    "",
@@ -97,8 +102,8 @@ func TestHomeOf(t *testing.T) {
 		"system:node:team-a:bot":           "",
 		"jane":                             "",
 	} {
-		if got := homeOf(name); got != want {
-			t.Errorf("homeOf(%q) = %q, want %q", name, got, want)
+		if got := serviceAccountNamespace(name); got != want {
+			t.Errorf("serviceAccountNamespace(%q) = %q, want %q", name, got, want)
 		}
 	}
 }
@@ -106,7 +111,7 @@ func TestHomeOf(t *testing.T) {
 func TestReviewsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most atomic.Int32
-		r := newReviewer(&apiServer{answer: func(client.Object) error {
+		r := newTestReviewer(&apiServer{answer: func(client.Object) error {
 			most.Store(max(most.Load(), running.Add(1)))
 			time.Sleep(time.Second)
 			running.Add(-1)
@@ -116,7 +121,7 @@ func TestReviewsAreBounded(t *testing.T) {
 		var timedOut atomic.Int32
 		for range 10 * concurrentReviews {
 			group.Go(func() {
-				if _, _, err := r.token(context.Background(), "t"); errors.Is(err, context.DeadlineExceeded) {
+				if _, _, err := r.Token(context.Background(), "t"); errors.Is(err, context.DeadlineExceeded) {
 					timedOut.Add(1)
 				}
 			})
@@ -137,13 +142,13 @@ func requestWith(authorization ...string) *http.Request {
 func TestAuthenticatorRemembers(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	asked := 0
-	a := newAuthenticator(func(_ context.Context, token string) (Caller, bool, error) {
+	a := NewAuthenticator(func(_ context.Context, token string) (Caller, bool, error) {
 		asked++
 		return Caller{Username: "u"}, token == "good", nil
 	}, now)
 	check := func(token string, valid bool, wantAsked int) {
 		t.Helper()
-		_, got, err := a.caller(requestWith("Bearer " + token))
+		_, got, err := a.Caller(requestWith("Bearer " + token))
 		if got != valid || err != nil || asked != wantAsked {
 			t.Errorf("at %s: caller(%s) = %t, %v after %d reviews; want %t after %d", now.Now().UTC().Format("05s"), token, got, err, asked, valid, wantAsked)
 		}
@@ -162,7 +167,7 @@ func TestAuthenticatorRemembers(t *testing.T) {
 func TestAuthenticatorAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
-		a := newAuthenticator(func(ctx context.Context, _ string) (Caller, bool, error) {
+		a := NewAuthenticator(func(ctx context.Context, _ string) (Caller, bool, error) {
 			asked.Add(1)
 			time.Sleep(time.Second)
 			return Caller{}, true, ctx.Err()
@@ -170,14 +175,14 @@ func TestAuthenticatorAsksOnce(t *testing.T) {
 		impatient, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		group.Go(func() {
-			if _, _, err := a.caller(requestWith("Bearer t").WithContext(impatient)); !errors.Is(err, context.Canceled) {
+			if _, _, err := a.Caller(requestWith("Bearer t").WithContext(impatient)); !errors.Is(err, context.Canceled) {
 				t.Errorf("caller() of a client that left: error = %v", err)
 			}
 		})
 		synctest.Wait()
 		for range 50 {
 			group.Go(func() {
-				if _, valid, err := a.caller(requestWith("Bearer t")); !valid || err != nil {
+				if _, valid, err := a.Caller(requestWith("Bearer t")); !valid || err != nil {
 					t.Errorf("caller() = %t, %v; want true", valid, err)
 				}
 			})
@@ -205,18 +210,18 @@ func TestBearerToken(t *testing.T) {
 func TestAuthorizerRemembers(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	var asked []string
-	a := newAuthorizer(func(_ context.Context, c Caller, namespace string) (bool, error) {
+	a := NewAuthorizer(func(_ context.Context, c Caller, namespace string) (bool, error) {
 		asked = append(asked, c.Username+"@"+namespace)
 		return namespace == "team-b", nil
 	}, now)
 	check := func(c Caller, namespace string, want bool) {
 		t.Helper()
-		if got, err := a.sees(t.Context(), c, namespace); got != want || err != nil {
+		if got, err := a.Sees(t.Context(), c, namespace); got != want || err != nil {
 			t.Errorf("sees(%s, %s) = %t, %v; want %t", c.Username, namespace, got, err, want)
 		}
 	}
-	bot := Caller{Username: "bot", home: "team-a", fingerprint: "bot"}
-	check(bot, "team-a", true) // asks nobody
+	bot := Caller{Username: "bot", namespace: "team-a", fingerprint: "bot"}
+	check(bot, "team-a", true) // needs no review
 	check(bot, "team-b", true)
 	check(bot, "team-b", true)
 	check(bot, "team-c", false)
@@ -231,17 +236,17 @@ func TestAuthorizerRemembers(t *testing.T) {
 
 func TestAuthorizerForgetsErrors(t *testing.T) {
 	broken := true
-	a := newAuthorizer(func(context.Context, Caller, string) (bool, error) {
+	a := NewAuthorizer(func(context.Context, Caller, string) (bool, error) {
 		if broken {
 			return false, errors.New("down")
 		}
 		return true, nil
 	}, clock.RealClock{})
-	if _, err := a.visible(t.Context(), Caller{}, func() []string { return nil }); err == nil {
+	if _, err := a.Visible(t.Context(), Caller{}, func() []string { return nil }); err == nil {
 		t.Error("visible() hides that the API server is down")
 	}
 	broken = false
-	if sees, err := a.visible(t.Context(), Caller{}, func() []string { return nil }); sees != nil || err != nil {
+	if sees, err := a.Visible(t.Context(), Caller{}, func() []string { return nil }); sees != nil || err != nil {
 		t.Errorf("visible() = %t, %v after recovery; want all", sees != nil, err)
 	}
 }

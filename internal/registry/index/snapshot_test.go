@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package index
 
 import (
 	"fmt"
@@ -22,11 +22,11 @@ func makeEntry(tb testing.TB, key Key, ready bool, skills ...string) *Entry {
 	for _, id := range skills {
 		c.Skills = append(c.Skills, card.Skill{ID: id, Name: "Skill " + id, Description: "Does " + id, Tags: []string{"Tag-" + id}})
 	}
-	rendered, err := render(c, nil, "contract")
+	rendered, err := NewCard(c, nil, "source")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	e, err := newEntry(Facts{Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: ready}, rendered)
+	e, err := NewEntry(Facts{Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: ready}, rendered)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,9 +67,9 @@ func TestSnapshotAgainstModel(t *testing.T) {
 			e := makeEntry(t, key, random.IntN(2) == 0, fmt.Sprintf("s%d", random.IntN(4)))
 			changes[key], model[key] = e, e
 		}
-		before, beforeKeys := snapshot, keysOf(snapshot.Search(nil, nil, Key{}, 1<<20).Entries)
+		before, beforeKeys := snapshot, keysOf(snapshot.search(nil, nil, Key{}, 1<<20).Entries)
 		snapshot = snapshot.With(changes)
-		if diff := cmp.Diff(beforeKeys, keysOf(before.Search(nil, nil, Key{}, 1<<20).Entries)); diff != "" {
+		if diff := cmp.Diff(beforeKeys, keysOf(before.search(nil, nil, Key{}, 1<<20).Entries)); diff != "" {
 			t.Fatalf("batch %d changed the older snapshot (-before +after):\n%s", batch, diff)
 		}
 		compareWithModel(t, snapshot, model)
@@ -101,7 +101,7 @@ func compareWithModel(t *testing.T, s *Snapshot, model map[Key]*Entry) {
 
 	got, after := []*Entry{}, Key{}
 	for {
-		page := s.Search(terms, sees, after, 13)
+		page := s.search(terms, sees, after, 13)
 		if page.Total != len(want) {
 			t.Fatalf("Total = %d, want %d", page.Total, len(want))
 		}
@@ -130,7 +130,7 @@ func TestSearchBoundsThePage(t *testing.T) {
 	var got []int
 	after := Key{}
 	for {
-		page := s.Search(nil, nil, after, maxLimit)
+		page := s.search(nil, nil, after, maxLimit)
 		got = append(got, len(page.Entries))
 		if !page.More {
 			break
@@ -163,7 +163,7 @@ func TestSnapshotSharesLeaves(t *testing.T) {
 func TestSnapshotNamespaces(t *testing.T) {
 	s := snapshotOf(
 		makeEntry(t, Key{"a", "one"}, true, "x"), makeEntry(t, Key{"b", "two"}, true, "y"), makeEntry(t, Key{"c", "three"}, false, "x"))
-	if diff := cmp.Diff([]string{"a", "c"}, s.Namespaces([]string{skillTerm("x")})); diff != "" {
+	if diff := cmp.Diff([]string{"a", "c"}, s.namespaces([]string{skillTerm("x")})); diff != "" {
 		t.Errorf("Namespaces (-want +got):\n%s", diff)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registry
+package index
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 )
 
 func TestParseQuery(t *testing.T) {
-	tests := map[string]query{
+	tests := map[string]Query{
 		"":                        {limit: 50},
 		"skill=echo":              {limit: 50, terms: []string{"s:echo"}},
 		"skill=b&skill=a&skill=b": {limit: 50, terms: []string{"s:a", "s:b"}},
@@ -30,25 +30,25 @@ func TestParseQuery(t *testing.T) {
 	}
 	for raw, want := range tests {
 		t.Run(raw, func(t *testing.T) {
-			got, err := parseQuery(raw)
+			got, err := ParseQuery(raw)
 			if err != nil {
-				t.Fatalf("parseQuery() error = %v", err)
+				t.Fatalf("ParseQuery() error = %v", err)
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(query{})); diff != "" {
-				t.Errorf("parseQuery() (-want +got):\n%s", diff)
+			if diff := cmp.Diff(&want, got, cmp.AllowUnexported(Query{})); diff != "" {
+				t.Errorf("ParseQuery() (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestParseQueryRefuses(t *testing.T) {
+func TestParseQueryRejectsInvalidParameters(t *testing.T) {
 	tests := map[string]struct{ raw, field, cure string }{
 		"unknown parameter":   {"skil=echo", "skil", "use cursor, inputMode, limit, namespace, outputMode, ready, skill, tag, text"},
 		"case matters":        {"Skill=echo", "Skill", "use cursor"},
-		"empty value":         {"skill=", "skill", "leave it out"},
+		"empty value":         {"skill=", "skill", "omit it"},
 		"long value":          {"tag=" + strings.Repeat("x", 513), "tag", "shorten"},
 		"text without a word": {"text=%21%3F", "text", "letters or digits"},
-		"too many conditions": {"text=" + strings.Repeat("+x", 33), "query", "leave some out"},
+		"too many conditions": {"text=" + strings.Repeat("+x", 33), "query", "omit some"},
 		"bad namespace":       {"namespace=Team_A", "namespace", "lower case"},
 		"two namespaces":      {"namespace=a&namespace=b", "namespace", "once"},
 		"ready not a bool":    {"ready=yes", "ready", "true or false"},
@@ -61,13 +61,13 @@ func TestParseQueryRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := parseQuery(tt.raw)
-			var mistake *invalid
+			_, err := ParseQuery(tt.raw)
+			var mistake *ParameterError
 			if !errors.As(err, &mistake) {
-				t.Fatalf("parseQuery(%q) error = %v, want *invalid", tt.raw, err)
+				t.Fatalf("ParseQuery(%q) error = %v, want *ParameterError", tt.raw, err)
 			}
-			if mistake.field != tt.field || !strings.Contains(mistake.message, tt.cure) {
-				t.Errorf("parseQuery(%q) = %q, want field %q and cure %q", tt.raw, mistake, tt.field, tt.cure)
+			if mistake.Field != tt.field || !strings.Contains(mistake.Cure, tt.cure) {
+				t.Errorf("ParseQuery(%q) = %q, want field %q and cure %q", tt.raw, mistake, tt.field, tt.cure)
 			}
 		})
 	}
@@ -76,10 +76,10 @@ func TestParseQueryRefuses(t *testing.T) {
 func FuzzParseQuery(f *testing.F) {
 	f.Add("skill=a&tag=b&text=c+d&limit=3&cursor=MXRlYW0vYQ")
 	f.Fuzz(func(t *testing.T, raw string) {
-		q, err := parseQuery(raw)
-		var mistake *invalid
+		q, err := ParseQuery(raw)
+		var mistake *ParameterError
 		if err != nil && !errors.As(err, &mistake) {
-			t.Fatalf("error of an unknown kind: %v", err)
+			t.Fatalf("error of another type: %v", err)
 		}
 		if err == nil && (q.limit < 1 || q.limit > maxLimit || len(q.terms) > maxConditions) {
 			t.Fatalf("accepted out of bounds: %+v", q)

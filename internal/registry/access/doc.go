@@ -1,0 +1,19 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package access decides who a caller of the registry is and which namespaces
+// it sees. It asks the API server by TokenReview and SubjectAccessReview, keeps
+// the answers for a bounded time in bounded memory, and limits the rate at which
+// one address causes reviews. It knows neither the index nor HTTP responses.
+//
+//	review      the questions to the API server
+//	authn       bearer token -> Caller
+//	authz       Caller -> namespaces
+//	admitted    the namespaces whose ServiceAccounts an Agent's rules admit
+//	expiring    a bounded memory of answers
+package access
+
+// The registry asks the API server who calls and what the caller may list.
+//
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

@@ -1,0 +1,180 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Limits of a search.
+const (
+	defaultLimit = 50
+	maxLimit     = 200
+	// maxConditions bounds how often parameters may be repeated together.
+	maxConditions = 32
+	// maxValue bounds one parameter, in bytes.
+	maxValue = 512
+)
+
+// Query holds the validated parameters of a search.
+type Query struct {
+	// terms must all match.
+	terms []string
+	// namespace is "" for all.
+	namespace string
+	after     Key
+	limit     int
+}
+
+// ParameterError is a mistake in a request: the parameter or field, and the cure.
+type ParameterError struct{ Field, Cure string }
+
+func (e *ParameterError) Error() string { return e.Field + ": " + e.Cure }
+
+func invalid(field, format string, args ...any) error {
+	return &ParameterError{Field: field, Cure: fmt.Sprintf(format, args...)}
+}
+
+// The parameters of GET /v1/agents. A filter may be repeated, and all its values
+// must match; a setting may not.
+var (
+	filters = map[string]func(q *Query, value string) error{
+		"skill":      func(q *Query, v string) error { return q.require(skillTerm(v)) },
+		"tag":        func(q *Query, v string) error { return q.require(tagTerm(v)) },
+		"inputMode":  func(q *Query, v string) error { return q.require(inputModeTerm(v)) },
+		"outputMode": func(q *Query, v string) error { return q.require(outputModeTerm(v)) },
+		"text":       (*Query).text,
+	}
+	settings = map[string]func(q *Query, value string) error{
+		"namespace": (*Query).inNamespace,
+		"ready":     (*Query).ready,
+		"limit":     (*Query).atMost,
+		"cursor":    (*Query).continueAt,
+	}
+)
+
+// ParseQuery returns the query of a URL. Its errors are *ParameterError.
+func ParseQuery(raw string) (*Query, error) {
+	q := &Query{limit: defaultLimit}
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return q, invalid("query", "cannot be decoded: escape the special characters of every value")
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := q.set(name, values[name]); err != nil {
+			return q, err
+		}
+	}
+	slices.Sort(q.terms)
+	q.terms = slices.Compact(q.terms)
+	return q, nil
+}
+
+func (q *Query) set(name string, values []string) error {
+	apply, repeatable := filters[name]
+	if !repeatable {
+		apply = settings[name]
+	}
+	switch {
+	case apply == nil:
+		return invalid(name, "is not a parameter of this search; use %s", parameterNames())
+	case !repeatable && len(values) > 1:
+		return invalid(name, "is repeated %d times; use it once", len(values))
+	}
+	for _, value := range values {
+		switch {
+		case value == "":
+			return invalid(name, "is empty; set a value or omit it")
+		case len(value) > maxValue:
+			return invalid(name, "is longer than %d bytes; shorten it", maxValue)
+		}
+		if err := apply(q, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parameterNames() string {
+	names := slices.Concat(slices.Collect(maps.Keys(filters)), slices.Collect(maps.Keys(settings)))
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func (q *Query) require(term string) error {
+	if len(q.terms) == maxConditions {
+		return invalid("query", "has more than %d conditions; omit some", maxConditions)
+	}
+	q.terms = append(q.terms, term)
+	return nil
+}
+
+func (q *Query) text(value string) error {
+	found := false
+	for word := range wordsOf(value) {
+		found = true
+		if err := q.require(wordTerm(word)); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return invalid("text", "has no word; use letters or digits")
+	}
+	return nil
+}
+
+func (q *Query) inNamespace(value string) error {
+	if !isLabel(value) {
+		return invalid("namespace", "is not a name of a namespace; use lower case letters, digits and '-'")
+	}
+	q.namespace = value
+	return q.require(namespaceTerm(value))
+}
+
+func (q *Query) ready(value string) error {
+	if value != "true" && value != "false" {
+		return invalid("ready", "must be true or false")
+	}
+	return q.require(readyTerm(value == "true"))
+}
+
+func (q *Query) atMost(value string) error {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 || n > maxLimit {
+		return invalid("limit", "must be a number from 1 to %d; follow nextCursor for more", maxLimit)
+	}
+	q.limit = n
+	return nil
+}
+
+// cursorVersion is the first character of a decoded cursor. Another format of
+// cursors gets another one.
+const cursorVersion = "1"
+
+// cursorAfter returns a cursor that continues after key.
+func cursorAfter(key Key) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(cursorVersion + key.Namespace + "/" + key.Name))
+}
+
+func (q *Query) continueAt(value string) error {
+	text, err := base64.RawURLEncoding.DecodeString(value)
+	rest, known := strings.CutPrefix(string(text), cursorVersion)
+	namespace, name, whole := strings.Cut(rest, "/")
+	if err != nil || !known || !whole || !isLabel(namespace) || !isLabel(name) {
+		return invalid("cursor", "is not a cursor of this registry; use nextCursor unchanged, or omit it to start again")
+	}
+	q.after = Key{Namespace: namespace, Name: name}
+	return nil
+}
+
+// isLabel reports whether text is a valid name of a namespace or an Agent.
+func isLabel(text string) bool { return len(validation.IsDNS1123Label(text)) == 0 }
