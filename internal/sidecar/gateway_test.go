@@ -96,7 +96,7 @@ func TestGatewayTellsWhatFailed(t *testing.T) {
 				{"JSON-RPC 1.0", "POST", "/", hello, "A2A-Version", "1.0", failure.http, []string{`"jsonrpc":"2.0"`, `"error":{"code":`}},
 				{"REST 1.0", "GET", "/tasks/1", "", "A2A-Version", "1.0", failure.http, []string{`"error":{"code":`, `"reason":"` + failure.reason + `"`}},
 				{"REST 0.3", "GET", "/v1/tasks/1", "", "A2A-Version", "0.3", failure.http, []string{`"code":`}},
-				{"card", "GET", "/.well-known/agent-card.json", "", "Accept", "application/json", failure.http, nil},
+				{"card", "GET", "/.well-known/agent-card.json", "", "Accept", "application/json", failure.http, []string{`"error":{"code":`, `"reason":"` + failure.reason + `"`}},
 			} {
 				response, body := p.do(ask.method, base+ask.path, ask.body, ask.header, ask.value)
 				for _, want := range append(ask.wants, failure.says) {

@@ -215,7 +215,7 @@ func TestReloadThatFailsLeavesEveryPartAsItWas(t *testing.T) {
 
 func TestGatewayIsServed(t *testing.T) {
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, r.URL.Path+" "+r.Header.Get("Authorization"))
+		_, _ = io.WriteString(w, `{"x":["`+r.URL.Path+" "+r.Header.Get("Authorization")+`"]}`)
 	}))
 	defer registry.Close()
 	token := filepath.Join(t.TempDir(), "token")
@@ -225,7 +225,7 @@ func TestGatewayIsServed(t *testing.T) {
 	p := newPod(t, says, func(c *sidecarconfig.Config) {
 		c.Gateway = &sidecarconfig.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}", TokenFile: token}
 	})
-	if _, body := p.do("GET", "http://"+p.sidecar.Addresses().Gateway+"/registry/v1/agents", ""); body != "/v1/agents Bearer mine" {
+	if _, body := p.do("GET", "http://"+p.sidecar.Addresses().Gateway+"/registry/v1/agents", ""); body != `{"x":["/v1/agents Bearer mine"]}` {
 		t.Errorf("registry = %s", body)
 	}
 }

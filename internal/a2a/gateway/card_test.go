@@ -153,9 +153,9 @@ func TestRequestIsWholeWhenTheAnswerBegins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &way{base: "http://127.0.0.1/agents/team/echo", target: r.URL}
-	if asked, err := w.asksForCard(r); asked != cardNone || err != nil {
-		t.Fatalf("asksForCard() = %d, %v", asked, err)
+	to := &destination{kind: kindAgent, target: r.URL}
+	if rewrites, err := to.readdressingRPC(r); rewrites != rewriteNone || err != nil {
+		t.Fatalf("readdressingRPC() = %d, %v", rewrites, err)
 	}
 	_ = body.Close()
 	if got, err := io.ReadAll(r.Body); string(got) != text || err != nil {
@@ -176,8 +176,8 @@ func TestCardPaths(t *testing.T) {
 	}
 }
 
-// TestCardsListWhatTheGatewayCarries, whatever the agent's own card lists.
-func TestCardsListWhatTheGatewayCarries(t *testing.T) {
+// TestCardsListWhatTheGatewayForwards gives the interfaces of the gateway, whatever the agent's own card lists.
+func TestCardsListWhatTheGatewayForwards(t *testing.T) {
 	const base = "http://127.0.0.1:8643/agents/team/echo"
 	both := []any{map[string]any{"url": base + "/", "transport": "JSONRPC"}, map[string]any{"url": base, "transport": "HTTP+JSON"}}
 	tests := map[string]struct{ card, want map[string]any }{
@@ -218,7 +218,7 @@ func TestCardsListWhatTheGatewayCarries(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			(&way{base: base}).move(test.card)
+			moveInterfaces(test.card, base)
 			if diff := gocmp.Diff(test.want, test.card); diff != "" {
 				t.Errorf("card (-want +got):\n%s", diff)
 			}

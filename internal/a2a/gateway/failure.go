@@ -12,83 +12,58 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strconv"
 	"syscall"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Why a request is not passed on, beside what a connection may meet.
+// Causes for which a request is not forwarded, beside those of the connection.
 var (
-	// errRegistry is that of a registry that does not answer as it should.
+	// errRegistry means that the registry failed, or answered what is no answer of a
+	// registry.
 	errRegistry = errors.New("the registry does not answer as it should")
-	// errNotListed is that of names for which the registry lists no agent.
+	// errNotListed means that the registry lists no agent of that name.
 	errNotListed = errors.New("the registry lists no such agent")
-	// errNoAddress is that of an agent whose Service was never made.
+	// errNoAddress means that the agent has no Service yet.
 	errNoAddress = errors.New("agent has no address yet")
-	// errNoCard is that of an agent that runs elsewhere whose card was never read.
+	// errNoCard means that the operator has not read the card of a remote agent yet.
 	errNoCard = errors.New("agent has no card yet")
-	// errNoRemotes is that of a sidecar that serves no agents that run elsewhere.
-	errNoRemotes = errors.New("agents that run elsewhere are not served here")
-	// errToken is that of a sidecar whose token is not mounted.
+	// errNoRemotes means that this sidecar calls no remote agents.
+	errNoRemotes = errors.New("remote agents are not served here")
+	// errToken means that the sidecar's token is not mounted.
 	errToken = errors.New("read token")
-	// errCard is that of a card that cannot be read, so that it is not passed on.
+	// errEntries means that the registry sent what are no entries.
+	errEntries = errors.New("read entries of the registry")
+	// errCard means that a card is too large, or no JSON object.
 	errCard = errors.New("read card")
 )
 
-// retrySoon is when a request may succeed that met what passes.
+// retrySoon is the delay after which a request may succeed that met a transient failure.
 const retrySoon = time.Second
 
-// failed answers for a server that did not. The text says what failed and what to
-// do, and nothing that the server said.
+// failed answers a request that was not forwarded or not answered. The text says what failed
+// and what to do, and has nothing of what the other side sent.
 func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return // the client has left
 	}
-	way := wayOf(r.Context())
+	to := destinationOf(r.Context())
 	subject := "The registry"
-	if way.base != "" {
-		subject = "Agent " + way.agent()
+	if to.kind == kindAgent {
+		subject = "Agent " + to.agent()
 	}
 	problem := explain(subject, err)
 	if errors.Is(err, errNotListed) {
-		h.options.Log.InfoContext(r.Context(), "request refused", "agent", way.agent(), "reason", err)
+		h.options.Log.InfoContext(r.Context(), "request refused", "agent", to.agent(), "reason", err)
 	} else {
-		h.options.Log.WarnContext(r.Context(), "pass on request", "host", way.target.Host, "error", err)
+		h.options.Log.WarnContext(r.Context(), "request not forwarded", "host", to.host(), "error", err)
 	}
 	h.deny(w, r, problem)
 }
 
-// deny answers in the form that the client reads: that of the protocol for an
-// agent, and that of the registry otherwise.
-func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
-	way := wayOf(r.Context())
-	if problem.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(problem.RetryAfter/time.Second)))
-	}
-	if way.base != "" {
-		h.options.Deny(w, way.seenByAgent(r), problem)
-		return
-	}
-	// Text that is not UTF-8 is written with replacement characters, so the error is nil.
-	body, _ := jsontext.AppendQuote([]byte(`{"error":{"code":"Unavailable","message":`), problem.Message)
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = w.Write(append(body, "}}\n"...))
-}
-
-// seenByAgent returns the request with the path that the agent would see.
-func (w *way) seenByAgent(r *http.Request) *http.Request {
-	out := r.Clone(r.Context())
-	out.URL.Path, out.URL.RawPath = w.path()
-	return out
-}
-
-// explain says what failed. An agent that was not reached, or not trusted, is
-// UNAVAILABLE; one that answers what is not passed on, INVALID_AGENT_RESPONSE.
+// explain returns the error of the protocol for a failure: UNAVAILABLE if the agent was not
+// reached or not trusted, INVALID_AGENT_RESPONSE if its response is not forwarded.
 func explain(subject string, err error) *a2a.Error {
 	if problem := explainListing(subject, err); problem != nil {
 		return problem
@@ -99,7 +74,7 @@ func explain(subject string, err error) *a2a.Error {
 	var name *net.DNSError
 	var network net.Error
 	switch {
-	case errors.As(err, &name) && name.IsNotFound:
+	case errors.As(err, &name) && name.IsNotFound && !name.IsTimeout:
 		return unavailable(subject+" has no Service: its name does not resolve; the conditions of the Agent say why", 0)
 	case errors.As(err, &name):
 		return unavailable(subject+" cannot be looked up: the DNS of the cluster does not answer; try again", retrySoon)
@@ -120,7 +95,7 @@ func unavailable(text string, retry time.Duration) *a2a.Error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: text, RetryAfter: retry}
 }
 
-// explainListing says why a request was not even tried; nil for what was.
+// explainListing returns the error for a request that was not sent; nil for one that was.
 func explainListing(subject string, err error) *a2a.Error {
 	switch {
 	case errors.Is(err, errNotListed):
@@ -133,13 +108,15 @@ func explainListing(subject string, err error) *a2a.Error {
 	case errors.Is(err, errNoAddress):
 		return unavailable(subject+" has no Service yet: the conditions of the Agent say why", retrySoon)
 	case errors.Is(err, errNoCard):
-		return unavailable(subject+" runs elsewhere, and its card was not read yet; the conditions of the Agent say why", retrySoon)
+		return unavailable(subject+" is a remote agent, and the operator has not read its card yet; the conditions of the Agent say why", retrySoon)
 	case errors.Is(err, errNoRemotes):
-		return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation, Message: subject + " runs elsewhere, and this sidecar calls agents of the cluster only"}
+		return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation, Message: subject + " is a remote agent, and this sidecar calls agents of the cluster only"}
 	case errors.Is(err, errToken):
 		return unavailable(subject+" was not called: the sidecar has no token to show yet; try again", retrySoon)
 	case errors.Is(err, errTLSWanted):
 		return unavailable(subject+" is served with TLS now; try again", retrySoon)
+	case errors.Is(err, errMisconfigured):
+		return unavailable(subject+" was not called: a URL in the configuration of the gateway is invalid", 0)
 	case errors.Is(err, errRedirect):
 		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " answers with a redirect, which the gateway does not follow"}
 	case errors.Is(err, errCard):
@@ -149,7 +126,7 @@ func explainListing(subject string, err error) *a2a.Error {
 	}
 }
 
-// explainTLS says what is wrong with the TLS of an agent; "" when nothing is.
+// explainTLS returns what is wrong with the TLS of an agent; "" for other failures.
 func explainTLS(err error) string {
 	var (
 		authority x509.UnknownAuthorityError

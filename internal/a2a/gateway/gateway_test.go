@@ -53,7 +53,7 @@ func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 			return // the question whether it has TLS
 		}
 		if name, ok := strings.CutPrefix(r.URL.Path, "/v1/agents/"); ok && r.Host == "registry.system.svc:8444" && r.Header.Get("A2A-Version") == "1.0" {
-			_, _ = io.WriteString(w, listed(name)) // the question whether it is an agent
+			_, _ = io.WriteString(w, listed(name)) // the lookup of the agent
 			return
 		}
 		body, _ := io.ReadAll(r.Body)
@@ -113,7 +113,7 @@ func plain(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	_, _ = io.WriteString(w, r.URL.Path+": "+problem.Message)
 }
 
-func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }
+func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }
 
 func TestWhereItLeads(t *testing.T) {
 	tests := map[string]struct{ method, path, host, uri string }{
@@ -128,7 +128,7 @@ func TestWhereItLeads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, ok)
 			response, body := c.do(t, test.method, test.path, "")
-			if response.StatusCode != http.StatusOK || body != "ok" || len(c.seen) != 1 {
+			if response.StatusCode != http.StatusOK || body != "{}" || len(c.seen) != 1 {
 				t.Fatalf("%s: %d %s", test.path, response.StatusCode, body)
 			}
 			if got := c.seen[0]; got.Host != test.host || got.URI != test.uri || got.Method != test.method {

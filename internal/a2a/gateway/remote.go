@@ -5,32 +5,31 @@ package gateway
 
 import "net/http"
 
-// Remote is an agent that runs elsewhere, as the registry tells of it. It is
-// never changed.
+// Remote is a remote agent as the registry describes it. It is immutable.
 type Remote struct {
 	Namespace, Name string
-	// URL is where its Agent says that it is, and Card what it was found to
-	// serve there; Digest names that.
+	// URL is that of its Agent's spec. Card is the card that the operator read there, and
+	// Digest its digest.
 	URL    string
 	Card   []byte
 	Digest string
 }
 
-// Remotes serve agents that run elsewhere.
+// Remotes calls remote agents.
 type Remotes interface {
-	// ServeRemote answers a request whose path is the one that the agent would
-	// see. base is where the agent is reached through the gateway.
+	// ServeRemote answers a request whose path is the one that the agent would see. base
+	// is the URL of the agent through the gateway.
 	ServeRemote(w http.ResponseWriter, r *http.Request, agent *Remote, base string)
 }
 
-// serveRemote hands a request on to who speaks with the agent. What the agent
-// said of its own task is for others of the cluster.
-func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Remote, way *way) {
+// serveRemote passes a request to Remotes, without the id of the calling agent's task, which
+// is for agents of the cluster only.
+func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Remote, to *destination) {
 	if h.options.Remotes == nil {
 		h.failed(w, r, errNoRemotes)
 		return
 	}
-	out := way.seenByAgent(r)
+	out := to.seenByAgent(r)
 	out.Header.Del(headerTask)
-	h.options.Remotes.ServeRemote(w, out, agent, way.base)
+	h.options.Remotes.ServeRemote(w, out, agent, to.base())
 }

@@ -151,7 +151,7 @@ func TestOnlyListedAgentsAreCalled(t *testing.T) {
 		"a Service, but no agent": {agent: "echo", change: func(r *region) { delete(r.registry, "/v1/agents/team/echo") }, status: 403, says: "Agent team/echo is not in the registry"},
 		"without a Service":       {agent: "blocked", status: 503, says: "Agent team/blocked has no Service yet: the conditions of the Agent say why"},
 		"listed as another":       {agent: "liar", status: 503, says: "the registry"},
-		"no card yet":             {agent: "new", status: 503, says: "Agent team/new runs elsewhere, and its card was not read yet"},
+		"no card yet":             {agent: "new", status: 503, says: "Agent team/new is a remote agent, and the operator has not read its card yet"},
 		"registry is down":        {agent: "echo", change: func(r *region) { r.registry = nil }, status: 503, says: "the registry, without which no agent is called, does not answer"},
 		"registry is starting":    {agent: "echo", change: func(r *region) { r.status = 503 }, status: 503, says: "the registry"},
 		"registry redirects":      {agent: "echo", change: func(r *region) { r.status = 302 }, status: 503, says: "the registry"},
@@ -279,7 +279,7 @@ func TestRemembersInBounds(t *testing.T) {
 	for i := range maxKnown + 10 {
 		_, _, _ = r.get(fmt.Sprintf("/agents/team/n-%d/", i))
 	}
-	if n := len(r.h.directory.known); n > maxKnown {
+	if n := len(r.h.listings.known); n > maxKnown {
 		t.Errorf("%d agents are remembered, want at most %d", n, maxKnown)
 	}
 	for i := range 20 {
@@ -287,11 +287,11 @@ func TestRemembersInBounds(t *testing.T) {
 		r.registry[name], r.registry[name+"/card"] = fmt.Sprintf(`{"namespace":"team","name":"large-%d","remote":true,"cardDigest":"1"}`, i), strings.Repeat("x", 1<<20)
 		_, _, _ = r.get(fmt.Sprintf("/agents/team/large-%d/", i))
 		held := 0
-		for _, e := range r.h.directory.known {
+		for _, e := range r.h.listings.known {
 			held += e.size()
 		}
-		if held > maxCards || held != r.h.directory.cards {
-			t.Fatalf("cards of %d bytes are held, counted as %d", held, r.h.directory.cards)
+		if held > maxCards || held != r.h.listings.cards {
+			t.Fatalf("cards of %d bytes are held, counted as %d", held, r.h.listings.cards)
 		}
 	}
 }

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// schemeAge is how long it is remembered that an agent is served in the
-	// clear, and with TLS.
+	// schemeAge is how long the scheme of an agent without TLS is cached, and
+	// schemeAgeTLS that of an agent with TLS.
 	schemeAge    = time.Minute
 	schemeAgeTLS = time.Hour
-	// maxSchemes bounds what is remembered.
+	// maxSchemes bounds the cache.
 	maxSchemes = 1024
-	// probeTimeout bounds the question.
+	// probeTimeout bounds a probe.
 	probeTimeout = 5 * time.Second
 )
 
-// schemes finds out which agents are served with TLS: their names do not tell.
-// An agent with TLS tells those who come without it, and is asked before a
-// token is sent.
+// schemes finds out which agents are served with TLS, which their names do not show. A
+// sidecar with TLS answers a request without TLS by 426. The transport probes each agent
+// without a token before it sends one.
 type schemes struct {
 	http.RoundTripper
 	now func() time.Time
@@ -40,12 +40,12 @@ type scheme struct {
 	until  time.Time
 }
 
-// errTLSWanted is of an agent that has TLS since it was last asked.
+// errTLSWanted is the error of an agent that has TLS since its last probe.
 var errTLSWanted = errors.New("agent is served with TLS now; try again")
 
 // RoundTrip implements http.RoundTripper.
 func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
-	if way, ok := r.Context().Value(wayKey{}).(*way); !ok || way.base == "" || !named(r.URL) {
+	if to, ok := r.Context().Value(destinationKey{}).(*destination); !ok || to.kind != kindAgent || !named(r.URL) {
 		return s.RoundTripper.RoundTrip(r)
 	}
 	host := r.URL.Host
@@ -60,8 +60,8 @@ func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := s.RoundTripper.RoundTrip(r)
 	switch {
 	case secure && err != nil:
-		// It may have lost its TLS. The next request finds out; this one has
-		// a token, and goes nowhere without.
+		// The agent may have lost its TLS. The next request probes it; this one has a
+		// token, which is not sent without TLS.
 		s.forget(host)
 	case !secure && err == nil && wantsTLS(response):
 		s.forget(host)
@@ -71,7 +71,7 @@ func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// named reports whether an address is that of an agent by its name alone.
+// named reports whether a URL has the name of an agent only, without scheme or port.
 func named(u *url.URL) bool { return u.Scheme == "http" && u.Port() == "" }
 
 // of reports whether a host is served with TLS.
@@ -121,7 +121,7 @@ func (s *schemes) forget(host string) {
 	delete(s.known, host)
 }
 
-// wantsTLS recognizes the answer of RFC 2817.
+// wantsTLS reports whether a response asks for TLS (RFC 2817).
 func wantsTLS(r *http.Response) bool {
 	return r.StatusCode == http.StatusUpgradeRequired && strings.HasPrefix(r.Header.Get("Upgrade"), "TLS/")
 }

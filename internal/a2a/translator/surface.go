@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
@@ -76,8 +75,11 @@ func (b *bound) serve(w http.ResponseWriter, r *http.Request, c *card.Card, base
 	case rest.Owns(r):
 		b.rest.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), baseKey{}, base)))
 	default:
-		http.Error(w, "nothing here: JSON-RPC is at POST /, REST at /message:send, /tasks and, for 0.3, below /v1, the card at GET "+
-			wellknown.Path+", each below "+base, http.StatusNotFound)
+		rest.Deny(w, r, &a2a.Error{
+			Reason: a2a.ReasonMethodNotFound,
+			Message: "Nothing is served at this path: JSON-RPC is at POST /, REST at /message:send, /tasks and, for 0.3, below /v1, the card at GET " +
+				wellknown.Path + ", each below " + base,
+		})
 	}
 }
 
@@ -95,16 +97,13 @@ func serveCard(w http.ResponseWriter, r *http.Request, c *card.Card, base string
 	h.ServeHTTP(w, r)
 }
 
-// Deny answers a request for an agent with an error, in the form that its client
-// reads: gRPC, text for a card, REST of 1.0 or 0.3, and JSON-RPC for all others.
+// Deny answers a request for an agent with an error, in the shape of its protocol: gRPC, REST of
+// 1.0 or 0.3, that of 1.0 for a card, and JSON-RPC for all others.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	switch {
 	case grpc.Owns(r):
 		grpc.Deny(w, r, problem)
-	case isCard(r):
-		row := errormap.Lookup(problem, errormap.Profile101)
-		http.Error(w, row.Text(problem), row.HTTP)
-	case rest.Owns(r):
+	case isCard(r), rest.Owns(r):
 		rest.Deny(w, r, problem)
 	default:
 		jsonrpc.Deny(w, r, problem)

@@ -19,47 +19,48 @@ import (
 )
 
 const (
-	// listedAge is how long a listing is used before the registry is asked again,
-	// and missingAge how long it is believed that there is none.
+	// listedAge is how long a listing of an agent is used before the registry is asked
+	// again, and missingAge how long that of a missing agent.
 	listedAge  = 15 * time.Second
 	missingAge = 2 * time.Second
-	// listedAgeLost is how long a listing of an agent of the cluster is used while
-	// the registry does not answer, and remoteAgeLost that of one that runs
-	// elsewhere. The registry is asked again after retryAge.
+	// listedAgeLost is how long the listing of an agent of the cluster is used while the
+	// registry does not answer, and remoteAgeLost that of a remote agent. The registry is
+	// asked again after retryAge.
 	listedAgeLost = time.Hour
 	remoteAgeLost = 10 * time.Minute
 	retryAge      = 5 * time.Second
-	// maxKnown and maxCards bound what is remembered, and maxEntry one answer.
+	// maxKnown bounds the cached listings, maxCards their cards, and maxEntry a response.
+	// The latter two are in bytes.
 	maxKnown = 256
 	maxCards = 8 << 20
 	maxEntry = 1 << 20
-	// lookupTimeout bounds both questions.
+	// lookupTimeout bounds the requests for an entry and its card together.
 	lookupTimeout = 5 * time.Second
 )
 
-// directory knows what the registry lists. Whatever it does not list for the
-// names of a request is not called.
-type directory struct {
+// listings caches the entries of the registry. The gateway calls only agents that the
+// registry lists.
+type listings struct {
 	transport http.RoundTripper
 	now       func() time.Time
 	asking    singleflight.Group
 
 	mu sync.Mutex
-	// known has those that were asked for, by namespace and name.
+	// known has the listings by namespace and name.
 	known map[string]*listing
-	// cards is what the cards of remote agents take, in bytes.
+	// cards is the size of the cards of remote agents, in bytes.
 	cards int
 }
 
-// listing is what the registry said of a name. It does not change, but for tried.
+// listing is the entry of an agent. It does not change, except for tried.
 type listing struct {
-	// found is true when the registry lists an agent, and address when that has
-	// one: until then nobody knows whose Service has its name.
+	// found is true if the registry lists the agent, and address if the agent has a URL:
+	// before that, a Service of its name may belong to something else.
 	found, address bool
 	// agent is nil for an agent of the cluster.
 	agent *Remote
 	asked time.Time
-	// tried is when the registry last failed to answer about it. directory.mu guards it.
+	// tried is the time of the last failed request for the entry. listings.mu guards it.
 	tried time.Time
 }
 
@@ -70,7 +71,7 @@ func (l *listing) size() int {
 	return len(l.agent.Card)
 }
 
-// fresh reports whether the registry need not be asked.
+// fresh reports whether the listing is used without a request to the registry.
 func (l *listing) fresh(now time.Time) bool {
 	age := listedAge
 	if !l.found || !l.address {
@@ -88,7 +89,7 @@ func (l *listing) holds(now time.Time) bool {
 	return l.found && l.address && now.Sub(l.asked) < age
 }
 
-// err says why the agent cannot be called; nil when it can.
+// err returns why the agent cannot be called; nil if it can.
 func (l *listing) err() error {
 	switch {
 	case !l.found:
@@ -101,34 +102,34 @@ func (l *listing) err() error {
 }
 
 // find returns the listing of an agent that may be called.
-func (d *directory) find(ctx context.Context, c *Config, w *way) (*listing, error) {
-	key, now := w.agent(), d.now()
+func (d *listings) find(ctx context.Context, c *Config, to *destination) (*listing, error) {
+	key, now := to.agent(), d.now()
 	last, tried := d.recall(key)
 	if last != nil && (last.fresh(now) || last.holds(now) && now.Sub(tried) < retryAge) {
 		return last, last.err()
 	}
-	// Who asks first may leave first.
+	// The request that begins the lookup may end first.
 	asking := context.WithoutCancel(ctx)
-	found, err, _ := d.asking.Do(key, func() (any, error) { return d.ask(asking, c, w) })
+	found, err, _ := d.asking.Do(key, func() (any, error) { return d.ask(asking, c, to) })
 	if err != nil {
 		if errors.Is(err, errRegistry) && last != nil && last.holds(now) {
 			return last, nil
 		}
-		return nil, err //nolint:wrapcheck // it is ask's own
+		return nil, err //nolint:wrapcheck // ask has wrapped it
 	}
 	next, _ := found.(*listing)
 	return next, next.err()
 }
 
-// ask asks the registry, and keeps the answer.
-func (d *directory) ask(ctx context.Context, c *Config, w *way) (*listing, error) {
-	last, _ := d.recall(w.agent())
+// ask asks the registry, and caches the listing.
+func (d *listings) ask(ctx context.Context, c *Config, to *destination) (*listing, error) {
+	last, _ := d.recall(to.agent())
 	if last != nil && last.fresh(d.now()) {
-		return last, nil // another request has asked a moment ago
+		return last, nil // another request has just asked
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	next, err := d.look(ctx, c, w, last)
+	next, err := d.look(ctx, c, to, last)
 	if err != nil {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -138,13 +139,12 @@ func (d *directory) ask(ctx context.Context, c *Config, w *way) (*listing, error
 		return nil, err
 	}
 	next.asked = d.now()
-	d.keep(w.agent(), next)
+	d.keep(to.agent(), next)
 	return next, nil
 }
 
-// recall returns what the registry said last, nil for nothing, and when it last
-// failed to say more.
-func (d *directory) recall(key string) (last *listing, tried time.Time) {
+// recall returns the cached listing, nil for none, and the time of the last failed request.
+func (d *listings) recall(key string) (last *listing, tried time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if last = d.known[key]; last != nil {
@@ -153,8 +153,8 @@ func (d *directory) recall(key string) (last *listing, tried time.Time) {
 	return last, tried
 }
 
-// keep remembers a listing. The oldest give way.
-func (d *directory) keep(key string, l *listing) {
+// keep caches a listing. It drops the oldest ones if there is no room.
+func (d *listings) keep(key string, l *listing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.forget(key)
@@ -171,17 +171,16 @@ func (d *directory) keep(key string, l *listing) {
 	d.cards += l.size()
 }
 
-// forget needs mu.
-func (d *directory) forget(key string) {
+// forget requires mu.
+func (d *listings) forget(key string) {
 	if l := d.known[key]; l != nil {
 		d.cards -= l.size()
 		delete(d.known, key)
 	}
 }
 
-// look reads the agent's entry and, for one that runs elsewhere, its card, unless
-// that is the one that is known.
-func (d *directory) look(ctx context.Context, c *Config, w *way, last *listing) (*listing, error) {
+// look reads the agent's entry and, for a remote agent, its card, unless last has it.
+func (d *listings) look(ctx context.Context, c *Config, to *destination, last *listing) (*listing, error) {
 	var listed struct {
 		Namespace  string `json:"namespace"`
 		Name       string `json:"name"`
@@ -189,8 +188,8 @@ func (d *directory) look(ctx context.Context, c *Config, w *way, last *listing) 
 		Remote     bool   `json:"remote"`
 		CardDigest string `json:"cardDigest"`
 	}
-	place := "/v1/agents/" + w.namespace + "/" + w.name
-	text, found, err := d.get(ctx, c, place, w.token)
+	place := "/v1/agents/" + to.namespace + "/" + to.name
+	text, found, err := d.get(ctx, c, place, to.token)
 	if err != nil {
 		return nil, err
 	}
@@ -200,8 +199,8 @@ func (d *directory) look(ctx context.Context, c *Config, w *way, last *listing) 
 	if err := json.Unmarshal(text, &listed); err != nil {
 		return nil, fmt.Errorf("%w: %w", errRegistry, err)
 	}
-	if listed.Namespace != w.namespace || listed.Name != w.name {
-		return nil, fmt.Errorf("%w: it was asked for %s, and answers with %s/%s", errRegistry, w.agent(), listed.Namespace, listed.Name)
+	if listed.Namespace != to.namespace || listed.Name != to.name {
+		return nil, fmt.Errorf("%w: it was asked for %s, and answers with %s/%s", errRegistry, to.agent(), listed.Namespace, listed.Name)
 	}
 	if !listed.Remote {
 		return &listing{found: true, address: listed.URL != ""}, nil
@@ -209,7 +208,7 @@ func (d *directory) look(ctx context.Context, c *Config, w *way, last *listing) 
 	if last != nil && last.agent != nil && last.agent.URL == listed.URL && last.agent.Digest == listed.CardDigest {
 		return &listing{found: true, address: true, agent: last.agent}, nil
 	}
-	text, found, err = d.get(ctx, c, place+"/card", w.token)
+	text, found, err = d.get(ctx, c, place+"/card", to.token)
 	switch {
 	case err != nil:
 		return nil, err
@@ -217,11 +216,11 @@ func (d *directory) look(ctx context.Context, c *Config, w *way, last *listing) 
 		return nil, errNoCard
 	}
 	return &listing{found: true, address: true, agent: &Remote{
-		Namespace: w.namespace, Name: w.name, URL: listed.URL, Card: text, Digest: listed.CardDigest,
+		Namespace: to.namespace, Name: to.name, URL: listed.URL, Card: text, Digest: listed.CardDigest,
 	}}, nil
 }
 
-func (d *directory) get(ctx context.Context, c *Config, place, token string) (text []byte, found bool, err error) {
+func (d *listings) get(ctx context.Context, c *Config, place, token string) (text []byte, found bool, err error) {
 	address, err := url.Parse(strings.TrimSuffix(c.RegistryURL, "/") + place)
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: %w", errRegistry, err)

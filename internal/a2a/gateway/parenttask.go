@@ -13,16 +13,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// headerTask is what the agent passes on of the turn that it works at.
+// headerTask is the header with the id of the task for which the agent makes the request.
 const headerTask = "A2A-Task-Id"
 
-// maxLinked bounds a request that is changed on the way.
+// maxLinked bounds the requests to which the gateway adds a task, in bytes.
 const maxLinked = 10 << 20
 
-// link adds the agent's own task to the tasks that a message refers to, so
-// that a sub-agent's task knows its parent. Only JSON-RPC requests that carry
-// a message are touched, and of those nothing else is.
-func link(r *http.Request) error {
+// addParentTask adds the agent's own task to the tasks to which a message refers, so that
+// the task of the called agent refers to its parent. It changes nothing but the message of
+// a JSON-RPC request.
+func addParentTask(r *http.Request) error {
 	task := r.Header.Get(headerTask)
 	json := strings.HasPrefix(r.Header.Get("Content-Type"), "application/json")
 	if task == "" || !json || r.Method != http.MethodPost || r.Body == nil {
@@ -48,9 +48,8 @@ func link(r *http.Request) error {
 	return nil
 }
 
-// messageAt finds where params.message begins, behind its brace. It reports
-// false when there is none, when it is empty, or when it has references of its
-// own.
+// messageAt returns the offset of params.message, behind its brace. It returns false if
+// there is none, or if it is empty or has references of its own.
 func messageAt(body []byte) (at int64, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(body))
 	if !enter(d, "params") || !enter(d, "message") {
@@ -77,7 +76,7 @@ func messageAt(body []byte) (at int64, ok bool) {
 	return at, members > 0
 }
 
-// enter reads an object up to a member's value.
+// enter reads an object up to the value of a member, and reports whether there is one.
 func enter(d *jsontext.Decoder, member string) bool {
 	if d.PeekKind() != '{' {
 		return false

@@ -1,0 +1,156 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// The prefixes of the paths that the gateway forwards.
+const (
+	registryPrefix = "/registry"
+	agentsPrefix   = "/agents/"
+)
+
+// kind says what serves a request.
+type kind int
+
+const (
+	// kindNone is a path that nothing serves.
+	kindNone kind = iota
+	kindRegistry
+	kindAgent
+	// kindEndpoint is one of the Endpoints.
+	kindEndpoint
+)
+
+// destination is where the gateway forwards one request.
+type destination struct {
+	kind kind
+	// refusal is why there is no destination; for kindNone.
+	refusal refusal
+	// gateway is the base URL of the gateway by which the agent called it, without a slash
+	// at its end.
+	gateway string
+	// namespace and name are those of an agent, "" for the registry. rest is the path
+	// behind them, or behind the prefix of the registry, as it was escaped.
+	namespace, name, rest string
+
+	// target is the URL of the request to the registry or the agent. resolve sets it.
+	target *url.URL
+	token  string
+	// rewrites is what the gateway rewrites in the response.
+	rewrites rewriting
+}
+
+// agent returns the name of the agent with its namespace.
+func (d *destination) agent() string { return d.namespace + "/" + d.name }
+
+// host returns the host of the target, "" before resolve.
+func (d *destination) host() string {
+	if d.target == nil {
+		return ""
+	}
+	return d.target.Host
+}
+
+// base returns the URL of the agent through the gateway, for its card.
+func (d *destination) base() string { return d.gateway + agentsPrefix + d.agent() }
+
+// path returns the path that the agent would see, and its escaped form ("" for the
+// default one).
+func (d *destination) path() (plain, escaped string) {
+	if d.rest == "" {
+		return "/", ""
+	}
+	plain, err := url.PathUnescape(d.rest)
+	if err != nil {
+		return d.rest, ""
+	}
+	return plain, d.rest
+}
+
+type destinationKey struct{}
+
+func (d *destination) in(ctx context.Context) context.Context {
+	return context.WithValue(ctx, destinationKey{}, d)
+}
+
+// destinationOf returns the destination that ServeHTTP has put into the context.
+func destinationOf(ctx context.Context) *destination {
+	return ctx.Value(destinationKey{}).(*destination)
+}
+
+// parseDestination reads the path of a request.
+func parseDestination(r *http.Request) *destination {
+	d := &destination{gateway: "http://" + r.Host, refusal: refusalNoSuchPath}
+	if unclean(r.URL.Path) {
+		return d
+	}
+	escaped := r.URL.EscapedPath()
+	if rest, ok := strings.CutPrefix(escaped, registryPrefix); ok && (rest == "" || rest[0] == '/') {
+		d.kind, d.rest = kindRegistry, rest
+		return d
+	}
+	rest, ok := strings.CutPrefix(escaped, agentsPrefix)
+	if !ok {
+		d.kind = kindEndpoint
+		return d
+	}
+	namespace, rest, _ := strings.Cut(rest, "/")
+	name, _, _ := strings.Cut(rest, "/")
+	if !label(namespace) || !label(name) {
+		d.refusal = refusalNoLabel
+		return d
+	}
+	d.kind, d.namespace, d.name, d.rest = kindAgent, namespace, name, rest[len(name):]
+	return d
+}
+
+// resolve sets the target.
+func (d *destination) resolve(c *Config) (err error) {
+	base := c.RegistryURL
+	if d.kind == kindAgent {
+		base = strings.NewReplacer("{name}", d.name, "{namespace}", d.namespace).Replace(c.AgentURL)
+	}
+	d.target, err = join(base, d.rest)
+	return err
+}
+
+// unclean reports whether a server could read the path as another one.
+func unclean(p string) bool {
+	return strings.Contains(p, "\\") || strings.Contains(p, "//") || p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/")
+}
+
+var errMisconfigured = errors.New("a URL of the gateway's configuration is invalid")
+
+func join(base, rest string) (*url.URL, error) {
+	target, err := url.Parse(strings.TrimSuffix(base, "/"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errMisconfigured, err)
+	}
+	if rest == "" {
+		rest = "/"
+	}
+	full := target.EscapedPath() + rest
+	if target.Path, err = url.PathUnescape(full); err != nil {
+		return nil, fmt.Errorf("%w: %w", errMisconfigured, err)
+	}
+	target.RawPath = full
+	return target, nil
+}
+
+// label reports whether s is a DNS label (RFC 1123).
+func label(s string) bool {
+	if s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}

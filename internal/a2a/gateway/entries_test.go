@@ -1,0 +1,99 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// TestURLsInSearchAnswersLeadThroughTheGateway searches and reads an entry. Only the URLs of
+// agents change.
+func TestURLsInSearchAnswersLeadThroughTheGateway(t *testing.T) {
+	const (
+		entry = `{"namespace":"team","name":"echo","displayName":"E <1>","url":"http://echo.team.svc/","externalURL":"https://a.example/echo",` +
+			`"ready":true,"skills":[{"id":"url","url":"http://not.an.agent/"}],"big":9007199254740993}`
+		// The name may follow the URL.
+		remote = `{"url":"https://w.example/a","remote":true,"name":"weather","namespace":"far"}`
+		none   = `{"namespace":"team","name":"blocked","url":""}`
+	)
+	moved := func(text, gateway string) string {
+		return strings.NewReplacer(`"http://echo.team.svc/"`, `"`+gateway+`/agents/team/echo/"`, `"https://a.example/echo"`, `"`+gateway+`/agents/team/echo/"`,
+			`"https://w.example/a"`, `"`+gateway+`/agents/far/weather/"`).Replace(text)
+	}
+	for path, answer := range map[string]string{
+		"/registry/v1/agents?skill=url":    ` {"items":[` + entry + `, ` + remote + `,` + none + `],"nextCursor":"","total":3}` + "\n",
+		"/registry/v1/agents":              `{"total":0,"items":[]}`,
+		"/registry/v1/agents?both=1":       `{"url":"http://echo.team.svc/","items":[` + remote + `],"namespace":"team","name":"echo"}`,
+		"/registry/v1/agents/team/echo":    entry,
+		"/registry/v1/agents/far/weather":  remote,
+		"/registry/v1/agents/team/blocked": none,
+		"/registry/openapi.yaml":           `{"url":"http://echo.team.svc/"}`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			c := newCluster(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("ETag", `"1"`)
+				_, _ = io.WriteString(w, answer)
+			})
+			want := moved(answer, c.gateway.URL)
+			if strings.HasSuffix(path, ".yaml") {
+				want = answer
+			}
+			response, got := c.do(t, "GET", path, "", "Accept-Encoding", "gzip")
+			if diff := gocmp.Diff(want, got); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+			if response.Header.Get("ETag") != `"1"` {
+				t.Error("the ETag is lost, so that the agent cannot ask again at little cost")
+			}
+			if head, _ := c.do(t, "HEAD", path, ""); head.StatusCode != http.StatusOK {
+				t.Errorf("HEAD gives %d", head.StatusCode)
+			}
+		})
+	}
+}
+
+// TestCardFromTheRegistryLeadsThroughTheGateway reads the card of an agent from the registry.
+func TestCardFromTheRegistryLeadsThroughTheGateway(t *testing.T) {
+	const card = `{"name":"Echo","signatures":[{}],"url":"http://echo.team.svc/","supportedInterfaces":[{"url":"http://echo.team.svc/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`
+	c := newCluster(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, card) })
+	_, body := c.do(t, "GET", "/registry/v1/agents/team/echo/card", "")
+	var got map[string]any
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	base := c.gateway.URL + "/agents/team/echo/"
+	want := map[string]any{"name": "Echo", "url": base, "supportedInterfaces": []any{
+		map[string]any{"url": base, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+	}}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("card (-want +got):\n%s", diff)
+	}
+}
+
+// TestRegistryThatSendsNoEntries is a failure of the registry.
+func TestRegistryThatSendsNoEntries(t *testing.T) {
+	for name, answer := range map[string]string{
+		"no JSON":        `<html>`,
+		"a list":         `[{"namespace":"team","name":"echo","url":"http://x/"}]`,
+		"broken":         `{"items":[{"namespace":"team","name":"echo","url":"http://x/"}`,
+		"text in a list": `{"items":["x"]}`,
+		"a wrong name":   `{"items":[{"namespace":"team","name":"../x","url":"http://x/"}]}`,
+		"no name":        `{"url":"http://x/"}`,
+		"too large":      `{"items":[],"x":"` + strings.Repeat("x", maxEntries) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
+			response, body := c.do(t, "GET", "/registry/v1/agents", "")
+			if response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, `"code":"Unavailable"`) {
+				t.Errorf("%d %.200s", response.StatusCode, body)
+			}
+		})
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// refusal is a request that the gateway does not forward because of the request itself.
+type refusal struct {
+	status int
+	// code is that of the registry's errors, and reason that of the protocol.
+	code    string
+	reason  a2a.Reason
+	message string
+}
+
+var (
+	refusalNotLocal = refusal{
+		http.StatusForbidden, "PermissionDenied", a2a.ReasonPermissionDenied,
+		"The gateway serves its own pod only, and no web page: call it at http://127.0.0.1 or http://localhost, without a foreign Origin",
+	}
+	refusalNoGateway = refusal{
+		http.StatusNotFound, "NotFound", a2a.ReasonUnsupportedOperation,
+		"This sidecar has no gateway: it was not configured with a registry",
+	}
+	refusalMethod = refusal{
+		http.StatusMethodNotAllowed, "MethodNotAllowed", a2a.ReasonInvalidRequest, "The registry is read with GET",
+	}
+	refusalNoSuchPath = refusal{
+		http.StatusNotFound, "NotFound", a2a.ReasonMethodNotFound,
+		"The gateway serves /registry/<path>, /agents/<namespace>/<name>/<path>, /mcp, and the directory agent at /",
+	}
+	refusalNoLabel = refusal{
+		http.StatusNotFound, "NotFound", a2a.ReasonMethodNotFound,
+		"The gateway serves /agents/<namespace>/<name>/<path>; namespace and name must be DNS labels",
+	}
+)
+
+// refuse answers a request that the gateway does not forward: in the shape of its protocol
+// if it is for an agent, and else with the registry's JSON.
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
+	if destinationOf(r.Context()).kind != kindAgent {
+		writeError(w, no.status, no.code, no.message)
+		return
+	}
+	h.deny(w, r, &a2a.Error{Reason: no.reason, Message: no.message})
+}
+
+// deny answers with an error, in the shape that refuse describes.
+func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+	to := destinationOf(r.Context())
+	if problem.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(problem.RetryAfter/time.Second)))
+	}
+	if to.kind == kindAgent {
+		h.options.Deny(w, to.seenByAgent(r), problem)
+		return
+	}
+	writeError(w, http.StatusServiceUnavailable, "Unavailable", problem.Message)
+}
+
+// seenByAgent returns the request with the path that the agent would see.
+func (d *destination) seenByAgent(r *http.Request) *http.Request {
+	out := r.Clone(r.Context())
+	out.URL.Path, out.URL.RawPath = d.path()
+	return out
+}
+
+// writeError writes an error in the JSON of the registry.
+func writeError(w http.ResponseWriter, status int, code, message string) {
+	// Text that is not UTF-8 is written with replacement characters, so the error is nil.
+	body, _ := jsontext.AppendQuote([]byte(`{"error":{"code":"`+code+`","message":`), message)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, "}}\n"...))
+}

@@ -1,0 +1,76 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"testing"
+)
+
+// TestRefusalsAreJSON reads the errors of the gateway for requests that no protocol of agents
+// owns.
+func TestRefusalsAreJSON(t *testing.T) {
+	tests := map[string]struct {
+		method, path string
+		headers      []string
+		status       int
+		code         string
+	}{
+		"foreign origin":   {"GET", "/registry/v1/agents", []string{"Origin", "https://evil.example"}, 403, "PermissionDenied"},
+		"rebound name":     {"GET", "/", []string{"Host", "evil.example"}, 403, "PermissionDenied"},
+		"written registry": {"POST", "/registry/v1/agents", nil, 405, "MethodNotAllowed"},
+		"no agent's name":  {"GET", "/agents/team", nil, 404, "NotFound"},
+		"no endpoint":      {"GET", "/metrics", nil, 404, "NotFound"},
+		"no MCP server":    {"POST", MCPPath, nil, 404, "NotFound"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, ok)
+			response, body := c.do(t, test.method, test.path, "", test.headers...)
+			var got struct {
+				Error struct{ Code, Message string }
+			}
+			if err := json.Unmarshal([]byte(body), &got); err != nil {
+				t.Fatalf("%d %s: %v", response.StatusCode, body, err)
+			}
+			if response.StatusCode != test.status || got.Error.Code != test.code || got.Error.Message == "" || response.Header.Get("Content-Type") != "application/json" {
+				t.Errorf("%d %s %s", response.StatusCode, response.Header.Get("Content-Type"), body)
+			}
+		})
+	}
+}
+
+// TestRefusalsForAgentsHaveTheShapeOfTheirProtocol has the caller's Deny answer, for the path
+// that the agent would see.
+func TestRefusalsForAgentsHaveTheShapeOfTheirProtocol(t *testing.T) {
+	c := newCluster(t, ok)
+	response, body := c.do(t, "POST", "/agents/team/echo/tasks/1", "{}", "Origin", "https://evil.example")
+	if want := "/tasks/1: " + refusalNotLocal.message; response.StatusCode != http.StatusForbidden || body != want {
+		t.Errorf("%d %s, want %s", response.StatusCode, body, want)
+	}
+}
+
+// TestDNSTimeoutIsNoMissingAgent tells a name that does not exist from a name server that does
+// not answer. Only the latter is worth a retry.
+func TestDNSTimeoutIsNoMissingAgent(t *testing.T) {
+	lookup := func(e net.DNSError) error { return &net.OpError{Op: "dial", Err: &e} }
+	for name, test := range map[string]struct {
+		err   error
+		text  string
+		retry bool
+	}{
+		"no such name": {lookup(net.DNSError{IsNotFound: true}), "Agent team/a has no Service: its name does not resolve; the conditions of the Agent say why", false},
+		"timeout":      {lookup(net.DNSError{IsTimeout: true, IsTemporary: true}), "Agent team/a cannot be looked up: the DNS of the cluster does not answer; try again", true},
+		// The resolver may report both if one of its queries was answered.
+		"timeout of one query": {lookup(net.DNSError{IsTimeout: true, IsNotFound: true}), "Agent team/a cannot be looked up: the DNS of the cluster does not answer; try again", true},
+		"failing server":       {lookup(net.DNSError{IsTemporary: true}), "Agent team/a cannot be looked up: the DNS of the cluster does not answer; try again", true},
+	} {
+		problem := explain("Agent team/a", test.err)
+		if problem.Message != test.text || problem.Reason != "UNAVAILABLE" || problem.RetryAfter > 0 != test.retry {
+			t.Errorf("%s: %+v", name, problem)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// rewriting is what the gateway rewrites in a response, so that the addresses in it lead
+// through the gateway.
+type rewriting int
+
+const (
+	rewriteNone rewriting = iota
+	// rewriteCard is for a response that is a card.
+	rewriteCard
+	// rewriteRPCCard is for a JSON-RPC response whose result is a card.
+	rewriteRPCCard
+	// rewriteEntries is for an entry of the registry, or a page of entries.
+	rewriteEntries
+)
+
+func (k rewriting) isCard() bool { return k == rewriteCard || k == rewriteRPCCard }
+
+const (
+	// maxCardRequest bounds the JSON-RPC requests that are searched for their method, in
+	// bytes. A request for the extended card has little more than its method.
+	maxCardRequest = 16 << 10
+	// maxCard and maxEntries bound the responses that are rewritten, in bytes. A page of
+	// the registry ends after 4 MiB, behind the entry that exceeds them.
+	maxCard    = 4 << 20
+	maxEntries = 8 << 20
+)
+
+// readdressing returns what the path of a request says of the response.
+func (d *destination) readdressing(r *http.Request) rewriting {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return rewriteNone
+	}
+	if d.kind == kindAgent {
+		if isCardPath(d.target.EscapedPath()) {
+			return rewriteCard
+		}
+		return rewriteNone
+	}
+	if d.rest == registryAgents {
+		return rewriteEntries
+	}
+	rest, ok := strings.CutPrefix(d.rest, registryAgents+"/")
+	if !ok {
+		return rewriteNone
+	}
+	namespace, rest, _ := strings.Cut(rest, "/")
+	name, rest, deeper := strings.Cut(rest, "/")
+	if !label(namespace) || !label(name) {
+		return rewriteNone
+	}
+	switch {
+	case !deeper:
+		return rewriteEntries
+	case rest == "card":
+		// The card's interfaces are replaced with those of this agent.
+		d.namespace, d.name = namespace, name
+		return rewriteCard
+	default:
+		return rewriteNone
+	}
+}
+
+// registryAgents is the path of the registry's entries.
+const registryAgents = "/v1/agents"
+
+// readdressingRPC returns whether a request asks for the extended card over JSON-RPC. It
+// reads the first maxCardRequest bytes of the request and puts them back. An error says
+// that the body ended early.
+func (d *destination) readdressingRPC(r *http.Request) (rewriting, error) {
+	if r.Method != http.MethodPost || d.target.Path != "/" || r.Body == nil || r.ContentLength > maxCardRequest {
+		return rewriteNone, nil
+	}
+	head, err := io.ReadAll(io.LimitReader(r.Body, maxCardRequest+1))
+	if err != nil {
+		return rewriteNone, errors.New("request body is incomplete")
+	}
+	if len(head) > maxCardRequest {
+		r.Body = putBack(head, r.Body)
+		return rewriteNone, nil
+	}
+	// The server closes its body once the response begins. The transport may read the end
+	// of the request after that, and would then abort the response.
+	r.Body = io.NopCloser(bytes.NewReader(head))
+	if isCardMethod(methodOf(head)) {
+		return rewriteRPCCard, nil
+	}
+	return rewriteNone, nil
+}
+
+// isCardPath reports whether GET of an escaped path returns a card: the public one, or, at
+// the paths of 0.2, 0.3 and 1.0, the extended one, also of a tenant.
+func isCardPath(path string) bool {
+	if strings.HasPrefix(path, "/.well-known/agent") || path == "/agent/authenticatedExtendedCard" {
+		return true
+	}
+	rest, legacy := strings.CutPrefix(path, "/v1/")
+	name := "card"
+	if !legacy {
+		rest, name = strings.TrimPrefix(path, "/"), "extendedAgentCard"
+	}
+	tenant, last, ok := strings.Cut(rest, "/")
+	if !ok {
+		return rest == name
+	}
+	return last == name && tenant != "tasks"
+}
+
+// isCardMethod reports whether a JSON-RPC method returns a card, by its names of 1.0 and
+// 0.3.
+func isCardMethod(method string) bool {
+	return method == "GetExtendedAgentCard" || method == "agent/getAuthenticatedExtendedCard"
+}
+
+// methodOf returns the method of a JSON-RPC request; "" for none.
+func methodOf(body []byte) string {
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	if !enter(d, "method") || d.PeekKind() != '"' {
+		return ""
+	}
+	method, err := d.ReadToken()
+	if err != nil {
+		return ""
+	}
+	return method.String()
+}
+
+// putBack returns a body that begins with bytes that were read from it.
+func putBack(head []byte, body io.ReadCloser) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), body), body}
+}
+
+// rewriteBody replaces the addresses in a response. Its errors wrap errCard or errEntries.
+func (d *destination) rewriteBody(response *http.Response) error {
+	limit, failure := maxCard, errCard
+	if d.rewrites == rewriteEntries {
+		limit, failure = maxEntries, errEntries
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, int64(limit)+1))
+	closeErr := response.Body.Close()
+	if err := errors.Join(err, closeErr); err != nil {
+		return fmt.Errorf("%w: %w", failure, err)
+	}
+	if len(text) > limit {
+		return fmt.Errorf("%w: answer is larger than %d bytes", failure, limit)
+	}
+	out, err := d.rewritten(text)
+	if err != nil {
+		return fmt.Errorf("%w: %w", failure, err)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(out))
+	response.ContentLength = int64(len(out))
+	response.Header.Set("Content-Length", strconv.Itoa(len(out)))
+	if d.rewrites.isCard() {
+		response.Header.Set("Cache-Control", "no-store")
+		response.Header.Del("ETag")
+		response.Header.Del("Last-Modified")
+	}
+	return nil
+}
+
+func (d *destination) rewritten(body []byte) ([]byte, error) {
+	switch d.rewrites {
+	case rewriteEntries:
+		return rewriteURLs(body, d.gateway)
+	case rewriteRPCCard:
+		return readdressRPCCard(body, d.base())
+	default:
+		return readdressCard(body, d.base())
+	}
+}
