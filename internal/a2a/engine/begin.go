@@ -8,18 +8,11 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
-
-// beginRetryFor is how long the store retries the write that begins a turn, and how long
-// a client waits for the lock of a task. After that the message is refused. If the store
-// has stored it nevertheless (an indeterminate write), the first replica that finds the
-// task fails it.
-const beginRetryFor = 5 * time.Second
 
 // firstEventCount is the number of events with which every task begins.
 const firstEventCount = 2
@@ -228,4 +221,21 @@ func lastOfClient(history []*a2a.Message) *a2a.Message {
 		}
 	}
 	return nil
+}
+
+// ensureCreated creates the task of a turn that has none.
+func (t *task) ensureCreated(ctx context.Context, r *run) error {
+	if t.log != nil {
+		return nil
+	}
+	return t.create(ctx, r.turn, t.firstEvents(r.turn))
+}
+
+// loggedForm returns what the log contains of a message: a redacted copy if the message
+// answers a request for sensitive input.
+func (t *task) loggedForm(m *a2a.Message) *a2a.Message {
+	if request, ok := t.inputRequest(); ok && request.Sensitive {
+		return m.Redacted()
+	}
+	return m
 }

@@ -12,16 +12,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Status messages of tasks that fail although the agent did not report a failure.
-const (
-	reasonFull     = "The task holds more than can be kept"
-	reasonStore    = "The task could not be stored"
-	reasonInternal = "The agent could not be run"
-	reasonInput    = "No input was given within "
-	reasonPush     = "The push notification configuration was refused"
-	reasonShutdown = "The agent was shut down before it finished"
-)
-
 // conclude brings a task whose last run has returned into a state that is terminal or
 // interrupted, unless its turn is re-run.
 func (t *task) conclude(ctx context.Context, r *run, err error) {
@@ -61,24 +51,6 @@ func (t *task) appendNotPaused(ctx context.Context) {
 	}
 }
 
-// finish appends a terminal state.
-func (t *task) finish(ctx context.Context, state a2a.State, m *a2a.Message) {
-	t.appendEnd(ctx, t.statusEvent(state, m))
-}
-
-// appendEnd appends a terminal status. If the store does not take it, the task ends in
-// memory all the same, so that its clients do not wait.
-func (t *task) appendEnd(ctx context.Context, last a2a.Event) {
-	err := t.append(ctx, append(t.batch[:0], last))
-	if t.lost {
-		return
-	}
-	if err != nil && !errors.Is(err, backend.ErrEnded) {
-		t.engine.options.Log.ErrorContext(ctx, "end of task not stored", "task", t.key.TaskID, "error", err)
-	}
-	t.ended(nil, errOver)
-}
-
 // failure returns the state and the status message for the error of a run.
 func (t *task) failure(ctx context.Context, err error) (state a2a.State, reason string) {
 	var failure *backend.TurnError
@@ -114,16 +86,4 @@ func (t *task) rememberArtifact(ctx context.Context, r *run) {
 		t.fill(m)
 		t.remember(ctx, m)
 	}
-}
-
-func artifactOf(t *a2a.Task, id string) *a2a.Artifact {
-	if t == nil {
-		return nil
-	}
-	for i := range t.Artifacts {
-		if t.Artifacts[i].ID == id {
-			return &t.Artifacts[i]
-		}
-	}
-	return nil
 }

@@ -39,23 +39,6 @@ type deduplication struct {
 	bytes int
 }
 
-// messageKey identifies a message by owner, ids and content. body is a hash with a
-// random seed, so that clients cannot construct collisions.
-type messageKey struct {
-	owner                        a2a.Owner
-	contextID, taskID, messageID string
-	body                         uint64
-}
-
-type recentMessage struct {
-	key   messageKey
-	turn  *turn
-	until time.Time
-	bytes int
-	// task is the zero value until the turn has a task.
-	task store.Key
-}
-
 func newDeduplication(window func() time.Duration, limit int, shared bool) *deduplication {
 	return &deduplication{
 		window: window, limit: limit, shared: shared, seed: maphash.MakeSeed(),

@@ -46,17 +46,6 @@ func (t *task) runInput(ctx context.Context, r *run, returned <-chan struct{}) {
 	t.runTurns(ctx, r)
 }
 
-// asInput reports whether the message of a run is an input for another run. It makes the
-// run the run of the task if the other one has returned.
-func (t *task) asInput(ctx context.Context, r *run) bool {
-	t.lock(ctx)
-	defer t.unlock()
-	if t.input == r && (t.run == nil || t.run.returned) {
-		t.input, t.run, r.input = nil, r, false
-	}
-	return r.input
-}
-
 func (t *task) callBackend(base context.Context, r *run) error {
 	t.engine.options.Observer.TurnStarted()
 	ctx, cancel := context.WithCancelCause(base)
@@ -107,14 +96,6 @@ func (t *task) decideSilentTurn(ctx context.Context, r *run) {
 		r.turn.refuse(err)
 		r.cancel(err)
 	}
-}
-
-// ensureCreated creates the task of a turn that has none.
-func (t *task) ensureCreated(ctx context.Context, r *run) error {
-	if t.log != nil {
-		return nil
-	}
-	return t.create(ctx, r.turn, t.firstEvents(r.turn))
 }
 
 // emit takes events of the agent. It returns backend.ErrEnded when the agent should stop.
@@ -286,4 +267,38 @@ func (t *task) nextRun(ctx context.Context) *run {
 		return t.run
 	}
 	return nil
+}
+
+func (t *task) newRun(tn *turn) *run {
+	return &run{turn: tn, principal: tn.principal, started: t.engine.options.Now()}
+}
+
+// startRun starts the goroutine of a run, for which Engine.reserveRun has counted a turn.
+// The run belongs to the task: its context has the values of the request, such as the
+// trace, and does not end with the request.
+func (t *task) startRun(ctx context.Context, tn *turn) {
+	t.run = t.newRun(tn)
+	go t.runTurns(context.WithoutCancel(ctx), t.run)
+}
+
+// deliverInput starts the goroutine that delivers a message to the run that waits. said
+// is true if the agent's status said that the run waits.
+func (t *task) deliverInput(ctx context.Context, tn *turn, said bool) {
+	t.input = t.newRun(tn)
+	t.input.input = true
+	var grace <-chan struct{}
+	if !said {
+		grace = t.run.whenReturned()
+	}
+	go t.runInput(context.WithoutCancel(ctx), t.input, grace)
+}
+
+// sleep waits for a duration, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }

@@ -15,11 +15,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
@@ -55,29 +55,6 @@ type Engine struct {
 
 var _ a2a.Handler = (*Engine)(nil)
 
-// New returns an engine. If it shares its store, it takes part in the protocol of the
-// replicas from now on until Drain returns.
-func New(options Options) (*Engine, error) {
-	if options.Member != nil {
-		options.Store = options.Member
-	}
-	if options.Store == nil || options.Backend == nil {
-		return nil, errors.New("engine needs a store and a backend")
-	}
-	options.setDefaults()
-	e := &Engine{
-		options:     options,
-		coordinator: options.coordinator(),
-		recent:      newDeduplication(options.DeduplicationWindow, options.MaxDeduplicated, options.Member != nil),
-		turns:       newTurnQueue(options.Turns),
-		idle:        make(chan struct{}),
-		tasks:       map[store.Key]*task{},
-	}
-	e.retries, e.cutOff = context.WithCancel(context.Background())
-	e.coordinator.Start(host{e})
-	return e, nil
-}
-
 // Running returns the number of turns that run.
 func (e *Engine) Running() int {
 	running, _ := e.turns.counts()
@@ -92,142 +69,6 @@ func (e *Engine) Queued() int {
 
 // LimitsChanged applies changed limits of turns (Options.Turns) to waiting messages.
 func (e *Engine) LimitsChanged() { e.turns.limitsChanged() }
-
-// Get implements a2a.Handler.
-func (e *Engine) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
-	log, err := e.open(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
-	if err != nil {
-		return nil, err
-	}
-	return snapshot(ctx, log, r.TaskID, r.HistoryLength)
-}
-
-func (e *Engine) open(ctx context.Context, k store.Key) (store.Log, error) {
-	log, err := e.options.Store.Open(ctx, k)
-	if err != nil {
-		return nil, storeError("open task", k.TaskID, err)
-	}
-	return log, nil
-}
-
-func snapshot(ctx context.Context, log store.Log, id string, history *int) (*a2a.Task, error) {
-	record, err := log.Snapshot(ctx)
-	if err != nil {
-		return nil, storeError("read task", id, err)
-	}
-	return record.Task.WithHistory(history), nil
-}
-
-// acquire returns the task with a key for use, until release. named is true if the task
-// need not exist because its client chose the id (0.1).
-func (e *Engine) acquire(ctx context.Context, k store.Key, named bool) (*task, error) {
-	e.mu.Lock()
-	if t := e.tasks[k]; t != nil {
-		t.users++
-		e.mu.Unlock()
-		return t, nil
-	}
-	e.mu.Unlock()
-	log, err := e.options.Store.Open(ctx, k)
-	if err != nil && (!named || !errors.Is(err, store.ErrNotFound)) {
-		return nil, storeError("open task", k.TaskID, err)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	t := e.tasks[k]
-	if t == nil {
-		t = newTask(e, k, log)
-		e.tasks[k] = t
-	}
-	t.users++
-	return t, nil
-}
-
-// isActive reports whether a run or a request uses a task.
-func (e *Engine) isActive(k store.Key) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.tasks[k] != nil
-}
-
-// activeTasks returns the tasks that a run or a request uses.
-func (e *Engine) activeTasks() []*task {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.Collect(maps.Values(e.tasks))
-}
-
-func (e *Engine) release(t *task) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.releaseLocked(t)
-}
-
-func (e *Engine) releaseLocked(t *task) {
-	t.users--
-	if t.users == 0 {
-		delete(e.tasks, t.key)
-	}
-}
-
-// reserveRun counts a turn as running and its run as a user of the task. It returns
-// errTurnLimit if the limits of turns do not allow the run. refusable is false for a run
-// that has to start.
-func (e *Engine) reserveRun(t *task, tn *turn, refusable bool) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case refusable && e.draining.Load():
-		return errUnavailable()
-	case refusable && e.coordinator.Fenced():
-		return errStoreDown()
-	case tn.reserved:
-		tn.reserved = false
-	case !refusable:
-		e.turns.start(tn.principal)
-	case !e.turns.tryStart(tn.principal):
-		return errTurnLimit
-	}
-	e.runs++
-	t.users++
-	e.tasks[t.key] = t
-	return nil
-}
-
-// cancelReservation undoes reserveRun for a run that does not start.
-func (e *Engine) cancelReservation(t *task, tn *turn) {
-	e.turns.end(tn.principal)
-	e.runReturned(t)
-}
-
-// freeTurn counts the turn of a run as ended, once. It takes no lock of the engine, so
-// that a client which has its answer may send the next message at once.
-func (e *Engine) freeTurn(r *run) {
-	if !r.freed {
-		r.freed = true
-		e.turns.end(r.principal)
-	}
-}
-
-// runReturned follows the end of the goroutine of a run.
-func (e *Engine) runReturned(t *task) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.releaseLocked(t)
-	e.runs--
-	if e.runs == 0 && e.draining.Load() {
-		e.signalIdle()
-	}
-}
-
-// signalIdle closes idle. The lock is held.
-func (e *Engine) signalIdle() {
-	select {
-	case <-e.idle:
-	default:
-		close(e.idle)
-	}
-}
 
 // maxWaitingBytes bounds the size of all messages that wait.
 const maxWaitingBytes = 32 << 20
@@ -258,14 +99,66 @@ func (e *Engine) retryOutage(ctx context.Context, call func() error) error {
 	return store.Retry(ctx, call)
 }
 
-// sleep waits for a duration, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+func (e *Engine) now() time.Time { return toWirePrecision(e.options.Now()) }
+
+// task is a task while a run or a request uses it. Its lock guards all fields but key,
+// users and canceled. A method holds the lock from its beginning to its end, also while
+// the store retries an append; other users of the task wait for the lock.
+type task struct {
+	engine *Engine
+	key    store.Key
+	// users counts the runs and requests that use the task. Engine.mu guards it.
+	users int
+
+	mutex *semaphore.Weighted
+	// loaded is false until the fields that follow were read from the log.
+	loaded bool
+	// contextID is set before the first run and does not change.
+	contextID string
+	// log is nil until the task is created. The agent may answer without a task.
+	log store.Log
+	// seq is the number of the last event of the log, status the status that it leads to,
+	// and paused whether a run stays connected for the client's answer.
+	seq    uint64
+	status a2a.Status
+	paused bool
+	// turns counts the turns that began, from the messages of the client in the log.
+	turns int
+	// answered is true if the agent answered without a task.
+	answered bool
+
+	// run is the call of the backend in progress, and input the call that delivers a
+	// message to a run that waits. runErr is how the run ended for which an input was
+	// meant.
+	run, input *run
+	runErr     error
+	// waiting are the messages that wait for their turn, at most Options.MaxWaiting.
+	waiting []*turn
+	// begun are the turns that began and have not stopped.
+	begun []*turn
+	// canceled is true after a cancel, until a message restarts the task.
+	canceled atomic.Bool
+	// inputTimer fails the task if the client does not answer. Every status starts a new
+	// question, so that a late timer does nothing.
+	inputTimer *time.Timer
+	question   uint64
+	// batch is the reused memory for the events of one append.
+	batch []a2a.Event
+
+	// descriptor is the turn descriptor of the current turn, and rerun the turn that
+	// follows the current run because the agent's process crashed.
+	descriptor store.TurnDescriptor
+	rerun      *turn
+	// lost is true if another replica may run the task: the runs of this one are
+	// canceled, and append nothing.
+	lost bool
 }
 
-func (e *Engine) now() time.Time { return toWirePrecision(e.options.Now()) }
+func newTask(e *Engine, k store.Key, log store.Log) *task {
+	return &task{engine: e, key: k, log: log, mutex: semaphore.NewWeighted(1)}
+}
+
+// toWirePrecision returns a time in UTC and in milliseconds, which is how every
+// version of the protocol writes it. Lists are ordered by this time, so that clients
+// see the order in the times that they get.
+func toWirePrecision(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -16,7 +16,15 @@ import (
 var (
 	errDrained = errors.New("server is shutting down")
 	errOver    = errors.New("task has ended")
+	// errLost: another replica runs the task or may run it.
+	errLost = errors.New("another replica runs the task")
+	// errStore: the store does not answer; also the error of a turn that could not be
+	// prepared.
+	errStore = errors.New("store is not available")
 )
+
+// errNoRerun: the turn cannot be re-run.
+var errNoRerun = errors.New("turn cannot be run again")
 
 // Outcomes of beginning a turn that no client sees.
 var (
@@ -24,6 +32,20 @@ var (
 	errFollowed = errors.New("message began a turn before")
 	// errNotPaused: the task that a reply was meant for is not paused any more.
 	errNotPaused = errors.New("task is not paused")
+)
+
+// Status messages of tasks that fail although the agent did not report a failure.
+const (
+	reasonFull        = "The task holds more than can be kept"
+	reasonStore       = "The task could not be stored"
+	reasonInternal    = "The agent could not be run"
+	reasonInput       = "No input was given within "
+	reasonPush        = "The push notification configuration was refused"
+	reasonShutdown    = "The agent was shut down before it finished"
+	reasonInterrupted = "The replica that ran the agent is gone"
+	reasonExhausted   = "The agent was interrupted too often"
+	reasonNoRerun     = "The agent was interrupted, and the turn could not be run again"
+	reasonRefused     = "The message was refused"
 )
 
 func errUnavailable() error {

@@ -111,36 +111,6 @@ func (a accepted) Wait(ctx context.Context) (coordination.Outcome, error) {
 	}}, nil
 }
 
-// taskAt returns the task as it was at an event, or as it is now if the log has trimmed
-// its beginning.
-func taskAt(ctx context.Context, log store.Log, k store.Key, seq uint64) (*a2a.Record, error) {
-	now, err := log.Snapshot(ctx)
-	if err != nil {
-		return nil, storeError("read task", k.TaskID, err)
-	}
-	if now.Seq <= seq {
-		return now, nil
-	}
-	fold := store.NewFold(k.TaskID, store.Origin{ContextID: now.Task.ContextID, Dialect: now.Task.Dialect})
-	var batch []*a2a.Record
-	for at := uint64(0); at < seq; {
-		batch, err = log.Read(ctx, batch[:0], at)
-		switch {
-		case errors.Is(err, store.ErrTrimmed), err == nil && len(batch) == 0:
-			return now, nil
-		case err != nil:
-			return nil, storeError("read task", k.TaskID, err)
-		}
-		for _, record := range batch {
-			if record.Seq <= seq {
-				fold.Replay(&record.Event)
-			}
-			at = record.Seq
-		}
-	}
-	return &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}}, nil
-}
-
 // outcome follows the log of a turn that another replica runs until its task stops, and
 // returns the task as it is then.
 func (e *Engine) outcome(ctx context.Context, tn *turn) (*a2a.Record, error) {
@@ -163,4 +133,13 @@ func (e *Engine) outcome(ctx context.Context, tn *turn) (*a2a.Record, error) {
 			seq = record.Seq
 		}
 	}
+}
+
+// drop refuses a message, which the client may then send again.
+func (e *Engine) drop(tn *turn, err error) {
+	e.recent.forget(tn)
+	if tn.releaseClaim != nil {
+		tn.releaseClaim()
+	}
+	tn.refuse(err)
 }

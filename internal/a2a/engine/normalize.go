@@ -4,8 +4,6 @@
 package engine
 
 import (
-	"time"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
@@ -101,8 +99,3 @@ func (s *normalizer) artifact(u *a2a.ArtifactUpdate) {
 	}
 	s.out = append(s.out, a2a.Event{Artifact: u})
 }
-
-// toWirePrecision returns a time in UTC and in milliseconds, which is how every
-// version of the protocol writes it. Lists are ordered by this time, so that clients
-// see the order in the times that they get.
-func toWirePrecision(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -143,16 +142,6 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// coordinator returns the coordinator of the replica.
-func (o *Options) coordinator() coordination.Coordinator {
-	if o.Member == nil {
-		return coordination.Single{Store: o.Store}
-	}
-	return coordination.NewShared(o.Member, coordination.Options{
-		Lease: o.Lease, RetryFor: o.OutageRetryFor, Fence: o.Retry, Now: o.Now, Log: o.Log,
-	})
-}
-
 func setDefault[T int | time.Duration](v *T, to T) {
 	if *v <= 0 {
 		*v = to
@@ -166,3 +155,9 @@ func (noObserver) TurnEnded(a2a.State, time.Duration) {}
 func (noObserver) Refused()                           {}
 func (noObserver) Appended(int)                       {}
 func (noObserver) Dropped(int)                        {}
+
+// beginRetryFor is how long the store retries the write that begins a turn, and how long
+// a client waits for the lock of a task. After that the message is refused. If the store
+// has stored it nevertheless (an indeterminate write), the first replica that finds the
+// task fails it.
+const beginRetryFor = 5 * time.Second

@@ -17,8 +17,6 @@ import (
 // maxReferences bounds the tasks to which a message may refer.
 const maxReferences = 16
 
-var errStore = errors.New("store is not available")
-
 // prepare reads what the agent receives with a message, and adds the message to the
 // conversation. Reads of a shared store are retried for Options.OutageRetryFor.
 func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
@@ -99,4 +97,15 @@ func (e *Engine) references(ctx context.Context, k store.Key, ids []string) ([]*
 		}
 	}
 	return tasks, nil
+}
+
+// asInput reports whether the message of a run is an input for another run. It makes the
+// run the run of the task if the other one has returned.
+func (t *task) asInput(ctx context.Context, r *run) bool {
+	t.lock(ctx)
+	defer t.unlock()
+	if t.input == r && (t.run == nil || t.run.returned) {
+		t.input, t.run, r.input = nil, r, false
+	}
+	return r.input
 }

@@ -90,3 +90,37 @@ func (e *Engine) claimNewTask(ctx context.Context, tn *turn) (accepted bool, err
 	tn.releaseClaim = nil
 	return e.claim(ctx, tn)
 }
+
+// answerInput accepts a message without a task as the answer to an input request of the
+// only task to which it refers, and reports whether that task waits for it. A message
+// that refers to other tasks begins a task of its own.
+func (e *Engine) answerInput(ctx context.Context, tn *turn) (accepted bool, err error) {
+	if len(tn.message.ReferenceTasks) != 1 || !tn.message.HasResult() {
+		return false, nil
+	}
+	t, err := e.acquire(ctx, store.Key{Owner: tn.request.Owner, TaskID: tn.message.ReferenceTasks[0]}, false)
+	if err != nil {
+		return false, unlessMissing(err)
+	}
+	defer e.release(t)
+	if err := t.lockWithin(ctx); err != nil {
+		return false, err
+	}
+	defer t.unlock()
+	if t.log == nil {
+		return false, nil
+	}
+	if err := t.load(ctx); err != nil {
+		return false, unlessMissing(err)
+	}
+	request, ok := t.inputRequest()
+	if c := tn.message.ContextID; !ok || !tn.message.Answers(request.ID) || c != "" && c != t.contextID {
+		return false, nil
+	}
+	claimed := tn.taskID
+	tn.message.TaskID, tn.taskID = t.key.TaskID, t.key.TaskID
+	if err = t.acceptLoaded(ctx, tn); err == error(errTurnLimit) { //nolint:errorlint // it is this very error
+		tn.taskID = claimed // when the queue starts the turn, the task may not wait any more
+	}
+	return true, err
+}

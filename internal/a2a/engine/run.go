@@ -38,10 +38,6 @@ type run struct {
 	wroteArtifact bool
 }
 
-func (t *task) newRun(tn *turn) *run {
-	return &run{turn: tn, principal: tn.principal, started: t.engine.options.Now()}
-}
-
 func (r *run) artifactID() string {
 	if r.artifact == "" {
 		r.artifact = backend.ArtifactID(r.turn.number)

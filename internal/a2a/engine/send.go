@@ -8,8 +8,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
@@ -158,15 +156,6 @@ func (e *Engine) queue(ctx context.Context, tn *turn) error {
 	return e.turns.wait(ctx, tn.principal)
 }
 
-// drop refuses a message, which the client may then send again.
-func (e *Engine) drop(tn *turn, err error) {
-	e.recent.forget(tn)
-	if tn.releaseClaim != nil {
-		tn.releaseClaim()
-	}
-	tn.refuse(err)
-}
-
 // route gives the turn of a message to the task that the message names, or whose input
 // request it answers, or that is paused in its context, or to a new task.
 func (e *Engine) route(ctx context.Context, tn *turn) error {
@@ -214,6 +203,3 @@ func (e *Engine) startTask(ctx context.Context, tn *turn) error {
 	defer t.unlock()
 	return t.startFirstTurn(ctx, tn, tn.request.ReturnImmediately || tn.request.Push != nil)
 }
-
-// newID returns a random id (UUID version 7). Ids sort by the time of their creation.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -5,10 +5,17 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
+
+// inputTimedOut is the metadata of a task that failed because its client did not answer.
+const inputTimedOut = `{"a2a.inputTimeout":true}`
 
 // transition is the state machine of a task. It returns the state to which an event
 // leads, and false for an event that is not allowed in the state from.
@@ -39,17 +46,97 @@ func transition(from a2a.State, e *a2a.Event) (to a2a.State, ok bool) {
 	}
 }
 
-// The methods in this file are the transitions of a task in memory. Each follows an
-// append or a call of the backend, and the lock of the task is held.
+// The methods in this file append events to the log of a task and then apply them to the
+// task in memory. The lock of the task is held. The transitions in memory are:
 //
 //	applied         events are in the log
 //	stopTurns       the task has ended or waits for its client
 //	ended           the task has ended
 //	lose            another replica may run the task
-//	startRun        a turn began, and a run starts
-//	deliverInput    a message began a turn for the run that waits
 //	replaceRun      a run that delivers an input takes the place of the run that waits
-//	runEnded        a call of the backend has returned
+//
+// drive.go has those that start a run or follow the return of a call of the backend:
+// startRun, deliverInput and runEnded.
+
+// append appends events of a run, all of which transition allows. The store retries it
+// for Options.OutageRetryFor; meanwhile the agent is not read (back-pressure). It returns
+// backend.ErrEnded when the task has ended or was lost.
+func (t *task) append(ctx context.Context, events []a2a.Event) error {
+	return t.write(ctx, events, store.Keep)
+}
+
+func (t *task) write(ctx context.Context, events []a2a.Event, hold store.HoldChange) error {
+	if len(events) == 0 {
+		return nil
+	}
+	t.batch = events
+	for {
+		a := store.Append{After: t.seq, Events: events, Hold: hold}
+		if hold == store.Keep {
+			a.RetryFor = t.engine.options.OutageRetryFor
+		}
+		seq, err := t.engine.coordinator.Append(ctx, t.log, a)
+		switch {
+		case err == nil:
+			t.seq = seq
+			t.applied(ctx, events)
+			return nil
+		case errors.Is(err, store.ErrConflict):
+			if err := t.catchUp(ctx, hold); err != nil {
+				return err
+			}
+		case errors.Is(err, store.ErrHeld):
+			t.lose(errLost)
+			return backend.ErrEnded
+		case hold == store.Keep && errors.Is(err, store.ErrIndeterminate):
+			t.engine.options.Log.ErrorContext(ctx, "task not stored", "task", t.key.TaskID, "error", err)
+			t.lose(errStore)
+			return backend.ErrEnded
+		default:
+			return fmt.Errorf("append to task: %w", err)
+		}
+	}
+}
+
+// catchUp reads what another replica appended, after ErrConflict. It returns
+// backend.ErrEnded if the task has ended, or if a run may not continue: it cannot
+// complete a task that has a message which the run did not receive.
+func (t *task) catchUp(ctx context.Context, hold store.HoldChange) error {
+	turns := t.turns
+	_, err := t.read(ctx)
+	switch {
+	case err != nil && hold != store.AnyHolder && outage(err):
+		t.lose(errStore)
+		return backend.ErrEnded
+	case err != nil:
+		return err
+	case t.state().Terminal():
+		t.endedElsewhere()
+		return backend.ErrEnded
+	case t.turns != turns && hold != store.AnyHolder:
+		t.lose(errLost)
+		return backend.ErrEnded
+	}
+	return nil
+}
+
+// appendEnd appends a terminal status. If the store does not take it, the task ends in
+// memory all the same, so that its clients do not wait.
+func (t *task) appendEnd(ctx context.Context, last a2a.Event) {
+	err := t.append(ctx, append(t.batch[:0], last))
+	if t.lost {
+		return
+	}
+	if err != nil && !errors.Is(err, backend.ErrEnded) {
+		t.engine.options.Log.ErrorContext(ctx, "end of task not stored", "task", t.key.TaskID, "error", err)
+	}
+	t.ended(nil, errOver)
+}
+
+// finish appends a terminal state.
+func (t *task) finish(ctx context.Context, state a2a.State, m *a2a.Message) {
+	t.appendEnd(ctx, t.statusEvent(state, m))
+}
 
 // applied follows an append of events. It clears the slice.
 func (t *task) applied(ctx context.Context, events []a2a.Event) {
@@ -155,26 +242,6 @@ func (t *task) refuseWaiting(why func(*turn) error) {
 	t.waiting = kept
 }
 
-// startRun starts the goroutine of a run, for which Engine.reserveRun has counted a turn.
-// The run belongs to the task: its context has the values of the request, such as the
-// trace, and does not end with the request.
-func (t *task) startRun(ctx context.Context, tn *turn) {
-	t.run = t.newRun(tn)
-	go t.runTurns(context.WithoutCancel(ctx), t.run)
-}
-
-// deliverInput starts the goroutine that delivers a message to the run that waits. said
-// is true if the agent's status said that the run waits.
-func (t *task) deliverInput(ctx context.Context, tn *turn, said bool) {
-	t.input = t.newRun(tn)
-	t.input.input = true
-	var grace <-chan struct{}
-	if !said {
-		grace = t.run.whenReturned()
-	}
-	go t.runInput(context.WithoutCancel(ctx), t.input, grace)
-}
-
 // replaceRun makes a run that delivers an input the run of the task, because the agent
 // answers the input with events.
 func (t *task) replaceRun(r *run) {
@@ -185,4 +252,41 @@ func (t *task) replaceRun(r *run) {
 		old.cancel(backend.ErrSuperseded)
 	}
 	t.run, t.input, r.input = r, nil, false
+}
+
+// startInputTimer follows every status. It limits how long a run waits for its client. A
+// task without a run may wait for as long as the store keeps it.
+func (t *task) startInputTimer(ctx context.Context) {
+	t.stopInputTimer()
+	if t.run == nil || t.run.ignored || !t.paused || t.state() != a2a.StateInputRequired {
+		return
+	}
+	timeout := t.engine.options.InputTimeout()
+	if request, ok := t.inputRequest(); ok && request.Timeout > 0 {
+		timeout = min(timeout, request.Timeout)
+	}
+	question := t.question
+	ctx = context.WithoutCancel(ctx)
+	t.inputTimer = time.AfterFunc(timeout, func() { t.failInputTimeout(ctx, question, timeout) })
+}
+
+func (t *task) stopInputTimer() {
+	t.question++
+	if t.inputTimer != nil {
+		t.inputTimer.Stop()
+		t.inputTimer = nil
+	}
+}
+
+// failInputTimeout fails a task whose client did not answer a question, unless the
+// question was answered meanwhile.
+func (t *task) failInputTimeout(ctx context.Context, question uint64, timeout time.Duration) {
+	t.lock(ctx)
+	defer t.unlock()
+	if t.question != question {
+		return
+	}
+	failed := t.statusEvent(a2a.StateFailed, t.agentMessage(reasonInput+timeout.String()))
+	failed.Status.Metadata = a2a.Object(inputTimedOut)
+	t.appendEnd(ctx, failed)
 }

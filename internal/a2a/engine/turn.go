@@ -8,6 +8,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
@@ -203,3 +205,23 @@ func (tn *turn) stop() {
 func (tn *turn) releaseRequest() {
 	tn.request, tn.message, tn.logged, tn.taskBefore, tn.former = nil, nil, nil, nil, nil
 }
+
+type recentMessage struct {
+	key   messageKey
+	turn  *turn
+	until time.Time
+	bytes int
+	// task is the zero value until the turn has a task.
+	task store.Key
+}
+
+// messageKey identifies a message by owner, ids and content. body is a hash with a
+// random seed, so that clients cannot construct collisions.
+type messageKey struct {
+	owner                        a2a.Owner
+	contextID, taskID, messageID string
+	body                         uint64
+}
+
+// newID returns a random id (UUID version 7). Ids sort by the time of their creation.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }

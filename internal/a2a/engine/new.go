@@ -1,0 +1,45 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// New returns an engine. If it shares its store, it takes part in the protocol of the
+// replicas from now on until Drain returns.
+func New(options Options) (*Engine, error) {
+	if options.Member != nil {
+		options.Store = options.Member
+	}
+	if options.Store == nil || options.Backend == nil {
+		return nil, errors.New("engine needs a store and a backend")
+	}
+	options.setDefaults()
+	e := &Engine{
+		options:     options,
+		coordinator: options.coordinator(),
+		recent:      newDeduplication(options.DeduplicationWindow, options.MaxDeduplicated, options.Member != nil),
+		turns:       newTurnQueue(options.Turns),
+		idle:        make(chan struct{}),
+		tasks:       map[store.Key]*task{},
+	}
+	e.retries, e.cutOff = context.WithCancel(context.Background())
+	e.coordinator.Start(host{e})
+	return e, nil
+}
+
+// coordinator returns the coordinator of the replica.
+func (o *Options) coordinator() coordination.Coordinator {
+	if o.Member == nil {
+		return coordination.Single{Store: o.Store}
+	}
+	return coordination.NewShared(o.Member, coordination.Options{
+		Lease: o.Lease, RetryFor: o.OutageRetryFor, Fence: o.Retry, Now: o.Now, Log: o.Log,
+	})
+}

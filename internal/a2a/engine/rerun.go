@@ -1,0 +1,169 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// rerunDelays are the delays before the second and the third attempt of a turn after a
+// crash of the agent, which takes time to restart.
+var rerunDelays = []time.Duration{time.Second, 5 * time.Second}
+
+// maxRestored bounds the bytes of an artifact that a re-run restores.
+const maxRestored = 2560 << 10
+
+// rebuildTurn returns the next attempt of an interrupted turn, with the input of the
+// first attempt, and the events that restore the task. It returns errNoRerun if there
+// were MaxAttempts attempts, or if the log does not contain all that is needed.
+func (t *task) rebuildTurn(ctx context.Context, d store.TurnDescriptor) (*turn, []a2a.Event, error) {
+	if d.Begin == 0 || d.Redacted || d.Attempt >= t.engine.options.MaxAttempts {
+		return nil, nil, errNoRerun
+	}
+	record, err := t.read(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	records, err := t.readLog(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if uint64(len(records)) < d.Begin || records[d.Begin-1].Message == nil {
+		return nil, nil, errNoRerun
+	}
+	m := records[d.Begin-1].Message
+	d.Attempt++
+	tn := newTurn(&a2a.SendRequest{
+		Owner: t.key.Owner, AccountingPrincipal: d.Payer, Message: m, Dialect: record.Task.Dialect,
+		AcceptedOutputModes: d.AcceptedOutputModes, Metadata: d.Metadata, Extensions: d.Extensions,
+		Tenant: t.key.Owner.Tenant(), TraceParent: d.TraceParent,
+	})
+	tn.message, tn.logged, tn.taskID, tn.number, tn.rerun = m, m, t.key.TaskID, t.turns, &rerun{descriptor: d}
+	if d.Begin > 1 {
+		fold := store.NewFold(t.key.TaskID, store.Origin{ContextID: t.contextID, Dialect: record.Task.Dialect})
+		for _, r := range records[:d.Begin-1] {
+			fold.Replay(&r.Event)
+		}
+		tn.taskBefore = fold.Task()
+	}
+	working := t.statusEvent(a2a.StateWorking, nil)
+	working.Status.Metadata = a2a.Object(`{"a2a.attempt":` + strconv.Itoa(d.Attempt) + `}`)
+	restored, err := t.restoreArtifacts(tn, records[d.Begin:])
+	return tn, append([]a2a.Event{working}, restored...), err
+}
+
+// restoreArtifacts returns events that restore the artifacts of earlier turns to which
+// the interrupted attempt wrote. Artifacts that the attempt created become stale: they
+// stay until the next attempt writes to them.
+func (t *task) restoreArtifacts(tn *turn, records []*a2a.Record) ([]a2a.Event, error) {
+	var events []a2a.Event
+	seen := map[string]bool{}
+	for _, r := range records {
+		if r.Artifact == nil || seen[r.Artifact.Artifact.ID] {
+			continue
+		}
+		id := r.Artifact.Artifact.ID
+		seen[id] = true
+		before := artifactOf(tn.taskBefore, id)
+		switch {
+		case before == nil && tn.rerun.stale == nil:
+			tn.rerun.stale = map[string]bool{id: true}
+		case before == nil:
+			tn.rerun.stale[id] = true
+		case before.Size() > maxRestored:
+			return nil, errNoRerun
+		default:
+			events = append(events, a2a.Event{Artifact: &a2a.ArtifactUpdate{
+				TaskID: t.key.TaskID, ContextID: t.contextID, Artifact: *before, LastChunk: true,
+			}})
+		}
+	}
+	return events, nil
+}
+
+// readLog returns the whole log, or errNoRerun if its beginning was trimmed.
+func (t *task) readLog(ctx context.Context) ([]*a2a.Record, error) {
+	var all []*a2a.Record
+	for after := uint64(0); after < t.seq; after = uint64(len(all)) {
+		var err error
+		before := len(all)
+		all, err = t.log.Read(ctx, all, after)
+		switch {
+		case errors.Is(err, store.ErrTrimmed):
+			return nil, errNoRerun
+		case err != nil:
+			return nil, storeError("read task", t.key.TaskID, err)
+		case len(all) == before:
+			return nil, fmt.Errorf("log of task %s ends at %d, before %d: %w", t.key.TaskID, before, t.seq, errNoRerun)
+		}
+	}
+	return all, nil
+}
+
+// retryAfterCrash prepares the next attempt of a turn during which the agent's process
+// ended, and reports whether there is one. An engine that drains leaves it to other
+// replicas.
+func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
+	failure, ok := errors.AsType[*backend.TurnError](err)
+	if !ok || !failure.Interrupted || !t.engine.options.Retry() {
+		return false
+	}
+	if t.engine.draining.Load() {
+		return t.handOver(ctx)
+	}
+	tn, events, err := t.rebuildTurn(ctx, t.descriptor)
+	if err != nil {
+		return false
+	}
+	tn.rerun.delay = rerunDelays[min(tn.rerun.descriptor.Attempt-2, len(rerunDelays)-1)]
+	if err := t.append(ctx, events); err != nil {
+		return t.lost || t.state().Terminal()
+	}
+	// The attempt counts, even if another replica makes it.
+	if err := t.changeHold(ctx, store.Take, &tn.rerun.descriptor); err != nil {
+		return false
+	}
+	t.descriptor, t.rerun = tn.rerun.descriptor, tn
+	t.engine.options.Log.InfoContext(ctx, "turn is re-run", "task", t.key.TaskID, "attempt", tn.rerun.descriptor.Attempt, "error", failure)
+	return true
+}
+
+// handOver leaves the current turn to other replicas, which re-run it without counting an
+// attempt. It reports whether they can.
+func (t *task) handOver(ctx context.Context) bool {
+	if t.engine.coordinator.Exclusive() || !t.engine.options.Retry() || t.descriptor.Redacted || t.lost {
+		return false
+	}
+	if state := t.state(); state.Terminal() || state.Interrupted() {
+		return false
+	}
+	d := t.descriptor
+	d.Attempt--
+	if t.changeHold(ctx, store.Take, &d) != nil {
+		return false
+	}
+	t.lose(errDrained)
+	return true
+}
+
+// release ends the hold on a task that waits for its client without a run. If that
+// fails, the next takeover does it.
+func (t *task) release(ctx context.Context) {
+	if t.log != nil && !t.working() && !t.lost && t.state().Interrupted() {
+		_ = t.changeHold(ctx, store.Release, nil)
+	}
+}
+
+func (t *task) changeHold(ctx context.Context, hold store.HoldChange, d *store.TurnDescriptor) error {
+	_, err := t.engine.coordinator.Append(ctx, t.log, store.Append{After: t.seq, Hold: hold, Write: store.Write{Turn: d}})
+	return err //nolint:wrapcheck // the callers do not report it
+}

@@ -1,0 +1,80 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+func (e *Engine) open(ctx context.Context, k store.Key) (store.Log, error) {
+	log, err := e.options.Store.Open(ctx, k)
+	if err != nil {
+		return nil, storeError("open task", k.TaskID, err)
+	}
+	return log, nil
+}
+
+func snapshot(ctx context.Context, log store.Log, id string, history *int) (*a2a.Task, error) {
+	record, err := log.Snapshot(ctx)
+	if err != nil {
+		return nil, storeError("read task", id, err)
+	}
+	return record.Task.WithHistory(history), nil
+}
+
+// taskAt returns the task as it was at an event, or as it is now if the log has trimmed
+// its beginning.
+func taskAt(ctx context.Context, log store.Log, k store.Key, seq uint64) (*a2a.Record, error) {
+	now, err := log.Snapshot(ctx)
+	if err != nil {
+		return nil, storeError("read task", k.TaskID, err)
+	}
+	if now.Seq <= seq {
+		return now, nil
+	}
+	fold := store.NewFold(k.TaskID, store.Origin{ContextID: now.Task.ContextID, Dialect: now.Task.Dialect})
+	var batch []*a2a.Record
+	for at := uint64(0); at < seq; {
+		batch, err = log.Read(ctx, batch[:0], at)
+		switch {
+		case errors.Is(err, store.ErrTrimmed), err == nil && len(batch) == 0:
+			return now, nil
+		case err != nil:
+			return nil, storeError("read task", k.TaskID, err)
+		}
+		for _, record := range batch {
+			if record.Seq <= seq {
+				fold.Replay(&record.Event)
+			}
+			at = record.Seq
+		}
+	}
+	return &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}}, nil
+}
+
+func artifactOf(t *a2a.Task, id string) *a2a.Artifact {
+	if t == nil {
+		return nil
+	}
+	for i := range t.Artifacts {
+		if t.Artifacts[i].ID == id {
+			return &t.Artifacts[i]
+		}
+	}
+	return nil
+}
+
+// withHistory returns a snapshot with at most the newest n messages; nil means all. A
+// snapshot within the bound is returned itself, with its encodings.
+func withHistory(r *a2a.Record, n *int) *a2a.Record {
+	t := r.Task.WithHistory(n)
+	if t == r.Task {
+		return r
+	}
+	return &a2a.Record{Seq: r.Seq, Event: a2a.Event{Task: t}}
+}

@@ -1,0 +1,178 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// subscription is a cursor into the log of a task. It holds no events of its own.
+type subscription struct {
+	log         store.Log
+	after       uint64
+	closes      func(*a2a.StatusUpdate) bool
+	subscribers *subscribers
+	wake        chan struct{}
+	stop        func()
+	// batch is what Next returns. Before the first call it may hold the snapshot.
+	batch []*a2a.Record
+	// returned is true once Next has returned the batch, ended once there is no more.
+	returned, ended bool
+	// withMessages includes the messages of the client.
+	withMessages bool
+	// failures counts the failed reads in a row, one a second. After maxFailures, Next
+	// returns the error.
+	failures, maxFailures int
+}
+
+// Next implements a2a.Stream.
+func (s *subscription) Next(ctx context.Context) ([]*a2a.Record, error) {
+	if s.returned {
+		s.batch = s.batch[:0]
+	}
+	s.returned = true
+	for !s.ended {
+		from := s.after
+		err := s.read(ctx)
+		if len(s.batch) > 0 {
+			// The next read returns the error again, if there is one.
+			return s.batch, nil
+		}
+		if err != nil && !s.waitForStore(ctx, err) {
+			return nil, err
+		}
+		if err != nil || s.after != from {
+			continue
+		}
+		if err := s.wait(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if len(s.batch) > 0 {
+		return s.batch, nil
+	}
+	return nil, io.EOF
+}
+
+// waitForStore waits for a second after an outage of the store, and reports whether
+// Next may read again.
+func (s *subscription) waitForStore(ctx context.Context, err error) bool {
+	if !errors.Is(err, errStore) || s.failures >= s.maxFailures {
+		return false
+	}
+	s.failures++
+	select {
+	case <-time.After(store.LastRetry):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// read adds the new records to the batch, up to the event that ends the stream. It
+// leaves out the messages of the client: they are part of the task, not of a stream.
+func (s *subscription) read(ctx context.Context) error {
+	before := len(s.batch)
+	batch, err := s.log.Read(ctx, s.batch, s.after)
+	switch {
+	case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrNotFound):
+		return a2a.ErrSlowSubscriber
+	case err != nil:
+		return fmt.Errorf("read log: %w: %w: %w", errStore, errStoreDown(), err)
+	}
+	s.batch, s.failures = batch, 0
+	kept := s.batch[:before]
+	for _, r := range s.batch[before:] {
+		s.after = r.Seq
+		if r.Message != nil && !s.withMessages {
+			continue
+		}
+		kept = append(kept, r)
+		if r.Status != nil && s.closes(r.Status) {
+			s.ended = true
+			break
+		}
+	}
+	s.batch = kept
+	return nil
+}
+
+// wait returns nil when there may be new records, and ErrDraining when the engine has
+// drained and there are none.
+func (s *subscription) wait(ctx context.Context) error {
+	closed := s.subscribers.closed.Load()
+	select {
+	case <-s.wake:
+		// A record may have been appended before the engine had drained.
+		return nil
+	default:
+	}
+	if closed {
+		return a2a.ErrDraining
+	}
+	select {
+	case <-s.wake:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// signal wakes Next. If the channel is full, a wake-up is pending.
+func (s *subscription) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close implements a2a.Stream.
+func (s *subscription) Close() {
+	s.stop()
+	s.subscribers.remove(s)
+}
+
+// subscribers is the set of open subscriptions of an engine, which wakes them when
+// the engine has drained. It uses the wake-up channel of each subscription: a
+// channel shared by all of them would be locked by each for every event.
+type subscribers struct {
+	closed atomic.Bool
+
+	mu   sync.Mutex
+	open map[*subscription]struct{}
+}
+
+func (s *subscribers) add(sub *subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open == nil {
+		s.open = map[*subscription]struct{}{}
+	}
+	s.open[sub] = struct{}{}
+}
+
+func (s *subscribers) remove(sub *subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, sub)
+}
+
+// close wakes all subscriptions. A subscription that is added later reads closed.
+func (s *subscribers) close() {
+	s.closed.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sub := range s.open {
+		sub.signal()
+	}
+}
