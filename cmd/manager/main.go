@@ -47,8 +47,7 @@ func run() error {
 
 	log := zap.New(zap.Level(level))
 	ctrl.SetLogger(log)
-	// GOGC in the environment takes precedence.
-	config.OwnHeap = os.Getenv("GOGC") == ""
+	config.OwnHeap = true
 	// The memory limit of the Go runtime is nine tenths of the container's limit. GOMEMLIMIT in
 	// the environment takes precedence.
 	if _, err := memlimit.SetGoMemLimitWithOpts(); err != nil {

@@ -21,26 +21,16 @@
 package gctuning
 
 import (
+	"context"
 	"math"
+	"net/http"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync/atomic"
 	"time"
 )
-
-// Policy says how much memory a process may keep. Sizes are in bytes.
-type Policy struct {
-	// Garbage is how much garbage may exist before the next collection. GOGC is the
-	// percentage of the live heap that this is, within MinPercent and MaxPercent.
-	Garbage                uint64
-	MinPercent, MaxPercent int
-	// IdleAllocation is the most that an idle process allocates in IdleAfter.
-	IdleAllocation uint64
-	// MinRelease is the least memory that is worth a collection at idle. It must also be
-	// at least the live heap divided by MinReleaseDivisor.
-	MinRelease, MinReleaseDivisor uint64
-}
 
 // IdleAfter is the time without allocations after which a process is idle.
 const IdleAfter = time.Second
@@ -62,8 +52,12 @@ type Tuner struct {
 // New returns a Tuner that does nothing until Own.
 func New(policy Policy) *Tuner { return &Tuner{policy: policy, percent: policy.MaxPercent} }
 
-// Own takes over the garbage collector. It is called once, before the work begins.
+// Own takes over the garbage collector. It is called at most once, before the work
+// begins. It does nothing if GOGC is set. GOMEMLIMIT takes effect in either case.
 func (t *Tuner) Own() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
 	t.start(readUsage, debug.FreeOSMemory)
 	debug.SetGCPercent(t.percent)
 	runtime.SetFinalizer(&sentinel{t}, (*sentinel).collected)
@@ -83,6 +77,26 @@ func (t *Tuner) Working() {
 		t.timer.Reset(IdleAfter)
 	}
 }
+
+// Handler reports each request to the tuner.
+func (t *Tuner) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		t.Working()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Start implements manager.Runnable: it owns the garbage collector until ctx ends.
+func (t *Tuner) Start(ctx context.Context) error {
+	t.Own()
+	<-ctx.Done()
+	t.Stop()
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica of the
+// manager has the caches.
+func (t *Tuner) NeedLeaderElection() bool { return false }
 
 // Stop stops returning memory. GOGC is still adjusted.
 func (t *Tuner) Stop() {

@@ -14,13 +14,8 @@ import (
 	"time"
 )
 
-var policy = Policy{
-	Garbage: 12 << 20, MinPercent: 100, MaxPercent: 400,
-	IdleAllocation: 256 << 10, MinRelease: 1 << 20, MinReleaseDivisor: 4,
-}
-
 func TestGOGCFollowsTheLiveHeap(t *testing.T) {
-	tuner := New(policy)
+	tuner := New(Sidecar)
 	for _, step := range []struct {
 		live uint64
 		want int
@@ -58,7 +53,7 @@ func (p *process) release() {
 func TestIdleProcessReturnsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p process
-		tuner := New(policy)
+		tuner := New(Sidecar)
 		tuner.Working() // before Own
 		tuner.start(p.usage, p.release)
 		defer tuner.Stop()
@@ -67,8 +62,8 @@ func TestIdleProcessReturnsMemory(t *testing.T) {
 			allocates, live, held uint64
 			want                  int
 		}{
-			{"working", policy.IdleAllocation, 16 << 20, 64 << 20, 0},
-			{"idle", policy.IdleAllocation - 1, 16 << 20, 64 << 20, 1},
+			{"working", Sidecar.IdleAllocation, 16 << 20, 64 << 20, 0},
+			{"idle", Sidecar.IdleAllocation - 1, 16 << 20, 64 << 20, 1},
 			{"little to return", 0, 2 << 20, 3 << 20, 1},
 			{"enough to return", 0, 2 << 20, 3<<20 + 1, 2},
 			{"too little of a large heap", 0, 256 << 20, 320 << 20, 2},
@@ -95,18 +90,30 @@ func TestIdleProcessReturnsMemory(t *testing.T) {
 	})
 }
 
-// TestOwn runs in a process of its own, since the collector is the process's:
-// what was garbage is given back without anybody's word of wortuner.
-func TestOwn(t *testing.T) {
+func TestOwnLeavesTheCollectorToGOGC(t *testing.T) {
+	t.Setenv("GOGC", "50")
+	before := debug.SetGCPercent(50)
+	defer debug.SetGCPercent(before)
+	tuner := New(Sidecar)
+	tuner.Own()
+	tuner.Working()
+	tuner.Stop()
+	if got := debug.SetGCPercent(50); got != 50 || tuner.timer != nil {
+		t.Errorf("GC percent %d with GOGC=50, timer %v", got, tuner.timer)
+	}
+}
+
+// It runs in a process of its own, since the collector belongs to the process.
+func TestOwnReturnsGarbageToTheSystemAtIdle(t *testing.T) {
 	if os.Getenv("HEAP_OWN") == "" {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOwn$", "-test.v")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 		cmd.Env = append(os.Environ(), "HEAP_OWN=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return
 	}
-	tuner := New(policy)
+	tuner := New(Sidecar)
 	tuner.Own()
 	defer tuner.Stop()
 	for range 64 {
@@ -124,8 +131,8 @@ func TestOwn(t *testing.T) {
 			t.Fatalf("%+v held while idle", readUsage())
 		}
 	}
-	if got := debug.SetGCPercent(100); got != policy.MaxPercent {
-		t.Errorf("GC percent %d beside a small heap, want %d", got, policy.MaxPercent)
+	if got := debug.SetGCPercent(100); got != Sidecar.MaxPercent {
+		t.Errorf("GC percent %d beside a small heap, want %d", got, Sidecar.MaxPercent)
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 // addRunnables adds all parts of the program to the manager.
 func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error {
 	if config.OwnHeap {
-		if err := mgr.Add(ownHeap{gctuning.New(heapPolicy)}); err != nil {
+		if err := mgr.Add(gctuning.New(gctuning.Manager)); err != nil {
 			return fmt.Errorf("add heap: %w", err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -70,86 +71,85 @@ var (
 )
 
 func newMetrics() *metrics {
-	m := &metrics{registry: prometheus.NewRegistry(), kinds: map[string]bool{}, working: func() {}}
-	m.requests = register(m.registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_requests_total",
-		Help: "Requests that were answered, by binding, operation, protocol version and JSON-RPC error code (0 for success). An unknown value is empty.",
-	}, []string{"binding", "method", "version", "code"}))
-	m.reloads = register(m.registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_reloads_total",
-		Help: "Reloads of the configuration and of credentials after their files changed, by source and by result: applied, or refused, after which the former stays in use.",
-	}, []string{"source", "result"}))
-	m.configuration = register(m.registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "a2a_configuration_info",
-		Help: "The sidecar configuration in use, by its digest.",
-	}, []string{"digest"}))
-	m.issuer = register(m.registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_issuer_key_fetches_total",
-		Help: "Fetches of the keys of the token issuer, by result: fetched or failed.",
-	}, []string{"result"}))
-	m.apiKeys = register(m.registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "a2a_api_keys",
-		Help: "API keys of callers, by state: accepted, or refused, such as one that is too short or that two callers share; the log says why.",
-	}, []string{"state"}))
-	m.certificate = register(m.registry, prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "a2a_tls_certificate_expiry_timestamp_seconds",
-		Help: "Time at which the certificate of the A2A endpoint expires, in Unix seconds; 0 without a certificate.",
-	}))
-	m.limited = register(m.registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_limited_total",
-		Help: "Requests that a limit refused, by limit; docs/limits.md lists them.",
-	}, []string{"limit"}))
-	m.refusedCalls = register(m.registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_refused_calls_total",
-		Help: "Calls of authenticated callers that the rules of authorization refused, by rule (empty if no rule matched) and result: denied, or failed if the rule could not be evaluated.",
-	}, []string{"rule", "result"}))
-	m.turns = register(m.registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "a2a_turn_duration_seconds",
-		Help:    "Duration of turns, by the state of the task at their end.",
-		Buckets: []float64{.01, .05, .1, .5, 1, 5, 15, 60, 300, 1800},
-	}, []string{"state"}))
-	m.events = register(m.registry, prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "a2a_events_total",
-		Help: "Events that were appended to the logs of tasks.",
-	}))
-	m.floods = register(m.registry, prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "a2a_http2_floods_total",
-		Help: "Connections that were closed because of more HTTP/2 control frames than their requests account for.",
-	}))
-	m.dropped = register(m.registry, prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "a2a_dropped_events_total",
-		Help: "Events that agents sent after their task or turn had ended.",
-	}))
-	m.internal = register(m.registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_internal_events_total",
-		Help: "Events of the agent that are not for clients, by kind; the first 32 kinds are told apart.",
-	}, []string{"kind"}))
-	m.unrecognized = register(m.registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_backend_unrecognized_events_total",
-		Help: "Events and responses of the agent that the sidecar could not read and that failed their task, by the protocol of the backend (Remote for remote agents, which are called through the gateway).",
-	}, []string{"protocol"}))
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registered := promauto.With(registry)
+	registered.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "a2a_build_info", Help: "The build of the sidecar.",
+		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
+	}, func() float64 { return 1 })
+	m := &metrics{
+		registry: registry, kinds: map[string]bool{}, working: func() {},
+		requests: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_requests_total",
+			Help: "Requests that were answered, by binding, operation, protocol version and JSON-RPC error code (0 for success). An unknown value is empty.",
+		}, []string{"binding", "method", "version", "code"}),
+		reloads: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_reloads_total",
+			Help: "Reloads of the configuration and of credentials after their files changed, by source and by result: applied, or refused, after which the former stays in use.",
+		}, []string{"source", "result"}),
+		configuration: registered.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "a2a_configuration_info",
+			Help: "The sidecar configuration in use, by its digest.",
+		}, []string{"digest"}),
+		issuer: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_issuer_key_fetches_total",
+			Help: "Fetches of the keys of the token issuer, by result: fetched or failed.",
+		}, []string{"result"}),
+		apiKeys: registered.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "a2a_api_keys",
+			Help: "API keys of callers, by state: accepted, or refused, such as one that is too short or that two callers share; the log says why.",
+		}, []string{"state"}),
+		certificate: registered.NewGauge(prometheus.GaugeOpts{
+			Name: "a2a_tls_certificate_expiry_timestamp_seconds",
+			Help: "Time at which the certificate of the A2A endpoint expires, in Unix seconds; 0 without a certificate.",
+		}),
+		limited: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_limited_total",
+			Help: "Requests that a limit refused, by limit; docs/limits.md lists them.",
+		}, []string{"limit"}),
+		refusedCalls: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_refused_calls_total",
+			Help: "Calls of authenticated callers that the rules of authorization refused, by rule (empty if no rule matched) and result: denied, or failed if the rule could not be evaluated.",
+		}, []string{"rule", "result"}),
+		turns: registered.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "a2a_turn_duration_seconds",
+			Help:    "Duration of turns, by the state of the task at their end.",
+			Buckets: []float64{.01, .05, .1, .5, 1, 5, 15, 60, 300, 1800},
+		}, []string{"state"}),
+		events: registered.NewCounter(prometheus.CounterOpts{
+			Name: "a2a_events_total",
+			Help: "Events that were appended to the logs of tasks.",
+		}),
+		floods: registered.NewCounter(prometheus.CounterOpts{
+			Name: "a2a_http2_floods_total",
+			Help: "Connections that were closed because of more HTTP/2 control frames than their requests account for.",
+		}),
+		dropped: registered.NewCounter(prometheus.CounterOpts{
+			Name: "a2a_dropped_events_total",
+			Help: "Events that agents sent after their task or turn had ended.",
+		}),
+		internal: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_internal_events_total",
+			Help: "Events of the agent that are not for clients, by kind; the first 32 kinds are told apart.",
+		}, []string{"kind"}),
+		unrecognized: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_backend_unrecognized_events_total",
+			Help: "Events and responses of the agent that the sidecar could not read and that failed their task, by the protocol of the backend (Remote for remote agents, which are called through the gateway).",
+		}, []string{"protocol"}),
+		pushAttempts: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_push_attempts_total",
+			Help: "Attempts to post a push notification, by result: delivered, retry, refused or denied (the target is not allowed).",
+		}, []string{"result"}),
+		deadPushConfigs: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_push_configs_died_total",
+			Help: "Push configurations that ended before their last notification was delivered, by cause: refused, exhausted, gone or denied.",
+		}, []string{"cause"}),
+	}
 	for _, p := range append(slices.Clone(sidecarconfig.Protocols), protocolRemote) {
 		m.unrecognized.WithLabelValues(string(p))
 	}
-	m.pushAttempts = register(m.registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_push_attempts_total",
-		Help: "Attempts to post a push notification, by result: delivered, retry, refused or denied (the target is not allowed).",
-	}, []string{"result"}))
-	m.deadPushConfigs = register(m.registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_push_configs_died_total",
-		Help: "Push configurations that ended before their last notification was delivered, by cause: refused, exhausted, gone or denied.",
-	}, []string{"cause"}))
-	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "a2a_build_info", Help: "The build of the sidecar.",
-			ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
-		}, func() float64 { return 1 }))
 	return m
-}
-
-func register[C prometheus.Collector](registry *prometheus.Registry, c C) C {
-	registry.MustRegister(c)
-	return c
 }
 
 func (m *metrics) handler() http.Handler {
@@ -158,16 +158,16 @@ func (m *metrics) handler() http.Handler {
 
 // gauge adds a metric whose value it reads when the metric is scraped.
 func (m *metrics) gauge(name, help string, read func() float64) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 }
 
 // storeCalls adds the metric of calls of a shared store.
 func (m *metrics) storeCalls() storeCalls {
-	calls := register(m.registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	calls := promauto.With(m.registry).NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "a2a_store_call_duration_seconds",
 		Help:    "Duration of calls of the task store, by result: ok or failed.",
 		Buckets: []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 2},
-	}, []string{"result"}))
+	}, []string{"result"})
 	return storeCalls{ok: calls.WithLabelValues("ok"), failed: calls.WithLabelValues("failed")}
 }
 

@@ -141,10 +141,6 @@ func (t modelServerTransport) RoundTrip(r *http.Request) (*http.Response, error)
 	return response, nil
 }
 
-func isRedirect(response *http.Response) bool {
-	return response.StatusCode >= 300 && response.StatusCode < 400
-}
-
 func explainModelServer(err error) error {
 	if errors.Is(err, egress.ErrDenied) {
 		return backend.Failed("The model server cannot be called: spec.workload.backend.chat.url leads to a loopback, link-local or metadata address", err)

@@ -150,3 +150,7 @@ func (m *modelServerHealth) ready() error {
 	}
 	return errors.New("model server not reached yet")
 }
+
+func isRedirect(response *http.Response) bool {
+	return response.StatusCode >= 300 && response.StatusCode < 400
+}

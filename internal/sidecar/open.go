@@ -44,7 +44,7 @@ func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Tim
 func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
 	s := &Sidecar{listeners: listeners}
 	s.options, s.now, s.log = o, now, slog.New(serving.TraceLog{Handler: log.Handler()})
-	s.metrics, s.health, s.heap = newMetrics(), health.New(now), gctuning.New(heapPolicy)
+	s.metrics, s.health, s.heap = newMetrics(), health.New(now), gctuning.New(gctuning.Sidecar)
 	s.metrics.working = s.heap.Working
 	s.metrics.registry.MustRegister(s.health)
 	s.reloader = reload.New(s.log, s.metrics.reloaded)
@@ -176,7 +176,7 @@ func (s *Sidecar) assembleHandlers() {
 		Ready: s.ready, Drain: s.drain, Metrics: s.metrics.handler(), GracePeriod: s.gracePeriod,
 	})
 	s.routes = s.newRoutes()
-	s.agentHandler = watchHeap(s.heap, serving.NewAgentHandler(serving.AgentOptions{
+	s.agentHandler = s.heap.Handler(serving.NewAgentHandler(serving.AgentOptions{
 		Address: s.listeners.Agent.Addr(), Hosts: func() map[string]bool { return s.current().hosts },
 		Access: func() *sidecarconfig.Access { return &s.current().Access },
 		Gate:   s.gate, Limits: s.limits, Routes: s.routes, Drain: s.drain, Log: s.log, Now: s.now,

@@ -59,6 +59,10 @@ type Sidecar struct {
 // Addresses returns where the sidecar listens.
 func (s *Sidecar) Addresses() serving.Addresses { return s.listeners.Addresses() }
 
+// OwnHeap tunes the garbage collector of the process, which must be a sidecar and
+// nothing else. It is called before Serve.
+func (s *Sidecar) OwnHeap() { s.heap.Own() }
+
 func (s *Sidecar) gracePeriod() time.Duration {
 	return s.current().Drain.GracePeriod.Or(30 * time.Second)
 }

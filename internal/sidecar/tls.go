@@ -4,11 +4,10 @@
 package sidecar
 
 import (
-	"crypto/tls"
-	"fmt"
+	"crypto/x509"
+	"time"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
-	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -20,40 +19,6 @@ const (
 	issuerFile      = "ca.crt"
 )
 
-// newServingCertificate serves TLS with the certificate of a directory. It refuses a
-// certificate that is expired or not valid yet: at the start the sidecar does not serve,
-// and later the former certificate stays.
-func newServingCertificate(e *environment, dir string) (*servingCertificate, *reload.Source) {
-	c := newCertificateState(e.health, e.now)
-	c.tls = serverconn.NewTLS(func() bool { return requestsClientCertificates(&e.current().Access) })
-	source := &reload.Source{
-		Name: "tls", Directories: []string{dir}, Report: c.report,
-		Read: func() (reload.Files, error) {
-			return reload.ReadFiles(dir, []string{certificateFile, keyFile}, issuerFile)
-		},
-		Use: func(files reload.Files) error {
-			pair, err := tls.X509KeyPair(files[certificateFile], files[keyFile])
-			if err != nil {
-				return fmt.Errorf("%s and %s of %s: %w", certificateFile, keyFile, dir, err)
-			}
-			if err := checkValidity(pair.Leaf, e.now()); err != nil {
-				return fmt.Errorf("%w (%s)", err, dir)
-			}
-			if issuer := files[issuerFile]; len(issuer) > 0 {
-				if err := e.trust.setIssuer(issuer); err != nil {
-					return fmt.Errorf("%s of %s %w", issuerFile, dir, err)
-				}
-			}
-			e.metrics.certificate.Set(float64(pair.Leaf.NotAfter.Unix()))
-			c.tls.Swap(&pair)
-			c.serve(pair.Leaf)
-			return nil
-		},
-	}
-	c.retry = func() { e.reloader.Retry(source) }
-	return c, source
-}
-
 // requestsClientCertificates reports whether a client certificate can authenticate a
 // caller.
 func requestsClientCertificates(a *sidecarconfig.Access) bool {
@@ -63,4 +28,24 @@ func requestsClientCertificates(a *sidecarconfig.Access) bool {
 		}
 	}
 	return false
+}
+
+// validityError is about a certificate outside of its validity period.
+type validityError struct {
+	cause sidecarconfig.HealthCause
+	text  string
+	// notBefore is the beginning of the period.
+	notBefore time.Time
+}
+
+// Error implements error.
+func (e *validityError) Error() string { return certificateFile + " " + e.text }
+
+// checkValidity returns a *validityError if clients refuse a certificate at a time
+// because of its dates.
+func checkValidity(leaf *x509.Certificate, now time.Time) error {
+	if cause, text := health.CertificateProblem(leaf, now); cause != "" {
+		return &validityError{cause, text, leaf.NotBefore}
+	}
+	return nil
 }
