@@ -1,8 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package httpcalltest provides fixtures for tests of bindings.
-package httpcalltest
+// Package bindingtest provides what the tests of all bindings share: a handler that
+// returns what it is given, and records to return.
+package bindingtest
 
 import (
 	"time"

@@ -5,7 +5,6 @@ package grpc_test
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -13,33 +12,7 @@ import (
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 )
-
-// batchStream yields records in batches, as the engine does under load.
-type batchStream struct {
-	fakeStream
-	batch int
-}
-
-func (s *batchStream) Next(context.Context) ([]*a2a.Record, error) {
-	if len(s.records) == 0 {
-		return nil, io.EOF
-	}
-	n := min(s.batch, len(s.records))
-	next := s.records[:n]
-	s.records = s.records[n:]
-	return next, nil
-}
-
-type batchHandler struct {
-	*fake
-	batch int
-}
-
-func (h *batchHandler) Subscribe(context.Context, *a2a.SubscribeRequest) (a2a.Stream, error) {
-	return &batchStream{fakeStream{fake: h.fake, records: h.records}, h.batch}, nil
-}
 
 // post sends a framed GetTask or SubscribeToTask for the task t, and returns the
 // number of bytes of the response.
@@ -86,7 +59,7 @@ func reportCPU(b *testing.B) func() {
 
 // BenchmarkCall is one GetTask over a connection that exists.
 func BenchmarkCall(b *testing.B) {
-	x := newFixture(b, &fake{task: newTask(a2a.StateWorking)})
+	x := newFixture(b, &fake{Task: newTask(a2a.StateWorking)})
 	client := benchClient(b)
 	url := "http://" + x.address + "/lf.a2a.v1.A2AService/GetTask"
 	post(b, client, url)
@@ -109,9 +82,10 @@ func BenchmarkStream(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			f := &fake{}
 			for i := range size.events {
-				f.records = append(f.records, artifact(uint64(i+1), strings.Repeat("x", size.text)))
+				f.Records = append(f.Records, artifact(uint64(i+1), strings.Repeat("x", size.text)))
 			}
-			x := newFixture(b, f, func(c *grpc.Config) { c.Handler = &batchHandler{f, size.batch} })
+			f.Batch = size.batch
+			x := newFixture(b, f)
 			client := benchClient(b)
 			url := "http://" + x.address + "/lf.a2a.v1.A2AService/SubscribeToTask"
 			post(b, client, url)

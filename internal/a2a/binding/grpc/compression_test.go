@@ -29,14 +29,14 @@ import (
 
 func TestWire20_CompressedRequest(t *testing.T) {
 	text := strings.Repeat("x", 900<<10)
-	x := newFixture(t, &fake{event: a2a.Event{Message: &a2a.Message{ID: "m", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text)}}}})
+	x := newFixture(t, &fake{Event: a2a.Event{Message: &a2a.Message{ID: "m", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text)}}}})
 	big := proto.CloneOf(hello10)
 	big.Message.Parts[0] = &v10.Part{Content: &v10.Part_Text{Text: text}}
 	got, err := x.v10.SendMessage(t.Context(), big, googlegrpc.UseCompressor(googlegzip.Name))
-	if err != nil || got.GetMessage().GetParts()[0].GetText() != text || x.last().(*a2a.SendRequest).Message.Parts[0].Text != text {
+	if err != nil || got.GetMessage().GetParts()[0].GetText() != text || x.Last().(*a2a.SendRequest).Message.Parts[0].Text != text {
 		t.Errorf("a compressed message of %d bytes is answered with %v", len(text), err)
 	}
-	x.records = []*a2a.Record{snapshot(1, a2a.StateWorking), artifact(2, text), status(3, a2a.StateCompleted)}
+	x.Records = []*a2a.Record{snapshot(1, a2a.StateWorking), artifact(2, text), status(3, a2a.StateCompleted)}
 	stream, err := x.v10.SendStreamingMessage(t.Context(), hello10, googlegrpc.UseCompressor(googlegzip.Name))
 	if events, err := kinds(t, stream, err); err != nil || len(events) != 3 {
 		t.Errorf("stream of a compressed request = %v, %v", events, err)
@@ -46,8 +46,8 @@ func TestWire20_CompressedRequest(t *testing.T) {
 // The official client, whose gRPC library compresses requests.
 func TestWire20_CompressedRequestOfTheSDK(t *testing.T) {
 	x := newFixture(t, &fake{
-		event:   a2a.Event{Task: newTask(a2a.StateWorking)},
-		records: []*a2a.Record{snapshot(1, a2a.StateWorking), status(2, a2a.StateCompleted)},
+		Event:   a2a.Event{Task: newTask(a2a.StateWorking)},
+		Records: []*a2a.Record{snapshot(1, a2a.StateWorking), status(2, a2a.StateCompleted)},
 	})
 	client, err := a2aclient.NewFromEndpoints(t.Context(), []*sdk.AgentInterface{
 		{URL: x.address, ProtocolBinding: sdk.TransportProtocolGRPC, ProtocolVersion: sdk.Version},
@@ -116,8 +116,8 @@ func TestWire20_CompressedRequestIsBounded(t *testing.T) {
 			t.Errorf("%d bytes are answered with %v, %v, want RESOURCE_EXHAUSTED", size, response.Trailer, err)
 		}
 	}
-	if x.last() != nil {
-		t.Errorf("asked %+v", x.last())
+	if x.Last() != nil {
+		t.Errorf("asked %+v", x.Last())
 	}
 	response, err := x.raw(t, "/lf.a2a.v1.A2AService/SendMessage", "application/grpc", bytes.NewReader([]byte{1, 0, 0, 0, 2, 0x1f, 0x8b}), "Grpc-Encoding", "gzip")
 	if err != nil || response.Trailer.Get("Grpc-Status") != "3" {
@@ -137,7 +137,7 @@ func TestWire20_CompressedRequestIsCharged(t *testing.T) {
 	if used := bodies.Used(); used != 0 {
 		t.Errorf("%d bytes stay charged", used)
 	}
-	if x.last() != nil {
-		t.Errorf("asked %+v", x.last())
+	if x.Last() != nil {
+		t.Errorf("asked %+v", x.Last())
 	}
 }

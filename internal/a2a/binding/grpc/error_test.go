@@ -78,7 +78,7 @@ func TestWire20_ErrorInfo(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := newFixture(t, &fake{err: test.err}, func(c *grpc.Config) { c.Profile = func() errormap.Profile { return test.profile } })
+			x := newFixture(t, &fake{Err: test.err}, func(c *grpc.Config) { c.Profile = func() errormap.Profile { return test.profile } })
 			_, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t"})
 			wantStatus(t, err, test.want)
 			_, err = x.v03.GetTask(t.Context(), &v03.GetTaskRequest{Name: "tasks/t"})
@@ -99,14 +99,14 @@ func TestWire20_RefusedBeforeItIsRead(t *testing.T) {
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "forbidden")
 	_, err := x.v10.SendMessage(ctx, hello10)
 	wantStatus(t, err, wantError{code: "PermissionDenied", message: "Forbidden: 100% né\n", reason: "PERMISSION_DENIED"})
-	if x.last() != nil {
-		t.Errorf("asked %+v", x.last())
+	if x.Last() != nil {
+		t.Errorf("asked %+v", x.Last())
 	}
 }
 
 func TestWire20_Versions(t *testing.T) {
-	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
-	strict := newFixture(t, &fake{task: newTask(a2a.StateWorking)}, func(c *grpc.Config) { c.StrictVersion = func() bool { return true } })
+	x := newFixture(t, &fake{Task: newTask(a2a.StateWorking)})
+	strict := newFixture(t, &fake{Task: newTask(a2a.StateWorking)}, func(c *grpc.Config) { c.StrictVersion = func() bool { return true } })
 	strict03 := func(ctx context.Context) error {
 		_, err := strict.v03.GetTask(ctx, &v03.GetTaskRequest{Name: "t"})
 		return err
@@ -287,8 +287,8 @@ func TestWire20_BadMessages(t *testing.T) {
 			}
 		})
 	}
-	if f.last() != nil {
-		t.Errorf("asked %+v", f.last())
+	if f.Last() != nil {
+		t.Errorf("asked %+v", f.Last())
 	}
 }
 
@@ -316,13 +316,13 @@ func TestWire20_BadFields(t *testing.T) {
 			wantStatus(t, err, wantError{code: "InvalidArgument", message: test.field, reason: "INVALID_PARAMS", field: test.field})
 		})
 	}
-	if x.last() != nil {
-		t.Errorf("asked %+v", x.last())
+	if x.Last() != nil {
+		t.Errorf("asked %+v", x.Last())
 	}
 }
 
 func TestWire20_Timeouts(t *testing.T) {
-	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
+	x := newFixture(t, &fake{Task: newTask(a2a.StateWorking)})
 	body := append([]byte{0, 0, 0, 0, 3}, 0x12, 1, 't')
 	for timeout, want := range map[string]string{
 		"": "0", "1S": "0", "99999999H": "0", "99999999S": "0", "999999999S": "3", "1": "3", "S": "3", "-1S": "3", "1 S": "3", "1x": "3", "1.5S": "3",
@@ -340,11 +340,11 @@ func TestWire20_Timeouts(t *testing.T) {
 
 // Whose time was up before it was read reaches nobody.
 func TestWire20_TimeUpBeforeTheCall(t *testing.T) {
-	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
+	x := newFixture(t, &fake{Task: newTask(a2a.StateWorking)})
 	for _, timeout := range []string{"0S", "1n"} {
 		_, err := x.raw(t, "/lf.a2a.v1.A2AService/GetTask", "application/grpc", bytes.NewReader([]byte{0, 0, 0, 0, 3, 0x12, 1, 't'}), "Grpc-Timeout", timeout)
-		if err != nil || x.last() != nil {
-			t.Errorf("%s: asked %+v, %v", timeout, x.last(), err)
+		if err != nil || x.Last() != nil {
+			t.Errorf("%s: asked %+v, %v", timeout, x.Last(), err)
 		}
 	}
 }
@@ -361,7 +361,7 @@ func TestWire20_OwnsOnlyPosts(t *testing.T) {
 }
 
 func TestWire20_OwnsOnlyGRPC(t *testing.T) {
-	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
+	x := newFixture(t, &fake{Task: newTask(a2a.StateWorking)})
 	for _, contentType := range []string{"application/grpc-web-text", "application/grpcx", "application/json", ""} {
 		response, err := x.raw(t, "/lf.a2a.v1.A2AService/GetTask", contentType, bytes.NewReader(nil))
 		if err != nil || response.StatusCode != http.StatusNotFound {

@@ -4,9 +4,7 @@
 package grpc_test
 
 import (
-	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -22,150 +20,24 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/bindingtest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall/httpcalltest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+type fake = bindingtest.Handler
 
-// fake is an a2a.Handler that answers what it was given and keeps what it was
-// asked.
-type fake struct {
-	event   a2a.Event
-	task    *a2a.Task
-	page    *a2a.TaskPage
-	records []*a2a.Record
-	push    *a2a.PushConfig
-	pushes  *a2a.PushPage
-	err     error
-	// streamErr ends streams; nil for io.EOF.
-	streamErr error
-	// waits makes calls wait until their context ends; left receives its error.
-	waits bool
-	left  chan error
-	// entered is called when a call has come this far.
-	entered func()
-	// endless streams repeat their last record.
-	endless bool
+var newYear, status, artifact = bindingtest.Time, bindingtest.Status, bindingtest.Artifact
 
-	mu    sync.Mutex
-	asked any
-	sent  int
-}
-
-func (f *fake) note(ctx context.Context, asked any) error {
-	f.mu.Lock()
-	f.asked = asked
-	f.mu.Unlock()
-	if f.entered != nil {
-		f.entered()
-	}
-	if f.waits {
-		<-ctx.Done()
-		f.left <- ctx.Err()
-		return ctx.Err()
-	}
-	return f.err
-}
-
-func (f *fake) last() any {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.asked
-}
-
-func (f *fake) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
-	return f.event, f.note(ctx, r)
-}
-
-func (f *fake) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
-	return &fakeStream{fake: f, records: f.records}, f.note(ctx, r)
-}
-
-func (f *fake) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
-	return f.task, f.note(ctx, r)
-}
-
-func (f *fake) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, error) {
-	return f.page, f.note(ctx, r)
-}
-
-func (f *fake) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
-	return f.task, f.note(ctx, r)
-}
-
-func (f *fake) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
-	return &fakeStream{fake: f, records: f.records}, f.note(ctx, r)
-}
-
-func (f *fake) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.PushConfig, error) {
-	return f.push, f.note(ctx, r)
-}
-
-func (f *fake) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushConfig, error) {
-	return f.push, f.note(ctx, r)
-}
-
-func (f *fake) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.PushPage, error) {
-	return f.pushes, f.note(ctx, r)
-}
-
-func (f *fake) Check(*a2a.PushConfig) error { return nil }
-
-func (f *fake) DeletePush(ctx context.Context, r *a2a.PushRequest) error { return f.note(ctx, r) }
-
-// fakeStream yields one record at a time, and then its error.
-type fakeStream struct {
-	fake    *fake
-	records []*a2a.Record
-}
-
-func (s *fakeStream) Next(ctx context.Context) ([]*a2a.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.fake.mu.Lock()
-	s.fake.sent++
-	s.fake.mu.Unlock()
-	if len(s.records) == 0 {
-		if s.fake.streamErr == nil {
-			return nil, io.EOF
-		}
-		return nil, s.fake.streamErr
-	}
-	next := s.records[:1]
-	if !s.fake.endless || len(s.records) > 1 {
-		s.records = s.records[1:]
-	}
-	return next, nil
-}
-
-func (s *fakeStream) Close() {}
-
-func newTask(state a2a.State) *a2a.Task {
-	return &a2a.Task{ID: "t1", ContextID: "c1", Status: a2a.Status{State: state, Time: newYear}}
-}
-
-func status(seq uint64, state a2a.State) *a2a.Record {
-	return &a2a.Record{Seq: seq, Event: a2a.Event{Status: &a2a.StatusUpdate{
-		TaskID: "t1", ContextID: "c1", Status: a2a.Status{State: state, Time: newYear},
-	}}}
-}
-
-func artifact(seq uint64, text string) *a2a.Record {
-	return &a2a.Record{Seq: seq, Event: a2a.Event{Artifact: &a2a.ArtifactUpdate{
-		TaskID: "t1", ContextID: "c1", Artifact: a2a.Artifact{ID: "a1", Parts: []a2a.Part{a2a.TextPart(text)}}, LastChunk: true,
-	}}}
-}
+func newTask(state a2a.State) *a2a.Task { return bindingtest.Task(a2a.DialectV03, state) }
 
 func snapshot(seq uint64, state a2a.State) *a2a.Record {
-	return &a2a.Record{Seq: seq, Event: a2a.Event{Task: newTask(state)}}
+	return bindingtest.Snapshot(seq, newTask(state))
 }
 
 // fixture is a server on loopback, with clients of both versions.
@@ -194,7 +66,6 @@ const socketTimeout = time.Second
 
 func newFixture(tb testing.TB, f *fake, change ...func(*grpc.Config)) *fixture {
 	tb.Helper()
-	f.left = make(chan error, 1)
 	x := &fixture{fake: f, serving: true, card: card.Card{Capabilities: card.Capabilities{Streaming: true, PushNotifications: true}}}
 	served := func() *card.Card { return &x.card }
 	admitted := &requestcheck.Handler{Handler: f, Push: f, Card: served}
@@ -209,7 +80,7 @@ func newFixture(tb testing.TB, f *fake, change ...func(*grpc.Config)) *fixture {
 		PublicCard: func(_ *http.Request, form card.Form) ([]byte, error) { return []byte(`{"name":"public"}`), nil },
 		Serving:    func() bool { return x.serving }, StrictVersion: func() bool { return false },
 		Profile: func() errormap.Profile { return errormap.Profile101 },
-		Limits:  httpcalltest.Limits(1 << 20), Log: slog.New(slog.DiscardHandler),
+		Limits:  bindingtest.Limits(1 << 20), Log: slog.New(slog.DiscardHandler),
 		Observe: func(o httpcall.Outcome) {
 			x.mu.Lock()
 			defer x.mu.Unlock()

@@ -52,14 +52,14 @@ func same(t *testing.T, got proto.Message, err error, want proto.Message) {
 
 func (x *fixture) wasAsked(t *testing.T, want any) {
 	t.Helper()
-	if diff := cmp.Diff(want, x.last()); diff != "" {
+	if diff := cmp.Diff(want, x.Last()); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
 }
 
 // Both services are called over one connection.
 func TestWire20_SendMessage(t *testing.T) {
-	x := newFixture(t, &fake{event: a2a.Event{Task: newTask(a2a.StateWorking)}})
+	x := newFixture(t, &fake{Event: a2a.Event{Task: newTask(a2a.StateWorking)}})
 	got03, err := x.v03.SendMessage(t.Context(), hello03)
 	same(t, got03, err, &v03.SendMessageResponse{Payload: &v03.SendMessageResponse_Task{Task: task03}})
 	message := &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}}
@@ -72,7 +72,7 @@ func TestWire20_SendMessage(t *testing.T) {
 		Owner: auth.AnonymousOwner, Dialect: a2a.DialectV10GRPC, Message: message, TraceParent: "00-1-2-00",
 	})
 
-	x.event = a2a.Event{Message: &a2a.Message{ID: "m2", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("Hi")}}}
+	x.Event = a2a.Event{Message: &a2a.Message{ID: "m2", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("Hi")}}}
 	got03, err = x.v03.SendMessage(t.Context(), hello03)
 	same(t, got03, err, &v03.SendMessageResponse{Payload: &v03.SendMessageResponse_Msg{Msg: &v03.Message{
 		MessageId: "m2", Role: v03.Role_ROLE_AGENT, Parts: []*v03.Part{{Part: &v03.Part_Text{Text: "Hi"}}},
@@ -90,7 +90,7 @@ func TestWire20_SendMessage(t *testing.T) {
 // Blocking has no presence: who sends a configuration and does not say it means
 // false, who sends none means to wait.
 func TestWire20_Blocking(t *testing.T) {
-	x := newFixture(t, &fake{event: a2a.Event{Task: newTask(a2a.StateWorking)}})
+	x := newFixture(t, &fake{Event: a2a.Event{Task: newTask(a2a.StateWorking)}})
 	for name, test := range map[string]struct {
 		configuration *v03.SendMessageConfiguration
 		immediately   bool
@@ -102,14 +102,14 @@ func TestWire20_Blocking(t *testing.T) {
 		if _, err := x.v03.SendMessage(t.Context(), &v03.SendMessageRequest{Request: hello03.GetRequest(), Configuration: test.configuration}); err != nil {
 			t.Fatal(err)
 		}
-		if got := x.last().(*a2a.SendRequest).ReturnImmediately; got != test.immediately {
+		if got := x.Last().(*a2a.SendRequest).ReturnImmediately; got != test.immediately {
 			t.Errorf("%s: ReturnImmediately = %v", name, got)
 		}
 	}
 }
 
 func TestWire20_TaskNamesAndBareIDs(t *testing.T) {
-	x := newFixture(t, &fake{task: newTask(a2a.StateWorking)})
+	x := newFixture(t, &fake{Task: newTask(a2a.StateWorking)})
 	for _, name := range []string{"tasks/t1", "t1"} {
 		got, err := x.v03.GetTask(t.Context(), &v03.GetTaskRequest{Name: name})
 		same(t, got, err, task03)
@@ -121,7 +121,7 @@ func TestWire20_TaskNamesAndBareIDs(t *testing.T) {
 }
 
 func TestWire20_Operations10(t *testing.T) {
-	x := newFixture(t, &fake{task: newTask(a2a.StateWorking), page: &a2a.TaskPage{Tasks: []*a2a.Task{newTask(a2a.StateWorking)}, PageSize: 50, TotalSize: 1}})
+	x := newFixture(t, &fake{Task: newTask(a2a.StateWorking), Page: &a2a.TaskPage{Tasks: []*a2a.Task{newTask(a2a.StateWorking)}, PageSize: 50, TotalSize: 1}})
 	owner := a2a.Owner(auth.AnonymousOwner).In("acme")
 	got, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Tenant: "acme", Id: "t1", HistoryLength: proto.Int32(0)})
 	same(t, got, err, task10)
@@ -136,7 +136,7 @@ func TestWire20_Operations10(t *testing.T) {
 
 func TestWire20_PushConfigs(t *testing.T) {
 	config := &a2a.PushConfig{ID: "c", TaskID: "t1", URL: "https://x"}
-	x := newFixture(t, &fake{push: config, pushes: &a2a.PushPage{Configs: []*a2a.PushConfig{config}, NextPageToken: "n"}})
+	x := newFixture(t, &fake{Push: config, Pushes: &a2a.PushPage{Configs: []*a2a.PushConfig{config}, NextPageToken: "n"}})
 	const name = "tasks/t1/pushNotificationConfigs/c"
 	want03 := &v03.TaskPushNotificationConfig{Name: name, PushNotificationConfig: &v03.PushNotificationConfig{Id: "c", Url: "https://x"}}
 	set03, err := x.v03.CreateTaskPushNotificationConfig(t.Context(), &v03.CreateTaskPushNotificationConfigRequest{
@@ -167,7 +167,7 @@ func TestWire20_PushConfigs(t *testing.T) {
 // The rpcs of 0.2.2 to 0.2.4 have the messages of 0.3.
 func TestWire20_AliasesOf02(t *testing.T) {
 	config := &a2a.PushConfig{ID: "c", TaskID: "t1", URL: "https://x"}
-	x := newFixture(t, &fake{push: config, pushes: &a2a.PushPage{Configs: []*a2a.PushConfig{config}}})
+	x := newFixture(t, &fake{Push: config, Pushes: &a2a.PushPage{Configs: []*a2a.PushConfig{config}}})
 	want := &v03.TaskPushNotificationConfig{
 		Name: "tasks/t1/pushNotificationConfigs/c", PushNotificationConfig: &v03.PushNotificationConfig{Id: "c", Url: "https://x"},
 	}
@@ -183,7 +183,7 @@ func TestWire20_AliasesOf02(t *testing.T) {
 }
 
 func TestWire20_Extensions(t *testing.T) {
-	x := newFixture(t, &fake{event: a2a.Event{Task: newTask(a2a.StateWorking)}})
+	x := newFixture(t, &fake{Event: a2a.Event{Task: newTask(a2a.StateWorking)}})
 	x.card.Capabilities.Extensions = []card.Extension{{URI: "https://a/1", Required: true}, {URI: "https://a/2"}}
 	for _, name := range []string{"a2a-extensions", "x-a2a-extensions"} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), name, "https://a/2, https://a/9", name, "https://a/1")
@@ -194,7 +194,7 @@ func TestWire20_Extensions(t *testing.T) {
 		if got := strings.Join(head.Get(name), "|"); got != "https://a/1, https://a/2" {
 			t.Errorf("%s = %q", name, got)
 		}
-		if diff := cmp.Diff([]string{"https://a/1", "https://a/2"}, x.last().(*a2a.SendRequest).Extensions); diff != "" {
+		if diff := cmp.Diff([]string{"https://a/1", "https://a/2"}, x.Last().(*a2a.SendRequest).Extensions); diff != "" {
 			t.Errorf("extensions (-want +got):\n%s", diff)
 		}
 	}
@@ -202,11 +202,11 @@ func TestWire20_Extensions(t *testing.T) {
 
 func TestWire20_BigMessages(t *testing.T) {
 	text := strings.Repeat("x", 900<<10)
-	x := newFixture(t, &fake{event: a2a.Event{Message: &a2a.Message{ID: "m", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text)}}}})
+	x := newFixture(t, &fake{Event: a2a.Event{Message: &a2a.Message{ID: "m", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart(text)}}}})
 	big := proto.CloneOf(hello10)
 	big.Message.Parts[0] = &v10.Part{Content: &v10.Part_Raw{Raw: []byte(text)}}
 	got, err := x.v10.SendMessage(t.Context(), big)
-	if err != nil || got.GetMessage().GetParts()[0].GetText() != text || string(x.last().(*a2a.SendRequest).Message.Parts[0].Raw) != text {
+	if err != nil || got.GetMessage().GetParts()[0].GetText() != text || string(x.Last().(*a2a.SendRequest).Message.Parts[0].Raw) != text {
 		t.Errorf("a message of %d bytes is answered with %v", len(text), err)
 	}
 }

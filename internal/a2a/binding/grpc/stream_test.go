@@ -123,7 +123,7 @@ func TestWire20_Streams(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := newFixture(t, &fake{records: test.records})
+			x := newFixture(t, &fake{Records: test.records})
 			check := func(what string, want, got []string, err error) {
 				t.Helper()
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -156,7 +156,7 @@ func TestWire20_Streams(t *testing.T) {
 }
 
 func TestWire20_Resume(t *testing.T) {
-	x := newFixture(t, &fake{records: []*a2a.Record{artifact(6, "x"), status(7, a2a.StateWorking)}, streamErr: a2a.ErrDraining})
+	x := newFixture(t, &fake{Records: []*a2a.Record{artifact(6, "x"), status(7, a2a.StateWorking)}, StreamErr: a2a.ErrDraining})
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "last-event-id", "5")
 	stream, err := x.v10.SubscribeToTask(ctx, &v10.SubscribeToTaskRequest{Tenant: "acme", Id: "t1"})
 	got, end := kinds(t, stream, err)
@@ -183,13 +183,13 @@ func TestWire20_DeadlineAndCancel(t *testing.T) {
 	for limit := 50 * time.Millisecond; !deadlineIsHeard(t, limit); limit *= 2 {
 		t.Logf("nothing came within %v", limit)
 	}
-	x := newFixture(t, &fake{waits: true})
+	x := newFixture(t, &fake{Left: make(chan error, 1)})
 	ctx, cancel := context.WithCancel(t.Context())
-	x.entered = cancel
+	x.Entered = cancel
 	if _, err := x.v03.SendMessage(ctx, hello03); googlestatus.Code(err) != codes.Canceled {
 		t.Errorf("status = %v", err)
 	}
-	if err := <-x.left; !errors.Is(err, context.Canceled) {
+	if err := <-x.Left; !errors.Is(err, context.Canceled) {
 		t.Errorf("the handler hears %v", err)
 	}
 	if got := x.outcomes(); len(got) != 0 {
@@ -202,7 +202,7 @@ func TestWire20_DeadlineAndCancel(t *testing.T) {
 func deadlineIsHeard(t *testing.T, limit time.Duration) bool {
 	t.Helper()
 	entered := make(chan struct{})
-	x := newFixture(t, &fake{waits: true, entered: func() { close(entered) }})
+	x := newFixture(t, &fake{Left: make(chan error, 1), Entered: func() { close(entered) }})
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	if _, err := x.v10.SendMessage(ctx, hello10); googlestatus.Code(err) != codes.DeadlineExceeded {
@@ -213,7 +213,7 @@ func deadlineIsHeard(t *testing.T, limit time.Duration) bool {
 	default:
 		return false
 	}
-	if err := <-x.left; err == nil {
+	if err := <-x.Left; err == nil {
 		t.Error("the handler does not hear of the deadline")
 	}
 	if got := x.outcomes(); len(got) != 0 {
@@ -225,7 +225,7 @@ func deadlineIsHeard(t *testing.T, limit time.Duration) bool {
 // The server bounds its answers; streams and calls that wait are not among them.
 func TestLongCallsOutliveTheServersTimeout(t *testing.T) {
 	proceed := make(chan struct{})
-	f := &slow{fake: fake{records: []*a2a.Record{snapshot(1, a2a.StateWorking), status(2, a2a.StateCompleted)}}, proceed: proceed}
+	f := &slow{fake: fake{Records: []*a2a.Record{snapshot(1, a2a.StateWorking), status(2, a2a.StateCompleted)}}, proceed: proceed}
 	x := newFixture(t, &f.fake, func(c *grpc.Config) { c.Handler = f })
 	stream, err := x.v10.SendStreamingMessage(t.Context(), hello10)
 	if err != nil {
@@ -269,7 +269,7 @@ func (s *slowStream) Next(ctx context.Context) ([]*a2a.Record, error) {
 // costs is bounded in time, and in memory by a window and one event.
 func TestWire20_StalledSubscriberIsCutOff(t *testing.T) {
 	const timeout = 300 * time.Millisecond
-	f := &fake{records: []*a2a.Record{artifact(1, strings.Repeat("x", 32<<10))}, endless: true}
+	f := &fake{Records: []*a2a.Record{artifact(1, strings.Repeat("x", 32<<10))}, Endless: true}
 	x := newFixture(t, f, func(c *grpc.Config) { c.Limits.WriteTimeout = timeout })
 	began := time.Now()
 	stalled, err := x.v10.SubscribeToTask(t.Context(), &v10.SubscribeToTaskRequest{Id: "t1"})
@@ -284,16 +284,11 @@ func TestWire20_StalledSubscriberIsCutOff(t *testing.T) {
 	if took := time.Since(began); took < timeout || took > 20*time.Second {
 		t.Errorf("cut off after %v", took)
 	}
-	f.mu.Lock()
-	sent := f.sent
-	f.mu.Unlock()
-	if sent > 256 {
+	if sent := f.Sent(); sent > 256 {
 		t.Errorf("%d events of 32 KiB were taken for a client that reads none", sent)
 	}
 	// The connection is whole, and the others on it are served.
-	f.mu.Lock()
-	f.task = newTask(a2a.StateWorking)
-	f.mu.Unlock()
+	f.Task = newTask(a2a.StateWorking)
 	if _, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t1"}); err != nil {
 		t.Errorf("another call on the connection: %v", err)
 	}
@@ -302,7 +297,7 @@ func TestWire20_StalledSubscriberIsCutOff(t *testing.T) {
 // A client that takes nothing from its socket, and has promised to take all,
 // cannot be reset: its connection is closed.
 func TestWire20_StalledConnectionIsClosed(t *testing.T) {
-	f := &fake{records: []*a2a.Record{artifact(1, strings.Repeat("x", 256<<10))}, endless: true}
+	f := &fake{Records: []*a2a.Record{artifact(1, strings.Repeat("x", 256<<10))}, Endless: true}
 	x := newFixture(t, f, func(c *grpc.Config) { c.Limits.WriteTimeout = 300 * time.Millisecond })
 	conn, err := net.Dial("tcp", x.address)
 	if err != nil {
@@ -334,7 +329,7 @@ func TestWire20_StalledConnectionIsClosed(t *testing.T) {
 	}
 	check(framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true}))
 	began := make(chan struct{})
-	f.entered = func() { close(began) }
+	f.Entered = func() { close(began) }
 	check(framer.WriteData(1, true, append([]byte{0, 0, 0, 0, 3}, 0x12, 1, 't')))
 	<-began
 	// The call ends though nobody reads.
@@ -343,10 +338,8 @@ func TestWire20_StalledConnectionIsClosed(t *testing.T) {
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("cut off after %v", took)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.sent > 256 {
-		t.Errorf("%d events of 256 KiB were taken for a client that reads none", f.sent)
+	if sent := f.Sent(); sent > 256 {
+		t.Errorf("%d events of 256 KiB were taken for a client that reads none", sent)
 	}
 }
 

@@ -33,9 +33,9 @@ func web(t *testing.T, x *fixture, test func(t *testing.T, client *http.Client, 
 
 func TestWire20_Web(t *testing.T) {
 	x := newFixture(t, &fake{
-		task:      newTask(a2a.StateWorking),
-		records:   []*a2a.Record{snapshot(1, a2a.StateWorking), artifact(2, "Hi"), status(3, a2a.StateWorking)},
-		streamErr: a2a.ErrDraining,
+		Task:      newTask(a2a.StateWorking),
+		Records:   []*a2a.Record{snapshot(1, a2a.StateWorking), artifact(2, "Hi"), status(3, a2a.StateWorking)},
+		StreamErr: a2a.ErrDraining,
 	})
 	web(t, x, func(t *testing.T, client *http.Client, url string) {
 		get := connect.NewClient[v10.GetTaskRequest, v10.Task](client, url+"/lf.a2a.v1.A2AService/GetTask", connect.WithGRPCWeb(), connect.WithSendGzip())
@@ -67,7 +67,7 @@ func TestWire20_Web(t *testing.T) {
 }
 
 func TestWire20_WebErrors(t *testing.T) {
-	x := newFixture(t, &fake{err: a2a.TaskNotFound("t9")})
+	x := newFixture(t, &fake{Err: a2a.TaskNotFound("t9")})
 	web(t, x, func(t *testing.T, client *http.Client, url string) {
 		get := connect.NewClient[v10.GetTaskRequest, v10.Task](client, url+"/lf.a2a.v1.A2AService/GetTask", connect.WithGRPCWeb())
 		wantConnectError := func(r *connect.Request[v10.GetTaskRequest], code connect.Code, reason string) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	v01 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
+	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
@@ -67,7 +67,7 @@ func TestWire07_DialectOfSharedMethods(t *testing.T) {
 	for name, test := range tests {
 		for _, method := range []string{"tasks/get", "tasks/cancel"} {
 			t.Run(name+" "+method, func(t *testing.T) {
-				w := newFixture(&fake{task: taskOf(test.made)}).post(t, call10(method, `{"id":"t1"}`), "A2A-Version", test.header)
+				w := newFixture(&fake{Task: taskOf(test.made)}).post(t, call10(method, `{"id":"t1"}`), "A2A-Version", test.header)
 				if diff := cmp.Diff(test.want, string(resultOf(t, w.Body.Bytes()))); diff != "" {
 					t.Errorf("result (-want +got):\n%s", diff)
 				}
@@ -80,7 +80,7 @@ func TestWire07_DialectOfSharedMethods(t *testing.T) {
 func TestWire07_UnionParsesInBoth(t *testing.T) {
 	task := codectest.Task()
 	task.Dialect = a2a.DialectV10
-	w := newFixture(&fake{task: task}).post(t, call10("tasks/get", `{"id":"t1"}`))
+	w := newFixture(&fake{Task: task}).post(t, call10("tasks/get", `{"id":"t1"}`))
 	union := resultOf(t, w.Body.Bytes())
 	for _, version := range []string{"v0.1.0", "v0.2.6", "v0.3.0"} {
 		if err := spec.Validate(version, "Task", union); err != nil {
@@ -138,7 +138,7 @@ func TestWire07_ResubscribeInEachDialect(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := newFixture(&fake{records: records(test.made), task: taskOf(test.made)})
+			x := newFixture(&fake{Records: records(test.made), Task: taskOf(test.made)})
 			w := x.post(t, call10("tasks/resubscribe", `{"id":"t1"}`), test.headers...)
 			if diff := cmp.Diff(test.want, w.Body.String()); diff != "" {
 				t.Errorf("stream (-want +got):\n%s", diff)
@@ -154,7 +154,7 @@ func TestWire15_HistoryOfSharedMethods(t *testing.T) {
 		for _, method := range []string{"tasks/get", "tasks/cancel"} {
 			task := taskOf(made)
 			task.History = []*a2a.Message{{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}}}
-			w := newFixture(&fake{task: task}).post(t, call10(method, `{"id":"t1"}`))
+			w := newFixture(&fake{Task: task}).post(t, call10(method, `{"id":"t1"}`))
 			if got := strings.Contains(w.Body.String(), `"history"`); got != want {
 				t.Errorf("%s of a task of dialect %d shows history: %t, want %t", method, made, got, want)
 			}
@@ -191,17 +191,17 @@ func TestWire15_HistoryLength(t *testing.T) {
 		} {
 			x := newFixture(complete())
 			w := x.post(t, call10(test.method, params))
-			if x.fake.asked == nil {
+			if x.fake.Last() == nil {
 				t.Errorf("%s(%s) = %s", test.method, params, w.Body)
 				continue
 			}
-			if diff := cmp.Diff(want, historyLength(x.fake.asked)); diff != "" {
+			if diff := cmp.Diff(want, historyLength(x.fake.Last())); diff != "" {
 				t.Errorf("%s(%s) asks for another length (-want +got):\n%s", test.method, params, diff)
 			}
 		}
 		for _, n := range []string{"-1", "1.5", `"x"`, "99999999999", "[]"} {
 			x := newFixture(complete())
-			if w := x.post(t, call10(test.method, test.with(test.unset, n))); x.fake.asked != nil || !strings.Contains(w.Body.String(), "-32602") {
+			if w := x.post(t, call10(test.method, test.with(test.unset, n))); x.fake.Last() != nil || !strings.Contains(w.Body.String(), "-32602") {
 				t.Errorf("%s with historyLength %s = %s", test.method, n, w.Body)
 			}
 		}

@@ -67,7 +67,7 @@ func TestWire05_Envelopes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newFixture(&fake{task: newTask(a2a.StateWorking)}).post(t, test.body)
+			w := newFixture(&fake{Task: newTask(a2a.StateWorking)}).post(t, test.body)
 			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
 				t.Errorf("status %d, %s", w.Code, w.Header().Get("Content-Type"))
 			}
@@ -99,7 +99,7 @@ func TestTransport(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newFixture(&fake{task: newTask(a2a.StateWorking)}).post(t, test.body, test.headers...)
+			w := newFixture(&fake{Task: newTask(a2a.StateWorking)}).post(t, test.body, test.headers...)
 			if w.Code != test.status {
 				t.Errorf("status = %d, want %d: %s", w.Code, test.status, w.Body)
 			}

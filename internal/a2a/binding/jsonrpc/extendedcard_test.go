@@ -23,20 +23,20 @@ func TestWire18_ExtendedCard(t *testing.T) {
 			`{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":null}`,
 			call10(method, `{}`),
 		} {
-			x := newFixture(&fake{card: []byte(`{"name":"x"}`)})
+			x := newFixture(&fake{Card: []byte(`{"name":"x"}`)})
 			w := x.post(t, body)
 			if got := w.Body.String(); got != `{"jsonrpc":"2.0","id":1,"result":{"name":"x"}}` {
 				t.Errorf("%s = %s", body, got)
 			}
-			if x.fake.asked != form {
-				t.Errorf("%s asks for the form %v, want %v", method, x.fake.asked, form)
+			if x.fake.Last() != form {
+				t.Errorf("%s asks for the form %v, want %v", method, x.fake.Last(), form)
 			}
 			if w.Header().Get("Cache-Control") != "private, no-store" || w.Header().Get("Vary") != "Authorization" {
 				t.Errorf("%s has the header %v", method, w.Header())
 			}
 		}
 	}
-	w := newFixture(&fake{card: []byte(`{}`)}).post(t, call10("GetExtendedAgentCard", `{"tenant":"a/b"}`))
+	w := newFixture(&fake{Card: []byte(`{}`)}).post(t, call10("GetExtendedAgentCard", `{"tenant":"a/b"}`))
 	if w.Body.String()[:47] != `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,` {
 		t.Errorf("a tenant that is none: %s", w.Body)
 	}
@@ -61,7 +61,7 @@ func TestWire18_NoExtendedCard(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := newFixture(&fake{err: test.err})
+			x := newFixture(&fake{Err: test.err})
 			w := x.post(t, call10(test.method, "{}"), "A2A-Version", test.version)
 			if got := x.observed[0].Code; got != test.code || w.Code != test.status {
 				t.Errorf("code = %d, status = %d: %s", got, w.Code, w.Body)

@@ -4,8 +4,6 @@
 package jsonrpc
 
 import (
-	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -15,130 +13,21 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/bindingtest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall/httpcalltest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
-var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+type fake = bindingtest.Handler
 
-// fake is an a2a.Handler that answers what it was given and keeps what it was
-// asked.
-type fake struct {
-	event   a2a.Event
-	task    *a2a.Task
-	records []*a2a.Record
-	err     error
-	// streamErr ends streams; nil for io.EOF.
-	streamErr error
-	asked     any
+var status, artifact = bindingtest.Status, bindingtest.Artifact
 
-	page   *a2a.TaskPage
-	push   *a2a.PushConfig
-	pushes *a2a.PushPage
-	card   []byte
-}
-
-func (f *fake) Send(_ context.Context, r *a2a.SendRequest) (a2a.Event, error) {
-	f.asked = r
-	return f.event, f.err
-}
-
-func (f *fake) Stream(_ context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
-	f.asked = r
-	return &fakeStream{f.records, f.streamErr}, f.err
-}
-
-func (f *fake) Get(_ context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
-	f.asked = r
-	return f.task, f.err
-}
-
-func (f *fake) List(_ context.Context, r *a2a.ListRequest) (*a2a.TaskPage, error) {
-	f.asked = r
-	return f.page, f.err
-}
-
-func (f *fake) Cancel(_ context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
-	f.asked = r
-	return f.task, f.err
-}
-
-func (f *fake) Subscribe(_ context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
-	f.asked = r
-	return &fakeStream{f.records, f.streamErr}, f.err
-}
-
-func (f *fake) Check(*a2a.PushConfig) error { return nil }
-
-func (f *fake) SetPush(_ context.Context, r *a2a.SetPushRequest) (*a2a.PushConfig, error) {
-	f.asked = r
-	return f.push, f.err
-}
-
-func (f *fake) GetPush(_ context.Context, r *a2a.PushRequest) (*a2a.PushConfig, error) {
-	f.asked = r
-	return f.push, f.err
-}
-
-func (f *fake) ListPush(_ context.Context, r *a2a.ListPushRequest) (*a2a.PushPage, error) {
-	f.asked = r
-	return f.pushes, f.err
-}
-
-func (f *fake) DeletePush(_ context.Context, r *a2a.PushRequest) error {
-	f.asked = r
-	return f.err
-}
-
-func (f *fake) extendedCard(_ *http.Request, _ string, form card.Form) ([]byte, error) {
-	f.asked = form
-	return f.card, f.err
-}
-
-// fakeStream yields one record at a time, and then its error.
-type fakeStream struct {
-	records []*a2a.Record
-	err     error
-}
-
-func (s *fakeStream) Next(ctx context.Context) ([]*a2a.Record, error) {
-	if len(s.records) == 0 {
-		if s.err == nil {
-			return nil, io.EOF
-		}
-		return nil, s.err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	next := s.records[:1]
-	s.records = s.records[1:]
-	return next, nil
-}
-
-func (s *fakeStream) Close() {}
-
-func newTask(state a2a.State) *a2a.Task {
-	return &a2a.Task{ID: "t1", ContextID: "c1", Status: a2a.Status{State: state, Time: newYear}}
-}
-
-func status(seq uint64, state a2a.State) *a2a.Record {
-	return &a2a.Record{Seq: seq, Event: a2a.Event{Status: &a2a.StatusUpdate{
-		TaskID: "t1", ContextID: "c1", Status: a2a.Status{State: state, Time: newYear},
-	}}}
-}
-
-func artifact(seq uint64, text string) *a2a.Record {
-	return &a2a.Record{Seq: seq, Event: a2a.Event{Artifact: &a2a.ArtifactUpdate{
-		TaskID: "t1", ContextID: "c1", Artifact: a2a.Artifact{ID: "a1", Parts: []a2a.Part{a2a.TextPart(text)}}, LastChunk: true,
-	}}}
-}
+func newTask(state a2a.State) *a2a.Task { return bindingtest.Task(a2a.DialectV03, state) }
 
 func snapshot(seq uint64, state a2a.State) *a2a.Record {
-	return &a2a.Record{Seq: seq, Event: a2a.Event{Task: newTask(state)}}
+	return bindingtest.Snapshot(seq, newTask(state))
 }
 
 type fixture struct {
@@ -155,9 +44,9 @@ func newFixture(f *fake) *fixture {
 	admitted := &requestcheck.Handler{Handler: f, Push: f, Card: served}
 	x.Handler = New(Config{
 		Handler: admitted, Push: admitted,
-		Card: served, ExtendedCard: f.extendedCard,
+		Card: served, ExtendedCard: f.ExtendedCard,
 		Streams: sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
-		Limits:  httpcalltest.Limits(1 << 20),
+		Limits:  bindingtest.Limits(1 << 20),
 		Observe: func(o httpcall.Outcome) { x.observed = append(x.observed, o) },
 		Log:     slog.New(slog.DiscardHandler),
 	})

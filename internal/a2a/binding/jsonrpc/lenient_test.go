@@ -29,12 +29,12 @@ func TestAnswersOfTools(t *testing.T) {
 			{Content: a2a.ContentData, Data: a2a.Value(`{"name":"search"}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-use"}`)},
 		},
 	}
-	if diff := cmp.Diff(want, x.fake.asked.(*a2a.SendRequest).Message); diff != "" {
+	if diff := cmp.Diff(want, x.fake.Last().(*a2a.SendRequest).Message); diff != "" {
 		t.Fatalf("message (-want +got):\n%s", diff)
 	}
 	task := newTask(a2a.StateWorking)
 	task.History = []*a2a.Message{want}
-	x.fake.task = task
+	x.fake.Task = task
 	for method, part := range map[string]string{
 		"tasks/get": `{"kind":"tool-result","toolUseId":"input-1","result":{"value":"secret"},"metadata":{"k":"v"}},{"kind":"tool-use","name":"search"}]`,
 		"GetTask":   `{"data":{"toolUseId":"input-1","result":{"value":"secret"}},"metadata":{"a2a.partKind":"tool-result","k":"v"}}`,
@@ -58,7 +58,7 @@ func TestInputRequest(t *testing.T) {
 		Metadata: a2a.Object(`{"a":1,"inputRequest":{"kind":"input-request","sensitive":true,"requestId":"input-1"}}`),
 	}
 	const request = `"inputRequest":{"kind":"input-request","sensitive":true,"requestId":"input-1"}`
-	x := newFixture(&fake{task: task})
+	x := newFixture(&fake{Task: task})
 	for method, want := range map[string]string{
 		"tasks/get": `"parts":[{"kind":"text","text":"Key?"}],` + request + `,"metadata":{"a":1}}`,
 		"GetTask":   `"parts":[{"text":"Key?"}],"metadata":{"a":1,` + request + `}}`,
@@ -96,12 +96,12 @@ func TestTaskIDOfGet(t *testing.T) {
 			if !test.state.Terminal() {
 				records = append(records, status(2, a2a.StateCompleted))
 			}
-			x := newFixture(&fake{task: newTask(test.state), records: records})
+			x := newFixture(&fake{Task: newTask(test.state), Records: records})
 			w := x.post(t, call10("tasks/get", test.params), "Accept", test.accept)
 			if diff := cmp.Diff(test.want, w.Body.String()); diff != "" {
 				t.Errorf("response (-want +got):\n%s", diff)
 			}
-			switch r := x.fake.asked.(type) {
+			switch r := x.fake.Last().(type) {
 			case *a2a.GetRequest:
 				if r.TaskID != "t1" || r.Owner != "alice" {
 					t.Errorf("asked for %+v", r)
@@ -115,17 +115,17 @@ func TestTaskIDOfGet(t *testing.T) {
 	}
 	for _, method := range []string{"GetTask", "tasks/cancel", "tasks/resubscribe"} {
 		x := newFixture(complete())
-		if w := x.post(t, call10(method, taskID)); x.fake.asked != nil || x.observed[0].Code != -32602 {
+		if w := x.post(t, call10(method, taskID)); x.fake.Last() != nil || x.observed[0].Code != -32602 {
 			t.Errorf("%s = %s", method, w.Body)
 		}
 	}
 	x := newFixture(complete())
-	if w := x.post(t, call10("tasks/get", taskID), "A2A-Version", "0.1"); x.fake.asked != nil || x.observed[0].Code != -32602 {
+	if w := x.post(t, call10("tasks/get", taskID), "A2A-Version", "0.1"); x.fake.Last() != nil || x.observed[0].Code != -32602 {
 		t.Errorf("0.1 = %s", w.Body)
 	}
 	for _, params := range []string{`{"taskId":""}`, `{"taskId":1}`, `{"TaskId":"t1"}`, `{"taskId":"t1","historyLength":-1}`, `{"taskId":"t1"`} {
 		x := newFixture(complete())
-		if w := x.post(t, call10("tasks/get", params)); x.fake.asked != nil {
+		if w := x.post(t, call10("tasks/get", params)); x.fake.Last() != nil {
 			t.Errorf("%s = %s", params, w.Body)
 		}
 	}
@@ -140,10 +140,10 @@ func TestRequestsOfDocuments(t *testing.T) {
 	x := newFixture(complete())
 	x.card.DefaultInputModes = []string{"text/plain"}
 	w := x.post(t, `{"method":"message/send","params":`+params+`}`)
-	if x.fake.asked == nil {
+	if x.fake.Last() == nil {
 		t.Fatalf("response = %s", w.Body)
 	}
-	if diff := cmp.Diff(want, x.fake.asked.(*a2a.SendRequest).Message); diff != "" {
+	if diff := cmp.Diff(want, x.fake.Last().(*a2a.SendRequest).Message); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
 	}
 	if !strings.HasPrefix(w.Body.String(), `{"jsonrpc":"2.0","id":null,"result":{"kind":"task"`) {

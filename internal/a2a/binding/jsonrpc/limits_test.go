@@ -47,7 +47,7 @@ func TestABodyThatNeverComes(t *testing.T) {
 func TestAnAnswerThatNobodyReads(t *testing.T) {
 	task := newTask(a2a.StateCompleted)
 	task.Artifacts = []a2a.Artifact{{ID: "a", Parts: []a2a.Part{a2a.TextPart(strings.Repeat("x", 32<<20))}}}
-	x := newFixture(&fake{task: task})
+	x := newFixture(&fake{Task: task})
 	x.Limits.WriteTimeout = 50 * time.Millisecond
 	done := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -71,7 +71,7 @@ func TestAnAnswerThatNobodyReads(t *testing.T) {
 }
 
 func BenchmarkGet(b *testing.B) {
-	x := newFixture(&fake{task: newTask(a2a.StateWorking)})
+	x := newFixture(&fake{Task: newTask(a2a.StateWorking)})
 	x.Observe = func(httpcall.Outcome) {}
 	const body = `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t1"}}`
 	ctx := auth.WithCaller(b.Context(), auth.Caller{Owner: "alice"})

@@ -56,9 +56,9 @@ func TestWire16_Lists(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := newFixture(&fake{page: test.page})
+			x := newFixture(&fake{Page: test.page})
 			w := x.post(t, call10(test.method, test.params))
-			if diff := cmp.Diff(any(test.asked), x.fake.asked); diff != "" {
+			if diff := cmp.Diff(any(test.asked), x.fake.Last()); diff != "" {
 				t.Errorf("request (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"result":`+test.want+`}`, w.Body.String()); diff != "" {
@@ -83,7 +83,7 @@ func TestWire16_ListsThatAreRefused(t *testing.T) {
 		} {
 			x := newFixture(complete())
 			w := x.post(t, call10(method, params))
-			if x.fake.asked != nil || x.observed[0].Code != -32602 {
+			if x.fake.Last() != nil || x.observed[0].Code != -32602 {
 				t.Errorf("%s(%s) = %s", method, params, w.Body)
 			}
 		}

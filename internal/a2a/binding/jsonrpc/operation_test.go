@@ -58,7 +58,7 @@ func TestResults(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newFixture(&fake{task: task, event: test.event}).post(t, test.body)
+			w := newFixture(&fake{Task: task, Event: test.event}).post(t, test.body)
 			if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"result":`+test.want+`}`, w.Body.String()); diff != "" {
 				t.Errorf("response (-want +got):\n%s", diff)
 			}
@@ -67,7 +67,7 @@ func TestResults(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	x := newFixture(&fake{event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
+	x := newFixture(&fake{Event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
 	x.card.Capabilities.Extensions = []card.Extension{{URI: "urn:a"}, {URI: "urn:b"}}
 	w := x.post(t, call10("SendMessage", hello10), "A2A-Extensions", "urn:c, urn:b", "Traceparent", "00-1-2-3")
 	want := &a2a.SendRequest{
@@ -76,24 +76,24 @@ func TestRequests(t *testing.T) {
 		Dialect:    a2a.DialectV10,
 		Extensions: []string{"urn:b"}, TraceParent: "00-1-2-3",
 	}
-	if diff := cmp.Diff(want, x.fake.asked); diff != "" {
+	if diff := cmp.Diff(want, x.fake.Last()); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
 	if got := w.Header().Get("A2A-Extensions"); got != "urn:b" {
 		t.Errorf("activated extensions = %q", got)
 	}
 
-	x.fake.task = newTask(a2a.StateWorking)
+	x.fake.Task = newTask(a2a.StateWorking)
 	x.post(t, call10("GetTask", `{"id":"t1","historyLength":2}`))
-	if diff := cmp.Diff(&a2a.GetRequest{Owner: "alice", TaskID: "t1", HistoryLength: new(2)}, x.fake.asked); diff != "" {
+	if diff := cmp.Diff(&a2a.GetRequest{Owner: "alice", TaskID: "t1", HistoryLength: new(2)}, x.fake.Last()); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
 	x.post(t, call10("tasks/cancel", `{"id":"t1"}`))
-	if diff := cmp.Diff(&a2a.CancelRequest{Owner: "alice", TaskID: "t1"}, x.fake.asked); diff != "" {
+	if diff := cmp.Diff(&a2a.CancelRequest{Owner: "alice", TaskID: "t1"}, x.fake.Last()); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
 	x.post(t, call10("SubscribeToTask", `{"id":"t1"}`), "Last-Event-ID", "t1:42")
-	if diff := cmp.Diff(&a2a.SubscribeRequest{Owner: "alice", TaskID: "t1", After: new(uint64(42))}, x.fake.asked); diff != "" {
+	if diff := cmp.Diff(&a2a.SubscribeRequest{Owner: "alice", TaskID: "t1", After: new(uint64(42))}, x.fake.Last()); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
 }
@@ -137,7 +137,7 @@ func TestErrors(t *testing.T) {
 	for name, test := range tests {
 		for method, want := range map[string]string{"tasks/get": test.old, "GetTask": test.new} {
 			t.Run(name+" "+method, func(t *testing.T) {
-				w := newFixture(&fake{err: test.err}).post(t, call10(method, `{"id":"t9"}`))
+				w := newFixture(&fake{Err: test.err}).post(t, call10(method, `{"id":"t9"}`))
 				if w.Code != test.status {
 					t.Errorf("status = %d, want %d", w.Code, test.status)
 				}
@@ -182,7 +182,7 @@ func TestWhatIsNotServed(t *testing.T) {
 			}
 			x := newFixture(&fake{})
 			w := x.post(t, call10(method, params))
-			if x.observed[0].Code != code || x.fake.asked != nil {
+			if x.observed[0].Code != code || x.fake.Last() != nil {
 				t.Errorf("response = %s, want code %d", w.Body, code)
 			}
 		})
@@ -193,7 +193,7 @@ func TestRequiredExtension(t *testing.T) {
 	for method, code := range map[string]int{"SendMessage": -32008, "message/send": -32600} {
 		params := map[string]string{"SendMessage": hello10, "message/send": hello03}[method]
 		header := map[string]string{"SendMessage": "A2A-Extensions", "message/send": "X-A2A-Extensions"}[method]
-		x := newFixture(&fake{event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
+		x := newFixture(&fake{Event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
 		x.card.Capabilities.Extensions = []card.Extension{{URI: "urn:a", Required: true}}
 		if w := x.post(t, call10(method, params)); x.observed[0].Code != code {
 			t.Errorf("%s without it = %s", method, w.Body)
@@ -220,7 +220,7 @@ func TestRequiredExtensionOnEveryOperation(t *testing.T) {
 			want = -32008
 		}
 		body := x.post(t, call10(name, `{"id":"t1"}`)).Body.String()
-		if got := x.observed[0].Code; got != want || want != 0 && x.fake.asked != nil {
+		if got := x.observed[0].Code; got != want || want != 0 && x.fake.Last() != nil {
 			t.Errorf("%s without it = %d %s, want code %d", name, got, body, want)
 		}
 	}
@@ -232,10 +232,10 @@ func TestMediaTypes(t *testing.T) {
 		"message/send": `{"message":{"messageId":"m1","parts":[{"kind":"text","text":"x"},{"kind":"file","file":{"bytes":"aGk=","mimeType":"%s"}}]}}`,
 	}
 	for method, params := range parts {
-		x := newFixture(&fake{event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
+		x := newFixture(&fake{Event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
 		x.card.DefaultInputModes = []string{"text/plain", "image/*"}
 		w := x.post(t, call10(method, fmt.Sprintf(params, "application/x-unsupported")))
-		if x.observed[0].Code != -32005 || x.fake.asked != nil || !strings.Contains(w.Body.String(), "message.parts[1]") {
+		if x.observed[0].Code != -32005 || x.fake.Last() != nil || !strings.Contains(w.Body.String(), "message.parts[1]") {
 			t.Errorf("%s with another type = %s", method, w.Body)
 		}
 		if w := x.post(t, call10(method, fmt.Sprintf(params, "image/png"))); x.observed[1].Code != 0 {

@@ -127,12 +127,12 @@ func TestWire17_PushOperations(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := newFixture(&fake{push: &config, pushes: &a2a.PushPage{
+			x := newFixture(&fake{Push: &config, Pushes: &a2a.PushPage{
 				Configs: []*a2a.PushConfig{&config, {TaskID: "t1", URL: "u"}}, NextPageToken: "n",
 			}})
 			x.card.Capabilities.PushNotifications = true
 			w := x.post(t, call10(test.method, test.params))
-			if diff := cmp.Diff(test.asked, x.fake.asked); diff != "" {
+			if diff := cmp.Diff(test.asked, x.fake.Last()); diff != "" {
 				t.Errorf("request (-want +got):\n%s\n%s", diff, w.Body)
 			}
 			if diff := cmp.Diff(`{"jsonrpc":"2.0","id":1,"result":`+test.want+`}`, w.Body.String()); diff != "" {
@@ -177,7 +177,7 @@ func TestPushParamsThatAreRefused(t *testing.T) {
 			x := newFixture(complete())
 			x.card.Capabilities.PushNotifications = true
 			w := x.post(t, call10(method, params))
-			if x.fake.asked != nil || x.observed[0].Code != -32602 {
+			if x.fake.Last() != nil || x.observed[0].Code != -32602 {
 				t.Errorf("%s(%s) = %s", method, params, w.Body)
 			}
 		}

@@ -70,8 +70,8 @@ func TestWire05_NothingOfItIsForwarded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			x := newFixture(complete())
 			w := x.post(t, body)
-			if x.fake.asked != nil || x.observed[0].Code == 0 {
-				t.Errorf("asked for %+v, answered %s", x.fake.asked, w.Body)
+			if x.fake.Last() != nil || x.observed[0].Code == 0 {
+				t.Errorf("asked for %+v, answered %s", x.fake.Last(), w.Body)
 			}
 			if !strings.Contains(w.Body.String(), `"error":{"code":-32`) {
 				t.Errorf("response = %s", w.Body)
@@ -135,8 +135,8 @@ func TestWire05_MessagesThatAreRefused(t *testing.T) {
 				x := newFixture(complete())
 				w := x.post(t, call10(method, params))
 				code := x.observed[0].Code
-				if x.fake.asked != nil || code != -32602 && code != -32700 {
-					t.Errorf("asked for %+v, answered %s", x.fake.asked, w.Body)
+				if x.fake.Last() != nil || code != -32602 && code != -32700 {
+					t.Errorf("asked for %+v, answered %s", x.fake.Last(), w.Body)
 				}
 			})
 		}
@@ -155,7 +155,7 @@ func TestWire10_UnknownTasks(t *testing.T) {
 				continue // names no task
 			}
 		}
-		x := newFixture(&fake{err: a2a.TaskNotFound("t1")})
+		x := newFixture(&fake{Err: a2a.TaskNotFound("t1")})
 		x.card.Capabilities.PushNotifications = true
 		w := x.post(t, call10(method, paramsOf(method)))
 		want := plain
@@ -182,7 +182,7 @@ func TestTenants(t *testing.T) {
 		x.card.Capabilities.PushNotifications = true
 		x.post(t, call10(method, strings.Replace(paramsOf(method), "{", `{"tenant":"acme",`, 1)))
 		var owner a2a.Owner
-		switch r := x.fake.asked.(type) {
+		switch r := x.fake.Last().(type) {
 		case *a2a.SendRequest:
 			owner = r.Owner
 		case *a2a.GetRequest:

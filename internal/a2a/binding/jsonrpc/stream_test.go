@@ -117,7 +117,7 @@ func TestWire12_Streams(t *testing.T) {
 			if params == "" {
 				params = `{"id":"t1"}`
 			}
-			w := newFixture(&fake{records: test.records, streamErr: test.err}).post(t, call10(test.method, params))
+			w := newFixture(&fake{Records: test.records, StreamErr: test.err}).post(t, call10(test.method, params))
 			for header, want := range map[string]string{
 				"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", "Content-Length": "",
 			} {
@@ -138,7 +138,7 @@ func TestWire14_AuthenticationKeepsStreams(t *testing.T) {
 	for _, method := range []string{
 		"tasks/sendSubscribe", "tasks/resubscribe", "message/stream", "SendStreamingMessage", "SubscribeToTask",
 	} {
-		w := newFixture(&fake{records: []*a2a.Record{
+		w := newFixture(&fake{Records: []*a2a.Record{
 			snapshot(1, a2a.StateWorking), status(2, a2a.StateAuthRequired), status(3, a2a.StateCompleted),
 		}}).post(t, call10(method, paramsOf(method)))
 		events := strings.Count(w.Body.String(), "data: ")
@@ -152,38 +152,38 @@ func TestErrorsBeforeTheFirstEvent(t *testing.T) {
 	const notFound = `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found"`
 	tests := map[string]struct {
 		body        string
-		fake        fake
+		fake        *fake
 		contentType string
 		prefix      string
 		accept      string
 	}{
 		"1.0 to a client that asks for a stream": {
-			body: call10("SubscribeToTask", `{"id":"t1"}`), fake: fake{err: a2a.TaskNotFound("t1")}, accept: "text/event-stream",
+			body: call10("SubscribeToTask", `{"id":"t1"}`), fake: &fake{Err: a2a.TaskNotFound("t1")}, accept: "text/event-stream",
 			contentType: "text/event-stream", prefix: "data: " + notFound,
 		},
 		"0.3": {
-			body: call10("tasks/resubscribe", `{"id":"t1"}`), fake: fake{err: a2a.TaskNotFound("t1")}, contentType: "text/event-stream", prefix: "data: " + notFound + "}}\n\n",
+			body: call10("tasks/resubscribe", `{"id":"t1"}`), fake: &fake{Err: a2a.TaskNotFound("t1")}, contentType: "text/event-stream", prefix: "data: " + notFound + "}}\n\n",
 		},
 		"0.3 from the stream": {
-			body: call10("message/stream", hello03), fake: fake{streamErr: a2a.TaskNotFound("t1")}, contentType: "text/event-stream", prefix: "data: " + notFound + "}}\n\n",
+			body: call10("message/stream", hello03), fake: &fake{StreamErr: a2a.TaskNotFound("t1")}, contentType: "text/event-stream", prefix: "data: " + notFound + "}}\n\n",
 		},
 		"0.3 params": {
-			body: call10("message/stream", `{}`), fake: fake{}, contentType: "text/event-stream", prefix: `data: {"jsonrpc":"2.0","id":1,"error":{"code":-32602,`,
+			body: call10("message/stream", `{}`), fake: &fake{}, contentType: "text/event-stream", prefix: `data: {"jsonrpc":"2.0","id":1,"error":{"code":-32602,`,
 		},
 		"0.3 draining": {
-			body: call10("message/stream", hello03), fake: fake{err: a2a.ErrDraining}, contentType: "application/json", prefix: `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,`,
+			body: call10("message/stream", hello03), fake: &fake{Err: a2a.ErrDraining}, contentType: "application/json", prefix: `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,`,
 		},
 		"1.0": {
-			body: call10("SubscribeToTask", `{"id":"t1"}`), fake: fake{err: a2a.TaskNotFound("t1")}, contentType: "application/json", prefix: notFound,
+			body: call10("SubscribeToTask", `{"id":"t1"}`), fake: &fake{Err: a2a.TaskNotFound("t1")}, contentType: "application/json", prefix: notFound,
 		},
 		"1.0 terminal subscribe": {
-			body: call10("SubscribeToTask", `{"id":"t1"}`), fake: fake{records: []*a2a.Record{snapshot(9, a2a.StateFailed)}}, contentType: "application/json",
+			body: call10("SubscribeToTask", `{"id":"t1"}`), fake: &fake{Records: []*a2a.Record{snapshot(9, a2a.StateFailed)}}, contentType: "application/json",
 			prefix: `{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"Task is in a terminal state"`,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newFixture(&test.fake).post(t, test.body, "Accept", test.accept)
+			w := newFixture(test.fake).post(t, test.body, "Accept", test.accept)
 			if got := w.Header().Get("Content-Type"); got != test.contentType {
 				t.Errorf("Content-Type = %q, want %q", got, test.contentType)
 			}

@@ -83,7 +83,7 @@ func TestWire04_StreamsOf01(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := newFixture(&fake{records: test.records})
+			x := newFixture(&fake{Records: test.records})
 			x.Streams.KeepAlive = time.Nanosecond // comments would be everywhere
 			w := x.post(t, call10(test.method, paramsOf(test.method)))
 			if got := w.Header().Get("Content-Type"); got != "text/event-stream" {
@@ -133,18 +133,18 @@ func TestRequestsOf01(t *testing.T) {
 		AcceptedOutputModes: []string{"text"}, HistoryLength: new(3), Metadata: a2a.Object(`{"b":2}`),
 		Push: &a2a.PushConfig{Dialect: a2a.DialectV01, URL: "https://x.example/", Token: "t", TraceParent: "00-1-2-3"},
 	}
-	if diff := cmp.Diff(want, x.fake.asked); diff != "" {
+	if diff := cmp.Diff(want, x.fake.Last()); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
 	x.RestartV01 = nil
 	x.post(t, call10("tasks/send", hello01))
-	if x.fake.asked.(*a2a.SendRequest).Restart {
+	if x.fake.Last().(*a2a.SendRequest).Restart {
 		t.Error("a task is started again though that is off")
 	}
 	x.RestartV01 = func() bool { return true }
 	for _, method := range []string{"message/send", "SendMessage"} {
 		x.post(t, call10(method, paramsOf(method)))
-		if r := x.fake.asked.(*a2a.SendRequest); r.Restart || r.ClientTaskID {
+		if r := x.fake.Last().(*a2a.SendRequest); r.Restart || r.ClientTaskID {
 			t.Errorf("%s has rights of 0.1", method)
 		}
 	}
@@ -154,7 +154,7 @@ func TestRequestsOf01(t *testing.T) {
 func TestErrorsOf01(t *testing.T) {
 	for _, method := range []string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/resubscribe"} {
 		for _, err := range []error{a2a.TaskNotFound("t1"), a2a.InvalidParams("sessionId", "is not the task's")} {
-			w := newFixture(&fake{err: err}).post(t, call10(method, paramsOf(method)), "A2A-Version", map[bool]string{true: "0.1"}[family(method) == "shared"])
+			w := newFixture(&fake{Err: err}).post(t, call10(method, paramsOf(method)), "A2A-Version", map[bool]string{true: "0.1"}[family(method) == "shared"])
 			text := strings.TrimSuffix(strings.TrimPrefix(w.Body.String(), "data: "), "\n\n")
 			var response struct {
 				Error struct{ Data map[string]any }

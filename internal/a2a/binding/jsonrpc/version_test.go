@@ -55,10 +55,10 @@ func paramsOf(method string) string {
 // complete is a handler that has an answer to everything.
 func complete() *fake {
 	return &fake{
-		task: newTask(a2a.StateWorking), event: a2a.Event{Task: newTask(a2a.StateCompleted)},
-		records: []*a2a.Record{snapshot(1, a2a.StateWorking), status(2, a2a.StateCompleted)},
-		page:    &a2a.TaskPage{PageSize: 50}, push: &a2a.PushConfig{TaskID: "t1", ID: "p1", URL: "https://x.example/"},
-		pushes: &a2a.PushPage{}, card: []byte(`{}`),
+		Task: newTask(a2a.StateWorking), Event: a2a.Event{Task: newTask(a2a.StateCompleted)},
+		Records: []*a2a.Record{snapshot(1, a2a.StateWorking), status(2, a2a.StateCompleted)},
+		Page:    &a2a.TaskPage{PageSize: 50}, Push: &a2a.PushConfig{TaskID: "t1", ID: "p1", URL: "https://x.example/"},
+		Pushes: &a2a.PushPage{}, Card: []byte(`{}`),
 	}
 }
 
@@ -111,7 +111,7 @@ func TestWire06_MethodsAndVersions(t *testing.T) {
 				if got := x.observed[0].Code; got != want {
 					t.Errorf("strict %t: %s with version %q: code = %d, want %d: %s", strictly, method, header, got, want, w.Body)
 				}
-				if want != served && x.fake.asked != nil {
+				if want != served && x.fake.Last() != nil {
 					t.Errorf("%s with version %q reached the handler", method, header)
 				}
 			}
@@ -155,7 +155,7 @@ func TestErrorsOfVersions(t *testing.T) {
 	}
 	t.Run("what an agent said wrongly", func(t *testing.T) {
 		for method, code := range map[string]int{"tasks/send": -32603, "message/send": -32006, "SendMessage": -32006} {
-			x := newFixture(&fake{err: &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse}})
+			x := newFixture(&fake{Err: &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse}})
 			w := x.post(t, call10(method, paramsOf(method)))
 			if !strings.Contains(w.Body.String(), fmt.Sprintf(`"code":%d,`, code)) {
 				t.Errorf("%s is answered with %s", method, w.Body)

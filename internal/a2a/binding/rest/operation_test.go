@@ -119,7 +119,7 @@ func TestRequests(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.request+" "+test.body, func(t *testing.T) {
 			task := newTask(a2a.StateCompleted)
-			x := newFixture(&fake{task: task, event: a2a.Event{Task: task}, page: &a2a.TaskPage{Tasks: []*a2a.Task{task}, PageSize: 50, TotalSize: 1}})
+			x := newFixture(&fake{Task: task, Event: a2a.Event{Task: task}, Page: &a2a.TaskPage{Tasks: []*a2a.Task{task}, PageSize: 50, TotalSize: 1}})
 			verb, url, _ := strings.Cut(test.request, " ")
 			w := x.do(t, verb, url, test.body)
 			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
@@ -128,7 +128,7 @@ func TestRequests(t *testing.T) {
 			if diff := cmp.Diff(test.want, w.Body.String()); diff != "" {
 				t.Errorf("response (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(test.asked, x.fake.asked); diff != "" {
+			if diff := cmp.Diff(test.asked, x.fake.Last()); diff != "" {
 				t.Errorf("engine was asked (-want +got):\n%s", diff)
 			}
 			if len(x.observed) != 1 || x.observed[0].Code != 0 || x.observed[0].Binding != "rest" || x.observed[0].Method == "" {
@@ -164,7 +164,7 @@ func TestWire08_Detector(t *testing.T) {
 			if got := speaksKind([]byte(`{"message":` + test.message + `}`)); got != test.kind {
 				t.Errorf("speaksKind() = %t", got)
 			}
-			x := newFixture(&fake{event: a2a.Event{Task: newTask(a2a.StateWorking)}})
+			x := newFixture(&fake{Event: a2a.Event{Task: newTask(a2a.StateWorking)}})
 			message := test.message
 			if !strings.Contains(message, "message_id") {
 				message = `{"messageId":"m",` + message[1:]
@@ -174,8 +174,8 @@ func TestWire08_Detector(t *testing.T) {
 			if test.kind {
 				want = a2a.DialectKindREST
 			}
-			if asked, ok := x.fake.asked.(*a2a.SendRequest); !ok || asked.Dialect != want {
-				t.Errorf("request = %+v: %s", x.fake.asked, w.Body)
+			if asked, ok := x.fake.Last().(*a2a.SendRequest); !ok || asked.Dialect != want {
+				t.Errorf("request = %+v: %s", x.fake.Last(), w.Body)
 			}
 			if strings.Contains(w.Body.String(), `"kind"`) != test.kind {
 				t.Errorf("response = %s", w.Body)
@@ -198,13 +198,13 @@ func TestWire08_NoBody(t *testing.T) {
 		} {
 			task := newTask(a2a.StateCompleted)
 			task.Dialect = dialect
-			if got := newFixture(&fake{task: task}).do(t, verb, url, "").Body.String(); got != want {
+			if got := newFixture(&fake{Task: task}).do(t, verb, url, "").Body.String(); got != want {
 				t.Errorf("%s of a task of dialect %d = %s", request, dialect, got)
 			}
 		}
 	}
 	task := kindTask(a2a.StateCompleted)
-	if got := newFixture(&fake{task: task}).do(t, "GET", "/tasks/t1", "").Body.String(); got != taskD {
+	if got := newFixture(&fake{Task: task}).do(t, "GET", "/tasks/t1", "").Body.String(); got != taskD {
 		t.Errorf("1.0 = %s", got)
 	}
 }
@@ -289,14 +289,14 @@ func TestBadRequests(t *testing.T) {
 	for _, test := range tests {
 		name := test.request + " " + test.body
 		t.Run(name[:min(len(name), 80)], func(t *testing.T) {
-			x := newFixture(&fake{task: newTask(a2a.StateWorking)})
+			x := newFixture(&fake{Task: newTask(a2a.StateWorking)})
 			verb, url, _ := strings.Cut(test.request, " ")
 			w := x.do(t, verb, url, test.body)
 			if w.Code != test.status || x.observed[0].Code != test.code || !strings.Contains(w.Body.String(), `"message":"`+test.want+`"`) {
 				t.Errorf("response = %d %s (%d), want %d, %d, %s", w.Code, w.Body, x.observed[0].Code, test.status, test.code, test.want)
 			}
-			if x.fake.asked != nil {
-				t.Errorf("engine was asked %+v", x.fake.asked)
+			if x.fake.Last() != nil {
+				t.Errorf("engine was asked %+v", x.fake.Last())
 			}
 		})
 	}
@@ -319,9 +319,9 @@ func TestContentTypes(t *testing.T) {
 	}
 	for name, test := range tests {
 		for path, body := range map[string]string{"/message:send": helloD, "/v1/message:send": helloC, "/tasks/t1:cancel": "", "/v1/tasks/t1:cancel": ""} {
-			x := newFixture(&fake{task: newTask(a2a.StateWorking), event: a2a.Event{Task: newTask(a2a.StateWorking)}})
+			x := newFixture(&fake{Task: newTask(a2a.StateWorking), Event: a2a.Event{Task: newTask(a2a.StateWorking)}})
 			w := x.do(t, "POST", path, body, test.headers...)
-			if w.Code != test.status || (x.fake.asked == nil) != (test.status != 200) {
+			if w.Code != test.status || (x.fake.Last() == nil) != (test.status != 200) {
 				t.Errorf("%s %s = %d %s", name, path, w.Code, w.Body)
 			}
 			if test.status != 200 && (x.observed[0].Code != -32005 || !strings.Contains(w.Body.String(), `"reason":"CONTENT_TYPE_NOT_SUPPORTED"`)) {
@@ -347,14 +347,14 @@ func TestNegotiation(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := newFixture(&fake{task: newTask(a2a.StateWorking)})
+			x := newFixture(&fake{Task: newTask(a2a.StateWorking)})
 			if got := x.do(t, "GET", "/tasks/t1", "", "Accept", test.accept).Header().Get("Content-Type"); got != test.success {
 				t.Errorf("success in %s, want %s", got, test.success)
 			}
 			if got := x.do(t, "GET", "/v1/tasks/t1", "", "Accept", test.accept).Header().Get("Content-Type"); got != plain {
 				t.Errorf("0.3 in %s", got)
 			}
-			x.fake.err = a2a.TaskNotFound("t1")
+			x.fake.Err = a2a.TaskNotFound("t1")
 			if got := x.do(t, "GET", "/tasks/t1", "", "Accept", test.accept).Header().Get("Content-Type"); got != test.failure {
 				t.Errorf("failure in %s, want %s", got, test.failure)
 			}
@@ -379,14 +379,14 @@ func TestWire06_Paths(t *testing.T) {
 	for path, versions := range tests {
 		for asked, want := range versions {
 			for _, strict := range []bool{false, true} {
-				x := newFixture(&fake{task: newTask(a2a.StateWorking)})
+				x := newFixture(&fake{Task: newTask(a2a.StateWorking)})
 				x.StrictVersion = func() bool { return strict }
 				code := want.lenient
 				if strict {
 					code = want.strict
 				}
 				w := x.do(t, "GET", path, "", "A2A-Version", asked)
-				if got := x.observed[0].Code; got != code || (x.fake.asked == nil) != (code != served) {
+				if got := x.observed[0].Code; got != code || (x.fake.Last() == nil) != (code != served) {
 					t.Errorf("%s as %q, strict %t = %d %s, want %d", path, asked, strict, got, w.Body, code)
 				}
 				if code == refused && (w.Code != 400 || !strings.Contains(w.Body.String(), `"reason":"VERSION_NOT_SUPPORTED","domain":"a2a-protocol.org","metadata":{"supportedVersions":"0.1,0.2,0.3,1.0"}`)) {
@@ -395,7 +395,7 @@ func TestWire06_Paths(t *testing.T) {
 			}
 		}
 	}
-	x := newFixture(&fake{task: newTask(a2a.StateWorking)})
+	x := newFixture(&fake{Task: newTask(a2a.StateWorking)})
 	if w := x.do(t, "GET", "/tasks/t1?A2A-Version=0.3", ""); x.observed[0].Code != refused {
 		t.Errorf("version in the query = %s", w.Body)
 	}
@@ -414,16 +414,16 @@ func TestExtensions(t *testing.T) {
 		for request, body := range test.bodies {
 			verb, url, _ := strings.Cut(request, " ")
 			task := newTask(a2a.StateWorking)
-			x := newFixture(&fake{task: task, event: a2a.Event{Task: task}})
+			x := newFixture(&fake{Task: task, Event: a2a.Event{Task: task}})
 			x.card.Capabilities.Extensions = []card.Extension{{URI: "urn:a", Required: true}, {URI: "urn:b"}}
-			if w := x.do(t, verb, url, body); x.observed[0].Code != test.code || x.fake.asked != nil {
+			if w := x.do(t, verb, url, body); x.observed[0].Code != test.code || x.fake.Last() != nil {
 				t.Errorf("%s without it = %s", request, w.Body)
 			}
 			w := x.do(t, verb, url, body, test.header, "urn:c, urn:b, urn:a", "Traceparent", "00-1-2-3")
 			if x.observed[1].Code != 0 || w.Header().Get(test.header) != "urn:a, urn:b" {
 				t.Errorf("%s with it = %s, activated %q", request, w.Body, w.Header().Get(test.header))
 			}
-			if asked, ok := x.fake.asked.(*a2a.SendRequest); ok {
+			if asked, ok := x.fake.Last().(*a2a.SendRequest); ok {
 				if diff := cmp.Diff([]string{"urn:a", "urn:b"}, asked.Extensions); diff != "" || asked.TraceParent != "00-1-2-3" {
 					t.Errorf("%s: extensions, trace %q (-want +got):\n%s", request, asked.TraceParent, diff)
 				}
@@ -448,7 +448,7 @@ func TestExtendedCard(t *testing.T) {
 			t.Errorf("%s may be kept by others: %v", path, w.Header())
 		}
 		for reason, status := range statuses {
-			x.fake.err = &a2a.Error{Reason: reason}
+			x.fake.Err = &a2a.Error{Reason: reason}
 			if w := x.do(t, "GET", path, ""); w.Code != status || w.Header().Get("Cache-Control") != "" {
 				t.Errorf("%s, %s = %d %s", path, reason, w.Code, w.Body)
 			}
@@ -459,7 +459,7 @@ func TestExtendedCard(t *testing.T) {
 // TestPublicCardOf03: the operation of 0.3 is for the card, extended or not.
 func TestPublicCardOf03(t *testing.T) {
 	for _, reason := range []a2a.Reason{a2a.ReasonUnsupportedOperation, a2a.ReasonExtendedCardNotConfigured} {
-		w := newFixture(&fake{err: &a2a.Error{Reason: reason}}).do(t, "GET", "/v1/card", "")
+		w := newFixture(&fake{Err: &a2a.Error{Reason: reason}}).do(t, "GET", "/v1/card", "")
 		if w.Code != http.StatusOK || w.Body.String() != `{"name":"public"}` {
 			t.Errorf("%s = %d %s", reason, w.Code, w.Body)
 		}
@@ -474,14 +474,14 @@ func TestPushIsOff(t *testing.T) {
 		verb, url, _ := strings.Cut(request, " ")
 		x := newFixture(&fake{})
 		x.card.Capabilities.PushNotifications = false
-		if w := x.do(t, verb, url, "{"); w.Code != http.StatusBadRequest || x.observed[0].Code != -32003 || x.fake.asked != nil {
+		if w := x.do(t, verb, url, "{"); w.Code != http.StatusBadRequest || x.observed[0].Code != -32003 || x.fake.Last() != nil {
 			t.Errorf("%s = %d %s", request, w.Code, w.Body)
 		}
 	}
 	x := newFixture(&fake{})
 	x.card.Capabilities.PushNotifications = false
 	body := strings.TrimSuffix(helloC, "}}") + `,"pushNotification":{"url":"https://x/"}}}`
-	if w := x.do(t, "POST", "/v1/message:send", body); x.observed[0].Code != -32003 || x.fake.asked != nil {
+	if w := x.do(t, "POST", "/v1/message:send", body); x.observed[0].Code != -32003 || x.fake.Last() != nil {
 		t.Errorf("with a message = %d %s", w.Code, w.Body)
 	}
 }
@@ -505,13 +505,13 @@ func strictAnswers(t *testing.T, prefix string, read func(string, []byte) error)
 		case verb == "POST" && !strings.HasSuffix(path, ":cancel"):
 			body = pushIn
 		}
-		w := newFixture(&fake{task: task, event: a2a.Event{Task: task}}).do(t, verb, prefix+path, body)
+		w := newFixture(&fake{Task: task, Event: a2a.Event{Task: task}}).do(t, verb, prefix+path, body)
 		if err := read(message, w.Body.Bytes()); err != nil || w.Code != http.StatusOK {
 			t.Errorf("%s = %d %s: %v", request, w.Code, w.Body, err)
 		}
 	}
 	for name, event := range codectest.Events() {
-		w := newFixture(&fake{records: []*a2a.Record{{Seq: 1, Event: event}}}).do(t, "POST", prefix+"/message:stream", helloD)
+		w := newFixture(&fake{Records: []*a2a.Record{{Seq: 1, Event: event}}}).do(t, "POST", prefix+"/message:stream", helloD)
 		_, data, ok := strings.Cut(w.Body.String(), "data: ")
 		if err := read("StreamResponse", []byte(strings.TrimSpace(data))); err != nil || !ok {
 			t.Errorf("%s = %s: %v", name, w.Body, err)
@@ -524,7 +524,7 @@ func TestNoCaller(t *testing.T) {
 	for _, path := range []string{"/tasks/t1", "/v1/tasks/t1"} {
 		w := httptest.NewRecorder()
 		x.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
-		if w.Code != http.StatusUnauthorized || x.fake.asked != nil {
+		if w.Code != http.StatusUnauthorized || x.fake.Last() != nil {
 			t.Errorf("%s = %d: a handler without a gate must refuse", path, w.Code)
 		}
 	}
@@ -541,9 +541,9 @@ func FuzzBody(f *testing.F) {
 			"/tasks/t1/pushNotificationConfigs", "/v1/tasks/t1/pushNotificationConfigs",
 		} {
 			task := newTask(a2a.StateWorking)
-			x := newFixture(&fake{task: task, event: a2a.Event{Task: task}})
+			x := newFixture(&fake{Task: task, Event: a2a.Event{Task: task}})
 			w := x.do(t, "POST", path, string(body))
-			if w.Code >= 500 || !json.Valid(w.Body.Bytes()) || (w.Code == http.StatusOK) != (x.fake.asked != nil) {
+			if w.Code >= 500 || !json.Valid(w.Body.Bytes()) || (w.Code == http.StatusOK) != (x.fake.Last() != nil) {
 				t.Fatalf("%s %q = %d %s", path, body, w.Code, w.Body)
 			}
 		}
@@ -553,12 +553,12 @@ func FuzzBody(f *testing.F) {
 func FuzzQuery(f *testing.F) {
 	f.Add("contextId=c1&status=TASK_STATE_WORKING&pageSize=3&historyLength=1&statusTimestampAfter=2026-01-01T01:00:00%2B01:00&includeArtifacts=true&tenant=a")
 	f.Fuzz(func(t *testing.T, raw string) {
-		x := newFixture(&fake{page: &a2a.TaskPage{}})
+		x := newFixture(&fake{Page: &a2a.TaskPage{}})
 		r := httptest.NewRequest(http.MethodGet, "/tasks", nil)
 		r.URL.RawQuery = raw
 		w := httptest.NewRecorder()
 		x.ServeHTTP(w, r.WithContext(auth.WithCaller(t.Context(), auth.Caller{Owner: "alice"})))
-		if w.Code >= 500 || !json.Valid(w.Body.Bytes()) || (w.Code == http.StatusOK) != (x.fake.asked != nil) {
+		if w.Code >= 500 || !json.Valid(w.Body.Bytes()) || (w.Code == http.StatusOK) != (x.fake.Last() != nil) {
 			t.Fatalf("%q = %d %s", raw, w.Code, w.Body)
 		}
 	})

@@ -96,8 +96,8 @@ func TestWire09_ReservedTenants(t *testing.T) {
 	}
 	// A body and a query can name what a path cannot.
 	for _, tenant := range []string{"v1", "tasks", ".well-known", "metrics", "extendedAgentCard"} {
-		x := newFixture(&fake{task: newTask(a2a.StateWorking)})
-		if w := x.do(t, "GET", "/tasks/t1?tenant="+tenant, ""); w.Code != http.StatusBadRequest || x.fake.asked != nil {
+		x := newFixture(&fake{Task: newTask(a2a.StateWorking)})
+		if w := x.do(t, "GET", "/tasks/t1?tenant="+tenant, ""); w.Code != http.StatusBadRequest || x.fake.Last() != nil {
 			t.Errorf("tenant %s = %d %s", tenant, w.Code, w.Body)
 		}
 	}
@@ -122,11 +122,11 @@ func TestVerbs(t *testing.T) {
 	for path, allowed := range tests {
 		for _, verb := range []string{"GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS", "FROB"} {
 			var former string
-			for _, f := range []fake{
-				{err: a2a.TaskNotFound("x")},
-				{task: newTask(a2a.StateWorking), event: a2a.Event{Task: newTask(a2a.StateWorking)}, page: &a2a.TaskPage{}},
+			for _, f := range []*fake{
+				{Err: a2a.TaskNotFound("x")},
+				{Task: newTask(a2a.StateWorking), Event: a2a.Event{Task: newTask(a2a.StateWorking)}, Page: &a2a.TaskPage{}},
 			} {
-				x := newFixture(&f)
+				x := newFixture(f)
 				w := x.do(t, verb, path, "{}")
 				if slices.Contains(allowed, verb) {
 					if w.Code == http.StatusMethodNotAllowed {
@@ -134,7 +134,7 @@ func TestVerbs(t *testing.T) {
 					}
 					continue
 				}
-				if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != strings.Join(allowed, ", ") || x.fake.asked != nil {
+				if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != strings.Join(allowed, ", ") || x.fake.Last() != nil {
 					t.Errorf("%s %s = %d, Allow: %s", verb, path, w.Code, w.Header().Get("Allow"))
 				}
 				if former != "" && former != w.Body.String() {
@@ -165,7 +165,7 @@ func FuzzParse(f *testing.F) {
 		if r.URL, err = r.URL.Parse(path); err != nil {
 			return
 		}
-		x := newFixture(&fake{err: a2a.TaskNotFound("x")})
+		x := newFixture(&fake{Err: a2a.TaskNotFound("x")})
 		w := httptest.NewRecorder()
 		x.ServeHTTP(w, r)
 		if w.Code < 400 {

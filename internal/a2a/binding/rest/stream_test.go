@@ -90,7 +90,7 @@ func TestStreams(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			verb, url, _ := strings.Cut(test.request, " ")
-			w := newFixture(&fake{records: test.records, streamErr: test.err}).do(t, verb, url, test.body)
+			w := newFixture(&fake{Records: test.records, StreamErr: test.err}).do(t, verb, url, test.body)
 			for header, want := range map[string]string{
 				"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no", "Content-Length": "",
 			} {
@@ -109,23 +109,23 @@ func TestStreams(t *testing.T) {
 func TestErrorsBeforeTheFirstEvent(t *testing.T) {
 	tests := map[string]struct {
 		request, body string
-		fake          fake
+		fake          *fake
 		status        int
 		reason        string
 	}{
-		"no such task":             {"GET /tasks/t1:subscribe", "", fake{err: a2a.TaskNotFound("t1")}, 404, "TASK_NOT_FOUND"},
-		"no such task, 0.3":        {"GET /v1/tasks/t1:subscribe", "", fake{err: a2a.TaskNotFound("t1")}, 404, "TASK_NOT_FOUND"},
-		"from the stream":          {"POST /message:stream", helloD, fake{streamErr: a2a.TaskNotFound("t1")}, 404, "TASK_NOT_FOUND"},
-		"from the stream, 0.3":     {"POST /v1/message:stream", helloC, fake{streamErr: a2a.TaskNotFound("t1")}, 404, "TASK_NOT_FOUND"},
-		"ended":                    {"POST /tasks/t1:subscribe", "", fake{records: []*a2a.Record{snapshot(9, newTask(a2a.StateFailed))}}, 400, "UNSUPPORTED_OPERATION"},
-		"draining":                 {"POST /message:stream", helloD, fake{err: a2a.ErrDraining}, 503, "UNAVAILABLE"},
-		"a failure of the system":  {"POST /message:stream", helloD, fake{err: errors.New("secret")}, 500, "INTERNAL_ERROR"},
-		"that breaks, of a stream": {"POST /message:stream", helloD, fake{streamErr: errors.New("secret")}, 500, "INTERNAL_ERROR"},
+		"no such task":             {"GET /tasks/t1:subscribe", "", &fake{Err: a2a.TaskNotFound("t1")}, 404, "TASK_NOT_FOUND"},
+		"no such task, 0.3":        {"GET /v1/tasks/t1:subscribe", "", &fake{Err: a2a.TaskNotFound("t1")}, 404, "TASK_NOT_FOUND"},
+		"from the stream":          {"POST /message:stream", helloD, &fake{StreamErr: a2a.TaskNotFound("t1")}, 404, "TASK_NOT_FOUND"},
+		"from the stream, 0.3":     {"POST /v1/message:stream", helloC, &fake{StreamErr: a2a.TaskNotFound("t1")}, 404, "TASK_NOT_FOUND"},
+		"ended":                    {"POST /tasks/t1:subscribe", "", &fake{Records: []*a2a.Record{snapshot(9, newTask(a2a.StateFailed))}}, 400, "UNSUPPORTED_OPERATION"},
+		"draining":                 {"POST /message:stream", helloD, &fake{Err: a2a.ErrDraining}, 503, "UNAVAILABLE"},
+		"a failure of the system":  {"POST /message:stream", helloD, &fake{Err: errors.New("secret")}, 500, "INTERNAL_ERROR"},
+		"that breaks, of a stream": {"POST /message:stream", helloD, &fake{StreamErr: errors.New("secret")}, 500, "INTERNAL_ERROR"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			verb, url, _ := strings.Cut(test.request, " ")
-			w := newFixture(&test.fake).do(t, verb, url, test.body, "Accept", "text/event-stream")
+			w := newFixture(test.fake).do(t, verb, url, test.body, "Accept", "text/event-stream")
 			if w.Code != test.status || w.Header().Get("Content-Type") != "application/json" || !strings.Contains(w.Body.String(), `"reason":"`+test.reason+`"`) {
 				t.Errorf("response = %d %s %s", w.Code, w.Header().Get("Content-Type"), w.Body)
 			}
@@ -143,23 +143,23 @@ func TestWire12_ResumeREST(t *testing.T) {
 		"/v1/tasks/t1:subscribe": frame("8", artifactD) + frame("9", completedC),
 	} {
 		for _, id := range []string{"7", "t1:7"} {
-			x := newFixture(&fake{records: rest, task: newTask(a2a.StateWorking)})
+			x := newFixture(&fake{Records: rest, Task: newTask(a2a.StateWorking)})
 			w := x.do(t, "GET", path, "", "Last-Event-ID", id)
 			if diff := cmp.Diff(want, w.Body.String()); diff != "" {
 				t.Errorf("%s after %s (-want +got):\n%s", path, id, diff)
 			}
-			if diff := cmp.Diff(&a2a.SubscribeRequest{Owner: "alice", TaskID: "t1", After: new(uint64(7))}, x.fake.asked); diff != "" {
+			if diff := cmp.Diff(&a2a.SubscribeRequest{Owner: "alice", TaskID: "t1", After: new(uint64(7))}, x.fake.Last()); diff != "" {
 				t.Errorf("engine was asked (-want +got):\n%s", diff)
 			}
 		}
 	}
-	x := newFixture(&fake{records: rest, task: kindTask(a2a.StateWorking)})
+	x := newFixture(&fake{Records: rest, Task: kindTask(a2a.StateWorking)})
 	if w := x.do(t, "GET", "/v1/tasks/t1:subscribe", "", "Last-Event-ID", "7"); !strings.HasPrefix(w.Body.String(), "id: 8\n"+`data: {"jsonrpc":"2.0","id":null,"result":{"kind":"artifact-update",`) {
 		t.Errorf("kinds = %s", w.Body)
 	}
-	x = newFixture(&fake{records: []*a2a.Record{snapshot(9, newTask(a2a.StateWorking))}})
+	x = newFixture(&fake{Records: []*a2a.Record{snapshot(9, newTask(a2a.StateWorking))}})
 	x.do(t, "GET", "/tasks/t1:subscribe?historyLength=1", "", "Last-Event-ID", "garbage")
-	if diff := cmp.Diff(&a2a.SubscribeRequest{Owner: "alice", TaskID: "t1", HistoryLength: new(1)}, x.fake.asked); diff != "" {
+	if diff := cmp.Diff(&a2a.SubscribeRequest{Owner: "alice", TaskID: "t1", HistoryLength: new(1)}, x.fake.Last()); diff != "" {
 		t.Errorf("engine was asked (-want +got):\n%s", diff)
 	}
 }
@@ -205,7 +205,7 @@ func TestErrors(t *testing.T) {
 	for name, test := range tests {
 		for path, want := range map[string]string{"/v1/tasks/t9": test.v03, "/tasks/t9": test.v10} {
 			t.Run(name+" "+path, func(t *testing.T) {
-				w := newFixture(&fake{err: test.err}).do(t, "GET", path, "")
+				w := newFixture(&fake{Err: test.err}).do(t, "GET", path, "")
 				if w.Code != test.status {
 					t.Errorf("status = %d, want %d", w.Code, test.status)
 				}
@@ -236,7 +236,7 @@ func TestErrorProfiles(t *testing.T) {
 		a2a.ReasonPermissionDenied:          {"403 PERMISSION_DENIED", "403 PERMISSION_DENIED"},
 	} {
 		for profile, want := range map[errormap.Profile]string{"": want.new, errormap.Profile101: want.new, errormap.Profile100: want.old} {
-			x := newFixture(&fake{err: &a2a.Error{Reason: reason}})
+			x := newFixture(&fake{Err: &a2a.Error{Reason: reason}})
 			x.ErrorProfile = func() errormap.Profile { return profile }
 			w := x.do(t, "GET", "/tasks/t1", "")
 			code, status, _ := strings.Cut(want, " ")
@@ -262,7 +262,7 @@ func TestWire10_REST(t *testing.T) {
 			}
 			var answers []string
 			for _, id := range []string{"foreign", "missing"} {
-				x := newFixture(&fake{err: a2a.TaskNotFound(id)})
+				x := newFixture(&fake{Err: a2a.TaskNotFound(id)})
 				w := x.do(t, verb, prefix+strings.ReplaceAll(path, "ID", id), body)
 				if w.Code != http.StatusNotFound || x.observed[0].Code != -32001 {
 					t.Errorf("%s = %d %s", request, w.Code, w.Body)
