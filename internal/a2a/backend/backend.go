@@ -49,10 +49,10 @@ type Emit func(events []a2a.Event) error
 var (
 	// ErrEnded is what Emit returns once nothing more is wanted. It is no
 	// failure.
-	ErrEnded = errors.New("the turn has ended")
+	ErrTurnEnded = errors.New("the turn has ended")
 	// ErrTaken is what Run returns for a turn with Input when the run that
 	// waits for it goes on. Nothing was emitted.
-	ErrTaken = errors.New("the waiting run takes the input")
+	ErrInputAccepted = errors.New("the waiting run takes the input")
 	// ErrCanceled is why the context of a run ends when its task was canceled.
 	ErrCanceled = errors.New("task was canceled")
 	// ErrSuperseded is why the context of a run ends when the one that brought

@@ -57,7 +57,7 @@ func Excerpt(text []byte, secrets ...string) string {
 	s := string(text)
 	for _, secret := range secrets {
 		for _, spelled := range spellings(secret) {
-			s = conceal(s, spelled)
+			s = redactSecret(s, spelled)
 		}
 	}
 	s = oneLine(s)
@@ -76,7 +76,7 @@ func Excerpt(text []byte, secrets ...string) string {
 
 // conceal replaces a secret in a text, and the beginning of one at its end: the
 // text may have been cut there.
-func conceal(text, secret string) string {
+func redactSecret(text, secret string) string {
 	text = strings.ReplaceAll(text, secret, redacted)
 	for n := min(len(text), len(secret)-1); n >= minFragment; n-- {
 		if strings.HasSuffix(text, secret[:n]) {

@@ -60,7 +60,7 @@ func (t *task) failure(ctx context.Context, err error) (state a2a.State, reason 
 		return failure.State, failure.Reason
 	case errors.Is(err, store.ErrFull):
 		return a2a.StateFailed, reasonFull
-	case errors.Is(err, backend.ErrEnded):
+	case errors.Is(err, backend.ErrTurnEnded):
 		return a2a.StateFailed, reasonInternal
 	default:
 		t.engine.options.Log.ErrorContext(ctx, "turn not run", "task", t.key.TaskID, "error", err)

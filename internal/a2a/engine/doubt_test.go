@@ -129,7 +129,7 @@ func TestAnswerToAQuestionInDoubt(t *testing.T) {
 				if !input.Input {
 					t.Error("the message is not for the run that waits")
 				}
-				input.ends(backend.ErrTaken)
+				input.ends(backend.ErrInputAccepted)
 				c.finishes(status(a2a.StateCompleted))
 				if got := s.result(); got != "task:completed" {
 					t.Errorf("Send() = %s", got)
@@ -189,7 +189,7 @@ func TestShortOutageLeavesTheRunThatWaits(t *testing.T) {
 				if !input.Input {
 					t.Error("the message is not for the run that waits")
 				}
-				input.ends(backend.ErrTaken)
+				input.ends(backend.ErrInputAccepted)
 				c.finishes(status(a2a.StateCompleted))
 				if got := s.result(); got != "task:completed" {
 					t.Errorf("Send() = %s", got)
@@ -321,7 +321,7 @@ func TestTaskIsMadeOfWhatIsKnown(t *testing.T) {
 					time.AfterFunc(time.Second, func() { disturbed.Store(false) })
 				}
 				before := a.line.appends.Load()
-				if err := c.says(chunk("x"), status(a2a.StateCompleted)); !errors.Is(err, backend.ErrEnded) {
+				if err := c.says(chunk("x"), status(a2a.StateCompleted)); !errors.Is(err, backend.ErrTurnEnded) {
 					t.Errorf("emit() error = %v, want ErrEnded", err)
 				}
 				c.ends(nil)

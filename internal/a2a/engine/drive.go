@@ -51,11 +51,11 @@ func (t *task) callBackend(base context.Context, r *run) error {
 	ctx, cancel := context.WithCancelCause(base)
 	defer cancel(nil)
 	if !t.beginCall(base, r, cancel) {
-		return backend.ErrEnded
+		return backend.ErrTurnEnded
 	}
 	if rerun := r.turn.rerun; rerun != nil {
 		if sleep(ctx, rerun.delay); ctx.Err() != nil {
-			return backend.ErrEnded
+			return backend.ErrTurnEnded
 		}
 	}
 	call, err := t.prepare(ctx, r)
@@ -98,13 +98,13 @@ func (t *task) decideSilentTurn(ctx context.Context, r *run) {
 	}
 }
 
-// emit takes events of the agent. It returns backend.ErrEnded when the agent should stop.
+// emit takes events of the agent. It returns backend.ErrTurnEnded when the agent should stop.
 func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 	t.lock(ctx)
 	defer t.unlock()
 	if r.ignored {
 		t.engine.options.Observer.Dropped(len(events))
-		return backend.ErrEnded
+		return backend.ErrTurnEnded
 	}
 	if len(events) == 0 {
 		return nil
@@ -114,7 +114,7 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 		if m := events[0].Message; m != nil {
 			t.answerWithoutTask(ctx, r, m)
 			t.engine.options.Observer.Dropped(len(events) - 1)
-			return backend.ErrEnded
+			return backend.ErrTurnEnded
 		}
 	}
 	if err := t.appendEmitted(ctx, r, events); err != nil {
@@ -124,10 +124,10 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 	case t.state().Terminal():
 		r.ignored = true
 		t.ended(r, errOver)
-		return backend.ErrEnded
+		return backend.ErrTurnEnded
 	case t.state().Interrupted() && t.engine.draining.Load():
 		r.ignored = true // a server that shuts down does not wait for its clients
-		return backend.ErrEnded
+		return backend.ErrTurnEnded
 	case t.state().Interrupted():
 		t.continuePaused(ctx)
 	}
@@ -222,7 +222,7 @@ func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
 			t.runErr = err
 			return false
 		}
-	case t.input == r && errors.Is(err, backend.ErrTaken):
+	case t.input == r && errors.Is(err, backend.ErrInputAccepted):
 		t.input = nil
 		if t.run != nil {
 			t.continuePaused(ctx)

@@ -135,7 +135,7 @@ func outage(err error) bool {
 		return false
 	}
 	for _, outcome := range []error{
-		store.ErrNotFound, store.ErrExists, store.ErrConflict, store.ErrTrimmed, store.ErrFull, store.ErrHeld, backend.ErrEnded,
+		store.ErrNotFound, store.ErrExists, store.ErrConflict, store.ErrTrimmed, store.ErrFull, store.ErrHeld, backend.ErrTurnEnded,
 	} {
 		if errors.Is(err, outcome) {
 			return false

@@ -82,7 +82,7 @@ func TestOutcomeThatCannotBeRead(t *testing.T) {
 		}
 		b.line.blindAfterPost.Store(false)
 		b.line.blind.Store(false)
-		input.ends(backend.ErrTaken)
+		input.ends(backend.ErrInputAccepted)
 		c.finishes(status(a2a.StateCompleted))
 		again := b.send(in(say("m2", "that"), "c"))
 		b.noCall()

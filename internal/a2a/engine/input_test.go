@@ -46,7 +46,7 @@ func TestWire13_AnswerByReferenceResumesTheRunThatWaits(t *testing.T) {
 		if !input.Input || input.TaskID != c.TaskID || !strings.Contains(text(input.Message.Parts), "that") {
 			t.Errorf("the agent is told %+v", input.Turn)
 		}
-		input.ends(backend.ErrTaken)
+		input.ends(backend.ErrInputAccepted)
 		c.must(status(a2a.StateWorking), chunk("x"))
 		c.ends(nil)
 		// Both see the same task to its end, the second one from where it came in.
@@ -245,7 +245,7 @@ func TestInputThatIsGivenInTime(t *testing.T) {
 		c.must(asks(`{}`))
 		time.Sleep(4 * time.Minute)
 		b.send(to(say("m2", "that"), c.TaskID))
-		b.call().ends(backend.ErrTaken)
+		b.call().ends(backend.ErrInputAccepted)
 		time.Sleep(time.Hour)
 		b.wantState(c.TaskID, a2a.StateWorking)
 		// Each question has its own time.

@@ -143,10 +143,10 @@ func (c *call) ends(err error) {
 // finishes emits what ends the task and returns.
 func (c *call) finishes(events ...a2a.Event) {
 	c.t.Helper()
-	if err := c.says(events...); !errors.Is(err, backend.ErrEnded) {
+	if err := c.says(events...); !errors.Is(err, backend.ErrTurnEnded) {
 		c.t.Fatalf("emit() error = %v, want ErrEnded", err)
 	}
-	c.ends(backend.ErrEnded)
+	c.ends(backend.ErrTurnEnded)
 }
 
 func say(id, text string) *a2a.SendRequest {

@@ -75,7 +75,7 @@ func TestAppendWhoseAnswerIsLostIsNotRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.line.down.Store(false)
-		if err := <-last; !errors.Is(err, backend.ErrEnded) && !errors.Is(err, backend.ErrCanceled) {
+		if err := <-last; !errors.Is(err, backend.ErrTurnEnded) && !errors.Is(err, backend.ErrCanceled) {
 			t.Errorf("emit() error = %v", err)
 		}
 		time.Sleep(time.Second)

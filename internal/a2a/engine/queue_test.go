@@ -135,7 +135,7 @@ func TestInputGoesToTheRunThatWaits(t *testing.T) {
 				if !input.Input || input.Task == nil || text(input.Message.Parts) != "two" {
 					t.Fatalf("input = %+v", input.Turn)
 				}
-				input.ends(backend.ErrTaken)
+				input.ends(backend.ErrInputAccepted)
 				first.must(status(a2a.StateWorking))
 				first.must(chunk("x"))
 				first.ends(nil)
@@ -218,7 +218,7 @@ func TestRunThatEndsWhileItsInputIsUnderWay(t *testing.T) {
 				first.must(chunk("x"))
 				first.ends(tt.end)
 				b.wantState(first.TaskID, a2a.StateWorking)
-				input.ends(backend.ErrTaken)
+				input.ends(backend.ErrInputAccepted)
 				second.want(t, "task:working artifact:turn-1+x "+tt.want)
 			})
 		})
@@ -235,7 +235,7 @@ func TestRunThatPausesAgainGetsTheNextMessage(t *testing.T) {
 		input := b.call()
 		first.must(paused(a2a.StateInputRequired))
 		b.noCall()
-		input.ends(backend.ErrTaken)
+		input.ends(backend.ErrInputAccepted)
 		if got := second.result(); got != "task:working" && got != "task:input-required" {
 			t.Errorf("second Send() = %s", got)
 		}
@@ -243,7 +243,7 @@ func TestRunThatPausesAgainGetsTheNextMessage(t *testing.T) {
 		if text(input.Message.Parts) != "three" || !input.Input {
 			t.Errorf("call = %+v", input.Turn)
 		}
-		input.ends(backend.ErrTaken)
+		input.ends(backend.ErrInputAccepted)
 		first.ends(nil)
 		if got := third.result(); got != "task:completed" {
 			t.Errorf("third Send() = %s", got)

@@ -321,7 +321,7 @@ func TestForwardedInputReachesTheRunThatWaits(t *testing.T) {
 		if !input.Input || text(input.Message.Parts) != "that" {
 			t.Errorf("the agent is asked %+v", input.Turn)
 		}
-		input.ends(backend.ErrTaken)
+		input.ends(backend.ErrInputAccepted)
 		c.finishes(status(a2a.StateCompleted, "thanks"))
 		if got := answer.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)

@@ -68,7 +68,7 @@ func TestReplyReachesTheRunThatWaits(t *testing.T) {
 		// The task is being answered: this is no reply to it.
 		other := b.send(in(say("m3", "this"), "c"))
 		wantNewTask(t, other, b.call(), c.TaskID)
-		input.ends(backend.ErrTaken)
+		input.ends(backend.ErrInputAccepted)
 		c.finishes(status(a2a.StateCompleted))
 		if got := answer.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
@@ -260,7 +260,7 @@ func TestReplyIsForwarded(t *testing.T) {
 			t.Errorf("the agent is asked %+v", input.Turn)
 		}
 		again := a.send(in(say("m2", "that"), "c"))
-		input.ends(backend.ErrTaken)
+		input.ends(backend.ErrInputAccepted)
 		c.finishes(status(a2a.StateCompleted))
 		for _, s := range []*sent{answer, again} {
 			if s.result() != "task:completed" || s.event.Task.ID != c.TaskID {

@@ -27,7 +27,7 @@ type whim struct{ seed uint64 }
 func (w whim) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
 	r := rand.New(rand.NewPCG(w.seed, uint64(turn.Number)))
 	if turn.Input && r.IntN(2) == 0 {
-		return backend.ErrTaken
+		return backend.ErrInputAccepted
 	}
 	for range r.IntN(6) {
 		if err := pause(ctx, r); err != nil {

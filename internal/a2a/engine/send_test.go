@@ -35,7 +35,7 @@ func TestTaskOrMessageIsDecidedAtTheFirstEvent(t *testing.T) {
 				r := b.stream(say("m", "hi"))
 				c := b.call()
 				r.want(t, "")
-				if err := c.says(tt.first); (tt.first.Message != nil) != errors.Is(err, backend.ErrEnded) {
+				if err := c.says(tt.first); (tt.first.Message != nil) != errors.Is(err, backend.ErrTurnEnded) {
 					t.Errorf("emit() error = %v", err)
 				}
 				r.want(t, tt.want)

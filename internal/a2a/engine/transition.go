@@ -60,7 +60,7 @@ func transition(from a2a.State, e *a2a.Event) (to a2a.State, ok bool) {
 
 // append appends events of a run, all of which transition allows. The store retries it
 // for Options.OutageRetryFor; meanwhile the agent is not read (back-pressure). It returns
-// backend.ErrEnded when the task has ended or was lost.
+// backend.ErrTurnEnded when the task has ended or was lost.
 func (t *task) append(ctx context.Context, events []a2a.Event) error {
 	return t.write(ctx, events, store.Keep)
 }
@@ -87,11 +87,11 @@ func (t *task) write(ctx context.Context, events []a2a.Event, hold store.HoldCha
 			}
 		case errors.Is(err, store.ErrHeld):
 			t.lose(errLost)
-			return backend.ErrEnded
+			return backend.ErrTurnEnded
 		case hold == store.Keep && errors.Is(err, store.ErrIndeterminate):
 			t.engine.options.Log.ErrorContext(ctx, "task not stored", "task", t.key.TaskID, "error", err)
 			t.lose(errStore)
-			return backend.ErrEnded
+			return backend.ErrTurnEnded
 		default:
 			return fmt.Errorf("append to task: %w", err)
 		}
@@ -99,7 +99,7 @@ func (t *task) write(ctx context.Context, events []a2a.Event, hold store.HoldCha
 }
 
 // catchUp reads what another replica appended, after ErrConflict. It returns
-// backend.ErrEnded if the task has ended, or if a run may not continue: it cannot
+// backend.ErrTurnEnded if the task has ended, or if a run may not continue: it cannot
 // complete a task that has a message which the run did not receive.
 func (t *task) catchUp(ctx context.Context, hold store.HoldChange) error {
 	turns := t.turns
@@ -107,15 +107,15 @@ func (t *task) catchUp(ctx context.Context, hold store.HoldChange) error {
 	switch {
 	case err != nil && hold != store.AnyHolder && outage(err):
 		t.lose(errStore)
-		return backend.ErrEnded
+		return backend.ErrTurnEnded
 	case err != nil:
 		return err
 	case t.state().Terminal():
 		t.endedElsewhere()
-		return backend.ErrEnded
+		return backend.ErrTurnEnded
 	case t.turns != turns && hold != store.AnyHolder:
 		t.lose(errLost)
-		return backend.ErrEnded
+		return backend.ErrTurnEnded
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (t *task) appendEnd(ctx context.Context, last a2a.Event) {
 	if t.lost {
 		return
 	}
-	if err != nil && !errors.Is(err, backend.ErrEnded) {
+	if err != nil && !errors.Is(err, backend.ErrTurnEnded) {
 		t.engine.options.Log.ErrorContext(ctx, "end of task not stored", "task", t.key.TaskID, "error", err)
 	}
 	t.ended(nil, errOver)

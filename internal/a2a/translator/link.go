@@ -103,7 +103,7 @@ func (t *Translator) newLink(where address, agent *gateway.Remote) (*link, error
 		URL:    origin.String(),
 		Limits: stream.Limits{MaxAnswer: maxBytes / 2},
 		Now:    t.options.Now,
-		Elsewhere: &upstream.Elsewhere{
+		Remote: &upstream.Remote{
 			Transport: reach{t.core.guard}, Card: agent.Card, Authorization: where.credential,
 		},
 	})

@@ -34,44 +34,44 @@ func TestAnswers(t *testing.T) {
 		outcome string
 	}{
 		"chunks": {
-			model: answer(sse, delta("He"), delta("llo"), stop, done),
+			model: response(sse, delta("He"), delta("llo"), stop, done),
 			said:  "turn-1=He turn-1+llo/last completed" + finished, outcome: "ended",
 		},
 		"all at once": {
-			model: answer(sse, delta("He")+delta("llo")+stop+done),
+			model: response(sse, delta("He")+delta("llo")+stop+done),
 			said:  "turn-1=He turn-1+llo/last completed" + finished, outcome: "ended",
 		},
 		"a role first, usage last": {
-			model: answer(sse, `data: {"model":"qwen","choices":[{"delta":{"role":"assistant","content":""}}]}`+"\n\n"+delta("x")+stop+
+			model: response(sse, `data: {"model":"qwen","choices":[{"delta":{"role":"assistant","content":""}}]}`+"\n\n"+delta("x")+stop+
 				`data: {"model":"qwen","choices":[],"usage":{"prompt_tokens":3, "completion_tokens":1}}`+"\n\n"+done),
 			said: `turn-1=x/last completed{"a2a-operator.dev/finishReason":"stop","a2a-operator.dev/model":"qwen",` +
 				`"a2a-operator.dev/usage":{"prompt_tokens":3,"completion_tokens":1}}`, outcome: "ended",
 		},
 		"keep-alives, CRLF and no mark at the end": {
-			model: answer(sse, ": PROCESSING\r\n\r\n", "event: message\r\ndata:{\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\r\n\r\n",
+			model: response(sse, ": PROCESSING\r\n\r\n", "event: message\r\ndata:{\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\r\n\r\n",
 				"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\r\n\r\n"),
 			said: "turn-1=x/last completed" + finished, outcome: "ended",
 		},
 		"a character cut in two by the network": {
-			model: answer(sse, smiley[:len(smiley)-8], smiley[len(smiley)-8:], stop),
+			model: response(sse, smiley[:len(smiley)-8], smiley[len(smiley)-8:], stop),
 			said:  "turn-1=\U0001F600/last completed" + finished, outcome: "ended",
 		},
 		"half a character": {
-			model: answer(sse, delta("a\xf0\x9f"), stop, done),
+			model: response(sse, delta("a\xf0\x9f"), stop, done),
 			said:  "turn-1=a\uFFFD/last completed" + finished, outcome: "ended",
 		},
-		"nothing to say": {model: answer(sse, stop, done), said: "completed" + finished, outcome: "ended"},
+		"nothing to say": {model: response(sse, stop, done), said: "completed" + finished, outcome: "ended"},
 		"cut short by its length": {
-			model: answer(sse, delta("x")+strings.Replace(stop, "stop", "length", 1)+done),
+			model: response(sse, delta("x")+strings.Replace(stop, "stop", "length", 1)+done),
 			said:  `turn-1=x/last completed{"a2a-operator.dev/finishReason":"length"}`, outcome: "ended",
 		},
 		"withheld": {
-			model: answer(sse, delta("x")+strings.Replace(stop, "stop", "content_filter", 1)+done),
+			model: response(sse, delta("x")+strings.Replace(stop, "stop", "content_filter", 1)+done),
 			said: `turn-1=x failed(The answer was withheld by a content filter of the agent)` +
 				`{"a2a-operator.dev/finishReason":"content_filter"}`, outcome: "ended",
 		},
 		"calls of tools in pieces": {
-			model: answer(sse,
+			model: response(sse,
 				`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{\"a\""}}]}}]}`+"\n\n",
 				`data: {"choices":[{"delta":{"tool_calls":[{"index":1,"id":"c2","function":{"name":"see","arguments":{"b":2}}},{"index":0,"function":{"arguments":":1}"}}]}}]}`+"\n\n",
 				strings.Replace(stop, "stop", "tool_calls", 1)+done),
@@ -79,61 +79,61 @@ func TestAnswers(t *testing.T) {
 				`completed{"a2a-operator.dev/finishReason":"tool_calls"}`, outcome: "ended",
 		},
 		"another choice": {
-			model: answer(sse, `data: {"choices":[{"index":1,"delta":{"content":"no"}}]}`+"\n\n"+delta("yes")+stop+done),
+			model: response(sse, `data: {"choices":[{"index":1,"delta":{"content":"no"}}]}`+"\n\n"+delta("yes")+stop+done),
 			said:  "turn-1=yes/last completed" + finished, outcome: "ended",
 		},
 		"whole": {
-			model:   answer("application/json", `{"id":"x","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello","tool_calls":null},"finish_reason":"stop"}],"usage":{"total_tokens":4}}`),
+			model:   response("application/json", `{"id":"x","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hello","tool_calls":null},"finish_reason":"stop"}],"usage":{"total_tokens":4}}`),
 			said:    `turn-1=Hello/last completed{"a2a-operator.dev/finishReason":"stop","a2a-operator.dev/model":"m","a2a-operator.dev/usage":{"total_tokens":4}}`,
 			outcome: "ended",
 		},
 		"whole, in parts": {
-			model: answer("application/json; charset=utf-8", `{"choices":[{"message":{"content":[{"type":"text","text":"He"},{"type":"text","text":"llo"}]},"finish_reason":"stop"}]}`),
+			model: response("application/json; charset=utf-8", `{"choices":[{"message":{"content":[{"type":"text","text":"He"},{"type":"text","text":"llo"}]},"finish_reason":"stop"}]}`),
 			said:  "turn-1=Hello/last completed" + finished, outcome: "ended",
 		},
 		"half a stream": {
-			model: answer(sse, delta("x")),
+			model: response(sse, delta("x")),
 			said:  "turn-1=x", outcome: "failed: The agent's answer ended before the model had finished",
 		},
 		"a mark, but no reason to finish": {
-			model: answer(sse, delta("x"), done),
+			model: response(sse, delta("x"), done),
 			said:  "turn-1=x", outcome: "failed: The agent's answer ended before the model had finished",
 		},
 		"connection that breaks": {
 			model: func(w http.ResponseWriter, r *http.Request) {
-				answer(sse, delta("x"))(w, r)
+				response(sse, delta("x"))(w, r)
 				panic(http.ErrAbortHandler)
 			},
 			said: "turn-1=x", outcome: "failed: The agent's answer broke off",
 		},
 		"error in the stream": {
-			model: answer(sse, delta("x"), `data: {"error":{"message":"secret"}}`+"\n\n"),
+			model: response(sse, delta("x"), `data: {"error":{"message":"secret"}}`+"\n\n"),
 			said:  "turn-1=x", outcome: `failed: The agent reported an error: {"message":"secret"}`,
 		},
 		"error in place of an answer": {
-			model: answer("application/json", `{"error":"secret"}`), outcome: `failed: The agent reported an error: "secret"`,
+			model: response("application/json", `{"error":"secret"}`), outcome: `failed: The agent reported an error: "secret"`,
 		},
 		"no JSON": {
-			model: answer(sse, delta("x"), "data: secret\n\n"),
+			model: response(sse, delta("x"), "data: secret\n\n"),
 			said:  "turn-1=x", outcome: "failed: The agent's event in line 3 is not JSON: Invalid JSON payload at byte 0; received: secret",
 		},
 		"duplicate names": {
-			model:   answer("application/json", `{"choices":[],"choices":[]}`),
+			model:   response("application/json", `{"choices":[],"choices":[]}`),
 			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 14; received: " + `{"choices":[],"choices":[]}`,
 		},
 		"text that is none": {
-			model:   answer("application/json", `{"choices":[{"message":{"content":7}}]}`),
+			model:   response("application/json", `{"choices":[{"message":{"content":7}}]}`),
 			outcome: "failed: The agent's answer is not a completion: choices[0].message.content: must be a string; received: " + `{"choices":[{"message":{"content":7}}]}`,
 		},
-		"a page":     {model: answer("text/html", "<html>"), outcome: "failed: The agent's answer is neither text/event-stream nor application/json; received: <html>"},
-		"huge event": {model: answer(sse, "data: ", strings.Repeat("x", 40<<10)), options: chat.Options{Limits: stream.Limits{MaxEvent: 10 << 10}}, outcome: "failed: The agent's event in line 1 exceeds 10240 bytes"},
+		"a page":     {model: response("text/html", "<html>"), outcome: "failed: The agent's answer is neither text/event-stream nor application/json; received: <html>"},
+		"huge event": {model: response(sse, "data: ", strings.Repeat("x", 40<<10)), options: chat.Options{Limits: stream.Limits{MaxEvent: 10 << 10}}, outcome: "failed: The agent's event in line 1 exceeds 10240 bytes"},
 		"endless answer": {
-			model: answer(sse, strings.Repeat(": x\n", 1000)), options: chat.Options{Limits: stream.Limits{MaxAnswer: 1000}},
+			model: response(sse, strings.Repeat(": x\n", 1000)), options: chat.Options{Limits: stream.Limits{MaxAnswer: 1000}},
 			outcome: "failed: The agent's answer exceeds 1000 bytes",
 		},
 		"silence": {
 			model: func(w http.ResponseWriter, r *http.Request) {
-				answer(sse, delta("x"))(w, r)
+				response(sse, delta("x"))(w, r)
 				<-r.Context().Done()
 			},
 			options: chat.Options{Limits: stream.Limits{Idle: 500 * time.Millisecond}},
@@ -156,7 +156,7 @@ func TestCallsAreBounded(t *testing.T) {
 		return `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"` + name + `","arguments":"` + arguments + `"}}]}}]}` + "\n\n"
 	}
 	long := piece("f", strings.Repeat("x", 900))
-	b := model(t, named(chat.Options{Limits: stream.Limits{MaxEvent: 2000}}), answer(sse, strings.Repeat(long, 4), stop, done))
+	b := model(t, named(chat.Options{Limits: stream.Limits{MaxEvent: 2000}}), response(sse, strings.Repeat(long, 4), stop, done))
 	const want = "failed: The agent's calls of tools exceed 2000 bytes"
 	if said, outcome := run(t, b, turn()); said != "" || outcome != want {
 		t.Errorf("Run() = %q, %s, want %s", said, outcome, want)
@@ -166,7 +166,7 @@ func TestCallsAreBounded(t *testing.T) {
 // A name that could stand in no metadata is left out of it.
 func TestMetadataIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 5<<10)
-	b := model(t, named(chat.Options{}), answer(sse,
+	b := model(t, named(chat.Options{}), response(sse,
 		`data: {"model":"`+long+`","choices":[{"delta":{"content":"x"},"finish_reason":"`+long+`"}]}`+"\n\n", done))
 	if said, outcome := run(t, b, turn()); said != "turn-1=x/last completed{}" || outcome != "ended" {
 		t.Errorf("Run() = %q, %s", said, outcome)
@@ -190,7 +190,7 @@ func TestEventOfManyPieces(t *testing.T) {
 
 func manyPieces(t *testing.T, pieces int) time.Duration {
 	t.Helper()
-	b := model(t, named(chat.Options{}), answer(sse,
+	b := model(t, named(chat.Options{}), response(sse,
 		`data: {"choices":[{"message":{"content":[`+strings.Repeat(`{"text":"0123456789"},`, pieces)+`{"text":"x"}]},"finish_reason":"stop"}]}`+"\n\n", done))
 	begin := spent(t)
 	said, outcome := run(t, b, turn())

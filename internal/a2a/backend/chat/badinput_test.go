@@ -28,13 +28,13 @@ func message(json, reason string) string {
 }
 
 // calls are that many calls of tools.
-func calls(n int) string {
+func toolCalls(n int) string {
 	return strings.TrimSuffix(strings.Repeat(`{"id":"c"},`, n), ",")
 }
 
 // byBytes sends an answer one byte at a time.
 func byBytes(contentType, text string) http.HandlerFunc {
-	return answer(contentType, strings.Split(text, "")...)
+	return response(contentType, strings.Split(text, "")...)
 }
 
 // TestBadAnswers: what a server sends that is wrong, unusual or nothing at all.
@@ -51,96 +51,96 @@ func TestBadAnswers(t *testing.T) {
 		unrecognized bool
 	}{
 		"invalid UTF-8 in a stream": {
-			model: answer(sse, delta("a\xff\xfeb"), stop, done),
+			model: response(sse, delta("a\xff\xfeb"), stop, done),
 			said:  "turn-1=a\uFFFDb/last completed" + finished, outcome: ended,
 		},
 		"invalid UTF-8 in a body": {
-			model:   answer("application/json", message("{\"content\":\"a\xffb\"}", "stop")),
+			model:   response("application/json", message("{\"content\":\"a\xffb\"}", "stop")),
 			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 73; received: " + message("{\"content\":\"a\uFFFDb\"}", "stop"), unrecognized: true,
 		},
 		"UTF-16": {
-			model:   answer(sse, "\xff\xfed\x00a\x00t\x00a\x00:\x00"),
+			model:   response(sse, "\xff\xfed\x00a\x00t\x00a\x00:\x00"),
 			outcome: "failed: The agent's answer has in line 1 no field of an event stream (data, event, id, retry); received: \uFFFD\uFFFDd a t a :", unrecognized: true,
 		},
 		"tool calls only": {
-			model: answer(sse, data(`{"choices":[{"delta":{"content":null,"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}`), finish("tool_calls"), done),
+			model: response(sse, data(`{"choices":[{"delta":{"content":null,"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}`), finish("tool_calls"), done),
 			said:  `turn-1={"toolCalls":[{"id":"c","name":"f","arguments":"{}"}]}/last completed{"a2a-operator.dev/finishReason":"tool_calls"}`, outcome: ended,
 		},
 		"tool calls that share an index": {
-			model: answer(sse, data(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":0,"id":"b","function":{"name":"g","arguments":"[]"}}]}}]}`), finish("stop"), done),
+			model: response(sse, data(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":0,"id":"b","function":{"name":"g","arguments":"[]"}}]}}]}`), finish("stop"), done),
 			said:  `turn-1={"toolCalls":[{"id":"a","name":"f","arguments":"{}"},{"id":"b","name":"g","arguments":"[]"}]}/last completed` + finished, outcome: ended,
 		},
 		"a function call of the older API": {
-			model: answer("application/json", message(`{"content":null,"function_call":{"name":"f","arguments":"{}"}}`, "function_call")),
+			model: response("application/json", message(`{"content":null,"function_call":{"name":"f","arguments":"{}"}}`, "function_call")),
 			said:  `turn-1={"toolCalls":[{"id":"","name":"f","arguments":"{}"}]}/last completed{"a2a-operator.dev/finishReason":"function_call"}`, outcome: ended,
 		},
 		"too many tool calls": {
-			model: answer(sse, data(`{"choices":[{"delta":{"tool_calls":[`+calls(129)+`]}}]}`), finish("tool_calls"), done),
+			model: response(sse, data(`{"choices":[{"delta":{"tool_calls":[`+toolCalls(129)+`]}}]}`), finish("tool_calls"), done),
 			// Without an index each has its position.
 			outcome: "failed: The agent's answer has more than 128 calls of tools",
 		},
 		"tool calls that are announced and missing": {
-			model: answer(sse, finish("tool_calls"), done), outcome: `failed: The model announced calls of tools and made none (finish_reason "tool_calls")`,
+			model: response(sse, finish("tool_calls"), done), outcome: `failed: The model announced calls of tools and made none (finish_reason "tool_calls")`,
 		},
 		"usage only": {
-			model: answer(sse, data(`{"choices":[],"usage":{"total_tokens":3}}`), done), outcome: "failed: The agent's answer ended before the model had finished",
+			model: response(sse, data(`{"choices":[],"usage":{"total_tokens":3}}`), done), outcome: "failed: The agent's answer ended before the model had finished",
 		},
-		"a mark only":  {model: answer(sse, done), outcome: "failed: The agent's answer ended before the model had finished"},
-		"nothing":      {model: answer(sse), outcome: "failed: The agent's answer ended before the model had finished"},
-		"an empty 200": {model: answer("application/json"), outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 0; received: nothing", unrecognized: true},
+		"a mark only":  {model: response(sse, done), outcome: "failed: The agent's answer ended before the model had finished"},
+		"nothing":      {model: response(sse), outcome: "failed: The agent's answer ended before the model had finished"},
+		"an empty 200": {model: response("application/json"), outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 0; received: nothing", unrecognized: true},
 		"an error in a stream": {
-			model: answer(sse, delta("x"), data(`{"error":{"message":"out of memory","type":"server_error","code":500}}`), done),
+			model: response(sse, delta("x"), data(`{"error":{"message":"out of memory","type":"server_error","code":500}}`), done),
 			said:  "turn-1=x", outcome: `failed: The agent reported an error: {"message":"out of memory","type":"server_error","code":500}`,
 		},
 		"an error in a stream, in the older form": {
-			model:   answer(sse, data(`{"object":"error","message":"too long","code":40303}`), done),
+			model:   response(sse, data(`{"object":"error","message":"too long","code":40303}`), done),
 			outcome: `failed: The agent reported an error: {"object":"error","message":"too long","code":40303}`,
 		},
 		"an error in a field of the stream": {
-			model: answer(sse, delta("x"), `error: {"code":500,"message":"slot"}`+"\n\n"),
+			model: response(sse, delta("x"), `error: {"code":500,"message":"slot"}`+"\n\n"),
 			said:  "turn-1=x", outcome: `failed: The agent's answer has in line 3 no field of an event stream (data, event, id, retry); received: error: {"code":500,"message":"slot"}`, unrecognized: true,
 		},
 		"an error in a body": {
-			model: answer("application/json", `{"error":{"message":"no such model"}}`), outcome: `failed: The agent reported an error: {"message":"no such model"}`,
+			model: response("application/json", `{"error":{"message":"no such model"}}`), outcome: `failed: The agent reported an error: {"message":"no such model"}`,
 		},
 		"an error beside an answer": {
-			model:   answer("application/json", strings.Replace(message(`{"content":"x"}`, "stop"), "{", `{"error":"late",`, 1)),
+			model:   response("application/json", strings.Replace(message(`{"content":"x"}`, "stop"), "{", `{"error":"late",`, 1)),
 			outcome: `failed: The agent reported an error: "late"`,
 		},
 		"no error": {
-			model: answer(sse, data(`{"error":null,"choices":[{"delta":{"content":"x"}}]}`), data(`{"error":"","choices":[{"delta":{"content":"y"},"finish_reason":"stop"}]}`)),
+			model: response(sse, data(`{"error":null,"choices":[{"delta":{"content":"x"}}]}`), data(`{"error":"","choices":[{"delta":{"content":"y"},"finish_reason":"stop"}]}`)),
 			said:  "turn-1=x turn-1+y/last completed" + finished, outcome: ended,
 		},
 		"an error as the reason to finish": {
-			model: answer(sse, delta("x"), finish("error"), done),
+			model: response(sse, delta("x"), finish("error"), done),
 			said:  "turn-1=x", outcome: `failed: The agent ended its answer because of an error (finish_reason "error")`,
 		},
 		"no mark at the end": {
-			model: answer(sse, delta("x"), stop), said: "turn-1=x/last completed" + finished, outcome: ended,
+			model: response(sse, delta("x"), stop), said: "turn-1=x/last completed" + finished, outcome: ended,
 		},
 		"a page": {
-			model:   answer("text/html; charset=utf-8", "<!DOCTYPE html>\n<html><title>Sign in</title>"),
+			model:   response("text/html; charset=utf-8", "<!DOCTYPE html>\n<html><title>Sign in</title>"),
 			outcome: "failed: The agent's answer is neither text/event-stream nor application/json; received: <!DOCTYPE html> <html><title>Sign in</title>", unrecognized: true,
 		},
 		"a page as a stream": {
-			model:   answer(sse, "<html>\n</html>\n"),
+			model:   response(sse, "<html>\n</html>\n"),
 			outcome: "failed: The agent's answer has in line 1 no field of an event stream (data, event, id, retry); received: <html>", unrecognized: true,
 		},
 		"JSON as a stream": {
-			model:   answer(sse, message(`{"content":"x"}`, "stop")),
+			model:   response(sse, message(`{"content":"x"}`, "stop")),
 			outcome: "failed: The agent's answer has in line 1 no field of an event stream (data, event, id, retry); received: " + message(`{"content":"x"}`, "stop"), unrecognized: true,
 		},
 		"a stream as JSON": {
-			model:   answer("application/json", delta("x")),
+			model:   response("application/json", delta("x")),
 			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 0; received: " + strings.TrimSpace(delta("x")), unrecognized: true,
 		},
 		"no type": {
-			model:   answer("", delta("x")),
+			model:   response("", delta("x")),
 			outcome: "failed: The agent's answer is neither text/event-stream nor application/json; received: " + strings.TrimSpace(delta("x")), unrecognized: true,
 		},
 		"a connection that closes in the middle of a chunk": {
 			model: func(w http.ResponseWriter, r *http.Request) {
-				answer(sse, delta("x"), `data: {"choices":[{"delta":{"con`)(w, r)
+				response(sse, delta("x"), `data: {"choices":[{"delta":{"con`)(w, r)
 				panic(http.ErrAbortHandler)
 			},
 			said: "turn-1=x", outcome: "failed: The agent's answer broke off",
@@ -151,114 +151,114 @@ func TestBadAnswers(t *testing.T) {
 		"a byte at a time, without end": {
 			model: func(w http.ResponseWriter, r *http.Request) {
 				for r.Context().Err() == nil {
-					answer(sse, " ")(w, r)
+					response(sse, " ")(w, r)
 					time.Sleep(time.Millisecond)
 				}
 			},
 			limits: stream.Limits{Turn: 300 * time.Millisecond}, outcome: "failed: The agent did not finish within 300ms",
 		},
 		"an object of another kind": {
-			model:   answer(sse, data(`{"model":"m","message":{"role":"assistant","content":"hi"},"done":false}`)),
+			model:   response(sse, data(`{"model":"m","message":{"role":"assistant","content":"hi"},"done":false}`)),
 			outcome: `failed: The agent's event in line 1 is not a completion: it has no choices, usage or error; received: {"model":"m","message":{"role":"assistant","content":"hi"},"done":false}`, unrecognized: true,
 		},
 		"an array": {
-			model:   answer("application/json", "[]"),
+			model:   response("application/json", "[]"),
 			outcome: "failed: The agent's answer is not a completion: must be an object; received: []", unrecognized: true,
 		},
 		"an answer of the older API": {
-			model:   answer(sse, data(`{"object":"text_completion","choices":[{"index":0,"text":"hi","finish_reason":"stop"}]}`), done),
+			model:   response(sse, data(`{"object":"text_completion","choices":[{"index":0,"text":"hi","finish_reason":"stop"}]}`), done),
 			outcome: `failed: The agent's answer holds nothing that is understood; received: {"object":"text_completion","choices":[{"index":0,"text":"hi","finish_reason":"stop"}]}`, unrecognized: true,
 		},
 		"content of another name": {
-			model:   answer("application/json", message(`{"role":"assistant","answer":"hi"}`, "stop")),
+			model:   response("application/json", message(`{"role":"assistant","answer":"hi"}`, "stop")),
 			outcome: "failed: The agent's answer holds nothing that is understood; received: " + message(`{"role":"assistant","answer":"hi"}`, "stop"), unrecognized: true,
 		},
 		"content of another name in the middle": {
-			model: answer(sse, delta("x"), data(`{"choices":[{"delta":{"answer":"y"}}]}`), stop, done),
+			model: response(sse, delta("x"), data(`{"choices":[{"delta":{"answer":"y"}}]}`), stop, done),
 			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 holds something other than text and calls of tools (answer); received: {"choices":[{"delta":{"answer":"y"}}]}`, unrecognized: true,
 		},
 		"a choice of another kind": {
-			model: answer(sse, delta("x"), data(`{"choices":[{"index":0,"output":"y"}]}`), stop, done),
+			model: response(sse, delta("x"), data(`{"choices":[{"index":0,"output":"y"}]}`), stop, done),
 			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 holds something other than text and calls of tools (a choice without delta, message and finish_reason); received: {"choices":[{"index":0,"output":"y"}]}`, unrecognized: true,
 		},
 		"a call of another kind": {
-			model:   answer(sse, data(`{"choices":[{"delta":{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}}]}`), finish("tool_calls"), done),
+			model:   response(sse, data(`{"choices":[{"delta":{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}}]}`), finish("tool_calls"), done),
 			outcome: `failed: The agent's event in line 1 holds something other than text and calls of tools (custom in a call of a tool); received: {"choices":[{"delta":{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}}]}`, unrecognized: true,
 		},
 		"an addition in a chunk of its own": {
-			model: answer(sse, delta("x"), data(`{"choices":[{"delta":{"annotations":[{"a":1}]}}]}`), stop, done),
+			model: response(sse, delta("x"), data(`{"choices":[{"delta":{"annotations":[{"a":1}]}}]}`), stop, done),
 			said:  "turn-1=x/last completed" + finished, outcome: ended,
 		},
 		"an addition to an answer": {
-			model: answer("application/json", message(`{"role":"assistant","content":"hi","annotations":[{"a":1}],"token_ids":[1]}`, "stop")),
+			model: response("application/json", message(`{"role":"assistant","content":"hi","annotations":[{"a":1}],"token_ids":[1]}`, "stop")),
 			said:  "turn-1=hi/last completed" + finished, outcome: ended,
 		},
 		"another choice only": {
-			model:   answer(sse, data(`{"choices":[{"index":1,"delta":{"content":"hi"}}]}`), stop, done),
+			model:   response(sse, data(`{"choices":[{"index":1,"delta":{"content":"hi"}}]}`), stop, done),
 			outcome: `failed: The agent's answer holds nothing that is understood; received: {"choices":[{"index":1,"delta":{"content":"hi"}}]}`, unrecognized: true,
 		},
 		"sound": {
-			model:   answer("application/json", message(`{"content":null,"audio":{"data":"AAAA"}}`, "stop")),
+			model:   response("application/json", message(`{"content":null,"audio":{"data":"AAAA"}}`, "stop")),
 			outcome: "failed: The agent's answer holds something other than text and calls of tools (audio); received: " + message(`{"content":null,"audio":{"data":"AAAA"}}`, "stop"), unrecognized: true,
 		},
 		"an image among the parts": {
-			model: answer(sse, delta("x"), data(`{"choices":[{"delta":{"content":[{"type":"image_url","image_url":{}}]}}]}`), stop),
+			model: response(sse, delta("x"), data(`{"choices":[{"delta":{"content":[{"type":"image_url","image_url":{}}]}}]}`), stop),
 			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 holds something other than text and calls of tools (image_url); received: {"choices":[{"delta":{"content":[{"type":"image_url","image_url":{}}]}}]}`, unrecognized: true,
 		},
 		"reasoning, then an answer": {
-			model: answer(sse, data(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`), delta("x"), stop, done),
+			model: response(sse, data(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`), delta("x"), stop, done),
 			said:  "turn-1=x/last completed" + finished, outcome: ended,
 		},
 		"reasoning among the parts": {
-			model: answer("application/json", message(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"x"}]}`, "stop")),
+			model: response("application/json", message(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"x"}]}`, "stop")),
 			said:  "turn-1=x/last completed" + finished, outcome: ended,
 		},
 		"reasoning only": {
-			model: answer(sse, data(`{"choices":[{"delta":{"reasoning":"hm"}}]}`), finish("length"), done), outcome: `failed: The model gave its reasoning and no answer (finish_reason "length")`,
+			model: response(sse, data(`{"choices":[{"delta":{"reasoning":"hm"}}]}`), finish("length"), done), outcome: `failed: The model gave its reasoning and no answer (finish_reason "length")`,
 		},
 		"no room for an answer": {
-			model: answer(sse, finish("length"), done), outcome: `failed: The model finished without an answer (finish_reason "length")`,
+			model: response(sse, finish("length"), done), outcome: `failed: The model finished without an answer (finish_reason "length")`,
 		},
 		"a refusal": {
-			model: answer(sse, data(`{"choices":[{"delta":{"refusal":"I "}}]}`), data(`{"choices":[{"delta":{"refusal":"cannot."}}]}`), stop, done),
+			model: response(sse, data(`{"choices":[{"delta":{"refusal":"I "}}]}`), data(`{"choices":[{"delta":{"refusal":"cannot."}}]}`), stop, done),
 			said:  "turn-1=I  turn-1+cannot./last completed" + finished, outcome: ended,
 		},
 		"a chunk without delta, of a filter that works beside the model": {
-			model: answer(sse, delta("x"), data(`{"id":"","model":"","choices":[{"index":0,"finish_reason":null,"content_filter_offsets":{"check_offset":1},"content_filter_results":{"hate":{"filtered":false}}}]}`), stop, done),
+			model: response(sse, delta("x"), data(`{"id":"","model":"","choices":[{"index":0,"finish_reason":null,"content_filter_offsets":{"check_offset":1},"content_filter_results":{"hate":{"filtered":false}}}]}`), stop, done),
 			said:  "turn-1=x/last completed" + finished, outcome: ended,
 		},
 		"a delta that is null": {
-			model: answer(sse, delta("x"), data(`{"choices":[{"index":0,"delta":null,"finish_reason":null}]}`), stop, done),
+			model: response(sse, delta("x"), data(`{"choices":[{"index":0,"delta":null,"finish_reason":null}]}`), stop, done),
 			said:  "turn-1=x/last completed" + finished, outcome: ended,
 		},
 		"chunks with all that was said so far beside what is new": {
-			model: answer(sse, data(`{"choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"He"},"delta":{"role":"assistant","content":"He"}}]}`),
+			model: response(sse, data(`{"choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"He"},"delta":{"role":"assistant","content":"He"}}]}`),
 				data(`{"choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"Hello"},"delta":{"content":"llo"}}]}`),
 				data(`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hello"},"delta":{"role":"assistant","content":""}}]}`), done),
 			said: "turn-1=He turn-1+llo/last completed" + finished, outcome: ended,
 		},
 		"a completion with an empty delta beside the message": {
-			model: answer("application/json", `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"Hello"},"delta":{"role":"assistant","content":""}}]}`),
+			model: response("application/json", `{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"Hello"},"delta":{"role":"assistant","content":""}}]}`),
 			said:  "turn-1=Hello/last completed" + finished, outcome: ended,
 		},
 		"a stream whose answer is not in the deltas": {
-			model:   answer(sse, data(`{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"y"},"delta":{}}]}`), done),
+			model:   response(sse, data(`{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"y"},"delta":{}}]}`), done),
 			outcome: `failed: The agent's answer holds nothing that is understood; received: {"choices":[{"index":0,"finish_reason":"stop","message":{"content":"y"},"delta":{}}]}`, unrecognized: true,
 		},
 		"tools that the server has run itself": {
-			model: answer(sse, data(`{"choices":[{"index":0,"delta":{"executed_tools":[{"type":"search"}]}}]}`), data(`{"choices":[{"index":0,"delta":{"reasoning_text":"hm"}}]}`), delta("x"), stop, done),
+			model: response(sse, data(`{"choices":[{"index":0,"delta":{"executed_tools":[{"type":"search"}]}}]}`), data(`{"choices":[{"index":0,"delta":{"reasoning_text":"hm"}}]}`), delta("x"), stop, done),
 			said:  "turn-1=x/last completed" + finished, outcome: ended,
 		},
 		"an unknown reason to finish": {
-			model: answer(sse, delta("x"), finish("eos"), done),
+			model: response(sse, delta("x"), finish("eos"), done),
 			said:  `turn-1=x/last completed{"a2a-operator.dev/finishReason":"eos"}`, outcome: ended,
 		},
 		"content of another type": {
-			model:   answer(sse, data(`{"choices":[{"delta":{"content":{"text":"x"}}}]}`)),
+			model:   response(sse, data(`{"choices":[{"delta":{"content":{"text":"x"}}}]}`)),
 			outcome: `failed: The agent's event in line 1 is not a completion: choices[0].delta.content: must be a string; received: {"choices":[{"delta":{"content":{"text":"x"}}}]}`, unrecognized: true,
 		},
 		"a long chunk that is not understood": {
-			model:   answer(sse, data(`{"x":"`+strings.Repeat("y", 1<<20)+`"}`)),
+			model:   response(sse, data(`{"x":"`+strings.Repeat("y", 1<<20)+`"}`)),
 			outcome: `failed: The agent's event in line 1 is not a completion: it has no choices, usage or error; received: {"x":"` + strings.Repeat("y", 191) + "...", unrecognized: true,
 		},
 	}
@@ -308,40 +308,40 @@ func TestSecretsInAnswers(t *testing.T) {
 	const key = "sk-canary-0123456789abcdef"
 	quote := `{"message":"bad key ` + key + `"}`
 	answers := map[string]http.HandlerFunc{
-		"text":           answer(sse, delta("It is "+key+"."), stop, done),
-		"two pieces":     answer(sse, delta("It is "+key[:9]), delta(key[9:]+"."), stop, done),
-		"many pieces":    answer(sse, letters("It is "+key+" and "+key), stop, done),
-		"twice in a row": answer(sse, delta(key+key[:4]), delta(key[4:]), stop, done),
-		"an end cut off": answer(sse, delta("It is "+key[:20]), stop, done),
+		"text":           response(sse, delta("It is "+key+"."), stop, done),
+		"two pieces":     response(sse, delta("It is "+key[:9]), delta(key[9:]+"."), stop, done),
+		"many pieces":    response(sse, letters("It is "+key+" and "+key), stop, done),
+		"twice in a row": response(sse, delta(key+key[:4]), delta(key[4:]), stop, done),
+		"an end cut off": response(sse, delta("It is "+key[:20]), stop, done),
 		"a broken stream": func(w http.ResponseWriter, r *http.Request) {
-			answer(sse, delta("It is "+key[:20]))(w, r)
+			response(sse, delta("It is "+key[:20]))(w, r)
 			panic(http.ErrAbortHandler)
 		},
-		"a body":            answer("application/json", message(`{"content":"`+key+`"}`, "stop")),
-		"a call":            answer(sse, data(`{"choices":[{"delta":{"tool_calls":[{"id":"`+key+`","function":{"name":"`+key+`","arguments":"{\"k\":\"`+key+`\"}"}}]}}]}`), finish("tool_calls"), done),
-		"model and reason":  answer(sse, data(`{"model":"`+key+`","usage":{"`+key+`":"`+key+`"},"choices":[{"delta":{"content":"x"},"finish_reason":"`+key+`"}]}`), done),
-		"an error":          answer(sse, data(`{"error":`+quote+`}`)),
-		"an error's text":   answer("application/json", `{"error":"`+key+`"}`),
-		"another object":    answer(sse, data(quote)),
-		"another field":     answer(sse, key+": "+key+"\n\n"),
-		"a page":            answer("text/html", "<p>"+key+"</p>"),
-		"a long page":       answer("text/html", strings.Repeat("x", 180)+key),
-		"no JSON":           answer(sse, "data: "+key+"\n\n"),
-		"sound":             answer("application/json", message(`{"audio":{"`+key+`":1}}`, "stop")),
-		"a kind of part":    answer("application/json", message(`{"content":[{"type":"`+key+`"}]}`, "stop")),
-		"an odd answer":     answer("application/json", message(`{"`+key+`":"x"}`, "stop")),
-		"an empty answer":   answer(sse, finish(key), done),
+		"a body":            response("application/json", message(`{"content":"`+key+`"}`, "stop")),
+		"a call":            response(sse, data(`{"choices":[{"delta":{"tool_calls":[{"id":"`+key+`","function":{"name":"`+key+`","arguments":"{\"k\":\"`+key+`\"}"}}]}}]}`), finish("tool_calls"), done),
+		"model and reason":  response(sse, data(`{"model":"`+key+`","usage":{"`+key+`":"`+key+`"},"choices":[{"delta":{"content":"x"},"finish_reason":"`+key+`"}]}`), done),
+		"an error":          response(sse, data(`{"error":`+quote+`}`)),
+		"an error's text":   response("application/json", `{"error":"`+key+`"}`),
+		"another object":    response(sse, data(quote)),
+		"another field":     response(sse, key+": "+key+"\n\n"),
+		"a page":            response("text/html", "<p>"+key+"</p>"),
+		"a long page":       response("text/html", strings.Repeat("x", 180)+key),
+		"no JSON":           response(sse, "data: "+key+"\n\n"),
+		"sound":             response("application/json", message(`{"audio":{"`+key+`":1}}`, "stop")),
+		"a kind of part":    response("application/json", message(`{"content":[{"type":"`+key+`"}]}`, "stop")),
+		"an odd answer":     response("application/json", message(`{"`+key+`":"x"}`, "stop")),
+		"an empty answer":   response(sse, finish(key), done),
 		"a status":          func(w http.ResponseWriter, _ *http.Request) { http.Error(w, key, http.StatusInternalServerError) },
 		"a refusal":         func(w http.ResponseWriter, _ *http.Request) { http.Error(w, key, http.StatusUnauthorized) },
 		"a rejection":       func(w http.ResponseWriter, _ *http.Request) { http.Error(w, key, http.StatusBadRequest) },
-		"an odd type":       answer(key, key),
+		"an odd type":       response(key, key),
 		"the list of model": nil,
 	}
 	for name, h := range answers {
 		t.Run(name, func(t *testing.T) {
 			o := chat.Options{Model: "m", Key: func() string { return key }}
 			if h == nil {
-				o.Model, h = "", answer("application/json", `{"data":"`+key+`"}`)
+				o.Model, h = "", response("application/json", `{"data":"`+key+`"}`)
 			}
 			var failure *backend.TurnError
 			said, outcome := run(t, model(t, o, h), turn(), &failure)
@@ -374,7 +374,7 @@ func letters(text string) string {
 // A short key is one that nobody means to keep secret, and may be a word of an
 // answer.
 func TestShortKeysAreNoSecrets(t *testing.T) {
-	b := model(t, named(chat.Options{Key: func() string { return "ollama" }}), answer(sse, delta("I run on olla"), delta("ma."), stop, done))
+	b := model(t, named(chat.Options{Key: func() string { return "ollama" }}), response(sse, delta("I run on olla"), delta("ma."), stop, done))
 	if said, outcome := run(t, b, turn()); said != "turn-1=I run on olla turn-1+ma./last completed"+finished || outcome != "ended" {
 		t.Errorf("Run() = %s, %s", said, outcome)
 	}

@@ -35,7 +35,7 @@ func (b *Backend) call(ctx context.Context, c *request) (resp *http.Response, ke
 	for again := false; ; again = true {
 		resp, err = b.client.Do(ctx, &stream.Request{Method: c.method, URL: c.url, Header: b.header(c, key), Body: c.body})
 		if err != nil {
-			return nil, key, err //nolint:wrapcheck // it is a failure with its reason
+			return nil, key, err
 		}
 		if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			return resp, key, nil
@@ -47,15 +47,15 @@ func (b *Backend) call(ctx context.Context, c *request) (resp *http.Response, ke
 				// not.
 				return resp, key, nil
 			}
-			stream.Release(resp)
-			return nil, key, refusedKey(resp.StatusCode, key != "")
+			stream.CloseResponse(resp)
+			return nil, key, keyError(resp.StatusCode, key != "")
 		}
-		stream.Release(resp)
+		stream.CloseResponse(resp)
 		key = fresh
 	}
 }
 
-func refusedKey(status int, shown bool) error {
+func keyError(status int, shown bool) error {
 	code := strconv.Itoa(status) + " " + http.StatusText(status)
 	if !shown {
 		return backend.Failed("The model server asks for an API key: "+code+"; name one in "+keyField, nil)
@@ -70,7 +70,7 @@ func (b *Backend) header(c *request, key string) http.Header {
 	if c.turn != nil {
 		h = stream.Header(c.turn, c.accept)
 	}
-	if b.elsewhere {
+	if b.external {
 		for name := range h {
 			if len(name) > 4 && name[:4] == "A2A-" {
 				delete(h, name)
@@ -101,7 +101,7 @@ func (b *Backend) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer stream.Release(resp)
+	defer stream.CloseResponse(resp)
 	switch resp.StatusCode {
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return backend.Interrupted("The model server answered "+strconv.Itoa(resp.StatusCode)+" "+http.StatusText(resp.StatusCode), nil)

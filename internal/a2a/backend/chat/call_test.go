@@ -62,7 +62,7 @@ func TestAPIKey(t *testing.T) {
 					http.Error(w, "no such key: "+key, tt.status)
 					return
 				}
-				answer(sse, delta("x"), stop, done)(w, r)
+				response(sse, delta("x"), stop, done)(w, r)
 			})
 			said, outcome := run(t, b, turn())
 			if diff := cmp.Diff(tt.shown, shown); diff != "" || outcome != tt.outcome {
@@ -84,10 +84,10 @@ func TestModelsAreAskedForWithTheKey(t *testing.T) {
 	}, func(w http.ResponseWriter, r *http.Request) {
 		got = append(got, r.Method+" "+r.Header.Get("Authorization")+" "+r.Header.Get("X-Team"))
 		if r.Method == http.MethodGet {
-			answer("application/json", `{"data":[{"id":"m"}]}`)(w, r)
+			response("application/json", `{"data":[{"id":"m"}]}`)(w, r)
 			return
 		}
-		answer(sse, delta("x"), stop, done)(w, r)
+		response(sse, delta("x"), stop, done)(w, r)
 	})
 	_, outcome := run(t, b, turn())
 	want := []string{"GET Bearer sk-1 blue", "POST Bearer sk-1 blue"}
@@ -134,7 +134,7 @@ func TestAddresses(t *testing.T) {
 			}
 			b := model(t, o, func(w http.ResponseWriter, r *http.Request) {
 				asked = r.RequestURI
-				answer(sse, delta("x"), stop, done)(w, r)
+				response(sse, delta("x"), stop, done)(w, r)
 			})
 			if _, outcome := run(t, b, turn()); outcome != "ended" || asked != expected {
 				t.Errorf("%q, elsewhere %t: %s asked for %s, want %s", address, elsewhere, outcome, asked, expected)
@@ -154,7 +154,7 @@ func TestServerElsewhereIsToldNothingOfCallers(t *testing.T) {
 		}
 		b := model(t, o, func(w http.ResponseWriter, r *http.Request) {
 			header = r.Header
-			answer(sse, delta("x"), stop, done)(w, r)
+			response(sse, delta("x"), stop, done)(w, r)
 		})
 		told := turn()
 		told.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"

@@ -67,12 +67,12 @@ type Backend struct {
 	model       string
 	prompt      string
 	// elsewhere is true for a server that is not beside the sidecar.
-	elsewhere       bool
+	external        bool
 	closeIdle       func()
 	key, refreshKey func() string
 	headers         []Header
 	// learned is the model that the server named first; nil until it was asked.
-	learned atomic.Pointer[string]
+	discoveredModel atomic.Pointer[string]
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -104,7 +104,7 @@ func New(options Options) (*Backend, error) {
 	models.Path, models.RawPath = base+"/models", ""
 	b := &Backend{
 		completions: u, models: &models, model: options.Model, prompt: options.SystemPrompt,
-		elsewhere: elsewhere, closeIdle: options.CloseIdle, key: options.Key, refreshKey: options.RefreshKey, headers: options.Headers,
+		external: elsewhere, closeIdle: options.CloseIdle, key: options.Key, refreshKey: options.RefreshKey, headers: options.Headers,
 	}
 	if b.key == nil {
 		b.key = func() string { return "" }
@@ -113,7 +113,7 @@ func New(options Options) (*Backend, error) {
 		b.refreshKey = b.key
 	}
 	if elsewhere {
-		b.client = stream.Over(options.Transport, options.Limits, options.Now)
+		b.client = stream.NewWithTransport(options.Transport, options.Limits, options.Now)
 	} else {
 		b.client = stream.New(options.Limits, options.Now)
 	}
@@ -136,7 +136,7 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 }
 
 func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w *stream.Watchdog) error {
-	conversation, err := converse(t, b.prompt)
+	conversation, err := conversation(t, b.prompt)
 	if err != nil {
 		return err
 	}
@@ -151,19 +151,19 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 	if err != nil {
 		return err
 	}
-	if !stream.Success(resp.StatusCode) {
-		stream.Release(resp)
+	if !stream.IsSuccess(resp.StatusCode) {
+		stream.CloseResponse(resp)
 		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest {
 			// The server may have another model by now.
-			b.learned.Store(nil)
+			b.discoveredModel.Store(nil)
 		}
-		return stream.Refusal(resp.StatusCode)
+		return stream.StatusError(resp.StatusCode)
 	}
 	defer resp.Body.Close()
-	a := &answer{Body: b.client.NewBody(resp, w), turn: t, emit: emit, secret: key}
+	a := &response{Body: b.client.NewBody(resp, w), turn: t, emit: emit, secret: key}
 	err = a.read()
-	if errors.Is(err, backend.ErrEnded) {
-		a.Farewell()
+	if errors.Is(err, backend.ErrTurnEnded) {
+		a.DiscardRest()
 	}
 	return err
 }

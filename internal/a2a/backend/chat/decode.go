@@ -12,32 +12,32 @@ import (
 )
 
 // maxCalls bounds the calls of tools in one answer.
-const maxCalls = 128
+const maxToolCalls = 128
 
 // chunk is what counts of a completion, or of a chunk of one.
 type chunk struct {
-	text          []byte
-	finish, model string
-	usage         a2a.Object
-	calls         []call
+	text                []byte
+	finishReason, model string
+	usage               a2a.Object
+	toolCalls           []toolCall
 	// known is true for an object that has choices, usage or an error.
 	known bool
 	// failed is true for an error in place of a completion, and problem is what
 	// the server says of it.
-	failed  bool
-	problem []byte
+	failed    bool
+	errorText []byte
 	// reasoning is true when the model thinks aloud, which is no part of its
 	// answer. odd is true for content of the first choice that is not understood,
 	// or for content of another choice. lost names content that is understood and
 	// cannot be passed on.
-	reasoning, odd bool
-	lost           string
+	reasoning, unrecognized bool
+	unsupported             string
 	// streamed is true for a chunk of a stream.
 	streamed bool
 }
 
 // call is one call of a tool, or a piece of one.
-type call struct {
+type toolCall struct {
 	index               int
 	id, name, arguments string
 }
@@ -57,7 +57,7 @@ func decode(text []byte, streamed bool) (chunk, error) {
 		case "object":
 			if r.String() == "error" {
 				// The form of older servers, without a member of that name.
-				c.known, c.failed, c.problem = true, true, text
+				c.known, c.failed, c.errorText = true, true, text
 			}
 		case "model":
 			c.model = r.String()
@@ -81,7 +81,7 @@ func (c *chunk) error(r *jsonread.Reader) {
 	switch string(raw) {
 	case `""`, "false", "{}":
 	default:
-		c.failed, c.problem = true, raw
+		c.failed, c.errorText = true, raw
 	}
 }
 
@@ -93,14 +93,14 @@ func (c *chunk) choice(r *jsonread.Reader) {
 	var said, delta, message chunk
 	for name := range r.AllMembers() {
 		if r.Kind() == 'n' {
-			said.known = said.known || slices.Contains(ofChoice, string(name))
+			said.known = said.known || slices.Contains(choiceMembers, string(name))
 			continue
 		}
 		switch string(name) {
 		case "index":
 			first = r.Int() == 0
 		case "finish_reason":
-			said.known, said.finish = true, r.String()
+			said.known, said.finishReason = true, r.String()
 		case "delta":
 			delta.known = true
 			delta.message(r)
@@ -109,46 +109,48 @@ func (c *chunk) choice(r *jsonread.Reader) {
 			message.message(r)
 		case "text":
 			// The older API, of which no answer was asked for.
-			said.odd = said.odd || filled(r)
+			said.unrecognized = said.unrecognized || isNonEmpty(r)
 		}
 	}
-	counts := c.counting(&delta, &message)
-	said.known, said.odd = said.known || counts.known, said.odd || counts.odd
+	counts := c.authoritative(&delta, &message)
+	said.known, said.unrecognized = said.known || counts.known, said.unrecognized || counts.unrecognized
 	if !first {
-		c.odd = c.odd || said.odd || counts.says()
+		c.unrecognized = c.unrecognized || said.unrecognized || counts.hasContent()
 		return
 	}
-	c.text, c.calls = append(c.text, counts.text...), append(c.calls, counts.calls...)
-	c.finish = said.finish
-	c.reasoning, c.odd = c.reasoning || counts.reasoning, c.odd || said.odd
-	if c.lost == "" {
-		c.lost = counts.lost
+	c.text, c.toolCalls = append(c.text, counts.text...), append(c.toolCalls, counts.toolCalls...)
+	c.finishReason = said.finishReason
+	c.reasoning, c.unrecognized = c.reasoning || counts.reasoning, c.unrecognized || said.unrecognized
+	if c.unsupported == "" {
+		c.unsupported = counts.unsupported
 	}
-	if !said.known && !said.odd && c.lost == "" {
-		c.lost = "a choice without delta, message and finish_reason"
+	if !said.known && !said.unrecognized && c.unsupported == "" {
+		c.unsupported = "a choice without delta, message and finish_reason"
 	}
 }
 
 // ofChoice are the members of which a choice has at least one.
-var ofChoice = []string{"finish_reason", "delta", "message"}
+var choiceMembers = []string{"finish_reason", "delta", "message"}
 
 // counting returns the one of delta and message that counts. It is odd when only
 // the other one says anything: that would be lost, unless other chunks say it.
-func (c *chunk) counting(delta, message *chunk) *chunk {
+func (c *chunk) authoritative(delta, message *chunk) *chunk {
 	counts, other := delta, message
 	if !delta.known || message.known && !c.streamed {
 		counts, other = other, counts
 	}
-	counts.odd = counts.odd || !counts.says() && other.says()
+	counts.unrecognized = counts.unrecognized || !counts.hasContent() && other.hasContent()
 	return counts
 }
 
 // says reports whether there is a part of an answer.
-func (c *chunk) says() bool { return len(c.text) > 0 || len(c.calls) > 0 || c.lost != "" }
+func (c *chunk) hasContent() bool {
+	return len(c.text) > 0 || len(c.toolCalls) > 0 || c.unsupported != ""
+}
 
 // additions are members of messages that servers add to an answer and that are
 // no part of it.
-var additions = []string{
+var ignoredMembers = []string{
 	"annotations", "channel", "citations", "content_filter_results", "context", "executed_tools", "extra_content", "id", "logprobs",
 	"name", "obfuscation", "provider_specific_fields", "reasoning_opaque", "reasoning_signature", "search_results", "signature",
 	"thinking_blocks", "token_ids", "type",
@@ -164,25 +166,25 @@ func (c *chunk) message(r *jsonread.Reader) {
 			c.content(r)
 		case "tool_calls":
 			for i := range r.Elements() {
-				c.calls = append(c.calls, c.toolCall(r, i))
+				c.toolCalls = append(c.toolCalls, c.toolCall(r, i))
 			}
 		case "function_call":
 			// The form of calls before there could be several.
-			one := call{}
+			one := toolCall{}
 			c.function(r, &one)
-			c.calls = append(c.calls, one)
+			c.toolCalls = append(c.toolCalls, one)
 			said = true
 		case "reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "thinking":
-			c.reasoning = filled(r) || c.reasoning
+			c.reasoning = isNonEmpty(r) || c.reasoning
 			said = said || c.reasoning
 		case "audio", "images":
-			if kind := string(name); filled(r) {
-				c.lost = kind
+			if kind := string(name); isNonEmpty(r) {
+				c.unsupported = kind
 			}
 		case "role":
 			said = true
 		default:
-			if member := string(name); !slices.Contains(additions, member) && filled(r) && unknown == "" {
+			if member := string(name); !slices.Contains(ignoredMembers, member) && isNonEmpty(r) && unknown == "" {
 				unknown = member
 			}
 		}
@@ -190,15 +192,15 @@ func (c *chunk) message(r *jsonread.Reader) {
 	if unknown == "" {
 		return
 	}
-	if c.odd = true; !said && len(c.text) == 0 && len(c.calls) == 0 && c.lost == "" {
+	if c.unrecognized = true; !said && len(c.text) == 0 && len(c.toolCalls) == 0 && c.unsupported == "" {
 		// A part of the answer under another name, for all that is known.
-		c.lost = unknown
+		c.unsupported = unknown
 	}
 }
 
 // filled reads a value and reports whether it holds anything: text, or an array
 // or object with elements.
-func filled(r *jsonread.Reader) bool {
+func isNonEmpty(r *jsonread.Reader) bool {
 	kind := r.Kind()
 	raw := r.Raw()
 	if len(raw) < 2 {
@@ -238,14 +240,14 @@ func (c *chunk) part(r *jsonread.Reader) {
 		c.text = append(c.text, text...)
 	case kind == "text", kind == "refusal", kind == "output_text":
 	default:
-		if c.lost = kind; kind == "" {
-			c.lost = "a part without a type"
+		if c.unsupported = kind; kind == "" {
+			c.unsupported = "a part without a type"
 		}
 	}
 }
 
-func (c *chunk) toolCall(r *jsonread.Reader, position int) call {
-	one := call{index: position}
+func (c *chunk) toolCall(r *jsonread.Reader, position int) toolCall {
+	one := toolCall{index: position}
 	for name := range r.Members() {
 		switch string(name) {
 		case "index":
@@ -263,7 +265,7 @@ func (c *chunk) toolCall(r *jsonread.Reader, position int) call {
 }
 
 // function reads the name and the arguments of a call.
-func (c *chunk) function(r *jsonread.Reader, one *call) {
+func (c *chunk) function(r *jsonread.Reader, one *toolCall) {
 	for name := range r.Members() {
 		switch string(name) {
 		case "name":
@@ -279,8 +281,8 @@ func (c *chunk) function(r *jsonread.Reader, one *call) {
 
 // unknownInCall is for a member of a call that may be a part of it.
 func (c *chunk) unknownInCall(r *jsonread.Reader, name []byte) {
-	if member := string(name); filled(r) && c.lost == "" {
-		c.lost = member + " in a call of a tool"
+	if member := string(name); isNonEmpty(r) && c.unsupported == "" {
+		c.unsupported = member + " in a call of a tool"
 	}
 }
 
@@ -293,16 +295,16 @@ func arguments(r *jsonread.Reader) string {
 }
 
 // calls are those of an answer, put together from their pieces.
-type calls []*growingCall
+type toolCalls []*partialToolCall
 
-type growingCall struct {
+type partialToolCall struct {
 	index     int
 	id, name  string
 	arguments []byte
 }
 
 // add adds pieces of calls. It returns false when there are more than maxCalls.
-func (c *calls) add(pieces []call) bool {
+func (c *toolCalls) add(pieces []toolCall) bool {
 	for _, piece := range pieces {
 		g := c.at(piece)
 		if g == nil {
@@ -320,7 +322,7 @@ func (c *calls) add(pieces []call) bool {
 }
 
 // size is what the calls hold, in bytes.
-func (c *calls) size() int {
+func (c *toolCalls) size() int {
 	n := 0
 	for _, g := range *c {
 		n += len(g.id) + len(g.name) + len(g.arguments)
@@ -330,23 +332,23 @@ func (c *calls) size() int {
 
 // at returns the call that a piece belongs to: the last one of its index. Some
 // servers give all calls one index, and each an id of its own.
-func (c *calls) at(piece call) *growingCall {
+func (c *toolCalls) at(piece toolCall) *partialToolCall {
 	for _, g := range slices.Backward(*c) {
 		if g.index == piece.index && (piece.id == "" || g.id == "" || piece.id == g.id) {
 			return g
 		}
 	}
-	if len(*c) == maxCalls {
+	if len(*c) == maxToolCalls {
 		return nil
 	}
-	g := &growingCall{index: piece.index}
+	g := &partialToolCall{index: piece.index}
 	*c = append(*c, g)
 	return g
 }
 
 // data returns the calls as one value, and nil for none. Arguments are the text
 // that the model wrote: it may be no JSON.
-func (c *calls) data(secret string) a2a.Value {
+func (c *toolCalls) data(secret string) a2a.Value {
 	if len(*c) == 0 {
 		return nil
 	}
@@ -355,9 +357,9 @@ func (c *calls) data(secret string) a2a.Value {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(append(dst, `{"id":`...), conceal(g.id, secret))
-		dst = appendString(append(dst, `,"name":`...), conceal(g.name, secret))
-		dst = appendString(append(dst, `,"arguments":`...), conceal(string(g.arguments), secret))
+		dst = appendString(append(dst, `{"id":`...), redact(g.id, secret))
+		dst = appendString(append(dst, `,"name":`...), redact(g.name, secret))
+		dst = appendString(append(dst, `,"arguments":`...), redact(string(g.arguments), secret))
 		dst = append(dst, '}')
 	}
 	return append(dst, "]}"...)

@@ -40,7 +40,7 @@ func named(o chat.Options) chat.Options {
 }
 
 // answer is a model that always says the same.
-func answer(contentType string, pieces ...string) http.HandlerFunc {
+func response(contentType string, pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		for _, p := range pieces {
@@ -69,7 +69,7 @@ func run(t *testing.T, b *chat.Backend, turn *backend.Turn, failure ...**backend
 		for i := range events {
 			all = append(all, short(&events[i]))
 			if s := events[i].Status; s != nil && s.Status.State.Terminal() {
-				return backend.ErrEnded
+				return backend.ErrTurnEnded
 			}
 		}
 		return nil
@@ -86,7 +86,7 @@ func outcomeOf(err error) string {
 	switch {
 	case err == nil:
 		return "whole"
-	case errors.Is(err, backend.ErrEnded):
+	case errors.Is(err, backend.ErrTurnEnded):
 		return "ended"
 	case isFailure:
 		return failure.State.String() + ": " + failure.Reason

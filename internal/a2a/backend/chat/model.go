@@ -18,7 +18,7 @@ func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error
 	if b.model != "" {
 		return b.model, nil
 	}
-	if learned := b.learned.Load(); learned != nil {
+	if learned := b.discoveredModel.Load(); learned != nil {
 		return *learned, nil
 	}
 	resp, key, err := b.call(ctx, &request{turn: t, method: http.MethodGet, url: b.models, accept: "application/json"})
@@ -27,21 +27,21 @@ func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error
 	}
 	defer resp.Body.Close()
 	const cure = "; name the model in backend.chat.model"
-	if !stream.Success(resp.StatusCode) {
-		return "", backend.Failed("The agent does not list its models"+cure, stream.Refusal(resp.StatusCode))
+	if !stream.IsSuccess(resp.StatusCode) {
+		return "", backend.Failed("The agent does not list its models"+cure, stream.StatusError(resp.StatusCode))
 	}
-	text, err := b.client.NewBody(resp, nil).Whole()
+	text, err := b.client.NewBody(resp, nil).ReadAll()
 	if err != nil {
 		return "", err
 	}
 	model, err := firstModel(text)
 	if err != nil {
-		return "", backend.Unrecognized("The agent's list of models "+stream.Fault(err, "one")+cure, text, err, key)
+		return "", backend.Unrecognized("The agent's list of models "+stream.DecodeReason(err, "one")+cure, text, err, key)
 	}
 	if model == "" {
 		return "", backend.Failed("The agent has no model"+cure, nil)
 	}
-	b.learned.Store(&model)
+	b.discoveredModel.Store(&model)
 	return model, nil
 }
 

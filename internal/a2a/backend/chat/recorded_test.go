@@ -128,7 +128,7 @@ func (m inMemory) run(t *testing.T) (got result) {
 				if s.Status.Message != nil {
 					got.failure = s.Status.Message.Parts[0].Text
 				}
-				return backend.ErrEnded
+				return backend.ErrTurnEnded
 			}
 		}
 		return nil

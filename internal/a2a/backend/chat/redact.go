@@ -20,7 +20,7 @@ const (
 )
 
 // conceal replaces a secret in a text that is complete.
-func conceal(text, secret string) string {
+func redact(text, secret string) string {
 	if len(secret) < minSecret {
 		return text
 	}
@@ -36,7 +36,7 @@ type redactor struct {
 
 // take adds a piece and returns what can be passed on. The result is valid
 // until the next call.
-func (r *redactor) take(piece []byte) []byte {
+func (r *redactor) write(piece []byte) []byte {
 	if len(r.secret) < minSecret {
 		return piece
 	}
@@ -56,7 +56,7 @@ func (r *redactor) take(piece []byte) []byte {
 }
 
 // rest returns what was held back, at the end of the text.
-func (r *redactor) rest() []byte {
+func (r *redactor) flush() []byte {
 	held := r.held
 	r.held = nil
 	if len(held) >= minFragment {

@@ -15,7 +15,7 @@ import (
 )
 
 // entry is one message to the model.
-type entry struct {
+type chatMessage struct {
 	role string
 	// text holds the pieces of a message, and images the URLs that go with it.
 	text, images []string
@@ -30,13 +30,13 @@ const (
 // converse returns what the model is told: the prompt, what was said before,
 // and the message. Neighbours of one role become one, since the templates of
 // many models want them to alternate.
-func converse(t *backend.Turn, prompt string) ([]entry, error) {
-	var all []entry
+func conversation(t *backend.Turn, prompt string) ([]chatMessage, error) {
+	var all []chatMessage
 	if prompt != "" {
-		all = append(all, entry{role: roleSystem, text: []string{prompt}})
+		all = append(all, chatMessage{role: roleSystem, text: []string{prompt}})
 	}
 	for _, m := range backend.Newest(t.History) {
-		e := entry{role: roleUser}
+		e := chatMessage{role: roleUser}
 		if m.Role == a2a.RoleAgent {
 			e.role = roleAssistant
 		}
@@ -44,18 +44,18 @@ func converse(t *backend.Turn, prompt string) ([]entry, error) {
 			// What cannot be shown of the past is left out.
 			_ = e.add(&m.Parts[i])
 		}
-		all = join(all, e)
+		all = appendMessage(all, e)
 	}
-	now := entry{role: roleUser}
+	now := chatMessage{role: roleUser}
 	for i := range t.Message.Parts {
 		if problem := now.add(&t.Message.Parts[i]); problem != "" {
 			return nil, backend.Rejected(fmt.Sprintf("The agent rejected the message: message.parts[%d]: %s", i, problem))
 		}
 	}
-	return join(all, now), nil
+	return appendMessage(all, now), nil
 }
 
-func join(all []entry, e entry) []entry {
+func appendMessage(all []chatMessage, e chatMessage) []chatMessage {
 	switch last := len(all) - 1; {
 	case len(e.text) == 0 && len(e.images) == 0:
 		return all
@@ -69,7 +69,7 @@ func join(all []entry, e entry) []entry {
 }
 
 // add adds a part, or says why it cannot be.
-func (e *entry) add(p *a2a.Part) (problem string) {
+func (e *chatMessage) add(p *a2a.Part) (problem string) {
 	switch p.Content {
 	case a2a.ContentText:
 		e.text = append(e.text, p.Text)
@@ -82,7 +82,7 @@ func (e *entry) add(p *a2a.Part) (problem string) {
 	}
 }
 
-func (e *entry) addFile(p *a2a.Part) (problem string) {
+func (e *chatMessage) addFile(p *a2a.Part) (problem string) {
 	mediaType := strings.ToLower(p.MediaType)
 	switch {
 	case !strings.HasPrefix(mediaType, "image/") || e.role == roleAssistant:
@@ -108,7 +108,7 @@ func fetchable(url string) bool {
 	}
 }
 
-func appendRequest(dst []byte, model string, conversation []entry) []byte {
+func appendRequest(dst []byte, model string, conversation []chatMessage) []byte {
 	dst = appendString(append(dst, `{"model":`...), model)
 	dst = append(dst, `,"stream":true,"stream_options":{"include_usage":true},"messages":[`...)
 	for i := range conversation {
@@ -121,7 +121,7 @@ func appendRequest(dst []byte, model string, conversation []entry) []byte {
 }
 
 // append writes plain text as a string, which every server reads.
-func (e *entry) append(dst []byte) []byte {
+func (e *chatMessage) append(dst []byte) []byte {
 	dst = appendString(append(dst, `{"role":`...), e.role)
 	dst = append(dst, `,"content":`...)
 	text := strings.Join(e.text, "\n")

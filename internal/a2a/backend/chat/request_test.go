@@ -66,7 +66,7 @@ func TestRequest(t *testing.T) {
 			b := model(t, named(tt.options), func(w http.ResponseWriter, r *http.Request) {
 				raw, _ := io.ReadAll(r.Body)
 				got, body = r, string(raw)
-				answer(sse, stop)(w, r)
+				response(sse, stop)(w, r)
 			})
 			turn := turn(tt.parts...)
 			turn.History, turn.TraceParent = tt.history, "00-1-2-01"
@@ -123,13 +123,13 @@ func TestModelIsAskedFor(t *testing.T) {
 						http.NotFound(w, r)
 						return
 					}
-					answer("application/json", tt.models)(w, r)
+					response("application/json", tt.models)(w, r)
 					return
 				}
 				if body, _ := io.ReadAll(r.Body); !strings.HasPrefix(string(body), `{"model":"a",`) {
 					t.Errorf("body = %s", body)
 				}
-				answer(sse, stop)(w, r)
+				response(sse, stop)(w, r)
 			})
 			for range 2 {
 				if _, outcome := run(t, b, turn()); outcome != tt.want {
@@ -166,7 +166,7 @@ func TestModelIsForgotten(t *testing.T) {
 	b := model(t, chat.Options{}, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			lists.Add(1)
-			answer("application/json", `{"data":[{"id":"a"}]}`)(w, r)
+			response("application/json", `{"data":[{"id":"a"}]}`)(w, r)
 			return
 		}
 		http.NotFound(w, r)
@@ -187,7 +187,7 @@ func TestBusyModelIsTriedAgain(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 			return
 		}
-		answer(sse, stop)(w, r)
+		response(sse, stop)(w, r)
 	})
 	if _, outcome := run(t, b, turn()); outcome != "ended" {
 		t.Errorf("Run() = %s", outcome)

@@ -39,10 +39,10 @@ func TestBadInput(t *testing.T) {
 	)
 	small := events.Options{Limits: stream.Limits{MaxEvent: 64, MaxAnswer: 200}}
 	check(t, map[string]said{
-		"two terminal events":         {agent: answer(ndjson, lines(done, failed)), want: "status:completed", outcome: "ended"},
+		"two terminal events":         {agent: response(ndjson, lines(done, failed)), want: "status:completed", outcome: "ended"},
 		"two terminal events, apart":  {agent: streamed(ndjson, lines(done), lines(failed)), want: "status:completed", outcome: "ended"},
-		"two terminal events, failed": {agent: answer(ndjson, lines(failed, done, `{"text":"late"}`)), want: "status:failed", outcome: "ended"},
-		"a message after the end":     {agent: answer(sse, "data: "+done+"\n\ndata: {\"kind\":\"message\",\"parts\":[{\"kind\":\"text\",\"text\":\"x\"}]}\n\n"), want: "status:completed", outcome: "ended"},
+		"two terminal events, failed": {agent: response(ndjson, lines(failed, done, `{"text":"late"}`)), want: "status:failed", outcome: "ended"},
+		"a message after the end":     {agent: response(sse, "data: "+done+"\n\ndata: {\"kind\":\"message\",\"parts\":[{\"kind\":\"text\",\"text\":\"x\"}]}\n\n"), want: "status:completed", outcome: "ended"},
 		"bytes one by one":            {agent: byteByByte(ndjson, lines(`{"text":"ä€"}`, done)), options: small, want: "turn-1=ä€ status:completed", outcome: "ended"},
 		"events, bytes one by one":    {agent: byteByByte(sse, ": hi\r\n\r\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\n"), options: small, want: "turn-1=a", outcome: "whole"},
 		"an event over the limit, bytes one by one": {
@@ -55,7 +55,7 @@ func TestBadInput(t *testing.T) {
 		},
 		// The ids are those of the turn, whatever the agent says: the engine fills them in.
 		"other tasks": {
-			agent: answer(ndjson, lines(working, `{"kind":"artifact-update","taskId":"other","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"x"}]}}`, done)),
+			agent: response(ndjson, lines(working, `{"kind":"artifact-update","taskId":"other","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"x"}]}}`, done)),
 			want:  "status:working a=x status:completed", outcome: "ended",
 		},
 		"a line of 64 MB":   {agent: endless(ndjson, `{"text":"`), outcome: "failed: The agent's event in line 1 exceeds 2621440 bytes"},

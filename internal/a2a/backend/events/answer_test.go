@@ -35,13 +35,13 @@ func check(t *testing.T, tests map[string]said) {
 
 func TestTextIsTheAnswer(t *testing.T) {
 	check(t, map[string]said{
-		"of known length": {agent: answer("text/plain", "hello"), want: "turn-1=hello/last", outcome: "whole"},
-		"with a charset":  {agent: answer("text/plain; charset=UTF-8", "hello"), want: "turn-1=hello/last", outcome: "whole"},
-		"empty":           {agent: answer("text/plain", ""), want: "", outcome: "whole"},
+		"of known length": {agent: response("text/plain", "hello"), want: "turn-1=hello/last", outcome: "whole"},
+		"with a charset":  {agent: response("text/plain; charset=UTF-8", "hello"), want: "turn-1=hello/last", outcome: "whole"},
+		"empty":           {agent: response("text/plain", ""), want: "", outcome: "whole"},
 		"compressed": {
 			agent: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Encoding", "gzip")
-				answer("text/plain", "\x1f\x8b\x08")(w, r)
+				response("text/plain", "\x1f\x8b\x08")(w, r)
 			},
 			outcome: "failed: The agent's answer is compressed, which the sidecar did not accept",
 		},
@@ -102,47 +102,47 @@ func TestTextIsValidUTF8(t *testing.T) {
 		}
 	}
 	check(t, map[string]said{
-		"invalid byte":      {agent: answer("text/plain", "a\xffb"), want: "turn-1=a\uFFFDb/last", outcome: "whole"},
-		"character cut off": {agent: answer("text/plain", "a\xe2\x82"), want: "turn-1=a\uFFFD\uFFFD/last", outcome: "whole"},
+		"invalid byte":      {agent: response("text/plain", "a\xffb"), want: "turn-1=a\uFFFDb/last", outcome: "whole"},
+		"character cut off": {agent: response("text/plain", "a\xe2\x82"), want: "turn-1=a\uFFFD\uFFFD/last", outcome: "whole"},
 	})
 }
 
 func TestJSONIsOneThing(t *testing.T) {
 	check(t, map[string]said{
 		"message": {
-			agent: answer("application/json", `{"kind":"message","messageId":"x","role":"agent","parts":[{"kind":"text","text":"hi"}]}`),
+			agent: response("application/json", `{"kind":"message","messageId":"x","role":"agent","parts":[{"kind":"text","text":"hi"}]}`),
 			want:  "message:hi", outcome: "ended",
 		},
 		"message of 1.0": {
-			agent: answer("application/json", `{"message":{"messageId":"x","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}`),
+			agent: response("application/json", `{"message":{"messageId":"x","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}`),
 			want:  "message:hi", outcome: "ended",
 		},
 		"message of an agent with its own idea of one": {
-			agent: answer("application/json", `{"kind":"message","role":"assistant","content":"hi"}`),
+			agent: response("application/json", `{"kind":"message","role":"assistant","content":"hi"}`),
 			want:  "message:hi", outcome: "ended",
 		},
 		"event": {
-			agent: answer("application/json", `{"kind":"status-update","status":{"state":"rejected"}}`),
+			agent: response("application/json", `{"kind":"status-update","status":{"state":"rejected"}}`),
 			want:  "status:rejected", outcome: "ended",
 		},
-		"part":                  {agent: answer("application/json", `{"text":"hi"}`), want: "turn-1=hi", outcome: "whole"},
-		"object":                {agent: answer("application/json", `{ "answer": [42, "x"] }`), want: `turn-1=data{"answer":[42,"x"]}/last`, outcome: "whole"},
-		"object of some kind":   {agent: answer("application/json", `{"kind":"cat"}`), want: `turn-1=data{"kind":"cat"}/last`, outcome: "whole"},
-		"object with a text":    {agent: answer("application/json", `{"text":"hi","score":1}`), want: `turn-1=data{"text":"hi","score":1}/last`, outcome: "whole"},
-		"object with a message": {agent: answer("application/json", `{"message":"hi"}`), want: `turn-1=data{"message":"hi"}/last`, outcome: "whole"},
-		"array":                 {agent: answer("application/json", `[1, 2]`), want: `turn-1=data[1,2]/last`, outcome: "whole"},
-		"null":                  {agent: answer("application/json; charset=utf-8", `null`), want: `turn-1=datanull/last`, outcome: "whole"},
-		"empty":                 {agent: answer("application/json", " \n"), outcome: "whole"},
+		"part":                  {agent: response("application/json", `{"text":"hi"}`), want: "turn-1=hi", outcome: "whole"},
+		"object":                {agent: response("application/json", `{ "answer": [42, "x"] }`), want: `turn-1=data{"answer":[42,"x"]}/last`, outcome: "whole"},
+		"object of some kind":   {agent: response("application/json", `{"kind":"cat"}`), want: `turn-1=data{"kind":"cat"}/last`, outcome: "whole"},
+		"object with a text":    {agent: response("application/json", `{"text":"hi","score":1}`), want: `turn-1=data{"text":"hi","score":1}/last`, outcome: "whole"},
+		"object with a message": {agent: response("application/json", `{"message":"hi"}`), want: `turn-1=data{"message":"hi"}/last`, outcome: "whole"},
+		"array":                 {agent: response("application/json", `[1, 2]`), want: `turn-1=data[1,2]/last`, outcome: "whole"},
+		"null":                  {agent: response("application/json; charset=utf-8", `null`), want: `turn-1=datanull/last`, outcome: "whole"},
+		"empty":                 {agent: response("application/json", " \n"), outcome: "whole"},
 		"broken": {
-			agent:   answer("application/json", `{"a":`),
+			agent:   response("application/json", `{"a":`),
 			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 5; received: {\"a\":",
 		},
 		"message that is none": {
-			agent:   answer("application/json", `{"kind":"message","role":7}`),
+			agent:   response("application/json", `{"kind":"message","role":7}`),
 			outcome: "failed: The agent's answer is not an event: role: must be a string; received: {\"kind\":\"message\",\"role\":7}",
 		},
 		"too long": {
-			agent: answer("application/json", `"`+strings.Repeat("x", 1000)+`"`), options: events.Options{Limits: stream.Limits{MaxEvent: 1000}},
+			agent: response("application/json", `"`+strings.Repeat("x", 1000)+`"`), options: events.Options{Limits: stream.Limits{MaxEvent: 1000}},
 			outcome: "failed: The agent's answer exceeds 1000 bytes; only text and events may be longer",
 		},
 	})
@@ -151,7 +151,7 @@ func TestJSONIsOneThing(t *testing.T) {
 func TestAnyOtherMediaTypeIsAFile(t *testing.T) {
 	named := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Disposition", `attachment; filename="a.png"`)
-		answer("image/png", "\x89PNG")(w, r)
+		response("image/png", "\x89PNG")(w, r)
 	}
 	untyped := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header()["Content-Type"] = nil
@@ -159,10 +159,10 @@ func TestAnyOtherMediaTypeIsAFile(t *testing.T) {
 	}
 	check(t, map[string]said{
 		"with a name":     {agent: named, want: "turn-1=raw[image/png a.png]\x89PNG/last", outcome: "whole"},
-		"with a charset":  {agent: answer("text/html; charset=utf-8", "<p>"), want: "turn-1=raw[text/html; charset=utf-8 ]<p>/last", outcome: "whole"},
+		"with a charset":  {agent: response("text/html; charset=utf-8", "<p>"), want: "turn-1=raw[text/html; charset=utf-8 ]<p>/last", outcome: "whole"},
 		"without a type":  {agent: untyped, want: "turn-1=raw[application/octet-stream ]x/last", outcome: "whole"},
-		"empty":           {agent: answer("image/png", ""), outcome: "whole"},
-		"longer than may": {agent: answer("image/png", "12345"), options: events.Options{Limits: stream.Limits{MaxEvent: 4}}, outcome: "failed: The agent's answer exceeds 4 bytes; only text and events may be longer"},
+		"empty":           {agent: response("image/png", ""), outcome: "whole"},
+		"longer than may": {agent: response("image/png", "12345"), options: events.Options{Limits: stream.Limits{MaxEvent: 4}}, outcome: "failed: The agent's answer exceeds 4 bytes; only text and events may be longer"},
 	})
 }
 

@@ -177,7 +177,7 @@ func TestBusyAgentIsTriedAgain(t *testing.T) {
 				w.WriteHeader(status)
 				return
 			}
-			answer("text/plain", "hi")(w, r)
+			response("text/plain", "hi")(w, r)
 		})
 		if said, outcome := run(t, b); said != "turn-1=hi/last" || outcome != "whole" {
 			t.Errorf("%d: Run() = %q, %q", status, said, outcome)
@@ -218,7 +218,7 @@ func TestBusyAgentIsNotWaitedForBeyondTheFirstEvent(t *testing.T) {
 }
 
 func TestAgentThatComesUpLateIsReached(t *testing.T) {
-	server := httptest.NewUnstartedServer(answer("text/plain", "hi"))
+	server := httptest.NewUnstartedServer(response("text/plain", "hi"))
 	address := server.Listener.Addr().String()
 	_ = server.Listener.Close()
 	b := open(t, events.Options{URL: "http://" + address})
@@ -338,7 +338,7 @@ func TestInputIsTakenWith202(t *testing.T) {
 
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	tests := map[string]http.HandlerFunc{
-		"text":                          answer("text/plain", "hi"),
+		"text":                          response("text/plain", "hi"),
 		"streamed text":                 streamed("text/plain", "a", "b"),
 		"lines with a final event":      streamed(ndjson, `{"kind":"status-update","status":{"state":"completed"}}`+"\n"),
 		"lines with more after the end": streamed(ndjson, `{"kind":"status-update","status":{"state":"completed"}}`+"\n", `{"text":"x"}`+"\n"),

@@ -60,7 +60,7 @@ func hear(mediaType, body string, isReset bool) (said []string, completed bool, 
 			}
 			if e.Status != nil && e.Status.Status.State.Terminal() || e.Message != nil {
 				completed = e.Message != nil || e.Status.Status.State == a2a.StateCompleted
-				return backend.ErrEnded
+				return backend.ErrTurnEnded
 			}
 		}
 		return nil
@@ -84,7 +84,7 @@ func inSSE(lines string) string {
 func TestAnswersCutAtEachByte(t *testing.T) {
 	for mediaType, body := range map[string]string{"application/x-ndjson": ndjsonStream, "text/event-stream": inSSE(ndjsonStream)} {
 		whole, completed, err := hear(mediaType, body, false)
-		if !completed || len(whole) != 5 || !errors.Is(err, backend.ErrEnded) {
+		if !completed || len(whole) != 5 || !errors.Is(err, backend.ErrTurnEnded) {
 			t.Fatalf("%s: the whole answer is %q, %v", mediaType, whole, err)
 		}
 		for end := range len(body) {
@@ -133,7 +133,7 @@ func TestDamagedAnswers(t *testing.T) {
 			body = bytes.Join(lines, nil)
 		}
 		said, completed, err := hear(mediaType, string(body), false)
-		if failure, ok := errors.AsType[*backend.TurnError](err); !completed && !errors.Is(err, backend.ErrEnded) && (!ok || failure.Reason == "") {
+		if failure, ok := errors.AsType[*backend.TurnError](err); !completed && !errors.Is(err, backend.ErrTurnEnded) && (!ok || failure.Reason == "") {
 			t.Fatalf("mutation %d of seed %d: %v\n%q", i, seed, err, body)
 		}
 		if !completed {

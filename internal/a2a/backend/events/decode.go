@@ -35,9 +35,9 @@ const (
 // event reads one JSON text and adds what it says to the batch. In exact mode,
 // which is for JSON that may be anything, an object without a kind is an event
 // only if it can be nothing else.
-func (a *answer) event(text []byte, exact bool) (form, error) {
+func (a *response) decodeEvent(text []byte, exact bool) (form, error) {
 	if chunk, ok := plainChunk(text); ok {
-		a.chunk(chunk)
+		a.addText(chunk)
 		return barePart, nil
 	}
 	shape, kind, err := classify(text, exact)
@@ -83,9 +83,9 @@ func (a *answer) event(text []byte, exact bool) (form, error) {
 	case err != nil:
 		return notEvent, err
 	case p.Content != 0:
-		a.add(p, false)
+		a.addPart(p, false)
 	default:
-		explain(&e)
+		addReason(&e)
 		a.batch = append(a.batch, e)
 	}
 	return shape, nil
@@ -117,7 +117,7 @@ func plainChunk(text []byte) ([]byte, bool) {
 // classify returns the form of a JSON text by the names of its members. A text that
 // is not an object, and an object of an unknown kind, is notEvent.
 func classify(text []byte, exact bool) (form, string, error) {
-	if shape := sniff(text); shape != notEvent {
+	if shape := classifyByPrefix(text); shape != notEvent {
 		return shape, "", nil
 	}
 	r := jsonread.New(text)
@@ -160,7 +160,7 @@ func classify(text []byte, exact bool) (form, string, error) {
 
 // sniff knows an object whose kind stands first, which is where most encoders
 // put it, without reading the rest: the codec that it leads to reads it all.
-func sniff(text []byte) form {
+func classifyByPrefix(text []byte) form {
 	rest, ok := bytes.CutPrefix(text, []byte(`{"kind":`))
 	if !ok {
 		return notEvent
@@ -194,7 +194,7 @@ func dataPart(text []byte) (a2a.Part, error) {
 
 // explain makes the reason that some agents put into metadata.error the
 // message of a failure that has none.
-func explain(e *a2a.Event) {
+func addReason(e *a2a.Event) {
 	u := e.Status
 	if u == nil || u.Status.Message != nil || len(u.Metadata) == 0 ||
 		u.Status.State != a2a.StateFailed && u.Status.State != a2a.StateRejected {

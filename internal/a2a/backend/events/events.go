@@ -74,22 +74,22 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 	if err != nil {
 		return err
 	}
-	if !stream.Success(resp.StatusCode) {
-		stream.Release(resp)
-		return stream.Refusal(resp.StatusCode)
+	if !stream.IsSuccess(resp.StatusCode) {
+		stream.CloseResponse(resp)
+		return stream.StatusError(resp.StatusCode)
 	}
 	if t.Input && resp.StatusCode == http.StatusAccepted {
-		stream.Release(resp)
-		return backend.ErrTaken
+		stream.CloseResponse(resp)
+		return backend.ErrInputAccepted
 	}
 	defer resp.Body.Close()
-	a := &answer{
+	a := &response{
 		Body: b.client.NewBody(resp, w), limits: b.client.Limits(), internal: b.internal,
 		turn: t, disposition: resp.Header.Get("Content-Disposition"), emit: emit, watchdog: w,
 	}
 	err = a.read()
-	if errors.Is(err, backend.ErrEnded) {
-		a.Farewell()
+	if errors.Is(err, backend.ErrTurnEnded) {
+		a.DiscardRest()
 	}
 	return err
 }

@@ -15,13 +15,13 @@ import (
 var errUnknownKind = errors.New("it is neither of a known kind nor a part")
 
 // ndjson reads an event a line.
-func (a *answer) ndjson() error {
-	return a.stream(a.Lines(a.line, a.send))
+func (a *response) ndjson() error {
+	return a.checkEnd(a.Lines(a.handleEvent, a.flush))
 }
 
 // sse reads an event a data field.
-func (a *answer) sse() error {
-	return a.stream(a.SSE(a.line, a.send))
+func (a *response) sse() error {
+	return a.checkEnd(a.SSE(a.handleEvent, a.flush))
 }
 
 // stream judges the end of a stream that had no terminal event. The stream is
@@ -29,13 +29,13 @@ func (a *answer) sse() error {
 // [DONE]. Web frameworks end a chunked body properly after their generator raised
 // an exception, so a stream without an event is a failure of the agent, unless
 // Content-Length announced it.
-func (a *answer) stream(err error) error {
+func (a *response) checkEnd(err error) error {
 	switch {
 	case err != nil:
 		return err
-	case !a.heard && !a.AtEnd():
+	case !a.hasEvent && !a.AtEnd():
 		return backend.Interrupted("The agent's event stream ended without an event; an agent that has nothing to say ends with a status-update of state completed", nil)
-	case a.heard && !a.Framed():
+	case a.hasEvent && !a.HasFraming():
 		return backend.Interrupted("The agent's answer ended without a final event, and has no framing that says that it is whole", nil)
 	default:
 		return nil
@@ -44,29 +44,29 @@ func (a *answer) stream(err error) error {
 
 // line reads one event. It skips blank lines and [DONE], and fails the turn for
 // everything else that is not an event, after it sent what came before.
-func (a *answer) line(number int, text []byte) error {
+func (a *response) handleEvent(number int, text []byte) error {
 	text = bytes.TrimSpace(text)
-	if blank(text) {
+	if isBlank(text) {
 		return nil
 	}
-	a.heard = true
+	a.hasEvent = true
 	if string(text) == "[DONE]" {
 		return nil
 	}
 	if len(text) > a.limits.MaxEvent {
 		return a.TooLong(number)
 	}
-	shape, err := a.event(text, false)
+	shape, err := a.decodeEvent(text, false)
 	if err == nil && shape != notEvent {
 		return nil
 	}
-	if sendErr := a.send(); sendErr != nil {
+	if sendErr := a.flush(); sendErr != nil {
 		return sendErr
 	}
 	if err == nil {
 		err = errUnknownKind
 	}
-	return backend.Unrecognized(fmt.Sprintf("The agent's event in line %d %s", number, stream.Fault(err, "an event")), text, err)
+	return backend.Unrecognized(fmt.Sprintf("The agent's event in line %d %s", number, stream.DecodeReason(err, "an event")), text, err)
 }
 
-func blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
+func isBlank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }

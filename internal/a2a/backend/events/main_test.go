@@ -41,7 +41,7 @@ func open(t *testing.T, o events.Options) *events.Backend {
 }
 
 // answer is an agent that always says the same.
-func answer(contentType, body string) http.HandlerFunc {
+func response(contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = io.WriteString(w, body)
@@ -80,7 +80,7 @@ func (h *heard) emit(events []a2a.Event) error {
 			h.each(&e)
 		}
 		if e.Status != nil && e.Status.Status.State.Terminal() || e.Message != nil {
-			return backend.ErrEnded
+			return backend.ErrTurnEnded
 		}
 	}
 	return nil
@@ -108,9 +108,9 @@ func outcomeOf(err error) string {
 	switch {
 	case err == nil:
 		return "whole"
-	case errors.Is(err, backend.ErrEnded):
+	case errors.Is(err, backend.ErrTurnEnded):
 		return "ended"
-	case errors.Is(err, backend.ErrTaken):
+	case errors.Is(err, backend.ErrInputAccepted):
 		return "taken"
 	case errors.Is(err, context.Canceled):
 		return "canceled"

@@ -13,18 +13,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-const accepted = "text/event-stream, application/x-ndjson, application/json, text/plain"
+const acceptedMediaTypes = "text/event-stream, application/x-ndjson, application/json, text/plain"
 
 func (b *Backend) request(t *backend.Turn) *stream.Request {
-	header := stream.Header(t, accepted)
+	header := stream.Header(t, acceptedMediaTypes)
 	if t.Input {
 		header["A2A-Turn"] = []string{"input"}
 	}
-	return &stream.Request{Method: http.MethodPost, URL: b.url, Header: header, Body: appendRequest(make([]byte, 0, sizeOf(t)), t)}
+	return &stream.Request{Method: http.MethodPost, URL: b.url, Header: header, Body: appendRequest(make([]byte, 0, estimateSize(t)), t)}
 }
 
 // sizeOf estimates a request: a buffer that grows is copied each time.
-func sizeOf(t *backend.Turn) int {
+func estimateSize(t *backend.Turn) int {
 	size := 512 + t.Message.Size() + len(t.Metadata)
 	for _, m := range t.History {
 		size += m.Size()

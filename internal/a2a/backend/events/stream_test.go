@@ -23,7 +23,7 @@ func lines(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 func TestLinesAreEvents(t *testing.T) {
 	check(t, map[string]said{
 		"of 0.3": {
-			agent: answer(ndjson, lines(
+			agent: response(ndjson, lines(
 				`{"kind":"task","id":"x","contextId":"y","status":{"state":"started"}}`,
 				`{"kind":"status-update","taskId":"x","contextId":"y","status":{"state":"working","message":{"role":"assistant","content":"thinking"}},"final":false}`,
 				`{"kind":"artifact-update","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"x"}]},"append":true,"lastChunk":true}`,
@@ -32,7 +32,7 @@ func TestLinesAreEvents(t *testing.T) {
 			want: "task:submitted status:working(thinking) a+x/last status:completed", outcome: "ended",
 		},
 		"of 1.0": {
-			agent: answer(ndjson, lines(
+			agent: response(ndjson, lines(
 				`{"task":{"id":"x","status":{"state":"TASK_STATE_SUBMITTED"}}}`,
 				`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`,
 				`{"artifact_update":{"artifact":{"artifactId":"a","parts":[{"url":"http://x","mediaType":"image/png"}]},"last_chunk":true}}`,
@@ -41,7 +41,7 @@ func TestLinesAreEvents(t *testing.T) {
 			want: "task:submitted status:working a=url[image/png]http://x/last status:input-required", outcome: "whole",
 		},
 		"of both": {
-			agent: answer(ndjson, lines(
+			agent: response(ndjson, lines(
 				`{"kind":"artifact-update","artifact":{"artifactId":"a","parts":[{"raw":"aGk=","mediaType":"x/y","filename":"f"}]}}`,
 				`{"artifactUpdate":{"kind":"artifact-update","artifact":{"artifactId":"b","parts":[{"kind":"file","file":{"uri":"http://x","mimeType":"image/png"}}]}}}`,
 				`{"taskId":"x","status":{"state":"TASK_STATE_WORKING"}}`,
@@ -50,24 +50,24 @@ func TestLinesAreEvents(t *testing.T) {
 			want: "a=raw[x/y f]hi b=url[image/png]http://x status:working c=x", outcome: "whole",
 		},
 		"in short": {
-			agent: answer(ndjson, lines(
+			agent: response(ndjson, lines(
 				`{"text":"a"}`, `{"text": "b"}`, `{"text":"\u00fc\"<"}`, `{"kind":"text","text":"c"}`,
 				`{"data":{"k":[1,2]}}`, `{"raw":"aGk=","mediaType":"x/y","filename":"f"}`, `{"text":"d","id":7}`,
 			)),
 			want: `turn-1=a turn-1+b turn-1+ü"< turn-1+c turn-1+data{"k":[1,2]} turn-1+raw[x/y f]hi turn-1+d`, outcome: "whole",
 		},
 		"message first": {
-			agent: answer(ndjson, lines(`{"kind":"message","parts":[{"kind":"text","text":"hi"}]}`, `{"text":"ignored"}`)),
+			agent: response(ndjson, lines(`{"kind":"message","parts":[{"kind":"text","text":"hi"}]}`, `{"text":"ignored"}`)),
 			want:  "message:hi", outcome: "ended",
 		},
 		"skipped": {
-			agent: answer(ndjson, lines(
+			agent: response(ndjson, lines(
 				``, `  `, "\r", `[DONE]`, `{"kind":"internal:x"}`, `{"text":"a"}`+"\r", ` {"text":"b"} `,
 			)),
 			want: "turn-1=a turn-1+b", outcome: "whole",
 		},
-		"without a last newline": {agent: answer(ndjson, `{"text":"a"}`+"\n"+`{"text":"b"}`), want: "turn-1=a turn-1+b", outcome: "whole"},
-		"nothing, announced":     {agent: answer(ndjson, ""), outcome: "whole"},
+		"without a last newline": {agent: response(ndjson, `{"text":"a"}`+"\n"+`{"text":"b"}`), want: "turn-1=a turn-1+b", outcome: "whole"},
+		"nothing, announced":     {agent: response(ndjson, ""), outcome: "whole"},
 		"nothing":                {agent: streamed(ndjson, "\n", "\n"), outcome: noEvent},
 		"[DONE] alone":           {agent: streamed(ndjson, "[DONE]\n"), outcome: "whole"},
 		"internal alone":         {agent: streamed(ndjson, `{"kind":"internal:x"}`, "\n"), outcome: "whole"},
@@ -81,21 +81,21 @@ func TestLinesAreEvents(t *testing.T) {
 func TestServerSentEventsAreEvents(t *testing.T) {
 	check(t, map[string]said{
 		"one data line each": {
-			agent: answer(sse, "data: {\"text\":\"a\"}\n\ndata:{\"text\":\"b\"}\n\n"),
+			agent: response(sse, "data: {\"text\":\"a\"}\n\ndata:{\"text\":\"b\"}\n\n"),
 			want:  "turn-1=a turn-1+b", outcome: "whole",
 		},
 		"with all that the format has": {
-			agent: answer(sse, "\uFEFF: hello\r\nid: 7\r\nevent: x\r\nretry: 1\r\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata\n\ndata:\n\ndata: [DONE]\n\n"),
+			agent: response(sse, "\uFEFF: hello\r\nid: 7\r\nevent: x\r\nretry: 1\r\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata\n\ndata:\n\ndata: [DONE]\n\n"),
 			want:  "turn-1=a", outcome: "whole",
 		},
 		"nothing but comments":      {agent: streamed(sse, ": hello\n\n", "event: x\n\n", "data:\n\n"), outcome: noEvent},
-		"without a last blank line": {agent: answer(sse, "data: {\"text\":\"a\"}\n"), want: "turn-1=a", outcome: "whole"},
+		"without a last blank line": {agent: response(sse, "data: {\"text\":\"a\"}\n"), want: "turn-1=a", outcome: "whole"},
 		"with a terminal event": {
-			agent: answer(sse, "data: {\"kind\":\"status-update\",\"status\":{\"state\":\"completed\"}}\n\ndata: {\"text\":\"ignored\"}\n\n"),
+			agent: response(sse, "data: {\"kind\":\"status-update\",\"status\":{\"state\":\"completed\"}}\n\ndata: {\"text\":\"ignored\"}\n\n"),
 			want:  "status:completed", outcome: "ended",
 		},
 		"position counts lines of the body": {
-			agent: answer(sse, ": hi\n\ndata: {\"text\":\"a\"}\n\ndata: oops\n\n"),
+			agent: response(sse, ": hi\n\ndata: {\"text\":\"a\"}\n\ndata: oops\n\n"),
 			want:  "turn-1=a", outcome: "failed: The agent's event in line 5 is not JSON: Invalid JSON payload at byte 0; received: oops",
 		},
 	})
@@ -104,27 +104,27 @@ func TestServerSentEventsAreEvents(t *testing.T) {
 func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
 	check(t, map[string]said{
 		"no JSON": {
-			agent: answer(ndjson, lines(`{"text":"a"}`, ``, `{"text":`, `{"text":"b"}`)),
+			agent: response(ndjson, lines(`{"text":"a"}`, ``, `{"text":`, `{"text":"b"}`)),
 			want:  "turn-1=a", outcome: "failed: The agent's event in line 3 is not JSON: Invalid JSON payload at byte 8; received: {\"text\":",
 		},
 		"two values": {
-			agent:   answer(ndjson, lines(`{"kind":"cat"}{"kind":"dog"}`)),
+			agent:   response(ndjson, lines(`{"kind":"cat"}{"kind":"dog"}`)),
 			outcome: "failed: The agent's event in line 1 is not JSON: data after the end of the JSON value; received: {\"kind\":\"cat\"}{\"kind\":\"dog\"}",
 		},
 		"no UTF-8": {
-			agent:   answer(ndjson, "{\"text\":\"\xff\"}\n"),
+			agent:   response(ndjson, "{\"text\":\"\xff\"}\n"),
 			outcome: "failed: The agent's event in line 1 is not JSON: Invalid JSON payload at byte 9; received: {\"text\":\"\uFFFD\"}",
 		},
 		"no state": {
-			agent:   answer(ndjson, lines(`{"kind":"status-update","status":{"state":"asleep"}}`)),
+			agent:   response(ndjson, lines(`{"kind":"status-update","status":{"state":"asleep"}}`)),
 			outcome: "failed: The agent's event in line 1 is not an event: status.state: must be a task state; received: {\"kind\":\"status-update\",\"status\":{\"state\":\"asleep\"}}",
 		},
 		"no parts": {
-			agent:   answer(ndjson, lines(`{"kind":"artifact-update","artifact":{"prts":[{"text":"x"}]},"lastChunk":true}`)),
+			agent:   response(ndjson, lines(`{"kind":"artifact-update","artifact":{"prts":[{"text":"x"}]},"lastChunk":true}`)),
 			outcome: `failed: The agent's event in line 1 is not an event: artifact.parts: is required; received: {"kind":"artifact-update","artifact":{"prts":[{"text":"x"}]},"lastChunk":true}`,
 		},
 		"status without a state": {
-			agent:   answer(ndjson, lines(`{"kind":"status-update","status":{"stte":"failed"}}`)),
+			agent:   response(ndjson, lines(`{"kind":"status-update","status":{"stte":"failed"}}`)),
 			outcome: `failed: The agent's event in line 1 is not an event: status.state: is required; received: {"kind":"status-update","status":{"stte":"failed"}}`,
 		},
 		"no end": {
@@ -132,11 +132,11 @@ func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
 			outcome: "failed: The agent's event in line 2 exceeds 10240 bytes",
 		},
 		"too long, with an end": {
-			agent: answer(ndjson, strings.Repeat(" ", 10)+`"`+strings.Repeat("x", 11<<10)+"\"\n"), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
+			agent: response(ndjson, strings.Repeat(" ", 10)+`"`+strings.Repeat("x", 11<<10)+"\"\n"), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
 			outcome: "failed: The agent's event in line 1 exceeds 10240 bytes",
 		},
 		"too long in many data fields": {
-			agent: answer(sse, strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 20)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
+			agent: response(sse, strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 20)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
 			outcome: "failed: The agent's event in line 1 exceeds 10240 bytes",
 		},
 	})
@@ -146,7 +146,7 @@ func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
 func TestNamesOfLinesOfJSON(t *testing.T) {
 	for _, name := range []string{"application/jsonl", "application/x-jsonlines", "application/jsonlines", "application/ndjson"} {
 		check(t, map[string]said{name: {
-			agent: answer(name, lines(`{"text":"a"}`, `{"text":"b"}`)),
+			agent: response(name, lines(`{"text":"a"}`, `{"text":"b"}`)),
 			want:  "turn-1=a turn-1+b", outcome: "whole",
 		}})
 	}
@@ -166,11 +166,11 @@ func TestWhatIsNotUnderstoodFailsTheTurn(t *testing.T) {
 	} {
 		check(t, map[string]said{
 			"NDJSON " + line: {
-				agent: answer(ndjson, lines(`{"text":"a"}`, line, `{"text":"b"}`)),
+				agent: response(ndjson, lines(`{"text":"a"}`, line, `{"text":"b"}`)),
 				want:  "turn-1=a", outcome: "failed: The agent's event in line 2 " + why + line,
 			},
 			"SSE " + line: {
-				agent: answer(sse, "data: {\"text\":\"a\"}\n\nevent: x\ndata: "+line+"\n\n"),
+				agent: response(sse, "data: {\"text\":\"a\"}\n\nevent: x\ndata: "+line+"\n\n"),
 				want:  "turn-1=a", outcome: "failed: The agent's event in line 4 " + why + line,
 			},
 		})
@@ -178,7 +178,7 @@ func TestWhatIsNotUnderstoodFailsTheTurn(t *testing.T) {
 	const fields = " no field of an event stream (data, event, id, retry); received: "
 	for _, line := range []string{`datax: {"text":"b"}`, `Data: {"text":"b"}`, `{"text":"b"}`, ` data: {"text":"b"}`, `<html>`} {
 		check(t, map[string]said{"no field " + line: {
-			agent: answer(sse, "data: {\"text\":\"a\"}\n\n"+line+"\n\n"),
+			agent: response(sse, "data: {\"text\":\"a\"}\n\n"+line+"\n\n"),
 			want:  "turn-1=a", outcome: "failed: The agent's answer has in line 3" + fields + strings.TrimSpace(line),
 		}})
 	}
@@ -187,7 +187,7 @@ func TestWhatIsNotUnderstoodFailsTheTurn(t *testing.T) {
 func TestInternalEventsAreForMetrics(t *testing.T) {
 	var kinds []string
 	o := events.Options{Internal: func(kind string) { kinds = append(kinds, kind) }}
-	b := agent(t, o, answer(ndjson, lines(
+	b := agent(t, o, response(ndjson, lines(
 		`{"kind":"internal:llm-call","iteration":1}`, `{"iteration":1,"kind":"internal:checkpoint"}`, `{"text":"a"}`)))
 	if said, outcome := run(t, b); said != "turn-1=a" || outcome != "whole" {
 		t.Errorf("Run() = %q, %q", said, outcome)
@@ -203,17 +203,17 @@ func TestReasonInMetadataBecomesTheMessage(t *testing.T) {
 	}
 	check(t, map[string]said{
 		"failed": {
-			agent: answer(ndjson, failed(`{"state":"failed"}`, `{"error":"Connection\u0000 timeout"}`)),
+			agent: response(ndjson, failed(`{"state":"failed"}`, `{"error":"Connection\u0000 timeout"}`)),
 			want:  "status:failed(Connection  timeout)", outcome: "ended",
 		},
 		"failed with a message": {
-			agent: answer(ndjson, failed(`{"state":"failed","message":{"content":"mine"}}`, `{"error":"x"}`)),
+			agent: response(ndjson, failed(`{"state":"failed","message":{"content":"mine"}}`, `{"error":"x"}`)),
 			want:  "status:failed(mine)", outcome: "ended",
 		},
-		"completed": {agent: answer(ndjson, failed(`{"state":"completed"}`, `{"error":"x"}`)), want: "status:completed", outcome: "ended"},
-		"no text":   {agent: answer(ndjson, failed(`{"state":"failed"}`, `{"error":{"code":1}}`)), want: "status:failed", outcome: "ended"},
+		"completed": {agent: response(ndjson, failed(`{"state":"completed"}`, `{"error":"x"}`)), want: "status:completed", outcome: "ended"},
+		"no text":   {agent: response(ndjson, failed(`{"state":"failed"}`, `{"error":{"code":1}}`)), want: "status:failed", outcome: "ended"},
 		"long": {
-			agent: answer(ndjson, failed(`{"state":"failed"}`, `{"error":"`+strings.Repeat("ä", 600)+`"}`)),
+			agent: response(ndjson, failed(`{"state":"failed"}`, `{"error":"`+strings.Repeat("ä", 600)+`"}`)),
 			want:  "status:failed(" + strings.Repeat("ä", 512) + ")", outcome: "ended",
 		},
 	})
@@ -222,11 +222,11 @@ func TestReasonInMetadataBecomesTheMessage(t *testing.T) {
 func TestPauseIsToldApart(t *testing.T) {
 	check(t, map[string]said{
 		"final says that the run ends": {
-			agent: answer(ndjson, lines(`{"kind":"status-update","status":{"state":"input-required"},"final":true}`)),
+			agent: response(ndjson, lines(`{"kind":"status-update","status":{"state":"input-required"},"final":true}`)),
 			want:  "status:input-required", outcome: "whole",
 		},
 		"not final says that it waits": {
-			agent: answer(ndjson, lines(`{"kind":"status-update","status":{"state":"input-required"},"final":false}`)),
+			agent: response(ndjson, lines(`{"kind":"status-update","status":{"state":"input-required"},"final":false}`)),
 			want:  "status:input-required/paused", outcome: "whole",
 		},
 	})

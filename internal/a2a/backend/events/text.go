@@ -14,9 +14,9 @@ import (
 )
 
 // text reads an answer that is the text of one artifact, chunk by chunk.
-func (a *answer) text() error {
-	buffer := stream.Borrow()
-	defer buffer.GiveBack()
+func (a *response) text() error {
+	buffer := stream.NewBuffer()
+	defer buffer.Release()
 	held := 0
 	for {
 		room := buffer.Bytes
@@ -29,11 +29,11 @@ func (a *answer) text() error {
 		last := end || a.AtEnd()
 		ready := len(chunk)
 		if !last {
-			ready -= incomplete(chunk)
+			ready -= incompleteSuffix(chunk)
 		}
-		if ready > 0 || end && a.begun {
-			a.add(a2a.TextPart(valid(chunk[:ready])), last)
-			if err := a.send(); err != nil {
+		if ready > 0 || end && a.hasArtifact {
+			a.addPart(a2a.TextPart(toValidUTF8(chunk[:ready])), last)
+			if err := a.flush(); err != nil {
 				return err
 			}
 		}
@@ -41,13 +41,13 @@ func (a *answer) text() error {
 			return nil
 		}
 		held = copy(room, chunk[ready:])
-		buffer.Suit(len(chunk), held)
+		buffer.Resize(len(chunk), held)
 	}
 }
 
 // incomplete returns how many bytes at the end are the beginning of a
 // character.
-func incomplete(text []byte) int {
+func incompleteSuffix(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		tail := text[len(text)-n:]
 		if utf8.RuneStart(tail[0]) {
@@ -61,7 +61,7 @@ func incomplete(text []byte) int {
 }
 
 // valid writes each byte that is no UTF-8 as U+FFFD.
-func valid(text []byte) string {
+func toValidUTF8(text []byte) string {
 	if utf8.Valid(text) {
 		return string(text)
 	}

@@ -18,11 +18,11 @@ import (
 // Bounds on what is read only to use a connection again.
 const (
 	maxDiscard     = 64 << 10
-	farewellPeriod = 250 * time.Millisecond
+	maxDiscardTime = 250 * time.Millisecond
 )
 
 // trusted is what an answer may claim to hold before it has come.
-const trusted = 64 << 10
+const maxPreallocated = 64 << 10
 
 // Body reads one answer. Whatever it returns that is not nil and not io.EOF is
 // a failure of the turn.
@@ -64,35 +64,35 @@ func (b *Body) Read(p []byte) (int, error) {
 		return 0, backend.Failed(fmt.Sprintf("The agent's answer exceeds %d bytes", b.limits.MaxAnswer), nil)
 	}
 	if n > 0 {
-		b.watchdog.Heard()
+		b.watchdog.RecordActivity()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		return n, &broken{backend.Interrupted("The agent's answer broke off", err)}
+		return n, &connectionLostError{backend.Interrupted("The agent's answer broke off", err)}
 	}
-	return n, err //nolint:wrapcheck // io.EOF must be itself
+	return n, err
 }
 
 // broken is the failure of an answer whose connection was lost.
-type broken struct{ *backend.TurnError }
+type connectionLostError struct{ *backend.TurnError }
 
-func (b *broken) Unwrap() error { return b.TurnError }
+func (b *connectionLostError) Unwrap() error { return b.TurnError }
 
 // BrokeOff reports whether an answer ended because its connection was lost.
-func BrokeOff(err error) bool {
-	_, ok := errors.AsType[*broken](err)
+func ConnectionLost(err error) bool {
+	_, ok := errors.AsType[*connectionLostError](err)
 	return ok
 }
 
 // Limit bounds one event.
-func (b *Body) Limit() int { return b.limits.MaxEvent }
+func (b *Body) MaxEvent() int { return b.limits.MaxEvent }
 
 // AtEnd reports whether all that the answer announced was read.
 func (b *Body) AtEnd() bool { return b.read == b.resp.ContentLength }
 
 // Whole reads an answer that is one thing.
-func (b *Body) Whole() ([]byte, error) {
+func (b *Body) ReadAll() ([]byte, error) {
 	limit := b.limits.MaxEvent
-	body, fits, err := b.UpTo(limit)
+	body, fits, err := b.ReadUpTo(limit)
 	if err != nil {
 		return nil, err
 	}
@@ -103,26 +103,26 @@ func (b *Body) Whole() ([]byte, error) {
 }
 
 // UpTo reads to the end, and tells whether that came within the limit.
-func (b *Body) UpTo(limit int) (text []byte, fits bool, err error) {
-	if length := b.resp.ContentLength; length >= 0 && length <= int64(min(limit, trusted)) {
+func (b *Body) ReadUpTo(limit int) (text []byte, fits bool, err error) {
+	if length := b.resp.ContentLength; length >= 0 && length <= int64(min(limit, maxPreallocated)) {
 		text = make([]byte, length)
 		n, err := io.ReadFull(b, text)
-		return text[:n], true, err //nolint:wrapcheck // it is a failure with its reason
+		return text[:n], true, err
 	}
 	text, err = io.ReadAll(io.LimitReader(b, int64(limit)+1))
-	return text, len(text) <= limit, err //nolint:wrapcheck // it is a failure with its reason
+	return text, len(text) <= limit, err
 }
 
 // Framed reports whether the framing of the body tells its end from a broken
 // connection.
-func (b *Body) Framed() bool {
+func (b *Body) HasFraming() bool {
 	return b.resp.ContentLength >= 0 || len(b.resp.TransferEncoding) > 0 || b.resp.ProtoMajor > 1
 }
 
 // Farewell reads to the near end of an answer of which no more is wanted, so
 // that the connection can be used again.
-func (b *Body) Farewell() {
-	closing := time.AfterFunc(farewellPeriod, func() { b.watchdog.cancel(nil) })
+func (b *Body) DiscardRest() {
+	closing := time.AfterFunc(maxDiscardTime, func() { b.watchdog.cancel(nil) })
 	defer closing.Stop()
 	discard(b.resp.Body)
 }

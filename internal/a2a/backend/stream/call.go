@@ -23,10 +23,10 @@ import (
 // The backoff between attempts: to connect, and after a 429 or 503 without
 // Retry-After.
 const (
-	redialFirst = 50 * time.Millisecond
-	redialMost  = time.Second
-	retryFirst  = time.Second
-	retryMost   = 16 * time.Second
+	minRedialDelay = 50 * time.Millisecond
+	maxRedialDelay = time.Second
+	minRetryDelay  = time.Second
+	maxRetryDelay  = 16 * time.Second
 )
 
 // Request is a call of an agent, which can be sent again.
@@ -57,29 +57,29 @@ func (r *Request) http(ctx context.Context) *http.Request {
 // turn.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	begin := c.now()
-	redial, retry := redialFirst, retryFirst
+	redial, retry := minRedialDelay, minRetryDelay
 	for {
 		resp, err := c.send(ctx, r)
 		since := c.now().Sub(begin)
 		var pause time.Duration
 		switch {
-		case explained(err):
+		case isTurnError(err):
 			return nil, err
-		case err != nil && !notConnected(err):
+		case err != nil && !isDialError(err):
 			return nil, backend.Interrupted("The connection to the agent broke", err)
 		case err != nil:
 			if since+redial > c.limits.Connect {
-				return nil, backend.Interrupted(unreachable(c.limits.Connect, err), err)
+				return nil, backend.Interrupted(unreachableReason(c.limits.Connect, err), err)
 			}
-			pause, redial = redial, min(2*redial, redialMost)
+			pause, redial = redial, min(2*redial, maxRedialDelay)
 		case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
-			pause, retry = retryAfter(resp, retry, c.now()), min(2*retry, retryMost)
+			pause, retry = retryAfter(resp, retry, c.now()), min(2*retry, maxRetryDelay)
 			// At once is once: to be asked without end makes nobody less busy.
-			pause, redial = max(pause, redial), min(2*redial, redialMost)
+			pause, redial = max(pause, redial), min(2*redial, maxRedialDelay)
 			if since+pause > c.limits.FirstEvent {
 				return resp, nil
 			}
-			Release(resp)
+			CloseResponse(resp)
 		default:
 			return resp, nil
 		}
@@ -98,19 +98,19 @@ func (c *Client) send(ctx context.Context, r *Request) (*http.Response, error) {
 }
 
 // explained reports that a transport has said what its failure means.
-func explained(err error) bool {
+func isTurnError(err error) bool {
 	_, ok := errors.AsType[*backend.TurnError](err)
 	return ok
 }
 
 // notConnected reports that there was no connection to send anything on.
-func notConnected(err error) bool {
+func isDialError(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // unreachable returns why no connection was made, without the address.
-func unreachable(limit time.Duration, err error) string {
+func unreachableReason(limit time.Duration, err error) string {
 	reason := "The agent could not be reached within " + limit.String()
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return reason + ": " + errno.Error()
@@ -131,11 +131,11 @@ func retryAfter(resp *http.Response, otherwise time.Duration, now time.Time) tim
 }
 
 // Success reports whether a status is one of 2xx.
-func Success(status int) bool { return status >= 200 && status <= 299 }
+func IsSuccess(status int) bool { return status >= 200 && status <= 299 }
 
 // Refusal is what any other status means for the task. The body stays here: who
 // wrote it did not write it for the client.
-func Refusal(status int) *backend.TurnError {
+func StatusError(status int) *backend.TurnError {
 	code := strconv.Itoa(status)
 	if text := http.StatusText(status); text != "" {
 		code += " " + text
@@ -155,7 +155,7 @@ func Refusal(status int) *backend.TurnError {
 }
 
 // Release gives a connection back, when little is left on it.
-func Release(resp *http.Response) {
+func CloseResponse(resp *http.Response) {
 	discard(resp.Body)
 	_ = resp.Body.Close()
 }

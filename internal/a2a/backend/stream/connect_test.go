@@ -29,7 +29,7 @@ func (o *opensLate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if o.refused.Add(1) <= o.refuse {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}
-	return o.RoundTripper.RoundTrip(r) //nolint:wrapcheck // it is the transport
+	return o.RoundTripper.RoundTrip(r)
 }
 
 // A connection that is refused is tried again with backoff, until the connect time is
@@ -43,11 +43,11 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := &opensLate{RoundTripper: server.Client().Transport, refuse: 3}
-	resp, err := stream.Over(late, stream.Limits{Connect: time.Minute}, nil).Do(t.Context(), &stream.Request{Method: http.MethodPost, URL: at, Header: http.Header{}, Body: []byte("x")})
+	resp, err := stream.NewWithTransport(late, stream.Limits{Connect: time.Minute}, nil).Do(t.Context(), &stream.Request{Method: http.MethodPost, URL: at, Header: http.Header{}, Body: []byte("x")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream.Release(resp)
+	stream.CloseResponse(resp)
 	if received.Load() != 1 || late.refused.Load() != 4 {
 		t.Errorf("the agent received %d requests after %d attempts", received.Load(), late.refused.Load())
 	}
@@ -68,7 +68,7 @@ func TestListenerThatOpensLate(t *testing.T) {
 		close(refused)
 		resp, err := c.Do(t.Context(), &stream.Request{Method: http.MethodGet, URL: &url.URL{Scheme: "http", Host: address, Path: "/"}})
 		if err == nil {
-			stream.Release(resp)
+			stream.CloseResponse(resp)
 		}
 		answered <- err
 	}()

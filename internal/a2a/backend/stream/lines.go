@@ -14,21 +14,21 @@ import (
 
 // Taker takes a line or an event: its text, which is valid until it returns,
 // and the line in which it stands, counted from 1.
-type Taker func(line int, text []byte) error
+type LineFunc func(line int, text []byte) error
 
 // Lines reads the body line by line. It calls take with each, without its end,
 // and flush when all that has arrived is read. A line without an end counts
 // when the body is whole.
-func (b *Body) Lines(take Taker, flush func() error) error {
-	buffer := Borrow()
-	defer buffer.GiveBack()
+func (b *Body) Lines(take LineFunc, flush func() error) error {
+	buffer := NewBuffer()
+	defer buffer.Release()
 	held, number := 0, 0
 	for {
 		if held == len(buffer.Bytes) {
 			if held > b.limits.MaxEvent {
 				return b.TooLong(number + 1)
 			}
-			buffer.Double()
+			buffer.Grow()
 		}
 		room := buffer.Bytes
 		n, err := b.Read(room[held:])
@@ -48,13 +48,13 @@ func (b *Body) Lines(take Taker, flush func() error) error {
 		}
 		filled := held + n
 		held = copy(room, rest)
-		buffer.Suit(filled, held)
+		buffer.Resize(filled, held)
 	}
 }
 
 // split calls take with each line of text that has an end, and returns what
 // follows the last. It has been seen that the first bytes hold none.
-func split(text []byte, seen int, number *int, take Taker) (rest []byte, err error) {
+func split(text []byte, seen int, number *int, take LineFunc) (rest []byte, err error) {
 	for {
 		at := bytes.IndexByte(text[seen:], '\n')
 		if at < 0 {
@@ -78,7 +78,7 @@ func (b *Body) TooLong(line int) error {
 // that the body ends in counts as well. It ignores comments, lines of blanks, blocks
 // without data and the fields event, id and retry. Any other line fails the turn,
 // other than in the specification: it would be an answer that is lost.
-func (b *Body) SSE(take Taker, flush func() error) error {
+func (b *Body) SSE(take LineFunc, flush func() error) error {
 	var data []byte
 	at := 0
 	dispatch := func() error {
@@ -86,7 +86,7 @@ func (b *Body) SSE(take Taker, flush func() error) error {
 			return nil
 		}
 		err := take(at, data)
-		if data, at = data[:0], 0; cap(data) > much {
+		if data, at = data[:0], 0; cap(data) > largeSize {
 			data = nil // one large event is no reason to hold as much while all rests
 		}
 		return err

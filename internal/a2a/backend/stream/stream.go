@@ -79,7 +79,7 @@ type Client struct {
 // Over returns a client of an agent that is not beside the sidecar: all calls go
 // by a transport, whose connections are not the client's to close. It may return
 // a *backend.TurnError to say why it did not call.
-func Over(transport http.RoundTripper, limits Limits, now func() time.Time) *Client {
+func NewWithTransport(transport http.RoundTripper, limits Limits, now func() time.Time) *Client {
 	limits.setDefaults()
 	return &Client{limits: limits, now: clock(now), transport: transport}
 }
@@ -135,7 +135,7 @@ func (c *Client) Close() {
 func (c *Client) Turn(ctx context.Context, run func(context.Context, *Watchdog) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := watch(&c.limits, cancel)
+	w := newWatchdog(&c.limits, cancel)
 	defer w.stop()
 	err := run(ctx, w)
 	if failure, ok := errors.AsType[*backend.TurnError](context.Cause(ctx)); ok {

@@ -23,29 +23,29 @@ type Watchdog struct {
 	// timer is nil when the turn is over.
 	timer *time.Timer
 	// heard is when the last sign of life came; zero before the first.
-	began, heard time.Time
-	paused       bool
+	start, lastActivity time.Time
+	paused              bool
 }
 
-func watch(l *Limits, cancel context.CancelCauseFunc) *Watchdog {
-	w := &Watchdog{limits: l, cancel: cancel, began: instant()}
+func newWatchdog(l *Limits, cancel context.CancelCauseFunc) *Watchdog {
+	w := &Watchdog{limits: l, cancel: cancel, start: machineTime()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(min(l.FirstEvent, l.Turn, l.Idle), w.look)
+	w.timer = time.AfterFunc(min(l.FirstEvent, l.Turn, l.Idle), w.check)
 	return w
 }
 
-func instant() time.Time { return time.Now() } //nolint:forbidigo // of the machine, as timers are
+func machineTime() time.Time { return time.Now() } //nolint:forbidigo // of the machine, as timers are
 
 // Heard is called for every sign of life in an answer. A nil watchdog watches
 // nothing.
-func (w *Watchdog) Heard() {
+func (w *Watchdog) RecordActivity() {
 	if w == nil {
 		return
 	}
-	now := instant()
+	now := machineTime()
 	w.mu.Lock()
-	w.heard = now
+	w.lastActivity = now
 	w.mu.Unlock()
 }
 
@@ -58,20 +58,20 @@ func (w *Watchdog) Pause(paused bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !paused {
-		w.heard = instant()
+		w.lastActivity = machineTime()
 	}
 	w.paused = paused
 }
 
 // look is the timer's.
-func (w *Watchdog) look() {
+func (w *Watchdog) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.timer == nil {
 		return
 	}
-	now := instant()
-	left, reason := w.left(now)
+	now := machineTime()
+	left, reason := w.remaining(now)
 	if left > 0 {
 		// What comes now is followed by a silence that is over no sooner.
 		w.timer.Reset(min(left, w.limits.Idle))
@@ -82,16 +82,16 @@ func (w *Watchdog) look() {
 }
 
 // left is how long the turn has at least, and why it has no longer.
-func (w *Watchdog) left(now time.Time) (left time.Duration, reason string) {
-	left, reason = w.limits.Turn-now.Sub(w.began), "The agent did not finish within "+w.limits.Turn.String()
+func (w *Watchdog) remaining(now time.Time) (left time.Duration, reason string) {
+	left, reason = w.limits.Turn-now.Sub(w.start), "The agent did not finish within "+w.limits.Turn.String()
 	switch {
 	case w.paused:
-	case w.heard.IsZero():
-		if first := w.limits.FirstEvent - now.Sub(w.began); first < left {
+	case w.lastActivity.IsZero():
+		if first := w.limits.FirstEvent - now.Sub(w.start); first < left {
 			return first, "The agent did not answer within " + w.limits.FirstEvent.String()
 		}
 	default:
-		if silence := w.limits.Idle - now.Sub(w.heard); silence < left {
+		if silence := w.limits.Idle - now.Sub(w.lastActivity); silence < left {
 			return silence, "The agent was silent for " + w.limits.Idle.String()
 		}
 	}

@@ -40,10 +40,10 @@ func TestWatchdog(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				began := time.Now()
-				w := watch(&test.limits, cancel)
+				w := newWatchdog(&test.limits, cancel)
 				defer w.stop()
 				for _, at := range test.heard {
-					time.AfterFunc(at, w.Heard)
+					time.AfterFunc(at, w.RecordActivity)
 				}
 				for i, at := range test.paused {
 					time.AfterFunc(at, func() { w.Pause(i%2 == 0) })
@@ -60,8 +60,8 @@ func TestWatchdog(t *testing.T) {
 func TestWatchdogOfATurnThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		w := watch(&Limits{FirstEvent: time.Second, Idle: time.Second, Turn: time.Second}, cancel)
-		w.Heard()
+		w := newWatchdog(&Limits{FirstEvent: time.Second, Idle: time.Second, Turn: time.Second}, cancel)
+		w.RecordActivity()
 		w.stop()
 		time.Sleep(time.Hour)
 		if ctx.Err() != nil {

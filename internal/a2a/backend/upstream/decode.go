@@ -12,11 +12,11 @@ import (
 )
 
 // event reads an event of a stream in the version of the dialect or, where that
-// fails, in the forms that servers mix with it (emission.DecodeEvent).
+// fails, in the forms that servers mix with it (agentevents.DecodeEvent).
 func (d *dialect) event(text []byte) (a2a.Event, error) { return d.lenient(d.decodeEvent, text) }
 
 // answer is event for what a message is answered with.
-func (d *dialect) answer(text []byte) (a2a.Event, error) { return d.lenient(d.decodeAnswer, text) }
+func (d *dialect) response(text []byte) (a2a.Event, error) { return d.lenient(d.decodeResponse, text) }
 
 // task is event for a task that was asked for.
 func (d *dialect) task(text []byte) (*a2a.Task, error) {

@@ -26,9 +26,9 @@ const (
 
 // dialect is how one version of the protocol is spoken over one binding.
 type dialect struct {
-	version version.Version
-	name    card.Binding
-	binding binding
+	version     version.Version
+	bindingName card.Binding
+	binding     binding
 	// methods are the names of the operations in JSON-RPC.
 	methods [operations]string
 	// prefix stands before the paths of HTTP+JSON.
@@ -40,9 +40,9 @@ type dialect struct {
 	appendSubscribe func([]byte, *a2a.SubscribeRequest) []byte
 	// decodeAnswer reads what a message is answered with, decodeEvent an event
 	// of a stream, and decodeTask a task that was asked for.
-	decodeAnswer func([]byte) (a2a.Event, error)
-	decodeEvent  func([]byte) (a2a.Event, error)
-	decodeTask   func([]byte) (*a2a.Task, error)
+	decodeResponse func([]byte) (a2a.Event, error)
+	decodeEvent    func([]byte) (a2a.Event, error)
+	decodeTask     func([]byte) (*a2a.Task, error)
 
 	// extensionsHeader lists the extensions that a client asked for; "" when the
 	// version has none.
@@ -57,36 +57,36 @@ type dialect struct {
 
 var (
 	rpcV10 = &dialect{
-		version: version.V10, name: card.JSONRPC, binding: jsonRPC{},
+		version: version.V10, bindingName: card.JSONRPC, binding: jsonRPC{},
 		methods:    [operations]string{"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask"},
 		appendSend: protojson.V10.AppendSend, appendGet: protojson.V10.AppendGet, appendCancel: protojson.V10.AppendCancel, appendSubscribe: protojson.V10.AppendSubscribe,
-		decodeAnswer: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
+		decodeResponse: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
 		extensionsHeader: "A2A-Extensions", resubscribes: true,
 	}
 	restV10 = &dialect{
-		version: version.V10, name: card.HTTPJSON, binding: httpJSON{},
+		version: version.V10, bindingName: card.HTTPJSON, binding: httpJSON{},
 		appendSend: protojson.V10.AppendSend, appendCancel: protojson.V10.AppendCancel,
-		decodeAnswer: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
+		decodeResponse: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
 		extensionsHeader: "A2A-Extensions", resubscribes: true,
 	}
 	rpcV03 = &dialect{
-		version: version.V03, name: card.JSONRPC, binding: jsonRPC{},
+		version: version.V03, bindingName: card.JSONRPC, binding: jsonRPC{},
 		methods:    [operations]string{"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
 		appendSend: v03.AppendSend, appendGet: v03.AppendGet, appendCancel: v03.AppendCancel, appendSubscribe: v03.AppendSubscribe,
-		decodeAnswer: v03.DecodeEvent, decodeEvent: v03.DecodeEvent, decodeTask: v03.DecodeTask,
+		decodeResponse: v03.DecodeEvent, decodeEvent: v03.DecodeEvent, decodeTask: v03.DecodeTask,
 		extensionsHeader: "X-A2A-Extensions",
 	}
 	restV03 = &dialect{
-		version: version.V03, name: card.HTTPJSON, binding: httpJSON{}, prefix: "/v1",
-		appendSend:   protojson.V03.AppendSend,
-		decodeAnswer: protojson.V03.DecodeEvent, decodeEvent: protojson.V03.DecodeEvent, decodeTask: protojson.V03.DecodeTask,
+		version: version.V03, bindingName: card.HTTPJSON, binding: httpJSON{}, prefix: "/v1",
+		appendSend:     protojson.V03.AppendSend,
+		decodeResponse: protojson.V03.DecodeEvent, decodeEvent: protojson.V03.DecodeEvent, decodeTask: protojson.V03.DecodeTask,
 		extensionsHeader: "X-A2A-Extensions",
 	}
 	rpcV01 = &dialect{
-		version: version.V01, name: card.JSONRPC, binding: jsonRPC{},
+		version: version.V01, bindingName: card.JSONRPC, binding: jsonRPC{},
 		methods:    [operations]string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
 		appendSend: v01.AppendSend, appendGet: v01.AppendGet, appendCancel: v01.AppendCancel, appendSubscribe: v01.AppendSubscribe,
-		decodeAnswer: taskV01, decodeEvent: v01.DecodeEvent, decodeTask: v01.DecodeTask,
+		decodeResponse: decodeTaskEventV01, decodeEvent: v01.DecodeEvent, decodeTask: v01.DecodeTask,
 		namesTasks: true,
 	}
 )
@@ -95,13 +95,13 @@ var (
 var preferred = []*dialect{rpcV10, restV10, rpcV03, restV03, rpcV01}
 
 // taskV01 reads what a message is answered with in 0.1.
-func taskV01(text []byte) (a2a.Event, error) {
+func decodeTaskEventV01(text []byte) (a2a.Event, error) {
 	t, err := v01.DecodeTask(text)
 	return a2a.Event{Task: t}, err
 }
 
 // speaks reports whether the dialect is that of a version; 0.2 is spoken as 0.3.
-func (d *dialect) speaks(v version.Version) bool {
+func (d *dialect) supports(v version.Version) bool {
 	if v == version.V02 {
 		v = version.V03
 	}

@@ -60,7 +60,7 @@ func hearStream(t *testing.T, r *recording, d *damaged) (*heard, error) {
 	t.Helper()
 	b, err := upstream.New(upstream.Options{
 		URL: "http://agent.test", Limits: stream.Limits{MaxEvent: 16 << 10},
-		Elsewhere: &upstream.Elsewhere{Transport: d, Card: []byte(strings.ReplaceAll(r.card(), `"/rpc"`, `"http://agent.test/rpc"`))},
+		Remote: &upstream.Remote{Transport: d, Card: []byte(strings.ReplaceAll(r.card(), `"/rpc"`, `"http://agent.test/rpc"`))},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func judge(t *testing.T, h *heard, err error, body []byte) (success bool) {
 			t.Errorf("the turn fails because of %q", failure.Reason)
 		}
 		return false
-	case err != nil && !errors.Is(err, backend.ErrEnded):
+	case err != nil && !errors.Is(err, backend.ErrTurnEnded):
 		t.Errorf("Run() error = %v", err)
 		return false
 	}

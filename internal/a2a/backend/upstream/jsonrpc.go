@@ -21,7 +21,7 @@ var errOtherRequest = errors.New("answer has the id of another request")
 // jsonRPC is JSON-RPC 2.0.
 type jsonRPC struct{}
 
-func (jsonRPC) target(p *peer, op operation, c *call) (method string, u *url.URL, body []byte) {
+func (jsonRPC) request(p *endpoint, op operation, c *callParams) (method string, u *url.URL, body []byte) {
 	body = append(body, `{"jsonrpc":"2.0","id":"`+requestID+`"`...)
 	body = jsonwrite.Member(body, `,"method":`, p.methods[op])
 	body = append(body, `,"params":`...)
@@ -38,10 +38,10 @@ func (jsonRPC) target(p *peer, op operation, c *call) (method string, u *url.URL
 	return http.MethodPost, p.url, append(body, '}')
 }
 
-func (jsonRPC) open(text []byte) ([]byte, error) {
+func (jsonRPC) unwrap(text []byte) ([]byte, error) {
 	r := jsonread.New(text)
 	var result []byte
-	var problem *fault
+	var problem *protocolError
 	other := false
 	for name := range r.Members() {
 		switch string(name) {
@@ -50,11 +50,11 @@ func (jsonRPC) open(text []byte) ([]byte, error) {
 		case "result":
 			result = r.Raw()
 		case "error":
-			problem = &fault{}
+			problem = &protocolError{}
 			for name := range r.Members() {
 				if string(name) == "code" {
 					problem.code = r.Int()
-					problem.reason = reasons[problem.code]
+					problem.reason = reasonsByCode[problem.code]
 				}
 			}
 		}
@@ -73,14 +73,14 @@ func (jsonRPC) open(text []byte) ([]byte, error) {
 }
 
 // refused looks for an error where the status should have been 200.
-func (b jsonRPC) refused(_ int, text []byte) *fault {
-	_, err := b.open(text)
-	problem, _ := errors.AsType[*fault](err)
+func (b jsonRPC) decodeError(_ int, text []byte) *protocolError {
+	_, err := b.unwrap(text)
+	problem, _ := errors.AsType[*protocolError](err)
 	return problem
 }
 
 // reasons are what the codes of errors mean, in every version.
-var reasons = map[int]a2a.Reason{
+var reasonsByCode = map[int]a2a.Reason{
 	-32001: a2a.ReasonTaskNotFound,
 	-32002: a2a.ReasonTaskNotCancelable,
 	-32003: a2a.ReasonPushNotSupported,

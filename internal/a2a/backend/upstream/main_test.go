@@ -272,7 +272,7 @@ func (h *heard) emit(events []a2a.Event) error {
 			h.note = e.Status.Note
 		}
 		if e.Status != nil && e.Status.Status.State.Terminal() || e.Message != nil {
-			return backend.ErrEnded
+			return backend.ErrTurnEnded
 		}
 	}
 	return nil
@@ -297,7 +297,7 @@ func outcomeOf(err error) string {
 	switch {
 	case err == nil:
 		return "whole"
-	case errors.Is(err, backend.ErrEnded):
+	case errors.Is(err, backend.ErrTurnEnded):
 		return "ended"
 	case isFailure:
 		return failure.State.String() + ": " + failure.Reason

@@ -17,40 +17,40 @@ import (
 var errOtherTask = errors.New("event is of another task")
 
 // line takes one event of a stream.
-func (r *run) line(number int, text []byte) error {
+func (r *run) streamEvent(number int, text []byte) error {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 {
 		return nil
 	}
-	content, err := r.peer.binding.open(text)
+	content, err := r.endpoint.binding.unwrap(text)
 	var e a2a.Event
 	if err == nil {
 		text = content
-		e, err = r.peer.event(content)
+		e, err = r.endpoint.event(content)
 	}
 	if err == nil {
-		err = r.take(&e)
+		err = r.handleEvent(&e)
 	}
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, errHeld) {
+	if errors.Is(err, errStatusHeld) {
 		return err
 	}
 	// What came before was said.
-	if sendErr := r.send(); sendErr != nil {
+	if sendErr := r.flush(); sendErr != nil {
 		return sendErr
 	}
-	return blame("event in line "+strconv.Itoa(number), text, err)
+	return decodeFailure("event in line "+strconv.Itoa(number), text, err)
 }
 
 // whole takes an answer that is no stream.
-func (r *run) whole(op operation, body *stream.Body) error {
-	text, err := body.Whole()
+func (r *run) singleResponse(op operation, body *stream.Body) error {
+	text, err := body.ReadAll()
 	if err != nil {
-		return err //nolint:wrapcheck // it is a failure with its reason
+		return err
 	}
-	content, err := r.peer.binding.open(text)
+	content, err := r.endpoint.binding.unwrap(text)
 	var e a2a.Event
 	if err == nil {
 		text = content
@@ -58,26 +58,26 @@ func (r *run) whole(op operation, body *stream.Body) error {
 	switch {
 	case err != nil:
 	case op == opGet:
-		e.Task, err = r.peer.task(content)
+		e.Task, err = r.endpoint.task(content)
 	default:
-		e, err = r.peer.answer(content)
+		e, err = r.endpoint.response(content)
 	}
 	if err == nil {
-		err = r.take(&e)
+		err = r.handleEvent(&e)
 	}
 	switch {
-	case errors.Is(err, errHeld):
+	case errors.Is(err, errStatusHeld):
 		return err
 	case err != nil:
-		return blame("answer", text, err)
+		return decodeFailure("answer", text, err)
 	}
-	return r.send()
+	return r.flush()
 }
 
 // blame returns faults as they are, and the failure of the turn for what was not
 // understood.
-func blame(what string, text []byte, err error) error {
-	if problem, ok := errors.AsType[*fault](err); ok {
+func decodeFailure(what string, text []byte, err error) error {
+	if problem, ok := errors.AsType[*protocolError](err); ok {
 		return problem
 	}
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
@@ -89,52 +89,52 @@ func blame(what string, text []byte, err error) error {
 	case errors.Is(err, errOtherRequest):
 		return backend.Failed("The agent's "+what+" belongs to another request", err)
 	default:
-		return backend.Unrecognized("The agent's "+what+" "+stream.Fault(err, "A2A"), text, err)
+		return backend.Unrecognized("The agent's "+what+" "+stream.DecodeReason(err, "A2A"), text, err)
 	}
 }
 
 // take adds what an event says to the batch, without the ids of the agent. It
 // returns errHeld for a status that ends the turn and waits for a poll.
-func (r *run) take(e *a2a.Event) error {
-	r.answered = true
-	if r.signal != nil {
-		r.signal()
+func (r *run) handleEvent(e *a2a.Event) error {
+	r.responded = true
+	if r.onEvent != nil {
+		r.onEvent()
 	}
 	switch {
 	case e.Task != nil:
-		return r.task(e.Task)
+		return r.handleTask(e.Task)
 	case e.Status != nil:
-		if err := r.belongs(e.Status.TaskID, e.Status.ContextID); err != nil {
+		if err := r.checkIDs(e.Status.TaskID, e.Status.ContextID); err != nil {
 			return err
 		}
-		return r.update(e.Status)
+		return r.handleStatus(e.Status)
 	case e.Artifact != nil:
-		if err := r.belongs(e.Artifact.TaskID, e.Artifact.ContextID); err != nil {
+		if err := r.checkIDs(e.Artifact.TaskID, e.Artifact.ContextID); err != nil {
 			return err
 		}
-		r.artifact(e.Artifact)
+		r.addArtifact(e.Artifact)
 	case e.Message != nil:
-		if err := r.belongs(e.Message.TaskID, e.Message.ContextID); err != nil {
+		if err := r.checkIDs(e.Message.TaskID, e.Message.ContextID); err != nil {
 			return err
 		}
-		r.spoke = true
-		r.batch = append(r.batch, a2a.Event{Message: anonymous(e.Message)})
+		r.hasMessage = true
+		r.batch = append(r.batch, a2a.Event{Message: removeIDs(e.Message)})
 	}
 	return nil
 }
 
 // update adds a status, unless it ends the turn and the output of the task is not
 // certain: it is held back then.
-func (r *run) update(u *a2a.StatusUpdate) error {
+func (r *run) handleStatus(u *a2a.StatusUpdate) error {
 	over := u.Status.State.Terminal() || u.Status.State.Interrupted()
 	switch {
-	case r.resumed && r.stale(&u.Status):
+	case r.resubscribed && r.isPreviousPause(&u.Status):
 		return nil
-	case r.resumed && over, r.emptySuccess(u):
-		r.ending = u
-		return errHeld
+	case r.resubscribed && over, r.isEmptySuccess(u):
+		r.heldStatus = u
+		return errStatusHeld
 	}
-	r.status(u)
+	r.addStatus(u)
 	return nil
 }
 
@@ -142,41 +142,41 @@ func (r *run) update(u *a2a.StatusUpdate) error {
 // resumed subscription and waits for its client is held back like a status: the
 // subscription may go on to repeat events that the task holds, as a2a-sdk 1.3
 // does, which opens its queue before it reads the task.
-func (r *run) task(t *a2a.Task) error {
-	if err := r.belongs(t.ID, t.ContextID); err != nil {
+func (r *run) handleTask(t *a2a.Task) error {
+	if err := r.checkIDs(t.ID, t.ContextID); err != nil {
 		return err
 	}
-	if !r.resumed || !t.Status.State.Interrupted() || r.stale(&t.Status) {
-		return r.snapshot(t)
+	if !r.resubscribed || !t.Status.State.Interrupted() || r.isPreviousPause(&t.Status) {
+		return r.addChanges(t)
 	}
-	r.ending = &a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata}
+	r.heldStatus = &a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata}
 	t.Status = a2a.Status{State: a2a.StateWorking}
-	if err := r.snapshot(t); err != nil {
+	if err := r.addChanges(t); err != nil {
 		return err
 	}
-	return errHeld
+	return errStatusHeld
 }
 
 // belongs learns the agent's names for the task and the context, and refuses
 // what is of another task.
-func (r *run) belongs(taskID, contextID string) error {
+func (r *run) checkIDs(taskID, contextID string) error {
 	switch {
-	case taskID == "" || taskID == r.link.task:
-	case r.link.task != "":
+	case taskID == "" || taskID == r.ids.task:
+	case r.ids.task != "":
 		return errOtherTask
 	default:
-		r.link.task = taskID
-		r.named.Store(true)
+		r.ids.task = taskID
+		r.taskNamed.Store(true)
 	}
-	if contextID != "" && contextID != r.link.context {
-		r.link.context = contextID
-		r.backend.contexts.remember(r.alias, contextID)
+	if contextID != "" && contextID != r.ids.context {
+		r.ids.context = contextID
+		r.backend.contextNames.remember(r.derivedContext, contextID)
 	}
 	return nil
 }
 
 // anonymous takes the agent's ids off a message.
-func anonymous(m *a2a.Message) *a2a.Message {
+func removeIDs(m *a2a.Message) *a2a.Message {
 	if m != nil {
 		m.TaskID, m.ContextID, m.ReferenceTasks = "", "", nil
 	}
@@ -184,40 +184,40 @@ func anonymous(m *a2a.Message) *a2a.Message {
 }
 
 // snapshot tells what a task says that was not said yet.
-func (r *run) snapshot(t *a2a.Task) error {
-	if err := r.recoverMissed(t); err != nil {
+func (r *run) addChanges(t *a2a.Task) error {
+	if err := r.recoverOutput(t); err != nil {
 		return err
 	}
-	if r.stale(&t.Status) {
+	if r.isPreviousPause(&t.Status) {
 		t.Status = a2a.Status{State: a2a.StateWorking}
 	}
 	over := t.Status.State.Terminal() || t.Status.State.Interrupted()
-	last := lastOfEach(t.Artifacts)
+	last := lastIndexByID(t.Artifacts)
 	for i := range t.Artifacts {
 		a := &t.Artifacts[i]
 		if last[a.ID] != i {
 			continue
 		}
-		if said := r.artifacts[a.ID]; said != nil && reflect.DeepEqual(said, a) {
+		if said := r.knownArtifacts[a.ID]; said != nil && reflect.DeepEqual(said, a) {
 			continue
 		}
-		r.heard()
-		r.introduce()
-		r.produced = true
+		r.recordUpdate()
+		r.addNote()
+		r.hasArtifact = true
 		r.batch = append(r.batch, a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: *a, LastChunk: over}})
-		r.artifacts[a.ID] = a
+		r.knownArtifacts[a.ID] = a
 	}
-	if r.state != a2a.StateUnknown && same(&r.last, &t.Status) {
+	if r.state != a2a.StateUnknown && sameStatus(&r.lastStatus, &t.Status) {
 		return nil
 	}
-	r.status(&a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata})
+	r.addStatus(&a2a.StatusUpdate{Status: t.Status, Metadata: t.Metadata})
 	return nil
 }
 
 // lastOfEach returns the place of the last artifact of each name, which is the
 // one that counts. The first without a name is that of the turn, and others get
 // a name by their place.
-func lastOfEach(all []a2a.Artifact) map[string]int {
+func lastIndexByID(all []a2a.Artifact) map[string]int {
 	last := make(map[string]int, len(all))
 	for i := range all {
 		if _, taken := last[""]; taken && all[i].ID == "" {
@@ -230,12 +230,12 @@ func lastOfEach(all []a2a.Artifact) map[string]int {
 
 // stale reports whether a status is the one in which the task was when the
 // client was last heard: agents begin with it when a task goes on.
-func (r *run) stale(s *a2a.Status) bool {
-	return r.turn.Task != nil && s.State.Interrupted() && same(&r.turn.Task.Status, s)
+func (r *run) isPreviousPause(s *a2a.Status) bool {
+	return r.turn.Task != nil && s.State.Interrupted() && sameStatus(&r.turn.Task.Status, s)
 }
 
 // same compares statuses by what names them.
-func same(a, b *a2a.Status) bool {
+func sameStatus(a, b *a2a.Status) bool {
 	switch {
 	case a.State != b.State, (a.Message == nil) != (b.Message == nil):
 		return false
@@ -246,65 +246,65 @@ func same(a, b *a2a.Status) bool {
 	}
 }
 
-func (r *run) status(u *a2a.StatusUpdate) {
-	r.heard()
-	r.last = u.Status
+func (r *run) addStatus(u *a2a.StatusUpdate) {
+	r.recordUpdate()
+	r.lastStatus = u.Status
 	if u.Status.State != a2a.StateUnknown || r.state == a2a.StateUnknown {
 		r.state = max(u.Status.State, a2a.StateSubmitted)
 	}
 	u.TaskID, u.ContextID = "", ""
-	if m := anonymous(u.Status.Message); m != nil {
-		r.sent[m.ID] = true
+	if m := removeIDs(u.Status.Message); m != nil {
+		r.sentMessages[m.ID] = true
 	}
 	if u.Status.State > a2a.StateSubmitted {
-		r.note(u)
+		r.attachNote(u)
 	}
 	r.batch = append(r.batch, a2a.Event{Status: u})
 }
 
 // artifact tells an update. What the artifact is now is no longer known.
-func (r *run) artifact(u *a2a.ArtifactUpdate) {
+func (r *run) addArtifact(u *a2a.ArtifactUpdate) {
 	if r.state <= a2a.StateSubmitted {
 		r.state = a2a.StateWorking
 	}
-	r.heard()
-	delete(r.artifacts, u.Artifact.ID)
-	r.produced = true
-	if r.open[u.Artifact.ID] = true; u.LastChunk {
-		delete(r.open, u.Artifact.ID)
+	r.recordUpdate()
+	delete(r.knownArtifacts, u.Artifact.ID)
+	r.hasArtifact = true
+	if r.openArtifacts[u.Artifact.ID] = true; u.LastChunk {
+		delete(r.openArtifacts, u.Artifact.ID)
 	}
 	u.TaskID, u.ContextID = "", ""
-	r.introduce()
+	r.addNote()
 	r.batch = append(r.batch, a2a.Event{Artifact: u})
 }
 
 // introduce has the note of the task kept before anything that it produced.
-func (r *run) introduce() {
-	if r.link.task == "" || r.link.note() == r.noted {
+func (r *run) addNote() {
+	if r.ids.task == "" || r.ids.note() == r.storedNote {
 		return
 	}
 	u := &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}}
-	r.note(u)
+	r.attachNote(u)
 	r.batch = append(r.batch, a2a.Event{Status: u})
 }
 
-func (r *run) note(u *a2a.StatusUpdate) {
-	if r.link.task == "" {
+func (r *run) attachNote(u *a2a.StatusUpdate) {
+	if r.ids.task == "" {
 		return
 	}
-	if note := r.link.note(); note != r.noted {
-		u.Note, r.noted = note, note
+	if note := r.ids.note(); note != r.storedNote {
+		u.Note, r.storedNote = note, note
 	}
 }
 
 // heard counts news of the task, wherever it came from, as a sign of life.
-func (r *run) heard() {
-	r.news++
-	r.watchdog.Heard()
+func (r *run) recordUpdate() {
+	r.updates++
+	r.watchdog.RecordActivity()
 }
 
 // send emits what was gathered.
-func (r *run) send() error {
+func (r *run) flush() error {
 	if len(r.batch) == 0 {
 		return nil
 	}

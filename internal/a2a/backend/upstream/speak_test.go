@@ -247,7 +247,7 @@ func TestCancelBeforeTheFirstEvent(t *testing.T) {
 			<-s.r.Context().Done()
 		})
 		// A task that was canceled takes no more events.
-		err := b.Run(ctx, turn(), func([]a2a.Event) error { return backend.ErrEnded })
+		err := b.Run(ctx, turn(), func([]a2a.Event) error { return backend.ErrTurnEnded })
 		b.Close()
 		if outcomeOf(err) != "ended" || calls.ops() != "stream cancel" {
 			t.Errorf("Run() error = %v after %s", err, calls.ops())

@@ -48,7 +48,7 @@ type Options struct {
 	Query string
 	// Elsewhere is for an agent that does not run beside the sidecar. The other
 	// options but the URL and the limits do not apply to it.
-	Elsewhere *Elsewhere
+	Remote *Remote
 	// Limits bound a turn; an event may have 4 MiB by default.
 	Limits stream.Limits
 	// Now is the clock.
@@ -56,7 +56,7 @@ type Options struct {
 }
 
 // Elsewhere is how an agent is reached that belongs to others.
-type Elsewhere struct {
+type Remote struct {
 	// Transport makes the calls. It follows no redirect.
 	Transport http.RoundTripper
 	// Card is what the agent was found to serve, for it may not be open to all.
@@ -84,13 +84,13 @@ type Backend struct {
 	pinned   version.Version
 	cardPath string
 	// elsewhere is nil for an agent beside the sidecar.
-	elsewhere *Elsewhere
+	remote *Remote
 	// known is what the card said; nil until it was read.
-	known atomic.Pointer[peer]
+	current atomic.Pointer[endpoint]
 	// reading is held by the one that reads the card.
 	reading chan struct{}
 	// contexts are those that the agent named otherwise than we did.
-	contexts *contexts
+	contextNames *contextNames
 	// canceling is held by those that cancel a task of the agent.
 	canceling chan struct{}
 	closing   sync.Once
@@ -115,15 +115,15 @@ func New(options Options) (*Backend, error) {
 		u.RawQuery = options.Query
 	}
 	b := &Backend{
-		url: u, elsewhere: options.Elsewhere, pinned: options.Version, cardPath: options.CardPath,
-		reading: make(chan struct{}, 1), contexts: newContexts(), canceling: make(chan struct{}, maxCanceling),
+		url: u, remote: options.Remote, pinned: options.Version, cardPath: options.CardPath,
+		reading: make(chan struct{}, 1), contextNames: newContextNames(), canceling: make(chan struct{}, maxCanceling),
 	}
-	if b.elsewhere == nil {
+	if b.remote == nil {
 		b.client = stream.New(options.Limits, options.Now)
 		return b, nil
 	}
-	b.client = stream.Over(b.elsewhere.Transport, options.Limits, options.Now)
-	if _, err := b.choose(b.elsewhere.Card); err != nil {
+	b.client = stream.NewWithTransport(b.remote.Transport, options.Limits, options.Now)
+	if _, err := b.chooseEndpoint(b.remote.Card); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -145,13 +145,13 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 	r := newRun(b, t, emit)
 	call, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	defer context.AfterFunc(ctx, func() { r.end(context.Cause(ctx), stop) })()
+	defer context.AfterFunc(ctx, func() { r.stop(context.Cause(ctx), stop) })()
 	err := b.client.Turn(call, func(ctx context.Context, w *stream.Watchdog) error {
 		r.watchdog = w
-		return r.perform(ctx)
+		return r.tryEndpoints(ctx)
 	})
-	if r.abandons(context.Cause(ctx), err) {
-		b.cancel(r.peer, t, r.link) //nolint:contextcheck // ctx has ended
+	if r.mustCancelTask(context.Cause(ctx), err) {
+		b.cancel(r.endpoint, t, r.ids) //nolint:contextcheck // ctx has ended
 	}
 	return err
 }
@@ -159,14 +159,14 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 // Canceled implements backend.Canceler: the agent's task waits for its client,
 // which will not come back.
 func (b *Backend) Canceled(_ context.Context, t *a2a.Task) {
-	if l := readLink(t.Note); l.task != "" {
+	if l := parseNote(t.Note); l.task != "" {
 		b.cancel(nil, &backend.Turn{TaskID: t.ID, ContextID: t.ContextID}, l) //nolint:contextcheck // it outlives the request
 	}
 }
 
 // cancel tells the agent that its task is not wanted any more, and waits for
 // nothing. Without a peer it is looked up.
-func (b *Backend) cancel(p *peer, t *backend.Turn, l link) {
+func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 	select {
 	case b.canceling <- struct{}{}:
 	default:
@@ -178,11 +178,11 @@ func (b *Backend) cancel(p *peer, t *backend.Turn, l link) {
 		defer stop()
 		if p == nil {
 			var err error
-			if p, _, err = b.peer(ctx, t); err != nil {
+			if p, _, err = b.endpoint(ctx, t); err != nil {
 				return
 			}
 		}
-		resp, err := b.client.Do(ctx, b.request(p, opCancel, t, &call{taskID: l.task, tenant: p.tenantOf(t)}))
+		resp, err := b.client.Do(ctx, b.request(p, opCancel, t, &callParams{taskID: l.task, tenant: p.tenantOf(t)}))
 		if err != nil {
 			return
 		}
@@ -191,8 +191,8 @@ func (b *Backend) cancel(p *peer, t *backend.Turn, l link) {
 }
 
 // peer returns what the card says, and whether it was read just now.
-func (b *Backend) peer(ctx context.Context, t *backend.Turn) (p *peer, fresh bool, err error) {
-	if p := b.known.Load(); p != nil {
+func (b *Backend) endpoint(ctx context.Context, t *backend.Turn) (p *endpoint, fresh bool, err error) {
+	if p := b.current.Load(); p != nil {
 		return p, false, nil
 	}
 	select {
@@ -201,14 +201,14 @@ func (b *Backend) peer(ctx context.Context, t *backend.Turn) (p *peer, fresh boo
 	case <-ctx.Done():
 		return nil, false, context.Cause(ctx)
 	}
-	if p := b.known.Load(); p != nil {
+	if p := b.current.Load(); p != nil {
 		return p, true, nil
 	}
 	p, err = b.readCard(ctx, t)
 	if err != nil {
 		return nil, true, err
 	}
-	b.known.Store(p)
+	b.current.Store(p)
 	return p, true, nil
 }
 
@@ -216,16 +216,16 @@ func (b *Backend) peer(ctx context.Context, t *backend.Turn) (p *peer, fresh boo
 // offers an interface that turns can use, and else the *backend.TurnError that a
 // turn would end with.
 func (b *Backend) Check(ctx context.Context) error {
-	_, _, err := b.peer(ctx, &backend.Turn{})
+	_, _, err := b.endpoint(ctx, &backend.Turn{})
 	return err
 }
 
 // forget has the card read again, unless that has happened.
-func (b *Backend) forget(p *peer) { b.known.CompareAndSwap(p, nil) }
+func (b *Backend) forgetEndpoint(p *endpoint) { b.current.CompareAndSwap(p, nil) }
 
 // isFailure reports whether an error is the agent's fault, which may mean that
 // there is another agent by now.
-func isFailure(err error) bool {
+func isAgentFailure(err error) bool {
 	failure, ok := errors.AsType[*backend.TurnError](err)
 	return ok && failure.State == a2a.StateFailed
 }

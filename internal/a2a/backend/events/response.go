@@ -13,7 +13,7 @@ import (
 )
 
 // answer reads one response.
-type answer struct {
+type response struct {
 	*stream.Body
 	limits      *stream.Limits
 	internal    func(kind string)
@@ -24,20 +24,20 @@ type answer struct {
 	// batch holds the events of one read.
 	batch []a2a.Event
 	// pieces and texts are room for those to come, as many as the last read had.
-	pieces []piece
-	texts  strings.Builder
-	said   int
+	free      []partUpdate
+	texts     strings.Builder
+	lastBatch int
 	// artifact is that of the turn, which exists once it has begun.
-	artifact string
-	begun    bool
+	artifact    string
+	hasArtifact bool
 	// paused is true while the agent waits for its client.
 	paused bool
 	// heard is true once a line of the stream was an event or [DONE].
-	heard bool
+	hasEvent bool
 }
 
 // read does what the media type asks for.
-func (a *answer) read() error {
+func (a *response) read() error {
 	mediaType, params, err := a.MediaType()
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (a *answer) read() error {
 }
 
 // send emits what was gathered.
-func (a *answer) send() error {
+func (a *response) flush() error {
 	if len(a.batch) == 0 {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (a *answer) send() error {
 		}
 	}
 	err := a.emit(a.batch)
-	a.said = len(a.batch)
+	a.lastBatch = len(a.batch)
 	clear(a.batch)
 	a.batch = a.batch[:0]
 	a.watchdog.Pause(a.paused)
@@ -75,33 +75,33 @@ func (a *answer) send() error {
 }
 
 // piece is an update with its part. Those of one read lie side by side.
-type piece struct {
+type partUpdate struct {
 	update a2a.ArtifactUpdate
 	parts  [1]a2a.Part
 }
 
 // maxTogether bounds what one piece that is kept may hold of the memory of
 // others.
-const maxTogether = 32
+const maxShared = 32
 
-func (a *answer) room() *piece {
-	if len(a.pieces) == 0 {
-		a.pieces = make([]piece, min(max(a.said, 1), maxTogether))
+func (a *response) newPart() *partUpdate {
+	if len(a.free) == 0 {
+		a.free = make([]partUpdate, min(max(a.lastBatch, 1), maxShared))
 	}
-	p := &a.pieces[0]
-	a.pieces = a.pieces[1:]
+	p := &a.free[0]
+	a.free = a.free[1:]
 	return p
 }
 
 // keep copies a short text beside those of the same read.
-func (a *answer) keep(text []byte) string {
+func (a *response) copyText(text []byte) string {
 	const short = 256
-	if len(text) > short || a.said < 2 {
+	if len(text) > short || a.lastBatch < 2 {
 		return string(text)
 	}
 	if a.texts.Cap()-a.texts.Len() < len(text) {
 		a.texts = strings.Builder{}
-		a.texts.Grow(min(a.said, maxTogether) * max(len(text), 16))
+		a.texts.Grow(min(a.lastBatch, maxShared) * max(len(text), 16))
 	}
 	at := a.texts.Len()
 	a.texts.Write(text)
@@ -110,61 +110,61 @@ func (a *answer) keep(text []byte) string {
 
 // add adds a part to the artifact of the turn. Text joins text: an answer that
 // arrives in a thousand chunks reads as one.
-func (a *answer) add(part a2a.Part, last bool) {
-	p := a.room()
+func (a *response) addPart(part a2a.Part, last bool) {
+	p := a.newPart()
 	p.parts[0] = part
-	a.put(p, last)
+	a.addUpdate(p, last)
 }
 
 // chunk is add for text, which is what most parts are.
-func (a *answer) chunk(text []byte) {
-	p := a.room()
-	p.parts[0].Content, p.parts[0].Text = a2a.ContentText, a.keep(text)
-	a.put(p, false)
+func (a *response) addText(text []byte) {
+	p := a.newPart()
+	p.parts[0].Content, p.parts[0].Text = a2a.ContentText, a.copyText(text)
+	a.addUpdate(p, false)
 }
 
-func (a *answer) put(p *piece, last bool) {
-	if !a.begun {
+func (a *response) addUpdate(p *partUpdate, last bool) {
+	if !a.hasArtifact {
 		a.artifact = backend.ArtifactID(a.turn.Number)
 	}
 	// Most of the room stays as it was made.
 	u := &p.update
 	u.TaskID, u.ContextID = a.turn.TaskID, a.turn.ContextID
 	u.Artifact.ID, u.Artifact.Parts = a.artifact, p.parts[:]
-	u.Append, u.JoinText, u.LastChunk = a.begun, true, last
-	a.begun = true
+	u.Append, u.JoinText, u.LastChunk = a.hasArtifact, true, last
+	a.hasArtifact = true
 	a.batch = append(a.batch, a2a.Event{Artifact: u})
 }
 
 // json reads one value: an event, or data.
-func (a *answer) json() error {
-	body, err := a.Whole()
-	if err != nil || blank(body) {
+func (a *response) json() error {
+	body, err := a.ReadAll()
+	if err != nil || isBlank(body) {
 		return err
 	}
-	kind, err := a.event(body, true)
+	kind, err := a.decodeEvent(body, true)
 	if err != nil {
-		return backend.Unrecognized("The agent's answer "+stream.Fault(err, "an event"), body, err)
+		return backend.Unrecognized("The agent's answer "+stream.DecodeReason(err, "an event"), body, err)
 	}
 	if kind == notEvent {
 		value, err := dataPart(body)
 		if err != nil {
-			return backend.Unrecognized("The agent's answer "+stream.Fault(err, "an event"), body, err)
+			return backend.Unrecognized("The agent's answer "+stream.DecodeReason(err, "an event"), body, err)
 		}
-		a.add(value, true)
+		a.addPart(value, true)
 	}
-	return a.send()
+	return a.flush()
 }
 
 // file reads anything else.
-func (a *answer) file(mediaType string) error {
-	body, err := a.Whole()
+func (a *response) file(mediaType string) error {
+	body, err := a.ReadAll()
 	if err != nil || len(body) == 0 {
 		return err
 	}
 	_, params, _ := mime.ParseMediaType(a.disposition)
-	a.add(a2a.Part{
+	a.addPart(a2a.Part{
 		Content: a2a.ContentRaw, Raw: body, MediaType: mediaType, Filename: params["filename"],
 	}, true)
-	return a.send()
+	return a.flush()
 }

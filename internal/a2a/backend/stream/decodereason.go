@@ -12,7 +12,7 @@ import (
 // Fault returns why a text is not what was expected, such as "an event", in the
 // words of the decoders. It holds nothing of the text; backend.Unrecognized adds
 // an excerpt.
-func Fault(err error, expected string) string {
+func DecodeReason(err error, expected string) string {
 	var problem *a2a.Error
 	switch {
 	case errors.As(err, &problem) && problem.Reason == a2a.ReasonParse:

@@ -15,7 +15,7 @@ import (
 // httpJSON is HTTP+JSON.
 type httpJSON struct{}
 
-func (httpJSON) target(p *peer, op operation, c *call) (method string, u *url.URL, body []byte) {
+func (httpJSON) request(p *endpoint, op operation, c *callParams) (method string, u *url.URL, body []byte) {
 	tenant := ""
 	if c.tenant != "" {
 		tenant = "/" + url.PathEscape(c.tenant)
@@ -50,7 +50,7 @@ func (httpJSON) target(p *peer, op operation, c *call) (method string, u *url.UR
 }
 
 // open finds the error that a stream may hold in place of an event.
-func (httpJSON) open(text []byte) ([]byte, error) {
+func (httpJSON) unwrap(text []byte) ([]byte, error) {
 	r := jsonread.New(text)
 	failed := false
 	for name := range r.Members() {
@@ -60,27 +60,27 @@ func (httpJSON) open(text []byte) ([]byte, error) {
 		return nil, err
 	}
 	if failed {
-		return nil, readStatus(0, text)
+		return nil, parseError(0, text)
 	}
 	return text, nil
 }
 
-func (httpJSON) refused(status int, text []byte) *fault {
-	if f := readStatus(status, text); f.reason != "" {
+func (httpJSON) decodeError(status int, text []byte) *protocolError {
+	if f := parseError(status, text); f.reason != "" {
 		return f
 	}
 	switch status {
 	case http.StatusNotImplemented, http.StatusMethodNotAllowed:
-		return &fault{reason: a2a.ReasonMethodNotFound, code: status}
+		return &protocolError{reason: a2a.ReasonMethodNotFound, code: status}
 	default:
 		return nil
 	}
 }
 
 // known are the reasons that an answer may name.
-var known = func() map[string]a2a.Reason {
+var reasonsByName = func() map[string]a2a.Reason {
 	all := map[string]a2a.Reason{}
-	for _, r := range reasons {
+	for _, r := range reasonsByCode {
 		all[string(r)] = r
 	}
 	return all
@@ -88,8 +88,8 @@ var known = func() map[string]a2a.Reason {
 
 // readStatus finds the reason of an error in its details (1.0), or in the code
 // of JSON-RPC that servers of 0.3 repeat.
-func readStatus(status int, text []byte) *fault {
-	f := &fault{code: status}
+func parseError(status int, text []byte) *protocolError {
+	f := &protocolError{code: status}
 	r := jsonread.New(text)
 	if r.Kind() != '{' {
 		return f
@@ -97,29 +97,29 @@ func readStatus(status int, text []byte) *fault {
 	for name := range r.Members() {
 		switch {
 		case string(name) == "code" && r.Kind() == '0':
-			f.reason = reasons[r.Int()]
+			f.reason = reasonsByCode[r.Int()]
 		case string(name) == "error" && r.Kind() == '{':
 			for name := range r.Members() {
 				if string(name) == "details" && r.Kind() == '[' {
-					f.details(r)
+					f.readDetails(r)
 				}
 			}
 		}
 	}
 	if r.End() != nil {
-		return &fault{code: status}
+		return &protocolError{code: status}
 	}
 	return f
 }
 
-func (f *fault) details(r *jsonread.Reader) {
+func (f *protocolError) readDetails(r *jsonread.Reader) {
 	for range r.Elements() {
 		if r.Kind() != '{' {
 			continue
 		}
 		for name := range r.Members() {
 			if string(name) == "reason" && r.Kind() == '"' {
-				if reason, ok := known[r.String()]; ok {
+				if reason, ok := reasonsByName[r.String()]; ok {
 					f.reason = reason
 				}
 			}

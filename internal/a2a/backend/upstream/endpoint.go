@@ -17,7 +17,7 @@ import (
 )
 
 // peer is one way to talk to the agent.
-type peer struct {
+type endpoint struct {
 	*dialect
 	url *url.URL
 	// tenant is the one under which the card offers the agent.
@@ -28,11 +28,11 @@ type peer struct {
 	streaming atomic.Bool
 	// next is what to try when the agent does not know the methods; nil for
 	// nothing. A card of 0.1 or 0.2 need not say which of them it is.
-	next *peer
+	fallback *endpoint
 }
 
 // call is what an operation is about.
-type call struct {
+type callParams struct {
 	send   *a2a.SendRequest
 	taskID string
 	tenant string
@@ -43,29 +43,29 @@ type call struct {
 // binding is how calls travel.
 type binding interface {
 	// target says where a call goes, and what is sent.
-	target(p *peer, op operation, c *call) (method string, u *url.URL, body []byte)
+	request(p *endpoint, op operation, c *callParams) (method string, u *url.URL, body []byte)
 	// open returns what a text of an answer holds, or the *fault in its place.
-	open(text []byte) ([]byte, error)
+	unwrap(text []byte) ([]byte, error)
 	// refused returns the fault behind a status that is not 2xx; nil when the
 	// status says it all.
-	refused(status int, text []byte) *fault
+	decodeError(status int, text []byte) *protocolError
 }
 
 // tenantOf is the tenant that the agent is told: that of its card or, when there
 // is none, the client's. Over HTTP+JSON it is a step in the path, which is not
 // for a client to choose, and before 1.0 there were no tenants.
-func (p *peer) tenantOf(t *backend.Turn) string {
+func (p *endpoint) tenantOf(t *backend.Turn) string {
 	switch {
 	case p.version != version.V10:
 		return ""
-	case p.tenant != "" || p.name == card.HTTPJSON:
+	case p.tenant != "" || p.bindingName == card.HTTPJSON:
 		return p.tenant
 	default:
 		return t.Tenant
 	}
 }
 
-func (b *Backend) request(p *peer, op operation, t *backend.Turn, c *call) *stream.Request {
+func (b *Backend) request(p *endpoint, op operation, t *backend.Turn, c *callParams) *stream.Request {
 	accept := "application/json"
 	if op == opStream || op == opSubscribe {
 		accept = "text/event-stream, application/json"
@@ -75,9 +75,9 @@ func (b *Backend) request(p *peer, op operation, t *backend.Turn, c *call) *stre
 		header[version.Name] = []string{p.version.String()}
 	}
 	if p.extensionsHeader != "" && len(t.Extensions) > 0 {
-		header[http.CanonicalHeaderKey(p.extensionsHeader)] = []string{printable(strings.Join(t.Extensions, ", "))}
+		header[http.CanonicalHeaderKey(p.extensionsHeader)] = []string{toHeaderValue(strings.Join(t.Extensions, ", "))}
 	}
-	method, u, body := p.binding.target(p, op, c)
+	method, u, body := p.binding.request(p, op, c)
 	if body == nil {
 		delete(header, "Content-Type")
 	}
@@ -86,18 +86,18 @@ func (b *Backend) request(p *peer, op operation, t *backend.Turn, c *call) *stre
 
 // header is what every call tells the agent.
 func (b *Backend) header(t *backend.Turn, accept string) http.Header {
-	if b.elsewhere == nil {
+	if b.remote == nil {
 		return stream.Header(t, accept)
 	}
 	h := http.Header{"Content-Type": {"application/json"}, "Accept": {accept}}
-	if b.elsewhere.Authorization != "" {
-		h["Authorization"] = []string{b.elsewhere.Authorization}
+	if b.remote.Authorization != "" {
+		h["Authorization"] = []string{b.remote.Authorization}
 	}
 	return h
 }
 
 // printable drops what no header can hold.
-func printable(s string) string {
+func toHeaderValue(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return -1

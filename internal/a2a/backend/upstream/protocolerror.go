@@ -12,25 +12,25 @@ import (
 
 // fault is an error that the agent answers. Its text stays behind: who wrote
 // it did not write it for our clients.
-type fault struct {
+type protocolError struct {
 	// reason is "" for a code that the protocol does not know.
 	reason a2a.Reason
 	code   int
 }
 
 // Error returns the reason and the code, for the log.
-func (f *fault) Error() string {
+func (f *protocolError) Error() string {
 	return "agent answered error " + strconv.Itoa(f.code) + " " + string(f.reason)
 }
 
 // unknown reports whether the agent did not know what it was asked, and so has
 // done nothing.
-func (f *fault) unknown() bool {
+func (f *protocolError) isUnsupported() bool {
 	return f.reason == a2a.ReasonMethodNotFound || f.reason == a2a.ReasonVersionNotSupported
 }
 
 // failure is what a fault means for our task.
-func (f *fault) failure(p *peer) *backend.TurnError {
+func (f *protocolError) turnError(p *endpoint) *backend.TurnError {
 	switch f.reason {
 	case a2a.ReasonTaskNotFound:
 		return backend.Failed("The agent does not know the task any more; it may have been restarted", f)
@@ -47,7 +47,7 @@ func (f *fault) failure(p *peer) *backend.TurnError {
 		if p.pinned {
 			by = "which backend.a2a.version says"
 		}
-		return backend.Failed("The agent does not speak A2A "+p.version.String()+" over "+string(p.name)+", "+by, f)
+		return backend.Failed("The agent does not speak A2A "+p.version.String()+" over "+string(p.bindingName)+", "+by, f)
 	case a2a.ReasonUnauthenticated, a2a.ReasonPermissionDenied:
 		return backend.Failed("The agent asks for credentials; callers are authenticated by the sidecar, which has none for the agent", f)
 	default:

@@ -1,0 +1,215 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package upstream
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+)
+
+// choose takes the best that a card offers.
+func (b *Backend) chooseEndpoint(text []byte) (*endpoint, error) {
+	offer, err := decodeCard(text)
+	if err != nil {
+		return nil, backend.Unrecognized("The agent's card "+stream.DecodeReason(err, "one"), text, err)
+	}
+	if b.pinned != (version.Version{}) {
+		for i := range offer.interfaces {
+			offer.interfaces[i].version = b.pinned.String()
+		}
+		offer.pinned = true
+	}
+	if b.remote != nil {
+		offer.interfaces = slices.DeleteFunc(offer.interfaces, func(i cardInterface) bool { return !i.hasOrigin(b.url) })
+	}
+	return offer.choose(b.url)
+}
+
+// within reports whether an interface is at an origin.
+func (i *cardInterface) hasOrigin(origin *url.URL) bool {
+	u, err := url.Parse(i.url)
+	return err == nil && u.User == nil && u.Scheme == origin.Scheme && strings.EqualFold(u.Hostname(), origin.Hostname()) && portOf(u) == portOf(origin)
+}
+
+func portOf(u *url.URL) string {
+	if u.Port() == "" {
+		return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Port()
+}
+
+// offer is what counts of a card.
+type cardOffer struct {
+	interfaces []cardInterface
+	streaming  bool
+	// old is true for members that only 0.1 has.
+	isV01 bool
+	// pinned is true when the version was configured.
+	pinned bool
+}
+
+// offered is one interface of a card.
+type cardInterface struct {
+	url, binding, version, tenant string
+}
+
+// decodeCard reads a card of any version. What it says beside interfaces and
+// streaming is for others.
+func decodeCard(text []byte) (*cardOffer, error) {
+	r := jsonread.New(text)
+	o := &cardOffer{}
+	main := cardInterface{binding: string(card.JSONRPC)}
+	var others []cardInterface
+	security := false
+	for name := range r.Members() {
+		switch string(name) {
+		case "url":
+			main.url = r.String()
+		case "preferredTransport":
+			main.binding = r.String()
+		case "protocolVersion":
+			main.version = r.String()
+		case "additionalInterfaces":
+			others = decodeInterfaces(r)
+		case "supportedInterfaces":
+			o.interfaces = decodeInterfaces(r)
+		case "capabilities":
+			for name := range r.Members() {
+				if string(name) == "streaming" {
+					o.streaming = r.Bool()
+				}
+			}
+		case "authentication":
+			o.isV01 = true
+		case "securitySchemes", "security", "supportsAuthenticatedExtendedCard":
+			security = true
+		}
+	}
+	o.isV01 = o.isV01 && !security
+	if main.url != "" {
+		o.interfaces = append(o.interfaces, main)
+		for _, each := range others {
+			each.version = main.version
+			o.interfaces = append(o.interfaces, each)
+		}
+	}
+	return o, r.End()
+}
+
+func decodeInterfaces(r *jsonread.Reader) []cardInterface {
+	var all []cardInterface
+	for i := range r.Elements() {
+		if i >= maxInterfaces {
+			r.TooMany(maxInterfaces)
+			return nil
+		}
+		var each cardInterface
+		for name := range r.Members() {
+			switch string(name) {
+			case "url":
+				each.url = r.String()
+			case "transport", "protocolBinding":
+				each.binding = r.String()
+			case "protocolVersion":
+				each.version = r.String()
+			case "tenant":
+				each.tenant = r.String()
+			}
+		}
+		all = append(all, each)
+	}
+	return all
+}
+
+// choose returns the best interface that can be spoken to.
+func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
+	for _, d := range preferred {
+		for i := range o.interfaces {
+			each := &o.interfaces[i]
+			if each.binding != string(d.bindingName) || !d.supports(each.assumedVersion(o)) {
+				continue
+			}
+			p, err := each.endpoint(d, at, o.streaming)
+			if err == nil {
+				p.pinned = o.pinned
+			}
+			if v, _ := version.Parse(each.version); err != nil || o.pinned || each.version != "" && v != version.V02 && v != version.V01 {
+				return p, err
+			}
+			// Cards of 0.1 and 0.2 need not say which they are, and who passes on
+			// such a card can but guess.
+			other := rpcV01
+			if d == rpcV01 {
+				other = rpcV03
+			}
+			p.fallback, err = each.endpoint(other, at, o.streaming)
+			return p, err
+		}
+	}
+	return nil, backend.Failed(o.noInterfaceReason(), nil)
+}
+
+// meant is the version of an interface. A card of 0.1 or 0.2 need not say it.
+func (i *cardInterface) assumedVersion(o *cardOffer) version.Version {
+	switch v, ok := version.Parse(i.version); {
+	case !ok:
+		return version.Version{Major: -1}
+	case i.version != "":
+		return v
+	case o.isV01:
+		return version.V01
+	default:
+		return version.V03
+	}
+}
+
+func (i *cardInterface) endpoint(d *dialect, at *url.URL, streaming bool) (*endpoint, error) {
+	p := &endpoint{dialect: d, url: at, tenant: i.tenant}
+	p.streaming.Store(streaming)
+	if at.Path == "" {
+		named, err := url.Parse(i.url)
+		if err != nil {
+			return nil, backend.Failed("The agent's card has an interface whose URL cannot be read", err)
+		}
+		u := *at
+		u.Path, u.RawPath = named.Path, named.RawPath
+		p.url = &u
+	}
+	if d.bindingName == card.JSONRPC {
+		if p.url.Path == "" {
+			u := *p.url
+			u.Path = "/"
+			p.url = &u
+		}
+		return p, nil
+	}
+	u := *p.url
+	u.RawPath = strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), d.prefix)
+	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), d.prefix)
+	p.url = &u
+	return p, nil
+}
+
+// excuse says why nothing could be chosen, in words of our own.
+func (o *cardOffer) noInterfaceReason() string {
+	grpc := len(o.interfaces) > 0
+	for i := range o.interfaces {
+		grpc = grpc && o.interfaces[i].binding == string(card.GRPC)
+	}
+	switch {
+	case len(o.interfaces) == 0:
+		return "The agent's card names no interface: it has neither url nor supportedInterfaces"
+	case grpc:
+		return "The agent's card offers gRPC only; the sidecar talks to agents in JSON-RPC or HTTP+JSON"
+	default:
+		return "The agent's card offers no version of A2A that the sidecar speaks (0.1 to 1.0, in JSON-RPC or HTTP+JSON)"
+	}
+}
