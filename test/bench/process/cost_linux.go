@@ -13,12 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU is the time, in user space and in the kernel, that the process and all
-// its threads, those that ended too, have had up to now.
+// CPU returns the CPU time of the process so far, in user space and in the kernel, with all its threads and
+// those that have ended.
 func (p *Process) CPU() (time.Duration, error) {
-	// The CPU clock of another process: the complement of its id, and 2 for
-	// what the scheduler counted, in nanoseconds. /proc/PID/stat tells the same
-	// in ticks of 10 ms.
+	// The CPU clock of another process is the complement of its id, with clock type 2 (scheduler time) in
+	// nanoseconds. /proc/PID/stat has the same time in ticks of 10 ms.
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^p.command.Process.Pid<<3|2), &t); err != nil {
 		return 0, fmt.Errorf("read CPU time: %w", err)
@@ -26,7 +25,7 @@ func (p *Process) CPU() (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// RSS is the memory, in bytes, that the process holds now.
+// RSS returns the resident memory of the process in bytes.
 func (p *Process) RSS() (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {
@@ -43,8 +42,7 @@ func (p *Process) RSS() (int64, error) {
 	return kilobytes << 10, nil
 }
 
-// MachineUsage tells what was used up to now, from a moment on that is always
-// the same.
+// MachineUsage returns the CPU times since a fixed moment.
 func MachineUsage() (Usage, error) {
 	var u Usage
 	var now unix.Timespec
@@ -61,10 +59,9 @@ func MachineUsage() (Usage, error) {
 		&ticks[0], &ticks[1], &ticks[2], &ticks[3], &ticks[4], &ticks[5], &ticks[6], &ticks[7]); err != nil {
 		return u, fmt.Errorf("read the machine's CPU time: %w", err)
 	}
-	// The kernel measures how long it idles. What it does otherwise it samples,
-	// which is wrong by percents where programs sleep and wake by the clock.
-	// Interrupts are left out: they are loopback's, and whether they count as the
-	// time of the program that they come to depends on the kernel.
+	// The kernel measures idle time exactly. It samples the other times, with errors of some percent for
+	// programs that sleep and wake by the clock. Interrupts are left out: they come from loopback, and it
+	// depends on the kernel whether they count as time of the interrupted program.
 	const idle, iowait, irq, softirq, steal, tick = 3, 4, 5, 6, 7, 10 * time.Millisecond
 	cores := bytes.Count(text, []byte("\ncpu"))
 	u.Machine = time.Duration(cores)*time.Duration(now.Nano()) - time.Duration(ticks[idle]+ticks[iowait]+ticks[irq]+ticks[softirq])*tick

@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process starts the servers of a benchmark or of the stream checker,
-// each in a process of its own, tells what they cost, and ends them in every
-// way.
+// Package process starts the servers of a benchmark or of the stream checker as processes, measures them, and
+// ends them by a signal or a kill.
 package process
 
 import (
@@ -21,14 +20,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
-// startTimeout bounds the wait for a server that does not come up.
-const startTimeout = 10 * time.Second
+const (
+	// startTimeout is how long a server may take to listen. It is long because a busy machine is no failure; a
+	// server that exits is noticed at once.
+	startTimeout = time.Minute
+	// endTimeout is how long a server may take to end after SIGTERM.
+	endTimeout = 10 * time.Second
+)
 
 // Process is a server that listens.
 type Process struct {
-	// Address is where.
+	// Address is the address at which it listens.
 	Address string
-	// Started is when its program was.
+	// Started is the start time of the program.
 	Started time.Time
 
 	command *exec.Cmd
@@ -36,21 +40,20 @@ type Process struct {
 	stderr  tail
 }
 
-// Usage is CPU time of the whole machine, and of this process with those that
-// it has started and stopped.
+// Usage holds CPU times of the machine, and of this process with its ended children.
 type Usage struct {
 	Machine, Own time.Duration
-	// Stolen is what the machine did not get from the one that it runs on.
+	// Stolen is the time that the hypervisor did not give to this machine.
 	Stolen time.Duration
 }
 
-// Others is what was used since then by what is no part of this program.
+// Others returns the CPU time since then that other programs used.
 func (u Usage) Others(then Usage) time.Duration {
-	// Time that is stolen from a program counts as its own, on some kernels.
+	// Some kernels count stolen time as time of a program.
 	return max(0, u.Machine-then.Machine-(u.Own-then.Own), u.Stolen-then.Stolen)
 }
 
-// Start runs a program with --listen and the other arguments, until Stop.
+// Start starts a program with --listen and other arguments, and waits until it listens.
 func Start(ctx context.Context, program string, arguments ...string) (*Process, error) {
 	address, err := freeport.Find(ctx)
 	if err != nil {
@@ -59,7 +62,7 @@ func Start(ctx context.Context, program string, arguments ...string) (*Process, 
 	return Run(ctx, address, program, slices.Concat([]string{"--listen", address}, arguments)...)
 }
 
-// Run runs a program whose arguments make it listen at address, until Stop.
+// Run starts a program whose arguments make it listen at address, and waits until it listens.
 func Run(ctx context.Context, address, program string, arguments ...string) (*Process, error) {
 	p := &Process{Address: address, done: make(chan struct{})}
 	p.command = exec.CommandContext(ctx, program, arguments...)
@@ -71,7 +74,7 @@ func Run(ctx context.Context, address, program string, arguments ...string) (*Pr
 	go func() { _ = p.command.Wait(); close(p.done) }()
 	if err := p.await(ctx); err != nil {
 		p.Stop()
-		return nil, fmt.Errorf("start %s: %w: %s", program, err, p.Said())
+		return nil, fmt.Errorf("start %s: %w: %s", program, err, p.Stderr())
 	}
 	return p, nil
 }
@@ -94,7 +97,7 @@ func (p *Process) await(ctx context.Context) error {
 	return fmt.Errorf("not listening on %s after %v", p.Address, startTimeout)
 }
 
-// Stop kills the process, and returns when it is gone.
+// Stop kills the process and waits for its end.
 func (p *Process) Stop() {
 	_ = p.command.Process.Kill()
 	<-p.done
@@ -106,23 +109,23 @@ func (p *Process) Signal(s os.Signal) error { return p.command.Process.Signal(s)
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Said is the last of what the process wrote to stderr, once it has ended.
-func (p *Process) Said() string {
+// Stderr returns the end of the process's standard error, after the process has ended.
+func (p *Process) Stderr() string {
 	<-p.done
 	return strings.TrimSpace(string(p.stderr.text))
 }
 
-// End asks the process to end, and kills it if it does not.
+// End sends SIGTERM, and kills the process after endTimeout.
 func (p *Process) End() {
 	_ = p.command.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.done:
-	case <-time.After(startTimeout):
+	case <-time.After(endTimeout):
 		p.Stop()
 	}
 }
 
-// tail keeps the last of what is written. It is read after the writer's end.
+// tail keeps the end of what is written. It is read after the last write.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -14,8 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test binary is its own server: one that burns so much CPU before each
-// answer.
 func TestMain(m *testing.M) {
 	if os.Getenv("BENCH_BURN") != "" {
 		burn, _ := time.ParseDuration(os.Getenv("BENCH_BURN"))
@@ -23,7 +21,7 @@ func TestMain(m *testing.M) {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				spin(burn)
 				if r.URL.Path == "/hold" {
-					// None of Go's, which the race detector keeps twice.
+					// Memory of Go would count twice under the race detector.
 					_, err := unix.Mmap(-1, 0, 64<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_POPULATE)
 					if err != nil {
 						http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -35,8 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// spin works until its thread has had so much CPU, however long that takes on
-// a busy machine.
+// spin uses CPU time, however long that takes on a busy machine.
 func spin(d time.Duration) {
 	var begin, now unix.Timespec
 	done := make(chan struct{})
@@ -73,7 +70,7 @@ func get(t *testing.T, url string) {
 	}
 }
 
-func TestCPU(t *testing.T) {
+func TestCPUOfABusyServer(t *testing.T) {
 	p := start(t, "20ms")
 	get(t, "http://"+p.Address)
 	before, err := p.CPU()
@@ -94,7 +91,7 @@ func TestCPU(t *testing.T) {
 	}
 }
 
-func TestCPUOfIdle(t *testing.T) {
+func TestCPUOfAnIdleServer(t *testing.T) {
 	p := start(t, "0s")
 	get(t, "http://"+p.Address)
 	before, err := p.CPU()
@@ -107,11 +104,11 @@ func TestCPUOfIdle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if used := after - before; used > 5*time.Millisecond {
-		t.Errorf("a server that was not asked is measured at %v, while this process burned 100 ms", used)
+		t.Errorf("an idle server is measured at %v, while this process burned 100 ms", used)
 	}
 }
 
-func TestRSS(t *testing.T) {
+func TestRSSGrowsWithUse(t *testing.T) {
 	p := start(t, "0s")
 	get(t, "http://"+p.Address)
 	before, err := p.RSS()
@@ -128,7 +125,7 @@ func TestRSS(t *testing.T) {
 	}
 }
 
-func TestMachineUsage(t *testing.T) {
+func TestMachineUsageSeparatesOwnAndOthers(t *testing.T) {
 	before, err := MachineUsage()
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +146,7 @@ func TestMachineUsage(t *testing.T) {
 	}
 }
 
-func TestStartTellsWhy(t *testing.T) {
+func TestStartReportsAnEarlyExit(t *testing.T) {
 	t.Setenv("BENCH_BURN", "1ms")
 	if p, err := Start(t.Context(), os.Args[0], "--no-such-flag"); err == nil {
 		p.Stop()
@@ -157,11 +154,11 @@ func TestStartTellsWhy(t *testing.T) {
 	}
 }
 
-func TestEnd(t *testing.T) {
+func TestEndStopsTheServer(t *testing.T) {
 	p := start(t, "0s")
 	begin := time.Now()
 	p.End()
-	if took := time.Since(begin); took > startTimeout/2 {
+	if took := time.Since(begin); took > endTimeout/2 {
 		t.Errorf("End() took %v", took)
 	}
 }

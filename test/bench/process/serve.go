@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Serve is main of a server that Start runs: it parses the flags, to which it
-// adds --listen, and serves what open makes of them.
+// Serve is the main function of a server for Start: it adds the flag --listen, parses the flags, and serves the
+// handler that open returns.
 func Serve(open func() http.Handler) {
 	address := flag.String("listen", "127.0.0.1:0", "`address` of the server")
 	flag.Parse()
