@@ -13,14 +13,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
-// plan is how long everything takes.
+// plan holds the durations of a run.
 type plan struct {
 	rounds int
-	// window is how long one measurement of CPU lasts.
+	// window is the duration of one measurement of CPU time.
 	window time.Duration
-	// settle is how long memory may take to be what it will be.
+	// settle is how long memory may take to become stable.
 	settle time.Duration
-	// stall bounds the wait for a reader that nothing reaches.
+	// stall bounds the wait for events of a reader that is expected to starve.
 	stall time.Duration
 }
 
@@ -29,7 +29,7 @@ var (
 	short = plan{rounds: 3, window: 700 * time.Millisecond, settle: time.Second, stall: 6 * time.Second}
 )
 
-// row is one of the table: what it does is measured by run.
+// row is a row of the table. run measures it.
 type row struct {
 	id  string
 	run func(context.Context, *bench) ([]report.Result, error)
@@ -54,7 +54,7 @@ type bench struct {
 	plan
 	servers  *servers
 	progress io.Writer
-	// row is the one that is measured now.
+	// row is the id of the row that is measured now.
 	row string
 }
 
@@ -64,17 +64,17 @@ func (b *bench) interleave(ctx context.Context, contenders ...contender) (series
 	})
 }
 
-// cpu measures the CPU time that a server needs for each unit of what clients
-// get from it, in microseconds.
+// cpu returns a contender that measures the CPU time of a server in microseconds for each unit that its clients
+// receive.
 func (b *bench) cpu(k kind, op func(*running) operation) contender {
 	return contender{string(k), func(ctx context.Context) (s sample, err error) {
 		err = b.servers.with(ctx, b.row, k, func(r *running) error {
-			if _, err := closed(ctx, few, b.window/4, op(r)); err != nil {
+			if _, err := closed(ctx, connections, b.window/4, op(r)); err != nil {
 				return fmt.Errorf("warm up: %w", err)
 			}
 			var units int
 			used, err := costs(r.server, func() (err error) {
-				units, err = closed(ctx, few, b.window, op(r))
+				units, err = closed(ctx, connections, b.window, op(r))
 				return err
 			})
 			s = sample{micros(used) / float64(max(units, 1))}
@@ -84,7 +84,7 @@ func (b *bench) cpu(k kind, op func(*running) operation) contender {
 	}}
 }
 
-// costs is the CPU time that a server has while f runs.
+// costs returns the CPU time of a process while f runs.
 func costs(p *process.Process, f func() error) (time.Duration, error) {
 	before, err := p.CPU()
 	if err != nil {

@@ -19,13 +19,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-// client speaks A2A 1.0 over JSON-RPC, as cheaply as it can: its CPU is not
-// counted, but is taken from the servers'.
+// client is a client of A2A 1.0 over JSON-RPC with little overhead: its CPU time does not count, but the servers
+// compete with it.
 type client struct {
 	http  *http.Client
 	url   string
 	token string
-	// last makes message ids: a sidecar takes a repeated one for a repetition.
+	// last is the number of the last message id. A sidecar deduplicates messages with equal ids.
 	last atomic.Int64
 }
 
@@ -38,7 +38,7 @@ func newClient(url, token string) *client {
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// requestSize is that of a message's text; the request is some 1 KB.
+// requestSize is the size of the message text in bytes, for a request of about 1 KB.
 const requestSize = 850
 
 func (c *client) request(method string, s script.Script) []byte {
@@ -61,7 +61,7 @@ func (c *client) post(ctx context.Context, url string, body []byte) (*http.Respo
 	return c.http.Do(request)
 }
 
-// send is an operation that answers once. What it answers must hold want.
+// send sends a message and checks that the response contains want.
 func (c *client) send(ctx context.Context, s script.Script, want []byte) error {
 	return c.answered(ctx, c.request("SendMessage", s), want)
 }
@@ -82,9 +82,8 @@ func (c *client) answered(ctx context.Context, request, want []byte) error {
 	return nil
 }
 
-// stream is an operation that answers with events. It returns how many of
-// them were the chunks of the script, and calls each, if it is not nil, with
-// every event before the next is read.
+// stream sends a request and reads the events of its response. It returns the number of chunks of the script,
+// and calls each, if it is not nil, with every event before it reads the next.
 func (c *client) stream(ctx context.Context, body []byte, each func(event []byte)) (chunks int, err error) {
 	response, err := c.post(ctx, c.url, body)
 	if err != nil {
@@ -120,8 +119,7 @@ func (c *client) stream(ctx context.Context, body []byte, each func(event []byte
 	}
 }
 
-// inSnapshot is how many chunks of a size the task has that a stream begins
-// with.
+// inSnapshot returns the number of chunks of a size in the snapshot with which a stream begins.
 func inSnapshot(event []byte, size int) int {
 	head := event[:min(len(event), 200)]
 	if !bytes.Contains(head, []byte(`"task":`)) {
@@ -131,7 +129,7 @@ func inSnapshot(event []byte, size int) int {
 	return bytes.Count(artifacts, bytes.Repeat([]byte("x"), size))
 }
 
-// taskOf reads the id of the task that an event is about.
+// taskOf returns the id of the task of an event.
 func taskOf(event []byte) string {
 	var e struct {
 		Result struct {
@@ -152,7 +150,7 @@ func taskOf(event []byte) string {
 	return e.Result.ArtifactUpdate.TaskID
 }
 
-// subscribe is the request for the stream of a task that there is.
+// subscribe returns the request for the stream of an existing task.
 func subscribe(task string) []byte {
 	return []byte(`{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"` + task + `"}}`)
 }

@@ -10,21 +10,20 @@ import (
 	"time"
 )
 
-// sample is what one measurement tells: one figure of each kind that it
-// measures.
+// sample is the result of one measurement, with one figure of each kind.
 type sample []float64
 
-// contender is measured in every round.
+// contender is a subject that every round measures.
 type contender struct {
 	name    string
 	measure func(context.Context) (sample, error)
 }
 
-// series are the samples of a contender, by round.
+// series maps a contender to its samples, one for each round.
 type series map[string][]sample
 
-// interleave measures the contenders in turn, in each round from another one
-// on, so that what disturbs the machine for a while disturbs all.
+// interleave measures the contenders in turn. Each round begins with another contender, so that a disturbance of
+// the machine affects all.
 func interleave(ctx context.Context, rounds int, contenders []contender, progress func(string)) (series, error) {
 	all := series{}
 	for round := range rounds {
@@ -41,7 +40,7 @@ func interleave(ctx context.Context, rounds int, contenders []contender, progres
 	return all, nil
 }
 
-// of are the figures of one kind.
+// of returns the figures of one kind.
 func (s series) of(name string, figure int) []float64 {
 	var values []float64
 	for _, each := range s[name] {
@@ -50,8 +49,7 @@ func (s series) of(name string, figure int) []float64 {
 	return values
 }
 
-// percentile is the smallest value that so many percent do not exceed, in
-// microseconds.
+// percentile returns the smallest value in microseconds that the given percentage of values does not exceed.
 func percentile(took []time.Duration, percent int) float64 {
 	if len(took) == 0 {
 		return 0

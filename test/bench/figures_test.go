@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPercentile(t *testing.T) {
+func TestPercentileIsAValue(t *testing.T) {
 	var took []time.Duration
 	for i := 200; i > 0; i-- {
 		took = append(took, time.Duration(i)*time.Microsecond)
@@ -25,7 +25,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-func TestInterleave(t *testing.T) {
+func TestInterleaveRotatesContenders(t *testing.T) {
 	var order string
 	of := func(name string) contender {
 		return contender{name, func(context.Context) (sample, error) {
@@ -46,6 +46,6 @@ func TestInterleave(t *testing.T) {
 	failed := errors.New("no")
 	bad := contender{"bad", func(context.Context) (sample, error) { return nil, failed }}
 	if _, err := interleave(t.Context(), 1, []contender{bad}, func(string) {}); !errors.Is(err, failed) {
-		t.Errorf("interleave() error = %v, want that of the contender", err)
+		t.Errorf("interleave() error = %v, want the error of the contender", err)
 	}
 }

@@ -14,23 +14,21 @@ import (
 )
 
 const (
-	// few connections are enough where CPU time counts.
-	few = 8
-	// patience is how long operations may take that have begun in time; they
-	// are cut off then.
-	patience = 2 * time.Second
-	// pending bounds the requests of an open loop that have no answer yet.
+	// connections is the number of connections of a closed loop, enough to measure CPU time.
+	connections = 8
+	// graceTime is how long the operations of an open loop may take after its end. Then they are canceled.
+	graceTime = 2 * time.Second
+	// pending bounds the requests of an open loop without a response.
 	pending = 1000
 )
 
-// operation is one of a client. It returns what it has got, in the unit that
-// is measured, also with an error.
+// operation is one request of a client. It returns the number of units that it received, also with an error.
 type operation func(ctx context.Context) (units int, err error)
 
-// closed repeats an operation on so many connections, on each as soon as its
-// last one is answered, and returns what they have got in all.
+// closed runs a closed loop: each connection repeats an operation as soon as the last one has ended. It returns
+// the units of all connections.
 func closed(ctx context.Context, connections int, window time.Duration, op operation) (int, error) {
-	limited, cancel := context.WithTimeout(ctx, window+patience)
+	limited, cancel := context.WithTimeout(ctx, window+graceTime)
 	defer cancel()
 	var units atomic.Int64
 	end := time.Now().Add(window)
@@ -41,7 +39,7 @@ func closed(ctx context.Context, connections int, window time.Duration, op opera
 				n, err := op(limited)
 				units.Add(int64(n))
 				if limited.Err() != nil {
-					return ctx.Err() // too slow is no failure
+					return ctx.Err() // the end of the window, which is no failure
 				}
 				if err != nil {
 					return err
@@ -54,10 +52,10 @@ func closed(ctx context.Context, connections int, window time.Duration, op opera
 	return int(units.Load()), err
 }
 
-// steady starts an operation at each tick, whether or not the former ones
-// are answered, and returns how long each took from its tick on.
+// steady runs an open loop: it starts an operation at each tick, whether or not the former ones have ended. It
+// returns the durations, counted from the ticks.
 func steady(ctx context.Context, window time.Duration, perSecond float64, op operation) ([]time.Duration, error) {
-	limited, cancel := context.WithTimeout(ctx, window+patience)
+	limited, cancel := context.WithTimeout(ctx, window+graceTime)
 	defer cancel()
 	var mu sync.Mutex
 	var took []time.Duration

@@ -18,36 +18,33 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-func TestClosed(t *testing.T) {
+func TestClosedLoopCountsUnits(t *testing.T) {
 	var asked atomic.Int64
-	units, err := closed(t.Context(), few, 50*time.Millisecond, func(context.Context) (int, error) {
+	units, err := closed(t.Context(), connections, 50*time.Millisecond, func(context.Context) (int, error) {
 		asked.Add(1)
 		time.Sleep(time.Millisecond)
 		return 3, nil
 	})
-	if n := asked.Load(); err != nil || int64(units) != 3*n || n < few {
+	if n := asked.Load(); err != nil || int64(units) != 3*n || n < connections {
 		t.Errorf("closed() = %d, %v after %d operations of 3", units, err, n)
 	}
 	failed := errors.New("no")
-	if _, err := closed(t.Context(), few, time.Minute, func(context.Context) (int, error) { return 0, failed }); !errors.Is(err, failed) {
-		t.Errorf("closed() error = %v, want that of the operation", err)
+	if _, err := closed(t.Context(), connections, time.Minute, func(context.Context) (int, error) { return 0, failed }); !errors.Is(err, failed) {
+		t.Errorf("closed() error = %v, want the error of the operation", err)
 	}
 }
 
-// What is too slow counts with what it has got.
-func TestClosedCutsOff(t *testing.T) {
-	units, err := closed(t.Context(), few, time.Millisecond, func(ctx context.Context) (int, error) {
+func TestClosedLoopCountsUnfinishedOperations(t *testing.T) {
+	units, err := closed(t.Context(), connections, time.Millisecond, func(ctx context.Context) (int, error) {
 		<-ctx.Done()
 		return 2, ctx.Err()
 	})
-	if err != nil || units != 2*few {
-		t.Errorf("closed() = %d, %v, want what each connection had", units, err)
+	if err != nil || units != 2*connections {
+		t.Errorf("closed() = %d, %v, want the units of all connections", units, err)
 	}
 }
 
-// A server that stops for a while is late for all who would have come
-// meanwhile, not only for one.
-func TestSteady(t *testing.T) {
+func TestOpenLoopCountsDelaysFromTheTicks(t *testing.T) {
 	const pause = 200 * time.Millisecond
 	begin := time.Now()
 	took, err := steady(t.Context(), 400*time.Millisecond, 100, func(context.Context) (int, error) {
@@ -58,7 +55,7 @@ func TestSteady(t *testing.T) {
 		t.Fatalf("steady() = %d answers, %v, want 40", len(took), err)
 	}
 	if p := percentile(took, 75); p < 90_000 {
-		t.Errorf("p75 is %.0f us: half of the requests came while the server paused, evenly", p)
+		t.Errorf("p75 is %.0f us: half of the ticks are in the pause of the server, evenly distributed", p)
 	}
 }
 
@@ -89,7 +86,7 @@ func TestStreamCountsChunks(t *testing.T) {
 	}
 }
 
-func TestChunksOfASnapshotAreCounted(t *testing.T) {
+func TestSnapshotChunksAreCounted(t *testing.T) {
 	for event, want := range map[string]int{
 		`{"result":{"task":{"id":"t","artifacts":[{"parts":[{"text":"xxxx"},{"text":"xxxx"}]}]}}}`: 2,
 		`{"result":{"task":{"id":"t","artifacts":[{"parts":[{"text":"xxxxxxxx"}]}]}}}`:             2,
@@ -105,15 +102,14 @@ func TestChunksOfASnapshotAreCounted(t *testing.T) {
 func TestWrongAnswersAreErrors(t *testing.T) {
 	c := stub(t, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32603}}`)
 	if err := c.send(t.Context(), message, []byte(said)); err == nil {
-		t.Error("send() of what is answered by an error has none")
+		t.Error("send() returns no error for an error response")
 	}
 	if _, err := c.stream(t.Context(), nil, nil); err == nil {
-		t.Error("stream() of what is answered by an error has none")
+		t.Error("stream() returns no error for an error response")
 	}
 }
 
-// Every server answers what is asked of it in the rows.
-func TestServers(t *testing.T) {
+func TestServersAnswerEveryRequest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts every server")
 	}
@@ -141,11 +137,11 @@ func TestServers(t *testing.T) {
 	})
 	servers.key = nil
 	if err := servers.with(t.Context(), "test", oursTokens, exercise(t.Context())); err == nil {
-		t.Error("a server started without a key")
+		t.Error("a sidecar started without its signing key")
 	}
 }
 
-// exercise has a server answer in every way.
+// exercise returns a function that makes every kind of request.
 func exercise(ctx context.Context) func(*running) error {
 	return func(r *running) error {
 		if err := r.send(ctx, message, []byte(said)); err != nil {
@@ -161,7 +157,7 @@ func exercise(ctx context.Context) func(*running) error {
 			return r.readPaced(ctx, script.Script{Chunks: 3, Size: 100, Every: time.Millisecond}, new(time.Duration))
 		})
 		if err == nil && used <= 0 {
-			err = errors.New("it cost nothing")
+			err = errors.New("the CPU time is zero")
 		}
 		return err
 	}

@@ -1,13 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures the sidecar against its peers: the standard library's
-// reverse proxy and the official Go server of A2A. Each server is a process of
-// its own, fresh for each measurement; what counts is its CPU time, because
-// the load comes from the same machine. Peers are measured in the same rounds,
-// one after the other, and compared by round.
+// Command bench measures the sidecar and its peers: the reverse proxy of the standard library, and the official
+// Go server of A2A. Each measurement starts a new process of the server. CPU time counts, because the load comes
+// from the same machine. The peers are measured in the same rounds, one after another, and compared by round.
 //
-// docs/benchmarks.md says what the rows are.
+// // docs/benchmarks.md describes the rows.
 package main
 
 import (
@@ -46,12 +44,12 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.BoolVar(&o.short, "short", false, "fewer and shorter rounds: a look, no figures to publish")
-	flags.IntVar(&o.rounds, "rounds", 0, "how many `rounds` (default 5, short 3)")
+	flags.BoolVar(&o.short, "short", false, "fewer and shorter rounds; the figures are not for publication")
+	flags.IntVar(&o.rounds, "rounds", 0, "number of `rounds` (default 5, short 3)")
 	flags.StringVar(&o.rows, "row", "", "the `rows` to measure, such as S1,S2b (default all)")
 	flags.StringVar(&o.form, "o", "table", "`form` of the output: table or json")
-	flags.StringVar(&o.profiles, "profile", "", "`directory` for CPU profiles of the sidecar; they cost some CPU themselves")
-	flags.StringVar(&o.published, "write", "", "`page` that the figures are written to")
+	flags.StringVar(&o.profiles, "profile", "", "`directory` for CPU profiles of the sidecar; profiling costs some CPU time")
+	flags.StringVar(&o.published, "write", "", "`page` to write the figures to")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -74,7 +72,7 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	return errors.Join(r.Write(stdout, o.form), r.Failed())
 }
 
-// choose finds rows by their ids, in the order of the table.
+// choose returns the rows with the given ids, in the order of the table.
 func choose(ids string) ([]row, error) {
 	if ids == "" {
 		return rows, nil
@@ -82,7 +80,7 @@ func choose(ids string) ([]row, error) {
 	wanted := strings.Split(ids, ",")
 	for _, id := range wanted {
 		if !slices.ContainsFunc(rows, func(r row) bool { return r.id == id }) {
-			return nil, fmt.Errorf("-row is %q: there is no row %q", ids, id)
+			return nil, fmt.Errorf("-row is %q: unknown row %q", ids, id)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(wanted, r.id) }), nil

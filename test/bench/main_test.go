@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestFlags(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	chosen, err := choose("S2b,S1")
 	if err != nil || len(chosen) != 2 || chosen[0].id != "S1" || chosen[1].id != "S2b" {
 		t.Errorf("choose() = %v, %v, want S1 and S2b", chosen, err)
@@ -22,7 +22,6 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Every row of the program stands on the page, and says what it is.
 func TestRowsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/benchmarks.md")
 	if err != nil {
@@ -30,7 +29,7 @@ func TestRowsAreDocumented(t *testing.T) {
 	}
 	for _, each := range rows {
 		if !strings.Contains(string(page), "\n| "+each.id+" |") {
-			t.Errorf("docs/benchmarks.md does not say what %s is", each.id)
+			t.Errorf("docs/benchmarks.md does not describe %s", each.id)
 		}
 	}
 }

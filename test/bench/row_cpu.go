@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-// sends is a request that is answered once.
+// sends returns an operation that sends a message and checks the response.
 func sends(s script.Script, want string) func(*running) operation {
 	return func(r *running) operation {
 		return func(ctx context.Context) (int, error) { return 1, r.send(ctx, s, []byte(want)) }
@@ -25,7 +25,7 @@ var message = script.Script{Message: true, Size: 600}
 
 const said = "xxxxxxxxxxxxxxxx"
 
-// S1: a message that is answered by a message.
+// S1: a message that a message answers.
 func unaryMessage(ctx context.Context, b *bench) ([]report.Result, error) {
 	op := sends(message, said)
 	s, err := b.interleave(ctx, b.cpu(oursTokens, op), b.cpu(proxy, op), b.cpu(sdkAlone, op), b.cpu(sdk, op))
@@ -36,7 +36,7 @@ func unaryMessage(ctx context.Context, b *bench) ([]report.Result, error) {
 	return s.against(r, oursTokens, map[kind]report.Goal{proxy: report.RatioAtMost(1.2), sdkAlone: report.RatioAtMost(0.7), sdk: {}}), nil
 }
 
-// against makes a result of each peer, in the order of the kinds.
+// against returns a result for each peer, in the order of the kinds.
 func (s series) against(r report.Result, us kind, goals map[kind]report.Goal) []report.Result {
 	var results []report.Result
 	for _, peer := range []kind{proxy, fanout, sdkAlone, sdk} {
@@ -50,7 +50,7 @@ func (s series) against(r report.Result, us kind, goals map[kind]report.Goal) []
 	return results
 }
 
-// S2: a message that makes a task.
+// S2: a message that creates a task.
 func unaryTask(ctx context.Context, b *bench) ([]report.Result, error) {
 	op := sends(script.Script{Chunks: 2, Size: 20}, "TASK_STATE_COMPLETED")
 	s, err := b.interleave(ctx, b.cpu(ours, op), b.cpu(proxy, op), b.cpu(sdkAlone, op), b.cpu(sdk, op))
@@ -61,8 +61,8 @@ func unaryTask(ctx context.Context, b *bench) ([]report.Result, error) {
 	return s.against(r, ours, map[kind]report.Goal{proxy: report.RatioAtMost(2), sdkAlone: {}, sdk: report.RatioAtMost(0.05)}), nil
 }
 
-// streams is a turn of so many chunks, counted in chunks. Where the machine is
-// full, a stream may begin with a task that has some of them already.
+// streams returns an operation that streams a turn of a number of chunks and counts them. On a busy machine, the
+// stream may begin with a snapshot that has some chunks already.
 func streams(chunks int) func(*running) operation {
 	const size = 20
 	return func(r *running) operation {
@@ -80,7 +80,7 @@ func streams(chunks int) func(*running) operation {
 	}
 }
 
-// S2b: turns that are short and long.
+// S2b: short and long turns.
 func turns(ctx context.Context, b *bench) ([]report.Result, error) {
 	const least, most = 20, 1000
 	var results []report.Result
@@ -95,11 +95,11 @@ func turns(ctx context.Context, b *bench) ([]report.Result, error) {
 		results = append(results, s.against(r, ours, map[kind]report.Goal{proxy: report.RatioAtMost(4), sdk: report.RatioAtMost(0.01)})...)
 		figures[chunks] = s.of(string(ours), 0)
 	}
-	flat := report.Result{What: fmt.Sprintf("a chunk of %d against one of %d", most, least), Unit: "us CPU a chunk", Peer: "sidecar, 20 chunks"}
+	flat := report.Result{What: fmt.Sprintf("a chunk of a turn of %d against one of %d", most, least), Unit: "us CPU a chunk", Peer: "sidecar, 20 chunks"}
 	return append(results, report.Compare(flat, figures[most], figures[least], report.RatioAtMost(1))), nil
 }
 
-// S3: what a server adds to the time of an answer, when it has little to do.
+// S3: the time that a server adds to a response, under little load.
 func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 	op := sends(message, said)
 	rate, err := b.saturation(ctx, op)
@@ -113,7 +113,7 @@ func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 				if _, err := steady(ctx, b.window/4, rate, op(r)); err != nil {
 					return err
 				}
-				// What is added is the small difference of two figures.
+				// The added latency is the small difference of two figures.
 				took, err := steady(ctx, 3*b.window, rate, op(r))
 				s = sample{percentile(took, 50), percentile(took, 99)}
 				return err
@@ -140,21 +140,21 @@ func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 	return results, nil
 }
 
-// saturation is how many operations a second the sidecar answers.
+// saturation returns the largest number of operations per second of a sidecar.
 func (b *bench) saturation(ctx context.Context, op func(*running) operation) (perSecond float64, err error) {
 	err = b.servers.with(ctx, b.row, ours, func(r *running) error {
-		if _, err := closed(ctx, few, b.window/4, op(r)); err != nil {
+		if _, err := closed(ctx, connections, b.window/4, op(r)); err != nil {
 			return err
 		}
 		begin := time.Now()
-		units, err := closed(ctx, few, b.window, op(r))
+		units, err := closed(ctx, connections, b.window, op(r))
 		perSecond = float64(units) / time.Since(begin).Seconds()
 		return err
 	})
 	return perSecond, err
 }
 
-// S4: events that come one by one.
+// S4: events that the agent sends one by one.
 func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 	const count, every = 100, 10 * time.Millisecond
 	play := script.Script{Chunks: int(b.window / every), Size: 200, Every: every}
@@ -163,7 +163,7 @@ func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {
 				first := make([]time.Duration, count)
 				used, err := costs(r.server, func() error {
-					// One after the other: what a stream waits for is not the begin of others.
+					// Start one stream after another, so that the start of others does not delay it.
 					begin := time.Now()
 					var group errgroup.Group
 					for i := range count {
@@ -182,7 +182,7 @@ func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	cost := report.Result{What: "relayed event, 100 streams x 100 a second", Unit: "us CPU", Peer: string(proxy)}
+	cost := report.Result{What: "relayed event, 100 streams with 100 events a second", Unit: "us CPU", Peer: string(proxy)}
 	delay := report.Result{What: "first event of these, p50", Unit: "us", Peer: string(proxy), Clock: true}
 	return []report.Result{
 		report.Compare(cost, s.of(string(ours), 0), s.of(string(proxy), 0), report.RatioAtMost(1.5)),
@@ -190,7 +190,7 @@ func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 	}, nil
 }
 
-// readPaced reads one stream, and tells how long its first chunk took.
+// readPaced reads one stream, and measures the delay of its first chunk.
 func (c *client) readPaced(ctx context.Context, play script.Script, first *time.Duration) error {
 	begin := time.Now()
 	n, err := c.stream(ctx, c.request("SendStreamingMessage", play), func(event []byte) {

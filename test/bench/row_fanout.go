@@ -19,9 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-// follow opens streams and returns when each has had its first chunk. each is
-// called with the later chunks of all. leave waits for the end of the
-// streams that end by themselves, or ends them when ctx does.
+// follow opens streams and returns when each has received its first chunk. It calls each with the later chunks
+// of all streams. leave waits for the end of the streams, or ends them with ctx.
 func (c *client) follow(ctx context.Context, count int, body func() []byte, each func(event []byte)) (leave func() error, err error) {
 	streaming, cancel := context.WithCancel(ctx)
 	began := make(chan struct{}, count)
@@ -36,7 +35,7 @@ func (c *client) follow(ctx context.Context, count int, body func() []byte, each
 				}
 			})
 			if streaming.Err() != nil {
-				return nil //nolint:nilerr // this side left
+				return nil //nolint:nilerr // this side ended the stream
 			}
 			return err
 		})
@@ -57,7 +56,7 @@ func (c *client) follow(ctx context.Context, count int, body func() []byte, each
 	return func() error { cancel(); return group.Wait() }, nil
 }
 
-// begin starts a task and stays on its stream until leave.
+// begin starts a task and reads its stream until leave.
 func (r *running) begin(ctx context.Context, s script.Script) (task string, leave func(), err error) {
 	ids := make(chan string, 1)
 	end, err := r.follow(ctx, 1, func() []byte { return r.request("SendStreamingMessage", s) }, func(event []byte) {
@@ -79,7 +78,7 @@ func (r *running) begin(ctx context.Context, s script.Script) (task string, leav
 	}
 }
 
-// S6: one task that many look at.
+// S6: one task with many subscribers.
 func subscribers(ctx context.Context, b *bench) ([]report.Result, error) {
 	var results []report.Result
 	for _, readers := range []int{100, 1000, 5000} {
@@ -93,7 +92,7 @@ func subscribers(ctx context.Context, b *bench) ([]report.Result, error) {
 	return results, nil
 }
 
-// fanout measures deliveries, as many a second however many readers there are.
+// fanout measures deliveries at a fixed rate for all numbers of readers.
 func (b *bench) fanout(k kind, readers int) contender {
 	const perSecond = 20_000
 	every := time.Duration(readers) * time.Second / perSecond
@@ -116,7 +115,7 @@ func (b *bench) fanout(k kind, readers int) contender {
 	}}
 }
 
-// deliveries is what a chunk costs for each of its readers.
+// deliveries returns the CPU time of a chunk for each of its readers.
 func (b *bench) deliveries(ctx context.Context, r *running, play script.Script, readers int, body func() []byte) (sample, error) {
 	total := readers * play.Chunks
 	arrived := make(chan struct{}, total)
@@ -178,8 +177,7 @@ func stalledReader(ctx context.Context, b *bench) ([]report.Result, error) {
 	}, nil
 }
 
-// healthy is what the reader of a task gets, and how late, beside a second
-// one.
+// healthy returns the number of events that one reader receives beside another, and their delay.
 func (b *bench) healthy(ctx context.Context, r *running, play script.Script, stalls bool) (sample, error) {
 	var mu sync.Mutex
 	var late []time.Duration
@@ -230,7 +228,7 @@ func (b *bench) healthy(ctx context.Context, r *running, play script.Script, sta
 	return sample{float64(len(late)), percentile(late, 99)}, nil
 }
 
-// stall opens a stream, reads where it begins, and no more.
+// stall opens a stream and reads only its beginning.
 func (r *running) stall(ctx context.Context, body []byte) (leave func(), err error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", r.server.Address)
@@ -238,7 +236,7 @@ func (r *running) stall(ctx context.Context, body []byte) (leave func(), err err
 		return nil, err
 	}
 	leave = func() { _ = conn.Close() }
-	// What the kernel takes in for a reader is not read by it.
+	// The kernel's buffer would hide that the reader does not read.
 	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		return leave, err
 	}

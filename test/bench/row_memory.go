@@ -13,10 +13,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-// held says one chunk and then nothing.
+// held is a script of one chunk and then a wait.
 var held = script.Script{Gated: true}
 
-// S5: the memory of a stream on which nothing happens.
+// S5: the memory of an idle stream.
 func idleStreams(ctx context.Context, b *bench) ([]report.Result, error) {
 	const turns, followers = 4000, 4000
 	streams := func(k kind) contender {
@@ -52,8 +52,7 @@ func idleStreams(ctx context.Context, b *bench) ([]report.Result, error) {
 	return append(results, report.Compare(follower, s.of("sidecar, subscribers", 0), s.of(string(sdk)+", subscribers", 0), report.FigureAtMost(20, "KB"))), nil
 }
 
-// grown is the memory that each of so many streams takes, in KB, after its
-// first event.
+// grown returns the memory in KB of each of a number of streams after its first event.
 func (b *bench) grown(ctx context.Context, r *running, count int, body func() []byte) (sample, error) {
 	if err := r.send(ctx, message, []byte(said)); err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func (b *bench) grown(ctx context.Context, r *running, count int, body func() []
 	return sample{float64(after-before) / 1000 / float64(count)}, err
 }
 
-// S8: a server that has nothing to do.
+// S8: an idle server.
 func idle(ctx context.Context, b *bench) ([]report.Result, error) {
 	measured := func(k kind) contender {
 		return contender{string(k), func(ctx context.Context) (s sample, err error) {
@@ -102,7 +101,7 @@ func idle(ctx context.Context, b *bench) ([]report.Result, error) {
 	}, nil
 }
 
-// answers is when, after its start, a server has answered its first request.
+// answers returns the time from the start of a server to its first response.
 func answers(ctx context.Context, r *running) (time.Duration, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+".well-known/agent-card.json", nil)
 	if err != nil {

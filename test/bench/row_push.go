@@ -16,11 +16,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-// mostPosting bounds a window of S9: clients are faster than the posts of what
-// they ask, and those that wait fill the room for configurations in the end.
+// mostPosting bounds a window of S9: clients are faster than the posts, and the waiting configurations would
+// fill their limit.
 const mostPosting = time.Second
 
-// S9: what a push notification adds to the task that it tells of.
+// S9: the cost of a push notification beside its task.
 func notifications(ctx context.Context, b *bench) ([]report.Result, error) {
 	s, err := b.interleave(ctx,
 		contender{string(oursPush), func(ctx context.Context) (s sample, err error) {
@@ -38,16 +38,16 @@ func notifications(ctx context.Context, b *bench) ([]report.Result, error) {
 	return []report.Result{report.Compare(r, s.of(string(oursPush), 0), s.of(string(poster), 0), report.RatioAtMost(1.2))}, nil
 }
 
-// pushed charges notifications with what tasks cost more than tasks of which
-// nobody is told.
+// pushed returns the difference in cost between tasks with and without push notifications, for each
+// notification.
 func (b *bench) pushed(ctx context.Context, r *running) (sample, error) {
 	play := script.Script{Chunks: 2, Size: 20}
 	tasks := func(configuration string) (count int, used time.Duration, err error) {
 		body := strings.Replace(string(r.request("SendMessage", play)), `"params":{`, `"params":{`+configuration, 1)
-		// The time that messages are known to have been sent is longer than this.
+		// Deduplication remembers messages for longer than this.
 		before, after, _ := strings.Cut(body, `"messageId":"`)
 		used, err = costs(r.server, func() error {
-			if count, err = closed(ctx, few, min(b.window, mostPosting), func(ctx context.Context) (int, error) {
+			if count, err = closed(ctx, connections, min(b.window, mostPosting), func(ctx context.Context) (int, error) {
 				id := strconv.FormatInt(r.last.Add(1), 10)
 				return 1, r.answered(ctx, []byte(before+`"messageId":"p`+id+after), []byte("TASK_STATE_COMPLETED"))
 			}); err != nil {
@@ -57,10 +57,10 @@ func (b *bench) pushed(ctx context.Context, r *running) (sample, error) {
 		})
 		return count, used, err
 	}
-	if _, _, err := tasks(""); err != nil { // to warm up
+	if _, _, err := tasks(""); err != nil { // warm up
 		return nil, err
 	}
-	// Before and after, since a store that fills is not the same.
+	// Measure tasks without notifications before and after, because a filling store changes the cost.
 	quiet, alone, err := tasks("")
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (b *bench) pushed(ctx context.Context, r *running) (sample, error) {
 	return sample{(micros(used) - micros(alone)*float64(told)/float64(quiet)) / float64(posts)}, nil
 }
 
-// posted asks for some, and then for as many as make a measurement.
+// posted warms the poster up and then measures it.
 func (b *bench) posted(ctx context.Context, r *running) (sample, error) {
 	count := int(b.window.Seconds() * 5000)
 	ask := func(count int) error {
@@ -106,7 +106,7 @@ func (b *bench) posted(ctx context.Context, r *running) (sample, error) {
 	return sample{micros(used) / float64(count)}, err
 }
 
-// settled returns when nothing more arrives.
+// settled waits until no more notifications arrive.
 func (r *running) settled(ctx context.Context) error {
 	const still = 500 * time.Millisecond
 	for before := -1; ; {
@@ -119,7 +119,7 @@ func (r *running) settled(ctx context.Context) error {
 	}
 }
 
-// sunk is how many notifications have arrived.
+// sunk returns the number of notifications that have arrived.
 func (r *running) sunk(ctx context.Context) (int, error) {
 	response, err := r.post(ctx, r.agent+"sunk", nil)
 	if err != nil {

@@ -18,18 +18,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
-// many connections keep a sidecar busy although each waits for a store.
+// many is the number of connections that keeps a sidecar busy although each waits for a store.
 const many = 128
 
-// What one measurement of a store tells.
+// The figures of one measurement of a store.
 const (
 	perSecond = iota
 	ofSidecar
 	ofRedis
 )
 
-// S10: what is done while tasks are in memory, and while each is in Redis
-// before anybody is told of it.
+// S10: throughput with tasks in memory, and with tasks that are in Redis before a client learns of them.
 func stores(ctx context.Context, b *bench) ([]report.Result, error) {
 	var results []report.Result
 	for _, load := range []struct {
@@ -50,8 +49,8 @@ func stores(ctx context.Context, b *bench) ([]report.Result, error) {
 				goal = report.RatioAtLeast(1.0/3, "1/3 x")
 			}
 			done := report.Result{What: name, Unit: load.unit + "s a second", Peer: "sidecar, memory", Clock: true}
-			cost := report.Result{What: "the sidecar's part in it", Unit: "us CPU a " + load.unit, Peer: "sidecar, memory"}
-			rest := report.Result{What: "that of Redis", Unit: "us CPU a " + load.unit}
+			cost := report.Result{What: "CPU time of the sidecar in it", Unit: "us CPU a " + load.unit, Peer: "sidecar, memory"}
+			rest := report.Result{What: "CPU time of Redis in it", Unit: "us CPU a " + load.unit}
 			results = append(results,
 				report.Compare(done, s.of(string(k), perSecond), s.of(string(ours), perSecond), goal),
 				report.Compare(cost, s.of(string(k), ofSidecar), s.of(string(ours), ofSidecar), report.Goal{}),
@@ -61,7 +60,7 @@ func stores(ctx context.Context, b *bench) ([]report.Result, error) {
 	return results, nil
 }
 
-// rate measures how much a server gets done, and at what price.
+// rate returns a contender that measures throughput and its cost.
 func (b *bench) rate(k kind, op func(*running) operation) contender {
 	return contender{string(k), func(ctx context.Context) (s sample, err error) {
 		err = b.servers.with(ctx, b.row, k, func(r *running) error {
@@ -91,7 +90,7 @@ func (b *bench) rate(k kind, op func(*running) operation) contender {
 	}}
 }
 
-// redis starts a store for a sidecar that has its tasks there; nil for others.
+// redis starts a store for a kind of sidecar that keeps its tasks there; nil for other kinds.
 func (s *servers) redis(ctx context.Context, k kind) (*process.Process, error) {
 	settings := redistest.Durable
 	switch k {
@@ -99,7 +98,7 @@ func (s *servers) redis(ctx context.Context, k kind) (*process.Process, error) {
 	case oursSecond:
 		settings = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 	default:
-		return nil, nil //nolint:nilnil // it has none
+		return nil, nil //nolint:nilnil // this kind has no store
 	}
 	program, err := redistest.Program()
 	if err != nil {

@@ -30,7 +30,7 @@ const (
 	audience = "bench.team.a2a-operator.dev"
 )
 
-// kind is a server that can be measured.
+// kind is a kind of server to measure.
 type kind string
 
 const (
@@ -47,7 +47,7 @@ const (
 	direct     kind = "no server between"
 )
 
-// sidecar reports whether it is one of ours.
+// sidecar reports whether the kind is a sidecar.
 func (k kind) sidecar() bool {
 	switch k {
 	case ours, oursTokens, oursPush, oursAlways, oursSecond:
@@ -57,18 +57,18 @@ func (k kind) sidecar() bool {
 	}
 }
 
-// servers starts them, and the agent behind each.
+// servers starts servers and their agents.
 type servers struct {
-	// dir has the programs.
+	// dir holds the programs.
 	dir string
-	// profiles is where CPU profiles of the sidecar go; "" for none.
+	// profiles is the directory for CPU profiles of the sidecar; "" for none.
 	profiles string
 	profiled map[string]int
 
 	key *ecdsa.PrivateKey
 }
 
-// build compiles everything that will run.
+// build builds all programs.
 func build(ctx context.Context, dir string) (*servers, error) {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
 		module+"/cmd/sidecar", module+"/test/bench/agent", module+"/test/bench/proxy",
@@ -84,20 +84,19 @@ func build(ctx context.Context, dir string) (*servers, error) {
 	return &servers{dir: dir, profiled: map[string]int{}, key: key}, nil
 }
 
-// running is a server with its agent, and nobody else's.
+// running is a server with an agent of its own.
 type running struct {
 	*client
 	server *process.Process
-	// redis has the tasks; nil when they are in the server's memory.
+	// redis holds the tasks; nil for tasks in the memory of the server.
 	redis *process.Process
-	// agent is its agent's address.
+	// agent is the base URL of its agent.
 	agent string
-	// gates are the addresses that open what a script waits at.
+	// gates are the URLs that open the gates of scripts.
 	gates []string
 }
 
-// with runs f against a fresh server in front of a fresh agent. row names the
-// profile.
+// with runs f with a new server in front of a new agent. row is part of the profile's name.
 func (s *servers) with(ctx context.Context, row string, k kind, f func(*running) error) error {
 	agent, err := process.Start(ctx, filepath.Join(s.dir, "agent"))
 	if err != nil {
@@ -133,12 +132,12 @@ func (s *servers) with(ctx context.Context, row string, k kind, f func(*running)
 	err = f(r)
 	r.close()
 	if s.profiles != "" && k.sidecar() {
-		r.server.End() // it writes its profile
+		r.server.End() // the server writes its profile
 	} else {
 		r.server.Stop()
 	}
 	if err != nil {
-		return fmt.Errorf("%w; the server said: %q", err, r.server.Said())
+		return fmt.Errorf("%w; standard error of the server: %q", err, r.server.Stderr())
 	}
 	return nil
 }
@@ -159,7 +158,7 @@ func (s *servers) start(ctx context.Context, row string, k kind, agent string, r
 	case fanout:
 		return process.Start(ctx, filepath.Join(s.dir, "fanout"))
 	default:
-		return nil, fmt.Errorf("start %s: there is no such server", k)
+		return nil, fmt.Errorf("start %s: unknown server", k)
 	}
 }
 
@@ -182,26 +181,26 @@ func (s *servers) sidecar(ctx context.Context, row, agent string, k kind, redis 
 
 func (s *servers) arguments(agent string, k kind) ([]string, error) {
 	if k != oursPush {
-		file, err := s.contractFile(agent, k == oursTokens)
+		file, err := s.configFile(agent, k == oursTokens)
 		return []string{"--config", file, "--health-listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"}, err
 	}
 	file := filepath.Join(s.dir, "card.yaml")
 	err := os.WriteFile(file, []byte(`{displayName: Bench, description: An agent of benchmarks, version: "1.0", skills: []}`), 0o600)
 	return []string{
 		"--backend-url", agent, "--backend-protocol", string(sidecarconfig.ProtocolEvents), "--card", file, "--anonymous",
-		// Outside of a cluster receivers may be on this machine.
+		// Outside of a cluster, receivers may be on this machine.
 		"--allowed-push-target", "127.0.0.1/32",
 		"--limit", "requests.perSecond=1000000", "--limit", "totalRequests.perSecond=1000000", "--limit", "turns.maxPerCaller=256",
 	}, err
 }
 
-func (s *servers) contractFile(agent string, tokens bool) (string, error) {
-	config, err := s.contract(agent, tokens)
+func (s *servers) configFile(agent string, tokens bool) (string, error) {
+	config, err := s.sidecarConfig(agent, tokens)
 	if err != nil {
 		return "", err
 	}
-	// The file's directory is watched: one for each.
-	dir, err := os.MkdirTemp(s.dir, "contract")
+	// A sidecar watches the directory of the file, so each gets a directory of its own.
+	dir, err := os.MkdirTemp(s.dir, "config")
 	if err != nil {
 		return "", err
 	}
@@ -209,18 +208,18 @@ func (s *servers) contractFile(agent string, tokens bool) (string, error) {
 	return file, os.WriteFile(file, config, 0o600)
 }
 
-func (s *servers) contract(agent string, tokens bool) ([]byte, error) {
+func (s *servers) sidecarConfig(agent string, tokens bool) ([]byte, error) {
 	config := &sidecarconfig.Config{
 		Version: sidecarconfig.Version,
 		Agent:   sidecarconfig.Agent{Namespace: "team", Name: "bench"},
 		Card: card.Card{
-			Name: "Bench", Description: "An agent of benchmarks", Version: "1.0",
+			Name: "Bench", Description: "An agent of the benchmark", Version: "1.0",
 			Skills: []card.Skill{{ID: "s", Name: "S", Description: "d", Tags: []string{"t"}}},
 		},
 		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: agent},
 		Access:  sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}},
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(time.Second)},
-		// The load is one caller, and meant to be more than one may send.
+		// The load is one caller, which may send more than a caller usually may.
 		Limits: sidecarconfig.Limits{
 			Requests: sidecarconfig.Rate{PerSecond: 1_000_000}, TotalRequests: sidecarconfig.Rate{PerSecond: 1_000_000},
 			Turns:   sidecarconfig.TurnLimits{Max: 8192, MaxPerCaller: 8192},
@@ -243,7 +242,7 @@ func (s *servers) contract(agent string, tokens bool) ([]byte, error) {
 	return sidecarconfig.Encode(config)
 }
 
-// token is that of a ServiceAccount beside the agent.
+// token returns a token of a ServiceAccount of the agent's namespace.
 func (s *servers) token() (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: s.key, KeyID: "k"}}, nil)
 	if err != nil {
@@ -256,7 +255,7 @@ func (s *servers) token() (string, error) {
 	}).Serialize()
 }
 
-// open lets scripts go on that wait.
+// open opens the gates of waiting scripts.
 func (r *running) open(ctx context.Context, body []byte) error {
 	for _, gate := range r.gates {
 		response, err := r.post(ctx, gate, body)

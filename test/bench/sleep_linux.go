@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleepUntil sleeps to the microsecond. A timer of Go's is late by up to a
-// millisecond when nothing else happens, which is more than what is measured.
+// sleepUntil sleeps with a precision of microseconds. On an idle machine a timer of Go is late by up to a
+// millisecond, which is more than the measured times.
 func sleepUntil(due time.Time) {
 	for left := time.Until(due); left > 0; left = time.Until(due) {
 		t := unix.NsecToTimespec(int64(left))

@@ -7,5 +7,5 @@ package main
 
 import "time"
 
-// sleepUntil is exact on Linux only, where costs are measured.
+// sleepUntil is precise on Linux only, where costs are measured.
 func sleepUntil(due time.Time) { time.Sleep(time.Until(due)) }

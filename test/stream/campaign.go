@@ -19,69 +19,41 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
 
-// plan is what a campaign does. The same seed makes the same plan; how it meets
-// the clocks of several processes is another matter.
-type plan struct {
-	Seed  uint64 `json:"seed"`
-	Tasks int    `json:"tasks"`
-	// Chunks is how many a task says, about.
-	Chunks int `json:"chunks"`
-	// Abreast is how many tasks run at once.
-	Abreast int `json:"abreast"`
-	// Mishaps is the part of streams whose reader breaks them, or rests.
-	Mishaps float64 `json:"mishaps"`
-	// SidecarKills and AgentKills are spread over the tasks.
-	SidecarKills int `json:"sidecarKills"`
-	AgentKills   int `json:"agentKills"`
-	// Limit is when no more tasks are begun.
-	Limit time.Duration `json:"limit"`
-}
-
-var (
-	full = plan{
-		Seed: 1, Tasks: 10_000, Chunks: 118, Abreast: 24, Mishaps: 0.15, SidecarKills: 100, AgentKills: 50, Limit: 15 * time.Minute,
-	}
-	short = plan{
-		Seed: 1, Tasks: 200, Chunks: 60, Abreast: 16, Mishaps: 0.25, SidecarKills: 4, AgentKills: 3, Limit: 40 * time.Second,
-	}
-)
-
-// taskTimeout is when a task is given up, as one that is wedged.
+// taskTimeout is the time after which a task counts as stuck.
 const taskTimeout = 90 * time.Second
 
-// refused is a task with what is wrong with it.
-type refused struct {
+// failedTask is a task whose history violates a rule.
+type failedTask struct {
 	Task       *history.Task       `json:"task"`
 	Faults     *history.Faults     `json:"faults"`
 	Violations []history.Violation `json:"violations"`
 }
 
-// campaign is a run of a plan against a fleet.
+// campaign runs a plan against a fleet.
 type campaign struct {
 	*plan
 	*fleet
 	counts   *counts
 	progress io.Writer
-	// more are faults beside those of the plan, by the task before which they
-	// happen.
-	more map[int][]func(context.Context) error
+	// extraFaults are faults beside those of the plan, by the number of the task before which they happen.
+	extraFaults map[int][]func(context.Context) error
 
-	mu      sync.Mutex
-	refused []refused
-	// ended are the tasks that must be there at the end of the run.
-	ended []kept
+	mu     sync.Mutex
+	failed []failedTask
+	// ended holds the tasks that must still exist at the end of the run.
+	ended []endedTask
 }
 
-// kept is a task as it was when it ended.
-type kept struct {
+// endedTask is a task as it was read after its end.
+type endedTask struct {
 	id    string
 	event history.Event
-	// at is when it was asked for.
+	// at is the time of that read.
 	at time.Duration
 }
 
-// campaigned is the scenario.
-func campaigned(ctx context.Context, s *settings, r *report) error {
+// runCampaign is the scenario "campaign".
+func runCampaign(ctx context.Context, s *settings, r *report) error {
 	p := full
 	if s.short {
 		p = short
@@ -90,25 +62,25 @@ func campaigned(ctx context.Context, s *settings, r *report) error {
 	if s.limit > 0 {
 		p.Limit = s.limit
 	}
-	f, stop, err := s.fleet(ctx, shape{grace: 10 * time.Second})
+	f, stop, err := s.fleet(ctx, fleetOptions{grace: 10 * time.Second})
 	if err != nil {
 		return err
 	}
 	defer stop()
 	c := &campaign{plan: &p, fleet: f, counts: newCounts(), progress: s.progress}
 	err = c.run(ctx)
-	r.Tally, r.Refused = c.counts.now(), c.refused
+	r.Tally, r.Failed = c.counts.snapshot(), c.failed
 	return err
 }
 
 func (c *campaign) run(ctx context.Context) error {
 	watch, stop := context.WithCancel(ctx)
 	defer stop()
-	go c.tell(watch)
+	go c.reportProgress(watch)
 	faults := c.schedule()
 	group, failed := errgroup.WithContext(ctx)
 	numbers := make(chan int)
-	for range c.Abreast {
+	for range c.Concurrency {
 		group.Go(func() error {
 			for n := range numbers {
 				c.task(failed, n)
@@ -128,7 +100,7 @@ func (c *campaign) run(ctx context.Context) error {
 			if time.Now().After(end) {
 				return nil
 			}
-			for _, fault := range append(faults[n], c.more[n]...) {
+			for _, fault := range append(faults[n], c.extraFaults[n]...) {
 				if err := fault(failed); err != nil {
 					return err
 				}
@@ -139,44 +111,19 @@ func (c *campaign) run(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return c.sweep(ctx)
+	return c.recheckEnded(ctx)
 }
 
-// schedule spreads the kills over the tasks.
-func (c *campaign) schedule() map[int][]func(context.Context) error {
-	r := rand.New(rand.NewPCG(c.Seed, 0))
-	all := map[int][]func(context.Context) error{}
-	place := func(i, of int) int { return min(c.Tasks-1, c.Tasks*i/of+r.IntN(max(c.Tasks/of, 1))) }
-	for i := range c.SidecarKills {
-		s, after := c.sidecars[r.IntN(len(c.sidecars))], time.Duration(r.IntN(50))*time.Millisecond
-		n := place(i, c.SidecarKills)
-		all[n] = append(all[n], func(ctx context.Context) error {
-			c.counts.add(&c.counts.SidecarKills)
-			return c.kill(ctx, s, kills, after)
-		})
-	}
-	for i := range c.AgentKills {
-		after := time.Duration(r.IntN(50)) * time.Millisecond
-		n := place(i, c.AgentKills)
-		all[n] = append(all[n], func(ctx context.Context) error {
-			c.counts.add(&c.counts.AgentKills)
-			return c.kill(ctx, c.agent, agents, after)
-		})
-	}
-	return all
-}
-
-// task runs one task to its end, and judges it.
+// task runs one task to its end and checks its history.
 func (c *campaign) task(ctx context.Context, n int) {
 	r := rand.New(rand.NewPCG(c.Seed, uint64(n)+1))
 	begin := c.now()
-	defer func() { c.counts.took(c.now() - begin) }()
+	defer func() { c.counts.addDuration(c.now() - begin) }()
 	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
 	defer cancel()
 	turns, driver := 1+max(0, r.IntN(6)-3), client.Dialects[r.IntN(len(client.Dialects))]
-	if driver.NamesTasks && c.broken().Forgets {
-		// When the task is forgotten, its second message makes another one of the
-		// same name.
+	if driver.NamesTasks && c.currentFaults().Forgets {
+		// If the sidecar forgets the task, the second message would create another task with the same id.
 		turns = 1
 	}
 	t := newSubject(script.Script{
@@ -195,7 +142,7 @@ func (c *campaign) task(ctx context.Context, n int) {
 	for i := range r.IntN(3) {
 		w := reader(fmt.Sprint("watcher ", i+1))
 		watching.Go(func() {
-			w.watch(ctx, c.Mishaps)
+			w.watch(ctx, c.FaultRate)
 			if ctx.Err() != nil {
 				t.gaveUp(w.name)
 			}
@@ -203,72 +150,72 @@ func (c *campaign) task(ctx context.Context, n int) {
 	}
 	d := reader("driver")
 	d.dialect = driver
-	d.drive(ctx, c.Mishaps)
+	d.drive(ctx, c.FaultRate)
 	if ctx.Err() != nil {
 		t.gaveUp(d.name)
 	}
-	t.tell() // a task that nobody ever heard of has no watchers
+	t.announce() // end the wait of the watchers, also if the task was never created
 	watching.Wait()
 	if ctx.Err() == nil && d.id() != "" {
-		c.afterwards(ctx, reader("reader"))
+		c.readAfterEnd(ctx, reader("reader"))
 	}
-	c.judge(&t.history)
+	c.check(&t.history)
 }
 
-// afterwards reads a task that is over, and its whole log.
-func (c *campaign) afterwards(ctx context.Context, r *reader) {
+// readAfterEnd reads a task that has ended, and then its whole log.
+func (c *campaign) readAfterEnd(ctx context.Context, r *reader) {
 	for ctx.Err() == nil {
 		begin := r.now()
-		e, err := r.dialect.Get(ctx, r.any(r.rng), r.id())
+		e, err := r.dialect.Get(ctx, r.anyAddress(r.rng), r.id())
 		if err == nil {
 			r.history.Read = &e
 			if e.State == "failed" {
-				r.history.Word, _ = client.Auditor.Word(ctx, r.any(r.rng), r.id()) // it only helps
+				r.history.StatusMessage, _ = client.Auditor.StatusMessage(ctx, r.anyAddress(r.rng), r.id()) // for the report only
 			}
-			c.keep(kept{r.id(), e, begin})
+			c.addEnded(endedTask{r.id(), e, begin})
 			break
 		}
-		leg := history.Leg{Client: r.name, Dialect: r.dialect.Name, Opening: history.Subscribed, Begin: begin, End: r.now(), Broken: ctx.Err() != nil}
-		leg.Outcome, leg.Reason = client.OutcomeOf(err)
-		r.add(leg)
-		if leg.Outcome == history.NotFound || leg.Outcome == history.Refused {
+		record := history.Stream{Client: r.name, Dialect: r.dialect.Name, Opening: history.Subscribed, Begin: begin, End: r.now(), Broken: ctx.Err() != nil}
+		record.Outcome, record.Reason = client.OutcomeOf(err)
+		r.add(record)
+		if record.Outcome == history.NotFound || record.Outcome == history.Refused {
 			return
 		}
-		r.rest(ctx)
+		r.backoff(ctx)
 	}
 	r.name, r.dialect = history.Audit, client.Auditor
 	for ctx.Err() == nil {
-		leg := r.read(ctx, &client.Ask{TaskID: r.id(), After: new(uint64)}, nil, func(*history.Event) bool { return false })
-		if leg.Outcome != history.Cut && leg.Outcome != history.Unavailable {
+		record := r.read(ctx, &client.Request{TaskID: r.id(), After: new(uint64)}, nil, func(*history.Event) bool { return false })
+		if record.Outcome != history.Cut && record.Outcome != history.Unavailable {
 			return
 		}
-		r.rest(ctx)
+		r.backoff(ctx)
 	}
 }
 
-func (c *campaign) keep(k kept) {
+func (c *campaign) addEnded(k endedTask) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ended = append(c.ended, k)
 }
 
-// judge checks what was seen of a task.
-func (c *campaign) judge(t *history.Task) {
-	faults := c.broken()
-	c.counts.task(t)
+// check checks the history of a task.
+func (c *campaign) check(t *history.Task) {
+	faults := c.currentFaults()
+	c.counts.addTask(t)
 	wrong := history.Check(t, faults)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(wrong) > 0 {
-		c.refused = append(c.refused, refused{t, faults, wrong})
+		c.failed = append(c.failed, failedTask{t, faults, wrong})
 		_, _ = fmt.Fprintf(c.progress, "task %s: %v\n", t.ID, wrong)
 	}
 }
 
-// sweep reads all tasks once more, long after their ends: what has ended stays,
-// but for what a sidecar forgot when it died.
-func (c *campaign) sweep(ctx context.Context) error {
-	faults := c.broken()
+// recheckEnded reads all ended tasks again at the end of the run. They must be unchanged, unless their sidecar
+// kept them in memory and was killed.
+func (c *campaign) recheckEnded(ctx context.Context) error {
+	faults := c.currentFaults()
 	group, failed := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for i, k := range c.ended {
@@ -286,13 +233,13 @@ func (c *campaign) sweep(ctx context.Context) error {
 			case err != nil:
 				wrong = err.Error()
 			case e.State != k.event.State || e.Text != k.event.Text:
-				wrong = fmt.Sprintf("it was %s with %d bytes, and is %s with %d", k.event.State, len(k.event.Text), e.State, len(e.Text))
+				wrong = fmt.Sprintf("it was %s with %d bytes, and is now %s with %d bytes", k.event.State, len(k.event.Text), e.State, len(e.Text))
 			default:
-				c.counts.add(&c.counts.Kept)
+				c.counts.increment(&c.counts.Rechecked)
 				return nil
 			}
 			v := history.Violation{Rule: history.Lost, Text: "at the end of the run: " + wrong}
-			c.refused = append(c.refused, refused{&history.Task{ID: k.id}, faults, []history.Violation{v}})
+			c.failed = append(c.failed, failedTask{&history.Task{ID: k.id}, faults, []history.Violation{v}})
 			_, _ = fmt.Fprintf(c.progress, "task %s: %v\n", k.id, v)
 			return nil
 		})
@@ -300,20 +247,20 @@ func (c *campaign) sweep(ctx context.Context) error {
 	return group.Wait()
 }
 
-// tell says how far it is.
-func (c *campaign) tell(ctx context.Context) {
+// reportProgress prints the counts every 10 s.
+func (c *campaign) reportProgress(ctx context.Context) {
 	for {
 		select {
 		case <-time.After(10 * time.Second):
 		case <-ctx.Done():
 			return
 		}
-		n := c.counts.now()
+		n := c.counts.snapshot()
 		_, _ = fmt.Fprintf(c.progress, "%6s  %s\n", c.now().Round(time.Second), line(&n))
 	}
 }
 
-// line is a tally in one line.
+// line returns the counts in one line.
 func line(t *tally) string {
 	var ends []string
 	for _, end := range []string{"completed", "failed", "forgotten"} {

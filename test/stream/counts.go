@@ -12,46 +12,43 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// counts are of everything that was done and seen.
+// counts collects the figures of a run. It is safe for concurrent use.
 type counts struct {
 	mu sync.Mutex
 	tally
 }
 
-// tally is what a report tells.
+// tally holds the figures of a report.
 type tally struct {
 	Tasks int `json:"tasks"`
-	// Ends are tasks by how they ended; "forgotten" are those that died with
-	// what their sidecar knew.
+	// Ends counts tasks by their final state; "forgotten" are those that were lost with the memory of a sidecar.
 	Ends map[string]int `json:"ends"`
-	// Events are those in the logs of the tasks, and Seen those that readers
-	// got.
+	// Events is the number of events in the logs of the tasks, and Seen the number that readers received.
 	Events int `json:"events"`
 	Seen   int `json:"seen"`
-	// Streams are those that were read, by dialect, and Openings by how they
-	// began.
+	// Streams counts the streams by dialect, and Openings by the kind of their request.
 	Streams  map[string]int `json:"streams"`
 	Openings map[string]int `json:"openings"`
-	// Disconnects are connections that readers broke, by how.
+	// Disconnects counts the connections that readers broke, by the way.
 	Disconnects map[string]int `json:"disconnects"`
-	// Rests are readers that did not read for a while.
-	Rests int `json:"rests"`
-	// Cuts are streams that faults of servers cut off or refused.
+	// Pauses counts the readers that stopped reading for a while.
+	Pauses int `json:"pauses"`
+	// Cuts counts the streams that a fault of a server broke or refused.
 	Cuts int `json:"cuts"`
-	// SidecarKills and AgentKills were SIGKILL.
+	// SidecarKills and AgentKills count the processes that were ended by SIGKILL.
 	SidecarKills int `json:"sidecarKills"`
 	AgentKills   int `json:"agentKills"`
-	// Slowest is how long the slowest task took, with all who read it.
+	// Slowest is the longest duration of a task, with all its readers.
 	Slowest time.Duration `json:"slowest"`
-	// Kept are tasks that were read once more at the end of the run.
-	Kept int `json:"kept"`
+	// Rechecked counts the tasks that were read again at the end of the run.
+	Rechecked int `json:"rechecked"`
 }
 
 func newCounts() *counts {
 	return &counts{tally: tally{Ends: map[string]int{}, Streams: map[string]int{}, Openings: map[string]int{}, Disconnects: map[string]int{}}}
 }
 
-func (c *counts) leg(l *history.Leg, m *mishap) {
+func (c *counts) addStream(l *history.Stream, m *clientFault) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Streams[l.Dialect]++
@@ -59,21 +56,21 @@ func (c *counts) leg(l *history.Leg, m *mishap) {
 	c.Seen += len(l.Events)
 	switch {
 	case m == nil || len(l.Events) < m.after:
-	case m.breaks == "":
-		c.Rests++
+	case m.breakage == "":
+		c.Pauses++
 	case l.Broken:
-		c.Disconnects[string(m.breaks)]++
+		c.Disconnects[string(m.breakage)]++
 	}
 	if !l.Broken && (l.Outcome == history.Cut || l.Outcome == history.Unavailable) {
 		c.Cuts++
 	}
 }
 
-// task counts one that is over.
-func (c *counts) task(t *history.Task) {
+// addTask counts a task that has ended.
+func (c *counts) addTask(t *history.Task) {
 	end, events := "forgotten", 0
-	for i := range t.Legs {
-		l := &t.Legs[i]
+	for i := range t.Streams {
+		l := &t.Streams[i]
 		for j := range l.Events {
 			if l.Events[j].Terminal() {
 				end = l.Events[j].State
@@ -90,20 +87,20 @@ func (c *counts) task(t *history.Task) {
 	c.Events += events
 }
 
-func (c *counts) took(d time.Duration) {
+func (c *counts) addDuration(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Slowest = max(c.Slowest, d)
 }
 
-func (c *counts) add(to *int) {
+func (c *counts) increment(to *int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	*to++
 }
 
-// now returns what was counted up to now.
-func (c *counts) now() tally {
+// snapshot returns a copy of the figures.
+func (c *counts) snapshot() tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.tally

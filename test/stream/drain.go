@@ -7,95 +7,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/a2a-operator/a2a-operator/test/stream/client"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
 
-// audience is a task with many readers.
-type audience struct {
-	*subject
-	readers []*reader
-	// legs are what the readers saw last, as they stand in readers.
-	legs []history.Leg
-}
-
-// audiences begins tasks, each with a driver and watchers who have all seen
-// where it stands. A task says its chunks, and then asks and waits if it has
-// more turns.
-func (f *fleet) audiences(ctx context.Context, n *counts, seed uint64, tasks, readers int, says func(i int) script.Script) (all []*audience, wait func()) {
-	var reading, begun sync.WaitGroup
-	for i := range tasks {
-		a := &audience{subject: newSubject(says(i)), legs: make([]history.Leg, readers)}
-		for j := range readers {
-			dialect := client.Dialects[(i+j)%len(client.Dialects)]
-			a.readers = append(a.readers, &reader{
-				fleet: f, subject: a.subject, name: fmt.Sprint("reader ", j), dialect: dialect,
-				rng: rand.New(rand.NewPCG(seed, uint64(i*readers+j))), counts: n,
-			})
-		}
-		begun.Add(readers)
-		for j, r := range a.readers {
-			began := sync.OnceFunc(begun.Done)
-			reading.Go(func() {
-				defer began()
-				a.legs[j] = r.attend(ctx, j == 0, began)
-			})
-		}
-		all = append(all, a)
-	}
-	begun.Wait()
-	return all, reading.Wait
-}
-
-// attend reads one stream of a task to its end: that of its message, or one
-// beside it.
-func (r *reader) attend(ctx context.Context, drives bool, began func()) history.Leg {
-	never := func(*history.Event) bool { began(); return false }
-	if drives {
-		defer r.tell() // nobody waits for a task that did not begin
-		return r.read(ctx, r.message(1), nil, never)
-	}
-	select {
-	case <-r.known:
-	case <-ctx.Done():
-	}
-	if r.id() == "" {
-		return history.Leg{}
-	}
-	// Whoever resumes from the first event on stays when the task waits, in all
-	// dialects.
-	if r.rng.IntN(2) == 0 {
-		return r.read(ctx, &client.Ask{TaskID: r.id(), After: new(uint64)}, nil, never)
-	}
-	return r.read(ctx, &client.Ask{TaskID: r.id()}, nil, never)
-}
-
-// drained asks a sidecar to end while many read: those whose turns end in time
-// see the end, and all others an end that can be resumed.
-func drained(ctx context.Context, s *settings, r *report) error {
+// runDrain sends SIGTERM to a sidecar with many open streams. Streams of turns that end in time must show the
+// end, and all others must end in a way that the reader can resume.
+func runDrain(ctx context.Context, s *settings, r *report) error {
 	const grace = 12 * time.Second
 	tasks, readers := 100, 10
 	if s.short {
 		tasks, readers = 20, 5
 	}
-	f, stop, err := s.fleet(ctx, shape{grace: grace})
+	f, stop, err := s.fleet(ctx, fleetOptions{grace: grace})
 	if err != nil {
 		return err
 	}
 	defer stop()
 	n := newCounts()
-	// All readers are with the one that ends; another may be there.
+	// All readers use the sidecar that drains.
 	others := f.sidecars[1:]
 	f.sidecars = f.sidecars[:1]
 	defer func() { f.sidecars = append(f.sidecars, others...) }()
-	all, wait := f.audiences(ctx, n, s.seed, tasks, readers, func(i int) script.Script {
-		// Half of them work for some seconds more, and half wait for an answer.
+	all, wait := f.startWatchedTasks(ctx, n, s.seed, tasks, readers, func(i int) script.Script {
+		// Half of the tasks run for some seconds, and half wait for an answer.
 		return script.Script{
 			Token: fmt.Sprintf("d%d-%d", s.seed, i), Turn: 1, Turns: 1 + i%2, Chunks: 30, Size: 40,
 			Every: time.Duration(1-i%2) * 100 * time.Millisecond, Holds: i%4 == 1,
@@ -103,7 +42,7 @@ func drained(ctx context.Context, s *settings, r *report) error {
 	})
 	sidecar := f.sidecars[0]
 	var took time.Duration
-	err = f.during(func(of *history.Faults) *[]history.Window { return &of.Drains }, func() error {
+	err = f.recordFault(func(of *history.Faults) *[]history.Window { return &of.Drains }, func() error {
 		begin := time.Now()
 		if err := sidecar.process.Signal(syscall.SIGTERM); err != nil {
 			return err
@@ -120,26 +59,26 @@ func drained(ctx context.Context, s *settings, r *report) error {
 	if err != nil {
 		return err
 	}
-	r.drain(all, n, took, grace)
+	r.checkDrain(all, n, took, grace)
 	if s.store == memory {
 		return nil
 	}
-	if sidecar.process, err = sidecar.again(ctx); err != nil {
+	if sidecar.process, err = sidecar.restart(ctx); err != nil {
 		return err
 	}
-	return f.resumed(ctx, r, all)
+	return f.resumeReaders(ctx, r, all)
 }
 
-// resumed lets the readers go on where their streams ended, with a sidecar that
-// knows of them from the store alone.
-func (f *fleet) resumed(ctx context.Context, r *report, all []*audience) error {
+// resumeReaders lets the readers resume their streams at the restarted sidecar, which knows the tasks from the
+// store only.
+func (f *fleet) resumeReaders(ctx context.Context, r *report, all []*watchedTask) error {
 	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
 	defer cancel()
 	c := &campaign{fleet: f, counts: all[0].readers[0].counts}
 	var reading sync.WaitGroup
 	for _, a := range all {
 		for j, each := range a.readers {
-			if !each.over {
+			if !each.ended {
 				reading.Go(func() { a.resume(ctx, each, j == 0) })
 			}
 		}
@@ -149,52 +88,37 @@ func (f *fleet) resumed(ctx context.Context, r *report, all []*audience) error {
 	for _, a := range all {
 		for _, each := range a.readers {
 			streams++
-			if each.over {
+			if each.ended {
 				whole++
 			}
 		}
-		c.afterwards(ctx, a.readers[0])
-		if wrong := history.Check(&a.history, f.broken()); len(wrong) > 0 {
-			r.Refused = append(r.Refused, refused{Task: &a.history, Violations: wrong})
+		c.readAfterEnd(ctx, a.readers[0])
+		if wrong := history.Check(&a.history, f.currentFaults()); len(wrong) > 0 {
+			r.Failed = append(r.Failed, failedTask{Task: &a.history, Violations: wrong})
 		}
 	}
-	r.Tally = c.counts.now()
-	r.find("readers that saw the end of their task after the restart", whole == streams, fmt.Sprint(streams), fmt.Sprint(whole))
+	r.Tally = c.counts.snapshot()
+	r.addFinding("readers that saw the end of their task after the restart", whole == streams, fmt.Sprint(streams), fmt.Sprint(whole))
 	return nil
 }
 
-// resume lets one reader go on; the first of a task answers it, too.
-func (a *audience) resume(ctx context.Context, r *reader, answers bool) {
-	if answers && a.script.Turns > 1 {
-		r.read(ctx, r.message(2), nil, func(*history.Event) bool { return false })
-	}
-	if after := r.after(); !r.over && after != nil {
-		r.follow(ctx, after, 0)
-	} else if !r.over {
-		r.follow(ctx, new(uint64), 0)
-	}
-	if ctx.Err() != nil {
-		a.gaveUp(r.name)
-	}
-}
-
-// drain judges what the readers saw.
-func (r *report) drain(all []*audience, n *counts, took, grace time.Duration) {
+// checkDrain checks what the readers received.
+func (r *report) checkDrain(all []*watchedTask, n *counts, took, grace time.Duration) {
 	streams, whole, resumable, broken := 0, 0, 0, 0
 	working, finished := 0, 0
 	for _, a := range all {
 		ended := false
-		for j := range a.legs {
-			l, reader := &a.legs[j], a.readers[j]
+		for j := range a.last {
+			l, reader := &a.last[j], a.readers[j]
 			streams++
 			switch {
-			case reader.over:
+			case reader.ended:
 				whole, ended = whole+1, true
 			case l.Outcome == history.Cut, l.Outcome == history.Refused, len(l.Events) == 0,
-				l.Outcome == history.Unavailable && reader.last == 0: // nobody told from where
+				l.Outcome == history.Unavailable && reader.last == 0: // the reader has no event to resume from
 				broken++
-				r.Refused = append(r.Refused, refused{Task: &history.Task{ID: a.id(), Legs: []history.Leg{*l}}, Violations: []history.Violation{
-					{Rule: history.Unexcused, Text: fmt.Sprintf("%v: %s %s after %d events", l, l.Outcome, l.Reason, len(l.Events))},
+				r.Failed = append(r.Failed, failedTask{Task: &history.Task{ID: a.id(), Streams: []history.Stream{*l}}, Violations: []history.Violation{
+					{Rule: history.Unexplained, Text: fmt.Sprintf("%v: %s %s after %d events", l, l.Outcome, l.Reason, len(l.Events))},
 				}})
 			default:
 				resumable++
@@ -206,18 +130,18 @@ func (r *report) drain(all []*audience, n *counts, took, grace time.Duration) {
 				finished++
 			}
 		}
-		// What was seen is judged as far as it went.
-		for _, v := range history.Check(&a.history, a.readers[0].broken()) {
+		// The history of a task that has not ended is incomplete, which is no violation here.
+		for _, v := range history.Check(&a.history, a.readers[0].currentFaults()) {
 			if v.Rule != history.Wedged && v.Text != "the task was not read after its end" && v.Text != "the log was not read after the end" {
-				r.Refused = append(r.Refused, refused{Task: &a.history, Violations: []history.Violation{v}})
+				r.Failed = append(r.Failed, failedTask{Task: &a.history, Violations: []history.Violation{v}})
 			}
 		}
 	}
-	r.Tally = n.now()
-	r.find("streams when SIGTERM came", true, "any number", fmt.Sprint(streams))
-	r.find("of these, with the end of their task", true, "any number", fmt.Sprint(whole))
-	r.find("of these, with an end to resume from", true, "any number", fmt.Sprint(resumable))
-	r.find("of these, reset or cut off", broken == 0, "0", fmt.Sprint(broken))
-	r.find("turns that worked and ended by themselves", finished == working, fmt.Sprint(working), fmt.Sprint(finished))
-	r.find("time until the sidecar had ended", took < grace, "less than "+grace.String(), took.Round(10*time.Millisecond).String())
+	r.Tally = n.snapshot()
+	r.addFinding("streams open at SIGTERM", true, "any number", fmt.Sprint(streams))
+	r.addFinding("of these, ended with the end of their task", true, "any number", fmt.Sprint(whole))
+	r.addFinding("of these, ended in a resumable way", true, "any number", fmt.Sprint(resumable))
+	r.addFinding("of these, reset or cut", broken == 0, "0", fmt.Sprint(broken))
+	r.addFinding("running turns that ended during the drain", finished == working, fmt.Sprint(working), fmt.Sprint(finished))
+	r.addFinding("time until the sidecar ended", took < grace, "less than "+grace.String(), took.Round(10*time.Millisecond).String())
 }

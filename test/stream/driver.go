@@ -14,85 +14,82 @@ import (
 
 const inputRequired = "input-required"
 
-// drive sends the messages of a task, and reads on until the task ends.
+// drive sends the messages of a task, and reads its streams until the task ends.
 func (r *reader) drive(ctx context.Context, chance float64) {
 	turn, send := 1, true
-	for !r.over && ctx.Err() == nil {
-		var leg history.Leg
+	for !r.ended && ctx.Err() == nil {
+		var record history.Stream
 		if send {
-			leg = r.read(ctx, r.message(turn), r.plan(chance), func(*history.Event) bool { return false })
+			record = r.read(ctx, r.message(turn), r.planFault(chance), func(*history.Event) bool { return false })
 		} else {
-			leg = r.read(ctx, &client.Ask{TaskID: r.id(), After: r.after()}, r.plan(chance), r.asked)
+			record = r.read(ctx, &client.Request{TaskID: r.id(), After: r.after()}, r.planFault(chance), r.questionAsked)
 		}
 		switch {
-		case r.over || leg.Outcome == history.NotFound || leg.Outcome == history.Over && !send:
+		case r.ended || record.Outcome == history.NotFound || record.Outcome == history.AlreadyEnded && !send:
 			return
-		case r.other:
-			return // what it was about is forgotten, and the message began anew
-		case leg.Outcome == history.Refused:
+		case r.forked:
+			return // the sidecar forgot the task, and the message created another
+		case record.Outcome == history.Refused:
 			return
-		case leg.Outcome == history.Over:
+		case record.Outcome == history.AlreadyEnded:
 			send = false
 			continue
 		case r.id() == "":
-			r.rest(ctx) // nobody knows whether it was taken: the same message again
+			r.backoff(ctx) // the outcome is unknown: send the same message again
 			continue
-		case r.asks(turn):
+		case r.turnAsked(turn):
 			turn, send = turn+1, true
 			continue
 		}
-		if len(leg.Events) == 0 {
-			r.rest(ctx)
+		if len(record.Events) == 0 {
+			r.backoff(ctx)
 		}
-		send = r.again(ctx, turn, send, len(leg.Events) > 0)
-		if !send && r.asks(turn) {
+		send = r.mustResend(ctx, turn, send, len(record.Events) > 0)
+		if !send && r.turnAsked(turn) {
 			turn, send = turn+1, true
 		}
 	}
 }
 
-// asks reports whether a turn was said to its end, and ended with a question.
-func (r *reader) asks(turn int) bool {
-	return r.state == inputRequired && r.said >= turn*r.script.Chunks
+// turnAsked reports whether the reader has all chunks of a turn, and the task waits for input.
+func (r *reader) turnAsked(turn int) bool {
+	return r.state == inputRequired && r.chunksSeen >= turn*r.script.Chunks
 }
 
-// again reports whether a message must be sent once more: nobody knows whether
-// it was taken, or it is told that it was not.
-func (r *reader) again(ctx context.Context, turn int, sent, answered bool) bool {
-	unanswered := r.state == inputRequired && turn > 1 // and the question is an earlier turn's
+// mustResend reports whether the message must be sent again: its outcome is unknown, or the sidecar did not
+// accept it.
+func (r *reader) mustResend(ctx context.Context, turn int, sent, answered bool) bool {
+	unanswered := r.state == inputRequired && turn > 1 // the question belongs to an earlier turn
 	switch {
 	case r.dialect.NamesTasks:
-		return (answered && unanswered || !answered && sent) && r.untaken(ctx, turn)
+		return (answered && unanswered || !answered && sent) && r.notAccepted(ctx, turn)
 	case !answered:
 		return sent
-	// A client that lost its stream may also send its message again, which is the
-	// same message.
+	// A client that lost its stream may also send the message again; the sidecar deduplicates it.
 	case sent && turn == 1 && r.rng.IntN(4) == 0:
 		return true
 	}
 	return unanswered
 }
 
-// onItsWay is how long a message may be on its way to a task after the sidecar
-// that got it is gone.
-const onItsWay = 500 * time.Millisecond
+// deliveryTime is how long a message may take to reach its task after the sidecar that received it was killed.
+const deliveryTime = 500 * time.Millisecond
 
-// untaken reports whether a message that has no id was not taken. Sent again, it
-// would be another one, so its client looks what came of it. Streams do not tell:
-// they begin with the state, and with one piece for each turn, of which nobody
-// knows which is the last.
-func (r *reader) untaken(ctx context.Context, turn int) bool {
-	wait := onItsWay
+// notAccepted reports whether the sidecar did not accept a message without an id. Sending it again would add a
+// second message, so the client reads the task first. Streams do not show it: they begin with the state and one
+// piece of text for each turn, without the number of the turn.
+func (r *reader) notAccepted(ctx context.Context, turn int) bool {
+	wait := deliveryTime
 	for {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return false
 		}
-		e, err := r.dialect.Get(ctx, r.any(r.rng), r.id())
+		e, err := r.dialect.Get(ctx, r.anyAddress(r.rng), r.id())
 		if err == nil {
-			r.state, r.said = e.State, r.chunksIn(e.Text)
-			return turn > 1 && r.state == inputRequired && !r.asks(turn)
+			r.state, r.chunksSeen = e.State, r.chunksIn(e.Text)
+			return turn > 1 && r.state == inputRequired && !r.turnAsked(turn)
 		}
 		if outcome, _ := client.OutcomeOf(err); outcome == history.NotFound {
 			return !r.acknowledged
@@ -101,29 +98,29 @@ func (r *reader) untaken(ctx context.Context, turn int) bool {
 	}
 }
 
-// asked reports whether the task waits for its driver.
-func (r *reader) asked(e *history.Event) bool {
+// questionAsked reports whether an event shows that the task waits for input.
+func (r *reader) questionAsked(e *history.Event) bool {
 	return r.state == inputRequired && e.Kind != history.Standing
 }
 
-// message is the one of a turn.
-func (r *reader) message(turn int) *client.Ask {
+// message returns the message of a turn.
+func (r *reader) message(turn int) *client.Request {
 	s := r.script
 	s.Turn = turn
-	a := &client.Ask{Text: s.String(), MessageID: s.Token + "-" + strconv.Itoa(turn)}
+	a := &client.Request{Text: s.String(), MessageID: s.Token + "-" + strconv.Itoa(turn)}
 	if turn > 1 {
 		a.TaskID = r.id()
 	}
 	if r.dialect.NamesTasks {
 		a.NewID = s.Token
 		if turn == 1 {
-			r.call(s.Token)
+			r.setID(s.Token)
 		}
 	}
 	return a
 }
 
-// watch reads a task that somebody else drives, until it ends.
+// watch reads a task that another reader drives, until the task ends.
 func (r *reader) watch(ctx context.Context, chance float64) {
 	select {
 	case <-r.known:
@@ -134,22 +131,22 @@ func (r *reader) watch(ctx context.Context, chance float64) {
 	}
 	var after *uint64
 	if r.rng.IntN(2) == 0 {
-		after = new(uint64) // from the first event on
+		after = new(uint64) // from the first event
 	}
 	r.follow(ctx, after, chance)
 }
 
-// follow reads a task from behind an event to its end.
+// follow reads the streams of a task after an event, until the task ends.
 func (r *reader) follow(ctx context.Context, after *uint64, chance float64) {
-	for !r.over && ctx.Err() == nil {
-		leg := r.read(ctx, &client.Ask{TaskID: r.id(), After: after}, r.plan(chance), func(*history.Event) bool { return false })
-		if leg.Outcome == history.NotFound || leg.Outcome == history.Over || leg.Outcome == history.Refused {
+	for !r.ended && ctx.Err() == nil {
+		record := r.read(ctx, &client.Request{TaskID: r.id(), After: after}, r.planFault(chance), func(*history.Event) bool { return false })
+		if record.Outcome == history.NotFound || record.Outcome == history.AlreadyEnded || record.Outcome == history.Refused {
 			return
 		}
-		if len(leg.Events) == 0 {
-			r.rest(ctx)
+		if len(record.Events) == 0 {
+			r.backoff(ctx)
 		}
-		if next := r.after(); next != nil || len(leg.Events) > 0 {
+		if next := r.after(); next != nil || len(record.Events) > 0 {
 			after = next
 		}
 	}

@@ -20,25 +20,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
 
-// A message of 0.1 has no id. A driver that lost the stream of one must not send
-// it again when it was taken, or the task has two.
+// A message of 0.1 has no id. If the sidecar accepted it, a driver that lost its stream must not send it again.
 func TestDriverSendsNoMessageTwice(t *testing.T) {
 	tests := map[string]struct {
-		// lost is the turn whose stream breaks off, and taken whether its message
-		// was taken all the same.
+		// lost is the turn whose stream breaks. accepted is true if the sidecar accepted its message.
 		lost  int
 		taken bool
 		want  []int
 	}{
-		"taken":           {2, true, []int{1, 2, 3}},
-		"not taken":       {2, false, []int{1, 2, 2, 3}},
-		"taken first":     {1, true, []int{1, 2, 3}},
-		"not taken first": {1, false, []int{1, 1, 2, 3}},
+		"taken":                      {2, true, []int{1, 2, 3}},
+		"not accepted":               {2, false, []int{1, 2, 2, 3}},
+		"first message accepted":     {1, true, []int{1, 2, 3}},
+		"first message not accepted": {1, false, []int{1, 1, 2, 3}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &oldServer{lost: tt.lost, taken: tt.taken}
+			s := &server01{lost: tt.lost, accepted: tt.taken}
 			listens := httptest.NewServer(s)
 			defer listens.Close()
 			a := newSubject(script.Script{Token: "t", Turns: 3, Chunks: 4, Size: 20})
@@ -48,26 +46,26 @@ func TestDriverSendsNoMessageTwice(t *testing.T) {
 			}
 			r.drive(t.Context(), 0)
 			if diff := cmp.Diff(tt.want, s.sent); diff != "" {
-				t.Errorf("turns that were sent (-want +got):\n%s", diff)
+				t.Errorf("messages by turn (-want +got):\n%s", diff)
 			}
-			if !r.over {
-				t.Error("the driver gave up before the task ended")
+			if !r.ended {
+				t.Error("the driver ended before the task ended")
 			}
 		})
 	}
 }
 
-// oldServer has one task of 0.1, which has said all of a turn when its message
-// was taken. Its requests come one after the other.
-type oldServer struct {
-	lost  int
-	taken bool
-	said  []string
-	// sent are the turns of the messages that came.
+// server01 has one task of 0.1, which has the whole turn of a message as soon as it accepts the message. It
+// serves one request at a time.
+type server01 struct {
+	lost      int
+	accepted  bool
+	artifacts []string
+	// sent holds the turns of the messages that arrived.
 	sent []int
 }
 
-func (s *oldServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *server01) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var call struct {
 		Method string `json:"method"`
@@ -85,37 +83,37 @@ func (s *oldServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if lost {
 			s.lost = 0
 		}
-		if !lost || s.taken {
+		if !lost || s.accepted {
 			var text strings.Builder
 			for i := range turn.Chunks {
 				text.WriteString(turn.Chunk(turn.First() + i))
 			}
-			s.said = append(s.said, text.String())
+			s.artifacts = append(s.artifacts, text.String())
 		}
 		if lost {
 			panic(http.ErrAbortHandler)
 		}
-		s.stream(w, "working", s.said[len(s.said)-1:])
+		s.stream(w, "working", s.artifacts[len(s.artifacts)-1:])
 		s.event(w, `"status":{"state":"`+s.state()+`"},"final":true`)
-	case len(s.said) == 0:
+	case len(s.artifacts) == 0:
 		_, _ = io.WriteString(w, `{"error":{"code":-32001,"message":"Task not found"}}`)
 	case call.Method == "tasks/get":
-		_, _ = io.WriteString(w, `{"result":{"id":"t","status":{"state":"`+s.state()+`"},"artifacts":[`+parts(strings.Join(s.said, ""))+`]}}`)
+		_, _ = io.WriteString(w, `{"result":{"id":"t","status":{"state":"`+s.state()+`"},"artifacts":[`+parts(strings.Join(s.artifacts, ""))+`]}}`)
 	default:
-		// The client reads no further than it wants to, and so nothing ends it.
-		s.stream(w, s.state(), s.said)
+		// The connection stays open: the client stops reading when it wants to.
+		s.stream(w, s.state(), s.artifacts)
 		<-r.Context().Done()
 	}
 }
 
-func (s *oldServer) state() string {
-	if len(s.said) == 3 {
+func (s *server01) state() string {
+	if len(s.artifacts) == 3 {
 		return "completed"
 	}
 	return inputRequired
 }
 
-func (s *oldServer) stream(w http.ResponseWriter, state string, artifacts []string) {
+func (s *server01) stream(w http.ResponseWriter, state string, artifacts []string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	s.event(w, `"status":{"state":"`+state+`"},"final":false`)
 	for _, text := range artifacts {
@@ -123,7 +121,7 @@ func (s *oldServer) stream(w http.ResponseWriter, state string, artifacts []stri
 	}
 }
 
-func (*oldServer) event(w http.ResponseWriter, members string) {
+func (*server01) event(w http.ResponseWriter, members string) {
 	_, _ = fmt.Fprintf(w, "data: {\"result\":{\"id\":\"t\",%s}}\n\n", members)
 	_ = http.NewResponseController(w).Flush()
 }

@@ -24,7 +24,7 @@ import (
 
 const module = "github.com/a2a-operator/a2a-operator"
 
-// build compiles what will run, but for the race detector as it is shipped.
+// build compiles the programs of a fleet. They have no race detector, like the released ones.
 func build(ctx context.Context, dir string) error {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
 		module+"/cmd/sidecar", module+"/test/stream/agent")
@@ -40,26 +40,26 @@ func build(ctx context.Context, dir string) error {
 type fleet struct {
 	agent    *server
 	sidecars []*server
-	// redis is the store of several sidecars, or nil.
+	// redis is the shared store of several sidecars; nil for tasks in memory.
 	redis *server
-	// begin is when the times of histories begin.
+	// begin is the zero of the times in histories.
 	begin time.Time
 
 	mu     sync.Mutex
 	faults history.Faults
 }
 
-// shape is what a fleet consists of.
-type shape struct {
-	// dir has the programs, and takes the files of this fleet.
+// fleetOptions describe a fleet.
+type fleetOptions struct {
+	// dir holds the programs, and receives the files of the fleet.
 	dir string
-	// replicas of the sidecar share a store; 0 is one that remembers by itself.
+	// replicas is the number of sidecars with a shared store; 0 is one sidecar with tasks in memory.
 	replicas int
 	grace    time.Duration
 }
 
-// fleet starts one with the store of the settings.
-func (s *settings) fleet(ctx context.Context, as shape) (f *fleet, stop func(), err error) {
+// fleet starts a fleet with the store of the settings.
+func (s *settings) fleet(ctx context.Context, as fleetOptions) (f *fleet, stop func(), err error) {
 	as.dir = s.dir
 	if s.store == redis {
 		as.replicas = 2
@@ -72,7 +72,7 @@ func (s *settings) fleet(ctx context.Context, as shape) (f *fleet, stop func(), 
 	return f, f.stop, nil
 }
 
-func start(ctx context.Context, s shape) (*fleet, error) {
+func start(ctx context.Context, s fleetOptions) (*fleet, error) {
 	f := &fleet{begin: time.Now(), faults: history.Faults{Forgets: s.replicas == 0}}
 	var err error
 	if f.agent, err = f.server(ctx, filepath.Join(s.dir, "agent")); err != nil {
@@ -82,13 +82,13 @@ func start(ctx context.Context, s shape) (*fleet, error) {
 		Version: sidecarconfig.Version,
 		Agent:   sidecarconfig.Agent{Namespace: "team", Name: "stream"},
 		Card: card.Card{
-			Name: "Stream", Description: "An agent that is checked", Version: "1.0",
+			Name: "Stream", Description: "An agent of the stream checker", Version: "1.0",
 			Skills: []card.Skill{{ID: "s", Name: "S", Description: "d", Tags: []string{"t"}}},
 		},
 		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: "http://" + f.agent.address + "/"},
 		Access:  sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}},
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(s.grace)},
-		// The clients are one caller, and more than one may be.
+		// All clients are one caller, which may use more than a caller usually may.
 		Limits: sidecarconfig.Limits{
 			Requests: sidecarconfig.Rate{PerSecond: 1_000_000}, TotalRequests: sidecarconfig.Rate{PerSecond: 1_000_000},
 			Turns:   sidecarconfig.TurnLimits{MaxPerCaller: 256},
@@ -100,12 +100,12 @@ func start(ctx context.Context, s shape) (*fleet, error) {
 		return f, err
 	}
 	if s.replicas > 0 {
-		if err := f.shared(ctx, s.dir); err != nil {
+		if err := f.startRedis(ctx, s.dir); err != nil {
 			return f, err
 		}
 	}
-	// The file's directory is watched.
-	dir, err := os.MkdirTemp(s.dir, "contract")
+	// A sidecar watches the directory of the file.
+	dir, err := os.MkdirTemp(s.dir, "config")
 	if err != nil {
 		return f, err
 	}
@@ -132,7 +132,7 @@ func start(ctx context.Context, s shape) (*fleet, error) {
 	return f, nil
 }
 
-// stop ends all processes. One that could not be started again is nil.
+// stop kills all processes. A process that failed to restart is nil.
 func (f *fleet) stop() {
 	for _, s := range append(slices.Clone(f.sidecars), f.agent, f.redis) {
 		if s != nil && s.process != nil {
@@ -141,10 +141,10 @@ func (f *fleet) stop() {
 	}
 }
 
-// server is a process that comes back at its address.
+// server is a process that can restart at the same address.
 type server struct {
 	address, health string
-	again           func(context.Context) (*process.Process, error)
+	restart         func(context.Context) (*process.Process, error)
 	process         *process.Process
 }
 
@@ -154,20 +154,20 @@ func (*fleet) server(ctx context.Context, program string, arguments ...string) (
 		return nil, err
 	}
 	s := &server{address: address}
-	s.again = func(ctx context.Context) (*process.Process, error) {
+	s.restart = func(ctx context.Context) (*process.Process, error) {
 		return process.Run(ctx, address, program, slices.Concat([]string{"--listen", address}, arguments)...)
 	}
-	if s.process, err = s.again(ctx); err != nil {
+	if s.process, err = s.restart(ctx); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// now is the time since the beginning.
+// now returns the time since the start of the fleet.
 func (f *fleet) now() time.Duration { return time.Since(f.begin) }
 
-// broken returns what was broken up to now.
-func (f *fleet) broken() *history.Faults {
+// currentFaults returns the faults up to now.
+func (f *fleet) currentFaults() *history.Faults {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.faults
@@ -176,8 +176,8 @@ func (f *fleet) broken() *history.Faults {
 	return &now
 }
 
-// during marks the time in which f runs as one of a fault.
-func (f *fleet) during(of func(*history.Faults) *[]history.Window, do func() error) error {
+// recordFault runs do and records its duration as a window of a fault.
+func (f *fleet) recordFault(of func(*history.Faults) *[]history.Window, do func() error) error {
 	f.mu.Lock()
 	windows := of(&f.faults)
 	i := len(*windows)
@@ -190,19 +190,18 @@ func (f *fleet) during(of func(*history.Faults) *[]history.Window, do func() err
 	return err
 }
 
-func kills(f *history.Faults) *[]history.Window  { return &f.Kills }
-func agents(f *history.Faults) *[]history.Window { return &f.Agents }
+func killWindows(f *history.Faults) *[]history.Window  { return &f.Kills }
+func agentWindows(f *history.Faults) *[]history.Window { return &f.Agents }
 
-// kill ends a server as a node does that loses its power, and starts it again
-// after a while.
+// kill sends SIGKILL to a server, and restarts it after a delay.
 func (f *fleet) kill(ctx context.Context, s *server, of func(*history.Faults) *[]history.Window, after time.Duration) error {
-	return f.during(of, func() (err error) {
+	return f.recordFault(of, func() (err error) {
 		s.process.Stop()
 		time.Sleep(after)
-		s.process, err = s.again(context.WithoutCancel(ctx)) // it outlives who killed it
+		s.process, err = s.restart(context.WithoutCancel(ctx)) // the process must outlive the task that caused the kill
 		return err
 	})
 }
 
-// any returns the address of some sidecar.
-func (f *fleet) any(r *rand.Rand) string { return f.sidecars[r.IntN(len(f.sidecars))].address }
+// anyAddress returns the address of a random sidecar.
+func (f *fleet) anyAddress(r *rand.Rand) string { return f.sidecars[r.IntN(len(f.sidecars))].address }

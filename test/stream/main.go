@@ -1,12 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command stream checks the streams of the sidecar as its clients see them.
-// Clients of every dialect write down what they get, while their connections,
-// the agent and the sidecars are broken; then a checker that knows nothing else
-// (test/stream/history) says whether any of it was lost, repeated or reordered.
+// Command stream checks the streams of the sidecar from the view of clients. Clients of every dialect record
+// what they receive, while faults hit their connections, the agent and the sidecars. A checker that uses only
+// the records (test/stream/history) then reports lost, repeated and reordered events.
 //
-// docs/reliability.md says what is promised, and how the scenarios show it.
+// // docs/reliability.md has the guarantees, and the scenario that checks each.
 package main
 
 import (
@@ -33,29 +32,29 @@ func main() {
 	}
 }
 
-// settings are what scenarios work with.
+// settings are the input of a scenario.
 type settings struct {
-	// dir has the programs.
+	// dir holds the programs.
 	dir   string
 	store store
 	seed  uint64
-	// short is a look, of seconds.
+	// short selects a run of seconds.
 	short    bool
 	limit    time.Duration
 	progress io.Writer
 }
 
-// scenario is one way to try the sidecar.
+// scenario is a kind of run.
 type scenario struct {
 	name   string
 	stores []store
 	run    func(context.Context, *settings, *report) error
 }
 
-// store is where tasks are kept.
+// store is the kind of the task store.
 type store string
 
-// The stores: what a sidecar remembers by itself, and what two of them share.
+// memory is one sidecar with tasks in memory, redis two sidecars with a shared store.
 const (
 	memory store = "memory"
 	redis  store = "redis"
@@ -64,27 +63,27 @@ const (
 var stores = []store{memory, redis}
 
 var scenarios = []scenario{
-	{"campaign", stores, campaigned},
-	{"drain", stores, drained},
-	{"slow", []store{memory}, stalled},
-	{"soak", []store{memory}, soaked},
-	{"outage", []store{redis}, outage},
+	{"campaign", stores, runCampaign},
+	{"drain", stores, runDrain},
+	{"slow", []store{memory}, runStalledReaders},
+	{"soak", []store{memory}, runSoak},
+	{"outage", []store{redis}, runOutages},
 }
 
-var errBroken = errors.New("promises were not kept")
+var errViolations = errors.New("the run violates the guarantees")
 
 func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) error {
 	s := settings{progress: stderr}
 	var name, kept, form, file string
 	flags := flag.NewFlagSet("stream", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&name, "scenario", "campaign", "what to do, a `name`: "+names())
-	flags.StringVar(&kept, "store", string(memory), fmt.Sprintf("where tasks are kept: %q", stores))
-	flags.Uint64Var(&s.seed, "seed", 1, "`number` that the plan is made of")
-	flags.BoolVar(&s.short, "short", false, "a look, of seconds")
-	flags.DurationVar(&s.limit, "limit", 0, "`time` after which no more tasks are begun (default 15m)")
+	flags.StringVar(&name, "scenario", "campaign", "`name` of the scenario: "+names())
+	flags.StringVar(&kept, "store", string(memory), fmt.Sprintf("the task store: %q", stores))
+	flags.Uint64Var(&s.seed, "seed", 1, "`number` that determines the plan")
+	flags.BoolVar(&s.short, "short", false, "a short run of seconds")
+	flags.DurationVar(&s.limit, "limit", 0, "`time` after which no task starts (default 15m)")
 	flags.StringVar(&form, "o", "text", "`form` of the output: text or json")
-	flags.StringVar(&file, "report", "", "`file` for the report as JSON, with the histories that were refused")
+	flags.StringVar(&file, "report", "", "`file` for the report as JSON, with the histories that violate a rule")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -115,12 +114,12 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 		return err
 	}
 	if len(r.wrong()) > 0 {
-		return errBroken
+		return errViolations
 	}
 	return nil
 }
 
-// perform runs a scenario with programs of its own.
+// perform builds the programs and runs a scenario.
 func perform(ctx context.Context, s *settings, what scenario) (*report, error) {
 	dir, err := os.MkdirTemp("", "a2a-stream")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// metrics keeps no connection: what is measured are the others'.
+// metrics opens a connection for each request, so that it adds none to the measured ones.
 var metrics = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // gauge reads one metric of a sidecar.
@@ -22,7 +22,7 @@ func (s *server) gauge(ctx context.Context, name string) (float64, error) {
 	return all[name], err
 }
 
-// gauges reads metrics of a sidecar that have no labels.
+// gauges reads metrics without labels of a sidecar.
 func (s *server) gauges(ctx context.Context, names ...string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.health+"/metrics", nil)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *server) gauges(ctx context.Context, names ...string) (map[string]float6
 	}
 	for _, name := range names {
 		if _, found := all[name]; !found {
-			return nil, fmt.Errorf("read metrics: there is no %s", name)
+			return nil, fmt.Errorf("read metrics: %s is missing", name)
 		}
 	}
 	return all, lines.Err()

@@ -9,47 +9,46 @@ import (
 	"time"
 )
 
-// outage takes the store away from sidecars that work: it hangs, it dies and
-// comes back, and its connections break. Nothing is lost and no task fails; who comes meanwhile is told
-// to come again; no sidecar is started anew.
-func outage(ctx context.Context, s *settings, r *report) error {
-	p := plan{Seed: s.seed, Tasks: 300, Chunks: 200, Abreast: 24, Mishaps: 0.1, Limit: 5 * time.Minute}
+// runOutages causes outages of the store while sidecars run tasks: it pauses Redis, kills it and cuts its
+// connections. No event may be lost, no task may fail, clients get the answer to retry, and no sidecar restarts.
+func runOutages(ctx context.Context, s *settings, r *report) error {
+	p := plan{Seed: s.seed, Tasks: 300, Chunks: 200, Concurrency: 24, FaultRate: 0.1, Limit: 5 * time.Minute}
 	times := 6
 	if s.short {
-		p.Tasks, p.Chunks, p.Abreast, times = 40, 100, 12, 3
+		p.Tasks, p.Chunks, p.Concurrency, times = 40, 100, 12, 3
 	}
-	f, stop, err := s.fleet(ctx, shape{grace: 10 * time.Second})
+	f, stop, err := s.fleet(ctx, fleetOptions{grace: 10 * time.Second})
 	if err != nil {
 		return err
 	}
 	defer stop()
 	c := &campaign{plan: &p, fleet: f, counts: newCounts(), progress: s.progress}
-	c.more = map[int][]func(context.Context) error{}
+	c.extraFaults = map[int][]func(context.Context) error{}
 	for i := range times {
 		n := p.Tasks * (i + 1) / (times + 1)
-		c.more[n] = append(c.more[n], func(ctx context.Context) error {
+		c.extraFaults[n] = append(c.extraFaults[n], func(ctx context.Context) error {
 			switch i % 3 {
 			case 0:
-				return f.freeze(ctx, 3*time.Second)
+				return f.pauseRedis(ctx, 3*time.Second)
 			case 1:
-				return f.lose(ctx, time.Second)
+				return f.killRedis(ctx, time.Second)
 			default:
-				return f.cut(ctx, 2*time.Second)
+				return f.cutRedisConnections(ctx, 2*time.Second)
 			}
 		})
 	}
 	err = c.run(ctx)
-	r.Tally, r.Refused = c.counts.now(), c.refused
+	r.Tally, r.Failed = c.counts.snapshot(), c.failed
 	if err != nil {
 		return err
 	}
 	ended := r.Tally.Ends["completed"]
-	r.find("times that the store was away", true, "any number", fmt.Sprint(times))
-	r.find("the slowest task took", r.Tally.Slowest < patienceOfOutages, "less than "+patienceOfOutages.String(), r.Tally.Slowest.Round(100*time.Millisecond).String())
-	r.find("tasks that completed all the same", ended == r.Tally.Tasks, fmt.Sprint(r.Tally.Tasks), fmt.Sprint(ended))
+	r.addFinding("outages of the store", true, "any number", fmt.Sprint(times))
+	r.addFinding("the slowest task took", r.Tally.Slowest < outageTimeout, "less than "+outageTimeout.String(), r.Tally.Slowest.Round(100*time.Millisecond).String())
+	r.addFinding("tasks that completed", ended == r.Tally.Tasks, fmt.Sprint(r.Tally.Tasks), fmt.Sprint(ended))
 	return nil
 }
 
-// patienceOfOutages is as long as a turn may wait for its store, and some more: a
-// task that takes longer has forgotten somebody, who waits until it gives up.
-const patienceOfOutages = 45 * time.Second
+// outageTimeout is longer than a turn may wait for its store. A slower task has lost a reader, which waits until
+// its time-out.
+const outageTimeout = 45 * time.Second

@@ -18,9 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// shared starts a store for several sidecars, which writes down what it takes
-// before it says so.
-func (f *fleet) shared(ctx context.Context, dir string) error {
+// startRedis starts a store for several sidecars. It writes to disk before it acknowledges a write.
+func (f *fleet) startRedis(ctx context.Context, dir string) error {
 	program, err := redistest.Program()
 	if err != nil {
 		return err
@@ -35,23 +34,23 @@ func (f *fleet) shared(ctx context.Context, dir string) error {
 	}
 	_, port, _ := net.SplitHostPort(address)
 	f.redis = &server{address: address}
-	f.redis.again = func(ctx context.Context) (*process.Process, error) {
+	f.redis.restart = func(ctx context.Context) (*process.Process, error) {
 		p, err := process.Run(ctx, address, program, append([]string{
 			"--port", port, "--bind", "127.0.0.1", "--dir", data, "--save", "", "--logfile", data + "/log",
 		}, redistest.Durable...)...)
 		if err != nil {
 			return nil, err
 		}
-		return p, answers(ctx, address)
+		return p, awaitRedis(ctx, address)
 	}
-	f.redis.process, err = f.redis.again(ctx)
+	f.redis.process, err = f.redis.restart(ctx)
 	return err
 }
 
-// answers waits for a store that has read what it wrote down.
-func answers(ctx context.Context, address string) error {
-	const patience = 20 * time.Second
-	for begin := time.Now(); time.Since(begin) < patience; time.Sleep(5 * time.Millisecond) {
+// awaitRedis waits until the store has loaded its data and answers.
+func awaitRedis(ctx context.Context, address string) error {
+	const timeout = 60 * time.Second
+	for begin := time.Now(); time.Since(begin) < timeout; time.Sleep(5 * time.Millisecond) {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err != nil {
@@ -65,43 +64,42 @@ func answers(ctx context.Context, address string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the store at %s does not answer", address)
+	return fmt.Errorf("the store at %s did not answer within %v", address, timeout)
 }
 
-func outages(f *history.Faults) *[]history.Window { return &f.Outages }
+func outageWindows(f *history.Faults) *[]history.Window { return &f.Outages }
 
-// freeze lets the store hang for a while, as on a machine that has no time.
-func (f *fleet) freeze(_ context.Context, d time.Duration) error {
-	return f.during(outages, func() error {
+// pauseRedis stops the process of the store for a while.
+func (f *fleet) pauseRedis(_ context.Context, d time.Duration) error {
+	return f.recordFault(outageWindows, func() error {
 		if err := f.redis.process.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
 		time.Sleep(d)
 		err := f.redis.process.Signal(syscall.SIGCONT)
-		// Sidecars find out a moment later.
-		time.Sleep(recovery)
+		time.Sleep(recoveryTime)
 		return err
 	})
 }
 
-// recovery is how long a sidecar may take to find its store again.
-const recovery = 3 * time.Second
+// recoveryTime is how long a sidecar may take to reconnect to its store.
+const recoveryTime = 3 * time.Second
 
-// lose kills the store, and starts it again with what it had written down.
-func (f *fleet) lose(ctx context.Context, d time.Duration) error {
-	return f.during(outages, func() (err error) {
+// killRedis kills the store, and restarts it with its data after a while.
+func (f *fleet) killRedis(ctx context.Context, d time.Duration) error {
+	return f.recordFault(outageWindows, func() (err error) {
 		f.redis.process.Stop()
 		time.Sleep(d)
-		f.redis.process, err = f.redis.again(context.WithoutCancel(ctx)) // it outlives who killed it
-		time.Sleep(recovery)
+		f.redis.process, err = f.redis.restart(context.WithoutCancel(ctx)) // the process must outlive the task that caused the kill
+		time.Sleep(recoveryTime)
 		return err
 	})
 }
 
-// cut breaks all connections to the store, time and again: some break when it has
-// done what it was asked, and has not said so.
-func (f *fleet) cut(ctx context.Context, d time.Duration) error {
-	return f.during(outages, func() error {
+// cutRedisConnections closes all connections to the store again and again. Some close after the store has
+// executed a command and before it has answered.
+func (f *fleet) cutRedisConnections(ctx context.Context, d time.Duration) error {
+	return f.recordFault(outageWindows, func() error {
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, "tcp", f.redis.address)
 		if err != nil {
@@ -119,7 +117,7 @@ func (f *fleet) cut(ctx context.Context, d time.Duration) error {
 				}
 			}
 		}
-		time.Sleep(recovery)
+		time.Sleep(recoveryTime)
 		return nil
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// report is what a run was, and what came of it.
+// report is the result of a run.
 type report struct {
 	Scenario string    `json:"scenario"`
 	Store    string    `json:"store"`
@@ -23,14 +23,14 @@ type report struct {
 	Date     time.Time `json:"date"`
 	Cores    int       `json:"cores"`
 	Took     float64   `json:"seconds"`
-	// Tally is of what was done, and Findings are what was measured.
+	// Tally has the counts of the run, and Findings its measurements.
 	Tally    tally     `json:"tally"`
 	Findings []finding `json:"findings,omitempty"`
-	// Refused are the tasks whose promises were not kept.
-	Refused []refused `json:"refused,omitempty"`
+	// Failed holds the tasks that violate a rule.
+	Failed []failedTask `json:"failed,omitempty"`
 }
 
-// finding is one figure with its bound.
+// finding is a measurement with its limit.
 type finding struct {
 	What string `json:"what"`
 	Want string `json:"want"`
@@ -38,7 +38,7 @@ type finding struct {
 	OK   bool   `json:"ok"`
 }
 
-// wrong returns what was not as promised.
+// wrong returns the findings that exceed their limit and the violations.
 func (r *report) wrong() []string {
 	var all []string
 	for _, f := range r.Findings {
@@ -46,7 +46,7 @@ func (r *report) wrong() []string {
 			all = append(all, fmt.Sprintf("%s: %s, want %s", f.What, f.Got, f.Want))
 		}
 	}
-	for _, each := range r.Refused {
+	for _, each := range r.Failed {
 		for _, v := range each.Violations {
 			all = append(all, fmt.Sprintf("task %s: %v", each.Task.ID, v))
 		}
@@ -54,7 +54,7 @@ func (r *report) wrong() []string {
 	return all
 }
 
-// write writes a report as text or JSON.
+// write writes the report as text or JSON.
 func (r *report) write(w io.Writer, form string) error {
 	if form == "json" {
 		out := json.NewEncoder(w)
@@ -66,43 +66,43 @@ func (r *report) write(w io.Writer, form string) error {
 	row("run", fmt.Sprintf("%s, store %s, seed %d, %s, %d cores, %.0f s", r.Scenario, r.Store, r.Seed, r.Date.Format(time.DateOnly), r.Cores, r.Took))
 	n := &r.Tally
 	if n.Tasks > 0 {
-		row("tasks", fmt.Sprintf("%d: %s; the slowest took %v", n.Tasks, many(n.Ends), n.Slowest.Round(100*time.Millisecond)))
+		row("tasks", fmt.Sprintf("%d: %s; the slowest took %v", n.Tasks, joinCounts(n.Ends), n.Slowest.Round(100*time.Millisecond)))
 		row("events in logs", fmt.Sprintf("%d, counted where the log was read after the end", n.Events))
 	}
 	row("events that readers saw", fmt.Sprint(n.Seen))
-	row("streams", fmt.Sprintf("%s; %s", many(n.Openings), many(n.Streams)))
-	if n.disconnects()+n.Rests > 0 {
-		row("disconnects", fmt.Sprintf("%d: %s; %d readers that rested", n.disconnects(), many(n.Disconnects), n.Rests))
+	row("streams", fmt.Sprintf("%s; %s", joinCounts(n.Openings), joinCounts(n.Streams)))
+	if n.disconnects()+n.Pauses > 0 {
+		row("disconnects", fmt.Sprintf("%d: %s; %d readers that paused", n.disconnects(), joinCounts(n.Disconnects), n.Pauses))
 	}
 	if n.SidecarKills+n.AgentKills > 0 {
-		row("SIGKILL", fmt.Sprintf("%d of a sidecar, %d of the agent; %d streams cut off or refused by them", n.SidecarKills, n.AgentKills, n.Cuts))
+		row("SIGKILL", fmt.Sprintf("%d of a sidecar, %d of the agent; %d streams cut or refused because of them", n.SidecarKills, n.AgentKills, n.Cuts))
 	}
-	if n.Kept > 0 {
-		row("read again at the end", fmt.Sprint(n.Kept))
+	if n.Rechecked > 0 {
+		row("tasks read again at the end", fmt.Sprint(n.Rechecked))
 	}
 	for _, f := range r.Findings {
 		verdict := "kept"
 		if !f.OK {
-			verdict = "NOT KEPT"
+			verdict = "EXCEEDED"
 		}
 		row(f.What, fmt.Sprintf("%s (want %s): %s", f.Got, f.Want, verdict))
 	}
 	rules := map[string]int{}
-	for _, each := range r.Refused {
+	for _, each := range r.Failed {
 		for _, v := range each.Violations {
 			rules[string(v.Rule)]++
 		}
 	}
 	if len(rules) == 0 {
-		row("promises not kept", "0: none lost, repeated or reordered, one end each, one order for all")
+		row("violations", "0: none lost, repeated or reordered, one end each, one order for all")
 	} else {
-		row("promises not kept", fmt.Sprintf("of %d tasks: %s", len(r.Refused), many(rules)))
+		row("violations", fmt.Sprintf("of %d tasks: %s", len(r.Failed), joinCounts(rules)))
 	}
 	return t.Flush()
 }
 
-// many is a list of counts.
-func many(counts map[string]int) string {
+// joinCounts lists counts.
+func joinCounts(counts map[string]int) string {
 	all := make([]string, 0, len(counts))
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
 		all = append(all, fmt.Sprintf("%d %s", counts[name], name))
@@ -117,6 +117,6 @@ func newReport(scenario, store string, seed uint64, begin time.Time) *report {
 	return &report{Scenario: scenario, Store: store, Seed: seed, Date: begin.UTC(), Cores: runtime.NumCPU()}
 }
 
-func (r *report) find(what string, ok bool, want, got string) {
+func (r *report) addFinding(what string, ok bool, want, got string) {
 	r.Findings = append(r.Findings, finding{what, want, got, ok})
 }

@@ -20,49 +20,48 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
 
-// what a sidecar holds when it rests.
-var held = []string{goroutines, "process_open_fds", heap, "a2a_open_streams"}
+// resources are the metrics of an idle sidecar that must not grow.
+var resources = []string{goroutines, "process_open_fds", heap, "a2a_open_streams"}
 
 const (
 	heap       = "go_memstats_heap_alloc_bytes"
 	goroutines = "go_goroutines"
-	// scraping is how many goroutines of a scrape the same scrape may happen to
-	// count: the registry of a process that does nothing else says 3 to 7.
-	scraping = 4
-	// lingering is more than the idle timeout of a connection. net/http keeps
-	// some KB of each of HTTP/2 that breaks in the midst of a stream for so long:
-	// it stops its idle timer before it closes the streams, the last of which
-	// starts it again.
-	lingering = 125 * time.Second
+	// scrapeGoroutines is the number of goroutines of a scrape that the same scrape may count: an idle process
+	// with a registry reports 3 to 7.
+	scrapeGoroutines = 4
+	// idleTimeout is more than the idle timeout of a connection. net/http keeps some KB for that long for each
+	// HTTP/2 connection that breaks in the middle of a stream: it stops the idle timer before it closes the
+	// streams, and closing the last stream starts it again.
+	idleTimeout = 125 * time.Second
 )
 
-// soaked connects and disconnects in all ways and dialects. Afterwards the
-// sidecar holds what it held before.
-func soaked(ctx context.Context, s *settings, r *report) error {
+// runSoak connects and disconnects in all ways and dialects. Afterwards the idle sidecar must hold no more than
+// before.
+func runSoak(ctx context.Context, s *settings, r *report) error {
 	connects, rounds := 100_000, 4
 	if s.short {
 		connects, rounds = 2_000, 1
 	}
-	f, stop, err := s.fleet(ctx, shape{grace: 5 * time.Second})
+	f, stop, err := s.fleet(ctx, fleetOptions{grace: 5 * time.Second})
 	if err != nil {
 		return err
 	}
 	defer stop()
 	n := newCounts()
-	// The task that all of them look at has said something, and waits.
-	all, wait := f.audiences(ctx, n, s.seed, 1, 1, func(int) script.Script {
+	// All connections read one task, which has some chunks and waits for input.
+	all, wait := f.startWatchedTasks(ctx, n, s.seed, 1, 1, func(int) script.Script {
 		return script.Script{Token: fmt.Sprintf("k%d", s.seed), Turn: 1, Turns: 2, Chunks: 20, Size: 100}
 	})
 	wait()
 	k := &soak{fleet: f, task: all[0].id(), counts: n, rounds: rounds}
 	if k.task == "" {
-		return errors.New("the task did not begin")
+		return errors.New("the task did not start")
 	}
-	// What is made once and kept is made before.
+	// Warm up, so that what the sidecar allocates once does not count.
 	if err := k.connect(ctx, s.seed, connects/10); err != nil {
 		return err
 	}
-	before, err := k.rests(ctx)
+	before, err := k.idleResources(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,33 +72,33 @@ func soaked(ctx context.Context, s *settings, r *report) error {
 	took := time.Since(begin)
 	if !s.short {
 		select {
-		case <-time.After(lingering):
+		case <-time.After(idleTimeout):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	after, err := k.rests(ctx)
+	after, err := k.idleResources(ctx)
 	if err != nil {
 		return err
 	}
-	r.Tally = n.now()
-	r.find("connects and disconnects", true, "any number", fmt.Sprintf("%d in %v", connects, took.Round(time.Second)))
-	r.find("streams among them that were refused", k.refused.Load() == 0, "0", fmt.Sprint(k.refused.Load()))
-	for _, name := range held {
+	r.Tally = n.snapshot()
+	r.addFinding("connects and disconnects", true, "any number", fmt.Sprintf("%d in %v", connects, took.Round(time.Second)))
+	r.addFinding("streams that were refused", k.refused.Load() == 0, "0", fmt.Sprint(k.refused.Load()))
+	for _, name := range resources {
 		bound := before[name] * 1.05
 		want := fmt.Sprintf("at most 5 %% over %.0f", before[name])
 		switch {
 		case s.short && name == heap:
-			bound, want = math.Inf(1), fmt.Sprintf("any number, before %.0f: it is too early", before[name])
+			bound, want = math.Inf(1), fmt.Sprintf("any number (%.0f before; a short run does not wait for a collection)", before[name])
 		case name == goroutines:
-			bound, want = bound+scraping, fmt.Sprintf("%s, and %d of a scrape", want, scraping)
+			bound, want = bound+scrapeGoroutines, fmt.Sprintf("%s, plus %d of a scrape", want, scrapeGoroutines)
 		}
-		r.find(name+" at rest", after[name] <= bound, want, fmt.Sprintf("%.0f", after[name]))
+		r.addFinding(name+" when idle", after[name] <= bound, want, fmt.Sprintf("%.0f", after[name]))
 	}
 	return nil
 }
 
-// soak is a sidecar that many come to and leave.
+// soak connects to a sidecar again and again.
 type soak struct {
 	*fleet
 	task    string
@@ -108,18 +107,18 @@ type soak struct {
 	refused atomic.Int64
 }
 
-// connect comes and leaves so many times.
+// connect makes a number of connections.
 func (k *soak) connect(ctx context.Context, seed uint64, times int) error {
-	const abreast = 16
+	const workers = 16
 	group, failed := errgroup.WithContext(ctx)
-	for worker := range abreast {
+	for worker := range workers {
 		group.Go(func() error {
 			r := rand.New(rand.NewPCG(seed, uint64(worker)))
-			for i := worker; i < times; i += abreast {
+			for i := worker; i < times; i += workers {
 				if failed.Err() != nil {
 					return failed.Err()
 				}
-				if err := k.visit(failed, r); err != nil {
+				if err := k.connectOnce(failed, r); err != nil {
 					return err
 				}
 			}
@@ -129,26 +128,26 @@ func (k *soak) connect(ctx context.Context, seed uint64, times int) error {
 	return group.Wait()
 }
 
-// visit is one connection, and how it ends.
-func (k *soak) visit(ctx context.Context, r *rand.Rand) error {
-	address, dialect := k.any(r), client.Dialects[r.IntN(len(client.Dialects))]
+// connectOnce makes one connection and ends it.
+func (k *soak) connectOnce(ctx context.Context, r *rand.Rand) error {
+	address, dialect := k.anyAddress(r), client.Dialects[r.IntN(len(client.Dialects))]
 	switch r.IntN(8) {
-	case 0: // somebody who says nothing
+	case 0: // a client that sends nothing
 		var dialer net.Dialer
 		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err != nil {
 			return err
 		}
 		return conn.Close()
-	case 1: // somebody who only asks
+	case 1: // a client that reads the task once
 		_, err := dialect.Get(ctx, address, k.task)
 		return err
 	}
 	how := client.Breakages[r.IntN(len(client.Breakages))]
-	leg := history.Leg{Dialect: dialect.Name, Opening: history.Subscribed, Broken: true}
-	a := &client.Ask{TaskID: k.task}
+	record := history.Stream{Dialect: dialect.Name, Opening: history.Subscribed, Broken: true}
+	a := &client.Request{TaskID: k.task}
 	if r.IntN(2) == 0 {
-		a.After, leg.Opening = new(uint64), history.Resumed
+		a.After, record.Opening = new(uint64), history.Resumed
 	}
 	stream, err := dialect.Open(ctx, address, a)
 	if err != nil {
@@ -160,15 +159,15 @@ func (k *soak) visit(ctx context.Context, r *rand.Rand) error {
 		k.refused.Add(1)
 		return nil
 	}
-	leg.Events = []history.Event{item.Event}
+	record.Events = []history.Event{item.Event}
 	stream.Break(how)
-	k.counts.leg(&leg, &mishap{after: 1, breaks: how})
+	k.counts.addStream(&record, &clientFault{after: 1, breakage: how})
 	return nil
 }
 
-// rests returns what the sidecar holds at rest. It collects garbage when it has
-// some and nothing to do, so it is given some, and looked at when it has rested.
-func (k *soak) rests(ctx context.Context) (map[string]float64, error) {
+// idleResources returns the smallest values of the resources. Garbage collection runs in an idle sidecar only if
+// it has garbage, so each round creates some and then waits.
+func (k *soak) idleResources(ctx context.Context) (map[string]float64, error) {
 	const garbage = 600
 	var least map[string]float64
 	for range k.rounds {
@@ -177,20 +176,20 @@ func (k *soak) rests(ctx context.Context) (map[string]float64, error) {
 				return nil, err
 			}
 		}
-		// To be looked at is work, too.
+		// A scrape is work, too.
 		select {
 		case <-time.After(3 * time.Second):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		now, err := k.sidecars[0].gauges(ctx, held...)
+		now, err := k.sidecars[0].gauges(ctx, resources...)
 		if err != nil {
 			return nil, err
 		}
 		if least == nil {
 			least = now
 		}
-		for _, name := range held {
+		for _, name := range resources {
 			least[name] = min(least[name], now[name])
 		}
 	}

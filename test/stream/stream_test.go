@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// programs is the directory of what all tests run.
+// programs is the directory of the programs that all tests run.
 var programs string
 
 func TestMain(m *testing.M) {
@@ -25,15 +25,15 @@ func test(m *testing.M) int {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(programs) }()
-	// Before the clock of -timeout starts: with a cold cache it takes minutes.
+	// Build before the clock of -timeout starts: with a cold cache it takes minutes.
 	if err := build(context.Background(), programs); err != nil {
 		panic(err)
 	}
 	return m.Run()
 }
 
-// TestScenarios runs a look at each with every store: the same as `make
-// stream-check` and `make soak`, of seconds.
+// TestScenarios runs each scenario with each store in its short form, as `make stream-check` and `make soak` do
+// in full.
 func TestScenarios(t *testing.T) {
 	for _, s := range scenarios {
 		for _, store := range s.stores {

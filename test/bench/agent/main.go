@@ -1,10 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command agent is the agent behind every server of a benchmark. What it says
-// is made before it is asked, so that it costs little. Under /ready it
-// answers as an A2A server would: that is what a proxy relays. Under /sink it
-// takes push notifications.
+// Command agent is the agent behind every server of a benchmark. It caches its answers, so that they cost little
+// CPU time. Under /ready it answers in A2A, for proxies that relay an A2A server. Under /sink it receives push
+// notifications.
 package main
 
 import (
@@ -39,16 +38,16 @@ func main() {
 	})
 }
 
-// form is how an agent writes.
+// form holds the templates of answers in one protocol.
 type form struct {
-	message, stream          string // media types
-	direct                   string // a message, of a text
-	beginning, chunk, ending string // of a task
-	// task answers a request that does not stream.
+	message, stream          string // content types
+	direct                   string // a message with a text
+	beginning, chunk, ending string // the events of a task
+	// task is the answer to a request without a stream.
 	task string
 }
 
-// events is the protocol between a sidecar and its agent.
+// events is the Events protocol between a sidecar and its agent.
 var events = form{
 	message: "application/json", stream: "application/x-ndjson",
 	direct: `{"kind":"message","role":"agent","parts":[{"kind":"text","text":"%s"}]}`,
@@ -106,7 +105,7 @@ func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, text.(string))
 }
 
-// make is a whole answer.
+// make returns a whole answer.
 func (a *agent) make(s script.Script, blocking bool) string {
 	switch {
 	case s.Message:

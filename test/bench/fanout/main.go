@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fanout is the least that many subscribers to one stream can cost in
-// Go: every event is encoded once, before, and written to each as it is.
+// Command fanout is a lower bound for the cost of many subscribers of one stream in Go: it encodes every event
+// once in advance, and writes the bytes to each subscriber.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	})
 }
 
-// hub hands each frame to who has subscribed.
+// hub sends each frame to all subscribers.
 type hub struct {
 	mu          sync.Mutex
 	subscribers map[chan []byte]struct{}
@@ -70,7 +70,7 @@ func (h *hub) subscribe(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// publish plays the script in its request to who has subscribed.
+// publish plays the script in the request to all subscribers.
 func (h *hub) publish(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -97,7 +97,7 @@ func (h *hub) send(frame []byte) {
 	for frames := range h.subscribers {
 		select {
 		case frames <- frame:
-		default: // who is this late misses it, and the benchmark fails
+		default: // a subscriber that is this slow misses the frame, and the benchmark fails
 		}
 	}
 }

@@ -17,13 +17,13 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// ownedObjects is how many an Agent has here: a ServiceAccount, a Service, a
-// ConfigMap, a NetworkPolicy and a Deployment.
+// ownedObjects is the number of objects of an Agent here: a ServiceAccount, a Service, a ConfigMap, a
+// NetworkPolicy and a Deployment.
 const ownedObjects = 5
 
 const sharedSkill = "sing"
 
-// newAgent has one container and one skill of its own, and shares another.
+// newAgent returns an Agent with one container, a skill of its own and a shared skill.
 func newAgent(namespace, name string) *a2av1alpha1.Agent {
 	return &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -49,9 +49,9 @@ func newSkill(namespace string) *a2av1alpha1.AgentSkill {
 	}
 }
 
-// becomes waits until a condition of an Agent is true for what its spec is now.
+// becomes waits until a condition of an Agent is true for its current generation.
 func (p *plane) becomes(ctx context.Context, agent *a2av1alpha1.Agent, condition string) error {
-	err := await(ctx, glance, func(time.Time) (bool, error) {
+	err := await(ctx, pollEvery, func(time.Time) (bool, error) {
 		if err := p.cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
 			return false, err
 		}
@@ -68,7 +68,7 @@ func holds(agent *a2av1alpha1.Agent, condition string) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == agent.Generation
 }
 
-// edit changes an object as kubectl does.
+// edit changes an object by a patch, as kubectl edit does.
 func edit[O client.Object](ctx context.Context, p *plane, obj O, change func(O)) error {
 	if err := p.cluster.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 		return err
@@ -81,10 +81,10 @@ func edit[O client.Object](ctx context.Context, p *plane, obj O, change func(O))
 	return p.cluster.Patch(ctx, obj, client.MergeFrom(before))
 }
 
-// bareWorkers is how many requests the bench has on their way at a time.
+// bareWorkers is the number of concurrent requests of the benchmark itself.
 const bareWorkers = 32
 
-// forEach calls f with 0 to n-1, many at a time.
+// forEach calls f with 0 to n-1, concurrently.
 func (p *plane) forEach(ctx context.Context, n int, f func(i int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(bareWorkers)
@@ -99,7 +99,7 @@ func (p *plane) forEach(ctx context.Context, n int, f func(i int) error) error {
 
 func agentName(i int) string { return fmt.Sprintf("agent-%05d", i) }
 
-// create makes n Agents in a new namespace.
+// create creates n Agents in a new namespace.
 func (p *plane) create(ctx context.Context, n int) (namespace string, err error) {
 	if namespace, err = p.newTeam(ctx); err != nil {
 		return "", err
@@ -109,12 +109,11 @@ func (p *plane) create(ctx context.Context, n int) (namespace string, err error)
 	})
 }
 
-// tellEvery is how often it is told how far a crowd is.
-const tellEvery = 10 * time.Second
+// progressEvery is the interval of progress messages while many Agents are created.
+const progressEvery = 10 * time.Second
 
-// programmed waits until the objects of n Agents of a namespace are written. It
-// is told of them: to list them again and again would keep the API server from
-// what is measured.
+// programmed waits until the objects of n Agents of a namespace are written. It watches the Agents: repeated
+// lists would load the API server during the measurement.
 func (p *plane) programmed(ctx context.Context, namespace string, n int, tell func(done int)) error {
 	done := map[string]bool{}
 	last := time.Now()
@@ -123,7 +122,7 @@ func (p *plane) programmed(ctx context.Context, namespace string, n int, tell fu
 		if err != nil {
 			return fmt.Errorf("wait for Agents, of which %d of %d are programmed: %w", len(done), n, err)
 		}
-		// The API server ends a watch of one who cannot follow.
+		// The API server ends the watch of a slow client.
 		for event := range agents.ResultChan() {
 			if agent, ok := event.Object.(*a2av1alpha1.Agent); ok && holds(agent, a2av1alpha1.ConditionProgrammed) {
 				done[agent.Name] = true
@@ -131,7 +130,7 @@ func (p *plane) programmed(ctx context.Context, namespace string, n int, tell fu
 			if len(done) == n {
 				break
 			}
-			if time.Since(last) >= tellEvery {
+			if time.Since(last) >= progressEvery {
 				tell(len(done))
 				last = time.Now()
 			}

@@ -1,13 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command operator measures the manager: what it asks of the API server, what a
-// look at an Agent costs, and how long things take beside a client that does
-// the same without thinking. The control plane, the manager and the client run
-// on one machine. Requests are counted from the audit log, so these figures are
-// exact, and TestRequests holds them.
+// Command operator measures the manager: its requests to the API server, the CPU time of a reconcile, and
+// durations beside a client that writes the same objects without reading. The control plane, the manager and the
+// client run on one machine. The audit log counts the requests, so these figures are exact, and TestRequestsOfTheManager
+// checks them.
 //
-// docs/benchmarks.md says what the rows are.
+// // docs/benchmarks.md describes the rows.
 package main
 
 import (
@@ -46,20 +45,19 @@ type row struct {
 }
 
 var rows = []row{
-	{"O1", newAgents}, {"O2", resyncs}, {"O3", edits}, {"O4", floods}, {"O5", looks}, {"O6", memory}, {"O7", restarts}, {"O8", takeovers},
+	{"O1", newAgents}, {"O2", resyncs}, {"O3", edits}, {"O4", floods}, {"O5", reconciles}, {"O6", memory}, {"O7", restarts}, {"O8", takeovers},
 }
 
-// bench measures rows against one control plane.
+// bench measures rows with one control plane.
 type bench struct {
 	*plane
-	// agents is how many there are in the rows that are about many; many is
-	// how many of the largest flood.
+	// agents is the number of Agents in the rows about many Agents. many is that of the largest flood.
 	agents, many int
 	rounds       int
 	progress     io.Writer
 }
 
-func (b *bench) say(what string, arguments ...any) {
+func (b *bench) logf(what string, arguments ...any) {
 	_, _ = fmt.Fprintf(b.progress, what+"\n", arguments...)
 }
 
@@ -69,13 +67,13 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	var limit time.Duration
 	flags := flag.NewFlagSet("bench-operator", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.IntVar(&b.agents, "agents", 1000, "how many `agents` there are")
-	flags.IntVar(&b.many, "many", 10_000, "how many `agents` come at once at most")
-	flags.IntVar(&b.rounds, "rounds", 3, "how many `rounds` there are of what takes time")
+	flags.IntVar(&b.agents, "agents", 1000, "number of `agents`")
+	flags.IntVar(&b.many, "many", 10_000, "largest number of `agents` that are created at once")
+	flags.IntVar(&b.rounds, "rounds", 3, "number of `rounds` of timed rows")
 	flags.StringVar(&ids, "row", "", "the `rows` to measure, such as O1,O5 (default all)")
 	flags.StringVar(&form, "o", "table", "`form` of the output: table or json")
-	flags.StringVar(&published, "write", "", "`page` that the figures are written to")
-	flags.DurationVar(&limit, "limit", time.Hour, "the `time` after which it gives up")
+	flags.StringVar(&published, "write", "", "`page` to write the figures to")
+	flags.DurationVar(&limit, "limit", time.Hour, "`time` limit of the run")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -112,7 +110,7 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	return errors.Join(r.Write(stdout, form), r.Failed())
 }
 
-// choose finds rows by their ids, in the order of the table.
+// choose returns the rows with the given ids, in the order of the table.
 func choose(ids string) ([]row, error) {
 	if ids == "" {
 		return rows, nil
@@ -120,7 +118,7 @@ func choose(ids string) ([]row, error) {
 	wanted := strings.Split(ids, ",")
 	for _, id := range wanted {
 		if !slices.ContainsFunc(rows, func(r row) bool { return r.id == id }) {
-			return nil, fmt.Errorf("-row is %q: there is no row %q", ids, id)
+			return nil, fmt.Errorf("-row is %q: unknown row %q", ids, id)
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return !slices.Contains(wanted, r.id) }), nil
@@ -137,10 +135,10 @@ func (b *bench) measure(ctx context.Context, program string, chosen []row) (r *r
 	}
 	r = &report.Report{Subject: "operator", Rounds: b.rounds}
 	err = r.Measure(ctx, ids, func(i int) ([]report.Result, error) {
-		b.say("%s", ids[i])
+		b.logf("%s", ids[i])
 		results, err := chosen[i].run(ctx, b)
 		if err != nil {
-			b.say("%s: %v", ids[i], err)
+			b.logf("%s: %v", ids[i], err)
 		}
 		return results, err
 	})

@@ -17,18 +17,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
-// manager is a process of the operator, as it runs in a cluster.
+// manager is a process of the operator, configured as in a cluster.
 type manager struct {
 	*process.Process
 	metrics string
 }
 
-// controlled are the kinds of which the manager's controllers begin to list the
-// objects when they start. On a busy machine that is after its other caches are
-// filled, and it says that it is ready.
+// controlled are the requests with which the controllers start to list their kinds. On a busy machine, this is
+// after the other caches have synced and the manager is ready.
 var controlled = []string{"list agents", "list agentskills"}
 
-// run starts the manager as a user, and waits until its caches are filled.
+// run starts the manager as a user, and waits until its caches have synced.
 func (p *plane) run(ctx context.Context, user string, arguments ...string) (*manager, error) {
 	probes, err := freeport.Find(ctx)
 	if err != nil {
@@ -50,7 +49,7 @@ func (p *plane) run(ctx context.Context, user string, arguments ...string) (*man
 		return nil, err
 	}
 	m := &manager{Process: started, metrics: "http://" + metrics + "/metrics"}
-	err = await(ctx, glance, func(time.Time) (bool, error) {
+	err = await(ctx, pollEvery, func(time.Time) (bool, error) {
 		response, err := get(ctx, "http://"+probes+"/readyz")
 		if err != nil {
 			return false, err
@@ -60,7 +59,7 @@ func (p *plane) run(ctx context.Context, user string, arguments ...string) (*man
 			return response.StatusCode == http.StatusOK, nil
 		}
 		asked, err := readAudit(p.auditLog(), before)
-		// An error is of a line that is being written.
+		// An error comes from a line that is incomplete so far.
 		return err == nil && !slices.ContainsFunc(controlled, func(list string) bool { return !slices.Contains(asked, list) }), nil
 	})
 	if err != nil {
@@ -78,11 +77,11 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	return scraper.Do(request)
 }
 
-// work is what the manager has done and has to do, of Agents and of skills.
+// work is the work of the manager for Agents and skills.
 type work struct {
-	// reconciles is how many were done.
+	// reconciles is the number of reconciles so far.
 	reconciles int
-	// pending is how many are being done, or wait.
+	// pending is the number of reconciles that run or wait.
 	pending int
 }
 
@@ -113,21 +112,21 @@ func (m *manager) work(ctx context.Context) (work, error) {
 }
 
 const (
-	// glance is how often something is looked at that tells nobody.
-	glance = 20 * time.Millisecond
-	// seldom is how often the manager is asked whose CPU time is measured: each
-	// answer costs it some milliseconds.
-	seldom = 200 * time.Millisecond
-	// stillness is how long nothing may happen until it is taken to be over.
-	stillness = 300 * time.Millisecond
+	// pollEvery is the interval of checks for changes that cause no event.
+	pollEvery = 20 * time.Millisecond
+	// metricsEvery is the interval of reads of the metrics while CPU time is measured: each read costs the
+	// manager some milliseconds.
+	metricsEvery = 200 * time.Millisecond
+	// quietFor is how long nothing may happen until the manager counts as idle.
+	quietFor = 300 * time.Millisecond
 )
 
-// rest waits until the manager has had nothing to do for a while, and at least
-// so many reconciles were done. It returns how many.
-func (m *manager) rest(ctx context.Context, reconciles int) (int, error) {
+// awaitIdle waits until the manager has been idle for quietFor and has done at least the given number of
+// reconciles. It returns their number.
+func (m *manager) awaitIdle(ctx context.Context, reconciles int) (int, error) {
 	var last work
 	var since time.Time
-	err := await(ctx, glance, func(now time.Time) (bool, error) {
+	err := await(ctx, pollEvery, func(now time.Time) (bool, error) {
 		w, err := m.work(ctx)
 		if err != nil {
 			return false, err
@@ -135,15 +134,14 @@ func (m *manager) rest(ctx context.Context, reconciles int) (int, error) {
 		if w != last || w.pending > 0 || w.reconciles < reconciles {
 			last, since = w, now
 		}
-		return now.Sub(since) >= stillness, nil
+		return now.Sub(since) >= quietFor, nil
 	})
 	return last.reconciles, err
 }
 
-// idles waits until a manager that does not lead has all Agents in its queue, and
-// has nothing more to do. That the queue stays as it is says little: while the
-// cache is filled with what Agents own, each of them is in it already.
-func (m *manager) idles(ctx context.Context, agents int) error {
+// awaitFullQueue waits until a manager without leadership has queued all Agents and uses no CPU time. A constant
+// queue length is not enough: while the caches fill with the objects of Agents, every Agent is queued already.
+func (m *manager) awaitFullQueue(ctx context.Context, agents int) error {
 	const period, idle = time.Second, 50 * time.Millisecond
 	var last time.Duration
 	return await(ctx, period, func(time.Time) (bool, error) {
@@ -161,15 +159,15 @@ func (m *manager) idles(ctx context.Context, agents int) error {
 	})
 }
 
-// reaches waits until so many reconciles were done, and no more are to be done.
-func (m *manager) reaches(ctx context.Context, reconciles int) error {
-	return await(ctx, seldom, func(time.Time) (bool, error) {
+// awaitReconciles waits for a number of reconciles, and until none is pending.
+func (m *manager) awaitReconciles(ctx context.Context, reconciles int) error {
+	return await(ctx, metricsEvery, func(time.Time) (bool, error) {
 		w, err := m.work(ctx)
 		return w.reconciles >= reconciles && w.pending == 0, err
 	})
 }
 
-// await looks again and again until something is done.
+// await calls done repeatedly until it returns true.
 func await(ctx context.Context, period time.Duration, done func(now time.Time) (bool, error)) error {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()

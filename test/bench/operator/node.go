@@ -15,8 +15,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// schedule does what the Deployment controller does: it makes a pod of the
-// template, and counts it.
+// schedule acts as the Deployment controller: it creates a pod of the current template and counts it.
 func (p *plane) schedule(ctx context.Context, agent *a2av1alpha1.Agent) error {
 	deployment, pods, err := p.workload(ctx, agent)
 	if err != nil {
@@ -33,7 +32,7 @@ func (p *plane) schedule(ctx context.Context, agent *a2av1alpha1.Agent) error {
 	return p.cluster.Status().Update(ctx, deployment)
 }
 
-// serve does what a kubelet does: the newest pod is ready.
+// serve acts as the kubelet: it makes the newest pod ready.
 func (p *plane) serve(ctx context.Context, agent *a2av1alpha1.Agent) error {
 	deployment, pods, err := p.workload(ctx, agent)
 	if err != nil {
@@ -48,11 +47,10 @@ func (p *plane) serve(ctx context.Context, agent *a2av1alpha1.Agent) error {
 		pods[i].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
 		return p.cluster.Status().Update(ctx, &pods[i])
 	}
-	return fmt.Errorf("no pod %s", name)
+	return fmt.Errorf("pod %s does not exist", name)
 }
 
-// retire does what the Deployment controller does then: the earlier pods go,
-// and the newest is counted as available.
+// retire acts as the Deployment controller: it deletes the earlier pods, and counts the newest as available.
 func (p *plane) retire(ctx context.Context, agent *a2av1alpha1.Agent) error {
 	deployment, pods, err := p.workload(ctx, agent)
 	if err != nil {

@@ -23,16 +23,14 @@ import (
 
 const managerProgram = "github.com/a2a-operator/a2a-operator/cmd/manager"
 
-// The API server writes down what the user audited asks, and not what timed
-// does.
+// The audit log has the requests of the user audited, and none of the user timed.
 const (
 	audited = "audited"
 	timed   = "timed"
 )
 
-// auditPolicy leaves out what informers are told, what is about nobody's
-// objects, and the status of skills, which is written once a second whatever
-// happens to how many Agents.
+// auditPolicy omits requests of informers, requests without an object, and the status of skills, which the
+// operator writes once a second at most, however many Agents change.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -45,19 +43,19 @@ rules:
 - {level: None}
 `
 
-// plane is a control plane, and the manager's program.
+// plane is a control plane and the program of the manager.
 type plane struct {
 	environment *envtest.Environment
-	// cluster is the bench's own way to the API server.
+	// cluster is the client of the benchmark itself.
 	cluster client.WithWatch
-	// users are the ways of others.
+	// users holds the configurations of the other users.
 	users map[string]*rest.Config
 	dir   string
-	// program is the manager's.
+	// program is the path of the manager.
 	program string
 }
 
-// buildManager builds the manager into a directory and returns the program.
+// buildManager builds the manager into a directory and returns its path.
 func buildManager(ctx context.Context, dir string) (string, error) {
 	program := filepath.Join(dir, "manager")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, managerProgram)
@@ -68,7 +66,7 @@ func buildManager(ctx context.Context, dir string) (string, error) {
 	return program, nil
 }
 
-// startPlane starts etcd and an API server for a manager, the program.
+// startPlane starts etcd and an API server for a manager.
 func startPlane(program string) (*plane, error) {
 	dir, err := os.MkdirTemp("", "a2a-bench-operator")
 	if err != nil {
@@ -90,8 +88,7 @@ func (p *plane) start() error {
 		Set("audit-policy-file", policy).
 		Set("audit-log-path", p.auditLog()).
 		Set("audit-log-maxsize", "4096")
-	// Ten thousand Agents with their objects, each written several times, are
-	// some hundred megabytes.
+	// Ten thousand Agents with their objects, each written several times, take some hundred megabytes.
 	p.environment.ControlPlane.Etcd = &envtest.Etcd{}
 	p.environment.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", "8589934592")
 	config, err := p.environment.Start()
@@ -109,7 +106,7 @@ func (p *plane) start() error {
 	return errors.Join(p.admit(audited), p.admit(timed))
 }
 
-// admit makes a user who may do everything.
+// admit adds a user with all permissions.
 func (p *plane) admit(name string) error {
 	user, err := p.environment.AddUser(envtest.User{Name: name, Groups: []string{"system:masters"}}, nil)
 	if err != nil {
@@ -124,7 +121,7 @@ func (p *plane) admit(name string) error {
 	return os.WriteFile(p.kubeconfig(name), text, 0o600)
 }
 
-// stop ends everything, and leaves nothing.
+// stop stops the control plane and removes its files.
 func (p *plane) stop() error {
 	return errors.Join(p.environment.Stop(), os.RemoveAll(p.dir))
 }
@@ -132,7 +129,7 @@ func (p *plane) stop() error {
 func (p *plane) auditLog() string              { return filepath.Join(p.dir, "audit.log") }
 func (p *plane) kubeconfig(user string) string { return filepath.Join(p.dir, user+".kubeconfig") }
 
-// namespace makes a new one.
+// namespace creates a namespace.
 func (p *plane) namespace(ctx context.Context) (string, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}
 	err := p.cluster.Create(ctx, namespace)

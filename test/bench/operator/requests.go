@@ -17,15 +17,14 @@ import (
 	"strings"
 )
 
-// requests are those of a part of the audit log, each with its answer if that
-// was none of success, such as "patch deployments" or "get pods 404".
+// requests lists requests of the audit log, with the status of a response that is not a success, such as "patch
+// deployments" or "get pods 404".
 type requests []string
 
-// requested runs f, and returns what the manager asked the API server for
-// until it was at rest again, having looked at something at least once. The log
-// is written before a request is answered.
+// requested runs f and returns the requests of the manager until it is idle again after at least one reconcile.
+// The API server writes the audit log before it responds.
 func (p *plane) requested(ctx context.Context, m *manager, f func() error) (requests, error) {
-	looked, err := m.rest(ctx, 0)
+	looked, err := m.awaitIdle(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +35,7 @@ func (p *plane) requested(ctx context.Context, m *manager, f func() error) (requ
 	if err := f(); err != nil {
 		return nil, err
 	}
-	if _, err := m.rest(ctx, looked+1); err != nil {
+	if _, err := m.awaitIdle(ctx, looked+1); err != nil {
 		return nil, err
 	}
 	return readAudit(p.auditLog(), before)
@@ -93,14 +92,14 @@ func readAudit(path string, offset int64) (requests, error) {
 	return all, lines.Err()
 }
 
-// reads are those that only read.
+// reads returns the number of requests that only read.
 func (r requests) reads() int {
 	return r.count(func(request string) bool {
 		return !strings.HasPrefix(request, "patch ") && !strings.HasPrefix(request, "delete ")
 	})
 }
 
-// refused are those that the API server refused, such as conflicts.
+// refused returns the number of requests that the API server refused, such as conflicts.
 func (r requests) refused() int {
 	return r.count(func(request string) bool { return strings.Count(request, " ") > 1 })
 }

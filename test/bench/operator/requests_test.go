@@ -20,14 +20,14 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/manager").Run()) }
 
-// patience bounds a test.
-const patience = 5 * time.Minute
+// testTimeout bounds a test.
+const testTimeout = 5 * time.Minute
 
-// TestRequests is O1, O2 and O3: what the manager asks the API server for is
-// counted, so it is the same on every machine.
-func TestRequests(t *testing.T) {
+// TestRequestsOfTheManager checks O1, O2 and O3: the requests to the API server are counted, so they are the same on every
+// machine.
+func TestRequestsOfTheManager(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	p, err := startPlane(programs.Path("cmd/manager"))
 	if err != nil {
@@ -63,11 +63,10 @@ func TestRequests(t *testing.T) {
 	}
 	got, err := p.resync(ctx, m, namespace)
 	if err != nil || len(got) > 0 {
-		t.Errorf("a look at %d Agents that are as they should be asks for %q, %v; want nothing", agents, got, err)
+		t.Errorf("reconciles of %d Agents in sync sent %q, %v; want no request", agents, got, err)
 	}
 }
 
-// Every row of the program stands on the page, and says what it is.
 func TestRowsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/benchmarks.md")
 	if err != nil {
@@ -75,12 +74,12 @@ func TestRowsAreDocumented(t *testing.T) {
 	}
 	for _, each := range rows {
 		if !strings.Contains(string(page), "\n| "+each.id+" | ") {
-			t.Errorf("docs/benchmarks.md does not say what %s is", each.id)
+			t.Errorf("docs/benchmarks.md does not describe %s", each.id)
 		}
 	}
 }
 
-func TestFlags(t *testing.T) {
+func TestInvalidFlagsAreErrors(t *testing.T) {
 	for _, arguments := range [][]string{{"-row", "O99"}, {"-o", "xml"}, {"-fast"}, {"-agents", "0"}, {"-many", "1"}} {
 		if err := run(t.Context(), arguments, io.Discard, io.Discard); err == nil {
 			t.Errorf("run(%s) has no error", strings.Join(arguments, " "))

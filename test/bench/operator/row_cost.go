@@ -15,21 +15,21 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
-// with runs f beside a manager that has found everything as it should be.
+// with runs f beside a manager whose Agents are all in sync.
 func (b *bench) with(ctx context.Context, user string, f func(*manager) error) error {
 	m, err := b.run(ctx, user)
 	if err != nil {
 		return err
 	}
 	defer m.End()
-	if _, err := m.rest(ctx, 0); err != nil {
+	if _, err := m.awaitIdle(ctx, 0); err != nil {
 		return err
 	}
 	return f(m)
 }
 
-// crowd is a namespace of Agents whose objects are written.
-func (b *bench) crowd(ctx context.Context, n int) (namespace string, err error) {
+// createAgents creates a namespace of Agents and waits until their objects are written.
+func (b *bench) createAgents(ctx context.Context, n int) (namespace string, err error) {
 	if namespace, err = b.create(ctx, n); err != nil {
 		return "", err
 	}
@@ -38,21 +38,20 @@ func (b *bench) crowd(ctx context.Context, n int) (namespace string, err error) 
 
 // await waits until the objects of n Agents of a namespace are written.
 func (b *bench) await(ctx context.Context, namespace string, n int) error {
-	return b.programmed(ctx, namespace, n, func(done int) { b.say("%d of %d Agents", done, n) })
+	return b.programmed(ctx, namespace, n, func(done int) { b.logf("%d of %d Agents", done, n) })
 }
 
-// O1: what a new Agent asks for. The patch of each of its pods is told apart.
+// O1: the requests for a new Agent. The patch of each pod counts separately.
 func newAgents(ctx context.Context, b *bench) ([]report.Result, error) {
 	return b.counted(ctx, creation, "from a new Agent with 5 objects to Ready", ownedObjects+2)
 }
 
-// O3: what an edit asks for.
+// O3: the requests for an edit.
 func edits(ctx context.Context, b *bench) ([]report.Result, error) {
 	return b.counted(ctx, everyChange(), "", 2)
 }
 
-// counted measures changes, together under a name or, without one, each by
-// itself that has a goal.
+// counted measures changes: all under one name or, without a name, each change that has a goal.
 func (b *bench) counted(ctx context.Context, changes []change, together string, limit float64) (results []report.Result, err error) {
 	var all []requests
 	err = b.with(ctx, audited, func(m *manager) (err error) {
@@ -66,7 +65,7 @@ func (b *bench) counted(ctx context.Context, changes []change, together string, 
 		pods := r.count(func(request string) bool { return request == "patch pods" })
 		results = append(results,
 			figure(what+", beside the patch of each pod", "requests", float64(len(r)-pods), report.FigureAtMost(limit, "")),
-			figure("reads and refusals of these", "requests", float64(r.reads()+r.refused()), report.FigureAtMost(0, "")))
+			figure("reads and refusals among these", "requests", float64(r.reads()+r.refused()), report.FigureAtMost(0, "")))
 	}
 	if together != "" {
 		var sum requests
@@ -88,34 +87,34 @@ func figure(what, unit string, value float64, goal report.Goal) report.Result {
 	return report.Compare(report.Result{What: what, Unit: unit}, []float64{value}, nil, goal)
 }
 
-// O2: what Agents ask for that are as they should be.
+// O2: the requests for Agents in sync.
 func resyncs(ctx context.Context, b *bench) (results []report.Result, err error) {
 	err = b.with(ctx, audited, func(m *manager) error {
-		namespace, err := b.crowd(ctx, b.agents)
+		namespace, err := b.createAgents(ctx, b.agents)
 		if err != nil {
 			return err
 		}
 		got, err := b.resync(ctx, m, namespace)
-		results = append(results, figure(fmt.Sprintf("another look at %d Agents", b.agents), "requests", float64(len(got)), report.FigureAtMost(0, "")))
+		results = append(results, figure(fmt.Sprintf("another reconcile of %d Agents", b.agents), "requests", float64(len(got)), report.FigureAtMost(0, "")))
 		return err
 	})
 	return results, err
 }
 
-// looksOfARound make a CPU time that can be told.
-const looksOfARound = 10_000
+// reconcilesOfARound take measurable CPU time.
+const reconcilesOfARound = 10_000
 
-// O5: the CPU time of a look at an Agent that is as it should be. A label of
-// their namespace has all Agents looked at whose skills could ask for it.
-func looks(ctx context.Context, b *bench) ([]report.Result, error) {
+// O5: the CPU time of a reconcile of an Agent in sync. A label of their namespace enqueues all Agents that use
+// skills of other namespaces.
+func reconciles(ctx context.Context, b *bench) ([]report.Result, error) {
 	var each []float64
 	err := b.with(ctx, timed, func(m *manager) error {
-		namespace, err := b.strangers(ctx, b.agents)
+		namespace, err := b.createSharing(ctx, b.agents)
 		if err != nil {
 			return err
 		}
 		for range b.rounds {
-			done, used, err := b.looked(ctx, m, namespace)
+			done, used, err := b.reconciled(ctx, m, namespace)
 			if err != nil {
 				return err
 			}
@@ -123,14 +122,14 @@ func looks(ctx context.Context, b *bench) ([]report.Result, error) {
 		}
 		return nil
 	})
-	r := report.Result{What: fmt.Sprintf("looks at %d Agents that are as they should be", b.agents), Unit: "a second of a core"}
+	r := report.Result{What: fmt.Sprintf("reconciles of %d Agents in sync", b.agents), Unit: "a second of a core"}
 	return []report.Result{report.Compare(r, each, nil, report.FigureAtLeast(10_000, ">= 10000"))}, err
 }
 
-// looked has all strangers of a namespace looked at, again and again, and says
-// how many looks there were and what CPU time they took.
-func (b *bench) looked(ctx context.Context, m *manager, namespace string) (looks int, used time.Duration, err error) {
-	begin, err := m.rest(ctx, 0)
+// reconciled causes reconciles of all Agents of a namespace that use a skill of another namespace. It returns
+// their number and CPU time.
+func (b *bench) reconciled(ctx context.Context, m *manager, namespace string) (looks int, used time.Duration, err error) {
+	begin, err := m.awaitIdle(ctx, 0)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -138,13 +137,13 @@ func (b *bench) looked(ctx context.Context, m *manager, namespace string) (looks
 	if err != nil {
 		return 0, 0, err
 	}
-	for edits := range max(1, looksOfARound/b.agents) {
+	for edits := range max(1, reconcilesOfARound/b.agents) {
 		if err := edit(ctx, b.plane, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, func(n *corev1.Namespace) {
 			n.Labels = map[string]string{"edit": fmt.Sprintf("%d-%d", begin, edits)}
 		}); err != nil {
 			return 0, 0, err
 		}
-		if err := m.reaches(ctx, begin+(edits+1)*b.agents); err != nil {
+		if err := m.awaitReconciles(ctx, begin+(edits+1)*b.agents); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -156,8 +155,8 @@ func (b *bench) looked(ctx context.Context, m *manager, namespace string) (looks
 	return w.reconciles - begin, after - before, err
 }
 
-// strangers are Agents that use a skill of another namespace.
-func (b *bench) strangers(ctx context.Context, n int) (string, error) {
+// createSharing creates Agents that use a skill of another namespace.
+func (b *bench) createSharing(ctx context.Context, n int) (string, error) {
 	home, err := b.namespace(ctx)
 	if err != nil {
 		return "", err
@@ -182,8 +181,7 @@ func (b *bench) strangers(ctx context.Context, n int) (string, error) {
 	return namespace, b.await(ctx, namespace, n)
 }
 
-// O6: the memory of a manager that has started beside many Agents, and what it
-// has more beside twice as many: what a manager needs anyway is not an Agent's.
+// O6: the memory of a manager that started beside many Agents, and its growth for twice as many.
 func memory(ctx context.Context, b *bench) ([]report.Result, error) {
 	var held [][]float64
 	agents := 0
@@ -200,7 +198,7 @@ func memory(ctx context.Context, b *bench) ([]report.Result, error) {
 				return nil, err
 			}
 			each = append(each, float64(bytes)/1024)
-			b.say("O6 %d Agents: %d KB", n, bytes/1024)
+			b.logf("O6 %d Agents: %d KB", n, bytes/1024)
 		}
 		held = append(held, each)
 	}
@@ -212,12 +210,12 @@ func memory(ctx context.Context, b *bench) ([]report.Result, error) {
 	}, nil
 }
 
-// settle is how long memory may take to be what it will be.
+// settle is how long memory may take to become stable.
 const settle = 5 * time.Second
 
 func (b *bench) held(ctx context.Context, agents int) (bytes int64, err error) {
 	err = b.with(ctx, timed, func(m *manager) error {
-		if err := m.reaches(ctx, agents); err != nil {
+		if err := m.awaitReconciles(ctx, agents); err != nil {
 			return err
 		}
 		select {

@@ -26,8 +26,7 @@ import (
 
 const bareClient = "bare client"
 
-// spent is what a flood took of its writer: by the clock, and of a core for
-// each Agent.
+// spent is the cost of a flood: its duration in seconds, and the CPU time in milliseconds for each Agent.
 type spent struct{ seconds, cpu []float64 }
 
 func (s *spent) add(n int, took, cpu time.Duration) {
@@ -35,8 +34,8 @@ func (s *spent) add(n int, took, cpu time.Duration) {
 	s.cpu = append(s.cpu, cpu.Seconds()*1000/float64(n))
 }
 
-// O4: many Agents at once, until all their objects and statuses are written,
-// beside a client that writes as much without reading anything.
+// O4: many Agents at once, until all objects and statuses are written, beside a client that writes as much and
+// reads nothing.
 func floods(ctx context.Context, b *bench) ([]report.Result, error) {
 	sizes := []int{b.agents}
 	if b.many > b.agents {
@@ -74,9 +73,8 @@ func floods(ctx context.Context, b *bench) ([]report.Result, error) {
 
 func medianOf(values []float64) []float64 { return []float64{report.Median(values)} }
 
-// flood has Agents come at once to a manager, and has a client write what it
-// has written, each on a control plane of its own: what was written before
-// would make the second one slower, and would be in the way of the other rows.
+// flood creates Agents at once for a manager, and writes the same objects with a bare client, each on a new
+// control plane: earlier objects would slow the second one down and disturb the other rows.
 func (b *bench) flood(ctx context.Context, n int, ours, theirs *spent) error {
 	var bodies []map[string]any
 	err := b.apart(func(own *bench) error {
@@ -86,7 +84,7 @@ func (b *bench) flood(ctx context.Context, n int, ours, theirs *spent) error {
 				return err
 			}
 			begin := time.Now()
-			namespace, err := own.crowd(ctx, n)
+			namespace, err := own.createAgents(ctx, n)
 			if err != nil {
 				return err
 			}
@@ -96,7 +94,7 @@ func (b *bench) flood(ctx context.Context, n int, ours, theirs *spent) error {
 				return err
 			}
 			ours.add(n, took, after-before)
-			b.say("O4 %d Agents: %.1f s, %s CPU", n, took.Seconds(), after-before)
+			b.logf("O4 %d Agents: %.1f s, %s CPU", n, took.Seconds(), after-before)
 			bodies, err = own.bodies(ctx, namespace)
 			return err
 		})
@@ -107,7 +105,7 @@ func (b *bench) flood(ctx context.Context, n int, ours, theirs *spent) error {
 	return b.apart(func(own *bench) error {
 		took, cpu, err := own.bare(ctx, bodies, n)
 		theirs.add(n, took, cpu)
-		b.say("O4 %d Agents by a bare client: %.1f s, %s CPU", n, took.Seconds(), cpu)
+		b.logf("O4 %d Agents by a bare client: %.1f s, %s CPU", n, took.Seconds(), cpu)
 		return err
 	})
 }
@@ -122,8 +120,7 @@ func (b *bench) apart(f func(*bench) error) (err error) {
 	return f(&own)
 }
 
-// bodies are the objects of the first Agent of a namespace, as they would be
-// applied.
+// bodies returns the objects of the first Agent of a namespace in the form in which they are applied.
 func (b *bench) bodies(ctx context.Context, namespace string) ([]map[string]any, error) {
 	var bodies []map[string]any
 	for _, object := range written() {
@@ -140,16 +137,14 @@ func (b *bench) bodies(ctx context.Context, namespace string) ([]map[string]any,
 	return bodies, nil
 }
 
-// written are the kinds that an Agent owns here, and the Agent last, for its
-// status.
+// written returns the kinds that an Agent owns here, and the Agent last, for its status.
 func written() []client.Object {
 	return []client.Object{
 		&networkingv1.NetworkPolicy{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.ConfigMap{}, &appsv1.Deployment{}, &a2av1alpha1.Agent{},
 	}
 }
 
-// bare writes objects for n Agents, and says how long that took, and how much
-// CPU time.
+// bare writes objects for n Agents, and returns the duration and the CPU time.
 func (b *bench) bare(ctx context.Context, bodies []map[string]any, n int) (took, cpu time.Duration, err error) {
 	bare, err := client.New(b.users[timed], client.Options{Scheme: b.cluster.Scheme()})
 	if err != nil {
@@ -184,7 +179,7 @@ func (b *bench) bare(ctx context.Context, bodies []map[string]any, n int) (took,
 	return took, after.Own - before.Own, err
 }
 
-// body is an object as it would be applied.
+// body returns an object in the form in which it is applied.
 func (b *bench) body(ctx context.Context, key client.ObjectKey, object client.Object) (map[string]any, error) {
 	if err := b.cluster.Get(ctx, key, object); err != nil {
 		return nil, err
@@ -214,7 +209,7 @@ func (b *bench) body(ctx context.Context, key client.ObjectKey, object client.Ob
 	return body, nil
 }
 
-// copyOf applies the body of one Agent's object for another one.
+// copyOf applies the body of one Agent's object for another Agent.
 func copyOf(ctx context.Context, bare client.Client, body map[string]any, object client.Object, agent *a2av1alpha1.Agent) error {
 	name := agent.Name
 	if body["kind"] == "ConfigMap" {

@@ -13,21 +13,21 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// change is something that a user does to an Agent, or that happens to it, and
-// what the manager asks for because of it.
+// change is an edit of an Agent by a user, or a change of its pods, with the requests that the manager sends
+// because of it.
 type change struct {
 	what string
 	do   func(context.Context, *plane, *a2av1alpha1.Agent) error
-	// edit is true for what a user does to an Agent that runs.
+	// edit is true for an edit of a running Agent.
 	edit bool
-	// want is what it must come to, sorted.
+	// want holds the expected requests, sorted.
 	want requests
 }
 
-// creation is O1: from nothing to Ready.
+// creation holds the changes of O1: from no Agent to Ready.
 var creation = []change{
 	{
-		what: "an Agent is made",
+		what: "an Agent is created",
 		do: func(ctx context.Context, p *plane, agent *a2av1alpha1.Agent) error {
 			if err := p.cluster.Create(ctx, agent); err != nil {
 				return err
@@ -43,7 +43,7 @@ var creation = []change{
 	{what: "its pod is counted as available", do: retire, want: requests{}},
 }
 
-// changes are O3.
+// changes holds the changes of O3.
 var changes = []change{
 	{
 		what: "another image",
@@ -92,7 +92,7 @@ func editing(how func(*a2av1alpha1.Agent)) func(context.Context, *plane, *a2av1a
 	}
 }
 
-// newTeam makes a namespace with the skill that Agents share.
+// newTeam creates a namespace with the skill that Agents share.
 func (p *plane) newTeam(ctx context.Context) (string, error) {
 	namespace, err := p.namespace(ctx)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *plane) newTeam(ctx context.Context) (string, error) {
 	return namespace, p.cluster.Create(ctx, newSkill(namespace))
 }
 
-// requestsOf is what each change comes to, one after the other, for one Agent.
+// requestsOf returns the requests of each change, one after another, for one Agent.
 func (p *plane) requestsOf(ctx context.Context, m *manager, changes []change) ([]requests, error) {
 	namespace, err := p.newTeam(ctx)
 	if err != nil {
@@ -119,17 +119,16 @@ func (p *plane) requestsOf(ctx context.Context, m *manager, changes []change) ([
 	return all, nil
 }
 
-// everyChange is creation, and then the others.
+// everyChange returns creation and changes.
 func everyChange() []change { return slices.Concat(creation, changes) }
 
-// resync is O2: every Agent of a namespace is looked at again, and nothing has
-// to be done. It returns what the manager asks for.
+// resync enqueues every Agent of a namespace, all in sync, and returns the requests of the manager.
 func (p *plane) resync(ctx context.Context, m *manager, namespace string) (requests, error) {
 	agents := &a2av1alpha1.AgentList{}
 	if err := p.cluster.List(ctx, agents, client.InNamespace(namespace)); err != nil {
 		return nil, err
 	}
-	before, err := m.rest(ctx, 0)
+	before, err := m.awaitIdle(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +139,7 @@ func (p *plane) resync(ctx context.Context, m *manager, namespace string) (reque
 		if err != nil {
 			return err
 		}
-		_, err = m.rest(ctx, before+len(agents.Items))
+		_, err = m.awaitIdle(ctx, before+len(agents.Items))
 		return err
 	})
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
-// O7: a manager that starts beside Agents that are as they should be, until it
-// has looked at all of them, beside a client that lists and decodes as much.
-// What both do however many there are is told apart.
+// O7: the CPU time of a manager that starts beside Agents in sync, until it has reconciled all, beside a client
+// that lists and decodes the same objects. Two numbers of Agents separate the cost for each Agent from the fixed
+// cost.
 func restarts(ctx context.Context, b *bench) ([]report.Result, error) {
 	var ours, theirs [][]float64
 	agents := 0
@@ -54,10 +54,10 @@ func restarts(ctx context.Context, b *bench) ([]report.Result, error) {
 	}, nil
 }
 
-// another is a crowd more. It says how many Agents there are then.
+// another creates more Agents, and returns the number of all Agents.
 func (b *bench) another(ctx context.Context) (int, error) {
 	err := b.with(ctx, timed, func(*manager) error {
-		_, err := b.crowd(ctx, b.agents)
+		_, err := b.createAgents(ctx, b.agents)
 		return err
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (b *bench) another(ctx context.Context) (int, error) {
 	return b.count(ctx)
 }
 
-// count is how many Agents there are.
+// count returns the number of Agents.
 func (b *bench) count(ctx context.Context) (int, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind + "List"))
@@ -74,15 +74,14 @@ func (b *bench) count(ctx context.Context) (int, error) {
 	return len(all.Items), err
 }
 
-// starts is the CPU time of managers that start beside so many Agents, and of a
-// client.
+// starts returns the CPU times of managers that start beside a number of Agents, and of a bare client.
 func (b *bench) starts(ctx context.Context, agents int) (ours, theirs []float64, err error) {
 	for range b.rounds {
 		m, err := b.run(ctx, timed)
 		if err != nil {
 			return nil, nil, err
 		}
-		err = m.reaches(ctx, agents)
+		err = m.awaitReconciles(ctx, agents)
 		used, cpuErr := m.CPU()
 		m.End()
 		if err := firstOf(err, cpuErr); err != nil {
@@ -98,8 +97,7 @@ func (b *bench) starts(ctx context.Context, agents int) (ours, theirs []float64,
 	return ours, theirs, nil
 }
 
-// increase is what the second figures are more than the first ones, in
-// thousandths for each Agent.
+// increase returns the difference of the second and the first figures, in thousandths for each Agent.
 func increase(figures [][]float64, agents int) []float64 {
 	var each []float64
 	for i := range figures[0] {
@@ -117,8 +115,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// list reads every object of the kinds that are watched, and says how much CPU
-// time that took.
+// list reads every object of the watched kinds, and returns the CPU time.
 func (b *bench) list(ctx context.Context) (float64, error) {
 	before, err := process.MachineUsage()
 	if err != nil {
@@ -136,7 +133,7 @@ func (b *bench) list(ctx context.Context) (float64, error) {
 	return (after.Own - before.Own).Seconds(), err
 }
 
-// restartWrites counts the writes of a manager that has nothing to do.
+// restartWrites returns the number of writes of a manager that starts with all Agents in sync.
 func (b *bench) restartWrites(ctx context.Context, agents int) (int, error) {
 	before, err := os.Stat(b.auditLog())
 	if err != nil {
@@ -147,15 +144,14 @@ func (b *bench) restartWrites(ctx context.Context, agents int) (int, error) {
 		return 0, err
 	}
 	defer m.End()
-	if _, err := m.rest(ctx, agents); err != nil {
+	if _, err := m.awaitIdle(ctx, agents); err != nil {
 		return 0, err
 	}
 	got, err := readAudit(b.auditLog(), before.Size())
 	return len(got) - got.reads(), err
 }
 
-// O8: how long it takes until another manager does what the one that led does
-// no more.
+// O8: the time until another manager works after the leader has ended.
 func takeovers(ctx context.Context, b *bench) ([]report.Result, error) {
 	var results []report.Result
 	for _, end := range []struct {
@@ -170,7 +166,7 @@ func takeovers(ctx context.Context, b *bench) ([]report.Result, error) {
 				return nil, err
 			}
 			took = append(took, seconds)
-			b.say("O8 %s: %.1f s", end.signal, seconds)
+			b.logf("O8 %s: %.1f s", end.signal, seconds)
 		}
 		r := report.Result{What: end.what, Unit: "s", Clock: true}
 		results = append(results, report.Compare(r, took, nil, report.FigureAtMost(end.limit, "s")))
@@ -203,7 +199,7 @@ func (b *bench) takeover(ctx context.Context, end syscall.Signal) (float64, erro
 	if err != nil {
 		return 0, err
 	}
-	if err := first.reaches(ctx, agents); err != nil {
+	if err := first.awaitReconciles(ctx, agents); err != nil {
 		return 0, err
 	}
 	second, err := b.run(ctx, timed, candidate...)
@@ -211,8 +207,8 @@ func (b *bench) takeover(ctx context.Context, end syscall.Signal) (float64, erro
 		return 0, err
 	}
 	defer second.End()
-	// Its caches are filled while it waits, and its queue with all Agents.
-	if err := second.idles(ctx, agents); err != nil {
+	// Its caches and its queue fill while it waits.
+	if err := second.awaitFullQueue(ctx, agents); err != nil {
 		return 0, err
 	}
 	begin := time.Now()

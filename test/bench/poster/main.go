@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command poster is the least that push notifications can cost in Go: asked
-// once, it posts ready-made notifications with an http.Client, as many at a
-// time as a sidecar posts to one host.
+// Command poster is a lower bound for the cost of push notifications in Go: a request makes it post prepared
+// notifications with an http.Client, with the concurrency of a sidecar for one host.
 package main
 
 import (

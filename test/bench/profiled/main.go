@@ -1,8 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command profiled is cmd/sidecar that writes a CPU profile of its life: a
-// sidecar as it is shipped has no profiler.
+// Command profiled is cmd/sidecar with a CPU profile of its whole run. The released sidecar has no profiler.
 package main
 
 import (

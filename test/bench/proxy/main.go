@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command proxy is the peer of all that a sidecar relays: the standard
-// library's reverse proxy in front of an agent that answers in A2A itself.
+// Command proxy is the peer for everything that a sidecar relays: the reverse proxy of the standard library in
+// front of an agent that answers in A2A.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		// As fast as it can be made: its buffers and connections are kept.
+		// Keep buffers and connections, for the best result.
 		relay := &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(target)
@@ -34,9 +34,8 @@ func main() {
 			BufferPool:    &buffers{},
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// Otherwise the server closes the request's body when the answer
-			// begins, and the transport, which has yet to see the body's end,
-			// gives up the connection: a stream in thousands is cut off.
+			// Without this, the server closes the request's body when the response begins. The transport, which
+			// has not read the end of the body, then closes the connection: one stream in thousands is cut.
 			_ = http.NewResponseController(w).EnableFullDuplex()
 			relay.ServeHTTP(w, r)
 		})

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report says what a benchmark has measured, where, and whether that is
-// what was promised.
+// Package report describes what a benchmark measured, on which machine, and whether the figures meet their
+// goals.
 package report
 
 import (
@@ -23,18 +23,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 )
 
-// Report is a whole run.
+// Report is the result of a run.
 type Report struct {
-	// Subject is what is measured.
+	// Subject is the measured program.
 	Subject string  `json:"subject"`
 	Machine Machine `json:"machine"`
 	Rounds  int     `json:"rounds"`
-	// Window is how long one measurement takes, "" where its end tells.
+	// Window is the duration of one measurement; "" if the measurement ends by itself.
 	Window  string   `json:"window,omitempty"`
 	Results []Result `json:"results"`
 }
 
-// Machine is where and when it was.
+// Machine describes the machine and the time of a run.
 type Machine struct {
 	CPU    string    `json:"cpu"`
 	Cores  int       `json:"cores"`
@@ -42,12 +42,11 @@ type Machine struct {
 	Go     string    `json:"go"`
 	Commit string    `json:"commit"`
 	Date   time.Time `json:"date"`
-	// Others is how much of the machine was used by what is no part of the
-	// benchmark, from 0 to 1.
+	// Others is the share of the machine that other programs used, from 0 to 1.
 	Others float64 `json:"others"`
 }
 
-// Describe looks at this machine.
+// Describe describes this machine.
 func Describe(now time.Time) Machine {
 	m := Machine{CPU: "unknown", Cores: runtime.NumCPU(), Go: runtime.Version(), Date: now.UTC().Truncate(time.Second)}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -68,13 +67,12 @@ func Describe(now time.Time) Machine {
 	return m
 }
 
-// quiet is how much of a machine others may use while a clock is believed.
+// quiet is the largest share of other programs with which measured durations count.
 const quiet = 0.05
 
-// Measure runs rows, in their order, and judges what each finds by how much of
-// the machine others used meanwhile. Programs of a row that still run at its end
-// count as others. A row that fails is a line of the table, and the next one is
-// measured.
+// Measure runs rows in their order, and discards durations of rows during which other programs used too much of
+// the machine. Programs of a row that still run at its end count as others. A row that fails becomes a line of
+// the table, and the next row runs.
 func (r *Report) Measure(ctx context.Context, rows []string, run func(i int) ([]Result, error)) error {
 	begin := time.Now()
 	before, err := process.MachineUsage()
@@ -107,12 +105,12 @@ func (r *Report) Measure(ctx context.Context, rows []string, run func(i int) ([]
 	return nil
 }
 
-// share is how much of the machine a CPU time is.
+// share returns the share of a CPU time.
 func (r *Report) share(used, of time.Duration) float64 {
 	return used.Seconds() / (max(of, time.Nanosecond).Seconds() * float64(r.Machine.Cores))
 }
 
-// judge takes back what a clock told on a busy machine.
+// judge removes the verdict on a duration that was measured on a busy machine.
 func judge(r *Result, others float64) {
 	r.Others = others
 	if r.Clock && others > quiet {
@@ -120,7 +118,7 @@ func judge(r *Result, others float64) {
 	}
 }
 
-// Failed returns an error that names the rows that were not measured.
+// Failed returns an error that names the rows that were not measured, or nil.
 func (r *Report) Failed() error {
 	var rows []string
 	for _, each := range r.Results {
@@ -134,7 +132,7 @@ func (r *Report) Failed() error {
 	return fmt.Errorf("not measured: %s", strings.Join(rows, ", "))
 }
 
-// Write writes a report as a table or as JSON.
+// Write writes the report as a table or as JSON.
 func (r *Report) Write(w io.Writer, form string) error {
 	switch form {
 	case "json":
@@ -171,7 +169,7 @@ func (r Result) cells() []string {
 	return cells
 }
 
-// inCell is a text as a cell of a table can hold it.
+// inCell escapes and shortens a text for a cell of a table.
 func inCell(text string) string {
 	const most = 200
 	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", "/")
@@ -181,7 +179,7 @@ func inCell(text string) string {
 	return text
 }
 
-// number has three digits that mean something.
+// number formats a number with three significant digits.
 func number(f float64) string {
 	switch {
 	case f >= 100 || f <= -100:
@@ -217,15 +215,13 @@ func (r *Report) circumstances() string {
 		m.Date.Format("2006-01-02 15:04 UTC"), m.Commit, rounds, m.CPU, m.Cores, m.Kernel, m.Go, m.Others*100)
 }
 
-// The figures of a page stand between these. The first one names the target of
-// make that writes them.
+// The figures of a page are between these lines. The first line names the make target that writes them.
 const (
 	pageBegin = "<!-- figures: make %s -->\n"
 	pageEnd   = "<!-- end of figures -->"
 )
 
-// Publish puts the figures on a page, in place of those that it has of the
-// target.
+// Publish replaces the figures of the target on a page.
 func (r *Report) Publish(file, target string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -235,7 +231,7 @@ func (r *Report) Publish(file, target string) error {
 	before, rest, begins := strings.Cut(string(text), pageBegin)
 	_, after, ends := strings.Cut(rest, pageEnd)
 	if !begins || !ends {
-		return fmt.Errorf("publish: %s has no place for figures, between %q and %q", file, strings.TrimSpace(pageBegin), pageEnd)
+		return fmt.Errorf("publish: %s lacks the lines %q and %q", file, strings.TrimSpace(pageBegin), pageEnd)
 	}
 	var page strings.Builder
 	page.WriteString(before + pageBegin + r.circumstances() + "\n\n")

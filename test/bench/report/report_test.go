@@ -30,7 +30,7 @@ func sampleReport() *Report {
 	}
 }
 
-func TestPublish(t *testing.T) {
+func TestPublishReplacesTheFigures(t *testing.T) {
 	pageBegin := fmt.Sprintf(pageBegin, "bench")
 	page := filepath.Join(t.TempDir(), "page.md")
 	if err := os.WriteFile(page, []byte("before\n"+pageBegin+"old\n"+pageEnd+"\nafter\n"), 0o600); err != nil {
@@ -56,12 +56,11 @@ func TestPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := sampleReport().Publish(page, "bench"); err == nil {
-		t.Error("Publish() on a page without a place for figures has no error")
+		t.Error("Publish() returns no error for a page without the lines of figures")
 	}
 }
 
-// A clock is not believed on a busy machine, whatever it told.
-func TestJudge(t *testing.T) {
+func TestDurationsOfABusyMachineDoNotCount(t *testing.T) {
 	for _, test := range []struct {
 		clock  bool
 		others float64
@@ -76,8 +75,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A row that fails costs its own figures only.
-func TestMeasure(t *testing.T) {
+func TestFailedRowDoesNotStopOthers(t *testing.T) {
 	r := &Report{}
 	err := r.Measure(t.Context(), []string{"A", "B"}, func(i int) ([]Result, error) {
 		if i == 0 {
@@ -95,16 +93,16 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("results are %+v, want one of each row", r.Results)
 	}
 	if what := r.Results[0].cells()[1]; !strings.HasPrefix(what, "not measured: no / luck luck") || len(what) > 230 {
-		t.Errorf("the line of a row that failed says %q", what)
+		t.Errorf("the line of a failed row is %q", what)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	err = r.Measure(ctx, []string{"A", "B"}, func(int) ([]Result, error) { cancel(); return nil, errors.New("killed") })
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Measure() that is stopped = %v, want why", err)
+		t.Errorf("Measure() after a cancellation = %v, want the cause", err)
 	}
 }
 
-func TestJSON(t *testing.T) {
+func TestReportSurvivesJSON(t *testing.T) {
 	var out bytes.Buffer
 	if err := sampleReport().Write(&out, "json"); err != nil {
 		t.Fatal(err)
@@ -114,6 +112,6 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(sampleReport(), &got); diff != "" {
-		t.Errorf("what comes back (-want +got):\n%s", diff)
+		t.Errorf("decoded report (-want +got):\n%s", diff)
 	}
 }

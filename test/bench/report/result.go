@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Goal is what was promised before anything was measured.
+// Goal is the goal of a figure, set before the measurement.
 type Goal struct {
-	// of says what is held against limit.
+	// of selects what is compared with limit.
 	of    target
 	limit float64
-	// atLeast turns the comparison.
+	// atLeast makes limit a lower bound.
 	atLeast bool
 	text    string
 }
@@ -28,22 +28,22 @@ const (
 	theFigure
 )
 
-// RatioAtMost promises to cost no more than so many times what a peer does.
+// RatioAtMost is the goal to cost at most limit times as much as the peer.
 func RatioAtMost(limit float64) Goal {
 	return Goal{of: theRatio, limit: limit, text: fmt.Sprintf("<= %.4g x", limit)}
 }
 
-// RatioAtLeast promises to get done no less than that part of what a peer does.
+// RatioAtLeast is the goal to reach at least limit times the figure of the peer.
 func RatioAtLeast(limit float64, text string) Goal {
 	return Goal{of: theRatio, limit: limit, atLeast: true, text: ">= " + text}
 }
 
-// FigureAtMost promises a figure.
+// FigureAtMost is an upper bound for a figure.
 func FigureAtMost(limit float64, unit string) Goal {
 	return Goal{of: theFigure, limit: limit, text: strings.TrimSpace(fmt.Sprintf("<= %.6g %s", limit, unit))}
 }
 
-// FigureAtLeast promises a figure that is the better the larger it is.
+// FigureAtLeast is a lower bound for a figure.
 func FigureAtLeast(limit float64, text string) Goal {
 	return Goal{of: theFigure, limit: limit, atLeast: true, text: text}
 }
@@ -54,27 +54,25 @@ type Result struct {
 	What string  `json:"what"`
 	Unit string  `json:"unit"`
 	Ours float64 `json:"ours"`
-	// Peer is empty where there is none.
+	// Peer is the name of the peer; "" for none.
 	Peer   string  `json:"peer,omitempty"`
 	Theirs float64 `json:"theirs,omitempty"`
-	// Ratio is the Median of the rounds', Least and Most are their ends.
+	// Ratio is the median of the ratios of all rounds, Least and Most are the smallest and the largest.
 	Ratio float64 `json:"ratio,omitempty"`
 	Least float64 `json:"least,omitempty"`
 	Most  float64 `json:"most,omitempty"`
 	Goal  string  `json:"goal,omitempty"`
-	// Met is nil where nothing was promised, and where it cannot be told.
+	// Met reports whether the goal is met; nil without a goal and if the measurement is too noisy.
 	Met *bool `json:"met,omitempty"`
-	// Clock says that it was measured by the clock: a machine that is busy with
-	// other things makes noise of it, which CPU time is spared.
+	// Clock is true for a duration. Load from other programs distorts durations, but not CPU time.
 	Clock bool `json:"clock,omitempty"`
-	// Others is how much of the machine, from 0 to 1, others used while the row was
-	// measured.
+	// Others is the share of the machine that other programs used while the row was measured, from 0 to 1.
 	Others float64 `json:"others"`
-	// Failure says why the row was not measured; then it has no figures.
+	// Failure is the reason why the row was not measured. The row has no figures then.
 	Failure string `json:"failure,omitempty"`
 }
 
-// Compare holds figures against those of a peer in the same rounds.
+// Compare compares figures with those of a peer in the same rounds.
 func Compare(r Result, ours, theirs []float64, g Goal) Result {
 	r.Ours = Median(ours)
 	if len(theirs) > 0 {
@@ -93,7 +91,7 @@ func Compare(r Result, ours, theirs []float64, g Goal) Result {
 	case theRatio:
 	}
 	r.Goal = g.text
-	if slices.ContainsFunc(held, belowNothing) {
+	if slices.ContainsFunc(held, isNoise) {
 		return r
 	}
 	met := measured <= g.limit
@@ -104,12 +102,10 @@ func Compare(r Result, ours, theirs []float64, g Goal) Result {
 	return r
 }
 
-// belowNothing tells of noise: what is left when one figure is taken off another
-// that differs more from round to round.
-func belowNothing(f float64) bool { return f < 0 }
+// isNoise reports a difference of two figures that is noise: a difference below zero.
+func isNoise(f float64) bool { return f < 0 }
 
-// nonzero is a divisor: a peer that got nothing done is not infinitely bad,
-// since that cannot be written down.
+// nonzero returns a divisor that is not zero, because JSON has no infinity.
 func nonzero(f float64) float64 {
 	if f == 0 {
 		return math.SmallestNonzeroFloat32
@@ -117,7 +113,7 @@ func nonzero(f float64) float64 {
 	return f
 }
 
-// Median is the middle one, or that between the two.
+// Median returns the middle value, or the mean of the two middle values.
 func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	if len(sorted) == 0 {

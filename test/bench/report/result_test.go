@@ -9,9 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestCompare(t *testing.T) {
-	// The ratio is that of a round, not that of the medians: here one third of
-	// the machine was there in the second round.
+func TestCompareWithAPeer(t *testing.T) {
+	// The ratio compares rounds, not medians: in the second round the machine had a third of its speed.
 	got := Compare(Result{Unit: "us"}, []float64{10, 30, 12}, []float64{10, 30, 10}, RatioAtMost(1.1))
 	met := true
 	want := Result{Unit: "us", Ours: 12, Theirs: 10, Ratio: 1, Least: 1, Most: 1.2, Goal: "<= 1.1 x", Met: &met}
@@ -24,7 +23,7 @@ func TestCompare(t *testing.T) {
 		want bool
 	}{
 		"a ratio above":     {ours: 2.1, goal: RatioAtMost(1)},
-		"a ratio at":        {ours: 2, goal: RatioAtMost(1), want: true},
+		"an equal ratio":    {ours: 2, goal: RatioAtMost(1), want: true},
 		"a part below":      {ours: 0.6, goal: RatioAtLeast(1.0/3, "1/3 x")},
 		"a part at":         {ours: 0.7, goal: RatioAtLeast(1.0/3, "1/3 x"), want: true},
 		"a figure above":    {ours: 41, goal: FigureAtMost(40, "KB")},
@@ -37,13 +36,11 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	if r := Compare(Result{}, []float64{1}, []float64{0}, Goal{}); r.Met != nil || r.Ratio < 1e6 {
-		t.Errorf("Compare() with a peer that got nothing = %+v, want a great ratio, and no goal", r)
+		t.Errorf("Compare() with a peer of zero = %+v, want a large ratio and no goal", r)
 	}
 }
 
-// What is left of a figure when another one is taken off it may be less than
-// nothing: then it is noise, and no promise is kept or broken by it.
-func TestCompareWithLessThanNothing(t *testing.T) {
+func TestNegativeDifferencesAreNoise(t *testing.T) {
 	for name, test := range map[string]struct {
 		ours, theirs []float64
 		goal         Goal
@@ -57,16 +54,16 @@ func TestCompareWithLessThanNothing(t *testing.T) {
 	} {
 		r := Compare(Result{}, test.ours, test.theirs, test.goal)
 		if r.Met != nil || r.cells()[7] != "cannot tell" {
-			t.Errorf("%s: Compare() = %+v, of which the table says %q", name, r, r.cells()[7])
+			t.Errorf("%s: Compare() = %+v, shown as %q", name, r, r.cells()[7])
 		}
 	}
-	// Nobody is held against a figure of the peer's.
+	// A goal about our figure alone does not depend on the peer.
 	if r := Compare(Result{}, []float64{1}, []float64{-1}, FigureAtMost(15, "KB")); r.Met == nil || !*r.Met {
-		t.Errorf("Compare() of a figure with a peer of less than nothing = %+v, want it met", r)
+		t.Errorf("Compare() of a figure with a negative figure of the peer = %+v, want it met", r)
 	}
 }
 
-func TestMedian(t *testing.T) {
+func TestMedianOfValues(t *testing.T) {
 	for _, test := range []struct {
 		values []float64
 		want   float64

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package script is what agents are told to say: it stands in the text of a
-// message, so that every server between sees an ordinary message.
+// Package script describes what an agent answers. The text of a message holds the script, so every server in
+// between relays an ordinary message.
 package script
 
 import (
@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// Script is one answer.
+// Script describes one answer.
 type Script struct {
-	// Message answers with a message of Size bytes, and without a task.
+	// Message makes the answer a message of Size bytes, without a task.
 	Message bool
-	// Chunks are how many pieces of text of Size bytes a task is made of.
+	// Chunks is the number of pieces of text of a task, each of Size bytes.
 	Chunks, Size int
-	// Every is the pause between two chunks; 0 writes them as fast as can be.
+	// Every is the pause between two chunks; 0 for none.
 	Every time.Duration
-	// Gated says one chunk more, and waits for the gate before the others.
+	// Gated adds a chunk before the others, and makes the agent wait for the gate after it.
 	Gated bool
 }
 
@@ -31,12 +31,12 @@ const (
 	stamp   = "at="
 )
 
-// String is the script as it stands in a message.
+// String returns the script in the form of the message text.
 func (s Script) String() string {
 	return fmt.Sprintf("%s%t %d %d %s %t)", opening, s.Message, s.Chunks, s.Size, s.Every, s.Gated)
 }
 
-// Find reads the first script in a request.
+// Find returns the first script in a request.
 func Find(body []byte) (Script, error) {
 	var s Script
 	_, rest, found := bytes.Cut(body, []byte(opening))
@@ -62,10 +62,10 @@ func Find(body []byte) (Script, error) {
 	return s, nil
 }
 
-// Paced says that chunks carry the time that they were said at.
+// Paced reports whether each chunk holds its send time.
 func (s Script) Paced() bool { return s.Every > 0 || s.Gated }
 
-// Play says the chunks. It ends early when ctx does.
+// Play calls say with the chunks, until ctx ends.
 func (s Script) Play(ctx context.Context, gate <-chan struct{}, say func(text string) error) error {
 	if s.Gated {
 		if err := say("waiting"); err != nil {
@@ -89,7 +89,7 @@ func (s Script) Play(ctx context.Context, gate <-chan struct{}, say func(text st
 		if s.Every == 0 {
 			continue
 		}
-		// By the clock, so that a late chunk does not make the next one later.
+		// Follow the clock, so that a late chunk does not delay the next one.
 		next = next.Add(s.Every)
 		select {
 		case <-time.After(time.Until(next)):
@@ -100,13 +100,13 @@ func (s Script) Play(ctx context.Context, gate <-chan struct{}, say func(text st
 	return nil
 }
 
-// Stamped is a text of so many bytes that tells when it was said.
+// Stamped returns a text of a size that holds the send time.
 func Stamped(now time.Time, size int) string {
 	text := stamp + strconv.FormatInt(now.UnixNano(), 10) + " "
 	return text + strings.Repeat("x", max(0, size-len(text)))
 }
 
-// SaidAt reads what Stamped wrote, out of an encoded event.
+// SaidAt returns the send time that Stamped wrote into an encoded event.
 func SaidAt(event []byte) (time.Time, bool) {
 	_, rest, found := bytes.Cut(event, []byte(stamp))
 	digits, _, closed := bytes.Cut(rest, []byte(" "))

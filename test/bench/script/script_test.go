@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFind(t *testing.T) {
+func TestFindReadsWhatStringWrites(t *testing.T) {
 	for _, want := range []Script{
 		{Message: true, Size: 800},
 		{Chunks: 500, Size: 20},
@@ -32,7 +32,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestPlay(t *testing.T) {
+func TestPlayWaitsForTheGate(t *testing.T) {
 	gate := make(chan struct{})
 	var said []string
 	err := Script{Chunks: 3, Size: 64, Gated: true}.Play(t.Context(), gate, func(text string) error {
@@ -42,7 +42,7 @@ func TestPlay(t *testing.T) {
 		return nil
 	})
 	if err != nil || len(said) != 4 || said[0] != "waiting" {
-		t.Fatalf("Play() said %q, %v, want one chunk before the gate and 3 behind it", said, err)
+		t.Fatalf("Play() wrote %q, %v, want one chunk before the gate and 3 after it", said, err)
 	}
 	for _, text := range said[1:] {
 		at, ok := SaidAt([]byte(`{"text":"` + text + `"}`))
@@ -53,6 +53,6 @@ func TestPlay(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := (Script{Chunks: 1, Gated: true}).Play(ctx, nil, func(string) error { return nil }); err == nil {
-		t.Error("Play() of a canceled context, behind a gate that stays closed, has no error")
+		t.Error("Play() returns no error for a canceled context and a closed gate")
 	}
 }

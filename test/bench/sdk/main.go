@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command sdk is the official Go server of A2A: in front of the agent of a
-// benchmark, or, without one, as the agent itself.
+// Command sdk is the official Go server of A2A: in front of the agent of a benchmark or, without one, as the
+// agent.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 )
 
 func main() {
-	agent := flag.String("agent", "", "`URL` of the agent; none is the agent itself")
+	agent := flag.String("agent", "", "`URL` of the agent; empty to answer itself")
 	process.Serve(func() http.Handler {
 		gate := make(chan struct{})
 		open := sync.OnceFunc(func() { close(gate) })
@@ -78,7 +78,7 @@ func (e *executor) Execute(ctx context.Context, turn *a2asrv.ExecutorContext) it
 	}
 }
 
-// ask has the agent answer, as it answers a sidecar.
+// ask calls the agent as a sidecar does, and relays its answer.
 func (e *executor) ask(ctx context.Context, text string, a *answer) error {
 	type part struct {
 		Text string `json:"text"`
@@ -127,7 +127,7 @@ func (e *executor) ask(ctx context.Context, text string, a *answer) error {
 	return lines.Err()
 }
 
-// answer is what one turn says.
+// answer collects the events of one turn.
 type answer struct {
 	turn     *a2asrv.ExecutorContext
 	yield    func(a2a.Event, error) bool
@@ -159,7 +159,7 @@ func (a *answer) end() error {
 func (a *answer) say(events ...a2a.Event) error {
 	for _, event := range events {
 		if !a.yield(event, nil) {
-			return fmt.Errorf("say %T: nobody listens", event)
+			return fmt.Errorf("yield %T: the reader has stopped", event)
 		}
 	}
 	return nil

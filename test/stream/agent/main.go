@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command agent is the agent of the stream checker: it says what the script in
-// the message asks for, as NDJSON. It remembers nothing, so that it may be
-// killed at any time.
+// Command agent is the agent of the stream checker. It answers a message with the chunks that the script in the
+// message asks for, as NDJSON. It keeps no state between turns, so the checker may kill it at any time.
 package main
 
 import (
@@ -24,7 +23,7 @@ func main() {
 
 type agent struct {
 	mu sync.Mutex
-	// held are the turns that wait for an answer, by the token of their task.
+	// held maps the token of a task to the turn that waits for the client's answer.
 	held map[string]chan script.Script
 }
 
@@ -56,7 +55,7 @@ func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.play(r.Context(), w, s)
 }
 
-// play says a turn, and those that follow while it holds on.
+// play writes a turn, and the following turns of the task while the script keeps the connection open.
 func (a *agent) play(ctx context.Context, w http.ResponseWriter, s script.Script) {
 	for {
 		if say(ctx, w, s) != nil || s.Turn == s.Turns {
@@ -77,8 +76,8 @@ func (a *agent) play(ctx context.Context, w http.ResponseWriter, s script.Script
 	}
 }
 
-// say writes the chunks of a turn. Now and then several go in one piece, as they
-// do when an agent is faster than its network.
+// say writes the chunks of a turn. It sometimes writes several at once, as an agent does that is faster than its
+// network.
 func say(ctx context.Context, w http.ResponseWriter, s script.Script) error {
 	out := http.NewResponseController(w)
 	for i := range s.Chunks {
@@ -104,7 +103,8 @@ func say(ctx context.Context, w http.ResponseWriter, s script.Script) error {
 	return out.Flush()
 }
 
-// wait announces a turn that waits, if it does.
+// wait registers the turn as waiting if its script keeps the connection open, and returns the channel of the
+// next turn.
 func (a *agent) wait(s script.Script) <-chan script.Script {
 	if !s.Holds {
 		return nil
@@ -122,7 +122,7 @@ func (a *agent) forget(s script.Script) {
 	delete(a.held, s.Token)
 }
 
-// answer brings the next turn to the one that waits for it, if there is one.
+// answer delivers the next turn to the waiting turn of the same task, and reports whether there is one.
 func (a *agent) answer(s script.Script) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

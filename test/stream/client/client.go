@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client reads streams in every dialect, as cheaply as it can and
-// without mercy: it can break its connection in all the ways that clients and
-// networks do. It judges nothing.
+// Package client reads streams in every dialect with little overhead, and can break its connections in the ways
+// that clients and networks do. It does not judge what it reads.
 package client
 
 import (
@@ -16,71 +15,67 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// Ask is what a stream is asked for: the one of a message, or that of a task.
-type Ask struct {
-	// Text makes it that of a message.
+// Request is a request for a stream: that of a message if Text is set, or else that of a task.
+type Request struct {
 	Text string
-	// MessageID is the message's, for the dialects that have it.
+	// MessageID is the id of the message, in the dialects that have one.
 	MessageID string
-	// TaskID is the task that the message continues, or that is subscribed to.
+	// TaskID is the task that the message continues or that the request subscribes to.
 	TaskID string
-	// NewID is what a client of 0.1 calls its new task.
+	// NewID is the id that a client of 0.1 chooses for a new task.
 	NewID string
-	// After is the number of the last event that the client saw; nil when it
-	// saw none, or does not care.
+	// After is the number of the last event that the client has; nil to start with a snapshot.
 	After *uint64
-	// Buffer bounds what the kernel takes in for a reader; 0 leaves it alone.
+	// Buffer is the size of the socket's receive buffer in bytes; 0 for the default of the system.
 	Buffer int
-	// Patience bounds the whole stream, a minute by default.
-	Patience time.Duration
+	// Timeout bounds the whole stream. The default is a minute.
+	Timeout time.Duration
 }
 
-// patience is longer than all that a server may take.
-const patience = time.Minute
+// defaultTimeout is longer than a server may take for any response.
+const defaultTimeout = time.Minute
 
-func (a *Ask) deadline() time.Time { return time.Now().Add(cmp.Or(a.Patience, patience)) }
+func (a *Request) deadline() time.Time { return time.Now().Add(cmp.Or(a.Timeout, defaultTimeout)) }
 
-// Item is an event of a stream, with the task that it is about.
+// Item is an event of a stream, with its task.
 type Item struct {
 	history.Event
 	TaskID string
-	// Word is the message of a snapshot's status.
-	Word string
+	// StatusMessage is the text of the message in the status of a snapshot.
+	StatusMessage string
 }
 
-// Stream is one that is open.
+// Stream is an open stream.
 type Stream interface {
-	// Next returns the next event, or io.EOF after the end that the server gave
-	// the stream, a *RefusedError, or the error of a connection that broke.
+	// Next returns the next event. It returns io.EOF after an orderly end, a *RefusedError for an error
+	// response, and another error if the connection broke.
 	Next() (Item, error)
 	// Break breaks the connection.
 	Break(how Breakage)
-	// Last is the number that the server gave at the end, 0 for none.
+	// Last returns the number of the last event as the server gave it at the end of the stream; 0 for none.
 	Last() uint64
-	// Close lets go of it.
+	// Close releases the connection.
 	Close()
 }
 
-// Breakage is how a connection breaks.
+// Breakage is a way to break a connection.
 type Breakage string
 
-// The breakages.
 const (
-	// Leave closes the connection, or the stream where a connection has many.
+	// Leave closes the connection or, in a dialect with several streams for each connection, the stream.
 	Leave Breakage = "leave"
-	// Reset is a connection reset, as of a process that was killed.
+	// Reset sends RST, as the kernel does for a process that was killed.
 	Reset Breakage = "reset"
-	// HalfClose says that this side says no more, and goes on reading.
+	// HalfClose closes the direction to the server and continues to read.
 	HalfClose Breakage = "half-close"
-	// Abandon reads no more, and says nothing: the peer is half-open until it
-	// finds out.
+	// Abandon stops reading and sends nothing, so that the server has a half-open connection until a time-out.
 	Abandon Breakage = "abandon"
 )
 
-// Breakages are all of them.
+// Breakages lists all ways.
 var Breakages = []Breakage{Leave, Reset, HalfClose, Abandon}
 
-// RefusedError is an error that the server tells.
+// RefusedError is an error response of the server.
 type RefusedError struct {
 	Outcome history.Outcome
 	Text    string
@@ -88,7 +83,7 @@ type RefusedError struct {
 
 func (r *RefusedError) Error() string { return fmt.Sprintf("%s: %s", r.Outcome, r.Text) }
 
-// OutcomeOf says how a stream ended that returned an error.
+// OutcomeOf returns the outcome of a stream that ended with an error.
 func OutcomeOf(err error) (outcome history.Outcome, reason string) {
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return refused.Outcome, refused.Text
@@ -96,22 +91,20 @@ func OutcomeOf(err error) (outcome history.Outcome, reason string) {
 	return history.Cut, err.Error()
 }
 
-// Dialect is a version over a binding.
+// Dialect is a protocol version over a binding.
 type Dialect struct {
 	Name string
-	// Numbers is true for dialects whose events have numbers from the first
-	// stream on.
+	// Numbers is true if the first stream of a task already numbers its events.
 	Numbers bool
-	// NamesTasks is true for the one whose clients choose the ids of tasks, and
-	// whose messages have none.
+	// NamesTasks is true if clients choose the ids of tasks, and messages have no id.
 	NamesTasks bool
 
-	open func(ctx context.Context, address string, a *Ask) (Stream, error)
+	open func(ctx context.Context, address string, a *Request) (Stream, error)
 	get  func(ctx context.Context, address, task string) (Item, error)
 }
 
-// Open asks for a stream.
-func (d *Dialect) Open(ctx context.Context, address string, a *Ask) (Stream, error) {
+// Open opens a stream.
+func (d *Dialect) Open(ctx context.Context, address string, a *Request) (Stream, error) {
 	return d.open(ctx, address, a)
 }
 
@@ -121,13 +114,13 @@ func (d *Dialect) Get(ctx context.Context, address, task string) (history.Event,
 	return item.Event, err
 }
 
-// Word reads what is said of the state of a task.
-func (d *Dialect) Word(ctx context.Context, address, task string) (string, error) {
+// StatusMessage reads the text of the message in the status of a task.
+func (d *Dialect) StatusMessage(ctx context.Context, address, task string) (string, error) {
 	item, err := d.get(ctx, address, task)
-	return item.Word, err
+	return item.StatusMessage, err
 }
 
-// Dialects are all that stream.
+// Dialects lists all dialects that stream.
 var Dialects = []*Dialect{
 	{Name: "0.1 JSON-RPC", NamesTasks: true, open: v01.open, get: v01.get},
 	{Name: "0.3 JSON-RPC", Numbers: true, open: v03.open, get: v03.get},
@@ -139,6 +132,6 @@ var Dialects = []*Dialect{
 	{Name: "1.0 gRPC", open: grpcV10.open, get: grpcV10.get},
 }
 
-// Auditor is the dialect in which logs are read after the end: it numbers its
-// events, and replays those of tasks that have ended.
+// Auditor is the dialect that reads logs after the end: it numbers events and replays the log of a task that has
+// ended.
 var Auditor = Dialects[5]

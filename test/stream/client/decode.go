@@ -11,11 +11,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// document is an answer or an event in any dialect of JSON: what one has under
-// a name, no other has under the same name with another meaning.
+// document is a response or event in any JSON dialect. No two dialects use one name for members of different
+// types.
 type document struct {
-	Result *document `json:"result"`
-	Error  *problem  `json:"error"`
+	Result *document    `json:"result"`
+	Error  *errorObject `json:"error"`
 
 	Task           *document `json:"task"`
 	StatusUpdate   *document `json:"statusUpdate"`
@@ -35,19 +35,19 @@ type statusOf struct {
 	Message artifact `json:"message"`
 }
 
-// artifact is one, or what else has parts.
+// artifact is an artifact or another object with parts.
 type artifact struct {
 	Parts []struct {
 		Text string `json:"text"`
 	} `json:"parts"`
 }
 
-type problem struct {
+type errorObject struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 }
 
-// read reads a document that came with status 200.
+// read decodes a document of a response with status 200.
 func read(text []byte) (Item, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -58,12 +58,12 @@ func read(text []byte) (Item, error) {
 	}
 	item, ok := d.item()
 	if !ok {
-		return Item{}, &RefusedError{history.Refused, "no event: " + string(text[:min(len(text), 200)])}
+		return Item{}, &RefusedError{history.Refused, "not an event: " + string(text[:min(len(text), 200)])}
 	}
 	return item, nil
 }
 
-// item finds the event in a document.
+// item returns the event of a document.
 func (d *document) item() (Item, bool) {
 	for _, inner := range []*document{d.Result, d.Task, d.StatusUpdate, d.ArtifactUpdate} {
 		if inner != nil {
@@ -83,7 +83,7 @@ func (d *document) item() (Item, bool) {
 		item.Kind, item.State = history.Status, stateOf(d.Status.State)
 	default:
 		item.Kind, item.State, item.Text = history.Snapshot, stateOf(d.Status.State), text(d.Artifacts...)
-		item.Word = text(d.Status.Message)
+		item.StatusMessage = text(d.Status.Message)
 	}
 	return item, true
 }
@@ -101,12 +101,12 @@ func text(artifacts ...artifact) string {
 	return b.String()
 }
 
-// stateOf returns the name that a state has in 0.3.
+// stateOf returns the name of a state in 0.3.
 func stateOf(name string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, "TASK_STATE_")), "_", "-")
 }
 
-// refusal reads an error.
+// refusal decodes an error response.
 func refusal(code int, text []byte) *RefusedError {
 	const taskNotFound, unsupported = -32001, -32004
 	var d document
@@ -117,7 +117,7 @@ func refusal(code int, text []byte) *RefusedError {
 	case code == http.StatusNotFound, d.Error != nil && d.Error.Code == taskNotFound, d.Error != nil && d.Error.Code == http.StatusNotFound:
 		r.Outcome = history.NotFound
 	case over, d.Error != nil && d.Error.Code == unsupported:
-		r.Outcome = history.Over
+		r.Outcome = history.AlreadyEnded
 	case code == http.StatusServiceUnavailable, code == http.StatusTooManyRequests, d.Error != nil && d.Error.Code == http.StatusServiceUnavailable:
 		r.Outcome = history.Unavailable
 	}

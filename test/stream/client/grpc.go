@@ -21,25 +21,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// lastEventID is the metadata of a resumption, and of the trailer that tells
-// from where.
+// lastEventID is the metadata key of a resumption, and of the trailer with the number of the last event.
 const lastEventID = "last-event-id"
 
-// overGRPC is a dialect whose streams are calls. Each has a connection of its
-// own, as over HTTP.
-type overGRPC struct {
-	// stream calls, and returns what receives.
-	stream func(ctx context.Context, conn *grpc.ClientConn, a *Ask) (receiver, error)
+// grpcDialect is a dialect over gRPC. Each stream has a connection of its own, as over HTTP.
+type grpcDialect struct {
+	// stream makes the call and returns its receiver.
+	stream func(ctx context.Context, conn *grpc.ClientConn, a *Request) (receiver, error)
 	read   func(ctx context.Context, conn *grpc.ClientConn, task string) (Item, error)
 }
 
-// receiver is a stream that was called.
+// receiver reads the items of a call.
 type receiver interface {
 	receive() (Item, error)
 	Trailer() metadata.MD
 }
 
-func (d *overGRPC) open(ctx context.Context, address string, a *Ask) (Stream, error) {
+func (d *grpcDialect) open(ctx context.Context, address string, a *Request) (Stream, error) {
 	ctx, cancel := context.WithDeadline(ctx, a.deadline())
 	s := &grpcStream{cancel: cancel}
 	var err error
@@ -52,12 +50,12 @@ func (d *overGRPC) open(ctx context.Context, address string, a *Ask) (Stream, er
 	}
 	if s.receiver, err = d.stream(ctx, s.client, a); err != nil {
 		s.Close()
-		return nil, told(err)
+		return nil, statusError(err)
 	}
 	return s, nil
 }
 
-func (d *overGRPC) get(ctx context.Context, address, task string) (Item, error) {
+func (d *grpcDialect) get(ctx context.Context, address, task string) (Item, error) {
 	s := &grpcStream{cancel: func() {}}
 	var err error
 	if s.client, err = s.connect(address, 0); err != nil {
@@ -66,7 +64,7 @@ func (d *overGRPC) get(ctx context.Context, address, task string) (Item, error) 
 	defer s.Close()
 	item, err := d.read(ctx, s.client, task)
 	if err != nil {
-		return Item{}, told(err)
+		return Item{}, statusError(err)
 	}
 	return item, nil
 }
@@ -112,7 +110,7 @@ func (s *grpcStream) Next() (Item, error) {
 	}
 	item, err := s.receive()
 	if err != nil && !errors.Is(err, io.EOF) {
-		return item, told(err)
+		return item, statusError(err)
 	}
 	return item, err
 }
@@ -151,18 +149,18 @@ func (s *grpcStream) Close() {
 	_ = s.client.Close()
 }
 
-// told returns the error of a status.
-func told(err error) error {
+// statusError converts the error of a call.
+func statusError(err error) error {
 	s, _ := status.FromError(err)
 	r := &RefusedError{history.Refused, s.Code().String() + ": " + s.Message()}
 	switch s.Code() {
 	case codes.NotFound:
 		r.Outcome = history.NotFound
 	case codes.FailedPrecondition:
-		r.Outcome = history.Over
+		r.Outcome = history.AlreadyEnded
 	case codes.Unavailable:
 		r.Outcome = history.Unavailable
-		// What gRPC itself says of a connection is no answer.
+		// gRPC made this status for a broken connection; it is not a response of the server.
 		if strings.Contains(s.Message(), "connection error") || strings.Contains(s.Message(), "error reading from server") ||
 			strings.Contains(s.Message(), "closing transport") || strings.Contains(s.Message(), "transport is closing") {
 			return err

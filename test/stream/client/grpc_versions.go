@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-var grpcV10 = &overGRPC{
-	stream: func(ctx context.Context, conn *grpc.ClientConn, a *Ask) (receiver, error) {
+var grpcV10 = &grpcDialect{
+	stream: func(ctx context.Context, conn *grpc.ClientConn, a *Request) (receiver, error) {
 		c := pb.NewA2AServiceClient(conn)
 		if a.Text == "" {
 			stream, err := c.SubscribeToTask(ctx, &pb.SubscribeToTaskRequest{Id: a.TaskID})
@@ -72,8 +72,8 @@ func textV10(artifacts ...*pb.Artifact) string {
 	return b.String()
 }
 
-var grpcV03 = &overGRPC{
-	stream: func(ctx context.Context, conn *grpc.ClientConn, a *Ask) (receiver, error) {
+var grpcV03 = &grpcDialect{
+	stream: func(ctx context.Context, conn *grpc.ClientConn, a *Request) (receiver, error) {
 		c := oldpb.NewA2AServiceClient(conn)
 		if a.Text == "" {
 			stream, err := c.TaskSubscription(ctx, &oldpb.TaskSubscriptionRequest{Name: "tasks/" + a.TaskID})

@@ -18,23 +18,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// overHTTP is a dialect with server-sent events. A stream has a connection of
-// its own, so that it can be broken alone.
-type overHTTP struct {
+// httpDialect is a dialect with server-sent events. Each stream has a connection of its own, which can be broken
+// alone.
+type httpDialect struct {
 	// version is the A2A-Version header, "" for none.
 	version string
-	// message and subscribe write requests; read is that of a task.
-	message, subscribe, read func(a *Ask) (method, path, body string)
-	// standing is true for the dialect whose streams begin with a status.
-	standing bool
+	// message and subscribe write the requests for streams, and read that for a task.
+	message, subscribe, read func(a *Request) (method, path, body string)
+	// statusFirst is true if a stream begins with a status instead of a snapshot.
+	statusFirst bool
 }
 
-func (d *overHTTP) open(ctx context.Context, address string, a *Ask) (Stream, error) {
+func (d *httpDialect) open(ctx context.Context, address string, a *Request) (Stream, error) {
 	write := d.subscribe
 	if a.Text != "" {
 		write = d.message
 	}
-	s, response, err := d.exchange(ctx, address, a, write) //nolint:bodyclose // it is the connection, which s closes
+	s, response, err := d.exchange(ctx, address, a, write) //nolint:bodyclose // s closes the connection
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +44,12 @@ func (d *overHTTP) open(ctx context.Context, address string, a *Ask) (Stream, er
 		return nil, refusal(response.StatusCode, text)
 	}
 	s.lines = bufio.NewReaderSize(response.Body, 16<<10)
-	s.standing = d.standing && a.After == nil
+	s.statusFirst = d.statusFirst && a.After == nil
 	return s, nil
 }
 
-func (d *overHTTP) get(ctx context.Context, address, task string) (Item, error) {
-	s, response, err := d.exchange(ctx, address, &Ask{TaskID: task}, d.read) //nolint:bodyclose // as above
+func (d *httpDialect) get(ctx context.Context, address, task string) (Item, error) {
+	s, response, err := d.exchange(ctx, address, &Request{TaskID: task}, d.read) //nolint:bodyclose // s closes the connection
 	if err != nil {
 		return Item{}, err
 	}
@@ -64,9 +64,8 @@ func (d *overHTTP) get(ctx context.Context, address, task string) (Item, error) 
 	return read(text)
 }
 
-// exchange sends a request on a connection of its own, and reads the head of
-// the response.
-func (d *overHTTP) exchange(ctx context.Context, address string, a *Ask, write func(*Ask) (method, path, body string)) (*httpStream, *http.Response, error) {
+// exchange sends a request on a new connection, and reads the head of the response.
+func (d *httpDialect) exchange(ctx context.Context, address string, a *Request, write func(*Request) (method, path, body string)) (*httpStream, *http.Response, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -82,7 +81,7 @@ func (d *overHTTP) exchange(ctx context.Context, address string, a *Ask, write f
 	return s, response, nil
 }
 
-func (d *overHTTP) ask(conn *net.TCPConn, address string, a *Ask, write func(*Ask) (method, path, body string)) (*http.Response, error) {
+func (d *httpDialect) ask(conn *net.TCPConn, address string, a *Request, write func(*Request) (method, path, body string)) (*http.Response, error) {
 	if a.Buffer > 0 {
 		if err := conn.SetReadBuffer(a.Buffer); err != nil {
 			return nil, err
@@ -107,14 +106,13 @@ func (d *overHTTP) ask(conn *net.TCPConn, address string, a *Ask, write func(*As
 	return http.ReadResponse(bufio.NewReaderSize(conn, 4<<10), &http.Request{Method: method})
 }
 
-// httpStream is a stream of server-sent events.
 type httpStream struct {
-	conn     *net.TCPConn
-	lines    *bufio.Reader
-	line     []byte
-	standing bool
-	stop     func() bool
-	err      error
+	conn        *net.TCPConn
+	lines       *bufio.Reader
+	line        []byte
+	statusFirst bool
+	stop        func() bool
+	err         error
 }
 
 // Next implements Stream.
@@ -130,24 +128,24 @@ func (s *httpStream) Next() (Item, error) {
 		}
 		if id, isID := bytes.CutPrefix(line, []byte("id: ")); isID {
 			if seq, err = strconv.ParseUint(string(id), 10, 64); err != nil {
-				return Item{}, &RefusedError{history.Refused, "an id that is no number: " + string(id)}
+				return Item{}, &RefusedError{history.Refused, "the id is not a number: " + string(id)}
 			}
 		}
 		data, isData := bytes.CutPrefix(line, []byte("data: "))
 		if !isData {
-			continue // a comment, the end of an event, or the name of an error
+			continue // a comment, the end of an event, or an event name
 		}
 		item, err := read(data)
 		item.Seq = seq
-		if s.standing && item.Kind == history.Status {
+		if s.statusFirst && item.Kind == history.Status {
 			item.Kind = history.Standing
 		}
-		s.standing = false
+		s.statusFirst = false
 		return item, err
 	}
 }
 
-// read returns a line without its end.
+// read returns a line without its line break.
 func (s *httpStream) read() ([]byte, error) {
 	s.line = s.line[:0]
 	for {
@@ -181,7 +179,7 @@ func (s *httpStream) Break(how Breakage) {
 	}
 }
 
-var errAbandoned = errors.New("the reader has gone away")
+var errAbandoned = errors.New("the reader abandoned the connection")
 
 // Last implements Stream.
 func (*httpStream) Last() uint64 { return 0 }

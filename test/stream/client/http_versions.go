@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// member is one of a JSON object, or nothing without a value.
+// member returns a member of a JSON object with a comma before it, or "" for an empty value.
 func member(name, value string) string {
 	if value == "" {
 		return ""
@@ -20,29 +20,29 @@ func rpc(method, params string) (verb, path, body string) {
 	return http.MethodPost, "/", `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 }
 
-// call is a request about a task.
-func call(method string) func(a *Ask) (verb, path, body string) {
-	return func(a *Ask) (verb, path, body string) { return rpc(method, `{"id":`+strconv.Quote(a.TaskID)+`}`) }
+// taskCall returns a writer of JSON-RPC requests about a task.
+func taskCall(method string) func(a *Request) (verb, path, body string) {
+	return func(a *Request) (verb, path, body string) { return rpc(method, `{"id":`+strconv.Quote(a.TaskID)+`}`) }
 }
 
-func kindMessage(a *Ask) string {
+func kindMessage(a *Request) string {
 	return `{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":` + strconv.Quote(a.Text) + `}]` +
 		member("messageId", a.MessageID) + member("taskId", a.TaskID) + `}}`
 }
 
-func protoMessage(a *Ask, parts string) string {
+func protoMessage(a *Request, parts string) string {
 	return `{"message":{"role":"ROLE_USER","` + parts + `":[{"text":` + strconv.Quote(a.Text) + `}]` +
 		member("messageId", a.MessageID) + member("taskId", a.TaskID) + `}}`
 }
 
-// under is a request for a path about a task.
-func under(prefix, suffix string) func(a *Ask) (verb, path, body string) {
-	return func(a *Ask) (verb, path, body string) { return http.MethodGet, prefix + a.TaskID + suffix, "" }
+// restRequest returns a writer of REST requests about a task.
+func restRequest(prefix, suffix string) func(a *Request) (verb, path, body string) {
+	return func(a *Request) (verb, path, body string) { return http.MethodGet, prefix + a.TaskID + suffix, "" }
 }
 
-var v01 = &overHTTP{
-	version: "0.1", standing: true,
-	message: func(a *Ask) (verb, path, body string) {
+var v01 = &httpDialect{
+	version: "0.1", statusFirst: true,
+	message: func(a *Request) (verb, path, body string) {
 		id := a.TaskID
 		if id == "" {
 			id = a.NewID
@@ -50,39 +50,41 @@ var v01 = &overHTTP{
 		return rpc("tasks/sendSubscribe", `{"id":`+strconv.Quote(id)+
 			`,"message":{"role":"user","parts":[{"type":"text","text":`+strconv.Quote(a.Text)+`}]}}`)
 	},
-	subscribe: call("tasks/resubscribe"), read: call("tasks/get"),
+	subscribe: taskCall("tasks/resubscribe"), read: taskCall("tasks/get"),
 }
 
-var v03 = &overHTTP{
+var v03 = &httpDialect{
 	version:   "0.3",
-	message:   func(a *Ask) (verb, path, body string) { return rpc("message/stream", kindMessage(a)) },
-	subscribe: call("tasks/resubscribe"), read: call("tasks/get"),
+	message:   func(a *Request) (verb, path, body string) { return rpc("message/stream", kindMessage(a)) },
+	subscribe: taskCall("tasks/resubscribe"), read: taskCall("tasks/get"),
 }
 
-var v03Kinds = &overHTTP{
-	message: func(a *Ask) (verb, path, body string) {
+var v03Kinds = &httpDialect{
+	message: func(a *Request) (verb, path, body string) {
 		return http.MethodPost, "/v1/message:stream", kindMessage(a)
 	},
-	subscribe: under("/v1/tasks/", ":subscribe"), read: under("/v1/tasks/", ""),
+	subscribe: restRequest("/v1/tasks/", ":subscribe"), read: restRequest("/v1/tasks/", ""),
 }
 
-var v03Proto = &overHTTP{
-	message: func(a *Ask) (verb, path, body string) {
+var v03Proto = &httpDialect{
+	message: func(a *Request) (verb, path, body string) {
 		return http.MethodPost, "/v1/message:stream", protoMessage(a, "content")
 	},
-	subscribe: under("/v1/tasks/", ":subscribe"), read: under("/v1/tasks/", ""),
+	subscribe: restRequest("/v1/tasks/", ":subscribe"), read: restRequest("/v1/tasks/", ""),
 }
 
-var v10 = &overHTTP{
-	version:   "1.0",
-	message:   func(a *Ask) (verb, path, body string) { return rpc("SendStreamingMessage", protoMessage(a, "parts")) },
-	subscribe: call("SubscribeToTask"), read: call("GetTask"),
-}
-
-var v10Proto = &overHTTP{
+var v10 = &httpDialect{
 	version: "1.0",
-	message: func(a *Ask) (verb, path, body string) {
+	message: func(a *Request) (verb, path, body string) {
+		return rpc("SendStreamingMessage", protoMessage(a, "parts"))
+	},
+	subscribe: taskCall("SubscribeToTask"), read: taskCall("GetTask"),
+}
+
+var v10Proto = &httpDialect{
+	version: "1.0",
+	message: func(a *Request) (verb, path, body string) {
 		return http.MethodPost, "/message:stream", protoMessage(a, "parts")
 	},
-	subscribe: under("/tasks/", ":subscribe"), read: under("/tasks/", ""),
+	subscribe: restRequest("/tasks/", ":subscribe"), read: restRequest("/tasks/", ""),
 }

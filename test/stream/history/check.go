@@ -10,34 +10,33 @@ import (
 	"time"
 )
 
-// Rule is what a violation is against.
+// Rule is a rule that histories must obey.
 type Rule string
 
-// The rules.
 const (
-	// Lost: what was acknowledged or belongs between two events is not there.
+	// Lost: an acknowledged task or an event between two others is missing.
 	Lost Rule = "lost"
-	// Repeated: a reader got an event twice.
+	// Repeated: a reader received an event twice.
 	Repeated Rule = "repeated"
-	// Reordered: a reader got an event before another that stands before it.
+	// Reordered: a reader received two events in the wrong order.
 	Reordered Rule = "reordered"
-	// Foreign: the agent never said that.
+	// Foreign: a reader received text that the agent did not write.
 	Foreign Rule = "foreign"
-	// Diverged: two readers saw different events at one place.
+	// Diverged: two readers received different events with one number.
 	Diverged Rule = "diverged"
-	// Terminals: a task ended twice, or went on after its end.
+	// Terminals: a task ended twice, or continued after its end.
 	Terminals Rule = "terminals"
 	// Wedged: a task did not end.
 	Wedged Rule = "wedged"
-	// Failed: a task failed, and nothing was broken.
+	// Failed: a task failed without a fault that explains it.
 	Failed Rule = "failed"
-	// Doubled: one message made two tasks, and nothing was broken.
+	// Doubled: one message created two tasks without a fault that explains it.
 	Doubled Rule = "doubled"
-	// Unexcused: a stream ended or was refused, and nothing was broken.
-	Unexcused Rule = "unexcused"
+	// Unexplained: a stream ended or was refused without a fault that explains it.
+	Unexplained Rule = "unexplained"
 )
 
-// Violation is a promise that was not kept.
+// Violation is a broken rule.
 type Violation struct {
 	Rule Rule   `json:"rule"`
 	Text string `json:"text"`
@@ -48,27 +47,27 @@ func (v Violation) String() string { return string(v.Rule) + ": " + v.Text }
 // Audit is the name of the reader that reads the whole log after the end.
 const Audit = "audit"
 
-// check gathers what is wrong with a task.
+// check collects the violations of a task.
 type check struct {
 	*Task
 	faults *Faults
-	// number finds chunks.
+	// number maps a chunk to its position.
 	number map[string]int
-	// log is what all readers of numbered streams saw.
+	// log holds the events of all numbered streams.
 	log   log
 	wrong []Violation
 }
 
-// Check judges a task. Nothing is returned for one whose promises were kept.
+// Check returns the violations in the history of a task, none if it obeys all rules.
 func Check(t *Task, f *Faults) []Violation {
 	c := &check{Task: t, faults: f, number: make(map[string]int, len(t.Want))}
 	for i, text := range t.Want {
 		c.number[text] = i
 	}
 	c.gather()
-	for i := range t.Legs {
-		c.walk(&t.Legs[i])
-		c.outcome(&t.Legs[i])
+	for i := range t.Streams {
+		c.walk(&t.Streams[i])
+		c.outcome(&t.Streams[i])
 	}
 	c.ending()
 	c.audit()
@@ -80,11 +79,11 @@ func (c *check) violationf(rule Rule, format string, arguments ...any) {
 	c.wrong = append(c.wrong, Violation{rule, fmt.Sprintf(format, arguments...)})
 }
 
-// perTurn is how many chunks a turn has.
+// perTurn returns the number of chunks of a turn.
 func (c *check) perTurn() int { return len(c.Want) / max(c.Turns, 1) }
 
-// outcome judges how a stream ended.
-func (c *check) outcome(l *Leg) {
+// outcome checks how a stream ended.
+func (c *check) outcome(l *Stream) {
 	f := c.faults
 	broken := slices.Concat(f.Kills, f.Drains, f.Outages)
 	switch l.Outcome {
@@ -93,70 +92,70 @@ func (c *check) outcome(l *Leg) {
 			return
 		}
 		if !within(slices.Concat(f.Drains, f.Outages), l.Begin, l.End) {
-			c.violationf(Unexcused, "%v ended before its task", l)
+			c.violationf(Unexplained, "%v ended before its task", l)
 		}
 	case Cut:
 		if !l.Broken && !within(broken, l.Begin, l.End) {
-			c.violationf(Unexcused, "%v was cut off: %s", l, l.Reason)
+			c.violationf(Unexplained, "%v was cut: %s", l, l.Reason)
 		}
 	case Unavailable:
 		if !within(broken, l.Begin, l.End) {
-			c.violationf(Unexcused, "%v was unavailable: %s", l, l.Reason)
+			c.violationf(Unexplained, "%v was unavailable: %s", l, l.Reason)
 		}
 	case NotFound:
 		if !c.forgotten(l.End) {
-			c.violationf(Lost, "%v: the task that was acknowledged is not there", l)
+			c.violationf(Lost, "%v: the acknowledged task is not found", l)
 		}
-	case Over:
+	case AlreadyEnded:
 		if c.final() == "" && !c.died(l.Begin) {
-			c.violationf(Unexcused, "%v was told that the task has ended, and nobody saw it end", l)
+			c.violationf(Unexplained, "%v got the answer that the task has ended, but no reader saw the end", l)
 		}
 	case Refused:
-		c.violationf(Unexcused, "%v was refused: %s", l, l.Reason)
+		c.violationf(Unexplained, "%v was refused: %s", l, l.Reason)
 	default:
-		c.violationf(Unexcused, "%v has the outcome %q", l, l.Outcome)
+		c.violationf(Unexplained, "%v has the outcome %q", l, l.Outcome)
 	}
 }
 
-// forgotten reports whether the task may have died with a sidecar.
+// forgotten reports whether a sidecar that was killed may have held the task in memory at a moment.
 func (c *check) forgotten(at time.Duration) bool {
 	return c.faults.Forgets && within(slices.Concat(c.faults.Kills, c.faults.Drains), c.known(), at)
 }
 
-// died reports whether the task was there at a moment, and died with a sidecar
-// later: an end may have been told of that nobody can read any more.
+// died reports whether the task existed at a moment and may have been lost with a sidecar later. Its end may
+// then be known to one reader only.
 func (c *check) died(at time.Duration) bool {
-	return c.faults.Forgets && slices.ContainsFunc(c.Legs, func(l Leg) bool {
+	return c.faults.Forgets && slices.ContainsFunc(c.Streams, func(l Stream) bool {
 		return l.Outcome == NotFound && within(slices.Concat(c.faults.Kills, c.faults.Drains), at, l.End)
 	})
 }
 
-// known is when the task was told of first.
+// known returns when the first reader received an event of the task.
 func (c *check) known() time.Duration {
 	first := time.Duration(1<<63 - 1)
-	for i := range c.Legs {
-		if len(c.Legs[i].Events) > 0 {
-			first = min(first, c.Legs[i].Begin)
+	for i := range c.Streams {
+		if len(c.Streams[i].Events) > 0 {
+			first = min(first, c.Streams[i].Begin)
 		}
 	}
 	return first
 }
 
-// begun is when the task was asked for first: from then on it may be there,
-// though who asked got no answer.
+// begun returns when the first request for the task was sent. From then on the task may exist, even if the
+// request got no response.
 func (c *check) begun() time.Duration {
 	first := time.Duration(1<<63 - 1)
-	for i := range c.Legs {
-		first = min(first, c.Legs[i].Begin)
+	for i := range c.Streams {
+		first = min(first, c.Streams[i].Begin)
 	}
 	return first
 }
 
-// final is the state in which the task ended, "" if nobody saw it end.
+// final returns the state in which the task ended, "" if no reader saw the end.
 func (c *check) final() string {
-	for i := range c.Legs {
-		for j := range c.Legs[i].Events {
-			if e := &c.Legs[i].Events[j]; e.Terminal() {
+	for i := range c.Streams {
+		for j := range c.Streams[i].Events {
+			if e := &c.Streams[i].Events[j]; e.Terminal() {
 				return e.State
 			}
 		}
@@ -164,20 +163,20 @@ func (c *check) final() string {
 	return ""
 }
 
-// ending judges how the task ended, and what is there of it afterwards.
+// ending checks how the task ended, and how it reads afterwards.
 func (c *check) ending() {
 	for _, client := range c.GaveUp {
 		c.violationf(Wedged, "%s gave up", client)
 	}
 	final, last := c.final(), c.last()
 	if final == "" {
-		// What was forgotten is not found; that is judged by itself.
-		if !c.missed() {
+		// A task that was lost is not found. The rule Lost covers that.
+		if !c.notFound() {
 			c.violationf(Wedged, "the task has not ended")
 		}
 		return
 	}
-	said := c.said()
+	said := c.chunksSeen()
 	switch final {
 	case "completed":
 		if said != len(c.Want) {
@@ -185,46 +184,45 @@ func (c *check) ending() {
 		}
 	case "failed":
 		if broken := slices.Concat(c.faults.Agents, c.faults.Kills, c.faults.Drains, c.faults.Outages); !within(broken, c.begun(), last) {
-			c.violationf(Failed, "the task failed, and nothing was broken: %q", c.Word)
+			c.violationf(Failed, "the task failed without a fault: %q", c.StatusMessage)
 		}
 	default:
 		c.violationf(Failed, "the task is %s", final)
 	}
 	if c.Read == nil {
-		if !c.missed() {
+		if !c.notFound() {
 			c.violationf(Lost, "the task was not read after its end")
 		}
 		return
 	}
 	if c.Read.State != final {
-		c.violationf(Diverged, "the task ended as %s, and is read as %s", final, c.Read.State)
+		c.violationf(Diverged, "the task ended as %s, but reads as %s", final, c.Read.State)
 	}
 	if want := strings.Join(c.Want[:said], ""); c.Read.Text != want {
 		n, _ := c.prefix(c.Read.Text)
-		c.violationf(Lost, "the task is read with %d chunks, and %d were seen", n, said)
+		c.violationf(Lost, "the task reads with %d chunks, but readers received %d", n, said)
 	}
 }
 
 func (c *check) last() time.Duration {
 	var last time.Duration
-	for i := range c.Legs {
-		last = max(last, c.Legs[i].End)
+	for i := range c.Streams {
+		last = max(last, c.Streams[i].End)
 	}
 	return last
 }
 
-// missed reports whether somebody was told that the task is not there, which is
-// judged by itself.
-func (c *check) missed() bool {
-	return slices.ContainsFunc(c.Legs, func(l Leg) bool { return l.Outcome == NotFound })
+// notFound reports whether a reader got the answer that the task does not exist, which another rule covers.
+func (c *check) notFound() bool {
+	return slices.ContainsFunc(c.Streams, func(l Stream) bool { return l.Outcome == NotFound })
 }
 
-// said is how many chunks somebody saw.
-func (c *check) said() int {
+// chunksSeen returns the largest number of chunks that a reader received.
+func (c *check) chunksSeen() int {
 	most := 0
-	for i := range c.Legs {
-		for j := range c.Legs[i].Events {
-			switch e := &c.Legs[i].Events[j]; e.Kind {
+	for i := range c.Streams {
+		for j := range c.Streams[i].Events {
+			switch e := &c.Streams[i].Events[j]; e.Kind {
 			case Chunk:
 				if first, n, ok := c.chunks(e.Text); ok {
 					most = max(most, first+n)
@@ -240,33 +238,33 @@ func (c *check) said() int {
 	return most
 }
 
-// doubled judges further tasks of the same message.
+// doubled checks further tasks of the same message.
 func (c *check) doubled() {
 	for _, o := range c.Others {
 		if !within(slices.Concat(c.faults.Kills, c.faults.Drains, c.faults.Outages), o.First, o.Then) {
-			c.violationf(Doubled, "the message made the task %s too", o.ID)
+			c.violationf(Doubled, "the message also created the task %s", o.ID)
 		}
 	}
 }
 
-// chunks finds the chunks that a text is made of.
+// chunks returns the chunks that a text consists of.
 func (c *check) chunks(text string) (first, count int, ok bool) {
 	if first, ok := c.number[text]; ok {
 		return first, 1, true
 	}
 	for i, want := range c.Want {
 		if strings.HasPrefix(text, want) {
-			n, ok := run(c.Want[i:], text)
+			n, ok := matchChunks(c.Want[i:], text)
 			return i, n, ok
 		}
 	}
 	return 0, 0, false
 }
 
-// prefix counts the chunks of a text that has all of them from the first on.
-func (c *check) prefix(text string) (count int, ok bool) { return run(c.Want, text) }
+// prefix returns the number of chunks of a text that starts with the first chunk.
+func (c *check) prefix(text string) (count int, ok bool) { return matchChunks(c.Want, text) }
 
-func run(want []string, text string) (count int, ok bool) {
+func matchChunks(want []string, text string) (count int, ok bool) {
 	for _, chunk := range want {
 		if text == "" {
 			break

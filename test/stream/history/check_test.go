@@ -14,16 +14,16 @@ import (
 
 const sec = time.Second
 
-var words = []string{"t.0.;", "t.1.;", "t.2.;", "t.3.;", "t.4.;", "t.5.;"}
+var texts = []string{"t.0.;", "t.1.;", "t.2.;", "t.3.;", "t.4.;", "t.5.;"}
 
 func status(seq uint64, state string) Event { return Event{Seq: seq, Kind: Status, State: state} }
-func chunk(seq uint64, i int) Event         { return Event{Seq: seq, Kind: Chunk, Text: words[i]} }
+func chunk(seq uint64, i int) Event         { return Event{Seq: seq, Kind: Chunk, Text: texts[i]} }
 
 func snapshot(seq uint64, state string, chunks int) Event {
-	return Event{Seq: seq, Kind: Snapshot, State: state, Text: strings.Join(words[:chunks], "")}
+	return Event{Seq: seq, Kind: Snapshot, State: state, Text: strings.Join(texts[:chunks], "")}
 }
 
-// whole is the log of a task of two turns; a message stands at 1 and at 8.
+// whole returns the log of a task of two turns. Messages have the numbers 1 and 8.
 func whole() []Event {
 	return []Event{
 		status(2, "submitted"), status(3, "working"), chunk(4, 0), chunk(5, 1), chunk(6, 2), status(7, inputRequired),
@@ -31,7 +31,7 @@ func whole() []Event {
 	}
 }
 
-// plain is a stream of a dialect without numbers.
+// plain returns the events of a stream without numbers.
 func plain(events ...Event) []Event {
 	for i := range events {
 		events[i].Seq = 0
@@ -39,28 +39,28 @@ func plain(events ...Event) []Event {
 	return events
 }
 
-// kept is a history in which every promise is kept.
-func kept() *Task {
+// valid returns a history that obeys all rules.
+func valid() *Task {
 	log := whole()
 	return &Task{
-		ID: "t", Want: words, Turns: 2,
-		Legs: []Leg{
+		ID: "t", Want: texts, Turns: 2,
+		Streams: []Stream{
 			{Client: "driver", Dialect: "1.0", Opening: Sent, Begin: 1 * sec, End: 2 * sec, Outcome: Ended, Events: append([]Event{snapshot(2, "submitted", 0)}, log[1:6]...)},
 			{Client: "driver", Dialect: "1.0", Opening: Sent, Begin: 2 * sec, End: 3 * sec, Outcome: Cut, Broken: true, Events: append([]Event{snapshot(9, "working", 3)}, log[7:8]...)},
 			{Client: "driver", Dialect: "1.0", Opening: Resumed, After: 10, Begin: 3 * sec, End: 4 * sec, Outcome: Ended, Events: slices.Clone(log[8:])},
 			{Client: "watcher", Dialect: "0.3", Opening: Subscribed, Begin: 1 * sec, End: 2 * sec, Outcome: Ended, Events: append([]Event{snapshot(4, "working", 1)}, log[3:6]...)},
 			{Client: "watcher", Dialect: "0.3", Opening: Resumed, After: 7, Begin: 2 * sec, End: 4 * sec, Outcome: Ended, Events: slices.Clone(log[6:])},
 			{Client: "oldest", Dialect: "0.1", Opening: Subscribed, Begin: 1 * sec, End: 2 * sec, Outcome: Ended, Events: plain(
-				Event{Kind: Standing, State: "working"}, Event{Kind: Chunk, Text: words[0] + words[1]}, chunk(0, 2), status(0, inputRequired),
+				Event{Kind: Standing, State: "working"}, Event{Kind: Chunk, Text: texts[0] + texts[1]}, chunk(0, 2), status(0, inputRequired),
 			)},
 			{Client: "grpc", Dialect: "gRPC", Opening: Resumed, After: 11, Begin: 3 * sec, End: 4 * sec, Outcome: Ended, Events: plain(slices.Clone(log[9:])...)},
 			{Client: Audit, Dialect: "1.0", Opening: Resumed, Begin: 5 * sec, End: 6 * sec, Outcome: Ended, Events: log},
 		},
-		Read: &Event{Kind: Snapshot, State: "completed", Text: strings.Join(words, "")},
+		Read: &Event{Kind: Snapshot, State: "completed", Text: strings.Join(texts, "")},
 	}
 }
 
-// The legs of kept.
+// The streams of valid.
 const (
 	driver = iota
 	driverSecond
@@ -76,11 +76,11 @@ func without(events []Event, i int) []Event { return slices.Delete(events, i, i+
 
 func swap(events []Event, i int) { events[i], events[i+1] = events[i+1], events[i] }
 
-// everywhere changes what all readers of numbered streams saw.
+// everywhere changes the events of all numbered streams.
 func everywhere(t *Task, change func(e *Event)) {
-	for i := range t.Legs {
-		for j := range t.Legs[i].Events {
-			change(&t.Legs[i].Events[j])
+	for i := range t.Streams {
+		for j := range t.Streams[i].Events {
+			change(&t.Streams[i].Events[j])
 		}
 	}
 }
@@ -91,39 +91,39 @@ func TestCheckRefuses(t *testing.T) {
 		faults Faults
 		want   Rule
 	}{
-		"a chunk that is missing in a stream":     {func(t *Task) { l := &t.Legs[driver]; l.Events = without(l.Events, 3) }, Faults{}, Lost},
-		"a chunk that is missing in all":          {func(t *Task) { dropped(t, 11) }, Faults{}, Lost},
-		"a chunk that is missing without numbers": {func(t *Task) { l := &t.Legs[oldest]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
-		"a gap after a resumption":                {func(t *Task) { l := &t.Legs[driverResumed]; l.Events = without(l.Events, 0) }, Faults{}, Lost},
-		"a gap after a resumption, unnumbered":    {func(t *Task) { l := &t.Legs[grpc]; l.After = 10 }, Faults{}, Lost},
-		"a gap after a snapshot":                  {func(t *Task) { l := &t.Legs[watcher]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
-		"a gap where no message stands":           {func(t *Task) { renumbered(t, 11) }, Faults{}, Lost},
-		"a status that is missing":                {func(t *Task) { l := &t.Legs[driver]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
-		"a resumption that begins anew": {
+		"a chunk missing in one stream":           {func(t *Task) { l := &t.Streams[driver]; l.Events = without(l.Events, 3) }, Faults{}, Lost},
+		"a chunk missing in all streams":          {func(t *Task) { dropped(t, 11) }, Faults{}, Lost},
+		"a chunk missing in an unnumbered stream": {func(t *Task) { l := &t.Streams[oldest]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
+		"a gap after a resumption":                {func(t *Task) { l := &t.Streams[driverResumed]; l.Events = without(l.Events, 0) }, Faults{}, Lost},
+		"a gap after a resumption, unnumbered":    {func(t *Task) { l := &t.Streams[grpc]; l.After = 10 }, Faults{}, Lost},
+		"a gap after a snapshot":                  {func(t *Task) { l := &t.Streams[watcher]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
+		"a gap without a message":                 {func(t *Task) { renumbered(t, 11) }, Faults{}, Lost},
+		"a missing status":                        {func(t *Task) { l := &t.Streams[driver]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
+		"a resumption from the start": {
 			func(t *Task) {
-				l := &t.Legs[driverResumed]
+				l := &t.Streams[driverResumed]
 				l.Events = append([]Event{snapshot(10, "working", 4)}, l.Events...)
 			}, Faults{}, Lost,
 		},
-		"a completed task without its end":   {func(t *Task) { truncated(t) }, Faults{}, Lost},
-		"an event that is gone afterwards":   {func(t *Task) { l := &t.Legs[auditor]; l.Events = l.Events[:10]; l.Outcome = Ended }, Faults{Drains: always()}, Lost},
-		"a log that nobody could read":       {func(t *Task) { t.Legs = t.Legs[:auditor] }, Faults{}, Lost},
-		"a task that nobody could read":      {func(t *Task) { t.Read = nil }, Faults{}, Lost},
-		"a task that is read with less":      {func(t *Task) { t.Read.Text = strings.Join(words[:5], "") }, Faults{}, Lost},
-		"a task that is not found":           {func(t *Task) { gone(t) }, Faults{}, Lost},
-		"a task that a durable store forgot": {func(t *Task) { gone(t) }, Faults{Kills: always()}, Lost},
-		"a task that is forgotten too early": {func(t *Task) { gone(t) }, Faults{Kills: []Window{{8 * sec, 9 * sec}}, Forgets: true}, Lost},
+		"a completed task without its end":       {func(t *Task) { truncated(t) }, Faults{}, Lost},
+		"an event missing in the log afterwards": {func(t *Task) { l := &t.Streams[auditor]; l.Events = l.Events[:10]; l.Outcome = Ended }, Faults{Drains: always()}, Lost},
+		"a log without a reader":                 {func(t *Task) { t.Streams = t.Streams[:auditor] }, Faults{}, Lost},
+		"a task that cannot be read":             {func(t *Task) { t.Read = nil }, Faults{}, Lost},
+		"a task that reads with fewer chunks":    {func(t *Task) { t.Read.Text = strings.Join(texts[:5], "") }, Faults{}, Lost},
+		"a task that is not found":               {func(t *Task) { gone(t) }, Faults{}, Lost},
+		"a task lost by a durable store":         {func(t *Task) { gone(t) }, Faults{Kills: always()}, Lost},
+		"a task lost before the kill":            {func(t *Task) { gone(t) }, Faults{Kills: []Window{{8 * sec, 9 * sec}}, Forgets: true}, Lost},
 
-		"an event twice": {func(t *Task) { l := &t.Legs[driver]; l.Events = slices.Insert(l.Events, 3, l.Events[2]) }, Faults{}, Repeated},
+		"an event twice": {func(t *Task) { l := &t.Streams[driver]; l.Events = slices.Insert(l.Events, 3, l.Events[2]) }, Faults{}, Repeated},
 		"an event twice, unnumbered": {
-			func(t *Task) { l := &t.Legs[oldest]; l.Events = slices.Insert(l.Events, 3, l.Events[2]) }, Faults{}, Repeated,
+			func(t *Task) { l := &t.Streams[oldest]; l.Events = slices.Insert(l.Events, 3, l.Events[2]) }, Faults{}, Repeated,
 		},
-		"a resumption that repeats": {func(t *Task) {
-			l := &t.Legs[watcherResumed]
+		"a resumption with a repeated event": {func(t *Task) {
+			l := &t.Streams[watcherResumed]
 			l.Events = slices.Insert(l.Events, 0, status(7, inputRequired))
 		}, Faults{}, Repeated},
-		"a resumption that repeats, no number": {func(t *Task) { l := &t.Legs[grpc]; l.After = 12 }, Faults{}, Repeated},
-		"a snapshot and what is in it":         {func(t *Task) { l := &t.Legs[watcher]; l.Events = slices.Insert(l.Events, 1, chunk(4, 0)) }, Faults{}, Repeated},
+		"a repeated event, unnumbered":       {func(t *Task) { l := &t.Streams[grpc]; l.After = 12 }, Faults{}, Repeated},
+		"a chunk that the snapshot contains": {func(t *Task) { l := &t.Streams[watcher]; l.Events = slices.Insert(l.Events, 1, chunk(4, 0)) }, Faults{}, Repeated},
 		"a turn that ran twice": {
 			func(t *Task) {
 				everywhere(t, func(e *Event) {
@@ -135,65 +135,68 @@ func TestCheckRefuses(t *testing.T) {
 		},
 		"two chunks as one": {
 			func(t *Task) {
-				l := &t.Legs[driver]
+				l := &t.Streams[driver]
 				l.Events = without(l.Events, 3)
-				l.Events[2].Text += words[1]
+				l.Events[2].Text += texts[1]
 			}, Faults{}, Repeated,
 		},
 
-		"two events in the wrong order":        {func(t *Task) { swap(t.Legs[driver].Events, 2) }, Faults{}, Reordered},
-		"two chunks in the wrong order":        {func(t *Task) { swap(t.Legs[oldest].Events, 1) }, Faults{}, Repeated},
-		"a question before the turn's end":     {func(t *Task) { swap(t.Legs[oldest].Events, 2) }, Faults{}, Reordered},
-		"a status that is behind its question": {func(t *Task) { l := &t.Legs[driver]; l.Events[1], l.Events[5] = l.Events[5], l.Events[1] }, Faults{}, Reordered},
+		"two events in the wrong order":    {func(t *Task) { swap(t.Streams[driver].Events, 2) }, Faults{}, Reordered},
+		"two chunks in the wrong order":    {func(t *Task) { swap(t.Streams[oldest].Events, 1) }, Faults{}, Repeated},
+		"a question before the turn's end": {func(t *Task) { swap(t.Streams[oldest].Events, 2) }, Faults{}, Reordered},
+		"a status after its question":      {func(t *Task) { l := &t.Streams[driver]; l.Events[1], l.Events[5] = l.Events[5], l.Events[1] }, Faults{}, Reordered},
 
-		"another order for another reader":     {func(t *Task) { e := t.Legs[watcherResumed].Events; e[1].Text, e[2].Text = e[2].Text, e[1].Text }, Faults{}, Diverged},
-		"another event at the same place":      {func(t *Task) { t.Legs[watcher].Events[3] = status(7, "working") }, Faults{}, Diverged},
-		"a snapshot of another place":          {func(t *Task) { t.Legs[driverSecond].Events[0].Seq = 5 }, Faults{}, Diverged},
-		"a snapshot in another state":          {func(t *Task) { t.Legs[watcher].Events[0].State = "submitted" }, Faults{}, Diverged},
+		"another order for another reader":     {func(t *Task) { e := t.Streams[watcherResumed].Events; e[1].Text, e[2].Text = e[2].Text, e[1].Text }, Faults{}, Diverged},
+		"another event at the same place":      {func(t *Task) { t.Streams[watcher].Events[3] = status(7, "working") }, Faults{}, Diverged},
+		"a snapshot of another place":          {func(t *Task) { t.Streams[driverSecond].Events[0].Seq = 5 }, Faults{}, Diverged},
+		"a snapshot in another state":          {func(t *Task) { t.Streams[watcher].Events[0].State = "submitted" }, Faults{}, Diverged},
 		"a task that is read in another state": {func(t *Task) { t.Read.State = "working" }, Faults{}, Diverged},
 
 		"two terminal events": {
-			func(t *Task) { l := &t.Legs[auditor]; l.Events = append(l.Events, status(14, "failed")) }, Faults{}, Terminals,
+			func(t *Task) { l := &t.Streams[auditor]; l.Events = append(l.Events, status(14, "failed")) }, Faults{}, Terminals,
 		},
-		"two terminal states": {func(t *Task) { l := &t.Legs[grpc]; l.Events[1].State = "failed" }, Faults{}, Terminals},
+		"two terminal states": {func(t *Task) { l := &t.Streams[grpc]; l.Events[1].State = "failed" }, Faults{}, Terminals},
 		"something after the end": {
-			func(t *Task) { l := &t.Legs[driverResumed]; l.Events = append(l.Events, status(14, "working")) }, Faults{}, Terminals,
+			func(t *Task) { l := &t.Streams[driverResumed]; l.Events = append(l.Events, status(14, "working")) }, Faults{}, Terminals,
 		},
 		"the end twice": {
-			func(t *Task) { l := &t.Legs[grpc]; l.Events = append(l.Events, l.Events[1]) }, Faults{}, Terminals,
+			func(t *Task) { l := &t.Streams[grpc]; l.Events = append(l.Events, l.Events[1]) }, Faults{}, Terminals,
 		},
 
-		"words of another task":         {func(t *Task) { t.Legs[oldest].Events[2].Text = "u.2.;" }, Faults{}, Foreign},
-		"half a word":                   {func(t *Task) { t.Legs[oldest].Events[2].Text = "t.2" }, Faults{}, Foreign},
-		"a snapshot with a hole":        {func(t *Task) { t.Legs[watcher].Events[0].Text = words[1] }, Faults{}, Foreign},
-		"a task that never ends":        {func(t *Task) { endless(t) }, Faults{}, Wedged},
-		"a client that waits for ever":  {func(t *Task) { t.GaveUp = []string{"watcher"} }, Faults{}, Wedged},
-		"a task that fails for nothing": {func(t *Task) { failed(t) }, Faults{}, Failed},
-		"a task that fails later":       {func(t *Task) { failed(t) }, Faults{Agents: []Window{{8 * sec, 9 * sec}}}, Failed},
-		"a task that somebody canceled": {func(t *Task) { ends(t, "canceled") }, Faults{}, Failed},
-		"two tasks of one message":      {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 2 * sec}} }, Faults{}, Doubled},
-		"a stream that ends early":      {func(t *Task) { l := &t.Legs[driver]; l.Events = l.Events[:3] }, Faults{}, Unexcused},
-		"a stream that is cut off":      {func(t *Task) { t.Legs[driverSecond].Broken = false }, Faults{Kills: []Window{{4 * sec, 5 * sec}}}, Unexcused},
-		"a refusal":                     {func(t *Task) { t.Legs[driverSecond].Outcome = Refused }, Faults{Kills: always()}, Unexcused},
-		"no service":                    {func(t *Task) { t.Legs[driverSecond].Outcome = Unavailable }, Faults{}, Unexcused},
-		"an end that nobody saw":        {func(t *Task) { endless(t); t.Legs[driverSecond].Outcome = Over }, Faults{}, Unexcused},
-		"an end that was told of after what was forgotten": {
-			func(t *Task) { overAndGone(t); t.Legs[driverSecond].Begin, t.Legs[driverSecond].End = 5*sec, 5*sec },
+		"text of another task":               {func(t *Task) { t.Streams[oldest].Events[2].Text = "u.2.;" }, Faults{}, Foreign},
+		"half a chunk":                       {func(t *Task) { t.Streams[oldest].Events[2].Text = "t.2" }, Faults{}, Foreign},
+		"a snapshot with a missing chunk":    {func(t *Task) { t.Streams[watcher].Events[0].Text = texts[1] }, Faults{}, Foreign},
+		"a task that never ends":             {func(t *Task) { endless(t) }, Faults{}, Wedged},
+		"a client that timed out":            {func(t *Task) { t.GaveUp = []string{"watcher"} }, Faults{}, Wedged},
+		"a task that fails without a fault":  {func(t *Task) { failed(t) }, Faults{}, Failed},
+		"a task that fails before the fault": {func(t *Task) { failed(t) }, Faults{Agents: []Window{{8 * sec, 9 * sec}}}, Failed},
+		"a canceled task":                    {func(t *Task) { ends(t, "canceled") }, Faults{}, Failed},
+		"two tasks of one message":           {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 2 * sec}} }, Faults{}, Doubled},
+		"a stream that ends early":           {func(t *Task) { l := &t.Streams[driver]; l.Events = l.Events[:3] }, Faults{}, Unexplained},
+		"a cut stream":                       {func(t *Task) { t.Streams[driverSecond].Broken = false }, Faults{Kills: []Window{{4 * sec, 5 * sec}}}, Unexplained},
+		"a refusal":                          {func(t *Task) { t.Streams[driverSecond].Outcome = Refused }, Faults{Kills: always()}, Unexplained},
+		"an unavailable response":            {func(t *Task) { t.Streams[driverSecond].Outcome = Unavailable }, Faults{}, Unexplained},
+		"an end without a reader":            {func(t *Task) { endless(t); t.Streams[driverSecond].Outcome = AlreadyEnded }, Faults{}, Unexplained},
+		"an end reported after the task was lost": {
+			func(t *Task) {
+				overAndGone(t)
+				t.Streams[driverSecond].Begin, t.Streams[driverSecond].End = 5*sec, 5*sec
+			},
 			Faults{Kills: []Window{{3 * sec, 4 * sec}}, Forgets: true},
-			Unexcused,
+			Unexplained,
 		},
-		"an end that nobody saw, in a store that forgets nothing": {
-			func(t *Task) { overAndGone(t) }, Faults{Kills: []Window{{3 * sec, 4 * sec}}}, Unexcused,
+		"an end without a reader, in a durable store": {
+			func(t *Task) { overAndGone(t) }, Faults{Kills: []Window{{3 * sec, 4 * sec}}}, Unexplained,
 		},
-		"an outcome that nobody defined": {func(t *Task) { t.Legs[driverSecond].Outcome = "" }, Faults{}, Unexcused},
+		"an unknown outcome": {func(t *Task) { t.Streams[driverSecond].Outcome = "" }, Faults{}, Unexplained},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			task := kept()
+			task := valid()
 			test.change(task)
 			got := Check(task, &test.faults)
 			if !slices.ContainsFunc(got, func(v Violation) bool { return v.Rule == test.want }) {
-				t.Errorf("Check() = %v, want one that is %s", got, test.want)
+				t.Errorf("Check() = %v, want a violation of %s", got, test.want)
 			}
 		})
 	}
@@ -204,24 +207,24 @@ func TestCheckAccepts(t *testing.T) {
 		change func(*Task)
 		faults Faults
 	}{
-		"what was promised":               {func(*Task) {}, Faults{}},
-		"a cut of a sidecar that died":    {func(t *Task) { t.Legs[driverSecond].Broken = false }, Faults{Kills: []Window{{2500 * time.Millisecond, 5 * sec}}}},
-		"a failure of an agent that died": {func(t *Task) { failed(t) }, Faults{Agents: []Window{{3 * sec, 4 * sec}}}},
+		"a valid history":                    {func(*Task) {}, Faults{}},
+		"a stream cut by a killed sidecar":   {func(t *Task) { t.Streams[driverSecond].Broken = false }, Faults{Kills: []Window{{2500 * time.Millisecond, 5 * sec}}}},
+		"a failure caused by a killed agent": {func(t *Task) { failed(t) }, Faults{Agents: []Window{{3 * sec, 4 * sec}}}},
 		"a failure before the first answer": {func(t *Task) {
 			failed(t)
-			t.Legs = append(t.Legs, Leg{Client: "driver", Dialect: "1.0", Opening: Sent, Begin: sec / 4, End: sec / 2, Outcome: Cut})
+			t.Streams = append(t.Streams, Stream{Client: "driver", Dialect: "1.0", Opening: Sent, Begin: sec / 4, End: sec / 2, Outcome: Cut})
 		}, Faults{Kills: []Window{{sec / 2, sec * 3 / 4}}}},
-		"what memory forgot":           {func(t *Task) { gone(t) }, Faults{Kills: []Window{{2 * sec, 3 * sec}}, Forgets: true}},
-		"an end that may be resumed":   {func(t *Task) { l := &t.Legs[driver]; l.Events = l.Events[:3] }, Faults{Drains: always()}},
-		"a store that was away":        {func(t *Task) { t.Legs[driverSecond].Outcome = Unavailable }, Faults{Outages: always()}},
-		"two tasks around a kill":      {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 3 * sec}} }, Faults{Kills: []Window{{2 * sec, 2 * sec}}}},
-		"a task that was over already": {func(t *Task) { t.Legs[driverSecond].Outcome = Over }, Faults{}},
-		"an end that nobody saw before memory forgot it": {
+		"a task lost with the memory of a sidecar": {func(t *Task) { gone(t) }, Faults{Kills: []Window{{2 * sec, 3 * sec}}, Forgets: true}},
+		"an end that can be resumed":               {func(t *Task) { l := &t.Streams[driver]; l.Events = l.Events[:3] }, Faults{Drains: always()}},
+		"an outage of the store":                   {func(t *Task) { t.Streams[driverSecond].Outcome = Unavailable }, Faults{Outages: always()}},
+		"two tasks around a kill":                  {func(t *Task) { t.Others = []Other{{"u", 1 * sec, 3 * sec}} }, Faults{Kills: []Window{{2 * sec, 2 * sec}}}},
+		"a task that has ended already":            {func(t *Task) { t.Streams[driverSecond].Outcome = AlreadyEnded }, Faults{}},
+		"an end without a reader, before the task was lost": {
 			func(t *Task) { overAndGone(t) }, Faults{Kills: []Window{{3 * sec, 4 * sec}}, Forgets: true},
 		},
 		"a last event for old clients": {
 			func(t *Task) {
-				t.Legs[grpc] = Leg{Client: "late", Dialect: "0.3", Opening: Subscribed, Outcome: Ended, Events: []Event{
+				t.Streams[grpc] = Stream{Client: "late", Dialect: "0.3", Opening: Subscribed, Outcome: Ended, Events: []Event{
 					snapshot(13, "completed", 6), status(0, "completed"),
 				}}
 			}, Faults{},
@@ -229,7 +232,7 @@ func TestCheckAccepts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			task := kept()
+			task := valid()
 			test.change(task)
 			if diff := cmp.Diff([]Violation(nil), Check(task, &test.faults)); diff != "" {
 				t.Error(diff)
@@ -240,14 +243,14 @@ func TestCheckAccepts(t *testing.T) {
 
 func always() []Window { return []Window{{0, 10 * sec}} }
 
-// dropped takes an event out of all streams.
+// dropped removes an event from all streams.
 func dropped(t *Task, seq uint64) {
-	for i := range t.Legs {
-		t.Legs[i].Events = slices.DeleteFunc(t.Legs[i].Events, func(e Event) bool { return e.Seq == seq || e.Seq == 0 && e.Text == words[4] })
+	for i := range t.Streams {
+		t.Streams[i].Events = slices.DeleteFunc(t.Streams[i].Events, func(e Event) bool { return e.Seq == seq || e.Seq == 0 && e.Text == texts[4] })
 	}
 }
 
-// renumbered leaves a number out, in all streams.
+// renumbered skips a number in all streams.
 func renumbered(t *Task, from uint64) {
 	everywhere(t, func(e *Event) {
 		if e.Seq >= from {
@@ -256,11 +259,11 @@ func renumbered(t *Task, from uint64) {
 	})
 }
 
-// truncated is a task whose last chunk was never said.
+// truncated makes a task without its last chunk.
 func truncated(t *Task) {
-	t.Read.Text = strings.Join(words[:5], "")
-	for i := range t.Legs {
-		t.Legs[i].Events = slices.DeleteFunc(t.Legs[i].Events, func(e Event) bool { return e.Text == words[5] })
+	t.Read.Text = strings.Join(texts[:5], "")
+	for i := range t.Streams {
+		t.Streams[i].Events = slices.DeleteFunc(t.Streams[i].Events, func(e Event) bool { return e.Text == texts[5] })
 	}
 	everywhere(t, func(e *Event) {
 		if e.Seq == 13 {
@@ -269,24 +272,24 @@ func truncated(t *Task) {
 	})
 }
 
-// overAndGone has one reader told that the task has ended; then it is forgotten.
+// overAndGone lets one reader get the answer that the task has ended; then the task is lost.
 func overAndGone(t *Task) {
 	gone(t)
-	t.Legs[driverSecond].Outcome, t.Legs[driverSecond].Broken, t.Legs[driverSecond].Events = Over, false, nil
+	t.Streams[driverSecond].Outcome, t.Streams[driverSecond].Broken, t.Streams[driverSecond].Events = AlreadyEnded, false, nil
 }
 
-// gone is a task that its driver does not find any more.
+// gone makes a task that its driver does not find any more.
 func gone(t *Task) {
-	t.Legs = append(t.Legs[:driverResumed], Leg{
+	t.Streams = append(t.Streams[:driverResumed], Stream{
 		Client: "driver", Dialect: "1.0", Opening: Resumed, After: 10, Begin: 3 * sec, End: 4 * sec, Outcome: NotFound,
 	})
 	t.Read = nil
 }
 
-// endless is a task without its last event.
+// endless makes a task without its last event.
 func endless(t *Task) {
-	for i := range t.Legs {
-		t.Legs[i].Events = slices.DeleteFunc(t.Legs[i].Events, func(e Event) bool { return e.State == "completed" })
+	for i := range t.Streams {
+		t.Streams[i].Events = slices.DeleteFunc(t.Streams[i].Events, func(e Event) bool { return e.State == "completed" })
 	}
 }
 

@@ -1,113 +1,105 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history judges what clients saw of a task's streams. It is pure: it
-// knows no client, no server and no clock, only what was written down, so that
-// a history can be judged again anywhere.
+// Package history checks what clients received of a task's streams. It is pure: its input is the recorded
+// history alone, so that a history can be checked again at any time.
 package history
 
 import "time"
 
-// Task is all that clients saw of one task.
+// Task is what all clients received of one task.
 type Task struct {
-	// ID is the one that the server gave, or the client for 0.1.
+	// ID is the id that the server chose, or the client in 0.1.
 	ID string `json:"id"`
-	// Want are the chunks that the agent says, and Turns the turns among which
-	// they are divided evenly.
+	// Want holds the chunks that the agent writes. Turns is the number of turns, which have the same number of
+	// chunks.
 	Want  []string `json:"want,omitempty"`
 	Turns int      `json:"turns"`
-	// Legs are the streams that were read, in no order.
-	Legs []Leg `json:"legs"`
-	// Read is the task as it was read after its end; nil when it could not be.
+	// Streams holds the streams that were read, in no order.
+	Streams []Stream `json:"streams"`
+	// Read is the task as it was read after its end; nil if that failed.
 	Read *Event `json:"read,omitempty"`
-	// Word is what is said of a task that failed.
-	Word string `json:"word,omitempty"`
-	// GaveUp are the clients whose patience ended before the task did.
+	// StatusMessage is the text of the status of a task that failed.
+	StatusMessage string `json:"statusMessage,omitempty"`
+	// GaveUp holds the clients that timed out before the task ended.
 	GaveUp []string `json:"gaveUp,omitempty"`
-	// Others are further tasks that came of the same message.
+	// Others holds further tasks that the same message created.
 	Others []Other `json:"others,omitempty"`
 }
 
-// Other is a task that came of a message that had made one already.
+// Other is a second task that one message created.
 type Other struct {
 	ID string `json:"id"`
-	// First and Then are when each of both was told of.
+	// First is when the message was sent first, and Then when a reader received the second task.
 	First time.Duration `json:"first"`
 	Then  time.Duration `json:"then"`
 }
 
-// Opening is how a stream was asked for.
+// Opening is the kind of the request for a stream.
 type Opening string
 
-// The openings.
 const (
 	// Sent is the stream of a message.
 	Sent Opening = "sent"
-	// Subscribed is that of a task, from where it stands.
+	// Subscribed is a stream from the current state of the task.
 	Subscribed Opening = "subscribed"
-	// Resumed is that of a task, from behind an event on.
+	// Resumed is a stream from an event on.
 	Resumed Opening = "resumed"
 )
 
-// Leg is one stream, as its reader saw it.
-type Leg struct {
-	// Client names the reader, who reads one stream after the other, and Dialect
-	// what it speaks.
+// Stream is one stream as its reader received it.
+type Stream struct {
+	// Client is the name of the reader, which reads one stream after another. Dialect is its protocol.
 	Client  string  `json:"client,omitempty"`
 	Dialect string  `json:"dialect,omitempty"`
 	Opening Opening `json:"opening"`
-	// After is the number behind which the stream was resumed.
+	// After is the number of the event after which the stream was resumed.
 	After uint64 `json:"after,omitempty"`
-	// Begin and End are times since the beginning of the run.
+	// Begin and End are times since the start of the run.
 	Begin   time.Duration `json:"begin"`
 	End     time.Duration `json:"end"`
 	Events  []Event       `json:"events"`
 	Outcome Outcome       `json:"outcome"`
-	// Reason tells more of a refusal.
+	// Reason explains a refusal.
 	Reason string `json:"reason,omitempty"`
-	// Broken is true when the reader broke the connection itself.
+	// Broken is true if the reader broke the connection itself.
 	Broken bool `json:"broken,omitempty"`
 }
 
 // Outcome is how a stream ended.
 type Outcome string
 
-// The outcomes.
 const (
-	// Ended is the end that the server gave it.
+	// Ended is an orderly end.
 	Ended Outcome = "ended"
-	// Cut is a connection that broke, whoever broke it.
+	// Cut is a broken connection, by either side.
 	Cut Outcome = "cut"
-	// NotFound is the answer that there is no such task.
+	// NotFound is the response that the task does not exist.
 	NotFound Outcome = "not found"
-	// Unavailable asks the client to come again.
+	// Unavailable is a response that asks the client to retry.
 	Unavailable Outcome = "unavailable"
-	// Over is the answer that the task has ended.
-	Over Outcome = "over"
-	// Refused is any other error.
+	// AlreadyEnded is the response that the task has ended.
+	AlreadyEnded Outcome = "already ended"
+	// Refused is any other error response.
 	Refused Outcome = "refused"
 )
 
-// Kind is what an event is.
 type Kind string
 
-// The kinds.
 const (
-	// Snapshot is where the task stands: State, and Text of all it has said.
+	// Snapshot has the current State of the task and all of its Text.
 	Snapshot Kind = "snapshot"
 	// Status is a change of State.
 	Status Kind = "status"
-	// Standing is a status that stands for a snapshot, in 0.1. It says nothing
-	// of what the task has said.
+	// Standing is the status with which a stream of 0.1 begins in place of a snapshot. It has no text.
 	Standing Kind = "standing"
-	// Chunk is more Text: one chunk, or where a stream of 0.1 begins all that
-	// there are.
+	// Chunk is more Text: one chunk, or all chunks of a turn at the beginning of a stream of 0.1.
 	Chunk Kind = "chunk"
 )
 
-// Event is what a stream holds.
+// Event is an element of a stream.
 type Event struct {
-	// Seq is the event's number, 0 where the dialect has none.
+	// Seq is the number of the event, 0 in dialects without numbers.
 	Seq   uint64 `json:"seq,omitempty"`
 	Kind  Kind   `json:"kind"`
 	State string `json:"state,omitempty"`
@@ -123,31 +115,30 @@ func (e *Event) Terminal() bool {
 	return false
 }
 
-// waiting reports whether an event is a question to the client.
+// waiting reports whether an event asks the client for input.
 func (e *Event) waiting() bool { return e.Kind != Chunk && e.State == inputRequired }
 
 const inputRequired = "input-required"
 
-// Window is a time in which something was broken on purpose.
+// Window is the duration of a fault.
 type Window struct {
 	Begin time.Duration `json:"begin"`
 	End   time.Duration `json:"end"`
 }
 
-// Faults are all such times.
+// Faults are the faults of a run.
 type Faults struct {
-	// Kills are those of sidecars, from the signal to the moment when the next
-	// one listens. Drains are sidecars that were asked to end, Agents those of
-	// the agent, and Outages those of a store that others share.
+	// Kills are kills of sidecars, from the signal to the moment when the next process listens. Drains are
+	// graceful shutdowns of sidecars, Agents are kills of the agent, and Outages are those of the shared store.
 	Kills   []Window `json:"kills"`
 	Drains  []Window `json:"drains"`
 	Agents  []Window `json:"agents"`
 	Outages []Window `json:"outages"`
-	// Forgets is true when what a sidecar knew dies with it.
+	// Forgets is true if a sidecar keeps its tasks in memory, which a kill loses.
 	Forgets bool `json:"forgets,omitempty"`
 }
 
-// within reports whether a window overlaps with a time.
+// within reports whether a window overlaps with a time span.
 func within(windows []Window, begin, end time.Duration) bool {
 	for _, w := range windows {
 		if w.Begin <= end && begin <= w.End {

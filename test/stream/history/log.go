@@ -8,29 +8,29 @@ import (
 	"slices"
 )
 
-// log is the one order that all readers must have seen.
+// log is the order of events that all readers must have received.
 type log struct {
 	events map[uint64]*Event
-	// seqs are the numbers of events, and chunks those of chunks, both in order.
+	// seqs holds the numbers of all events, and chunks those of chunks, both in order.
 	seqs, chunks []uint64
-	// whole is true when it was read from its beginning after the end.
+	// whole is true if a reader read the log from its beginning after the end.
 	whole bool
 }
 
-// gather puts together what the readers of numbered streams saw.
+// gather merges the events of the numbered streams.
 func (c *check) gather() {
 	c.log.events = map[uint64]*Event{}
-	for i := range c.Legs {
-		c.log.whole = c.log.whole || c.Legs[i].Client == Audit && c.Legs[i].Outcome == Ended
-		for j := range c.Legs[i].Events {
-			e := &c.Legs[i].Events[j]
+	for i := range c.Streams {
+		c.log.whole = c.log.whole || c.Streams[i].Client == Audit && c.Streams[i].Outcome == Ended
+		for j := range c.Streams[i].Events {
+			e := &c.Streams[i].Events[j]
 			if e.Seq == 0 || e.Kind == Snapshot || e.Kind == Standing {
 				continue
 			}
 			if other := c.log.events[e.Seq]; other == nil {
 				c.log.events[e.Seq] = e
 			} else if *other != *e {
-				c.violationf(Diverged, "%v saw %v, and somebody else %v", &c.Legs[i], e, other)
+				c.violationf(Diverged, "%v got %v, and another reader %v", &c.Streams[i], e, other)
 			}
 		}
 	}
@@ -38,7 +38,7 @@ func (c *check) gather() {
 	c.order()
 }
 
-// order judges the log as a whole.
+// order checks the merged log.
 func (c *check) order() {
 	next, ends := 0, 0
 	for _, seq := range c.log.seqs {
@@ -52,7 +52,7 @@ func (c *check) order() {
 		c.log.chunks = append(c.log.chunks, seq)
 		if first, n, ok := c.chunks(e.Text); ok {
 			if first < next {
-				c.violationf(Repeated, "chunk %d stands at %d, behind chunk %d", first, seq, next-1)
+				c.violationf(Repeated, "chunk %d has the number %d, after chunk %d", first, seq, next-1)
 			}
 			next = first + n
 		}
@@ -61,17 +61,17 @@ func (c *check) order() {
 		c.violationf(Terminals, "the log has %d terminal events", ends)
 	}
 	final := c.final()
-	for i := range c.Legs {
-		for j := range c.Legs[i].Events {
-			if e := &c.Legs[i].Events[j]; e.Terminal() && e.State != final {
-				c.violationf(Terminals, "the task is %s to some and %s to others", final, e.State)
+	for i := range c.Streams {
+		for j := range c.Streams[i].Events {
+			if e := &c.Streams[i].Events[j]; e.Terminal() && e.State != final {
+				c.violationf(Terminals, "the task is %s for some readers and %s for others", final, e.State)
 				return
 			}
 		}
 	}
 }
 
-// chunksUpTo counts the chunks up to an event, or returns unknown.
+// chunksUpTo returns the number of chunks up to an event, or unknown.
 func (c *check) chunksUpTo(seq uint64) int {
 	l := &c.log
 	if seq == 0 || l.whole && l.events[seq] != nil {
@@ -86,20 +86,20 @@ func (c *check) chunksUpTo(seq uint64) int {
 	return unknown
 }
 
-// at returns an event, nil for one that nobody saw.
+// at returns an event, or nil if no reader received it.
 func (l *log) at(seq uint64) *Event { return l.events[seq] }
 
-// audit judges the log as it is read after the end: it must have all that
-// anybody saw, and snapshots must be folds of it.
+// audit checks the log as it was read after the end: it must hold every event that a reader received, and
+// snapshots must be folds of it.
 func (c *check) audit() {
-	var audit *Leg
-	for i := range c.Legs {
-		if l := &c.Legs[i]; l.Client == Audit && l.Outcome == Ended {
+	var audit *Stream
+	for i := range c.Streams {
+		if l := &c.Streams[i]; l.Client == Audit && l.Outcome == Ended {
 			audit = l
 		}
 	}
 	if audit == nil {
-		if c.final() != "" && !c.missed() {
+		if c.final() != "" && !c.notFound() {
 			c.violationf(Lost, "the log was not read after the end")
 		}
 		return
@@ -110,23 +110,23 @@ func (c *check) audit() {
 	}
 	for _, seq := range c.log.seqs {
 		if !there[seq] {
-			c.violationf(Lost, "%v was seen, and is not in the log afterwards", c.log.events[seq])
+			c.violationf(Lost, "a reader got %v, which is not in the log afterwards", c.log.events[seq])
 		}
 	}
-	for i := range c.Legs {
-		for j := range c.Legs[i].Events {
-			if e := &c.Legs[i].Events[j]; e.Kind == Snapshot && e.Seq > 0 {
-				c.fold(&c.Legs[i], e)
+	for i := range c.Streams {
+		for j := range c.Streams[i].Events {
+			if e := &c.Streams[i].Events[j]; e.Kind == Snapshot && e.Seq > 0 {
+				c.fold(&c.Streams[i], e)
 			}
 		}
 	}
 }
 
-// fold judges a snapshot by the events up to its number.
-func (c *check) fold(l *Leg, snapshot *Event) {
+// fold compares a snapshot with the fold of the events up to its number.
+func (c *check) fold(l *Stream, snapshot *Event) {
 	n, _ := slices.BinarySearch(c.log.chunks, snapshot.Seq+1)
 	if got, ok := c.prefix(snapshot.Text); ok && got != n {
-		c.violationf(Diverged, "%v got a snapshot at %d with %d chunks, and the log has %d up to there", l, snapshot.Seq, got, n)
+		c.violationf(Diverged, "%v got a snapshot at %d with %d chunks, but the log has %d up to this number", l, snapshot.Seq, got, n)
 	}
 	at, _ := slices.BinarySearch(c.log.seqs, snapshot.Seq+1)
 	for at--; at >= 0; at-- {
@@ -135,7 +135,7 @@ func (c *check) fold(l *Leg, snapshot *Event) {
 			continue
 		}
 		if e.State != snapshot.State {
-			c.violationf(Diverged, "%v got a snapshot at %d that is %s, and the log is %s there", l, snapshot.Seq, snapshot.State, e.State)
+			c.violationf(Diverged, "%v got a snapshot at %d with the state %s, but the log has %s there", l, snapshot.Seq, snapshot.State, e.State)
 		}
 		return
 	}

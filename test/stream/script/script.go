@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package script is what the agent of the stream checker is asked to say: the
-// message holds all of it, so the agent remembers nothing, and who asked knows
-// every word that must come.
+// Package script describes what the agent of the stream checker answers. The message holds the whole script, so
+// the agent needs no state, and the checker knows every chunk in advance.
 package script
 
 import (
@@ -14,22 +13,21 @@ import (
 	"time"
 )
 
-// Script is one turn of a task.
+// Script describes one turn of a task.
 type Script struct {
-	// Token names the task to the agent and in all that it says.
+	// Token identifies the task. Every chunk contains it.
 	Token string
-	// Turn counts from 1 to Turns. A turn that is not the last one ends with a
-	// question.
+	// Turn counts from 1 to Turns. A turn before the last one ends with a question.
 	Turn, Turns int
-	// Chunks are said in each turn, of about so many bytes, one Every so often.
+	// Chunks is the number of chunks of each turn, Size their approximate size in bytes, and Every the pause
+	// between them.
 	Chunks, Size int
 	Every        time.Duration
-	// Holds is true for an agent that stays connected while it waits for the
-	// answer to its question.
+	// Holds is true for an agent that stays connected while it waits for the answer to its question.
 	Holds bool
 }
 
-// String is the text of the message.
+// String returns the text of the message.
 func (s Script) String() string {
 	return fmt.Sprintf("say %s turn=%d turns=%d chunks=%d size=%d every=%v holds=%t;",
 		s.Token, s.Turn, s.Turns, s.Chunks, s.Size, s.Every, s.Holds)
@@ -37,11 +35,11 @@ func (s Script) String() string {
 
 var form = regexp.MustCompile(`say ([a-z0-9-]+) turn=(\d+) turns=(\d+) chunks=(\d+) size=(\d+) every=(\S+) holds=(true|false);`)
 
-// Find reads the last script in a request.
+// Find returns the last script in a request.
 func Find(body []byte) (Script, error) {
 	all := form.FindAllStringSubmatch(string(body), -1)
 	if len(all) == 0 {
-		return Script{}, fmt.Errorf("find a script: there is none in %.100q", body)
+		return Script{}, fmt.Errorf("find a script: no script in %.100q", body)
 	}
 	return parse(all[len(all)-1])
 }
@@ -59,19 +57,19 @@ func parse(fields []string) (s Script, err error) {
 	return s, nil
 }
 
-// Total is how many chunks the task has in all its turns.
+// Total returns the number of chunks of all turns of the task.
 func (s Script) Total() int { return s.Turns * s.Chunks }
 
-// First is the number of the turn's first chunk; those of a task count from 0.
+// First returns the number of the first chunk of the turn. The chunks of a task count from 0.
 func (s Script) First() int { return (s.Turn - 1) * s.Chunks }
 
-// Chunk is what is said as the chunk of a number. No two chunks are equal.
+// Chunk returns the chunk with a number. No two chunks are equal.
 func (s Script) Chunk(number int) string {
 	text := s.Token + "." + strconv.Itoa(number) + "."
 	return text + strings.Repeat("x", max(0, s.Size-len(text)-1)) + ";"
 }
 
-// Number reads the number of the first chunk of a text.
+// Number returns the number of the first chunk of a text.
 func Number(text string) (int, bool) {
 	_, rest, found := strings.Cut(text, ".")
 	digits, _, closed := strings.Cut(rest, ".")

@@ -1,0 +1,122 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/test/stream/client"
+	"github.com/a2a-operator/a2a-operator/test/stream/history"
+)
+
+// timedReader is a reader with the outcome of its first stream.
+type timedReader struct {
+	*reader
+	first history.Stream
+	// chunks holds the arrival time of each chunk.
+	chunks []time.Duration
+}
+
+// slowAfter is the delay of a reader that a sidecar may take for a stalled one: a write fails after 15 s, and
+// the kernel buffers delay it.
+const slowAfter = 10 * time.Second
+
+// disconnectedAsSlow reports whether the sidecar disconnected a healthy reader as a slow consumer. All readers
+// share one process and the machine with the sidecar, which may be too slow for some of them.
+func (r *timedReader) disconnectedAsSlow(first map[int]time.Duration) bool {
+	if r.first.Outcome != history.Cut {
+		return false
+	}
+	if n := len(r.chunks); n > 0 {
+		return r.chunks[n-1]-first[n-1] > slowAfter
+	}
+	return r.silence() > slowAfter
+}
+
+// recordChunks records the arrival time of new chunks.
+func (r *timedReader) recordChunks() {
+	for now := r.now(); len(r.chunks) < r.chunksSeen; {
+		r.chunks = append(r.chunks, now)
+	}
+}
+
+// silence returns the time between the last chunk and the end of the stream.
+func (r *timedReader) silence() time.Duration {
+	if n := len(r.chunks); n > 0 {
+		return r.first.End - r.chunks[n-1]
+	}
+	return r.first.End - r.first.Begin
+}
+
+// firstArrivals returns the time at which the first reader received each chunk.
+func firstArrivals(healthy []*timedReader) map[int]time.Duration {
+	first := map[int]time.Duration{}
+	for _, each := range healthy {
+		for i, at := range each.chunks {
+			if was, known := first[i]; !known || at < was {
+				first[i] = at
+			}
+		}
+	}
+	return first
+}
+
+// delayP99 returns the 99th percentile of the delay of a chunk after its first arrival.
+func delayP99(healthy []*timedReader, first map[int]time.Duration) time.Duration {
+	var all []time.Duration
+	for _, each := range healthy {
+		for i, at := range each.chunks {
+			all = append(all, at-first[i])
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)*99/100]
+}
+
+// stall reads the first event and then nothing until release; then it reads the rest and resumes.
+func (r *timedReader) stall(ctx context.Context, release <-chan struct{}) {
+	select {
+	case <-r.known:
+	case <-ctx.Done():
+		return
+	}
+	first := true
+	after := new(uint64)
+	for !r.ended && ctx.Err() == nil {
+		a := &client.Request{TaskID: r.id(), After: after}
+		if first {
+			a.Buffer = stalledBuffer
+		}
+		waits := first
+		record := r.readStalled(ctx, a, func() {
+			if waits {
+				waits = false
+				<-release
+			}
+		})
+		if first {
+			r.first, first = record, false
+		}
+		if record.Outcome == history.NotFound || record.Outcome == history.Refused || record.Outcome == history.AlreadyEnded {
+			return
+		}
+		if after = r.after(); after == nil {
+			after = new(uint64) // gRPC numbers only an orderly end
+		}
+	}
+}
+
+// readStalled reads a stream with a pause after the first event. A disconnect is expected.
+func (r *timedReader) readStalled(ctx context.Context, a *client.Request, pause func()) history.Stream {
+	record := r.read(ctx, a, nil, func(*history.Event) bool { pause(); return false })
+	if record.Outcome == history.Cut {
+		r.markBroken(r.name)
+	}
+	return record
+}
