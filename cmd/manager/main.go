@@ -71,6 +71,9 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The `address` at which the registry listens. \"0\" disables it.")
 	flags.StringVar(&c.RegistryURL, "registry-url", c.RegistryURL,
 		"The `URL` at which sidecars reach the registry. Without it, agents have no gateway to the registry and to each other.")
+	flags.BoolVar(&c.RegistryReviewAllNamespaces, "registry-review-all-namespaces", c.RegistryReviewAllNamespaces,
+		"Review the access of the registry's callers to all namespaces with Agents, and not only to those in which a RoleBinding grants it. "+
+			"For clusters with an authorizer besides RBAC.")
 	flags.Func("remote-allow",
 		"A `range` of addresses, such as 10.0.0.0/8, in which remote agents may be, besides public addresses over https. Can be repeated.",
 		func(text string) error {

@@ -102,6 +102,13 @@ rules:
   verbs:
   - list
   - watch
+- apiGroups:
+  - rbac.authorization.k8s.io
+  resources:
+  - clusterroles
+  - roles
+  verbs:
+  - list
 `)
 	if err != nil {
 		t.Fatal(err)
@@ -118,12 +125,24 @@ rules:
   verbs:
   - list
   - watch
+- apiGroups:
+  - rbac.authorization.k8s.io
+  resources:
+  - clusterroles
+  verbs:
+  - list
 {{- end }}
 {{- define "a2a-operator.namespacedRules" }}
 - apiGroups:
   - ""
   resources:
   - pods
+  verbs:
+  - list
+- apiGroups:
+  - rbac.authorization.k8s.io
+  resources:
+  - roles
   verbs:
   - list
 {{- end -}}
@@ -139,7 +158,7 @@ func TestRoleTemplateRefusesWhatItWouldLose(t *testing.T) {
 		"a Role":          "---\nkind: Role\nrules:\n- b\n",
 		"no rules":        "---\nkind: ClusterRole\n",
 		"an empty rule":   "---\nkind: ClusterRole\nrules:\n- verbs: [get]\n",
-		"a rule of both":  "---\nkind: ClusterRole\nrules:\n- resources: [pods, namespaces]\n  verbs: [get]\n",
+		"a flow sequence": "---\nkind: ClusterRole\nrules:\n- resources: [pods, namespaces]\n  verbs: [get]\n",
 	}
 	for name, role := range tests {
 		t.Run(name, func(t *testing.T) {

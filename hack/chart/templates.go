@@ -35,7 +35,7 @@ func crdTemplate(crd string) (string, error) {
 // clusterScoped are the resources of the manager's role that are in no
 // namespace. One that is missing here is granted by no ClusterRole once the
 // manager is to watch some namespaces only, which its tests notice.
-var clusterScoped = []string{"namespaces", "customresourcedefinitions", "tokenreviews", "subjectaccessreviews"}
+var clusterScoped = []string{"namespaces", "customresourcedefinitions", "tokenreviews", "subjectaccessreviews", "clusterroles", "clusterrolebindings"}
 
 // roleTemplate makes of the manager's ClusterRole one that has the release's
 // name, and that leaves the rights in namespaces to a Role in each of those
@@ -50,16 +50,12 @@ func roleTemplate(role string) (string, error) {
 	}
 	var everywhere, inNamespaces strings.Builder
 	for rule := range strings.SplitSeq(strings.TrimSuffix(list, "\n"), "\n- ") {
-		rule = "- " + rule + "\n"
-		ofCluster, err := isClusterScoped(rule)
-		switch {
-		case err != nil:
+		ofCluster, ofNamespaces, err := splitRule("- " + rule + "\n")
+		if err != nil {
 			return "", err
-		case ofCluster:
-			everywhere.WriteString(rule)
-		default:
-			inNamespaces.WriteString(rule)
 		}
+		everywhere.WriteString(ofCluster)
+		inNamespaces.WriteString(ofNamespaces)
 	}
 	return notice +
 		"{{- define \"a2a-operator.clusterRules\" }}\n" + everywhere.String() + "{{- end }}\n" +
@@ -92,32 +88,44 @@ rules:
 {{- end }}
 `
 
-// isClusterScoped tells of one rule, as an item of a list, whether it is about
-// what is in no namespace.
-func isClusterScoped(rule string) (bool, error) {
+// splitRule returns the parts of one rule, an item of a list, for cluster-scoped resources
+// and for namespaced ones. A part without resources is empty.
+func splitRule(rule string) (ofCluster, ofNamespaces string, err error) {
 	var list []struct {
 		NonResourceURLs []string `yaml:"nonResourceURLs"`
 		Resources       []string `yaml:"resources"`
 	}
 	if err := yaml.Unmarshal([]byte(rule), &list); err != nil {
-		return false, fmt.Errorf("read a rule: %w", err)
+		return "", "", fmt.Errorf("read a rule: %w", err)
 	}
 	if len(list) != 1 || len(list[0].NonResourceURLs)+len(list[0].Resources) == 0 {
-		return false, fmt.Errorf("this is not one rule about something:\n%s", rule)
+		return "", "", fmt.Errorf("want one rule about something, found:\n%s", rule)
 	}
 	if len(list[0].NonResourceURLs) > 0 {
-		return true, nil
+		return rule, "", nil
 	}
-	n := 0
+	ofCluster, ofNamespaces = rule, rule
+	scoped := 0
 	for _, resource := range list[0].Resources {
+		item := "  - " + resource + "\n"
+		if strings.Count(rule, item) != 1 {
+			return "", "", fmt.Errorf("want one line for resource %s, found:\n%s", resource, rule)
+		}
 		if slices.Contains(clusterScoped, resource) {
-			n++
+			scoped++
+			ofNamespaces = strings.Replace(ofNamespaces, item, "", 1)
+		} else {
+			ofCluster = strings.Replace(ofCluster, item, "", 1)
 		}
 	}
-	if n != 0 && n != len(list[0].Resources) {
-		return false, fmt.Errorf("resources of the cluster and of namespaces have the same verbs, and so are one rule:\n%s", rule)
+	switch scoped {
+	case 0:
+		return "", rule, nil
+	case len(list[0].Resources):
+		return rule, "", nil
+	default:
+		return ofCluster, ofNamespaces, nil
 	}
-	return n > 0, nil
 }
 
 // escape keeps text that looks like a template action as it is.

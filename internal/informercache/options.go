@@ -15,12 +15,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 // Options returns the options of a cache of the namespaces given, or of all for none.
@@ -30,6 +32,7 @@ func Options(namespaces []string) (cache.Options, error) {
 		return cache.Options{}, err
 	}
 	interning := newInterner()
+	bindings := cache.ByObject{Transform: access.Strip}
 	owned := cache.ByObject{Transform: interning.after(StripForeign)}
 	return cache.Options{
 		NewInformer:       newInformer,
@@ -43,6 +46,10 @@ func Options(namespaces []string) (cache.Options, error) {
 			&networkingv1.NetworkPolicy{}:            owned,
 			&autoscalingv2.HorizontalPodAutoscaler{}: owned,
 			&policyv1.PodDisruptionBudget{}:          owned,
+			&rbacv1.Role{}:                           bindings,
+			&rbacv1.ClusterRole{}:                    bindings,
+			&rbacv1.RoleBinding{}:                    bindings,
+			&rbacv1.ClusterRoleBinding{}:             bindings,
 			&corev1.Namespace{}:                      {Transform: interning.after(stripNamespace)},
 			&corev1.Pod{}: {
 				Label:     labels.NewSelector().Add(*ofAgents),

@@ -26,6 +26,9 @@ type Config struct {
 	// RegistryURL is the URL at which sidecars reach the registry; empty gives agents no
 	// gateway.
 	RegistryURL string
+	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
+	// namespaces with Agents, for clusters with an authorizer besides RBAC.
+	RegistryReviewAllNamespaces bool
 	// RemoteAllow lists address ranges in which remote agents may be, besides public
 	// addresses over https.
 	RemoteAllow []netip.Prefix

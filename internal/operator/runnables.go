@@ -122,7 +122,10 @@ func addRegistry(mgr manager.Manager, config Config) error {
 	if config.RegistryBindAddress == off {
 		return nil
 	}
-	server, err := registry.SetupWithManager(mgr, config.RegistryBindAddress)
+	server, err := registry.SetupWithManager(mgr, registry.Options{
+		BindAddress:         config.RegistryBindAddress,
+		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
+	})
 	if err != nil {
 		return err
 	}

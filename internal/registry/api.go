@@ -150,9 +150,13 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if err != nil {
 		return err
 	}
-	sees, err := a.authz.Visible(r.Context(), c, func() []string { return s.Namespaces(q) })
+	set, err := a.authz.Namespaces(r.Context(), c)
 	if err != nil {
 		return err
+	}
+	var sees func(namespace string) bool
+	if !set.All() {
+		sees = set.Contains
 	}
 	page := s.Search(q, sees)
 	if unchanged(w, r, page.ETag()) {
@@ -207,11 +211,11 @@ func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.
 	if !key.Valid() {
 		return nil, missing
 	}
-	sees, err := a.authz.Sees(r.Context(), c, key.Namespace)
+	set, err := a.authz.Namespaces(r.Context(), c)
 	if err != nil {
 		return nil, err
 	}
-	if e := s.Get(key); e != nil && (sees || e.Admits(c.Namespace())) {
+	if e := s.Get(key); e != nil && (set.Contains(key.Namespace) || e.Admits(c.Namespace())) {
 		return e, nil
 	}
 	return nil, missing

@@ -64,7 +64,10 @@ func newWorld(t *testing.T, s *index.Snapshot) *world {
 		current: func() *index.Snapshot { return s },
 		// On a machine that is busy, more than a second's tokens would be reviewed.
 		authn: access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
-		authz: access.NewAuthorizer(list, clock.RealClock{}),
+		authz: access.NewAuthorizer(access.AuthorizerOptions{
+			Review: list, Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
+			Candidates: func() []string { return s.Namespaces(&index.Query{}) },
+		}),
 		// Tests of reports have one of their own.
 		health: newHealthReports(nil, nil, clock.RealClock{}),
 		log:    logr.Discard(),

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,6 +46,9 @@ type Options struct {
 	Cache cache.Cache
 	// Reviews creates TokenReviews and SubjectAccessReviews.
 	Reviews client.Writer
+	// ReviewAllNamespaces reviews each caller's access to all namespaces with agents,
+	// and not only to those in which an RBAC object grants it.
+	ReviewAllNamespaces bool
 	// PodStatus writes the conditions of pods.
 	PodStatus client.SubResourceWriter
 	Log       logr.Logger
@@ -57,6 +61,8 @@ type Server struct {
 	options Options
 	feed    *index.Feed
 	api     *api
+	// bindings tell the API which reviews are worth their cost.
+	bindings *access.Bindings
 }
 
 var (
@@ -74,22 +80,26 @@ func New(o Options) *Server {
 	}
 	reviews := access.NewReviewer(o.Reviews, limited.WithLabelValues("reviews"))
 	agents := &index.Source{Reader: o.Cache}
-	s := &Server{options: o, feed: index.NewFeed(agents.Read, o.Log)}
+	s := &Server{options: o, feed: index.NewFeed(agents.Read, o.Log), bindings: access.NewBindings(o.Clock)}
+	authorization := access.AuthorizerOptions{Review: reviews.List, Bindings: s.bindings, Clock: o.Clock}
+	if o.ReviewAllNamespaces {
+		authorization.Candidates = func() []string { return s.feed.Current().Namespaces(&index.Query{}) }
+	}
 	s.api = &api{
 		current: s.feed.Current,
 		authn:   access.NewAuthenticator(reviews.Token, o.Clock),
-		authz:   access.NewAuthorizer(reviews.List, o.Clock),
+		authz:   access.NewAuthorizer(authorization),
 		health:  newHealthReports(o.Cache, o.PodStatus, o.Clock),
 		log:     o.Log,
 	}
 	return s
 }
 
-// SetupWithManager adds the registry to a manager.
-func SetupWithManager(mgr manager.Manager, bindAddress string) (*Server, error) {
-	s := New(Options{
-		BindAddress: bindAddress, Cache: mgr.GetCache(), Reviews: mgr.GetClient(), PodStatus: mgr.GetClient().Status(), Log: mgr.GetLogger().WithName("registry"),
-	})
+// SetupWithManager adds the registry to a manager, whose cache, clients and logger it uses.
+func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
+	o.Cache, o.Reviews, o.PodStatus = mgr.GetCache(), mgr.GetClient(), mgr.GetClient().Status()
+	o.Log = mgr.GetLogger().WithName("registry")
+	s := New(o)
 	if err := register(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("register metrics of the registry: %w", err)
 	}
@@ -116,6 +126,10 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	bound, err := s.bindings.Watch(ctx, s.options.Cache)
+	if err != nil {
+		return err
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.BindAddress)
 	if err != nil {
 		return fmt.Errorf("listen for the registry: %w", err)
@@ -130,7 +144,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		for _, done := range synced {
+		for _, done := range slices.Concat(synced, bound) {
 			select {
 			case <-done:
 			case <-ctx.Done():

@@ -9,12 +9,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,43 +44,92 @@ func (c *fakeCache) List(ctx context.Context, l client.ObjectList, opts ...clien
 	return c.reader.List(ctx, l, opts...)
 }
 
-// apiServer accepts every token as one of a ServiceAccount of team-a.
-type apiServer struct{ client.Writer }
+// apiServer accepts every token as one of a ServiceAccount of team-a, and allows it what
+// allowed names.
+type apiServer struct {
+	client.Writer
 
-func (*apiServer) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
-	if review, ok := o.(*authenticationv1.TokenReview); ok {
+	mu sync.Mutex
+	// allowed has namespaces, "" for all.
+	allowed map[string]bool
+	// reviews counts the access reviews.
+	reviews int
+}
+
+func (s *apiServer) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch review := o.(type) {
+	case *authenticationv1.TokenReview:
 		review.Status = authenticationv1.TokenReviewStatus{
 			Authenticated: true, Audiences: []string{a2av1alpha1.Audience},
 			User: authenticationv1.UserInfo{Username: "system:serviceaccount:team-a:bot"},
 		}
+	case *authorizationv1.SubjectAccessReview:
+		s.reviews++
+		review.Status.Allowed = s.allowed[review.Spec.ResourceAttributes.Namespace]
 	}
 	return nil
+}
+
+// takeReviews returns the number of access reviews since the last call.
+func (s *apiServer) takeReviews() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reviews := s.reviews
+	s.reviews = 0
+	return reviews
 }
 
 func newClient(t *testing.T, objects ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), rbacv1.AddToScheme(scheme), a2av1alpha1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 }
 
-// A registry serves an agent after its event, and ends with its context.
-func TestServerServesAgentsOfTheCache(t *testing.T) {
-	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "echo"}}
-	objects := newClient(t, agent)
-	agents, configs := controllertest.NewFakeInformer(), controllertest.NewFakeInformer()
-	cache := &fakeCache{
-		FakeInformers: &informertest.FakeInformers{
-			Scheme: objects.Scheme(),
-			InformersByGVK: map[schema.GroupVersionKind]toolscache.SharedIndexInformer{
-				a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind): agents,
-				corev1.SchemeGroupVersion.WithKind("ConfigMap"):          configs,
-			},
-		},
-		reader: objects,
+// fakeInformers are informers of all kinds that the registry watches.
+type fakeInformers map[schema.GroupVersionKind]*controllertest.FakeInformer
+
+func newFakeInformers() fakeInformers {
+	f := fakeInformers{}
+	for _, kind := range []schema.GroupVersionKind{
+		a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		rbacv1.SchemeGroupVersion.WithKind("Role"), rbacv1.SchemeGroupVersion.WithKind("ClusterRole"),
+		rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
+	} {
+		f[kind] = controllertest.NewFakeInformer()
 	}
+	return f
+}
+
+// of returns the informer of the group of the kind.
+func (f fakeInformers) of(group schema.GroupVersion, kind string) *controllertest.FakeInformer {
+	return f[group.WithKind(kind)]
+}
+
+func (f fakeInformers) synced() {
+	for _, informer := range f {
+		informer.Synced()
+	}
+}
+
+func (f fakeInformers) cache(objects client.Client) *fakeCache {
+	informers := map[schema.GroupVersionKind]toolscache.SharedIndexInformer{}
+	for kind, informer := range f {
+		informers[kind] = informer
+	}
+	return &fakeCache{
+		FakeInformers: &informertest.FakeInformers{Scheme: objects.Scheme(), InformersByGVK: informers},
+		reader:        objects,
+	}
+}
+
+// freeAddress returns an address at which a test may listen.
+func freeAddress(t *testing.T) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
 		err = listener.Close()
@@ -85,35 +137,48 @@ func TestServerServesAgentsOfTheCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := New(Options{
-		BindAddress: listener.Addr().String(), Cache: cache, Log: logr.Discard(),
-		Reviews: &apiServer{},
+	return listener.Addr().String()
+}
+
+// start runs a registry until the test ends, or stop is called.
+func start(t *testing.T, o Options) (server *Server, stop func()) {
+	t.Helper()
+	o.BindAddress, o.Log = freeAddress(t), logr.Discard()
+	server = New(o)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Start(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Start() error = %v", err)
+		}
 	})
+	t.Cleanup(stop)
+	return server, stop
+}
+
+// A registry serves an agent after its event, and ends with its context.
+func TestServerServesAgentsOfTheCache(t *testing.T) {
+	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "echo"}}
+	informers := newFakeInformers()
+	server, stop := start(t, Options{Cache: informers.cache(newClient(t, agent)), Reviews: &apiServer{}})
 	if server.NeedLeaderElection() {
 		t.Error("the registry waits to become the leader")
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- server.Start(ctx) }()
-
-	url := "http://" + listener.Addr().String()
+	url := "http://" + server.options.BindAddress
 	waitFor(t, func() error { return status(t, url+"/healthz", "", http.StatusOK) })
 	if err := status(t, url+"/v1/agents", "token", http.StatusServiceUnavailable); err != nil || server.Ready(nil) == nil {
 		t.Errorf("before the first index: %v, ready: %v", err, server.Ready(nil))
 	}
-	agents.Synced()
-	configs.Synced()
+	informers.synced()
 	waitFor(t, func() error { return server.Ready(nil) })
 	if err := status(t, url+"/v1/agents/team-a/echo", "token", http.StatusNotFound); err != nil {
 		t.Error(err)
 	}
-	agents.Add(agent)
+	informers.of(a2av1alpha1.GroupVersion, a2av1alpha1.AgentKind).Add(agent)
 	waitFor(t, func() error { return status(t, url+"/v1/agents/team-a/echo", "token", http.StatusOK) })
-
 	stop()
-	if err := <-ended; err != nil {
-		t.Errorf("Start() error = %v", err)
-	}
 }
 
 func TestServerFailsWithoutItsAddress(t *testing.T) {

@@ -111,6 +111,14 @@ func TestValues(t *testing.T) {
 					"--registry-url=http://a2a-operator-registry.$(POD_NAMESPACE).svc.corp.example:8080")
 			},
 		},
+		"an authorizer besides RBAC": {
+			values: "registry: {reviewAllNamespaces: true}",
+			want:   slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--registry-review-all-namespaces")
+			},
+		},
 		"remote agents": {
 			values: "remote: {allow: [10.0.0.0/8, 'fd00::/8'], readSecrets: true}",
 			want: slices.Concat(crds, metrics, []string{

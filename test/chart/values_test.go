@@ -117,14 +117,15 @@ func leaves(prefix string, values map[string]any) []string {
 // flags that they set: remote.ca sets --remote-ca-file.
 func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 	valueOf := map[string]string{
-		"--sidecar-image":        "sidecar.image",
-		"--cluster-domain":       "clusterDomain",
-		"--registry-url":         "registry",
-		"--watch-namespaces":     "watchNamespaces",
-		"--remote-allow":         "remote.allow",
-		"--remote-ca-file":       "remote.ca",
-		"--metrics-bind-address": "metrics",
-		"--log-level":            "logLevel",
+		"--sidecar-image":                  "sidecar.image",
+		"--cluster-domain":                 "clusterDomain",
+		"--registry-url":                   "registry",
+		"--registry-review-all-namespaces": "registry.reviewAllNamespaces",
+		"--watch-namespaces":               "watchNamespaces",
+		"--remote-allow":                   "remote.allow",
+		"--remote-ca-file":                 "remote.ca",
+		"--metrics-bind-address":           "metrics",
+		"--log-level":                      "logLevel",
 		// The chart sets these the same in every installation.
 		"--leader-elect":              "",
 		"--registry-bind-address":     "",

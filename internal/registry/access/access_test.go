@@ -34,7 +34,7 @@ func (s *apiServer) Create(_ context.Context, o client.Object, _ ...client.Creat
 }
 
 func newTestReviewer(s *apiServer) *Reviewer {
-	return NewReviewer(s, prometheus.NewCounter(prometheus.CounterOpts{Name: "limited_total"}))
+	return NewReviewer(s, prometheus.NewCounter(prometheus.CounterOpts{Name: "limited_total", Help: "Reviews that were not sent."}))
 }
 
 func TestReviewToken(t *testing.T) {
@@ -91,6 +91,27 @@ func TestReviewAccess(t *testing.T) {
 	c := Caller{Username: "jane", UID: "7", Groups: []string{"dev"}, Extra: map[string][]string{"k": {"v"}}}
 	if allowed, err := r.List(t.Context(), c, "team-a"); !allowed || err != nil {
 		t.Errorf("list() = %t, %v; want true", allowed, err)
+	}
+}
+
+// Two tokens of one ServiceAccount share their reviews.
+func TestCallerWithoutTheIDOfItsToken(t *testing.T) {
+	caller := func(extra map[string]authenticationv1.ExtraValue) Caller {
+		t.Helper()
+		c, err := NewCaller(authenticationv1.UserInfo{Username: "system:serviceaccount:team-a:bot", Extra: extra})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := caller(map[string]authenticationv1.ExtraValue{extraCredentialID: {"JTI=1"}, "authentication.kubernetes.io/pod-name": {"bot-1"}})
+	renewed := caller(map[string]authenticationv1.ExtraValue{extraCredentialID: {"JTI=2"}, "authentication.kubernetes.io/pod-name": {"bot-1"}})
+	other := caller(map[string]authenticationv1.ExtraValue{extraCredentialID: {"JTI=1"}, "authentication.kubernetes.io/pod-name": {"bot-2"}})
+	if first.ID() != renewed.ID() || first.ID() == other.ID() {
+		t.Errorf("the renewed token has another caller: %t, another pod has the same: %t", first.ID() != renewed.ID(), first.ID() == other.ID())
+	}
+	if _, found := first.Extra[extraCredentialID]; found || first.ExtraValue("authentication.kubernetes.io/pod-name") != "bot-1" {
+		t.Errorf("extra = %v", first.Extra)
 	}
 }
 
@@ -204,50 +225,6 @@ func TestBearerToken(t *testing.T) {
 	}
 	if token, found := bearerToken(requestWith("bearer abc")); token != "abc" || !found {
 		t.Errorf("bearerToken = %q, %t; want abc", token, found)
-	}
-}
-
-func TestAuthorizerRemembers(t *testing.T) {
-	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
-	var asked []string
-	a := NewAuthorizer(func(_ context.Context, c Caller, namespace string) (bool, error) {
-		asked = append(asked, c.Username+"@"+namespace)
-		return namespace == "team-b", nil
-	}, now)
-	check := func(c Caller, namespace string, want bool) {
-		t.Helper()
-		if got, err := a.Sees(t.Context(), c, namespace); got != want || err != nil {
-			t.Errorf("sees(%s, %s) = %t, %v; want %t", c.Username, namespace, got, err, want)
-		}
-	}
-	bot := Caller{Username: "bot", namespace: "team-a", fingerprint: "bot"}
-	check(bot, "team-a", true) // needs no review
-	check(bot, "team-b", true)
-	check(bot, "team-b", true)
-	check(bot, "team-c", false)
-	check(Caller{Username: "jane", fingerprint: "jane"}, "", false) // a cluster-wide question of a caller without a home
-	now.SetTime(time.Unix(10, 0))
-	check(bot, "team-b", true)
-	want := []string{"bot@", "bot@team-b", "bot@team-c", "jane@", "bot@", "bot@team-b"}
-	if diff := cmp.Diff(want, asked); diff != "" {
-		t.Errorf("questions (-want +got):\n%s", diff)
-	}
-}
-
-func TestAuthorizerForgetsErrors(t *testing.T) {
-	broken := true
-	a := NewAuthorizer(func(context.Context, Caller, string) (bool, error) {
-		if broken {
-			return false, errors.New("down")
-		}
-		return true, nil
-	}, clock.RealClock{})
-	if _, err := a.Visible(t.Context(), Caller{}, func() []string { return nil }); err == nil {
-		t.Error("visible() hides that the API server is down")
-	}
-	broken = false
-	if sees, err := a.Visible(t.Context(), Caller{}, func() []string { return nil }); sees != nil || err != nil {
-		t.Errorf("visible() = %t, %v after recovery; want all", sees != nil, err)
 	}
 }
 

@@ -6,14 +6,20 @@
 // the answers for a bounded time in bounded memory, and limits the rate at which
 // one address causes reviews. It knows neither the index nor HTTP responses.
 //
-//	review      the questions to the API server
-//	authn       bearer token -> Caller
-//	authz       Caller -> namespaces
-//	admitted    the namespaces whose ServiceAccounts an Agent's rules admit
-//	expiring    a bounded memory of answers
+//	review        TokenReviews and SubjectAccessReviews
+//	authn         bearer token -> Caller
+//	authorizer    Caller -> Set
+//	set           the namespaces that a caller sees
+//	knowncallers  the sets of the callers, in bounded memory
+//	bindings      which namespaces are worth a review, by the RBAC objects
+//	rbac          the informers of the RBAC objects
+//	admitted      the namespaces whose ServiceAccounts an Agent's rules admit
+//	expiring      a bounded memory of answers
 package access
 
-// The registry asks the API server who calls and what the caller may list.
+// The registry asks the API server who calls and what the caller may list. The RBAC
+// objects tell it which reviews are worth their cost, and when to repeat them.
 //
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings;clusterroles;clusterrolebindings,verbs=list;watch

@@ -47,11 +47,20 @@ type Caller struct {
 	fingerprint string
 }
 
+// serviceAccountPrefix begins the user names of ServiceAccounts.
+const serviceAccountPrefix = "system:serviceaccount:"
+
+// extraCredentialID is the extra attribute with the id of a token (KEP-4193). It is no
+// part of a Caller: each renewed token would be another caller, with reviews of its own.
+const extraCredentialID = "authentication.kubernetes.io/credential-id"
+
 // NewCaller returns the caller that the API server describes.
 func NewCaller(user authenticationv1.UserInfo) (Caller, error) {
 	c := Caller{Username: user.Username, UID: user.UID, Groups: user.Groups, Extra: make(map[string][]string, len(user.Extra))}
 	for key, values := range user.Extra {
-		c.Extra[key] = values
+		if key != extraCredentialID {
+			c.Extra[key] = values
+		}
 	}
 	c.namespace = serviceAccountNamespace(user.Username)
 	identity, err := json.Marshal(c)
@@ -81,7 +90,7 @@ func (c *Caller) ExtraValue(key string) string {
 // serviceAccountNamespace returns the namespace in the user name of a ServiceAccount, else "".
 // The API server refuses names with the prefix "system:" from other authenticators.
 func serviceAccountNamespace(username string) string {
-	rest, found := strings.CutPrefix(username, "system:serviceaccount:")
+	rest, found := strings.CutPrefix(username, serviceAccountPrefix)
 	namespace, name, whole := strings.Cut(rest, ":")
 	if !found || !whole || name == "" {
 		return ""

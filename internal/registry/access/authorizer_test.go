@@ -1,0 +1,358 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/utils/clock"
+)
+
+// reviews is an API server that answers and counts access reviews.
+type reviews struct {
+	mu sync.Mutex
+	// allowed has "user@namespace".
+	allowed map[string]bool
+	asked   []string
+	err     error
+}
+
+func (r *reviews) review(_ context.Context, c Caller, namespace string) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil {
+		return false, r.err
+	}
+	key := c.Username + "@" + namespace
+	r.asked = append(r.asked, key)
+	return r.allowed[key], nil
+}
+
+// take returns the reviews since the last call, sorted.
+func (r *reviews) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	asked := r.asked
+	r.asked = nil
+	slices.Sort(asked)
+	return asked
+}
+
+func (r *reviews) set(key string, allowed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.allowed[key] = allowed
+}
+
+// authorizerFixture is an Authorizer in front of an API server and its RBAC objects.
+type authorizerFixture struct {
+	*reviews
+	bindings   *Bindings
+	authorizer *Authorizer
+}
+
+func newAuthorizerFixture(candidates func() []string) *authorizerFixture {
+	f := &authorizerFixture{reviews: &reviews{allowed: map[string]bool{}}, bindings: NewBindings(clock.RealClock{})}
+	f.authorizer = NewAuthorizer(AuthorizerOptions{
+		Review: f.review, Bindings: f.bindings, Candidates: candidates, Clock: clock.RealClock{},
+	})
+	f.bindings.set(clusterRole("viewer", listAgents()))
+	return f
+}
+
+// bind lets a user list the Agents of a namespace.
+func (f *authorizerFixture) bind(name, namespace string) *rbacv1.RoleBinding {
+	binding := roleBinding(namespace, "of-"+name, toClusterRole("viewer"), user(name))
+	f.set(name+"@"+namespace, true)
+	f.bindings.set(binding)
+	return binding
+}
+
+// expect checks what a caller sees, and the reviews that this takes.
+func (f *authorizerFixture) expect(t *testing.T, c Caller, namespaces []string, reviews ...string) *Set {
+	t.Helper()
+	set, err := f.authorizer.Namespaces(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(set.Names(), namespaces) {
+		t.Errorf("%s sees %q, want %q", c.Username, set.Names(), namespaces)
+	}
+	if diff := cmp.Diff(reviews, f.take()); diff != "" {
+		t.Errorf("reviews (-want +got):\n%s", diff)
+	}
+	return set
+}
+
+func caller(name string) Caller { return Caller{Username: name, fingerprint: name} }
+
+func TestSetOfACallerIsResolvedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		f.bind("jane", "b")
+		f.bind("jane", "a")
+		f.bind("joe", "c")
+		set := f.expect(t, caller("jane"), []string{"a", "b"}, "jane@", "jane@a", "jane@b")
+		f.expect(t, caller("jane"), []string{"a", "b"})
+		if set.All() || !set.Contains("a") || set.Contains("c") {
+			t.Errorf("set = %+v", set)
+		}
+		// A ServiceAccount sees its own namespace without a review.
+		bot := Caller{Username: "bot", namespace: "team-a", fingerprint: "bot"}
+		f.expect(t, bot, []string{"team-a"}, "bot@")
+		// One review is enough for a caller that sees all namespaces.
+		f.bind("root", "a")
+		f.set("root@", true)
+		if set := f.expect(t, caller("root"), nil, "root@"); !set.All() || !set.Contains("c") {
+			t.Errorf("set of root = %+v", set)
+		}
+	})
+}
+
+// A search for what is hidden and one for what is absent take the same reviews,
+// because the request is no argument.
+func TestReviewsDoNotDependOnWhatExists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		for i := range 40 {
+			f.bind("other", fmt.Sprintf("hidden-%d", i))
+		}
+		f.expect(t, caller("jane"), nil, "jane@")
+		f.expect(t, caller("jane"), nil)
+	})
+}
+
+func TestDeletedBindingHidesItsNamespaceAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		f.bind("jane", "a")
+		binding := f.bind("jane", "b")
+		set := f.expect(t, caller("jane"), []string{"a", "b"}, "jane@", "jane@a", "jane@b")
+		f.bindings.remove(binding)
+		select {
+		case <-set.Stale():
+		default:
+			t.Error("the set is not stale")
+		}
+		next := f.expect(t, caller("jane"), []string{"a"})
+		if next.Equal(set) || !next.Equal(next) {
+			t.Error("Equal() does not compare the members")
+		}
+		// A role that loses its rule hides all namespaces of its bindings.
+		f.bindings.set(clusterRole("viewer"))
+		f.expect(t, caller("jane"), nil)
+	})
+}
+
+func TestNewBindingCostsItsReviewOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		f.bind("jane", "a")
+		f.expect(t, caller("jane"), []string{"a"}, "jane@", "jane@a")
+		f.bind("jane", "b")
+		f.expect(t, caller("jane"), []string{"a", "b"}, "jane@b")
+		// A change for another caller costs jane nothing.
+		f.bind("joe", "c")
+		f.expect(t, caller("jane"), []string{"a", "b"})
+	})
+}
+
+// The API server may see a change of RBAC later than the registry.
+func TestReviewOfALaggingAPIServerIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		f.bind("jane", "a")
+		f.set("jane@a", false)
+		f.expect(t, caller("jane"), nil, "jane@", "jane@a")
+		f.set("jane@a", true)
+		f.expect(t, caller("jane"), nil)
+		time.Sleep(minContradictedLifetime)
+		synctest.Wait()
+		f.expect(t, caller("jane"), []string{"a"}, "jane@a")
+	})
+}
+
+// What another authorizer than RBAC allows is reviewed every ten seconds.
+func TestGrantOfAnotherAuthorizerIsLostWithinTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		time.Sleep(time.Hour)
+		f.set("jane@", true)
+		if set := f.expect(t, caller("jane"), nil, "jane@"); !set.All() {
+			t.Error("jane does not see all namespaces")
+		}
+		f.set("jane@", false)
+		time.Sleep(contradictedLifetime)
+		synctest.Wait()
+		if set := f.expect(t, caller("jane"), nil, "jane@"); set.All() {
+			t.Error("jane still sees all namespaces")
+		}
+	})
+}
+
+// With candidates, namespaces are reviewed that no RBAC object shows.
+func TestCandidatesAreReviewedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		candidates := []string{"a", "b", "team-a"}
+		f := newAuthorizerFixture(func() []string { return candidates })
+		time.Sleep(time.Hour)
+		f.set("bot@b", true) // by a webhook
+		bot := Caller{Username: "bot", namespace: "team-a", fingerprint: "bot"}
+		f.expect(t, bot, []string{"b", "team-a"}, "bot@", "bot@a", "bot@b")
+		f.expect(t, bot, []string{"b", "team-a"})
+		candidates = append(candidates, "c")
+		f.set("bot@b", false)
+		time.Sleep(contradictedLifetime)
+		synctest.Wait()
+		f.expect(t, bot, []string{"team-a"}, "bot@b", "bot@c")
+	})
+}
+
+func TestFailedReviewIsReturnedAndRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		f.bind("jane", "a")
+		down := errors.New("down")
+		f.err = down
+		if _, err := f.authorizer.Namespaces(t.Context(), caller("jane")); !errors.Is(err, down) {
+			t.Errorf("Namespaces() error = %v, want %v", err, down)
+		}
+		f.err = nil
+		f.expect(t, caller("jane"), []string{"a"}, "jane@", "jane@a")
+		// Decisions that are still valid outlast an outage.
+		f.bind("jane", "b")
+		f.err = down
+		if _, err := f.authorizer.Namespaces(t.Context(), caller("jane")); !errors.Is(err, down) {
+			t.Errorf("Namespaces() error = %v, want %v", err, down)
+		}
+		f.err = nil
+		f.expect(t, caller("jane"), []string{"a", "b"}, "jane@b")
+	})
+}
+
+func TestConcurrentRequestsShareReviews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		f.bind("jane", "a")
+		slow := f.authorizer.options.Review
+		f.authorizer.options.Review = func(ctx context.Context, c Caller, namespace string) (bool, error) {
+			time.Sleep(time.Second)
+			return slow(ctx, c, namespace)
+		}
+		left, leave := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() {
+			if _, err := f.authorizer.Namespaces(left, caller("jane")); !errors.Is(err, context.Canceled) {
+				t.Errorf("error of a client that left = %v", err)
+			}
+		})
+		synctest.Wait()
+		for range 20 {
+			group.Go(func() {
+				if set, err := f.authorizer.Namespaces(t.Context(), caller("jane")); err != nil || !set.Contains("a") {
+					t.Errorf("Namespaces() = %v, %v", set, err)
+				}
+			})
+		}
+		synctest.Wait()
+		leave()
+		group.Wait()
+		if diff := cmp.Diff([]string{"jane@", "jane@a"}, f.take()); diff != "" {
+			t.Errorf("reviews (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A change of RBAC during a resolution makes its set stale from the start.
+func TestChangeDuringAResolutionCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		binding := f.bind("jane", "a")
+		fast := f.authorizer.options.Review
+		f.authorizer.options.Review = func(ctx context.Context, c Caller, namespace string) (bool, error) {
+			if namespace == "a" {
+				f.bindings.remove(binding)
+			}
+			return fast(ctx, c, namespace)
+		}
+		set, err := f.authorizer.Namespaces(t.Context(), caller("jane"))
+		if err != nil || !set.isStale() {
+			t.Errorf("Namespaces() = %+v, %v; want a stale set", set, err)
+		}
+		f.take()
+		f.expect(t, caller("jane"), nil)
+	})
+}
+
+// Measure R8 of the registry: 100 callers, of which each lists the Agents of 4 of 1,000
+// namespaces, search every second for two hours, while bindings come and go.
+func TestSteadyStateCostsAtMostOneReviewASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		const callers, namespaces, each = 100, 1000, 4
+		random := rand.New(rand.NewPCG(1, 2))
+		for i := range callers {
+			for range each {
+				f.bind(fmt.Sprint("user-", i), fmt.Sprint("namespace-", random.IntN(namespaces)))
+			}
+		}
+		search := func() {
+			for i := range callers {
+				if _, err := f.authorizer.Namespaces(t.Context(), caller(fmt.Sprint("user-", i))); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		search()
+		first := len(f.take())
+		const seconds = 7200
+		for second := range seconds {
+			if second%10 == 0 {
+				f.bindings.remove(f.bind("somebody-else", fmt.Sprint("namespace-", second%namespaces)))
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			search()
+		}
+		reviews := float64(len(f.take())) / seconds
+		t.Logf("%d reviews at first, then %.2f per second", first, reviews)
+		if first > callers*(1+each) || reviews > 1 {
+			t.Errorf("%d reviews at first, then %.2f per second; want at most %d and 1", first, reviews, callers*(1+each))
+		}
+	})
+}
+
+func TestForgottenCallersAreStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		set := f.expect(t, caller("first"), nil, "first@")
+		for i := range maxCallers {
+			if _, err := f.authorizer.Namespaces(t.Context(), caller(fmt.Sprint(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		k := f.authorizer.callers
+		if len(k.byCaller) != maxCallers || k.byUsage.Len() != maxCallers || k.total != maxCallers || !set.isStale() {
+			t.Errorf("%d callers, %d decisions, stale %t", len(k.byCaller), k.total, set.isStale())
+		}
+		big := map[string]decision{}
+		for i := range maxDecisions {
+			big[fmt.Sprint(i)] = decision{}
+		}
+		k.put("big", nil, big, 0, 0)
+		if len(k.byCaller) != 1 || k.total != maxDecisions {
+			t.Errorf("%d callers, %d decisions beside a caller of %d", len(k.byCaller), k.total, maxDecisions)
+		}
+	})
+}

@@ -1,0 +1,224 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// The kinds of objects that a RoleRef names.
+const (
+	kindRole        = "Role"
+	kindClusterRole = "ClusterRole"
+)
+
+// Bindings indexes the RBAC objects that let users and groups list Agents. It
+// tells which namespaces are worth a review, and when a review may have another
+// outcome. It grants nothing: a review decides. Its methods are safe for
+// concurrent use.
+type Bindings struct {
+	clock clock.PassiveClock
+
+	mu sync.Mutex
+	// granting has the roles whose rules allow to list Agents. A ClusterRole has
+	// no namespace.
+	granting map[types.NamespacedName]struct{}
+	// bindings has those of all roles, because the rules of a role may change. A
+	// ClusterRoleBinding has no namespace.
+	bindings map[types.NamespacedName]binding
+	// bySubject has the bindings of each subject, byRole those of each role.
+	bySubject map[subject]map[types.NamespacedName]struct{}
+	byRole    map[types.NamespacedName]int
+	changedAt time.Time
+	onChange  func()
+}
+
+// binding is the part of a RoleBinding or ClusterRoleBinding that counts.
+type binding struct {
+	role     types.NamespacedName
+	subjects []subject
+}
+
+// subject is a user or a group. A ServiceAccount is the user that it authenticates as.
+type subject struct{ kind, name string }
+
+// NewBindings returns an empty index.
+func NewBindings(c clock.PassiveClock) *Bindings {
+	return &Bindings{
+		clock:     c,
+		granting:  map[types.NamespacedName]struct{}{},
+		bindings:  map[types.NamespacedName]binding{},
+		bySubject: map[subject]map[types.NamespacedName]struct{}{},
+		byRole:    map[types.NamespacedName]int{},
+		onChange:  func() {},
+	}
+}
+
+// grants is what the RBAC objects let one caller list.
+type grants struct {
+	// all is true if a ClusterRoleBinding covers all namespaces.
+	all        bool
+	namespaces map[string]struct{}
+	// changedAt is the time of the last change that may concern any caller.
+	changedAt time.Time
+}
+
+// covers reports whether the objects let the caller list Agents in a namespace, or
+// in all namespaces for "".
+func (g *grants) covers(namespace string) bool {
+	if namespace == "" {
+		return g.all
+	}
+	_, bound := g.namespaces[namespace]
+	return g.all || bound
+}
+
+// of returns what the objects grant to a caller.
+func (b *Bindings) of(c *Caller) grants {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g := grants{namespaces: map[string]struct{}{}, changedAt: b.changedAt}
+	b.add(&g, subject{rbacv1.UserKind, c.Username})
+	for _, group := range c.Groups {
+		b.add(&g, subject{rbacv1.GroupKind, group})
+	}
+	return g
+}
+
+func (b *Bindings) add(g *grants, s subject) {
+	for name := range b.bySubject[s] {
+		if _, grants := b.granting[b.bindings[name].role]; !grants {
+			continue
+		}
+		if name.Namespace == "" {
+			g.all = true
+		} else {
+			g.namespaces[name.Namespace] = struct{}{}
+		}
+	}
+}
+
+// setRole records the rules of a role, or none for a role that is gone.
+func (b *Bindings) setRole(name types.NamespacedName, rules []rbacv1.PolicyRule) {
+	b.mu.Lock()
+	_, granted := b.granting[name]
+	grants := slices.ContainsFunc(rules, allowsList)
+	if grants {
+		b.granting[name] = struct{}{}
+	} else {
+		delete(b.granting, name)
+	}
+	b.unlockChanged(grants != granted && b.byRole[name] > 0)
+}
+
+// setBinding records a binding, or none (no subjects) for a binding that is gone.
+func (b *Bindings) setBinding(name types.NamespacedName, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
+	next := binding{role: roleOf(name.Namespace, ref), subjects: subjectsOf(name.Namespace, subjects)}
+	b.mu.Lock()
+	last := b.bindings[name]
+	if last.role == next.role && slices.Equal(last.subjects, next.subjects) {
+		b.mu.Unlock()
+		return
+	}
+	for _, s := range last.subjects {
+		delete(b.bySubject[s], name)
+		if len(b.bySubject[s]) == 0 {
+			delete(b.bySubject, s)
+		}
+	}
+	if len(last.subjects) > 0 {
+		if b.byRole[last.role]--; b.byRole[last.role] == 0 {
+			delete(b.byRole, last.role)
+		}
+	}
+	delete(b.bindings, name)
+	if len(next.subjects) > 0 {
+		b.bindings[name] = next
+		b.byRole[next.role]++
+	}
+	for _, s := range next.subjects {
+		if b.bySubject[s] == nil {
+			b.bySubject[s] = map[types.NamespacedName]struct{}{}
+		}
+		b.bySubject[s][name] = struct{}{}
+	}
+	_, lastGranted := b.granting[last.role]
+	_, nextGrants := b.granting[next.role]
+	b.unlockChanged(lastGranted && len(last.subjects) > 0 || nextGrants && len(next.subjects) > 0)
+}
+
+// unlockChanged unlocks mu and calls onChange after a change.
+func (b *Bindings) unlockChanged(changed bool) {
+	onChange := b.onChange
+	if changed {
+		b.changedAt = b.clock.Now()
+	}
+	b.mu.Unlock()
+	if changed {
+		onChange()
+	}
+}
+
+// notify sets the function that is called after each change that may concern a caller.
+func (b *Bindings) notify(onChange func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.onChange = onChange
+}
+
+// roleOf returns the name of the role of a binding in a namespace.
+func roleOf(namespace string, ref rbacv1.RoleRef) types.NamespacedName {
+	if ref.Kind == kindClusterRole {
+		return types.NamespacedName{Name: ref.Name}
+	}
+	return types.NamespacedName{Namespace: namespace, Name: ref.Name}
+}
+
+// subjectsOf returns the subjects of a binding in a namespace, each once.
+func subjectsOf(namespace string, subjects []rbacv1.Subject) []subject {
+	distinct := map[subject]struct{}{}
+	for i := range subjects {
+		s := &subjects[i]
+		switch s.Kind {
+		case rbacv1.UserKind, rbacv1.GroupKind:
+			distinct[subject{s.Kind, s.Name}] = struct{}{}
+		case rbacv1.ServiceAccountKind:
+			// The API server requires the namespace of a ServiceAccount; RBAC reads none
+			// as that of the binding.
+			of := s.Namespace
+			if of == "" {
+				of = namespace
+			}
+			distinct[subject{rbacv1.UserKind, serviceAccountPrefix + of + ":" + s.Name}] = struct{}{}
+		default:
+		}
+	}
+	return slices.SortedFunc(maps.Keys(distinct), func(a, b subject) int {
+		if a.kind != b.kind {
+			return strings.Compare(a.kind, b.kind)
+		}
+		return strings.Compare(a.name, b.name)
+	})
+}
+
+// allowsList reports whether a rule allows to list all Agents of a namespace.
+func allowsList(rule rbacv1.PolicyRule) bool {
+	has := func(values []string, wanted, all string) bool {
+		return slices.Contains(values, wanted) || slices.Contains(values, all)
+	}
+	return has(rule.Verbs, "list", rbacv1.VerbAll) &&
+		has(rule.APIGroups, a2av1alpha1.GroupVersion.Group, rbacv1.APIGroupAll) &&
+		has(rule.Resources, "agents", rbacv1.ResourceAll) &&
+		len(rule.ResourceNames) == 0
+}
