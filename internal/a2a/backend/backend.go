@@ -1,13 +1,13 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backend is what runs a turn: the seam between the engine and the
-// agent's container. Each protocol that a container may speak is a package
-// below this one.
+// Package backend defines what runs a turn: the interface between the engine and the
+// agent's container. Each protocol that a container may speak is a package below this
+// one.
 //
-// A backend turns one message into events and keeps nothing between turns. It
-// knows no client, no transport of A2A and no store, and it does not decide what
-// becomes of a task: it emits what the agent said, and the engine judges.
+// A backend turns one message into events and keeps no state between turns. It knows no
+// client, no binding of A2A and no store. It does not decide the state of a task: it
+// emits the events of the agent, and the engine evaluates them.
 package backend
 
 import (
@@ -20,128 +20,127 @@ import (
 
 // Backend runs turns.
 type Backend interface {
-	// Run runs one turn. It calls emit from this goroutine, and from no other,
-	// with what the agent says as it says it, and returns
+	// Run runs one turn. It calls emit with the events of the agent as they arrive, from
+	// its own goroutine only. It returns
 	//
-	//   - nil when the agent has said all it had to say,
-	//   - a *TurnError when it could or would not,
-	//   - ErrTaken for an input that the waiting run goes on with,
-	//   - emit's error, as soon as there is one; it closes the call to the agent.
+	//   - nil when the agent has ended its response,
+	//   - a *TurnError when the agent has failed or has rejected the message,
+	//   - ErrInputAccepted for an input with which the waiting run continues,
+	//   - the error of emit as soon as emit returns one, after it has closed the call.
 	//
-	// When ctx ends, so does the call to the agent, at once. The cause is
-	// ErrCanceled when the client has canceled the task, and ErrSuperseded when
-	// the agent is to go on with a later run.
+	// When ctx ends, Run ends the call to the agent at once. The cause of ctx is
+	// ErrCanceled when the client has canceled the task, and ErrSuperseded when a later
+	// run continues the turn.
 	Run(ctx context.Context, t *Turn, emit Emit) error
 }
 
-// Canceler is a Backend whose agent keeps tasks of its own.
+// Canceler is a Backend whose agent has tasks of its own.
 type Canceler interface {
-	// Canceled is told of a task that was canceled while no run was at work on
-	// it. It does not block, and may take values of ctx, which is that of the
-	// request, but not its end.
+	// Canceled is called for a task that was canceled while no run worked on it. It does
+	// not block. It may use the values of ctx, the context of the request, but not its
+	// end.
 	Canceled(ctx context.Context, t *a2a.Task)
 }
 
-// Emit takes events in order, as many as there are at once. It owns what they
-// point to, not the slice. Ids, contexts and times may be missing.
+// Emit takes one or more events in order. It owns what the events point to, but not the
+// slice. Ids, contexts and times of an event may be missing.
 type Emit func(events []a2a.Event) error
 
 var (
-	// ErrEnded is what Emit returns once nothing more is wanted. It is no
-	// failure.
+	// ErrTurnEnded is the error of Emit when the turn has ended and needs no further
+	// event. It is not a failure.
 	ErrTurnEnded = errors.New("the turn has ended")
-	// ErrTaken is what Run returns for a turn with Input when the run that
-	// waits for it goes on. Nothing was emitted.
-	ErrInputAccepted = errors.New("the waiting run takes the input")
-	// ErrCanceled is why the context of a run ends when its task was canceled.
+	// ErrInputAccepted is the error of Run for a turn with Input when the waiting run
+	// continues with the input. Run has emitted nothing.
+	ErrInputAccepted = errors.New("the waiting run accepts the input")
+	// ErrCanceled is the cause of a run's context when its task was canceled.
 	ErrCanceled = errors.New("task was canceled")
-	// ErrSuperseded is why the context of a run ends when the one that brought
-	// an input is answered at length, and takes over.
-	ErrSuperseded = errors.New("a later run took over")
+	// ErrSuperseded is the cause of a run's context when the agent answers an input in
+	// the response to a later run, which continues the turn.
+	ErrSuperseded = errors.New("a later run continues the turn")
 )
 
-// Turn is one message and what the agent may want to know about it. Nothing in
-// it is changed after it was handed over.
+// Turn is one message with its context. It is immutable.
 type Turn struct {
 	TaskID    string
 	ContextID string
 	// Number counts the turns of a task from 1, and Attempt the runs of a turn.
 	Number  int
 	Attempt int
-	// Owner is the principal that speaks, without its tenant.
+	// Owner is the principal that sent the message, without its tenant.
 	Owner   a2a.Owner
 	Message *a2a.Message
-	// Task is what the turn continues, without its message; nil for a new one.
+	// Task is the task that the turn continues, without the message. It is nil for a new
+	// task.
 	Task *a2a.Task
-	// History is what was said before in this context, the oldest first.
+	// History has the earlier messages of the context, the oldest first.
 	History []*a2a.Message
-	// References are the tasks that the message refers to and its owner owns.
+	// References are the tasks that the message refers to, if they belong to its owner.
 	References          []*a2a.Task
 	AcceptedOutputModes []string
 	Metadata            a2a.Object
 	Extensions          []string
 	Tenant              string
-	// TraceParent is the W3C trace context, "" for none.
+	// TraceParent is the W3C trace context, "" if there is none.
 	TraceParent string
-	// Input is true when an earlier run of the task has paused and still waits.
+	// Input is true if an earlier run of the task is paused and still waits for input.
 	Input bool
 }
 
-// TurnError ends a task.
+// TurnError is a failure that ends a task.
 type TurnError struct {
 	// State is failed or rejected.
 	State a2a.State
-	// Reason is shown to the client. Of the agent's answer it holds at most an
-	// excerpt that Excerpt made.
+	// Reason is shown to the client. It may contain an excerpt of the agent's answer that
+	// Excerpt made, and no other text of the agent.
 	Reason string
-	// Err is for the log; nil when Reason says it all.
+	// Err is logged. It is nil if Reason has all information.
 	Err error
-	// Interrupted is true when the agent did not get to say how the turn ends:
-	// that may be otherwise when it is run again.
+	// Interrupted is true if the turn ended before the agent reported an outcome, which
+	// may differ when the turn runs again.
 	Interrupted bool
-	// Unrecognized is true when the agent sent something that the backend does
-	// not understand. Metrics count these failures.
+	// Unrecognized is true if the agent sent something that the backend does not
+	// understand. A metric counts these failures.
 	Unrecognized bool
 }
 
-// Failed returns a failure of the agent.
+// Failed returns the failure of an agent.
 func Failed(reason string, err error) *TurnError {
 	return &TurnError{State: a2a.StateFailed, Reason: reason, Err: err}
 }
 
-// Interrupted returns a failure of the agent that is not its last word.
+// Interrupted returns a failure for a turn whose outcome the agent has not reported.
 func Interrupted(reason string, err error) *TurnError {
 	return &TurnError{State: a2a.StateFailed, Reason: reason, Err: err, Interrupted: true}
 }
 
-// Rejected returns the agent's refusal to work on the message.
+// Rejected returns the rejection of a message by the agent.
 func Rejected(reason string) *TurnError {
 	return &TurnError{State: a2a.StateRejected, Reason: reason}
 }
 
-// Error returns the reason and what is behind it.
-func (f *TurnError) Error() string {
-	if f.Err == nil {
-		return f.Reason
+// Error returns the reason with the wrapped error.
+func (e *TurnError) Error() string {
+	if e.Err == nil {
+		return e.Reason
 	}
-	return f.Reason + ": " + f.Err.Error()
+	return e.Reason + ": " + e.Err.Error()
 }
 
-// Unwrap returns what is behind the failure.
-func (f *TurnError) Unwrap() error { return f.Err }
+// Unwrap returns the wrapped error.
+func (e *TurnError) Unwrap() error { return e.Err }
 
-// ArtifactID names the artifact of a turn, which is where an agent's answer
-// goes when it does not name one.
+// ArtifactID returns the id of the artifact of a turn, which holds the output that the
+// agent does not assign to an artifact.
 func ArtifactID(turn int) string { return "turn-" + strconv.Itoa(turn) }
 
-// Bounds on the history that an agent is sent: the newest messages that meet
-// both.
+// Limits of the history in a request to the agent.
 const (
 	maxHistory      = 64
 	maxHistoryBytes = 256 << 10
 )
 
-// Newest bounds a history, from its end.
+// Newest returns the newest messages of a history within the limits.
 func Newest(history []*a2a.Message) []*a2a.Message {
 	from, bytes := len(history), 0
 	for from > 0 && len(history)-from < maxHistory {

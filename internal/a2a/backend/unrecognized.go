@@ -18,23 +18,22 @@ import (
 const (
 	// maxExcerpt bounds an excerpt, in bytes.
 	maxExcerpt = 200
-	// maxExamined is how much of a text an excerpt is made from. It is more than
-	// an excerpt holds, so that a credential is recognized before it is cut.
+	// maxExamined bounds the part of a text from which an excerpt is made, in bytes. It
+	// exceeds maxExcerpt, so that a credential is recognized before the excerpt cuts it.
 	maxExamined = 4 << 10
-	// minFragment is the least length of the beginning of a secret that is replaced
-	// at the end of a text. A shorter one tells little, and may be a word.
+	// minFragment is the minimum length of the beginning of a secret that is replaced at
+	// the end of a text. A shorter one reveals little and may be a word.
 	minFragment = 6
 	ellipsis    = "..."
 	redacted    = "[redacted]"
 )
 
-// Unrecognized returns the failure of a turn in which the agent sent something
-// that the backend does not understand. Every backend returns it instead of
-// skipping what it received: an answer that is lost must not look like a
-// success. Reason says what was not understood, where it stands in the answer
-// (a line or the number of an event) and why; the failure adds an excerpt of
-// received, as Excerpt makes it. Received is text of the body of a successful
-// answer, never a header.
+// Unrecognized returns the failure of a turn in which the agent sent something that the
+// backend does not understand. Every backend fails the turn instead of skipping what it
+// received, so that a lost answer does not look like a success. The reason names what was
+// not understood, its position in the answer (a line or the number of an event) and the
+// cause. Unrecognized adds an excerpt of received, which must be text of the body of a
+// successful response and not of a header.
 func Unrecognized(reason string, received []byte, err error, secrets ...string) *TurnError {
 	excerpt := Excerpt(received, secrets...)
 	if excerpt == "" {
@@ -43,12 +42,11 @@ func Unrecognized(reason string, received []byte, err error, secrets ...string) 
 	return &TurnError{State: a2a.StateFailed, Reason: reason + "; received: " + excerpt, Err: err, Unrecognized: true}
 }
 
-// Excerpt returns the beginning of a text that another program wrote, fit for a
-// status message: at most 200 bytes of valid UTF-8 on one line, without control
-// or other invisible characters. Occurrences of secrets, and what looks like a
-// credential (a bearer token, a JWT, an API key, the password of a URL, the value of a
-// member named token, password, apiKey and the like) are replaced by
-// [redacted].
+// Excerpt returns the beginning of a text of another program, for a status message: at
+// most 200 bytes of valid UTF-8 on one line, without control or other invisible
+// characters. It replaces occurrences of the secrets by [redacted], and also what looks
+// like a credential: a bearer token, a JWT, an API key, the password in a URL, and the
+// value of a member named token, password, apiKey or similar.
 func Excerpt(text []byte, secrets ...string) string {
 	cut := len(text) > maxExamined
 	if cut {
@@ -74,8 +72,8 @@ func Excerpt(text []byte, secrets ...string) string {
 	return s[:end] + ellipsis
 }
 
-// conceal replaces a secret in a text, and the beginning of one at its end: the
-// text may have been cut there.
+// redactSecret replaces a secret in a text, and the beginning of the secret at the end of
+// the text, which may have been cut there.
 func redactSecret(text, secret string) string {
 	text = strings.ReplaceAll(text, secret, redacted)
 	for n := min(len(text), len(secret)-1); n >= minFragment; n-- {
@@ -86,9 +84,9 @@ func redactSecret(text, secret string) string {
 	return text
 }
 
-// spellings returns the forms of a secret in the text of a program: its own, and
-// those in a string of JSON, where encoders differ in whether they escape slashes
-// and the characters of HTML. It returns none for "".
+// spellings returns the forms in which a program may write a secret: unchanged, and in a
+// JSON string, where encoders differ in whether they escape slashes and the characters of
+// HTML. It returns nil for "".
 func spellings(secret string) []string {
 	if secret == "" {
 		return nil
@@ -109,8 +107,8 @@ func spellings(secret string) []string {
 	return slices.Compact(all)
 }
 
-// oneLine replaces each run of space and of what cannot be printed by one
-// space, and each byte that is not UTF-8 by U+FFFD.
+// oneLine replaces each run of white space and unprintable characters by one space, and
+// each byte of invalid UTF-8 by U+FFFD.
 func oneLine(s string) string {
 	var out strings.Builder
 	gap := false
@@ -128,7 +126,7 @@ func oneLine(s string) string {
 	return out.String()
 }
 
-// credentials are what an excerpt never shows, whatever the agent sends.
+// credentials are the patterns of credentials that Excerpt replaces.
 var credentials = []struct {
 	pattern     *regexp.Regexp
 	replacement string

@@ -134,13 +134,13 @@ func TestFailures(t *testing.T) {
 		},
 		"no credential": {
 			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
-			state:  "failed", says: "asks for other credentials; what it is shown is the Authorization header",
+			state:  "failed", says: "requires other credentials; it receives the Authorization header",
 		},
 		"no credential, in JSON-RPC": {
 			answer: func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","error":{"code":-31401,"message":"secret"}}`)
 			},
-			state: "failed", says: "asks for other credentials",
+			state: "failed", says: "requires other credentials",
 		},
 		"broken": {answer: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, state: "failed", says: "connection to the agent broke"},
 	}

@@ -157,7 +157,7 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 	long := piece("f", strings.Repeat("x", 900))
 	b := model(t, named(chat.Options{Limits: stream.Limits{MaxEvent: 2000}}), response(sse, strings.Repeat(long, 4), stop, done))
-	const want = "failed: The agent's calls of tools exceed 2000 bytes"
+	const want = "failed: The agent's tool calls exceed 2000 bytes"
 	if said, outcome := run(t, b, turn()); said != "" || outcome != want {
 		t.Errorf("Run() = %q, %s, want %s", said, outcome, want)
 	}

@@ -77,10 +77,10 @@ func TestBadAnswers(t *testing.T) {
 		"too many tool calls": {
 			model: response(sse, data(`{"choices":[{"delta":{"tool_calls":[`+toolCalls(129)+`]}}]}`), finish("tool_calls"), done),
 			// Without an index each has its position.
-			outcome: "failed: The agent's answer has more than 128 calls of tools",
+			outcome: "failed: The agent's answer has more than 128 tool calls",
 		},
 		"tool calls that are announced and missing": {
-			model: response(sse, finish("tool_calls"), done), outcome: `failed: The model announced calls of tools and made none (finish_reason "tool_calls")`,
+			model: response(sse, finish("tool_calls"), done), outcome: `failed: The model announced tool calls and made none (finish_reason "tool_calls")`,
 		},
 		"usage only": {
 			model: response(sse, data(`{"choices":[],"usage":{"total_tokens":3}}`), done), outcome: "failed: The agent's answer ended before the model had finished",
@@ -167,23 +167,23 @@ func TestBadAnswers(t *testing.T) {
 		},
 		"an answer of the older API": {
 			model:   response(sse, data(`{"object":"text_completion","choices":[{"index":0,"text":"hi","finish_reason":"stop"}]}`), done),
-			outcome: `failed: The agent's answer holds nothing that is understood; received: {"object":"text_completion","choices":[{"index":0,"text":"hi","finish_reason":"stop"}]}`, unrecognized: true,
+			outcome: `failed: The agent's answer has no content that the sidecar recognizes; received: {"object":"text_completion","choices":[{"index":0,"text":"hi","finish_reason":"stop"}]}`, unrecognized: true,
 		},
 		"content of another name": {
 			model:   response("application/json", message(`{"role":"assistant","answer":"hi"}`, "stop")),
-			outcome: "failed: The agent's answer holds nothing that is understood; received: " + message(`{"role":"assistant","answer":"hi"}`, "stop"), unrecognized: true,
+			outcome: "failed: The agent's answer has no content that the sidecar recognizes; received: " + message(`{"role":"assistant","answer":"hi"}`, "stop"), unrecognized: true,
 		},
 		"content of another name in the middle": {
 			model: response(sse, delta("x"), data(`{"choices":[{"delta":{"answer":"y"}}]}`), stop, done),
-			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 holds something other than text and calls of tools (answer); received: {"choices":[{"delta":{"answer":"y"}}]}`, unrecognized: true,
+			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 has content other than text and tool calls (answer); received: {"choices":[{"delta":{"answer":"y"}}]}`, unrecognized: true,
 		},
 		"a choice of another kind": {
 			model: response(sse, delta("x"), data(`{"choices":[{"index":0,"output":"y"}]}`), stop, done),
-			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 holds something other than text and calls of tools (a choice without delta, message and finish_reason); received: {"choices":[{"index":0,"output":"y"}]}`, unrecognized: true,
+			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 has content other than text and tool calls (a choice without delta, message and finish_reason); received: {"choices":[{"index":0,"output":"y"}]}`, unrecognized: true,
 		},
 		"a call of another kind": {
 			model:   response(sse, data(`{"choices":[{"delta":{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}}]}`), finish("tool_calls"), done),
-			outcome: `failed: The agent's event in line 1 holds something other than text and calls of tools (custom in a call of a tool); received: {"choices":[{"delta":{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}}]}`, unrecognized: true,
+			outcome: `failed: The agent's event in line 1 has content other than text and tool calls (custom in a tool call); received: {"choices":[{"delta":{"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"x"}}]}}]}`, unrecognized: true,
 		},
 		"an addition in a chunk of its own": {
 			model: response(sse, delta("x"), data(`{"choices":[{"delta":{"annotations":[{"a":1}]}}]}`), stop, done),
@@ -195,15 +195,15 @@ func TestBadAnswers(t *testing.T) {
 		},
 		"another choice only": {
 			model:   response(sse, data(`{"choices":[{"index":1,"delta":{"content":"hi"}}]}`), stop, done),
-			outcome: `failed: The agent's answer holds nothing that is understood; received: {"choices":[{"index":1,"delta":{"content":"hi"}}]}`, unrecognized: true,
+			outcome: `failed: The agent's answer has no content that the sidecar recognizes; received: {"choices":[{"index":1,"delta":{"content":"hi"}}]}`, unrecognized: true,
 		},
 		"sound": {
 			model:   response("application/json", message(`{"content":null,"audio":{"data":"AAAA"}}`, "stop")),
-			outcome: "failed: The agent's answer holds something other than text and calls of tools (audio); received: " + message(`{"content":null,"audio":{"data":"AAAA"}}`, "stop"), unrecognized: true,
+			outcome: "failed: The agent's answer has content other than text and tool calls (audio); received: " + message(`{"content":null,"audio":{"data":"AAAA"}}`, "stop"), unrecognized: true,
 		},
 		"an image among the parts": {
 			model: response(sse, delta("x"), data(`{"choices":[{"delta":{"content":[{"type":"image_url","image_url":{}}]}}]}`), stop),
-			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 holds something other than text and calls of tools (image_url); received: {"choices":[{"delta":{"content":[{"type":"image_url","image_url":{}}]}}]}`, unrecognized: true,
+			said:  "turn-1=x", outcome: `failed: The agent's event in line 3 has content other than text and tool calls (image_url); received: {"choices":[{"delta":{"content":[{"type":"image_url","image_url":{}}]}}]}`, unrecognized: true,
 		},
 		"reasoning, then an answer": {
 			model: response(sse, data(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`), delta("x"), stop, done),
@@ -243,7 +243,7 @@ func TestBadAnswers(t *testing.T) {
 		},
 		"a stream whose answer is not in the deltas": {
 			model:   response(sse, data(`{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"y"},"delta":{}}]}`), done),
-			outcome: `failed: The agent's answer holds nothing that is understood; received: {"choices":[{"index":0,"finish_reason":"stop","message":{"content":"y"},"delta":{}}]}`, unrecognized: true,
+			outcome: `failed: The agent's answer has no content that the sidecar recognizes; received: {"choices":[{"index":0,"finish_reason":"stop","message":{"content":"y"},"delta":{}}]}`, unrecognized: true,
 		},
 		"tools that the server has run itself": {
 			model: response(sse, data(`{"choices":[{"index":0,"delta":{"executed_tools":[{"type":"search"}]}}]}`), data(`{"choices":[{"index":0,"delta":{"reasoning_text":"hm"}}]}`), delta("x"), stop, done),

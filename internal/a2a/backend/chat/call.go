@@ -15,7 +15,7 @@ import (
 
 // request is one request to the server.
 type request struct {
-	// turn is nil for a request of no turn.
+	// turn is nil for a request outside of a turn.
 	turn   *backend.Turn
 	method string
 	url    *url.URL
@@ -23,13 +23,13 @@ type request struct {
 	body   []byte
 }
 
-// The field and the flag that name the API key.
+// keyField is the field, and the flag, of the API key in messages.
 const keyField = "spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)"
 
-// call sends a request and returns the answer with the API key that was sent.
-// A key that the server refuses is read again and, if it is another one, sent
-// once more: a refused request has done nothing. An error is a failure of the
-// turn; it does not hold the key.
+// call sends a request and returns the response with the API key of the request. If the
+// server refuses the key, call reads the key again and sends the request once more with a
+// new key, because the server has not worked on a refused request. An error is a failure
+// of the turn and does not contain the key.
 func (b *Backend) call(ctx context.Context, c *request) (resp *http.Response, key string, err error) {
 	key = b.key()
 	for again := false; ; again = true {
@@ -43,8 +43,8 @@ func (b *Backend) call(ctx context.Context, c *request) (resp *http.Response, ke
 		fresh := b.refreshKey()
 		if again || fresh == key {
 			if resp.StatusCode != http.StatusUnauthorized && c.method == http.MethodGet {
-				// The list of models may be forbidden to a key that completions are
-				// not.
+				// A server may forbid the list of models to a key that is valid for
+				// completions.
 				return resp, key, nil
 			}
 			stream.CloseResponse(resp)
@@ -63,8 +63,8 @@ func keyError(status int, shown bool) error {
 	return backend.Failed("The model server refused the API key: "+code+"; correct the key in the Secret of "+keyField, nil)
 }
 
-// header returns the headers of a request. A server elsewhere is no part of
-// the agent: it is told neither the caller nor the ids of task and context.
+// header returns the header of a request. An external server does not belong to the
+// agent, so it does not receive the caller and the ids of the task and the context.
 func (b *Backend) header(c *request, key string) http.Header {
 	h := http.Header{}
 	if c.turn != nil {
@@ -90,9 +90,9 @@ func (b *Backend) header(c *request, key string) http.Header {
 	return h
 }
 
-// Check asks the server for its models. It returns nil when the server answers
-// and does not refuse the API key, whether or not it lists models. An error holds
-// no part of the answer and not the key.
+// Check requests the list of models. It returns nil if the server answers and does not
+// refuse the API key, whether or not it lists models. An error contains neither the key
+// nor a part of the response.
 func (b *Backend) Check(ctx context.Context) error {
 	limit := b.client.Limits().Connect
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or only that it is busy", nil))

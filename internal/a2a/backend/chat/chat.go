@@ -1,17 +1,17 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chat is the protocol of language model servers: POST
-// /v1/chat/completions as OpenAI made it, and as vLLM, Ollama, llama.cpp and
-// many more serve it. The conversation goes in as messages, and the words of
-// the answer come out as chunks of one artifact.
+// Package chat is the backend for language model servers: POST /v1/chat/completions, as
+// defined by OpenAI and served by vLLM, Ollama, llama.cpp and others. The request has the
+// conversation as messages, and the text of the response becomes the chunks of one
+// artifact.
 //
-// A turn is one completion: it ends its task, and asks for nothing. Tools are
-// not run here; the calls that a model asks for are handed to the client as
-// data. docs/backends.md shows it to agent authors.
+// A turn is one completion. It ends its task and never waits for input. The backend does
+// not run tools: it passes the tool calls of the model to the client as data.
+// docs/backends.md describes the backend to authors of agents.
 //
-// The server is the container beside the sidecar or a server elsewhere, which is
-// called by a transport of the caller's and told nothing of who calls the agent.
+// The server is the container beside the sidecar, or an external server, which the
+// backend calls through a transport of its caller and without the identity of the client.
 package chat
 
 import (
@@ -28,27 +28,28 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// Options say where the model is. Zero means the default.
+// Options configures a backend. A zero field has its default.
 type Options struct {
-	// URL is where completions are posted, such as
-	// http://127.0.0.1:8080/v1/chat/completions, or the base of the API, such as
-	// http://127.0.0.1:8080/v1. Without a path it is the base /v1. Any other
-	// path is a base with Transport, and the address of the completions without.
-	// It is required.
+	// URL is the URL of the completions, such as
+	// http://127.0.0.1:8080/v1/chat/completions, or the base URL of the API, such as
+	// http://127.0.0.1:8080/v1. Without a path, the base is /v1. Any other path is a base
+	// with Transport, and the path of the completions without. It is required.
 	URL    string
 	Limits stream.Limits
-	// Model is the name of the model; "" asks the server for its first.
+	// Model is the name of the model. By default, the backend uses the first model that
+	// the server lists.
 	Model string
-	// SystemPrompt opens every conversation; "" for none.
+	// SystemPrompt is the first message of every conversation, "" for none.
 	SystemPrompt string
-	// Transport calls a server that is not beside the sidecar; nil calls it
-	// directly. It may return a *backend.TurnError to explain a failure.
-	// CloseIdle closes its idle connections; nil for none to close.
+	// Transport sends the requests to an external server. By default the server is beside
+	// the sidecar, and the backend calls it directly. The transport may return a
+	// *backend.TurnError as the reason of a failure. CloseIdle closes its idle
+	// connections; it may be nil.
 	Transport http.RoundTripper
 	CloseIdle func()
-	// Key returns the API key, "" for none, and RefreshKey the same after it was
-	// read again. They are called for each request and after the server has
-	// refused a key. Nil is for no key.
+	// Key returns the API key, "" for none. RefreshKey reads the key again and returns
+	// it. The backend calls Key for each request, and RefreshKey after the server has
+	// refused a key. Nil means no key.
 	Key, RefreshKey func() string
 	// Headers are sent with each request.
 	Headers []Header
@@ -66,21 +67,21 @@ type Backend struct {
 	models      *url.URL
 	model       string
 	prompt      string
-	// elsewhere is true for a server that is not beside the sidecar.
+	// external is true for a server that is not beside the sidecar.
 	external        bool
 	closeIdle       func()
 	key, refreshKey func() string
 	headers         []Header
-	// learned is the model that the server named first; nil until it was asked.
+	// discoveredModel is the first model that the server listed, nil until it was asked.
 	discoveredModel atomic.Pointer[string]
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
-// completionsPath is where the API has it; the list of models stands beside.
+// completionsPath is the path of completions below the base of the API.
 const completionsPath = "/chat/completions"
 
-// versioned is a path that ends in the version of an API, such as /openai/v1.
+// versioned matches a path that ends in the version of an API, such as /openai/v1.
 var versioned = regexp.MustCompile(`/v[0-9]+[a-z0-9]*/?$`)
 
 // New returns a backend. It does not call the model.
@@ -120,7 +121,7 @@ func New(options Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close releases the idle connections.
+// Close closes the idle connections.
 func (b *Backend) Close() {
 	b.client.Close()
 	if b.closeIdle != nil {
@@ -154,16 +155,16 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 	if !stream.IsSuccess(resp.StatusCode) {
 		stream.CloseResponse(resp)
 		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest {
-			// The server may have another model by now.
+			// The server may have changed its models.
 			b.discoveredModel.Store(nil)
 		}
 		return stream.StatusError(resp.StatusCode)
 	}
 	defer resp.Body.Close()
-	a := &response{Body: b.client.NewBody(resp, w), turn: t, emit: emit, secret: key}
-	err = a.read()
+	r := &response{Body: b.client.NewBody(resp, w), turn: t, emit: emit, secret: key}
+	err = r.read()
 	if errors.Is(err, backend.ErrTurnEnded) {
-		a.DiscardRest()
+		r.DiscardRest()
 	}
 	return err
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// maxCalls bounds the calls of tools in one answer.
+// maxToolCalls bounds the tool calls in one response.
 const maxToolCalls = 128
 
-// chunk is what counts of a completion, or of a chunk of one.
+// chunk has the members of a completion, or of a chunk of one, that the backend uses.
 type chunk struct {
 	text                []byte
 	finishReason, model string
@@ -22,27 +22,26 @@ type chunk struct {
 	toolCalls           []toolCall
 	// known is true for an object that has choices, usage or an error.
 	known bool
-	// failed is true for an error in place of a completion, and problem is what
-	// the server says of it.
+	// failed is true for an error in place of a completion. errorText is the error.
 	failed    bool
 	errorText []byte
-	// reasoning is true when the model thinks aloud, which is no part of its
-	// answer. odd is true for content of the first choice that is not understood,
-	// or for content of another choice. lost names content that is understood and
-	// cannot be passed on.
+	// reasoning is true if the model sent reasoning, which is not part of its answer.
+	// unrecognized is true for content of the first choice that is not understood, or for
+	// content of another choice. unsupported names content that is understood and cannot
+	// be passed on.
 	reasoning, unrecognized bool
 	unsupported             string
 	// streamed is true for a chunk of a stream.
 	streamed bool
 }
 
-// call is one call of a tool, or a piece of one.
+// toolCall is one tool call, or a piece of one.
 type toolCall struct {
 	index               int
 	id, name, arguments string
 }
 
-// decode reads a completion, or with streamed a chunk of one.
+// decode decodes a completion, or a chunk of one if streamed is true.
 func decode(text []byte, streamed bool) (chunk, error) {
 	c := chunk{streamed: streamed}
 	r := jsonread.New(text)
@@ -56,7 +55,7 @@ func decode(text []byte, streamed bool) (chunk, error) {
 			c.error(r)
 		case "object":
 			if r.String() == "error" {
-				// The form of older servers, without a member of that name.
+				// Older servers send the error itself, without a member error.
 				c.known, c.failed, c.errorText = true, true, text
 			}
 		case "model":
@@ -73,8 +72,8 @@ func decode(text []byte, streamed bool) (chunk, error) {
 	return c, r.End()
 }
 
-// error reads the member of that name. Some servers always send it: false and
-// an empty text are no error.
+// error reads the member error. Some servers always send it: false and an empty text are
+// not an error.
 func (c *chunk) error(r *jsonread.Reader) {
 	c.known = true
 	raw := r.Raw()
@@ -85,22 +84,22 @@ func (c *chunk) error(r *jsonread.Reader) {
 	}
 }
 
-// choice reads the first choice; no other was asked for. A choice with delta and
-// message says the same twice, as Perplexity's do: of a chunk the delta counts, of
-// a completion the message.
+// choice reads the first choice; the request asks for one only. If a choice has the same
+// content in delta and message, as those of Perplexity, the delta of a chunk counts, and
+// the message of a completion.
 func (c *chunk) choice(r *jsonread.Reader) {
 	first := true
-	var said, delta, message chunk
+	var own, delta, message chunk
 	for name := range r.AllMembers() {
 		if r.Kind() == 'n' {
-			said.known = said.known || slices.Contains(choiceMembers, string(name))
+			own.known = own.known || slices.Contains(choiceMembers, string(name))
 			continue
 		}
 		switch string(name) {
 		case "index":
 			first = r.Int() == 0
 		case "finish_reason":
-			said.known, said.finishReason = true, r.String()
+			own.known, own.finishReason = true, r.String()
 		case "delta":
 			delta.known = true
 			delta.message(r)
@@ -108,32 +107,32 @@ func (c *chunk) choice(r *jsonread.Reader) {
 			message.known = true
 			message.message(r)
 		case "text":
-			// The older API, of which no answer was asked for.
-			said.unrecognized = said.unrecognized || isNonEmpty(r)
+			// The text of the older completions API, which the request did not ask for.
+			own.unrecognized = own.unrecognized || isNonEmpty(r)
 		}
 	}
 	counts := c.authoritative(&delta, &message)
-	said.known, said.unrecognized = said.known || counts.known, said.unrecognized || counts.unrecognized
+	own.known, own.unrecognized = own.known || counts.known, own.unrecognized || counts.unrecognized
 	if !first {
-		c.unrecognized = c.unrecognized || said.unrecognized || counts.hasContent()
+		c.unrecognized = c.unrecognized || own.unrecognized || counts.hasContent()
 		return
 	}
 	c.text, c.toolCalls = append(c.text, counts.text...), append(c.toolCalls, counts.toolCalls...)
-	c.finishReason = said.finishReason
-	c.reasoning, c.unrecognized = c.reasoning || counts.reasoning, c.unrecognized || said.unrecognized
+	c.finishReason = own.finishReason
+	c.reasoning, c.unrecognized = c.reasoning || counts.reasoning, c.unrecognized || own.unrecognized
 	if c.unsupported == "" {
 		c.unsupported = counts.unsupported
 	}
-	if !said.known && !said.unrecognized && c.unsupported == "" {
+	if !own.known && !own.unrecognized && c.unsupported == "" {
 		c.unsupported = "a choice without delta, message and finish_reason"
 	}
 }
 
-// ofChoice are the members of which a choice has at least one.
+// choiceMembers are the members of which a choice must have at least one.
 var choiceMembers = []string{"finish_reason", "delta", "message"}
 
-// counting returns the one of delta and message that counts. It is odd when only
-// the other one says anything: that would be lost, unless other chunks say it.
+// authoritative returns the one of delta and message that counts. It is unrecognized if
+// only the other one has content, which is lost unless other chunks have it.
 func (c *chunk) authoritative(delta, message *chunk) *chunk {
 	counts, other := delta, message
 	if !delta.known || message.known && !c.streamed {
@@ -143,13 +142,13 @@ func (c *chunk) authoritative(delta, message *chunk) *chunk {
 	return counts
 }
 
-// says reports whether there is a part of an answer.
+// hasContent reports whether the chunk has a part of an answer.
 func (c *chunk) hasContent() bool {
 	return len(c.text) > 0 || len(c.toolCalls) > 0 || c.unsupported != ""
 }
 
-// additions are members of messages that servers add to an answer and that are
-// no part of it.
+// ignoredMembers are members of messages that servers add and that are not part of the
+// answer.
 var ignoredMembers = []string{
 	"annotations", "channel", "citations", "content_filter_results", "context", "executed_tools", "extra_content", "id", "logprobs",
 	"name", "obfuscation", "provider_specific_fields", "reasoning_opaque", "reasoning_signature", "search_results", "signature",
@@ -157,9 +156,9 @@ var ignoredMembers = []string{
 }
 
 func (c *chunk) message(r *jsonread.Reader) {
-	// said is true for a message with a member that is understood and filled, and
-	// unknown is the first one that is filled and not understood.
-	said, unknown := false, ""
+	// understood is true for a message with a non-empty known member. unknown is
+	// the first non-empty member that is not.
+	understood, unknown := false, ""
 	for name := range r.Members() {
 		switch string(name) {
 		case "content", "refusal":
@@ -169,20 +168,20 @@ func (c *chunk) message(r *jsonread.Reader) {
 				c.toolCalls = append(c.toolCalls, c.toolCall(r, i))
 			}
 		case "function_call":
-			// The form of calls before there could be several.
+			// The form of tool calls before a message could have several.
 			one := toolCall{}
 			c.function(r, &one)
 			c.toolCalls = append(c.toolCalls, one)
-			said = true
+			understood = true
 		case "reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "thinking":
 			c.reasoning = isNonEmpty(r) || c.reasoning
-			said = said || c.reasoning
+			understood = understood || c.reasoning
 		case "audio", "images":
 			if kind := string(name); isNonEmpty(r) {
 				c.unsupported = kind
 			}
 		case "role":
-			said = true
+			understood = true
 		default:
 			if member := string(name); !slices.Contains(ignoredMembers, member) && isNonEmpty(r) && unknown == "" {
 				unknown = member
@@ -192,24 +191,24 @@ func (c *chunk) message(r *jsonread.Reader) {
 	if unknown == "" {
 		return
 	}
-	if c.unrecognized = true; !said && len(c.text) == 0 && len(c.toolCalls) == 0 && c.unsupported == "" {
-		// A part of the answer under another name, for all that is known.
+	if c.unrecognized = true; !understood && len(c.text) == 0 && len(c.toolCalls) == 0 && c.unsupported == "" {
+		// The member may be a part of the answer under another name.
 		c.unsupported = unknown
 	}
 }
 
-// filled reads a value and reports whether it holds anything: text, or an array
-// or object with elements.
+// isNonEmpty reads a value and reports whether it is a text, or an array or object with
+// elements.
 func isNonEmpty(r *jsonread.Reader) bool {
 	kind := r.Kind()
 	raw := r.Raw()
 	if len(raw) < 2 {
-		return false // a digit, or no JSON
+		return false // a digit, or invalid JSON
 	}
 	return (kind == '"' || kind == '[' || kind == '{') && len(bytes.TrimSpace(raw[1:len(raw)-1])) > 0
 }
 
-// content is a string, or an array of parts.
+// content reads a string or an array of parts.
 func (c *chunk) content(r *jsonread.Reader) {
 	if r.Kind() != '[' {
 		c.text = append(c.text, r.String()...)
@@ -220,15 +219,15 @@ func (c *chunk) content(r *jsonread.Reader) {
 	}
 }
 
-// part is text, a refusal or reasoning; other kinds cannot be passed on.
+// part reads a text, a refusal or reasoning. Other kinds cannot be passed on.
 func (c *chunk) part(r *jsonread.Reader) {
-	kind, text, said, reasoning := "", "", false, false
+	kind, text, hasText, reasoning := "", "", false, false
 	for name := range r.Members() {
 		switch string(name) {
 		case "type":
 			kind = r.String()
 		case "text", "refusal":
-			text, said = text+r.String(), true
+			text, hasText = text+r.String(), true
 		case "thinking", "reasoning":
 			reasoning = true
 		}
@@ -236,7 +235,7 @@ func (c *chunk) part(r *jsonread.Reader) {
 	switch {
 	case reasoning, kind == "thinking", kind == "reasoning":
 		c.reasoning = true
-	case said:
+	case hasText:
 		c.text = append(c.text, text...)
 	case kind == "text", kind == "refusal", kind == "output_text":
 	default:
@@ -258,13 +257,13 @@ func (c *chunk) toolCall(r *jsonread.Reader, position int) toolCall {
 			c.function(r, &one)
 		case "type", "extra_content", "provider_specific_fields":
 		default:
-			c.unknownInCall(r, name)
+			c.unknownInToolCall(r, name)
 		}
 	}
 	return one
 }
 
-// function reads the name and the arguments of a call.
+// function reads the name and the arguments of a tool call.
 func (c *chunk) function(r *jsonread.Reader, one *toolCall) {
 	for name := range r.Members() {
 		switch string(name) {
@@ -274,19 +273,21 @@ func (c *chunk) function(r *jsonread.Reader, one *toolCall) {
 			one.arguments = arguments(r)
 		case "description", "strict":
 		default:
-			c.unknownInCall(r, name)
+			c.unknownInToolCall(r, name)
 		}
 	}
 }
 
-// unknownInCall is for a member of a call that may be a part of it.
-func (c *chunk) unknownInCall(r *jsonread.Reader, name []byte) {
+// unknownInToolCall handles an unknown member of a tool call, which may be a part of the
+// call.
+func (c *chunk) unknownInToolCall(r *jsonread.Reader, name []byte) {
 	if member := string(name); isNonEmpty(r) && c.unsupported == "" {
-		c.unsupported = member + " in a call of a tool"
+		c.unsupported = member + " in a tool call"
 	}
 }
 
-// arguments are JSON in a string, or the JSON itself.
+// arguments returns the arguments of a tool call, which are JSON in a string or the JSON
+// itself.
 func arguments(r *jsonread.Reader) string {
 	if r.Kind() != '"' {
 		return string(r.Value())
@@ -294,7 +295,7 @@ func arguments(r *jsonread.Reader) string {
 	return r.String()
 }
 
-// calls are those of an answer, put together from their pieces.
+// toolCalls are the tool calls of a response, joined from their pieces.
 type toolCalls []*partialToolCall
 
 type partialToolCall struct {
@@ -303,7 +304,7 @@ type partialToolCall struct {
 	arguments []byte
 }
 
-// add adds pieces of calls. It returns false when there are more than maxCalls.
+// add adds pieces of tool calls. It returns false if there are more than maxToolCalls.
 func (c *toolCalls) add(pieces []toolCall) bool {
 	for _, piece := range pieces {
 		g := c.at(piece)
@@ -321,7 +322,7 @@ func (c *toolCalls) add(pieces []toolCall) bool {
 	return true
 }
 
-// size is what the calls hold, in bytes.
+// size returns the size of the tool calls, in bytes.
 func (c *toolCalls) size() int {
 	n := 0
 	for _, g := range *c {
@@ -330,8 +331,9 @@ func (c *toolCalls) size() int {
 	return n
 }
 
-// at returns the call that a piece belongs to: the last one of its index. Some
-// servers give all calls one index, and each an id of its own.
+// at returns the tool call of a piece: the last one with its index. Some servers give all
+// tool calls the same index, and each an id of its own. It returns nil if there are too
+// many.
 func (c *toolCalls) at(piece toolCall) *partialToolCall {
 	for _, g := range slices.Backward(*c) {
 		if g.index == piece.index && (piece.id == "" || g.id == "" || piece.id == g.id) {
@@ -346,8 +348,8 @@ func (c *toolCalls) at(piece toolCall) *partialToolCall {
 	return g
 }
 
-// data returns the calls as one value, and nil for none. Arguments are the text
-// that the model wrote: it may be no JSON.
+// data returns the tool calls as one value, nil if there are none. The arguments are the
+// text of the model, which may not be JSON.
 func (c *toolCalls) data(secret string) a2a.Value {
 	if len(*c) == 0 {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// modelName returns the model that is configured, or the first one that the
-// server names. It is asked once, unless the answer was of no use.
+// modelName returns the configured model, or the first model that the server lists. It
+// caches the list of a server that returned one.
 func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error) {
 	if b.model != "" {
 		return b.model, nil

@@ -10,16 +10,16 @@ import (
 
 const (
 	redacted = "[redacted]"
-	// minSecret is the least length of an API key that is looked for in answers.
-	// Shorter ones are what servers without keys are given, such as "ollama",
-	// and may well be words of an answer.
+	// minSecret is the minimum length of an API key that is replaced in responses.
+	// Shorter keys are placeholders for servers without keys, such as "ollama", and may
+	// be words of an answer.
 	minSecret = 16
-	// minFragment is the least length of the beginning of a key that is replaced
-	// at the end of an answer.
+	// minFragment is the minimum length of the beginning of a key that is replaced at the
+	// end of a response.
 	minFragment = 6
 )
 
-// conceal replaces a secret in a text that is complete.
+// redact replaces a secret in a complete text.
 func redact(text, secret string) string {
 	if len(secret) < minSecret {
 		return text
@@ -27,15 +27,15 @@ func redact(text, secret string) string {
 	return strings.ReplaceAll(text, secret, redacted)
 }
 
-// redactor replaces a secret in a text that arrives in pieces. It holds back
-// what may be the beginning of the secret.
+// redactor replaces a secret in a text that arrives in pieces. It holds back what may be
+// the beginning of the secret.
 type redactor struct {
 	secret string
 	held   []byte
 }
 
-// take adds a piece and returns what can be passed on. The result is valid
-// until the next call.
+// write adds a piece and returns the text that can be passed on, which is valid until the
+// next call.
 func (r *redactor) write(piece []byte) []byte {
 	if len(r.secret) < minSecret {
 		return piece
@@ -55,7 +55,7 @@ func (r *redactor) write(piece []byte) []byte {
 	return text
 }
 
-// rest returns what was held back, at the end of the text.
+// flush returns the text that was held back, at the end of the text.
 func (r *redactor) flush() []byte {
 	held := r.held
 	r.held = nil

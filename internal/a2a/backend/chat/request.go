@@ -14,10 +14,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// entry is one message to the model.
+// chatMessage is one message to the model.
 type chatMessage struct {
 	role string
-	// text holds the pieces of a message, and images the URLs that go with it.
+	// text has the texts of the message, and images the URLs of its images.
 	text, images []string
 }
 
@@ -27,9 +27,9 @@ const (
 	roleAssistant = "assistant"
 )
 
-// converse returns what the model is told: the prompt, what was said before,
-// and the message. Neighbours of one role become one, since the templates of
-// many models want them to alternate.
+// conversation returns the messages to the model: the prompt, the history, and the
+// message of the turn. It merges consecutive messages of one role, because the templates
+// of many models require alternating roles.
 func conversation(t *backend.Turn, prompt string) ([]chatMessage, error) {
 	var all []chatMessage
 	if prompt != "" {
@@ -41,7 +41,7 @@ func conversation(t *backend.Turn, prompt string) ([]chatMessage, error) {
 			e.role = roleAssistant
 		}
 		for i := range m.Parts {
-			// What cannot be shown of the past is left out.
+			// A part of the history that the model cannot read is left out.
 			_ = e.add(&m.Parts[i])
 		}
 		all = appendMessage(all, e)
@@ -68,7 +68,7 @@ func appendMessage(all []chatMessage, e chatMessage) []chatMessage {
 	}
 }
 
-// add adds a part, or says why it cannot be.
+// add adds a part, or returns the reason why the model cannot read it.
 func (e *chatMessage) add(p *a2a.Part) (problem string) {
 	switch p.Content {
 	case a2a.ContentText:
@@ -120,7 +120,8 @@ func appendRequest(dst []byte, model string, conversation []chatMessage) []byte 
 	return append(dst, "]}"...)
 }
 
-// append writes plain text as a string, which every server reads.
+// append encodes a message without images with a string as its content, which every
+// server accepts.
 func (e *chatMessage) append(dst []byte) []byte {
 	dst = appendString(append(dst, `{"role":`...), e.role)
 	dst = append(dst, `,"content":`...)
@@ -143,7 +144,7 @@ func (e *chatMessage) append(dst []byte) []byte {
 	return append(dst, "]}"...)
 }
 
-// appendString writes invalid UTF-8 as U+FFFD.
+// appendString encodes invalid UTF-8 as U+FFFD.
 func appendString(dst []byte, s string) []byte {
 	dst, _ = jsontext.AppendQuote(dst, s)
 	return dst

@@ -17,10 +17,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// maxReason bounds the reason that an agent gives for a failure.
+// maxReason bounds the reason of a failure that an agent sends, in bytes.
 const maxReason = 1 << 10
 
-// form is what a JSON object of an agent turns out to be.
+// form is the form of a JSON object from an agent.
 type form uint8
 
 const (
@@ -32,12 +32,12 @@ const (
 	internalEvent
 )
 
-// event reads one JSON text and adds what it says to the batch. In exact mode,
-// which is for JSON that may be anything, an object without a kind is an event
-// only if it can be nothing else.
-func (a *response) decodeEvent(text []byte, exact bool) (form, error) {
+// decodeEvent decodes a JSON text and adds its event or part to the batch. In exact mode,
+// which is for JSON that may be data, an object without a kind is an event only if it
+// cannot be anything else.
+func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	if chunk, ok := plainChunk(text); ok {
-		a.addText(chunk)
+		r.addText(chunk)
 		return barePart, nil
 	}
 	shape, kind, err := classify(text, exact)
@@ -56,7 +56,7 @@ func (a *response) decodeEvent(text []byte, exact bool) (form, error) {
 	case barePart:
 		p, err = protojson.V10.DecodePart(text)
 	case internalEvent:
-		a.internal(kind)
+		r.internal(kind)
 		return shape, nil
 	case notEvent:
 		if exact || kind != "" {
@@ -78,21 +78,21 @@ func (a *response) decodeEvent(text []byte, exact bool) (form, error) {
 	}
 	switch {
 	case err != nil && exact && shape != kindEvent:
-		// It looks like an event by chance.
+		// The data has the members of an event by chance.
 		return notEvent, nil
 	case err != nil:
 		return notEvent, err
 	case p.Content != 0:
-		a.addPart(p, false)
+		r.addPart(p, false)
 	default:
 		addReason(&e)
-		a.batch = append(a.batch, e)
+		r.batch = append(r.batch, e)
 	}
 	return shape, nil
 }
 
-// plainChunk reads {"text":"..."} without an escape, which is what most lines
-// are, without a decoder.
+// plainChunk returns the text of {"text":"..."} without escapes, the most frequent line,
+// without a decoder.
 func plainChunk(text []byte) ([]byte, bool) {
 	inner, ok := bytes.CutPrefix(text, []byte(`{"text":`))
 	if !ok {
@@ -114,8 +114,8 @@ func plainChunk(text []byte) ([]byte, bool) {
 	return inner, true
 }
 
-// classify returns the form of a JSON text by the names of its members. A text that
-// is not an object, and an object of an unknown kind, is notEvent.
+// classify returns the form of a JSON text by the names of its members. The form of a
+// text that is not an object, and of an object of an unknown kind, is notEvent.
 func classify(text []byte, exact bool) (form, string, error) {
 	if shape := classifyByPrefix(text); shape != notEvent {
 		return shape, "", nil
@@ -158,8 +158,8 @@ func classify(text []byte, exact bool) (form, string, error) {
 	}
 }
 
-// sniff knows an object whose kind stands first, which is where most encoders
-// put it, without reading the rest: the codec that it leads to reads it all.
+// classifyByPrefix classifies an object whose first member is its kind, as most encoders
+// write it. It does not read the rest, which the codec of the form validates.
 func classifyByPrefix(text []byte) form {
 	rest, ok := bytes.CutPrefix(text, []byte(`{"kind":`))
 	if !ok {
@@ -192,8 +192,8 @@ func dataPart(text []byte) (a2a.Part, error) {
 	return a2a.Part{Content: a2a.ContentData, Data: value}, r.End()
 }
 
-// explain makes the reason that some agents put into metadata.error the
-// message of a failure that has none.
+// addReason sets the message of a failure that has none from metadata.error, where some
+// agents put the reason.
 func addReason(e *a2a.Event) {
 	u := e.Status
 	if u == nil || u.Status.Message != nil || len(u.Metadata) == 0 ||

@@ -1,15 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package events is the default protocol of an agent's container: one POST a
-// turn, answered by text, by JSON, by a file, or by a stream of A2A events.
+// Package events is the default backend: it sends one POST for each turn, and the agent's
+// container answers with text, JSON, a file, or a stream of A2A events.
 //
-// It is the one place that knows how an agent may answer; docs/agents.md shows
-// it to agent authors. It may import the codecs, since what goes to the agent
-// and comes from it is A2A's own JSON. It keeps nothing between turns, follows
-// no redirect and uses no proxy. An event that it does not understand fails the
-// turn (backend.Unrecognized); it skips blank lines and [DONE] only, and passes
-// events of a kind internal:* to metrics.
+// This package alone defines how an agent may answer. docs/agents.md describes it to
+// authors of agents. It may import the codecs, because requests and responses are the
+// JSON of A2A. It keeps no state between turns, follows no redirect and uses no proxy. An
+// event that it does not understand fails the turn (backend.Unrecognized). It skips blank
+// lines and [DONE] only, and passes events of a kind internal:* to metrics.
 package events
 
 import (
@@ -23,13 +22,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// Options say where the agent is. Zero means the default.
+// Options configures a backend. A zero field has its default.
 type Options struct {
-	// URL is where turns are posted. It is required.
+	// URL is the URL of the agent. It is required.
 	URL    string
 	Limits stream.Limits
-	// Internal is told the kind of each event that is not for clients, such as
-	// internal:llm-call. Nil for nobody.
+	// Internal is called with the kind of each event that is not for clients, such as
+	// internal:llm-call. It may be nil.
 	Internal func(kind string)
 	// Now is the clock.
 	Now func() time.Time
@@ -59,7 +58,7 @@ func New(options Options) (*Backend, error) {
 	return &Backend{client: stream.New(options.Limits, options.Now), url: u, internal: options.Internal}, nil
 }
 
-// Close releases the idle connections.
+// Close closes the idle connections.
 func (b *Backend) Close() { b.client.Close() }
 
 // Run implements backend.Backend.
@@ -83,13 +82,13 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 		return backend.ErrInputAccepted
 	}
 	defer resp.Body.Close()
-	a := &response{
+	r := &response{
 		Body: b.client.NewBody(resp, w), limits: b.client.Limits(), internal: b.internal,
 		turn: t, disposition: resp.Header.Get("Content-Disposition"), emit: emit, watchdog: w,
 	}
-	err = a.read()
+	err = r.read()
 	if errors.Is(err, backend.ErrTurnEnded) {
-		a.DiscardRest()
+		r.DiscardRest()
 	}
 	return err
 }

@@ -14,53 +14,53 @@ import (
 
 var errUnknownKind = errors.New("it is neither of a known kind nor a part")
 
-// ndjson reads an event a line.
-func (a *response) ndjson() error {
-	return a.checkEnd(a.Lines(a.handleEvent, a.flush))
+// ndjson reads one event from each line.
+func (r *response) ndjson() error {
+	return r.checkEnd(r.Lines(r.handleEvent, r.flush))
 }
 
-// sse reads an event a data field.
-func (a *response) sse() error {
-	return a.checkEnd(a.SSE(a.handleEvent, a.flush))
+// sse reads one event from the data of each server-sent event.
+func (r *response) sse() error {
+	return r.checkEnd(r.SSE(r.handleEvent, r.flush))
 }
 
-// stream judges the end of a stream that had no terminal event. The stream is
-// complete when the framing of the body says so and when it held an event or
-// [DONE]. Web frameworks end a chunked body properly after their generator raised
-// an exception, so a stream without an event is a failure of the agent, unless
-// Content-Length announced it.
-func (a *response) checkEnd(err error) error {
+// checkEnd checks the end of a stream without a terminal event. The stream is complete if
+// the framing of the body shows its end and if it had an event or [DONE]. Web frameworks
+// end a chunked body regularly after their generator raised an exception, so a stream
+// without an event is a failure of the agent, unless Content-Length announced an empty
+// body.
+func (r *response) checkEnd(err error) error {
 	switch {
 	case err != nil:
 		return err
-	case !a.hasEvent && !a.AtEnd():
+	case !r.hasEvent && !r.AtEnd():
 		return backend.Interrupted("The agent's event stream ended without an event; an agent that has nothing to say ends with a status-update of state completed", nil)
-	case a.hasEvent && !a.HasFraming():
+	case r.hasEvent && !r.HasFraming():
 		return backend.Interrupted("The agent's answer ended without a final event, and has no framing that says that it is whole", nil)
 	default:
 		return nil
 	}
 }
 
-// line reads one event. It skips blank lines and [DONE], and fails the turn for
-// everything else that is not an event, after it sent what came before.
-func (a *response) handleEvent(number int, text []byte) error {
+// handleEvent handles one event. It skips blank lines and [DONE]. For everything else
+// that is not an event, it emits the earlier events and fails the turn.
+func (r *response) handleEvent(number int, text []byte) error {
 	text = bytes.TrimSpace(text)
 	if isBlank(text) {
 		return nil
 	}
-	a.hasEvent = true
+	r.hasEvent = true
 	if string(text) == "[DONE]" {
 		return nil
 	}
-	if len(text) > a.limits.MaxEvent {
-		return a.TooLong(number)
+	if len(text) > r.limits.MaxEvent {
+		return r.TooLong(number)
 	}
-	shape, err := a.decodeEvent(text, false)
+	shape, err := r.decodeEvent(text, false)
 	if err == nil && shape != notEvent {
 		return nil
 	}
-	if sendErr := a.flush(); sendErr != nil {
+	if sendErr := r.flush(); sendErr != nil {
 		return sendErr
 	}
 	if err == nil {

@@ -23,7 +23,8 @@ func (b *Backend) request(t *backend.Turn) *stream.Request {
 	return &stream.Request{Method: http.MethodPost, URL: b.url, Header: header, Body: appendRequest(make([]byte, 0, estimateSize(t)), t)}
 }
 
-// sizeOf estimates a request: a buffer that grows is copied each time.
+// estimateSize returns the estimated size of a request, in bytes, so that its buffer does
+// not grow.
 func estimateSize(t *backend.Turn) int {
 	size := 512 + t.Message.Size() + len(t.Metadata)
 	for _, m := range t.History {
@@ -32,7 +33,8 @@ func estimateSize(t *backend.Turn) int {
 	return size
 }
 
-// appendRequest appends the body of a turn. Only task may be missing.
+// appendRequest appends the body of the request for a turn. It omits the member task for
+// a new task; all other members are always present.
 func appendRequest(dst []byte, t *backend.Turn) []byte {
 	dst = jsonwrite.String(append(dst, `{"taskId":`...), t.TaskID)
 	dst = jsonwrite.String(append(dst, `,"contextId":`...), t.ContextID)

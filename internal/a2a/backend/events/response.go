@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// answer reads one response.
+// response reads one response.
 type response struct {
 	*stream.Body
 	limits      *stream.Limits
@@ -21,128 +21,131 @@ type response struct {
 	disposition string
 	emit        backend.Emit
 	watchdog    *stream.Watchdog
-	// batch holds the events of one read.
+	// batch has the events of one read.
 	batch []a2a.Event
-	// pieces and texts are room for those to come, as many as the last read had.
+	// free and texts are preallocated for the next events, as many as the last batch had.
+	// lastBatch is the number of these.
 	free      []partUpdate
 	texts     strings.Builder
 	lastBatch int
-	// artifact is that of the turn, which exists once it has begun.
+	// artifact is the id of the artifact of the turn, which exists if hasArtifact is
+	// true.
 	artifact    string
 	hasArtifact bool
 	// paused is true while the agent waits for its client.
 	paused bool
-	// heard is true once a line of the stream was an event or [DONE].
+	// hasEvent is true once a line of the stream was an event or [DONE].
 	hasEvent bool
 }
 
-// read does what the media type asks for.
-func (a *response) read() error {
-	mediaType, params, err := a.MediaType()
+// read reads the response by its media type.
+func (r *response) read() error {
+	mediaType, params, err := r.MediaType()
 	if err != nil {
 		return err
 	}
 	switch mediaType {
 	case "text/plain":
-		return a.text()
+		return r.text()
 	case "application/json":
-		return a.json()
+		return r.json()
 	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/jsonlines", "application/x-jsonlines":
-		return a.ndjson()
+		return r.ndjson()
 	case "text/event-stream":
-		return a.sse()
+		return r.sse()
 	default:
-		return a.file(mime.FormatMediaType(mediaType, params))
+		return r.file(mime.FormatMediaType(mediaType, params))
 	}
 }
 
-// send emits what was gathered.
-func (a *response) flush() error {
-	if len(a.batch) == 0 {
+// flush emits the batch.
+func (r *response) flush() error {
+	if len(r.batch) == 0 {
 		return nil
 	}
-	for i := range a.batch {
-		if s := a.batch[i].Status; s != nil {
-			a.paused = s.Status.State.Interrupted()
+	for i := range r.batch {
+		if s := r.batch[i].Status; s != nil {
+			r.paused = s.Status.State.Interrupted()
 		}
 	}
-	err := a.emit(a.batch)
-	a.lastBatch = len(a.batch)
-	clear(a.batch)
-	a.batch = a.batch[:0]
-	a.watchdog.Pause(a.paused)
+	err := r.emit(r.batch)
+	r.lastBatch = len(r.batch)
+	clear(r.batch)
+	r.batch = r.batch[:0]
+	r.watchdog.Pause(r.paused)
 	return err
 }
 
-// piece is an update with its part. Those of one read lie side by side.
+// partUpdate is an update of an artifact with its part. Those of one read are allocated
+// together.
 type partUpdate struct {
 	update a2a.ArtifactUpdate
 	parts  [1]a2a.Part
 }
 
-// maxTogether bounds what one piece that is kept may hold of the memory of
-// others.
+// maxShared bounds the number of updates that are allocated together, because one that
+// stays in use keeps the memory of all.
 const maxShared = 32
 
-func (a *response) newPart() *partUpdate {
-	if len(a.free) == 0 {
-		a.free = make([]partUpdate, min(max(a.lastBatch, 1), maxShared))
+func (r *response) newPart() *partUpdate {
+	if len(r.free) == 0 {
+		r.free = make([]partUpdate, min(max(r.lastBatch, 1), maxShared))
 	}
-	p := &a.free[0]
-	a.free = a.free[1:]
+	p := &r.free[0]
+	r.free = r.free[1:]
 	return p
 }
 
-// keep copies a short text beside those of the same read.
-func (a *response) copyText(text []byte) string {
+// copyText copies a short text into memory that the texts of one read share.
+func (r *response) copyText(text []byte) string {
 	const short = 256
-	if len(text) > short || a.lastBatch < 2 {
+	if len(text) > short || r.lastBatch < 2 {
 		return string(text)
 	}
-	if a.texts.Cap()-a.texts.Len() < len(text) {
-		a.texts = strings.Builder{}
-		a.texts.Grow(min(a.lastBatch, maxShared) * max(len(text), 16))
+	if r.texts.Cap()-r.texts.Len() < len(text) {
+		r.texts = strings.Builder{}
+		r.texts.Grow(min(r.lastBatch, maxShared) * max(len(text), 16))
 	}
-	at := a.texts.Len()
-	a.texts.Write(text)
-	return a.texts.String()[at:]
+	at := r.texts.Len()
+	r.texts.Write(text)
+	return r.texts.String()[at:]
 }
 
-// add adds a part to the artifact of the turn. Text joins text: an answer that
-// arrives in a thousand chunks reads as one.
-func (a *response) addPart(part a2a.Part, last bool) {
-	p := a.newPart()
+// addPart adds a part to the artifact of the turn. Texts are joined, so that an answer in
+// a thousand chunks is one text.
+func (r *response) addPart(part a2a.Part, last bool) {
+	p := r.newPart()
 	p.parts[0] = part
-	a.addUpdate(p, last)
+	r.addUpdate(p, last)
 }
 
-// chunk is add for text, which is what most parts are.
-func (a *response) addText(text []byte) {
-	p := a.newPart()
-	p.parts[0].Content, p.parts[0].Text = a2a.ContentText, a.copyText(text)
-	a.addUpdate(p, false)
+// addText adds a text, as addPart does, without a copy of a Part.
+func (r *response) addText(text []byte) {
+	p := r.newPart()
+	p.parts[0].Content, p.parts[0].Text = a2a.ContentText, r.copyText(text)
+	r.addUpdate(p, false)
 }
 
-func (a *response) addUpdate(p *partUpdate, last bool) {
-	if !a.hasArtifact {
-		a.artifact = backend.ArtifactID(a.turn.Number)
+func (r *response) addUpdate(p *partUpdate, last bool) {
+	if !r.hasArtifact {
+		r.artifact = backend.ArtifactID(r.turn.Number)
 	}
-	// Most of the room stays as it was made.
+	// The update is zero: setting its fields is cheaper than copying a whole one.
 	u := &p.update
-	u.TaskID, u.ContextID = a.turn.TaskID, a.turn.ContextID
-	u.Artifact.ID, u.Artifact.Parts = a.artifact, p.parts[:]
-	u.Append, u.JoinText, u.LastChunk = a.hasArtifact, true, last
-	a.hasArtifact = true
-	a.batch = append(a.batch, a2a.Event{Artifact: u})
+	u.TaskID, u.ContextID = r.turn.TaskID, r.turn.ContextID
+	u.Artifact.ID, u.Artifact.Parts = r.artifact, p.parts[:]
+	u.Append, u.JoinText, u.LastChunk = r.hasArtifact, true, last
+	r.hasArtifact = true
+	r.batch = append(r.batch, a2a.Event{Artifact: u})
 }
 
-// json reads one value: an event, or data.
-func (a *response) json() error {
-	body, err := a.ReadAll()
+// json reads one JSON value, which is an event or data.
+func (r *response) json() error {
+	body, err := r.ReadAll()
 	if err != nil || isBlank(body) {
 		return err
 	}
-	kind, err := a.decodeEvent(body, true)
+	kind, err := r.decodeEvent(body, true)
 	if err != nil {
 		return backend.Unrecognized("The agent's answer "+stream.DecodeReason(err, "an event"), body, err)
 	}
@@ -151,20 +154,20 @@ func (a *response) json() error {
 		if err != nil {
 			return backend.Unrecognized("The agent's answer "+stream.DecodeReason(err, "an event"), body, err)
 		}
-		a.addPart(value, true)
+		r.addPart(value, true)
 	}
-	return a.flush()
+	return r.flush()
 }
 
-// file reads anything else.
-func (a *response) file(mediaType string) error {
-	body, err := a.ReadAll()
+// file reads a response of any other media type.
+func (r *response) file(mediaType string) error {
+	body, err := r.ReadAll()
 	if err != nil || len(body) == 0 {
 		return err
 	}
-	_, params, _ := mime.ParseMediaType(a.disposition)
-	a.addPart(a2a.Part{
+	_, params, _ := mime.ParseMediaType(r.disposition)
+	r.addPart(a2a.Part{
 		Content: a2a.ContentRaw, Raw: body, MediaType: mediaType, Filename: params["filename"],
 	}, true)
-	return a.flush()
+	return r.flush()
 }

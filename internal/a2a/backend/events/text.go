@@ -13,27 +13,27 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// text reads an answer that is the text of one artifact, chunk by chunk.
-func (a *response) text() error {
+// text reads a text, piece by piece, as the text of one artifact.
+func (r *response) text() error {
 	buffer := stream.NewBuffer()
 	defer buffer.Release()
 	held := 0
 	for {
 		room := buffer.Bytes
-		n, err := a.Read(room[held:])
+		n, err := r.Read(room[held:])
 		chunk := room[:held+n]
 		end := errors.Is(err, io.EOF)
 		if err != nil && !end {
 			return err
 		}
-		last := end || a.AtEnd()
+		last := end || r.AtEnd()
 		ready := len(chunk)
 		if !last {
 			ready -= incompleteSuffix(chunk)
 		}
-		if ready > 0 || end && a.hasArtifact {
-			a.addPart(a2a.TextPart(toValidUTF8(chunk[:ready])), last)
-			if err := a.flush(); err != nil {
+		if ready > 0 || end && r.hasArtifact {
+			r.addPart(a2a.TextPart(toValidUTF8(chunk[:ready])), last)
+			if err := r.flush(); err != nil {
 				return err
 			}
 		}
@@ -45,7 +45,7 @@ func (a *response) text() error {
 	}
 }
 
-// incomplete returns how many bytes at the end are the beginning of a
+// incompleteSuffix returns the number of bytes at the end that are the beginning of a
 // character.
 func incompleteSuffix(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
@@ -60,7 +60,7 @@ func incompleteSuffix(text []byte) int {
 	return 0
 }
 
-// valid writes each byte that is no UTF-8 as U+FFFD.
+// toValidUTF8 replaces each byte of invalid UTF-8 by U+FFFD.
 func toValidUTF8(text []byte) string {
 	if utf8.Valid(text) {
 		return string(text)

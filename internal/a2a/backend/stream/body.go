@@ -15,49 +15,50 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// Bounds on what is read only to use a connection again.
+// Limits of what is read only so that a connection can be reused.
 const (
 	maxDiscard     = 64 << 10
 	maxDiscardTime = 250 * time.Millisecond
 )
 
-// trusted is what an answer may claim to hold before it has come.
+// maxPreallocated bounds the buffer that is allocated for a Content-Length before the
+// bytes have arrived.
 const maxPreallocated = 64 << 10
 
-// Body reads one answer. Whatever it returns that is not nil and not io.EOF is
-// a failure of the turn.
+// Body reads one response within the limits. Each error but io.EOF is a failure of the
+// turn.
 type Body struct {
-	// Secrets are replaced in excerpts of the answer.
+	// Secrets are replaced in excerpts of the response.
 	Secrets []string
 
 	limits   *Limits
 	watchdog *Watchdog
 	resp     *http.Response
-	// read counts the bytes.
+	// read is the number of bytes that were read.
 	read int64
 }
 
-// NewBody returns the body of an answer. The caller closes the answer. Without
-// a watchdog what is read is no sign of life of the turn.
+// NewBody returns the body of a response, which the caller closes. If w is nil, reading
+// does not count as activity of the turn.
 func (c *Client) NewBody(resp *http.Response, w *Watchdog) *Body {
 	return &Body{limits: &c.limits, watchdog: w, resp: resp}
 }
 
-// MediaType returns the media type of the answer with its parameters, and
-// application/octet-stream when it does not say. A coding was not asked for,
-// and its bytes would pass for text.
+// MediaType returns the media type of the response with its parameters, by default
+// application/octet-stream. It fails for a content coding, which the request did not
+// accept: the coded bytes would be read as text.
 func (b *Body) MediaType() (mediaType string, params map[string]string, err error) {
 	if coding := b.resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return "", nil, backend.Failed("The agent's answer is compressed, which the sidecar did not accept", nil)
 	}
 	mediaType, params, err = mime.ParseMediaType(b.resp.Header.Get("Content-Type"))
 	if err != nil {
-		return "application/octet-stream", nil, nil //nolint:nilerr // that is what RFC 9110 says it is
+		return "application/octet-stream", nil, nil //nolint:nilerr // the default of RFC 9110 section 8.3
 	}
 	return mediaType, params, nil
 }
 
-// Read implements io.Reader, within the bounds.
+// Read implements io.Reader. It fails if the response exceeds MaxAnswer.
 func (b *Body) Read(p []byte) (int, error) {
 	n, err := b.resp.Body.Read(p)
 	if b.read += int64(n); b.read > b.limits.MaxAnswer {
@@ -72,24 +73,25 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// broken is the failure of an answer whose connection was lost.
+// connectionLostError is the failure of a response whose connection was lost.
 type connectionLostError struct{ *backend.TurnError }
 
 func (b *connectionLostError) Unwrap() error { return b.TurnError }
 
-// BrokeOff reports whether an answer ended because its connection was lost.
+// ConnectionLost reports whether a response ended because its connection was lost.
 func ConnectionLost(err error) bool {
 	_, ok := errors.AsType[*connectionLostError](err)
 	return ok
 }
 
-// Limit bounds one event.
+// MaxEvent returns the limit of one event, in bytes.
 func (b *Body) MaxEvent() int { return b.limits.MaxEvent }
 
-// AtEnd reports whether all that the answer announced was read.
+// AtEnd reports whether all bytes of the Content-Length were read.
 func (b *Body) AtEnd() bool { return b.read == b.resp.ContentLength }
 
-// Whole reads an answer that is one thing.
+// ReadAll reads a response that consists of one event. It fails if the response exceeds
+// MaxEvent.
 func (b *Body) ReadAll() ([]byte, error) {
 	limit := b.limits.MaxEvent
 	body, fits, err := b.ReadUpTo(limit)
@@ -102,7 +104,8 @@ func (b *Body) ReadAll() ([]byte, error) {
 	return body, nil
 }
 
-// UpTo reads to the end, and tells whether that came within the limit.
+// ReadUpTo reads to the end of the response or beyond the limit, and reports whether the
+// response fits the limit.
 func (b *Body) ReadUpTo(limit int) (text []byte, fits bool, err error) {
 	if length := b.resp.ContentLength; length >= 0 && length <= int64(min(limit, maxPreallocated)) {
 		text = make([]byte, length)
@@ -113,14 +116,14 @@ func (b *Body) ReadUpTo(limit int) (text []byte, fits bool, err error) {
 	return text, len(text) <= limit, err
 }
 
-// Framed reports whether the framing of the body tells its end from a broken
+// HasFraming reports whether the framing of the body distinguishes its end from a lost
 // connection.
 func (b *Body) HasFraming() bool {
 	return b.resp.ContentLength >= 0 || len(b.resp.TransferEncoding) > 0 || b.resp.ProtoMajor > 1
 }
 
-// Farewell reads to the near end of an answer of which no more is wanted, so
-// that the connection can be used again.
+// DiscardRest reads the rest of a response that is not needed, if it is short, so that
+// the connection can be reused.
 func (b *Body) DiscardRest() {
 	closing := time.AfterFunc(maxDiscardTime, func() { b.watchdog.cancel(nil) })
 	defer closing.Stop()

@@ -5,8 +5,8 @@ package stream
 
 import "sync"
 
-// A buffer is little while little arrives: most streams rest most of the time,
-// and hold it all the while.
+// The sizes of buffers. Most streams are idle most of the time, and keep their buffer all
+// the while, so a buffer is small while little arrives.
 const (
 	smallSize = 1 << 10
 	largeSize = 8 << 10
@@ -18,29 +18,30 @@ func newPool(size int) *sync.Pool {
 	return &sync.Pool{New: func() any { b := make([]byte, size); return &b }}
 }
 
-// Buffer is what an answer is read into, piece by piece.
+// Buffer is a pooled buffer for the pieces of a response.
 type Buffer struct {
-	// Bytes is all of it.
+	// Bytes is the whole buffer.
 	Bytes  []byte
 	pooled *[]byte
 	owner  *sync.Pool
 }
 
-// Borrow returns a buffer; GiveBack takes it back.
+// NewBuffer returns a small buffer. The caller calls Release when it does not need the
+// buffer any more.
 func NewBuffer() *Buffer {
 	b := &Buffer{}
 	b.get(smallBuffers)
 	return b
 }
 
-// GiveBack takes a borrowed buffer, of which nothing is kept.
+// Release returns the buffer to its pool.
 func (b *Buffer) Release() {
 	b.owner.Put(b.pooled)
 	*b = Buffer{}
 }
 
-// Suit fits the buffer to what has arrived, before the next read. So much of
-// it was filled, and the first held bytes are kept.
+// Resize adapts the size of the buffer to what has arrived, before the next read. filled
+// is the number of bytes that were in use; the first held bytes are kept.
 func (b *Buffer) Resize(filled, held int) {
 	switch size := len(b.Bytes); {
 	case filled == size && size < largeSize:
@@ -52,7 +53,7 @@ func (b *Buffer) Resize(filled, held int) {
 	}
 }
 
-// Double makes it twice as long.
+// Grow doubles the size of the buffer.
 func (b *Buffer) Grow() { b.Bytes = append(b.Bytes, make([]byte, len(b.Bytes))...) }
 
 func (b *Buffer) move(to *sync.Pool, held int) {

@@ -20,7 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
-// The backoff between attempts: to connect, and after a 429 or 503 without
+// The delays of the backoff: between attempts to connect, and after a 429 or 503 without
 // Retry-After.
 const (
 	minRedialDelay = 50 * time.Millisecond
@@ -29,7 +29,7 @@ const (
 	maxRetryDelay  = 16 * time.Second
 )
 
-// Request is a call of an agent, which can be sent again.
+// Request is a request to an agent. It can be sent more than once.
 type Request struct {
 	Method string
 	URL    *url.URL
@@ -51,9 +51,9 @@ func (r *Request) http(ctx context.Context) *http.Request {
 	return out.WithContext(ctx)
 }
 
-// Do sends a request and returns the answer, whatever its status. What was sent
-// is not sent again: tried again are connections that were not made, and
-// requests that the agent turned away for now. An error is a failure of the
+// Do sends a request and returns the response, whatever its status. It retries a
+// connection that could not be made, and a request that the agent answered with 429 or
+// 503, within the limits. It sends no other request twice. Each error is a failure of the
 // turn.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	begin := c.now()
@@ -74,7 +74,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 			pause, redial = redial, min(2*redial, maxRedialDelay)
 		case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
 			pause, retry = retryAfter(resp, retry, c.now()), min(2*retry, maxRetryDelay)
-			// At once is once: to be asked without end makes nobody less busy.
+			// With Retry-After: 0, only the first retry comes at once.
 			pause, redial = max(pause, redial), min(2*redial, maxRedialDelay)
 			if since+pause > c.limits.FirstEvent {
 				return resp, nil
@@ -97,19 +97,19 @@ func (c *Client) send(ctx context.Context, r *Request) (*http.Response, error) {
 	return c.transport.RoundTrip(r.http(ctx))
 }
 
-// explained reports that a transport has said what its failure means.
+// isTurnError reports whether a transport returned the reason of its failure.
 func isTurnError(err error) bool {
 	_, ok := errors.AsType[*backend.TurnError](err)
 	return ok
 }
 
-// notConnected reports that there was no connection to send anything on.
+// isDialError reports whether no connection was made.
 func isDialError(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// unreachable returns why no connection was made, without the address.
+// unreachableReason returns the reason why no connection was made, without the address.
 func unreachableReason(limit time.Duration, err error) string {
 	reason := "The agent could not be reached within " + limit.String()
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
@@ -118,7 +118,8 @@ func unreachableReason(limit time.Duration, err error) string {
 	return reason
 }
 
-// retryAfter is what the agent asks for (RFC 9110 section 10.2.3).
+// retryAfter returns the delay of a Retry-After header (RFC 9110 section 10.2.3), and
+// otherwise if there is none.
 func retryAfter(resp *http.Response, otherwise time.Duration, now time.Time) time.Duration {
 	text := resp.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -130,11 +131,11 @@ func retryAfter(resp *http.Response, otherwise time.Duration, now time.Time) tim
 	return otherwise
 }
 
-// Success reports whether a status is one of 2xx.
+// IsSuccess reports whether a status is a 2xx.
 func IsSuccess(status int) bool { return status >= 200 && status <= 299 }
 
-// Refusal is what any other status means for the task. The body stays here: who
-// wrote it did not write it for the client.
+// StatusError returns the failure for any other status. It does not read the body, whose
+// text is not meant for clients.
 func StatusError(status int) *backend.TurnError {
 	code := strconv.Itoa(status)
 	if text := http.StatusText(status); text != "" {
@@ -147,20 +148,21 @@ func StatusError(status int) *backend.TurnError {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return backend.Failed("The agent is too busy: "+code, nil)
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		// Somebody before the agent says that it is gone.
+		// A proxy in front of the agent reports that the agent is gone.
 		return backend.Interrupted("The agent answered "+code, nil)
 	default:
 		return backend.Failed("The agent answered "+code, nil)
 	}
 }
 
-// Release gives a connection back, when little is left on it.
+// CloseResponse closes the body of a response. If little of the body is left, the
+// connection can be reused.
 func CloseResponse(resp *http.Response) {
 	discard(resp.Body)
 	_ = resp.Body.Close()
 }
 
-// Sleep waits; it returns the cause when ctx ends first.
+// Sleep waits for a duration. It returns the cause of ctx if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

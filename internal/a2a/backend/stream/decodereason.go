@@ -9,9 +9,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Fault returns why a text is not what was expected, such as "an event", in the
-// words of the decoders. It holds nothing of the text; backend.Unrecognized adds
-// an excerpt.
+// DecodeReason returns the reason why a text is not what was expected, such as "an
+// event", from the error of a decoder. The reason contains no part of the text;
+// backend.Unrecognized adds an excerpt.
 func DecodeReason(err error, expected string) string {
 	var problem *a2a.Error
 	switch {

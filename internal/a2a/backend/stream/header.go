@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// Header returns what every call of a turn tells the agent. The names are as
-// they are documented, which net/http would spell otherwise.
+// Header returns the header of every request of a turn. The names have the documented
+// case, which net/http would change.
 func Header(t *backend.Turn, accept string) http.Header {
 	h := http.Header{
 		"Content-Type":   {"application/json"},
@@ -31,9 +31,9 @@ func Header(t *backend.Turn, accept string) http.Header {
 	return h
 }
 
-// headerValue is the text itself when a header can hold it. Any other is
-// percent-encoded: a context id is whatever a client made up. So is a percent
-// sign, or two texts could look the same.
+// headerValue returns a text unchanged if a header can hold it, and percent-encoded
+// otherwise, because a client may choose any context id. It also encodes the percent
+// sign, so that no two texts have the same form.
 func headerValue(s string) string {
 	plain := s == "" || s[0] != ' ' && s[len(s)-1] != ' '
 	for i := 0; plain && i < len(s); i++ {

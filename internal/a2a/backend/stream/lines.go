@@ -12,13 +12,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// Taker takes a line or an event: its text, which is valid until it returns,
-// and the line in which it stands, counted from 1.
+// LineFunc handles a line or an event. The text is valid until it returns. Lines are
+// counted from 1; line is the first one of an event.
 type LineFunc func(line int, text []byte) error
 
-// Lines reads the body line by line. It calls take with each, without its end,
-// and flush when all that has arrived is read. A line without an end counts
-// when the body is whole.
+// Lines reads the body line by line. It calls take with each line, without its line end,
+// and flush when it has handled all bytes that have arrived. A last line without a line
+// end counts if the body is whole.
 func (b *Body) Lines(take LineFunc, flush func() error) error {
 	buffer := NewBuffer()
 	defer buffer.Release()
@@ -52,8 +52,8 @@ func (b *Body) Lines(take LineFunc, flush func() error) error {
 	}
 }
 
-// split calls take with each line of text that has an end, and returns what
-// follows the last. It has been seen that the first bytes hold none.
+// split calls take with each complete line of text, and returns what follows the last
+// one. The first seen bytes hold no line end.
 func split(text []byte, seen int, number *int, take LineFunc) (rest []byte, err error) {
 	for {
 		at := bytes.IndexByte(text[seen:], '\n')
@@ -68,16 +68,16 @@ func split(text []byte, seen int, number *int, take LineFunc) (rest []byte, err 
 	}
 }
 
-// TooLong is the failure of an event that exceeds its bound.
+// TooLong returns the failure of an event that exceeds MaxEvent.
 func (b *Body) TooLong(line int) error {
 	return backend.Failed(fmt.Sprintf("The agent's event in line %d exceeds %d bytes", line, b.limits.MaxEvent), nil)
 }
 
-// SSE reads the body event by event (WHATWG HTML section 9.2). It calls take
-// with the data of each, and flush when all that has arrived is read. A block
-// that the body ends in counts as well. It ignores comments, lines of blanks, blocks
-// without data and the fields event, id and retry. Any other line fails the turn,
-// other than in the specification: it would be an answer that is lost.
+// SSE reads the body as server-sent events (WHATWG HTML section 9.2). It calls take with
+// the data of each event, and flush when it has handled all bytes that have arrived. An
+// event at the end of the body needs no empty line after it. SSE ignores comments, lines
+// of white space, events without data and the fields event, id and retry. Unlike the
+// specification, it fails for any other line, because a part of the answer would be lost.
 func (b *Body) SSE(take LineFunc, flush func() error) error {
 	var data []byte
 	at := 0
@@ -87,7 +87,7 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 		}
 		err := take(at, data)
 		if data, at = data[:0], 0; cap(data) > largeSize {
-			data = nil // one large event is no reason to hold as much while all rests
+			data = nil // do not keep a large buffer while the stream is idle
 		}
 		return err
 	}
@@ -129,8 +129,8 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 	return err
 }
 
-// field returns the name of a field and its value. Comments and lines of blanks
-// have no name.
+// field returns the name of a field and its value. The name is empty for comments and for
+// lines of white space.
 func field(text []byte) (name, value []byte) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil

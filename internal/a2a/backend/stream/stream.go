@@ -1,15 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stream is what all protocols of an agent's container have in common:
-// one call a turn, whose answer arrives piece by piece. It bounds how long an
-// agent may take and how much it may say, sends again what was not received,
-// and cuts an answer into lines and events.
+// Package stream calls an agent once for each turn and reads its response piece by piece,
+// for all protocols of an agent's container. It limits the duration and the size of a
+// response, retries requests that the agent did not receive, and splits a response into
+// lines and server-sent events.
 //
-// It knows no protocol: what is sent and what an event means is the business of
-// the packages beside it. It follows no redirect and uses no proxy. Of an answer
-// that is not understood, a client sees the excerpt that backend.Unrecognized
-// makes, and nothing else.
+// It knows no protocol: the packages beside it write the requests and decode the events.
+// It follows no redirect and uses no proxy. A client sees no part of a response that is
+// not understood, except for the excerpt of backend.Unrecognized.
 package stream
 
 import (
@@ -25,21 +24,21 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
-// Limits say how long and how much an agent may talk. Zero means the default.
+// Limits bounds the duration and the size of a turn. A zero field has its default.
 type Limits struct {
 	// Connect bounds the time until the agent accepts a connection, 5 s by default.
 	Connect time.Duration
-	// FirstEvent bounds the wait for the first byte of an answer, 2 min by default.
+	// FirstEvent bounds the wait for the first byte of a response, 2 min by default.
 	FirstEvent time.Duration
-	// Idle bounds the silence in an answer, 5 min by default. It does not run
-	// while the agent waits for its client.
+	// Idle bounds the time between two reads of a response, 5 min by default. It does not
+	// run while the agent waits for its client.
 	Idle time.Duration
 	// Turn bounds the whole turn, 1 h by default.
 	Turn time.Duration
-	// MaxEvent bounds one event, one JSON answer and one file, 2.5 MiB by
-	// default: in base64 that stays below the 4 MiB that clients read.
+	// MaxEvent bounds one event, one JSON response and one file, in bytes; 2.5 MiB by
+	// default. In base64, that stays below the 4 MiB that clients read.
 	MaxEvent int
-	// MaxAnswer bounds all that is said in a turn, 32 MiB by default.
+	// MaxAnswer bounds all responses of a turn, in bytes; 32 MiB by default.
 	MaxAnswer int64
 }
 
@@ -58,27 +57,29 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 	}
 }
 
-// The pool of connections. Servers commonly close an idle connection after 2 s
-// or more: we close it first, so that no request runs into its end.
+// Limits of the connection pool. Servers commonly close an idle connection after 2 s or
+// more. The client closes it earlier, so that no request meets a connection that the
+// server is closing.
 const (
 	maxIdleConnections = 64
 	idleConnection     = time.Second
 	maxResponseHeader  = 64 << 10
 )
 
-// Client calls one agent.
+// Client calls one agent. It is safe for concurrent use.
 type Client struct {
 	limits Limits
 	now    func() time.Time
-	// direct calls what is reached in the clear, nil for nothing, and transport
-	// all else.
+	// direct sends requests over http; it is nil in a client of NewWithTransport.
+	// transport sends all others.
 	direct    *http1.Client
 	transport http.RoundTripper
 }
 
-// Over returns a client of an agent that is not beside the sidecar: all calls go
-// by a transport, whose connections are not the client's to close. It may return
-// a *backend.TurnError to say why it did not call.
+// NewWithTransport returns a client that sends all requests through a transport, for an
+// agent that is not beside the sidecar. Close does not close the transport's connections.
+// The transport may return a *backend.TurnError as the reason why it sent no request. If
+// now is nil, the client uses the clock of the machine.
 func NewWithTransport(transport http.RoundTripper, limits Limits, now func() time.Time) *Client {
 	limits.setDefaults()
 	return &Client{limits: limits, now: clock(now), transport: transport}
@@ -91,7 +92,8 @@ func clock(now func() time.Time) func() time.Time {
 	return now
 }
 
-// New returns a client. Nil for now is the clock.
+// New returns a client of an agent beside the sidecar. If now is nil, the client uses the
+// clock of the machine.
 func New(limits Limits, now func() time.Time) *Client {
 	limits.setDefaults()
 	now = clock(now)
@@ -103,7 +105,8 @@ func New(limits Limits, now func() time.Time) *Client {
 			Connect: limits.Connect, MaxIdle: maxIdleConnections, IdleTimeout: idleConnection,
 			MaxHeader: maxResponseHeader, Now: now,
 		}),
-		// Without a Proxy: the agent is beside us, whatever the environment says.
+		// The agent is in the same pod, so the proxy variables of the environment do not
+		// apply.
 		transport: &http.Transport{
 			DialContext:            dialer.DialContext,
 			TLSHandshakeTimeout:    limits.Connect,
@@ -116,10 +119,10 @@ func New(limits Limits, now func() time.Time) *Client {
 	}
 }
 
-// Limits returns the limits, with the defaults filled in.
+// Limits returns the limits with their defaults.
 func (c *Client) Limits() *Limits { return &c.limits }
 
-// Close releases the idle connections.
+// Close closes the idle connections.
 func (c *Client) Close() {
 	if c.direct == nil {
 		return
@@ -130,8 +133,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Turn calls run with a context that ends when the turn takes too long. It
-// returns what run returns or, when the time was up, the failure that says so.
+// Turn calls run with a context that ends when the turn exceeds a limit of time. It
+// returns the error of run, or the failure that names the limit.
 func (c *Client) Turn(ctx context.Context, run func(context.Context, *Watchdog) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -139,13 +142,13 @@ func (c *Client) Turn(ctx context.Context, run func(context.Context, *Watchdog) 
 	defer w.stop()
 	err := run(ctx, w)
 	if failure, ok := errors.AsType[*backend.TurnError](context.Cause(ctx)); ok {
-		// The time was up; what broke because of that explains nothing.
+		// The errors that follow the end of the time do not matter.
 		return failure
 	}
 	return err
 }
 
-// ParseURL reads where an agent listens.
+// ParseURL parses the URL of an agent.
 func ParseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {

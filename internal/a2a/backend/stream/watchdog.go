@@ -11,18 +11,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// Watchdog cancels a turn that takes too long, with the failure as the cause.
-// One timer looks after all limits. It is not touched by what the agent says:
-// it finds out when it was heard last, and comes again when it may have been
-// silent for too long since.
+// Watchdog cancels a turn that exceeds a limit of time, with the failure as the cause.
+// One timer enforces all limits. Recording activity is cheap because it does not reset
+// the timer: when the timer fires, the watchdog looks at the time of the last activity
+// and sets the timer to the next moment at which a limit may be exceeded.
 type Watchdog struct {
 	limits *Limits
 	cancel context.CancelCauseFunc
 
 	mu sync.Mutex
-	// timer is nil when the turn is over.
+	// timer is nil after the end of the turn.
 	timer *time.Timer
-	// heard is when the last sign of life came; zero before the first.
+	// lastActivity is zero before the first activity.
 	start, lastActivity time.Time
 	paused              bool
 }
@@ -35,10 +35,10 @@ func newWatchdog(l *Limits, cancel context.CancelCauseFunc) *Watchdog {
 	return w
 }
 
-func machineTime() time.Time { return time.Now() } //nolint:forbidigo // of the machine, as timers are
+func machineTime() time.Time { return time.Now() } //nolint:forbidigo // timers use the clock of the machine
 
-// Heard is called for every sign of life in an answer. A nil watchdog watches
-// nothing.
+// RecordActivity records that a part of the response arrived. It does nothing for a nil
+// watchdog.
 func (w *Watchdog) RecordActivity() {
 	if w == nil {
 		return
@@ -49,11 +49,11 @@ func (w *Watchdog) RecordActivity() {
 	w.mu.Unlock()
 }
 
-// Pause lets an agent wait for its client as long as the turn may last, or
-// takes that back.
+// Pause suspends all limits but Turn while the agent waits for its client, or resumes
+// them.
 func (w *Watchdog) Pause(paused bool) {
 	if w.paused == paused {
-		return // who reads the answer is the only one to change it
+		return // only the goroutine that reads the response changes it
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,7 +63,7 @@ func (w *Watchdog) Pause(paused bool) {
 	w.paused = paused
 }
 
-// look is the timer's.
+// check is called when the timer fires.
 func (w *Watchdog) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +73,7 @@ func (w *Watchdog) check() {
 	now := machineTime()
 	left, reason := w.remaining(now)
 	if left > 0 {
-		// What comes now is followed by a silence that is over no sooner.
+		// After activity from now on, Idle ends no sooner.
 		w.timer.Reset(min(left, w.limits.Idle))
 		return
 	}
@@ -81,7 +81,8 @@ func (w *Watchdog) check() {
 	w.cancel(backend.Failed(reason, nil))
 }
 
-// left is how long the turn has at least, and why it has no longer.
+// remaining returns the least time until the turn exceeds a limit, and the failure of
+// that limit.
 func (w *Watchdog) remaining(now time.Time) (left time.Duration, reason string) {
 	left, reason = w.limits.Turn-now.Sub(w.start), "The agent did not finish within "+w.limits.Turn.String()
 	switch {

@@ -13,20 +13,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// link is what the agent calls our task and our context.
+// agentIDs are the ids that the agent gave the task and the context.
 type agentIDs struct {
 	task, context string
 }
 
-// note is a link as it is kept with a task.
+// note returns the text that is stored with the task.
 func (l agentIDs) note() string {
 	dst := jsonwrite.Member(nil, `{"task":`, l.task)
 	dst = jsonwrite.Member(dst, `,"context":`, l.context)
 	return string(append(dst, '}'))
 }
 
-// readLink reads a note. One that is none of ours, such as that of a backend
-// of another protocol, is no link.
+// parseNote parses the note of a task. It returns no ids for a note of another backend.
 func parseNote(note string) agentIDs {
 	var l agentIDs
 	if note == "" {
@@ -47,12 +46,12 @@ func parseNote(note string) agentIDs {
 	return l
 }
 
-// space is where the names of contexts and tasks are made.
+// idNamespace is the namespace of the UUIDs of derivedID.
 var idNamespace = uuid.MustParse("b7a1bb6c-6a3c-4a9e-9f6e-3a8e5c0d9a11")
 
-// alias is our name for a context or a task of a caller. It needs no memory:
-// every replica makes the same, and so does one that was restarted. Who does
-// not know the caller cannot make it.
+// derivedID returns the id of a caller's context or task in requests to the agent. It
+// needs no memory: each replica derives the same id, before and after a restart. The ids
+// of other callers differ.
 func derivedID(kind string, t *backend.Turn, id string) string {
 	data := make([]byte, 0, 128)
 	for _, s := range []string{kind, string(t.Owner), t.Tenant, id} {

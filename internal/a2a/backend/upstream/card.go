@@ -19,17 +19,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// Bounds on the card.
+// Limits of the card.
 const (
 	maxCard       = 1 << 20
 	maxInterfaces = 64
 	cardTimeout   = 10 * time.Second
 )
 
-// wellKnown are the places of a card, that of 0.3 and later first.
+// wellKnown are the well-known paths of a card. The first is that of 0.3 and later.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// readCard finds the card and chooses from what it offers.
+// readCard reads the agent's card and returns the best endpoint that it offers.
 func (b *Backend) readCard(ctx context.Context, t *backend.Turn) (*endpoint, error) {
 	if b.remote != nil {
 		return b.chooseEndpoint(b.remote.Card)
@@ -49,15 +49,15 @@ func (b *Backend) readCard(ctx context.Context, t *backend.Turn) (*endpoint, err
 	return b.chooseEndpoint(text)
 }
 
-// assume returns the peer for a version that was configured, without a card: JSON-RPC
+// pinnedEndpoint returns the endpoint for a configured version without a card: JSON-RPC
 // at the path of the URL, streaming until the agent refuses it.
 func (b *Backend) pinnedEndpoint() (*endpoint, error) {
 	o := &cardOffer{streaming: true, pinned: true, interfaces: []cardInterface{{url: "/", binding: string(card.JSONRPC), version: b.pinned.String()}}}
 	return o.choose(b.url)
 }
 
-// fetchCard looks for the card at its configured path or, without one, at the
-// well-known places below the path of the agent, if it has one, and at the root.
+// fetchCard reads the card at its configured path. Without one, it tries the well-known
+// paths below the path of the agent's URL, if that has one, and at the root.
 func (b *Backend) fetchCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
 	places := b.cardPlaces()
 	var refusal *noCardError
@@ -99,20 +99,20 @@ func (b *Backend) cardPlaces() []*url.URL {
 	return places
 }
 
-// noCardError is the answer of a place that has no card.
+// noCardError is the error of a URL that serves no card.
 type noCardError struct {
 	at      *url.URL
 	status  int
 	excerpt string
 }
 
-// Error returns where there was no card, for the log.
+// Error returns the path and the status, for the log.
 func (n *noCardError) Error() string {
 	return "GET " + n.at.EscapedPath() + " was answered " + strconv.Itoa(n.status)
 }
 
-// rank says how much the answer explains: nothing is there (0), a status (1), or
-// a status with a text (2).
+// rank returns how much the response explains: 0 for a 404, 1 for another status, and 2
+// for another status with a text.
 func (n *noCardError) rank() int {
 	switch {
 	case n.status == http.StatusNotFound:
@@ -124,10 +124,10 @@ func (n *noCardError) rank() int {
 	}
 }
 
-// failure returns what the client reads when no place has a card: the first answer
-// that explains it best, because the places that follow are mere guesses.
+// failure returns the failure for the client if no URL serves a card. It describes the
+// first response of the highest rank, because the later URLs are guesses.
 func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
-	const cure = "; backend.a2a.cardPath and backend.a2a.query say where the card is, and backend.a2a.version does without it"
+	const cure = "; set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card"
 	if n.rank() > 0 || len(places) == 1 {
 		reason := "The agent serves no card: GET " + n.at.EscapedPath() + " was answered " + strconv.Itoa(n.status)
 		if text := http.StatusText(n.status); text != "" {
@@ -139,13 +139,13 @@ func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
 		return backend.Failed(reason+cure, n)
 	}
 	return backend.Failed("The agent serves no card at "+strings.Join(wellKnown, " or ")+
-		", which says what version of A2A it speaks"+cure, n)
+		", which names its version of A2A"+cure, n)
 }
 
 func (b *Backend) fetchCardAt(ctx context.Context, t *backend.Turn, u *url.URL) ([]byte, error) {
 	header := stream.Header(t, "application/json")
 	delete(header, "Content-Type")
-	// A server that has a card for each version is asked for that of the latest.
+	// A server with a card for each version returns the latest one.
 	header[version.Name] = []string{version.V10.String()}
 	resp, err := b.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: u, Header: header})
 	if err != nil {
@@ -169,8 +169,8 @@ func (b *Backend) fetchCardAt(ctx context.Context, t *backend.Turn, u *url.URL) 
 	return text, nil
 }
 
-// explanation returns an excerpt of the body of an error, "" if it is not meant
-// to be read as text or cannot be read.
+// errorExcerpt returns an excerpt of the body of an error response, "" if the media type
+// is not one of text or the body cannot be read.
 func errorExcerpt(body *stream.Body) string {
 	mediaType, _, err := body.MediaType()
 	if err != nil || mediaType != "application/json" && mediaType != "application/problem+json" && mediaType != "text/plain" {

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// choose takes the best that a card offers.
+// chooseEndpoint returns the best endpoint that a card offers.
 func (b *Backend) chooseEndpoint(text []byte) (*endpoint, error) {
 	offer, err := decodeCard(text)
 	if err != nil {
@@ -33,7 +33,7 @@ func (b *Backend) chooseEndpoint(text []byte) (*endpoint, error) {
 	return offer.choose(b.url)
 }
 
-// within reports whether an interface is at an origin.
+// hasOrigin reports whether an interface is at an origin.
 func (i *cardInterface) hasOrigin(origin *url.URL) bool {
 	u, err := url.Parse(i.url)
 	return err == nil && u.User == nil && u.Scheme == origin.Scheme && strings.EqualFold(u.Hostname(), origin.Hostname()) && portOf(u) == portOf(origin)
@@ -46,23 +46,23 @@ func portOf(u *url.URL) string {
 	return u.Port()
 }
 
-// offer is what counts of a card.
+// cardOffer has the members of a card that determine the endpoint.
 type cardOffer struct {
 	interfaces []cardInterface
 	streaming  bool
-	// old is true for members that only 0.1 has.
+	// isV01 is true if the card has members that only 0.1 has.
 	isV01 bool
-	// pinned is true when the version was configured.
+	// pinned is true if the version was configured.
 	pinned bool
 }
 
-// offered is one interface of a card.
+// cardInterface is one interface of a card.
 type cardInterface struct {
 	url, binding, version, tenant string
 }
 
-// decodeCard reads a card of any version. What it says beside interfaces and
-// streaming is for others.
+// decodeCard decodes a card of any version. It reads the interfaces and the streaming
+// capability only.
 func decodeCard(text []byte) (*cardOffer, error) {
 	r := jsonread.New(text)
 	o := &cardOffer{}
@@ -129,7 +129,7 @@ func decodeInterfaces(r *jsonread.Reader) []cardInterface {
 	return all
 }
 
-// choose returns the best interface that can be spoken to.
+// choose returns the best endpoint that the backend supports.
 func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
 	for _, d := range preferred {
 		for i := range o.interfaces {
@@ -144,8 +144,8 @@ func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
 			if v, _ := version.Parse(each.version); err != nil || o.pinned || each.version != "" && v != version.V02 && v != version.V01 {
 				return p, err
 			}
-			// Cards of 0.1 and 0.2 need not say which they are, and who passes on
-			// such a card can but guess.
+			// Cards of 0.1 and 0.2 may have no version, so the other version is the
+			// fallback.
 			other := rpcV01
 			if d == rpcV01 {
 				other = rpcV03
@@ -157,7 +157,8 @@ func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
 	return nil, backend.Failed(o.noInterfaceReason(), nil)
 }
 
-// meant is the version of an interface. A card of 0.1 or 0.2 need not say it.
+// assumedVersion returns the version of an interface. Without a version, the card is one
+// of 0.1 or of 0.3.
 func (i *cardInterface) assumedVersion(o *cardOffer) version.Version {
 	switch v, ok := version.Parse(i.version); {
 	case !ok:
@@ -198,7 +199,8 @@ func (i *cardInterface) endpoint(d *dialect, at *url.URL, streaming bool) (*endp
 	return p, nil
 }
 
-// excuse says why nothing could be chosen, in words of our own.
+// noInterfaceReason returns the reason why no interface can be used. It contains no text
+// of the card.
 func (o *cardOffer) noInterfaceReason() string {
 	grpc := len(o.interfaces) > 0
 	for i := range o.interfaces {
@@ -208,8 +210,8 @@ func (o *cardOffer) noInterfaceReason() string {
 	case len(o.interfaces) == 0:
 		return "The agent's card names no interface: it has neither url nor supportedInterfaces"
 	case grpc:
-		return "The agent's card offers gRPC only; the sidecar talks to agents in JSON-RPC or HTTP+JSON"
+		return "The agent's card offers gRPC only; the sidecar calls agents over JSON-RPC or HTTP+JSON"
 	default:
-		return "The agent's card offers no version of A2A that the sidecar speaks (0.1 to 1.0, in JSON-RPC or HTTP+JSON)"
+		return "The agent's card offers no version of A2A that the sidecar speaks (0.1 to 1.0, over JSON-RPC or HTTP+JSON)"
 	}
 }

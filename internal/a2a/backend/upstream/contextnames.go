@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// maxContexts bounds the contexts that are remembered.
+// maxContexts bounds the number of stored contexts.
 const maxContexts = 4096
 
-// contexts remembers the contexts of agents that take no names for them and
-// make up their own. It forgets the oldest, and all of them at a restart: then
-// the agent begins a new context.
+// contextNames stores the context ids of agents that choose these ids themselves. It
+// drops the context that was used least recently if it is full, and all of them at a
+// restart: the agent then begins a new context.
 type contextNames struct {
 	mu    sync.Mutex
 	names map[string]*list.Element
@@ -26,14 +26,14 @@ func newContextNames() *contextNames {
 	return &contextNames{names: map[string]*list.Element{}, order: list.New()}
 }
 
-// of returns the agent's name for a context: the alias unless it is remembered
-// otherwise.
+// agentName returns the agent's id of a context, which is the derived id unless the agent
+// chose another one.
 func (c *contextNames) agentName(alias string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.names[alias]; e != nil {
 		c.order.MoveToFront(e)
-		return e.Value.(contextName).name //nolint:forcetypeassert // nothing else is in the list
+		return e.Value.(contextName).name
 	}
 	return alias
 }
@@ -48,7 +48,7 @@ func (c *contextNames) remember(alias, name string) {
 	}
 	c.names[alias] = c.order.PushFront(contextName{alias, name})
 	if c.order.Len() > maxContexts {
-		oldest := c.order.Remove(c.order.Back()).(contextName) //nolint:forcetypeassert // as above
+		oldest := c.order.Remove(c.order.Back()).(contextName)
 		delete(c.names, oldest.alias)
 	}
 }

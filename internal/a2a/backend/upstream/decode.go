@@ -11,14 +11,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// event reads an event of a stream in the version of the dialect or, where that
-// fails, in the forms that servers mix with it (agentevents.DecodeEvent).
+// event decodes an event of a stream in the version of the dialect. If that fails, it
+// accepts the forms that servers mix with that version (agentevents.DecodeEvent).
 func (d *dialect) event(text []byte) (a2a.Event, error) { return d.lenient(d.decodeEvent, text) }
 
-// answer is event for what a message is answered with.
+// response decodes the response to a message, as leniently as event.
 func (d *dialect) response(text []byte) (a2a.Event, error) { return d.lenient(d.decodeResponse, text) }
 
-// task is event for a task that was asked for.
+// task decodes a task, as leniently as event.
 func (d *dialect) task(text []byte) (*a2a.Task, error) {
 	e, err := d.lenient(func(text []byte) (a2a.Event, error) {
 		t, err := d.decodeTask(text)

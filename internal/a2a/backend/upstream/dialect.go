@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// operation is a call of the protocol.
+// operation is a method of the protocol.
 type operation uint8
 
 const (
@@ -24,34 +24,34 @@ const (
 	operations
 )
 
-// dialect is how one version of the protocol is spoken over one binding.
+// dialect is one version of the protocol over one binding.
 type dialect struct {
 	version     version.Version
 	bindingName card.Binding
 	binding     binding
 	// methods are the names of the operations in JSON-RPC.
 	methods [operations]string
-	// prefix stands before the paths of HTTP+JSON.
+	// prefix is the beginning of the paths of HTTP+JSON.
 	prefix string
 
 	appendSend      func([]byte, *a2a.SendRequest) []byte
 	appendGet       func([]byte, *a2a.GetRequest) []byte
 	appendCancel    func([]byte, *a2a.CancelRequest) []byte
 	appendSubscribe func([]byte, *a2a.SubscribeRequest) []byte
-	// decodeAnswer reads what a message is answered with, decodeEvent an event
-	// of a stream, and decodeTask a task that was asked for.
+	// decodeResponse decodes the response to a message, decodeEvent an event of a stream,
+	// and decodeTask the response to a request for a task.
 	decodeResponse func([]byte) (a2a.Event, error)
 	decodeEvent    func([]byte) (a2a.Event, error)
 	decodeTask     func([]byte) (*a2a.Task, error)
 
-	// extensionsHeader lists the extensions that a client asked for; "" when the
-	// version has none.
+	// extensionsHeader is the header with the extensions that a client requests. It is ""
+	// if the version has none.
 	extensionsHeader string
-	// namesTasks is true when a client makes up the ids of its tasks.
+	// namesTasks is true if clients choose the ids of their tasks.
 	namesTasks bool
-	// resubscribes is true when a subscription to a running task leaves the task as
-	// it is. Before 1.0, a2a-sdk appends each artifact chunk to the stored task once
-	// for each subscriber, so that polls find the chunk more than once.
+	// resubscribes is true if a subscription to a running task does not change the task.
+	// Before 1.0, a2a-sdk appends each artifact chunk to the stored task once for each
+	// subscriber, so that polls return the chunk more than once.
 	resubscribes bool
 }
 
@@ -91,16 +91,17 @@ var (
 	}
 )
 
-// preferred are the dialects that are spoken, the best first.
+// preferred are the supported dialects, the best first.
 var preferred = []*dialect{rpcV10, restV10, rpcV03, restV03, rpcV01}
 
-// taskV01 reads what a message is answered with in 0.1.
+// decodeTaskEventV01 decodes the response to a message in 0.1.
 func decodeTaskEventV01(text []byte) (a2a.Event, error) {
 	t, err := v01.DecodeTask(text)
 	return a2a.Event{Task: t}, err
 }
 
-// speaks reports whether the dialect is that of a version; 0.2 is spoken as 0.3.
+// supports reports whether the dialect can be used with an agent of a version. 0.2 uses
+// the dialect of 0.3.
 func (d *dialect) supports(v version.Version) bool {
 	if v == version.V02 {
 		v = version.V03

@@ -16,44 +16,45 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// peer is one way to talk to the agent.
+// endpoint is one interface of the agent, with the dialect that it speaks.
 type endpoint struct {
 	*dialect
 	url *url.URL
-	// tenant is the one under which the card offers the agent.
+	// tenant is the tenant of the interface in the card.
 	tenant string
-	// pinned is true when the version was configured.
+	// pinned is true if the version was configured.
 	pinned bool
-	// streaming is true until the agent turns out not to stream.
+	// streaming is false once the agent has refused to stream.
 	streaming atomic.Bool
-	// next is what to try when the agent does not know the methods; nil for
-	// nothing. A card of 0.1 or 0.2 need not say which of them it is.
+	// fallback is the endpoint to try if the agent does not know the methods, nil for
+	// none. A card of 0.1 or 0.2 may not have its version.
 	fallback *endpoint
 }
 
-// call is what an operation is about.
+// callParams has the parameters of an operation.
 type callParams struct {
 	send   *a2a.SendRequest
 	taskID string
 	tenant string
-	// history is how many messages of the task's history are asked for.
+	// history is the number of messages of the task's history to return.
 	history int
 }
 
-// binding is how calls travel.
+// binding encodes requests to the agent and decodes the envelopes of its responses.
 type binding interface {
-	// target says where a call goes, and what is sent.
+	// request returns the HTTP request of an operation.
 	request(p *endpoint, op operation, c *callParams) (method string, u *url.URL, body []byte)
-	// open returns what a text of an answer holds, or the *fault in its place.
+	// unwrap returns the content of a response or of an event. If the agent sent an
+	// error, unwrap returns a *protocolError.
 	unwrap(text []byte) ([]byte, error)
-	// refused returns the fault behind a status that is not 2xx; nil when the
-	// status says it all.
+	// decodeError returns the error of a response with a status that is not 2xx, and nil
+	// if only the status is known.
 	decodeError(status int, text []byte) *protocolError
 }
 
-// tenantOf is the tenant that the agent is told: that of its card or, when there
-// is none, the client's. Over HTTP+JSON it is a step in the path, which is not
-// for a client to choose, and before 1.0 there were no tenants.
+// tenantOf returns the tenant of requests: that of the card or, if the card has none,
+// that of the client. The client's tenant is not used over HTTP+JSON, where the client
+// would choose a segment of the path, and before 1.0, which has no tenants.
 func (p *endpoint) tenantOf(t *backend.Turn) string {
 	switch {
 	case p.version != version.V10:
@@ -84,7 +85,7 @@ func (b *Backend) request(p *endpoint, op operation, t *backend.Turn, c *callPar
 	return &stream.Request{Method: method, URL: u, Header: header, Body: body}
 }
 
-// header is what every call tells the agent.
+// header returns the header of every request to the agent.
 func (b *Backend) header(t *backend.Turn, accept string) http.Header {
 	if b.remote == nil {
 		return stream.Header(t, accept)
@@ -96,7 +97,7 @@ func (b *Backend) header(t *backend.Turn, accept string) http.Header {
 	return h
 }
 
-// printable drops what no header can hold.
+// toHeaderValue removes the characters that a header cannot hold.
 func toHeaderValue(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

@@ -13,60 +13,60 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// Limits on following a task whose events ended before the task did.
+// Limits of following a task whose stream ended before the task did.
 const (
-	// pollFirst and pollMost bound the backoff between polls.
+	// minPollDelay and maxPollDelay bound the backoff between polls.
 	minPollDelay = 250 * time.Millisecond
 	maxPollDelay = 5 * time.Second
-	// maxBrokenPolls is how many polls in a row may fail because a connection
-	// broke, before the turn does.
+	// maxBrokenPolls is the number of polls in a row that may fail because a connection
+	// was lost.
 	maxBrokenPolls = 3
-	// maxUnfinishedPolls is how many polls in a row may find a task unfinished, and
-	// as it was, of which the agent said otherwise that it has ended or that it does
-	// not run.
+	// maxUnfinishedPolls is the number of polls in a row that may return an unchanged
+	// task, though the agent reported its end or does not run it.
 	maxUnfinishedPolls = 4
-	// maxQuiet and a quarter of timeouts.idle bound how long a resumed subscription
-	// stays open without an event.
+	// maxIdleSubscription and a quarter of timeouts.idle bound the time for which a
+	// resumed subscription stays open without an event.
 	maxIdleSubscription = 10 * time.Second
-	// maxUnstarted and half of timeouts.idle bound how long a task may stay submitted
-	// once an agent beside the sidecar broke off its answer.
+	// maxUnstarted and half of timeouts.idle bound the time for which a task may stay
+	// submitted after an agent beside the sidecar ended its stream early.
 	maxUnstarted = 30 * time.Second
 )
 
-// errUnfinished says that polls contradict the end of a subscription.
+// errUnfinished is the cause if polls contradict the end that a subscription reported.
 var errUnfinished = errors.New("the task is unfinished")
 
-// errQuiet ends a subscription that brought no event.
-var errIdleSubscription = errors.New("the subscription brought no event")
+// errIdleSubscription ends a subscription without an event.
+var errIdleSubscription = errors.New("the subscription had no event")
 
-// follower stays with a task whose events ended before the task did.
+// follower follows a task whose stream ended before the task did.
 type follower struct {
 	*run
 
 	call *callParams
-	// subscribes is true while the task is to be subscribed to before it is polled.
+	// subscribes is true if the follower subscribes to the task before the next poll.
 	subscribes bool
-	// whole is true when the stream ended by itself, false when its connection
-	// broke. unknown is true once the agent refused a subscription because it does
-	// not know the task.
+	// streamWhole is true if the agent ended the stream, false if its connection was
+	// lost. taskUnknown is true if the agent refused the last subscription because it
+	// does not know the task.
 	streamWhole, taskUnknown bool
-	// broken and unfinished count polls in a row; seen is news as of the last.
+	// brokenPolls and unfinishedPolls count polls in a row. updatesSeen is the value of
+	// updates at the last poll.
 	brokenPolls, unfinishedPolls, updatesSeen int
-	// quiet bounds a subscription without an event. waited is the sum of the pauses
-	// and quiet subscriptions since the last news.
+	// idleLimit bounds a subscription without an event. waited is the sum of the delays
+	// and idle subscriptions since the last update.
 	idleLimit, waited time.Duration
 }
 
-// follow subscribes to the task again and polls it until it has ended, waits, or
-// was silent for timeouts.idle. Whole says that the stream ended by itself. Before
-// 1.0, follow only polls a task whose stream was cut, because a subscription may
-// change the stored task of an agent that still runs it.
+// follow subscribes to the task again and polls it until the task ends, pauses or has had
+// no update for timeouts.idle. whole is true if the agent ended the stream. Before 1.0,
+// follow does not subscribe after a lost connection, because a subscription may change
+// the stored task of an agent that still runs it.
 //
-// A resumed subscription may miss events and repeat others, so an end that it
-// reports is held back until a poll has confirmed the output of the task, or the
-// turn fails. It may also never end: a2a-sdk 0.3 subscribes to a queue that it
-// does not close when the task ends meanwhile. So one that is quiet is left, and
-// opened again only if a poll finds the task unfinished.
+// A resumed subscription may miss events and repeat others. The follower holds an end
+// that it reports until a poll has confirmed the output of the task; otherwise the turn
+// fails. A subscription may also never end: a2a-sdk 0.3 subscribes to a queue that it
+// does not close if the task ends meanwhile. The follower closes an idle subscription,
+// and subscribes again only if a poll returns an unfinished task.
 func (r *run) follow(ctx context.Context, whole bool) error {
 	endedEarly := r.heldStatus == nil && r.endpoint.streaming.Load()
 	f := &follower{
@@ -81,15 +81,15 @@ func (r *run) follow(ctx context.Context, whole bool) error {
 	}
 	for pause := minPollDelay; ; {
 		if f.subscribes {
-			if over, err := f.subscribe(ctx); over {
+			if ended, err := f.subscribe(ctx); ended {
 				return err
 			}
 		}
-		if over, err := f.evaluatePoll(ctx, r.poll(ctx, f.call)); over {
+		if ended, err := f.evaluatePoll(ctx, r.poll(ctx, f.call)); ended {
 			return err
 		}
 		if f.subscribes && f.brokenPolls == 0 {
-			continue // the quiet subscription was the pause
+			continue // the idle subscription was the delay
 		}
 		if err := stream.Sleep(ctx, pause); err != nil {
 			return err
@@ -99,13 +99,12 @@ func (r *run) follow(ctx context.Context, whole bool) error {
 	}
 }
 
-// subscribe reads a resumed subscription to its end, or until it is quiet, and
-// reports whether the turn is over by that. Other failures than that of the turn
-// do not matter: the task is polled.
-func (f *follower) subscribe(ctx context.Context) (over bool, err error) {
-	subscription, leave := context.WithCancelCause(ctx)
-	defer leave(nil)
-	timer := time.AfterFunc(f.idleLimit, func() { leave(errIdleSubscription) })
+// subscribe reads a resumed subscription until it ends or is idle, and reports whether
+// that ended the turn. Other errors do not matter, because a poll follows.
+func (f *follower) subscribe(ctx context.Context) (ended bool, err error) {
+	subscription, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(f.idleLimit, func() { cancel(errIdleSubscription) })
 	defer timer.Stop()
 	f.resubscribed, f.onEvent = true, func() { timer.Reset(f.idleLimit) }
 	err = f.run.call(subscription, opSubscribe, f.call)
@@ -123,10 +122,10 @@ func (f *follower) subscribe(ctx context.Context) (over bool, err error) {
 	return f.stopped(), nil
 }
 
-// judge decides from the result of a poll whether the turn is over, and how.
-func (f *follower) evaluatePoll(ctx context.Context, err error) (over bool, _ error) {
+// evaluatePoll decides from the result of a poll whether the turn has ended, and how.
+func (f *follower) evaluatePoll(ctx context.Context, err error) (ended bool, _ error) {
 	failure, isFailure := errors.AsType[*backend.TurnError](err)
-	_, isFault := errors.AsType[*protocolError](err)
+	_, isProtocolError := errors.AsType[*protocolError](err)
 	switch {
 	case ctx.Err() != nil, f.isTaskIncomplete(err), f.stopped():
 		return err != nil || f.stopped(), err
@@ -136,19 +135,20 @@ func (f *follower) evaluatePoll(ctx context.Context, err error) (over bool, _ er
 	case err == nil:
 		f.brokenPolls = 0
 		return f.evaluateUnfinished()
-	case f.heldStatus == nil, !isFailure && !isFault:
+	case f.heldStatus == nil, !isFailure && !isProtocolError:
 		return true, err
 	case f.streamIncomplete, isFailure && failure.Interrupted:
 		return f.failUnconfirmed(err)
 	default:
-		// An agent that refuses polls is believed, as its stream was whole.
+		// The agent refuses polls. Its stream was whole, so the held status counts.
 		return true, f.emitHeldStatus()
 	}
 }
 
-// lives judges a poll that found the task unfinished. The turn goes on, unless the
-// agent said that the task has ended, or shows that it does not run it.
-func (f *follower) evaluateUnfinished() (over bool, err error) {
+// evaluateUnfinished decides whether the turn has ended after a poll that returned an
+// unfinished task. The turn continues unless the agent has reported the end of the task
+// or evidently does not run it.
+func (f *follower) evaluateUnfinished() (ended bool, err error) {
 	if f.updates != f.updatesSeen {
 		f.updatesSeen, f.unfinishedPolls, f.waited = f.updates, 0, 0
 	}
@@ -169,27 +169,27 @@ func (f *follower) evaluateUnfinished() (over bool, err error) {
 	}
 }
 
-// unstarted reports whether an agent beside the sidecar broke off its answer and
-// has not started its task since. A connection within a pod breaks only if the
-// server closes it: a2a-sdk 0.3 does so when its executor raises an exception, and
-// leaves the task and its subscriptions as they are.
+// isUnstarted reports whether an agent beside the sidecar ended its stream early and has
+// not started its task since. Within a pod, only the server ends a connection: a2a-sdk
+// 0.3 does so if its executor raises an exception, and leaves the task and its
+// subscriptions unchanged.
 func (f *follower) isUnstarted() bool {
 	return f.backend.remote == nil && f.heldStatus == nil && f.streamIncomplete && f.state == a2a.StateSubmitted && !f.hasArtifact &&
 		f.waited >= min(maxUnstarted, f.backend.client.Limits().Idle/2)
 }
 
-// unconfirmed ends a turn whose output could not be confirmed by a poll. An end
-// that is no success is passed on, because it has its own reason.
-func (f *follower) failUnconfirmed(err error) (over bool, _ error) {
+// failUnconfirmed ends a turn whose output no poll has confirmed. A held status other
+// than completed is emitted, because it has its own reason.
+func (f *follower) failUnconfirmed(err error) (ended bool, _ error) {
 	if state := f.heldStatus.Status.State; state.Terminal() && state != a2a.StateCompleted {
 		return true, f.emitHeldStatus()
 	}
-	// The cause is kept as text only, for a fault would pass for the agent's answer to
-	// the message.
-	return true, backend.Interrupted("The agent's answer broke off, and its task could not be asked for the output", errors.New(err.Error()))
+	// Wrapping err would make a protocol error pass for the agent's response to the
+	// message.
+	return true, backend.Interrupted("The agent's answer broke off, and its task could not be read", errors.New(err.Error()))
 }
 
-// believe passes on the end that was held back.
+// emitHeldStatus emits the status that was held.
 func (f *follower) emitHeldStatus() error {
 	u := f.heldStatus
 	f.heldStatus = nil

@@ -110,7 +110,7 @@ func TestCutStreamBefore10IsPolled(t *testing.T) {
 // The end that a resumed subscription reports is passed on only once a poll has
 // confirmed the output: the subscription may have repeated an event.
 func TestEndOfResumedSubscriptionIsConfirmed(t *testing.T) {
-	const broke = "failed: The agent's answer broke off, and its task could not be asked for the output"
+	const broke = "failed: The agent's answer broke off, and its task could not be read"
 	completed, waits := status(a2a.StateCompleted), status(a2a.StateInputRequired, "which?")
 	twice := func(end a2a.Event) func(*said, asked) {
 		return subscribes(whole(task(a2a.StateWorking, "xy")), artifact("y", true), end)

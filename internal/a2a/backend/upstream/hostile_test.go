@@ -40,7 +40,7 @@ func TestCardsThatLie(t *testing.T) {
 		"an address with a password": {card: interfaces("http://a:b@elsewhere.example/rpc?x=y#z", "0.3"), said: "message:Hello", want: "ended"},
 		"a path with dots":           {card: interfaces("/a/../rpc", "0.3"), want: "failed: The agent answered 307 Temporary Redirect"},
 		"no address":                 {card: interfaces(":", "0.3"), want: "failed: The agent's card has an interface whose URL cannot be read"},
-		"a version that is newer":    {card: interfaces("/rpc", "1.0"), want: "failed: The agent does not speak A2A 1.0 over JSONRPC, which its card promises"},
+		"a version that is newer":    {card: interfaces("/rpc", "1.0"), want: "failed: The agent does not speak A2A 1.0 over JSONRPC, which its card offers"},
 		"a version that is older":    {card: interfaces("/rpc", "0.1"), said: "message:Hello", want: "ended"},
 		"streaming":                  {card: interfaces("/rpc", "0.3"), said: "message:Hello", want: "ended"},
 		"a page":                     {card: "<html><title>Sign in</title>", want: "failed: The agent's card is not JSON: Invalid JSON payload at byte 0; received: <html><title>Sign in</title>"},
@@ -55,7 +55,7 @@ func TestCardsThatLie(t *testing.T) {
 				http.Redirect(w, r, elsewhere.URL, http.StatusFound)
 			},
 			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 302 Found; " +
-				"backend.a2a.cardPath and backend.a2a.query say where the card is, and backend.a2a.version does without it",
+				"set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card",
 		},
 		"half, and then nothing": {
 			handler: func(w http.ResponseWriter, _ *http.Request) {

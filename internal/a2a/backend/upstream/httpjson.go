@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// httpJSON is HTTP+JSON.
+// httpJSON is the HTTP+JSON binding.
 type httpJSON struct{}
 
 func (httpJSON) request(p *endpoint, op operation, c *callParams) (method string, u *url.URL, body []byte) {
@@ -49,7 +49,7 @@ func (httpJSON) request(p *endpoint, op operation, c *callParams) (method string
 	}
 }
 
-// open finds the error that a stream may hold in place of an event.
+// unwrap returns the error that a stream may have in place of an event.
 func (httpJSON) unwrap(text []byte) ([]byte, error) {
 	r := jsonread.New(text)
 	failed := false
@@ -77,7 +77,7 @@ func (httpJSON) decodeError(status int, text []byte) *protocolError {
 	}
 }
 
-// known are the reasons that an answer may name.
+// reasonsByName are the reasons that an error may name.
 var reasonsByName = func() map[string]a2a.Reason {
 	all := map[string]a2a.Reason{}
 	for _, r := range reasonsByCode {
@@ -86,8 +86,8 @@ var reasonsByName = func() map[string]a2a.Reason {
 	return all
 }()
 
-// readStatus finds the reason of an error in its details (1.0), or in the code
-// of JSON-RPC that servers of 0.3 repeat.
+// parseError returns the error with the reason in its details (1.0), or with the reason
+// of its JSON-RPC code, which servers of 0.3 repeat.
 func parseError(status int, text []byte) *protocolError {
 	f := &protocolError{code: status}
 	r := jsonread.New(text)

@@ -13,12 +13,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// requestID is that of every request: each has a connection to itself.
+// requestID is the id of every request. Each request has a connection of its own.
 const requestID = "1"
 
 var errOtherRequest = errors.New("answer has the id of another request")
 
-// jsonRPC is JSON-RPC 2.0.
+// jsonRPC is the JSON-RPC 2.0 binding.
 type jsonRPC struct{}
 
 func (jsonRPC) request(p *endpoint, op operation, c *callParams) (method string, u *url.URL, body []byte) {
@@ -72,14 +72,14 @@ func (jsonRPC) unwrap(text []byte) ([]byte, error) {
 	return result, nil
 }
 
-// refused looks for an error where the status should have been 200.
+// decodeError returns the JSON-RPC error of a response whose status should have been 200.
 func (b jsonRPC) decodeError(_ int, text []byte) *protocolError {
 	_, err := b.unwrap(text)
 	problem, _ := errors.AsType[*protocolError](err)
 	return problem
 }
 
-// reasons are what the codes of errors mean, in every version.
+// reasonsByCode are the reasons of the error codes of all versions.
 var reasonsByCode = map[int]a2a.Reason{
 	-32001: a2a.ReasonTaskNotFound,
 	-32002: a2a.ReasonTaskNotCancelable,
@@ -95,7 +95,7 @@ var reasonsByCode = map[int]a2a.Reason{
 	-32601: a2a.ReasonMethodNotFound,
 	-32602: a2a.ReasonInvalidParams,
 	-32603: a2a.ReasonInternal,
-	// Made up by an SDK.
+	// Codes of an SDK, which no version defines.
 	-31401: a2a.ReasonUnauthenticated,
 	-31403: a2a.ReasonPermissionDenied,
 }

@@ -26,7 +26,7 @@ func TestFaults(t *testing.T) {
 	tests := map[int]string{
 		-32001: "failed: The agent does not know the task any more; it may have been restarted",
 		-32004: "failed: The agent does not support this, or its task has ended",
-		-32005: "rejected: The agent does not take content of this type",
+		-32005: "rejected: The agent does not accept content of this type",
 		-32603: "failed: The agent answered with an error",
 	}
 	only := map[int]string{
@@ -35,7 +35,7 @@ func TestFaults(t *testing.T) {
 		-32700: "rejected: The agent rejected the message as invalid",
 		-32008: "rejected: The agent requires an extension that the client did not ask for",
 		-32002: "failed: The agent answered with an error",
-		-31401: "failed: The agent asks for credentials; callers are authenticated by the sidecar, which has none for the agent",
+		-31401: "failed: The agent requires credentials; the sidecar authenticates callers and has no credential for the agent",
 		-1:     "failed: The agent answered with an error",
 	}
 	each(t, func(t *testing.T, name string) {
@@ -113,7 +113,7 @@ func TestMisbehaviour(t *testing.T) {
 		agent         http.HandlerFunc
 		said, outcome string
 	}{
-		"events of another task": {frames(sse, update("a", "working"), update("b", "completed")), "working", "failed: The agent's event in line 3 is of another task"},
+		"events of another task": {frames(sse, update("a", "working"), update("b", "completed")), "working", "failed: The agent's event in line 3 belongs to another task"},
 		"wrong id":               {frames(sse, strings.Replace(update("a", "working"), `"1"`, `"2"`, 1)), "", "failed: The agent's event in line 1 belongs to another request"},
 		"id of another type":     {frames(sse, strings.Replace(update("a", "working"), `"1"`, `1`, 1)), "", "failed: The agent's event in line 1 belongs to another request"},
 		"two terminal events":    {frames(sse, update("a", "completed"), update("a", "failed")), "completed", "ended"},
@@ -130,7 +130,7 @@ func TestMisbehaviour(t *testing.T) {
 		"JSON with the end of a task in place of a stream": {
 			frames("application/json", strings.TrimPrefix(update("a", "completed"), "data: ")), "completed", "ended",
 		},
-		"no event":                 {frames(sse, ": hi\n\n"), "", "failed: The agent's answer says nothing of a task"},
+		"no event":                 {frames(sse, ": hi\n\n"), "", "failed: The agent's answer names no task"},
 		"no JSON":                  {frames(sse, "data: oops\n\n"), "", "failed: The agent's event in line 1 is not JSON: Invalid JSON payload at byte 0; received: oops"},
 		"no field":                 {frames(sse, update("a", "working"), "dota: x\n\n"), "working", "failed: The agent's answer has in line 3 no field of an event stream (data, event, id, retry); received: dota: x"},
 		"no A2A":                   {frames(sse, frame(`{"kind":"status-update","status":7}`)), "", "failed: The agent's event in line 1 is not A2A: status: must be an object; received: {\"kind\":\"status-update\",\"status\":7}"},
@@ -148,7 +148,7 @@ func TestMisbehaviour(t *testing.T) {
 		"unauthorized":             {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, "", "failed: The agent answered 401 Unauthorized"},
 		"error with a status": {func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, `{"id":"1","error":{"code":-32005}}`, http.StatusBadRequest)
-		}, "", "rejected: The agent does not take content of this type"},
+		}, "", "rejected: The agent does not accept content of this type"},
 		"moved": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		}, "", "failed: The agent answered 307 Temporary Redirect"},
@@ -196,7 +196,7 @@ func TestCardThatLies(t *testing.T) {
 
 func TestVersionThatTheCardPromises(t *testing.T) {
 	b, _ := agent(t, "1.0", false, upstream.Options{}, func(s *said, _ asked) { s.fails(-32009) })
-	if _, outcome := run(t, b, turn()); outcome != "failed: The agent does not speak A2A 1.0 over JSONRPC, which its card promises" {
+	if _, outcome := run(t, b, turn()); outcome != "failed: The agent does not speak A2A 1.0 over JSONRPC, which its card offers" {
 		t.Errorf("Run() = %s", outcome)
 	}
 }
@@ -209,9 +209,9 @@ func TestCards(t *testing.T) {
 	text := func(s string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, s) }
 	}
-	const cure = "; backend.a2a.cardPath and backend.a2a.query say where the card is, and backend.a2a.version does without it"
-	const none = "failed: The agent serves no card at /.well-known/agent-card.json or /.well-known/agent.json, which says what version of A2A it speaks" + cure
-	const nothing = "failed: The agent's card offers no version of A2A that the sidecar speaks (0.1 to 1.0, in JSON-RPC or HTTP+JSON)"
+	const cure = "; set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card"
+	const none = "failed: The agent serves no card at /.well-known/agent-card.json or /.well-known/agent.json, which names its version of A2A" + cure
+	const nothing = "failed: The agent's card offers no version of A2A that the sidecar speaks (0.1 to 1.0, over JSON-RPC or HTTP+JSON)"
 	tests := map[string]struct {
 		path string
 		mux  map[string]http.HandlerFunc
@@ -242,7 +242,7 @@ func TestCards(t *testing.T) {
 			want: "failed: The agent's card is not one: supportedInterfaces[64]: exceeds the limit of 64 elements",
 		},
 		"no interface":  {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{}`)}, want: "failed: The agent's card names no interface: it has neither url nor supportedInterfaces"},
-		"gRPC only":     {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":"x:1","preferredTransport":"GRPC","protocolVersion":"0.3.0"}`)}, want: "failed: The agent's card offers gRPC only; the sidecar talks to agents in JSON-RPC or HTTP+JSON"},
+		"gRPC only":     {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":"x:1","preferredTransport":"GRPC","protocolVersion":"0.3.0"}`)}, want: "failed: The agent's card offers gRPC only; the sidecar calls agents over JSON-RPC or HTTP+JSON"},
 		"later version": {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"supportedInterfaces":[{"url":"x","protocolBinding":"JSONRPC","protocolVersion":"2.0"}]}`)}, want: nothing},
 		"odd version":   {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":"x","protocolVersion":"new"}`)}, want: nothing},
 	}

@@ -127,20 +127,20 @@ func TestPinnedVersionThatIsNotSpoken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	const want = "failed: The agent does not speak A2A 0.3 over JSONRPC, which backend.a2a.version says"
+	const want = "failed: The agent does not speak A2A 0.3 over JSONRPC, which backend.a2a.version names"
 	if _, outcome := run(t, b, turn()); outcome != want || calls != 2 {
 		t.Errorf("Run() = %s after %d calls, want %s", outcome, calls, want)
 	}
 }
 
 func TestReasonForNoCard(t *testing.T) {
-	const cure = "; backend.a2a.cardPath and backend.a2a.query say where the card is, and backend.a2a.version does without it"
+	const cure = "; set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card"
 	type answer struct {
 		status          int
 		mediaType, body string
 	}
 	notFound := answer{404, "application/json", `{"detail":"Not Found"}`}
-	none := "failed: The agent serves no card at /.well-known/agent-card.json or /.well-known/agent.json, which says what version of A2A it speaks" + cure
+	none := "failed: The agent serves no card at /.well-known/agent-card.json or /.well-known/agent.json, which names its version of A2A" + cure
 	for name, tt := range map[string]struct {
 		first, second answer
 		cardPath      string

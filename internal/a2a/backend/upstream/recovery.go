@@ -11,51 +11,50 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// maxMissed is how many messages of a task's history are asked for after a
-// stream broke off. Servers that bound it refuse more than 10.
+// maxHistory is the number of messages of the task's history that polls request after a
+// stream ended early. Servers with a limit refuse more than 10.
 const maxHistory = 10
 
-// errHeld ends the reading of a stream whose last status is held back until the
-// task was asked for.
-var errStatusHeld = errors.New("the task is asked for its output")
+// errStatusHeld ends the reading of a stream whose last status is held until a poll has
+// confirmed the output.
+var errStatusHeld = errors.New("the status is held until a poll")
 
-// emptySuccess reports whether a status completes the task in a stream that
-// brought no output. Such a status is held back until the task was asked for its
-// output: a server may keep more than it streams, as fasta2a keeps artifacts that
-// its worker stores without publishing them.
+// isEmptySuccess reports whether a status completes the task in a stream without output.
+// Such a status is held until a poll: a server may store more than it streams, as fasta2a
+// does with artifacts that its worker stores without publishing them.
 func (r *run) isEmptySuccess(u *a2a.StatusUpdate) bool {
 	return r.streaming && r.ids.task != "" && u.Status.State == a2a.StateCompleted &&
 		u.Status.Message == nil && !r.hasArtifact && len(r.sentMessages) == 0 && !r.hasMessage
 }
 
-// errMissing says that the agent's task lacks what its stream began.
-var errTaskIncomplete = errors.New("the task lacks what its stream began")
+// errTaskIncomplete is the cause of the failure if the task lacks output that its stream
+// began.
+var errTaskIncomplete = errors.New("the task lacks output that its stream began")
 
-// poll asks for the task once. A history that makes the answer too long, or that the
-// agent refuses, is done without.
+// poll reads the task once. If the history makes the response too long, or if the agent
+// refuses it, poll reads the task without its history.
 func (r *run) poll(ctx context.Context, c *callParams) error {
 	err := r.call(ctx, opGet, c)
 	if err == nil || c.history == 0 || r.isTaskIncomplete(err) || ctx.Err() != nil {
 		return err
 	}
-	problem, isFault := errors.AsType[*protocolError](err)
+	problem, isProtocolError := errors.AsType[*protocolError](err)
 	failure, isFailure := errors.AsType[*backend.TurnError](err)
-	if isFault && problem.reason == a2a.ReasonInvalidParams || isFailure && !failure.Interrupted {
+	if isProtocolError && problem.reason == a2a.ReasonInvalidParams || isFailure && !failure.Interrupted {
 		c.history = 0
 		return r.call(ctx, opGet, c)
 	}
 	return err
 }
 
-// doubts reports whether a poll found that the task lacks a part of the answer.
+// isTaskIncomplete reports whether a poll returned a task without a part of its output.
 func (r *run) isTaskIncomplete(err error) bool { return errors.Is(err, errTaskIncomplete) }
 
-// recoverMissed completes, from the agent's task, an answer whose stream broke
-// off. It emits the agent's messages of this turn that the stream did not bring: a
-// server may keep less than it streams, as LangGraph, which keeps the message
-// but not the artifact that it made from it. It fails the turn if the task is
-// completed without an artifact that the stream had begun, or without any
-// output, because then a part of the answer is lost.
+// recoverOutput completes the output of a stream that ended early with that of the task.
+// It emits the agent's messages of this turn that the stream did not bring: a server may
+// store less than it streams, as LangGraph, which stores the message but not the artifact
+// that it made from the message. It fails the turn if the completed task lacks an
+// artifact that the stream began, or has no output, because a part of the output is lost.
 func (r *run) recoverOutput(t *a2a.Task) error {
 	if !r.streamIncomplete && r.heldStatus == nil {
 		return nil
@@ -70,22 +69,22 @@ func (r *run) recoverOutput(t *a2a.Task) error {
 	}
 	for id := range r.openArtifacts {
 		if !kept[id] {
-			return backend.Interrupted("The agent's answer broke off in an artifact that its task does not hold", errTaskIncomplete)
+			return backend.Interrupted("The agent's answer broke off in an artifact that its task does not contain", errTaskIncomplete)
 		}
 	}
 	if !recovered && !r.hasArtifact && len(t.Artifacts) == 0 && t.Status.Message == nil {
-		return backend.Interrupted("The agent's answer broke off, and its task holds no output", errTaskIncomplete)
+		return backend.Interrupted("The agent's answer broke off, and its task has no output", errTaskIncomplete)
 	}
 	return nil
 }
 
 func (r *run) recoverMessages(t *a2a.Task) (recovered bool) {
-	current := false
+	inTurn := false
 	for _, m := range t.History {
 		switch {
 		case m.ID == r.turn.Message.ID:
-			current = true
-		case !current || m.Role != a2a.RoleAgent || m.ID == "" || r.sentMessages[m.ID] || len(m.Parts) == 0,
+			inTurn = true
+		case !inTurn || m.Role != a2a.RoleAgent || m.ID == "" || r.sentMessages[m.ID] || len(m.Parts) == 0,
 			t.Status.Message != nil && t.Status.Message.ID == m.ID:
 		default:
 			recovered = true

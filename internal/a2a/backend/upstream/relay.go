@@ -14,9 +14,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-var errOtherTask = errors.New("event is of another task")
+var errOtherTask = errors.New("event belongs to another task")
 
-// line takes one event of a stream.
+// streamEvent handles one event of a stream.
 func (r *run) streamEvent(number int, text []byte) error {
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 {
@@ -37,14 +37,14 @@ func (r *run) streamEvent(number int, text []byte) error {
 	if errors.Is(err, errStatusHeld) {
 		return err
 	}
-	// What came before was said.
+	// Emit the earlier events first.
 	if sendErr := r.flush(); sendErr != nil {
 		return sendErr
 	}
 	return decodeFailure("event in line "+strconv.Itoa(number), text, err)
 }
 
-// whole takes an answer that is no stream.
+// singleResponse handles a response that is not a stream.
 func (r *run) singleResponse(op operation, body *stream.Body) error {
 	text, err := body.ReadAll()
 	if err != nil {
@@ -74,8 +74,8 @@ func (r *run) singleResponse(op operation, body *stream.Body) error {
 	return r.flush()
 }
 
-// blame returns faults as they are, and the failure of the turn for what was not
-// understood.
+// decodeFailure returns a protocol error or a failure unchanged, and the failure of the
+// turn for any other error of decoding.
 func decodeFailure(what string, text []byte, err error) error {
 	if problem, ok := errors.AsType[*protocolError](err); ok {
 		return problem
@@ -85,7 +85,7 @@ func decodeFailure(what string, text []byte, err error) error {
 	}
 	switch {
 	case errors.Is(err, errOtherTask):
-		return backend.Failed("The agent's "+what+" is of another task", err)
+		return backend.Failed("The agent's "+what+" belongs to another task", err)
 	case errors.Is(err, errOtherRequest):
 		return backend.Failed("The agent's "+what+" belongs to another request", err)
 	default:
@@ -93,8 +93,9 @@ func decodeFailure(what string, text []byte, err error) error {
 	}
 }
 
-// take adds what an event says to the batch, without the ids of the agent. It
-// returns errHeld for a status that ends the turn and waits for a poll.
+// handleEvent adds an event to the batch without the agent's ids. It returns
+// errStatusHeld for a status that ends the turn and is held until a poll has confirmed
+// the output.
 func (r *run) handleEvent(e *a2a.Event) error {
 	r.responded = true
 	if r.onEvent != nil {
@@ -123,14 +124,14 @@ func (r *run) handleEvent(e *a2a.Event) error {
 	return nil
 }
 
-// update adds a status, unless it ends the turn and the output of the task is not
-// certain: it is held back then.
+// handleStatus adds a status. It holds a status that ends the turn if the output of the
+// task is not confirmed.
 func (r *run) handleStatus(u *a2a.StatusUpdate) error {
-	over := u.Status.State.Terminal() || u.Status.State.Interrupted()
+	ended := u.Status.State.Terminal() || u.Status.State.Interrupted()
 	switch {
 	case r.resubscribed && r.isPreviousPause(&u.Status):
 		return nil
-	case r.resubscribed && over, r.isEmptySuccess(u):
+	case r.resubscribed && ended, r.isEmptySuccess(u):
 		r.heldStatus = u
 		return errStatusHeld
 	}
@@ -138,10 +139,10 @@ func (r *run) handleStatus(u *a2a.StatusUpdate) error {
 	return nil
 }
 
-// task adds what a whole task says that was not said yet. A task that begins a
-// resumed subscription and waits for its client is held back like a status: the
-// subscription may go on to repeat events that the task holds, as a2a-sdk 1.3
-// does, which opens its queue before it reads the task.
+// handleTask adds the changes of a whole task. If the task begins a resumed subscription
+// and waits for its client, its status is held: the subscription may continue with events
+// that the task already contains, as that of a2a-sdk 1.3, which opens its queue before it
+// reads the task.
 func (r *run) handleTask(t *a2a.Task) error {
 	if err := r.checkIDs(t.ID, t.ContextID); err != nil {
 		return err
@@ -157,8 +158,8 @@ func (r *run) handleTask(t *a2a.Task) error {
 	return errStatusHeld
 }
 
-// belongs learns the agent's names for the task and the context, and refuses
-// what is of another task.
+// checkIDs stores the agent's ids of the task and of the context. It fails for an event
+// of another task.
 func (r *run) checkIDs(taskID, contextID string) error {
 	switch {
 	case taskID == "" || taskID == r.ids.task:
@@ -175,7 +176,7 @@ func (r *run) checkIDs(taskID, contextID string) error {
 	return nil
 }
 
-// anonymous takes the agent's ids off a message.
+// removeIDs removes the agent's ids from a message.
 func removeIDs(m *a2a.Message) *a2a.Message {
 	if m != nil {
 		m.TaskID, m.ContextID, m.ReferenceTasks = "", "", nil
@@ -183,7 +184,7 @@ func removeIDs(m *a2a.Message) *a2a.Message {
 	return m
 }
 
-// snapshot tells what a task says that was not said yet.
+// addChanges adds the parts of a task that were not emitted yet.
 func (r *run) addChanges(t *a2a.Task) error {
 	if err := r.recoverOutput(t); err != nil {
 		return err
@@ -191,20 +192,20 @@ func (r *run) addChanges(t *a2a.Task) error {
 	if r.isPreviousPause(&t.Status) {
 		t.Status = a2a.Status{State: a2a.StateWorking}
 	}
-	over := t.Status.State.Terminal() || t.Status.State.Interrupted()
+	ended := t.Status.State.Terminal() || t.Status.State.Interrupted()
 	last := lastIndexByID(t.Artifacts)
 	for i := range t.Artifacts {
 		a := &t.Artifacts[i]
 		if last[a.ID] != i {
 			continue
 		}
-		if said := r.knownArtifacts[a.ID]; said != nil && reflect.DeepEqual(said, a) {
+		if known := r.knownArtifacts[a.ID]; known != nil && reflect.DeepEqual(known, a) {
 			continue
 		}
 		r.recordUpdate()
 		r.addNote()
 		r.hasArtifact = true
-		r.batch = append(r.batch, a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: *a, LastChunk: over}})
+		r.batch = append(r.batch, a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: *a, LastChunk: ended}})
 		r.knownArtifacts[a.ID] = a
 	}
 	if r.state != a2a.StateUnknown && sameStatus(&r.lastStatus, &t.Status) {
@@ -214,9 +215,9 @@ func (r *run) addChanges(t *a2a.Task) error {
 	return nil
 }
 
-// lastOfEach returns the place of the last artifact of each name, which is the
-// one that counts. The first without a name is that of the turn, and others get
-// a name by their place.
+// lastIndexByID returns the index of the last artifact of each id, which replaces earlier
+// ones. The first artifact without an id is that of the turn. Further ones get an id by
+// their index.
 func lastIndexByID(all []a2a.Artifact) map[string]int {
 	last := make(map[string]int, len(all))
 	for i := range all {
@@ -228,13 +229,14 @@ func lastIndexByID(all []a2a.Artifact) map[string]int {
 	return last
 }
 
-// stale reports whether a status is the one in which the task was when the
-// client was last heard: agents begin with it when a task goes on.
+// isPreviousPause reports whether a status is the one with which the previous turn
+// paused. Agents begin with it when a task continues.
 func (r *run) isPreviousPause(s *a2a.Status) bool {
 	return r.turn.Task != nil && s.State.Interrupted() && sameStatus(&r.turn.Task.Status, s)
 }
 
-// same compares statuses by what names them.
+// sameStatus reports whether two statuses are equal by the id of the message or, without
+// one, by the time.
 func sameStatus(a, b *a2a.Status) bool {
 	switch {
 	case a.State != b.State, (a.Message == nil) != (b.Message == nil):
@@ -262,7 +264,7 @@ func (r *run) addStatus(u *a2a.StatusUpdate) {
 	r.batch = append(r.batch, a2a.Event{Status: u})
 }
 
-// artifact tells an update. What the artifact is now is no longer known.
+// addArtifact adds an update of an artifact. The artifact is no longer known as a whole.
 func (r *run) addArtifact(u *a2a.ArtifactUpdate) {
 	if r.state <= a2a.StateSubmitted {
 		r.state = a2a.StateWorking
@@ -278,7 +280,7 @@ func (r *run) addArtifact(u *a2a.ArtifactUpdate) {
 	r.batch = append(r.batch, a2a.Event{Artifact: u})
 }
 
-// introduce has the note of the task kept before anything that it produced.
+// addNote adds the note of the task, so that it is stored before any output of the task.
 func (r *run) addNote() {
 	if r.ids.task == "" || r.ids.note() == r.storedNote {
 		return
@@ -297,13 +299,13 @@ func (r *run) attachNote(u *a2a.StatusUpdate) {
 	}
 }
 
-// heard counts news of the task, wherever it came from, as a sign of life.
+// recordUpdate counts a change of the task and records it as activity.
 func (r *run) recordUpdate() {
 	r.updates++
 	r.watchdog.RecordActivity()
 }
 
-// send emits what was gathered.
+// flush emits the batch.
 func (r *run) flush() error {
 	if len(r.batch) == 0 {
 		return nil

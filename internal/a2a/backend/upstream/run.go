@@ -15,10 +15,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// maxRefusal bounds what is read of an answer that is an error.
+// maxErrorBody bounds the body of an error response, in bytes.
 const maxErrorBody = 64 << 10
 
-// run is one turn.
+// run runs one turn.
 type run struct {
 	backend  *Backend
 	turn     *backend.Turn
@@ -26,43 +26,45 @@ type run struct {
 	watchdog *stream.Watchdog
 	endpoint *endpoint
 
-	// link is what the agent calls the task and the context, as far as is known,
-	// and origin what was known before the turn. alias is what we call the
-	// context for an agent that has no name for it.
+	// ids are the agent's ids of the task and of the context, as far as they are known.
+	// initialIDs are those before the turn. derivedContext is the id of the context for
+	// an agent that has not chosen one.
 	ids, initialIDs agentIDs
 	derivedContext  string
-	// named is true once the agent's task has a name.
+	// taskNamed is true once the id of the agent's task is known.
 	taskNamed atomic.Bool
-	// noted is the note that is kept with the task already.
+	// storedNote is the note that is stored with the task.
 	storedNote string
-	// answered is true once the agent has said anything.
+	// responded is true once the agent has sent an event or a response.
 	responded bool
-	// state is where the agent's task stands, StateUnknown before it said so;
-	// last is the status behind it.
+	// state is the state of the agent's task, StateUnknown before the first one.
+	// lastStatus is the status with that state.
 	state      a2a.State
 	lastStatus a2a.Status
-	// resumed is true while a resumed subscription is read: it may miss an event or
-	// repeat one. signal is called for each of its events. ending is the status
-	// that ends the turn and waits until a poll has confirmed the output of the task.
+	// resubscribed is true while the events come from a resumed subscription, which may
+	// miss some and repeat others. onEvent is called for each of its events. heldStatus
+	// is a status that ends the turn and is emitted after a poll has confirmed the output
+	// of the task.
 	resubscribed bool
 	onEvent      func()
 	heldStatus   *a2a.StatusUpdate
-	// news counts what the agent said of the task that was not known before.
+	// updates counts the changes of the task that were new.
 	updates int
-	// spoke is true when the agent said something without a task.
+	// hasMessage is true if the agent sent a message without a task.
 	hasMessage bool
-	// brokeOff is true once a stream ended before the task did. Sent holds the ids
-	// of the messages that were emitted, open the ids of the artifacts whose last
-	// chunk did not come, and produced is true once there was an artifact.
+	// streamIncomplete is true once a stream ended before the task did. sentMessages has
+	// the ids of the emitted messages, openArtifacts the ids of the artifacts whose last
+	// chunk has not come. hasArtifact is true once there was an artifact.
 	streamIncomplete            bool
 	sentMessages, openArtifacts map[string]bool
 	hasArtifact                 bool
-	// streaming is true while the stream that answers the message is read.
+	// streaming is true while the run reads the stream that is the response to the
+	// message.
 	streaming bool
-	// artifacts are those of the task as far as they are known to be as they
-	// were when it was last told whole.
+	// knownArtifacts has the artifacts of the last whole task that have not changed
+	// since.
 	knownArtifacts map[string]*a2a.Artifact
-	// batch holds the events of one read.
+	// batch has the events of one read.
 	batch []a2a.Event
 }
 
@@ -80,9 +82,8 @@ func newRun(b *Backend, t *backend.Turn, emit backend.Emit) *run {
 	return r
 }
 
-// end ends the call to the agent from outside, at once unless the task is to be
-// canceled and has no name yet: then its first event is awaited, and ends the
-// run.
+// stop ends the call to the agent at once. If the task was canceled and its id is not
+// known yet, stop lets the run wait for the first event, which has the id.
 func (r *run) stop(cause error, stop context.CancelCauseFunc) {
 	if errors.Is(cause, backend.ErrCanceled) && !r.taskNamed.Load() {
 		time.AfterFunc(cancelTimeout, func() { stop(cause) })
@@ -91,11 +92,12 @@ func (r *run) stop(cause error, stop context.CancelCauseFunc) {
 	stop(cause)
 }
 
-// perform runs the turn with what the card offers. An agent that does not know
-// what it is asked has done nothing, so that there may be another try.
+// tryEndpoints runs the turn with the endpoint in use. An agent that does not support the
+// request has not worked on it, so the run tries the fallback, or reads the card again,
+// before it fails.
 func (r *run) tryEndpoints(ctx context.Context) error {
 	if r.turn.Input {
-		// The run that waits ends here: both would be told the same events.
+		// The waiting run ends here, because both runs would receive the same events.
 		if err := r.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}}}}); err != nil {
 			return err
 		}
@@ -105,9 +107,9 @@ func (r *run) tryEndpoints(ctx context.Context) error {
 		r.endpoint, r.ids = p, r.initialIDs
 		r.taskNamed.Store(r.ids.task != "")
 		err = r.sendAndFollow(ctx)
-		problem, isFault := errors.AsType[*protocolError](err)
+		problem, isProtocolError := errors.AsType[*protocolError](err)
 		switch {
-		case !isFault:
+		case !isProtocolError:
 			if isAgentFailure(err) {
 				r.backend.forgetEndpoint(p)
 			}
@@ -128,14 +130,14 @@ func (r *run) tryEndpoints(ctx context.Context) error {
 	return err
 }
 
-// converse sends the message and stays until the agent's task has ended or
-// waits.
+// sendAndFollow sends the message and follows the agent's task until it ends or is
+// paused.
 func (r *run) sendAndFollow(ctx context.Context) error {
 	err := r.sendMessage(ctx)
-	problem, isFault := errors.AsType[*protocolError](err)
-	if isFault && !r.responded && r.endpoint.streaming.Load() &&
+	problem, isProtocolError := errors.AsType[*protocolError](err)
+	if isProtocolError && !r.responded && r.endpoint.streaming.Load() &&
 		(problem.reason == a2a.ReasonMethodNotFound || problem.reason == a2a.ReasonUnsupportedOperation) {
-		// The card promises more than there is.
+		// The agent does not stream, though its card says that it does.
 		r.endpoint.streaming.Store(false)
 		if err = r.sendMessage(ctx); err != nil && !r.responded {
 			r.endpoint.streaming.Store(true)
@@ -152,14 +154,14 @@ func (r *run) sendAndFollow(ctx context.Context) error {
 	case r.hasMessage:
 		return nil
 	default:
-		return backend.Failed("The agent's answer says nothing of a task", nil)
+		return backend.Failed("The agent's answer names no task", nil)
 	}
 }
 
-// settled reports whether nothing more is to come in this turn.
+// stopped reports whether the turn has no further event.
 func (r *run) stopped() bool { return r.state.Terminal() || r.state.Interrupted() }
 
-// say sends the message of the turn.
+// sendMessage sends the message of the turn.
 func (r *run) sendMessage(ctx context.Context) error {
 	op := opSend
 	if r.endpoint.streaming.Load() {
@@ -180,8 +182,8 @@ func (r *run) sendMessage(ctx context.Context) error {
 	}})
 }
 
-// references names the tasks that the message refers to as the agent does. It
-// does not know those of other agents.
+// referencedTasks returns the agent's ids of the tasks that the message refers to. The
+// agent does not know tasks of other agents.
 func (r *run) referencedTasks() []string {
 	var all []string
 	for _, t := range r.turn.References {
@@ -192,7 +194,7 @@ func (r *run) referencedTasks() []string {
 	return all
 }
 
-// call sends a call and takes what the agent answers.
+// call sends a request and handles the events of the response.
 func (r *run) call(ctx context.Context, op operation, c *callParams) error {
 	client := r.backend.client
 	resp, err := client.Do(ctx, r.backend.request(r.endpoint, op, r.turn, c))
@@ -202,8 +204,8 @@ func (r *run) call(ctx context.Context, op operation, c *callParams) error {
 	defer resp.Body.Close()
 	watchdog := r.watchdog
 	if op == opGet || op == opSubscribe {
-		// The bytes of an answer, such as the comments with which servers keep a
-		// connection open, do not show that the task goes on. News and events do.
+		// The bytes of these responses, such as the comments that keep a connection open,
+		// do not show that the task makes progress. New events do.
 		watchdog = nil
 	}
 	body := client.NewBody(resp, watchdog)
@@ -219,7 +221,7 @@ func (r *run) call(ctx context.Context, op operation, c *callParams) error {
 		err = r.singleResponse(op, body)
 	}
 	if errors.Is(err, errStatusHeld) {
-		// The turn goes on, so that a connection that stays open is closed.
+		// The turn continues. A stream that stays open is closed.
 		return r.flush()
 	}
 	if errors.Is(err, backend.ErrTurnEnded) && watchdog != nil {
@@ -228,7 +230,7 @@ func (r *run) call(ctx context.Context, op operation, c *callParams) error {
 	return err
 }
 
-// refused is the end of a call that was answered with an error status.
+// statusError returns the error of a response with an error status.
 func (r *run) statusError(status int, body *stream.Body) error {
 	if text, fits, err := body.ReadUpTo(maxErrorBody); err == nil && fits {
 		if problem := r.endpoint.binding.decodeError(status, text); problem != nil {
@@ -244,17 +246,17 @@ func (r *run) statusError(status int, body *stream.Body) error {
 	return stream.StatusError(status)
 }
 
-// failure is what a fault means for our task.
+// turnError returns the failure of the turn for an error of the agent.
 func (r *run) turnError(f *protocolError, p *endpoint) *backend.TurnError {
 	asked := f.reason == a2a.ReasonUnauthenticated || f.reason == a2a.ReasonPermissionDenied
 	if r.backend.remote != nil && asked {
-		return backend.Failed("The agent asks for other credentials; what it is shown is the Authorization header of the request, and no other", f)
+		return backend.Failed("The agent requires other credentials; it receives the Authorization header of the request and no other credential", f)
 	}
 	return f.turnError(p)
 }
 
-// abandons reports whether the agent is left with a task that nobody wants any
-// more. cause is why the turn was ended from outside, nil if it was not.
+// mustCancelTask reports whether the agent has a task that is no longer needed. cause is
+// the cause of the end of the turn's context, nil if the turn ended by itself.
 func (r *run) mustCancelTask(cause, err error) bool {
 	switch {
 	case err == nil, r.state == a2a.StateUnknown, r.state.Terminal(), r.ids.task == "", errors.Is(cause, backend.ErrSuperseded):

@@ -333,7 +333,7 @@ func TestStreamThatEndsEarly(t *testing.T) {
 			streaming: true,
 			subscribe: func(s *said, a asked) { s.streams(s.named(a.task, status(a2a.StateCompleted))...) },
 			get:       func(s *said, _ asked) { s.fails(-32004) },
-			said:      "working =x", outcome: "failed: The agent's answer broke off, and its task could not be asked for the output",
+			said:      "working =x", outcome: "failed: The agent's answer broke off, and its task could not be read",
 			ops: "stream subscribe get cancel",
 		},
 		"is over meanwhile": {

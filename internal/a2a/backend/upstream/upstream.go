@@ -1,20 +1,21 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upstream is the protocol of an agent's container that speaks A2A
-// itself, in any version: each turn becomes a message to it, and what it says
-// of its task becomes what the sidecar says of ours.
+// Package upstream is the backend for an agent that speaks A2A itself, in any version:
+// each turn becomes a message to the agent, and the events of the agent's task become
+// events of the sidecar's task.
 //
-// The agent has its own ids. The task and the context that it knows are kept
-// with our task, as its note, so that a later turn and a cancel find them
-// wherever they run. An id of ours is never shown to the agent, nor one of the
-// agent's to a client: what one caller named, no other can reach.
+// The agent chooses its own ids. The backend keeps the agent's ids of the task and of the
+// context with the sidecar's task, as its note, so that a later turn and a cancel find
+// them on every replica. The agent never sees an id of the sidecar, and a client never
+// sees an id of the agent, so that no caller can name the task of another one.
 //
-// What the agent speaks is told by its card, unless it is configured. Of the card's addresses only the
-// paths count: the agent is where it was configured to be, whatever it says.
+// The agent's card determines the version and the binding, unless they are configured. Of
+// the URLs in the card only the paths count: the backend connects to the configured host
+// only.
 //
-// An agent that runs elsewhere is told nothing but the message and what its
-// caller shows to it: no principal, no id and no trace of ours.
+// A remote agent receives the message and the credential of the caller, but no principal,
+// id or trace of the sidecar.
 package upstream
 
 import (
@@ -32,45 +33,46 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// Options say where the agent is. Zero means the default.
+// Options configures a backend. A zero field has its default.
 type Options struct {
-	// URL is where the agent listens. With a path it is the address of the
-	// endpoint, and without one the path is that of the card. It is required.
+	// URL is the URL of the agent. Its path, if it has one, is the path of the endpoint;
+	// otherwise the card determines the path. It is required.
 	URL string
-	// Version is the version of A2A that the agent speaks, whatever its card says;
-	// the zero value is the best one that the card offers. Unless there is a
-	// CardPath, the card is not read then, and the agent is called over JSON-RPC.
+	// Version is the version of A2A that the agent speaks, whatever its card says. By
+	// default the backend chooses the best version of the card. With a Version and
+	// without a CardPath, the backend does not read the card, and calls the agent over
+	// JSON-RPC.
 	Version version.Version
-	// CardPath is the path of the agent's card; "" looks for it at the well-known
-	// places.
+	// CardPath is the path of the agent's card. By default the backend tries the
+	// well-known paths.
 	CardPath string
 	// Query is added to the URL of every request, without its question mark.
 	Query string
-	// Elsewhere is for an agent that does not run beside the sidecar. The other
-	// options but the URL and the limits do not apply to it.
+	// Remote is set for a remote agent. The options other than URL, Limits and Now do not
+	// apply to one.
 	Remote *Remote
-	// Limits bound a turn; an event may have 4 MiB by default.
+	// Limits bounds a turn. MaxEvent is 4 MiB by default.
 	Limits stream.Limits
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Elsewhere is how an agent is reached that belongs to others.
+// Remote is how the backend reaches a remote agent.
 type Remote struct {
-	// Transport makes the calls. It follows no redirect.
+	// Transport sends the requests. It follows no redirect.
 	Transport http.RoundTripper
-	// Card is what the agent was found to serve, for it may not be open to all.
-	// Interfaces of other origins than the URL's do not count.
+	// Card is the agent's card, which the agent may serve to authenticated callers only.
+	// Interfaces of another origin than that of the URL are ignored.
 	Card []byte
-	// Authorization is shown to the agent, and to nobody else; "" is nothing.
+	// Authorization is the Authorization header of each request to the agent, "" for
+	// none.
 	Authorization string
 }
 
-// maxEvent is the default bound on an event: what clients read.
+// maxEvent is the default limit of an event, in bytes. Clients read no longer ones.
 const maxEvent = 4 << 20
 
-// Canceling an agent's task is a courtesy: it gets this long, and there are
-// this many at once.
+// Limits of requests that cancel an agent's task. They are best effort.
 const (
 	cancelTimeout = 5 * time.Second
 	maxCanceling  = 64
@@ -80,18 +82,19 @@ const (
 type Backend struct {
 	client *stream.Client
 	url    *url.URL
-	// pinned is the version that was configured, and cardPath the place of the card.
+	// pinned is the configured version, zero for none. cardPath is the configured path of
+	// the card.
 	pinned   version.Version
 	cardPath string
-	// elsewhere is nil for an agent beside the sidecar.
+	// remote is nil for an agent beside the sidecar.
 	remote *Remote
-	// known is what the card said; nil until it was read.
+	// current is the endpoint that is in use, nil until the card was read.
 	current atomic.Pointer[endpoint]
-	// reading is held by the one that reads the card.
+	// reading is a lock of the goroutine that reads the card.
 	reading chan struct{}
-	// contexts are those that the agent named otherwise than we did.
+	// contextNames has the contexts that the agent gave another id.
 	contextNames *contextNames
-	// canceling is held by those that cancel a task of the agent.
+	// canceling is a semaphore of the requests that cancel a task of the agent.
 	canceling chan struct{}
 	closing   sync.Once
 }
@@ -101,8 +104,8 @@ var (
 	_ backend.Canceler = (*Backend)(nil)
 )
 
-// New returns a backend. It does not call the agent. The error of a card that
-// offers nothing that can be spoken is a *backend.TurnError.
+// New returns a backend. It does not call the agent. If the card of a remote agent offers
+// no interface that the backend supports, the error is a *backend.TurnError.
 func New(options Options) (*Backend, error) {
 	u, err := stream.ParseURL(options.URL)
 	if err != nil {
@@ -129,8 +132,8 @@ func New(options Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close waits for the tasks that are being canceled, cancels no more, and
-// releases the idle connections.
+// Close waits for the requests that cancel tasks, prevents further ones, and closes the
+// idle connections.
 func (b *Backend) Close() {
 	b.closing.Do(func() {
 		for range maxCanceling {
@@ -156,16 +159,16 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 	return err
 }
 
-// Canceled implements backend.Canceler: the agent's task waits for its client,
-// which will not come back.
+// Canceled implements backend.Canceler. The agent's task waits for input, which will not
+// come.
 func (b *Backend) Canceled(_ context.Context, t *a2a.Task) {
 	if l := parseNote(t.Note); l.task != "" {
 		b.cancel(nil, &backend.Turn{TaskID: t.ID, ContextID: t.ContextID}, l) //nolint:contextcheck // it outlives the request
 	}
 }
 
-// cancel tells the agent that its task is not wanted any more, and waits for
-// nothing. Without a peer it is looked up.
+// cancel sends a request that cancels the agent's task, and does not wait for its end.
+// Without an endpoint, it determines the endpoint first.
 func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 	select {
 	case b.canceling <- struct{}{}:
@@ -190,7 +193,8 @@ func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 	}()
 }
 
-// peer returns what the card says, and whether it was read just now.
+// endpoint returns the endpoint that is in use. fresh is true if the card was read for it
+// just now.
 func (b *Backend) endpoint(ctx context.Context, t *backend.Turn) (p *endpoint, fresh bool, err error) {
 	if p := b.current.Load(); p != nil {
 		return p, false, nil
@@ -212,19 +216,20 @@ func (b *Backend) endpoint(ctx context.Context, t *backend.Turn) (p *endpoint, f
 	return p, true, nil
 }
 
-// Check reads the agent's card unless it is known. It returns nil when the agent
-// offers an interface that turns can use, and else the *backend.TurnError that a
-// turn would end with.
+// Check reads the agent's card unless an endpoint is in use. It returns nil if the agent
+// offers an interface that the backend supports, and the *backend.TurnError with which a
+// turn would end otherwise.
 func (b *Backend) Check(ctx context.Context) error {
 	_, _, err := b.endpoint(ctx, &backend.Turn{})
 	return err
 }
 
-// forget has the card read again, unless that has happened.
+// forgetEndpoint makes the next turn read the card again, unless another turn has
+// replaced the endpoint.
 func (b *Backend) forgetEndpoint(p *endpoint) { b.current.CompareAndSwap(p, nil) }
 
-// isFailure reports whether an error is the agent's fault, which may mean that
-// there is another agent by now.
+// isAgentFailure reports whether the agent failed. A failure may mean that another agent
+// has taken its place.
 func isAgentFailure(err error) bool {
 	failure, ok := errors.AsType[*backend.TurnError](err)
 	return ok && failure.State == a2a.StateFailed
