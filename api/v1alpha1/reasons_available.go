@@ -3,9 +3,10 @@
 
 package v1alpha1
 
-// Reasons of Available. Those that are also True occur while pods of an earlier
-// spec are ready and a pod of the current spec fails. Those of dependencies are True, of
-// Ready too, while ready pods have lost a dependency.
+// Reasons of Available. A reason of a failing pod can occur with status True, while pods
+// of an earlier spec are ready and a pod of the current spec fails. A reason of a
+// dependency can occur with status True, on Ready too, while ready pods have lost the
+// dependency.
 const (
 	// ReasonAvailable (True): a pod is ready; a remote agent serves its card.
 	ReasonAvailable = "Available"

@@ -1,10 +1,13 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crdlint holds the generated CRDs to the API conventions of
-// Kubernetes that controller-gen does not enforce: everything is bounded, so
-// that CEL rules stay within their budget; lists say how server-side apply
-// merges them; numbers are integers; a status has conditions and no phase.
+// Package crdlint checks that the generated CRDs follow the API conventions of
+// Kubernetes that controller-gen does not enforce:
+//
+//   - Every value is bounded, so that CEL rules stay within their cost budget.
+//   - Every list has a merge strategy for server-side apply.
+//   - Numbers are integers.
+//   - A status has conditions and no phase.
 package crdlint
 
 import (

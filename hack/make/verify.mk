@@ -11,13 +11,13 @@ lint: prerequisites ## Run the linters, which also hold the import rules.
 	done; exit $$failed
 
 .PHONY: lint-fix
-lint-fix: prerequisites ## Let the linters mend what they can.
+lint-fix: prerequisites ## Let the linters fix their findings.
 	@for module in $(MODULES); do \
 		(cd "$$module" && $(golangci_lint) --fix) || true; \
 	done
 
 .PHONY: prose
-prose: prerequisites ## Check the words of docs and comments; PATHS=docs for a part.
+prose: prerequisites ## Check the words of pages, comments and user-visible texts; PATHS=docs for a part.
 	$(call say,checking the words)
 	@hack/prose.sh $(PATHS)
 

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command usertext prints the texts that users of the product read, one on a
-// line, as "file:line: text", in the order of their files:
+// line, as "file:line: text", sorted by file and line.
 //
-//   - in the Go code that is shipped: condition messages, events, errors, logs,
-//     and the help of metrics and flags. "…" stands for an operand;
-//   - in the API: the comments of types and fields, which kubectl explain shows,
-//     the comments of reasons, and the messages of CEL rules;
-//   - in the chart: NOTES.txt and the comments of values.yaml.
+//   - From the Go code that is shipped, it prints condition messages, events, errors,
+//     logs, and the help of metrics and flags. "…" replaces an operand.
+//   - From the API, it prints the comments of types and fields, which kubectl explain
+//     shows, the comments of reasons, and the messages of CEL rules.
+//   - From the chart, it prints NOTES.txt and the comments of values.yaml.
 //
-// It parses and does not type-check, so that a linter can run it: a string of
-// the Go code counts as a text if it is an argument of an error, log, metric or
-// flag function, or if it has two words. Run it at the top of the repository.
+// It parses and does not type-check, because a linter runs it. A string of the Go code
+// is a text if it is an argument of an error, log, metric or flag function, or if it
+// has two words. Run it at the top of the repository.
 package main
 
 import (
