@@ -20,8 +20,8 @@ type MTLSAuthenticationApplyConfiguration struct {
 	// too.
 	CABundle *CABundleReferenceApplyConfiguration `json:"caBundle,omitempty"`
 	// principal is the part of the certificate that identifies the caller, who owns
-	// the tasks: SPIFFE, the SPIFFE ID, which must be the only URI of the
-	// certificate; or Subject, the subject in the form of RFC 2253 with the prefix
+	// the tasks. SPIFFE is the SPIFFE ID, which must be the only URI of the
+	// certificate. Subject is the subject in the form of RFC 2253 with the prefix
 	// "x509:". It defaults to SPIFFE.
 	Principal *apiv1alpha1.CertificatePrincipal `json:"principal,omitempty"`
 	// principals lists the admitted callers: SPIFFE IDs, prefixes of SPIFFE IDs that
