@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs each fuzz test, all of them whatever the others say: hack/fuzz.sh TIME, such as 30s or 5000x (so many inputs).
+# Runs all fuzz tests, also after one has failed: hack/fuzz.sh TIME, such as 30s or 5000x (a number of inputs).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,9 +13,9 @@ while read -r file name; do
 	if go test -trimpath=false -run '^$' -fuzz "^$name\$" -fuzztime "$1" -fuzzminimizetime 1s "$package" 2>&1 | tee "$log"; then
 		continue
 	fi
-	# The end of the time can reach a worker in the middle of an input, which Go reports as a failure without an input.
+	# The time may end while a worker runs an input, which Go reports as a failure without an input.
 	if grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"; then
-		echo "    the time was over; no input failed"
+		echo "    the time ended; no input failed"
 		continue
 	fi
 	failed+=("$package $name")

@@ -6,7 +6,7 @@ set -euo pipefail
 oldest_go=1.26
 missing=0
 goals=${MAKECMDGOALS:-demo}
-# A cluster of one's own does for the demo, and for nothing else that needs a node.
+# The demo can use a cluster of the user; other targets that need a node cannot.
 instead=
 if [[ $goals == demo* ]]; then
 	instead=", or make demo CLUSTER=current, for the cluster of your kubectl context (docs/demo.md)"

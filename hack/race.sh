@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints "-race" if the race detector can be used. It needs a C compiler: one that is missing is installed where that is
-# possible without a question (root on a Debian-like system), and done without where it is not.
+# Prints "-race" if the race detector can be used. It needs a C compiler. The script installs a missing one as root on a
+# Debian-like system, and prints nothing elsewhere.
 set -euo pipefail
 
 has_compiler() {

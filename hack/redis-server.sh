@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Sees to it that the tests find a redis-server, which they start and stop themselves. On Debian as root one that is missing is
-# installed, as bin/redis-server: redis-tools has the program, by another name, and no service that would run from then on.
+# Checks that the tests find a redis-server, which they start and stop themselves. As root on Debian it installs a missing one
+# as bin/redis-server: the package redis-tools has the program under another name, and no service that would keep running.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 oldest=7.0
 
-# The first that is there is the one that the tests run.
+# The tests run the first of these that exists.
 server() {
 	local program
 	for program in redis-server valkey-server bin/redis-server; do

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Usage: hack/reproducible.sh LDFLAGS PACKAGE...
-# Builds each program twice: here, with the build cache that there is, and from a copy of the tracked files, with an empty
-# cache, in another directory, home, time zone and locale, and under another umask. Fails unless both are
-# the same to the byte. The machine, its Go and its modules are those of both.
+# Builds each program twice: here, with the existing build cache, and from a copy of the tracked files, with an empty
+# cache, in another directory, home, time zone and locale, and under another umask. Fails unless both have the same
+# bytes. Both builds use the same machine, Go and modules.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -16,7 +16,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// decode reads a manifest and refuses fields that the API does not have.
+// decode parses a manifest, and fails for fields that the API does not have.
 func decode[T any](t *testing.T, text string) T {
 	t.Helper()
 	var object T

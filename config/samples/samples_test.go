@@ -1,8 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package samples runs the sample agents as the sidecar would, and checks what
-// they say and what their manifests ask for.
+// Package samples runs the sample agents as the sidecar does, and checks their answers and manifests.
 package samples
 
 import (
@@ -33,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(programs.Built(m, "config/samples/echo", "config/samples/researcher").Run())
 }
 
-// start runs a sample, and returns where it listens.
+// start runs a sample, and returns its URL.
 func start(t *testing.T, name string, env ...string) string {
 	t.Helper()
 	address := freeport.Address(t)
@@ -118,8 +117,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// events reads a stream of events and writes each as "state text" or
-// "+text" for an artifact.
+// events reads a stream of events, and returns each as "state text", or "+text" for an artifact.
 func events(t *testing.T, response *http.Response) []string {
 	t.Helper()
 	if got := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || got != "application/x-ndjson" {
@@ -130,7 +128,7 @@ func events(t *testing.T, response *http.Response) []string {
 	for lines.Scan() {
 		e, err := agentevents.Decode(lines.Bytes())
 		if err != nil || !e.Known() {
-			t.Fatalf("line %q is no event: %v", lines.Text(), err)
+			t.Fatalf("line %q is not an event: %v", lines.Text(), err)
 		}
 		switch {
 		case e.Event.Status != nil:
@@ -154,8 +152,8 @@ func artifactLine(u *a2a.ArtifactUpdate) string {
 	return mark + u.Artifact.ID + " " + strings.TrimSpace(u.Artifact.Parts[0].Text)
 }
 
-// gateway is the way out of a pod: a registry that knows one agent, and that
-// agent. It remembers what it was asked.
+// gateway starts a gateway with a registry that has one agent, and that agent. asked returns its requests so
+// far.
 func gateway(t *testing.T, agents string) (url string, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -166,7 +164,7 @@ func gateway(t *testing.T, agents string) (url string, asked func() []string) {
 		defer mu.Unlock()
 		requests = append(requests, r.Method+" "+r.URL.String())
 		if r.Header.Get("Traceparent") == "" || r.Header.Get("A2A-Task-Id") != "task-1" {
-			t.Errorf("%s %s does not pass the trace and the task on: %v", r.Method, r.URL, r.Header)
+			t.Errorf("%s %s lacks the headers of the trace and the task: %v", r.Method, r.URL, r.Header)
 		}
 		if r.Method == http.MethodGet {
 			_, _ = fmt.Fprintf(w, `{"items":[%s],"nextCursor":"","total":1}`, agents)
@@ -236,21 +234,21 @@ func TestResearcher(t *testing.T) {
 func TestResearcherWithoutHelp(t *testing.T) {
 	empty, _ := gateway(t, "")
 	for name, test := range map[string]struct{ gateway, want string }{
-		"nobody has the skill": {empty, "no agent that I may see has the skill echo"},
-		"no way out":           {"", "A2A_GATEWAY_URL is not set"},
-		"gateway is down":      {"http://127.0.0.1:1", "connection refused"},
+		"no agent has the skill": {empty, "no agent that I may see has the skill echo"},
+		"no gateway":             {"", "A2A_GATEWAY_URL is not set"},
+		"gateway is down":        {"http://127.0.0.1:1", "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := start(t, "researcher", "A2A_GATEWAY_URL="+test.gateway)
 			got := events(t, post(t, url, turnOf("Tea, briefly")))
 			if last := got[len(got)-1]; !strings.HasPrefix(last, "failed ") || !strings.Contains(last, test.want) {
-				t.Errorf("events = %q, want a failure that says %q", got, test.want)
+				t.Errorf("events = %q, want a failure with %q", got, test.want)
 			}
 		})
 	}
 }
 
-// TestCancel leaves in the middle of an answer: the sample notices.
+// TestCancel disconnects in the middle of an answer, which must cancel the call to the other agent.
 func TestCancel(t *testing.T) {
 	reached := make(chan struct{})
 	left := make(chan struct{})

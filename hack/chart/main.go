@@ -1,12 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chart writes the generated files of the Helm chart: the templates of
-// the CRDs and of the manager's role, from what controller-gen wrote into
-// config/, and the README, from the comments in values.yaml.
+// Command chart writes the generated files of the Helm chart: the templates of the CRDs and of the manager's
+// role, from the output of controller-gen in config/, and the README, from the comments in values.yaml.
 //
-// It works on text, so that a template differs from its source in nothing but
-// the lines that it adds.
+// // It works on text, so that a template differs from its source only in the lines that it adds.
 package main
 
 import (
@@ -37,8 +35,7 @@ func run() error {
 	return writeReadme()
 }
 
-// writeCRDs makes target hold one template for each CRD in source, and nothing
-// else: a CRD that is gone loses its template.
+// writeCRDs writes one template for each CRD of source into target, and removes all other files there.
 func writeCRDs(source, target string) error {
 	crds, err := filepath.Glob(filepath.Join(source, "*.yaml"))
 	if err != nil {
@@ -83,7 +80,7 @@ func writeReadme() error {
 		})
 }
 
-// rewrite writes target as change makes it from source.
+// rewrite writes target with the text that change makes of source.
 func rewrite(source, target string, change func(string) (string, error)) error {
 	in, err := os.ReadFile(source)
 	if err != nil {

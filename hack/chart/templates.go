@@ -14,7 +14,7 @@ import (
 
 const notice = "{{- /* Generated from config/ by `make generate`. */ -}}\n"
 
-// crdTemplate puts a CRD behind the chart's crds values.
+// crdTemplate returns a template of a CRD that depends on the values crds.*.
 func crdTemplate(crd string) (string, error) {
 	const annotations = "  annotations:\n"
 	head, rest, ok := strings.Cut(escape(strings.TrimPrefix(crd, "---\n")), annotations)
@@ -32,14 +32,12 @@ func crdTemplate(crd string) (string, error) {
 	return notice + "{{- if .Values.crds.enabled }}\n" + head + annotations + keep + rest + "{{- end }}\n", nil
 }
 
-// clusterScoped are the resources of the manager's role that are in no
-// namespace. One that is missing here is granted by no ClusterRole once the
-// manager is to watch some namespaces only, which its tests notice.
+// clusterScoped are the resources of the manager's role that have no namespace. A resource that is missing here
+// has no right in the ClusterRole once the manager watches some namespaces only; the chart's tests notice that.
 var clusterScoped = []string{"namespaces", "customresourcedefinitions", "tokenreviews", "subjectaccessreviews", "clusterroles", "clusterrolebindings"}
 
-// roleTemplate makes of the manager's ClusterRole one that has the release's
-// name, and that leaves the rights in namespaces to a Role in each of those
-// that are watched, unless all are.
+// roleTemplate returns a template of the manager's ClusterRole. If the manager watches some namespaces only, the
+// rights inside namespaces move to a Role in each of them.
 func roleTemplate(role string) (string, error) {
 	if n := strings.Count(role, "\nkind: "); n != 1 || !strings.Contains(role, "\nkind: ClusterRole\n") {
 		return "", fmt.Errorf("want one ClusterRole, found %d objects", n)
@@ -99,7 +97,7 @@ func splitRule(rule string) (ofCluster, ofNamespaces string, err error) {
 		return "", "", fmt.Errorf("read a rule: %w", err)
 	}
 	if len(list) != 1 || len(list[0].NonResourceURLs)+len(list[0].Resources) == 0 {
-		return "", "", fmt.Errorf("want one rule about something, found:\n%s", rule)
+		return "", "", fmt.Errorf("want one rule with resources or URLs, found:\n%s", rule)
 	}
 	if len(list[0].NonResourceURLs) > 0 {
 		return rule, "", nil
@@ -128,7 +126,7 @@ func splitRule(rule string) (ofCluster, ofNamespaces string, err error) {
 	}
 }
 
-// escape keeps text that looks like a template action as it is.
+// escape returns a text in which template actions have no effect.
 func escape(text string) string {
 	return strings.ReplaceAll(text, "{{", `{{ "{{" }}`)
 }

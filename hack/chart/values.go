@@ -11,15 +11,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// value is one row of the README's table.
+// value is a row of the README's table.
 type value struct {
 	path        string
 	description string
 	fallback    string
 }
 
-// valuesTable renders the values of a chart as a Markdown table, in the order
-// of the file. Every value needs a comment that begins with "-- ".
+// valuesTable renders the values of a chart as a Markdown table in the order of the file. Every value needs a
+// comment that starts with "-- ".
 func valuesTable(file []byte) (string, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(file, &document); err != nil {
@@ -37,8 +37,8 @@ func valuesTable(file []byte) (string, error) {
 	return strings.TrimSuffix(table.String(), "\n"), nil
 }
 
-// described lists the values below node. A described mapping is one value; one
-// that is not described is a group.
+// described lists the values below a node. A mapping with a comment is one value; a mapping without one is a
+// group.
 func described(prefix string, node *yaml.Node) ([]value, error) {
 	var values []value
 	for i := 0; i+1 < len(node.Content); i += 2 {
@@ -65,7 +65,7 @@ func described(prefix string, node *yaml.Node) ([]value, error) {
 	return values, nil
 }
 
-// description joins the lines of a comment from "# -- " on.
+// description returns the comment after "-- " on one line.
 func description(comment string) (string, bool) {
 	_, text, ok := strings.Cut(comment, "# -- ")
 	if !ok {
@@ -78,7 +78,7 @@ func description(comment string) (string, bool) {
 	return strings.Join(lines, " "), true
 }
 
-// inline is a value on one line.
+// inline returns a value on one line.
 func inline(node *yaml.Node) (string, error) {
 	var decoded any
 	if err := node.Decode(&decoded); err != nil {

@@ -44,7 +44,7 @@ func newUpCommand(options *clusterOptions) *cobra.Command {
 	var audit, install bool
 	command := &cobra.Command{
 		Use:   "up",
-		Short: "Bring the cluster up, or repair it; what is right already is left alone",
+		Short: "Create or repair the cluster",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			started := time.Now()
@@ -60,7 +60,7 @@ func newUpCommand(options *clusterOptions) *cobra.Command {
 			if err := cluster.New(config).Up(command.Context()); err != nil {
 				return err
 			}
-			_, _ = fmt.Fprintf(out, "cluster is up after %.1fs\n\n  export KUBECONFIG=%s\n  export PATH=%s:$PATH\n",
+			_, _ = fmt.Fprintf(out, "the cluster is ready after %.1fs\n\n  export KUBECONFIG=%s\n  export PATH=%s:$PATH\n",
 				time.Since(started).Seconds(), config.State.Kubeconfig(), config.Builder.Out)
 			return nil
 		},
@@ -135,6 +135,6 @@ func newLogsCommand(options *clusterOptions) *cobra.Command {
 		},
 	}
 	command.Flags().IntVar(&lines, "lines", 100, "how many of the last lines to show")
-	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing new lines")
+	command.Flags().BoolVarP(&follow, "follow", "f", false, "show new lines as they are written")
 	return command
 }

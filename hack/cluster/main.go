@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cluster brings up a real one-node Kubernetes on this machine from Go modules and Debian packages, gives it
-// images without a container engine, and removes it again without a trace.
+// Command cluster creates a one-node Kubernetes cluster on this machine from Go modules and Debian packages,
+// loads images without a container engine, and removes everything again.
 package main
 
 import (

@@ -20,19 +20,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// The addresses of a new cluster: private ones that few networks use.
+// The default address ranges of a cluster: private ranges that few networks use.
 const (
 	defaultPods     = "10.231.0.0/22"
 	defaultServices = "10.232.0.0/20"
 )
 
-// errNotRoot is returned by everything that changes the machine.
+// errNotRoot is the error of every command that changes the machine.
 var errNotRoot = errors.New("this needs root: run it with sudo")
 
-// errNotLinux is returned where there can be no node.
+// errNotLinux is the error on systems that cannot run a node.
 var errNotLinux = errors.New("a node runs on Linux only; elsewhere this builds the binaries that the tests run")
 
-// clusterOptions are the flags that all subcommands share.
+// clusterOptions are the flags of all subcommands.
 type clusterOptions struct {
 	root     string
 	binaries string
@@ -65,7 +65,7 @@ func (o *clusterOptions) builder(out io.Writer) (binaries.Builder, error) {
 	return binaries.Builder{Root: root, Out: directory, Reporter: progress.NewReporter(out)}, nil
 }
 
-// config returns the configuration of the cluster. Ranges that are not given are those that the cluster was made with.
+// config returns the configuration of the cluster. Ranges default to those of the existing cluster.
 func (o *clusterOptions) config(out io.Writer, pods, services string) (cluster.Config, error) {
 	if runtime.GOOS != "linux" {
 		return cluster.Config{}, errNotLinux
@@ -93,7 +93,7 @@ func (o *clusterOptions) config(out io.Writer, pods, services string) (cluster.C
 	return cluster.Config{State: dir, Network: plan, Builder: builder, Reporter: builder.Reporter}, nil
 }
 
-// open returns the cluster of the state directory as it was made.
+// open returns the existing cluster of the state directory.
 func (o *clusterOptions) open(out io.Writer) (*cluster.Cluster, error) {
 	config, err := o.config(out, "", "")
 	if err != nil {

@@ -11,30 +11,26 @@ import (
 const (
 	mapKeys  = "x-kubernetes-list-map-keys:"
 	listType = "x-kubernetes-list-type: "
-	// protocolKey is a merge key that authors leave out: that of the ports of a
-	// container.
+	// protocolKey is the merge key of container ports that authors omit.
 	protocolKey = "protocol"
 )
 
-// node is a line of YAML that begins a value, with the lines around it.
+// node is a line of YAML that starts a value, with its parent.
 type node struct {
 	line, indent int
 	key          string
 	parent       *node
 }
 
-// dropListDefaults removes the defaults inside the elements of lists, line by line
-// as bound does.
+// dropListDefaults removes the defaults inside the elements of lists. Like bound, it works line by line.
 //
-// Client-side kubectl apply sends a JSON merge patch, which has a list as a whole
-// as soon as one element differs from that in the cluster. Where the API server
-// has added a default to an element, each apply of an unchanged file says
-// "configured". Whoever reads such a field gives it the default.
+// // Client-side kubectl apply sends a JSON merge patch, which contains a whole list if one element differs from
+// the cluster. If the API server has added a default to an element, each apply of an unchanged file reports
+// "configured". The code that reads such a field applies the default.
 //
-// A list that is merged by a key needs the key to be required or to have a
-// default. The ports of a container, whose protocol authors leave out, become a
-// list that is replaced as a whole. The other such keys are names, which authors
-// always write: their defaults stay.
+// // A list with merge keys requires the keys to be required or to have a default. The list of container ports,
+// whose protocol authors omit, becomes atomic. The other keys are names, which authors always write: their
+// defaults stay.
 func dropListDefaults(crd string) string {
 	lines := strings.Split(crd, "\n")
 	drop := map[int]bool{}
@@ -74,8 +70,8 @@ func dropListDefaults(crd string) string {
 	return strings.Join(kept, "\n")
 }
 
-// elementSchema returns the schema of the elements of the innermost list that a
-// node is in, nil for none. A field may be called items, too.
+// elementSchema returns the schema of the elements of the innermost list around a node, or nil. A field may have
+// the name "items", too.
 func (n *node) elementSchema() *node {
 	for at := n.parent; at != nil && at.parent != nil; at = at.parent {
 		if at.key == "items" && at.parent.key != "properties" {
@@ -85,8 +81,7 @@ func (n *node) elementSchema() *node {
 	return nil
 }
 
-// beside calls visit with the lines behind an element's schema that are about its
-// list.
+// beside calls visit with the lines after an element's schema that belong to its list.
 func beside(lines []string, items *node, visit func(i int, text string)) {
 	for i := items.line + 1; i < len(lines); i++ {
 		trimmed := strings.TrimLeft(lines[i], " ")
@@ -103,7 +98,7 @@ func beside(lines []string, items *node, visit func(i int, text string)) {
 	}
 }
 
-// keysOf returns the keys by which a list is merged.
+// keysOf returns the merge keys of a list.
 func keysOf(lines []string, items *node) []string {
 	var keys []string
 	reading := false
@@ -121,7 +116,7 @@ func keysOf(lines []string, items *node) []string {
 	return keys
 }
 
-// makeAtomic has a list replaced as a whole.
+// makeAtomic makes a list atomic.
 func makeAtomic(lines []string, items *node, drop map[int]bool) {
 	reading := false
 	beside(lines, items, func(i int, text string) {

@@ -1,14 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crdbounds narrows what controller-gen lets through in the generated
-// CRDs, in place.
+// Command crdbounds narrows the CRDs that controller-gen wrote, in place.
 //
-// A pod template holds quantities and ports whose generated schema admits
-// values that the Go types cannot decode: "1e1.5" is an error, 99999999999 does
-// not fit, and "1e-999999999" takes hours. One such object would stop the
-// watch of every Agent in the cluster, so the API server must refuse it. It also
-// removes the defaults inside lists, see dropListDefaults.
+// // A pod template has quantities and ports whose generated schema allows values that the Go types cannot
+// decode: "1e1.5" is an error, 99999999999 overflows, and "1e-999999999" takes hours. One such object would stop
+// the watch of every Agent in the cluster, so the API server must refuse it. The command also removes the
+// defaults inside lists, see dropListDefaults.
 package main
 
 import (
@@ -22,11 +20,10 @@ import (
 const (
 	intOrString = "x-kubernetes-int-or-string: true"
 	patternKey  = "pattern: "
-	// quantity is a subset of what resource.ParseQuantity reads: a whole
-	// exponent, and a bounded number of digits.
+	// quantity is the subset of the syntax of resource.ParseQuantity with an integer exponent and a bounded
+	// number of digits.
 	quantity = `^[+-]?([0-9]{1,32}(\.[0-9]{0,32})?|\.[0-9]{1,32})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
-	// maxPort bounds a number in an intstr.IntOrString, which is a port
-	// wherever a pod template has one.
+	// maxPort is the largest number in an intstr.IntOrString, which is a port everywhere in a pod template.
 	maxPort = 65535
 )
 
@@ -57,9 +54,8 @@ func run(dir string) error {
 	return nil
 }
 
-// bound rewrites the schemas of a CRD, line by line so that the rest stays as
-// controller-gen wrote it. The keys of a schema are sorted, so a pattern
-// stands right before the mark of an int-or-string.
+// bound adds the bounds to the schemas of a CRD. It works line by line, so that the rest keeps the form of
+// controller-gen. The keys of a schema are sorted, so a pattern is right before the mark of an int-or-string.
 func bound(crd string) string {
 	lines := strings.Split(crd, "\n")
 	for i := 1; i < len(lines); i++ {

@@ -47,7 +47,7 @@ port:
 	}
 }
 
-// TestQuantity holds the pattern to what the Go type reads.
+// TestQuantity compares the pattern with the Go parser.
 func TestQuantity(t *testing.T) {
 	pattern := regexp.MustCompile(quantity)
 	for _, good := range []string{

@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// acceptedFile stands beside the released CRDs.
+// acceptedFile is in the directory of the released CRDs.
 const acceptedFile = "accepted.yaml"
 
-// change is one that may break what was valid.
+// change is a change that may invalidate existing objects.
 type change struct {
 	CRD     string `json:"crd"`
 	Version string `json:"version,omitempty"`
 	Field   string `json:"field,omitempty"`
-	// Change is a validation of crdify, or one of this program's own.
+	// Change is the name of a validation of crdify or of this program.
 	Change string `json:"change"`
 
 	detail string
@@ -28,7 +28,7 @@ func (c change) String() string {
 	return fmt.Sprintf("%s %s %s: %s\n%s", c.CRD, c.Version, c.Field, c.Change, c.detail)
 }
 
-// exception is a change that is meant.
+// exception is an accepted change.
 type exception struct {
 	change
 	Reason string `json:"reason"`
@@ -36,7 +36,7 @@ type exception struct {
 
 type exceptions []exception
 
-// readAccepted reads none where there is no file.
+// readAccepted returns no exceptions if the file does not exist.
 func readAccepted(path string) (exceptions, error) {
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {
@@ -52,8 +52,7 @@ func readAccepted(path string) (exceptions, error) {
 	return all, nil
 }
 
-// judge lists changes that nobody has given a reason for, and reasons for
-// changes that there are not.
+// judge returns the changes without an exception, and the exceptions without a change or a reason.
 func (e exceptions) judge(changes []change) []string {
 	reasons := map[change]bool{}
 	var complaints []string
@@ -74,7 +73,7 @@ func (e exceptions) judge(changes []change) []string {
 	}
 	for _, x := range e {
 		if !reasons[x.change] {
-			complaints = append(complaints, fmt.Sprintf("%s is accepted, and is no change: remove it", x.change))
+			complaints = append(complaints, fmt.Sprintf("%s is accepted, but there is no such change: remove it", x.change))
 		}
 	}
 	return complaints

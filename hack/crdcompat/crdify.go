@@ -21,7 +21,7 @@ import (
 //go:embed crdify.yaml
 var rules []byte
 
-// report is what crdify says, by version and field.
+// report is the output of crdify, by version and field.
 type report struct {
 	CRD    []comparison                       `json:"crdValidation"`
 	Same   map[string]map[string][]comparison `json:"sameVersionValidation"`
@@ -33,8 +33,7 @@ type comparison struct {
 	Errors []string `json:"errors"`
 }
 
-// crdify compares two files. It is a tool of hack/tools, and linked into
-// nothing here.
+// crdify compares two files. It runs the tool of hack/tools.
 func crdify(ctx context.Context, before, after string) ([]change, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {
@@ -62,7 +61,7 @@ func crdify(ctx context.Context, before, after string) ([]change, error) {
 	command.Dir = root
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
-	// It ends with 1 when it has found something, and when it could not look.
+	// The exit code is 1 both for findings and for failures.
 	err = command.Run()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {

@@ -1,11 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crdcompat compares the CRDs with those of the last release, and
-// fails where an object that was valid then might not be now.
+// Command crdcompat compares the CRDs with those of the last release, and fails if an object that was valid then
+// may be invalid now.
 //
-// crdify judges the schemas. What is done on purpose stands in accepted.yaml
-// beside the released CRDs, with a reason, until the next release.
+// // crdify compares the schemas. accepted.yaml, beside the released CRDs, lists deliberate changes with their
+// reasons until the next release.
 package main
 
 import (
@@ -21,8 +21,8 @@ import (
 )
 
 func main() {
-	released := flag.String("released", "config/crd/released", "The `directory` of the last release's CRDs.")
-	current := flag.String("current", "config/crd/bases", "The `directory` of the CRDs as they are.")
+	released := flag.String("released", "config/crd/released", "The `directory` of the CRDs of the last release.")
+	current := flag.String("current", "config/crd/bases", "The `directory` of the current CRDs.")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
@@ -46,13 +46,13 @@ func run(ctx context.Context, released, current string) error {
 		fmt.Fprintln(os.Stderr, complaint)
 	}
 	if len(complaints) > 0 {
-		return fmt.Errorf("%d incompatible with the last release; what is meant belongs into %s, with a reason (CONTRIBUTING.md, Releases)",
+		return fmt.Errorf("%d changes are incompatible with the last release; list deliberate changes in %s, with a reason (CONTRIBUTING.md, Releases)",
 			len(complaints), filepath.Join(released, acceptedFile))
 	}
 	return nil
 }
 
-// compare lists what may break objects of the last release.
+// compare returns the changes that may invalidate objects of the last release.
 func compare(ctx context.Context, released, current string) ([]change, error) {
 	paths, err := filepath.Glob(filepath.Join(released, "*_*.yaml"))
 	if err != nil {
@@ -101,8 +101,8 @@ func read(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	return crd, nil
 }
 
-// versions lists those that clients cannot use any more, which crdify lets
-// pass, and whose status or scale has gone.
+// versions returns the versions that are no longer served, which crdify ignores, and those that lost their
+// status or scale subresource.
 func versions(before, after *apiextensionsv1.CustomResourceDefinition) []change {
 	served := map[string]apiextensionsv1.CustomResourceDefinitionVersion{}
 	for _, v := range after.Spec.Versions {

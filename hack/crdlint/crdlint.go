@@ -18,16 +18,16 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// foreign are the fields whose schema is Kubernetes' own.
+// foreign are the fields whose schema comes from Kubernetes.
 var foreign = map[string]string{
 	".spec.workload.template": "PodTemplateSpec",
 	".spec.skillSelector":     "LabelSelector",
-	// Kubernetes validates it when the operator applies it.
+	// Kubernetes validates it when the operator applies the object.
 	".spec.networkPolicy.egress[]": "NetworkPolicyEgressRule",
 	".metadata":                    "ObjectMeta",
 }
 
-// Lint lists what breaks the conventions, as "path: what".
+// Lint returns the violations, as "path: violation".
 func Lint(crd *apiextensionsv1.CustomResourceDefinition) []string {
 	var found []string
 	for _, version := range crd.Spec.Versions {
@@ -100,7 +100,7 @@ func (l *linter) schema(path string, s apiextensionsv1.JSONSchemaProps) {
 }
 
 func (l *linter) text(path string, s apiextensionsv1.JSONSchemaProps) {
-	// Set by the API server, which checks them.
+	// The API server sets and checks these.
 	if path == ".apiVersion" || path == ".kind" {
 		return
 	}
@@ -111,7 +111,7 @@ func (l *linter) text(path string, s apiextensionsv1.JSONSchemaProps) {
 
 func (l *linter) list(path string, s apiextensionsv1.JSONSchemaProps) {
 	if s.MaxItems == nil {
-		// Conditions are one for each type, and the types are ours.
+		// There is one condition for each type, and the operator defines the types.
 		if path != ".status.conditions" {
 			l.report(path, "is a list without maxItems")
 		}
@@ -134,8 +134,7 @@ func (l *linter) object(path string, s apiextensionsv1.JSONSchemaProps) {
 	l.schema(path+"{}", *s.AdditionalProperties.Schema)
 }
 
-// isItem reports whether path is the item of a list or map, which its list
-// describes.
+// isItem reports whether path is the element of a list or map, which has no description of its own.
 func isItem(path string) bool {
 	return path[len(path)-1] == ']' || path[len(path)-1] == '}'
 }

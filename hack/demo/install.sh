@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Usage: hack/demo/install.sh up|down local|current
-# Installs the chart for the demo, or removes what the demo made. `make demo` sets the variables below.
+# Installs the chart for the demo, or removes the objects of the demo. `make demo` sets the variables below.
 #
-# "current" is somebody's cluster: nothing is changed there that the demo did not make. What it made carries the label
-# a2a-operator.dev/made-by=demo; a2a-operator without that label belongs to somebody else, and is left alone.
+# "current" is the cluster of the current kubectl context. The demo changes only objects with its label there,
+# a2a-operator.dev/made-by=demo, and refuses a cluster that has a2a-operator without that label.
 set -euo pipefail
 
 action=$1
@@ -27,16 +27,16 @@ exists() {
 	[[ -n $(kubectl get "$@" --ignore-not-found -o name) ]]
 }
 
-# refuse_foreign stops before anything of somebody else is touched.
+# refuse_foreign exits if the demo would change foreign objects.
 refuse_foreign() {
 	local what
 	for what in "$namespace" "$agents"; do
 		if exists namespace "$what" && ! made_by_demo "$what"; then
-			die "namespace $what exists and was not made by the demo: choose others with OPERATOR_NAMESPACE and DEMO_NAMESPACE"
+			die "namespace $what exists and was not made by the demo: choose other names with OPERATOR_NAMESPACE and DEMO_NAMESPACE"
 		fi
 	done
 	if ! exists namespace "$namespace" && exists crd "${crds[@]}"; then
-		die "this cluster has a2a-operator already; apply config/samples to it, the demo would change what is installed"
+		die "this cluster has a2a-operator already, which the demo would change; apply config/samples instead"
 	fi
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// kubectl runs a command and returns what it prints.
+// kubectl runs a command and returns its output.
 func kubectl(ctx context.Context, input string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "kubectl", args...)
 	command.Stdin = strings.NewReader(input)
@@ -26,7 +26,7 @@ func kubectl(ctx context.Context, input string, args ...string) (string, error) 
 	return out.String(), nil
 }
 
-// token asks for one of the namespace's default ServiceAccount.
+// token creates a token of the namespace's default ServiceAccount.
 func (d *demo) token(ctx context.Context, audience string) (string, error) {
 	show("TOKEN=$(kubectl" + inNamespace(d.namespace) + " create token default --audience " + audience + ")")
 	token, err := kubectl(ctx, "", "-n", d.namespace, "create", "token", "default", "--audience", audience)
@@ -35,8 +35,8 @@ func (d *demo) token(ctx context.Context, audience string) (string, error) {
 
 var forwarding = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+)`)
 
-// forward makes a Service reachable until stop is called. It goes through the
-// API server, so it works for a cluster on this machine and for any other.
+// forward makes a Service reachable until stop is called. It uses the API server, so it works with a remote
+// cluster, too.
 func forward(ctx context.Context, namespace, service string) (url string, stop func(), err error) {
 	show("kubectl" + inNamespace(namespace) + " port-forward service/" + service + " :80")
 	ctx, cancel := context.WithCancel(ctx)

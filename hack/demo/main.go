@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo walks through the product on a cluster where the chart is
-// installed. It does what a user would do: kubectl, HTTP, tokens. `make demo`
-// prepares the cluster and runs it; it can be run again at any time.
+// Command demo shows the product on a cluster with an installed chart, by kubectl, HTTP and tokens, as a user
+// would. `make demo` prepares the cluster and runs it. It can be repeated.
 package main
 
 import (
@@ -19,13 +18,13 @@ import (
 
 func main() {
 	d := &demo{}
-	flag.StringVar(&d.namespace, "namespace", "default", "The `namespace` of the agents. It is made if it is missing.")
+	flag.StringVar(&d.namespace, "namespace", "default", "The `namespace` of the agents. The demo creates it if it is missing.")
 	flag.StringVar(&d.operator, "operator-namespace", "a2a-system", "The `namespace` of the operator.")
 	flag.StringVar(&d.samples, "samples", "config/samples", "The `folder` of the manifests.")
-	flag.StringVar(&d.images, "images", "a2a-operator/sample-{name}:dev", "The `pattern` of the agents' images.")
-	flag.StringVar(&d.sidecar, "sidecar-image", "", "The `image` of the sidecar, if the demo is to wait for it.")
-	flag.StringVar(&d.undo, "undo", "make demo-down", "The `command` that removes everything, for the last words.")
-	kubectlDir := flag.String("kubectl-dir", "", "The `folder` of kubectl, if it is not one of PATH.")
+	flag.StringVar(&d.images, "images", "a2a-operator/sample-{name}:dev", "The `pattern` of the image names of the agents.")
+	flag.StringVar(&d.sidecar, "sidecar-image", "", "The `image` of the sidecar, if the demo waits for it.")
+	flag.StringVar(&d.undo, "undo", "make demo-down", "The `command` that removes everything, shown at the end.")
+	kubectlDir := flag.String("kubectl-dir", "", "The `folder` of kubectl, if it is not in PATH.")
 	flag.Parse()
 	if *kubectlDir != "" {
 		d.path = " PATH=" + *kubectlDir + ":$PATH"
@@ -63,12 +62,12 @@ func (d *demo) run(ctx context.Context) error {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}
-	fmt.Printf("\nAll of this took %.0f s.\n", time.Since(begin).Seconds())
+	fmt.Printf("\nThe demo took %.0f s.\n", time.Since(begin).Seconds())
 	d.farewell()
 	return nil
 }
 
-// apply makes the namespace and the samples in it.
+// apply creates the namespace and applies the samples.
 func (d *demo) apply(ctx context.Context) error {
 	if err := d.makeNamespace(ctx); err != nil {
 		return err
@@ -81,7 +80,7 @@ func (d *demo) apply(ctx context.Context) error {
 		manifests = strings.ReplaceAll(manifests, "a2a-operator/sample-"+name+":dev", strings.ReplaceAll(d.images, "{name}", name))
 	}
 	show("kubectl" + inNamespace(d.namespace) + " apply --server-side -k " + d.samples)
-	// --force-conflicts takes back what a visitor has edited since the last time.
+	// --force-conflicts overwrites the edits that a visitor made since the last run.
 	out, err := kubectl(ctx, manifests, "-n", d.namespace, "apply", "--server-side", "--force-conflicts", "-f", "-")
 	indent(out)
 	return err
@@ -97,10 +96,10 @@ func (d *demo) makeNamespace(ctx context.Context) error {
 	return err
 }
 
-// standard is the namespace that kubectl uses when it is told none.
+// standard is the default namespace of kubectl.
 const standard = "default"
 
-// inNamespace is what a reader has to add to kubectl.
+// inNamespace returns the flag that a reader has to add to kubectl.
 func inNamespace(namespace string) string {
 	if namespace == standard {
 		return ""
@@ -108,10 +107,10 @@ func inNamespace(namespace string) string {
 	return " -n " + namespace
 }
 
-// readyTimeout bounds the wait for both agents, images included.
+// readyTimeout bounds the wait for both agents, image pulls included.
 const readyTimeout = 3 * time.Minute
 
-// wait shows the agents whenever they change, until all are ready.
+// wait prints the agents whenever they change, until all are ready.
 func (d *demo) wait(ctx context.Context) error {
 	begin := time.Now()
 	wait, cancel := context.WithTimeout(ctx, readyTimeout)
@@ -145,8 +144,8 @@ func (d *demo) wait(ctx context.Context) error {
 	}
 }
 
-// current tells whether both agents run behind the sidecar that was built for
-// this demo: Agents that an earlier demo has left are about to be rolled.
+// current reports whether both agents run behind the sidecar image of this demo. Agents of an earlier demo are
+// about to roll out.
 func (d *demo) current(ctx context.Context) bool {
 	for _, name := range []string{"echo", "researcher"} {
 		images, err := kubectl(ctx, "", "-n", d.namespace, "get", "deployment", name, "-o=jsonpath={.spec.template.spec.initContainers[*].image}")
@@ -161,8 +160,7 @@ func (d *demo) current(ctx context.Context) bool {
 	return true
 }
 
-// states reads name, Ready and reason of the two agents from kubectl's table,
-// and tells whether both are ready.
+// states returns name, Ready and reason of the two agents from kubectl's table, and whether both are ready.
 func states(table string) (states []string, ready bool) {
 	count := 0
 	for line := range strings.Lines(table) {
@@ -188,7 +186,7 @@ func (d *demo) farewell() {
 	fmt.Printf("    %s    # removes everything\n", d.undo)
 }
 
-// show prints a command that a reader could type.
+// show prints a command that a reader can type.
 func show(command string) { fmt.Printf("  $ %s\n", command) }
 
 func indent(text string) {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// call sends a request and returns the answer, whose body the caller closes.
+// call sends a request and returns the response. The caller closes its body.
 func call(ctx context.Context, method, url, token string, body any) (*http.Response, error) {
 	var content bytes.Buffer
 	if body != nil {
@@ -40,7 +40,7 @@ func call(ctx context.Context, method, url, token string, body any) (*http.Respo
 	return response, nil
 }
 
-// fetch gets a document.
+// fetch reads a document.
 func fetch(ctx context.Context, url, token string) (status int, body []byte, err error) {
 	response, err := call(ctx, http.MethodGet, url, token, nil)
 	if err != nil {
@@ -51,7 +51,7 @@ func fetch(ctx context.Context, url, token string) (status int, body []byte, err
 	return response.StatusCode, body, err
 }
 
-// rpc is a call of A2A 0.3; task continues one unless it is empty.
+// rpc returns a request of A2A 0.3. task is the id of the task to continue, or "".
 func rpc(method, task, text string) map[string]any {
 	message := map[string]any{
 		"kind": "message", "role": "user", "messageId": rand.Text(),
@@ -63,8 +63,7 @@ func rpc(method, task, text string) map[string]any {
 	return map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": map[string]any{"message": message}}
 }
 
-// event is a task, a status-update or an artifact-update, as far as the demo
-// shows it.
+// event holds the members of a task, a status-update or an artifact-update that the demo shows.
 type event struct {
 	Kind   string `json:"kind"`
 	ID     string `json:"id"`
@@ -84,7 +83,7 @@ type part struct {
 	Text string `json:"text"`
 }
 
-// conversation is what one streamed call came to.
+// conversation is the result of one streamed call.
 type conversation struct {
 	task, state, text string
 	chunks            int
@@ -128,10 +127,10 @@ func converse(ctx context.Context, url, token, task, text string) (conversation,
 	return c, lines.Err()
 }
 
-// add takes an event into account, and describes it if it has something to say.
+// add applies an event, and returns a line that describes it, or "".
 func (c *conversation) add(e *event) string {
 	if c.task == "" {
-		c.task = e.ID + e.TaskID // a task has the one, an update the other
+		c.task = e.ID + e.TaskID // a task has the first, an update the second
 	}
 	if e.Kind == "artifact-update" {
 		text := textOf(e.Artifact.Parts)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// card fetches echo's card, which everybody may read.
+// card reads echo's card, which is public.
 func (d *demo) card(ctx context.Context) error {
 	url, stop, err := forward(ctx, d.namespace, "echo")
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *demo) refused(ctx context.Context) error {
 	return nil
 }
 
-// stream has echo answer, with a token that only echo accepts.
+// stream calls echo with a token that only echo accepts.
 func (d *demo) stream(ctx context.Context) error {
 	token, err := d.token(ctx, "echo."+d.namespace+".a2a-operator.dev")
 	if err != nil {
@@ -96,7 +96,7 @@ func (d *demo) stream(ctx context.Context) error {
 	return nil
 }
 
-// appears is how long a change may take to be seen in the registry.
+// appears is how long a change may take to appear in the registry.
 const appears = 10 * time.Second
 
 // search finds echo by its skill.
@@ -146,7 +146,7 @@ func (d *demo) search(ctx context.Context) error {
 	return nil
 }
 
-// research has the researcher ask, answers, and has it work.
+// research asks the researcher, answers its question, and waits for its report.
 func (d *demo) research(ctx context.Context) error {
 	token, err := d.token(ctx, "researcher."+d.namespace+".a2a-operator.dev")
 	if err != nil {

@@ -5,17 +5,16 @@ package main
 
 import "strings"
 
-// block is a part of a log that tells a failure: a line that begins it, and
-// the lines after it that belong to it.
+// block is a part of a log that shows a failure: its first line, and the lines that belong to it.
 type block struct {
 	begins  func(line string) bool
 	belongs func(line string) bool
-	// most is how many lines of it are shown.
+	// most is the largest number of lines to print.
 	most int
 }
 
 var blocks = []block{
-	{ // go test; what the test said is indented below
+	{ // go test; the output of the test is indented below
 		begins:  func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), "--- FAIL: ") },
 		belongs: func(line string) bool { return strings.HasPrefix(line, " ") && !strings.Contains(line, "--- ") },
 		most:    15,
@@ -47,7 +46,7 @@ var blocks = []block{
 	},
 }
 
-// fromLog returns the lines of a log of `go test` that tell failures.
+// fromLog returns the lines of a log of `go test` that show failures.
 func fromLog(lines []string) []string {
 	var out []string
 	for i := 0; i < len(lines); i++ {

@@ -1,11 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command failures prints what a reader of a failed CI run looks for first:
-// the failed tests and what they say, of the log of a step and of the JUnit
-// report of the end-to-end suite.
+// Command failures prints the failed tests of a CI run and their output, from the log of a step and from the
+// JUnit report of the end-to-end suite.
 //
-//	failures [--lines n] log... report.xml...
+// // failures [--lines n] log... report.xml...
 package main
 
 import (
@@ -29,7 +28,7 @@ func run(files []string, limit int) error {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if os.IsNotExist(err) {
-			continue // the step did not come that far
+			continue // the step did not run
 		}
 		if err != nil {
 			return fmt.Errorf("read log: %w", err)
@@ -46,7 +45,7 @@ func run(files []string, limit int) error {
 		found = append(found, fromLog(lines)...)
 		tail = append(tail, lines...)
 	}
-	if len(found) == 0 { // no test failed: lint, build, a command
+	if len(found) == 0 { // no test failed, but a linter, a build or another command
 		if len(tail) > limit {
 			tail = tail[len(tail)-limit:]
 		}
@@ -58,7 +57,7 @@ func run(files []string, limit int) error {
 	return nil
 }
 
-// shorten leaves room for every failure's first lines: what is cut is said.
+// shorten shortens lines and their number, and reports what it left out.
 func shorten(lines []string, limit int) []string {
 	const width = 400
 	out := make([]string, 0, min(len(lines), limit+1))

@@ -1,15 +1,15 @@
 ##@ Measure
 
 # ROW=S1,S2b measures these rows; FLAGS=-short is a quick look, FLAGS='-o json' is for programs, FLAGS='-profile bin/profiles'
-# keeps CPU profiles of the sidecar. With any of them nothing is written.
+# keeps CPU profiles of the sidecar. With any of these, the page is not written.
 ROW ?=
 FLAGS ?=
 
 .PHONY: bench
-bench: prerequisites ## Measure the sidecar against its peers; a run of all rows is written to docs/benchmarks.md (20 min).
+bench: prerequisites ## Measure the sidecar and its peers; a run of all rows writes docs/benchmarks.md (20 min).
 	@go run ./test/bench $(if $(ROW),-row $(ROW)) $(if $(ROW)$(FLAGS),,-write docs/benchmarks.md) $(FLAGS)
 
 .PHONY: bench-operator
-bench-operator: prerequisites envtest-assets ## Measure what the manager asks of the API server, and costs; all rows are written to docs/benchmarks.md.
+bench-operator: prerequisites envtest-assets ## Measure the requests and costs of the manager; a run of all rows writes docs/benchmarks.md.
 	@KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' go run ./test/bench/operator $(if $(ROW),-row $(ROW)) \
 		$(if $(ROW)$(FLAGS),,-write docs/benchmarks.md) $(FLAGS)

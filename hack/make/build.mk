@@ -13,5 +13,5 @@ build: prerequisites ## Build bin/manager and bin/sidecar.
 	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/manager ./cmd/sidecar
 
 .PHONY: clean
-clean: ## Remove what was built. Go's caches and a running cluster stay.
+clean: ## Remove the built files. Go's caches and a running cluster stay.
 	rm -rf bin dist

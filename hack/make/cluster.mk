@@ -1,14 +1,14 @@
 ##@ Cluster
 
-# Everything of the cluster lies in this directory; `make cluster-down` removes it.
+# The state directory of the cluster; `make cluster-down` removes it.
 CLUSTER_STATE ?= /var/lib/a2a-operator-cluster
-# More flags for `cluster up`: --audit, --pod-cidr, --service-cidr. Missing Debian packages are installed, and named.
+# More flags for `cluster up`: --audit, --pod-cidr, --service-cidr. Missing Debian packages are installed and listed.
 CLUSTER_UP_FLAGS ?= --install-packages
 CLUSTER_KUBECONFIG ?= $(CLUSTER_STATE)/kubeconfig
 CLUSTER_BIN ?= bin/cluster
 cluster = $(CLUSTER_BIN) --state-dir $(CLUSTER_STATE)
 
-# Names of the images that the node gets. They are never pulled: they exist nowhere else.
+# Names of the images that are loaded into the node. They exist in no registry.
 IMAGE_REPOSITORY ?= a2a-operator
 IMAGE_TAG ?= dev
 IMAGE_ARCH ?= $(shell go env GOARCH)
@@ -30,18 +30,18 @@ envtest-assets: prerequisites cluster-tool ## Build etcd, kube-apiserver and kub
 	@$(cluster) build --only etcd,kube-apiserver,kubectl
 
 .PHONY: cluster-up
-cluster-up: prerequisites cluster-tool ## Bring up a real one-node Kubernetes on this machine (root).
+cluster-up: prerequisites cluster-tool ## Create a one-node Kubernetes on this machine (root).
 	@hack/prerequisites.sh linux root
 	$(call say,bringing up Kubernetes)
 	@$(cluster) up $(CLUSTER_UP_FLAGS)
 
 .PHONY: cluster-down
-cluster-down: prerequisites cluster-tool ## Remove that Kubernetes and everything it made.
+cluster-down: prerequisites cluster-tool ## Remove that Kubernetes and all its files.
 	$(call say,removing Kubernetes)
 	@$(cluster) down
 
 .PHONY: cluster-status
-cluster-status: prerequisites cluster-tool ## Show what of that Kubernetes runs.
+cluster-status: prerequisites cluster-tool ## Show the state of that Kubernetes.
 	@$(cluster) status
 
 .PHONY: image-binaries
@@ -51,7 +51,7 @@ image-binaries: prerequisites # The static programs that go into images.
 	@GOOS=linux GOARCH=$(IMAGE_ARCH) go build -ldflags '$(LDFLAGS)' -o $(IMAGE_DIR)/ $(IMAGE_PACKAGES)
 
 .PHONY: images
-images: cluster-tool image-binaries ## Build the images without a container engine and give them to the node.
+images: cluster-tool image-binaries ## Build the images without a container engine and load them into the node.
 	@for program in $(IMAGE_PROGRAMS); do \
 		name=$$program; [ ! -d config/samples/$$program ] || name=sample-$$program; \
 		$(cluster) image --load --certificates $(CA_CERTIFICATES) \
@@ -59,11 +59,11 @@ images: cluster-tool image-binaries ## Build the images without a container engi
 	done
 
 .PHONY: image-context
-image-context: image-binaries ## Put what the Dockerfile copies under bin/.
+image-context: image-binaries ## Write the files that the Dockerfile copies to bin/.
 	@cp $(CA_CERTIFICATES) bin/ca-certificates.crt
 
 .PHONY: image-check
-image-check: cluster-tool image-context ## Compare our images with what buildah makes of the Dockerfile (root).
+image-check: cluster-tool image-context ## Compare our images with those that buildah builds from the Dockerfile (root).
 	@for target in manager sidecar; do \
 		$(cluster) image-check --install-packages --certificates $(CA_CERTIFICATES) --target $$target \
 			--name $(IMAGE_REPOSITORY)/$$target:$(IMAGE_TAG) --binary $(IMAGE_DIR)/$$target; \

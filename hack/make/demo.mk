@@ -1,24 +1,24 @@
 ##@ Try it
 
-# local: a real one-node Kubernetes on this machine (root). current: the cluster of the current kubectl context, which is
-# never touched without this word.
+# local: a one-node Kubernetes on this machine (root). current: the cluster of the current kubectl context, which is
+# never used by default.
 CLUSTER ?= local
-# On a cluster of your own the agents get a namespace of their own.
+# In the current cluster, the agents get a separate namespace.
 DEMO_NAMESPACE ?= $(if $(filter current,$(CLUSTER)),a2a-demo,default)
 OPERATOR_NAMESPACE ?= a2a-system
-# For CLUSTER=current: where that cluster pulls manager, sidecar, sample-echo and sample-researcher from, with the tag
-# IMAGE_TAG. No images are published that it could pull otherwise.
+# For CLUSTER=current: the registry from which that cluster pulls manager, sidecar, sample-echo and sample-researcher, with
+# the tag IMAGE_TAG. There are no published images.
 IMAGE_REGISTRY ?=
 
-# A name that changes with the content, so that a second demo runs what was built for it.
+# The tag contains a digest of the image, so that a second demo runs the new images.
 content_tag = $(IMAGE_TAG)-$$(sha256sum < $(IMAGE_DIR)/$(1) | cut -c1-12)
 export DEMO_NAMESPACE OPERATOR_NAMESPACE
 
 .PHONY: demo
-demo: demo-$(CLUSTER) ## The main job, end to end on a real cluster. CLUSTER=current IMAGE_REGISTRY=... uses that of your kubectl context.
+demo: demo-$(CLUSTER) ## Show the product on a real cluster. CLUSTER=current IMAGE_REGISTRY=... uses that of your kubectl context.
 
 .PHONY: demo-down
-demo-down: demo-down-$(CLUSTER) ## Remove everything that the demo made.
+demo-down: demo-down-$(CLUSTER) ## Remove all objects of the demo.
 
 .PHONY: demo-local
 demo-local: cluster-up images helm-binary

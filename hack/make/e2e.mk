@@ -1,6 +1,6 @@
 ##@ Test
 
-# Narrow it down: make test-e2e E2E_FLAGS='-ginkgo.focus=registry'. With A2A_E2E_AGENTS=50 a skill is edited under as many agents.
+# Narrow it down: make test-e2e E2E_FLAGS='-ginkgo.focus=registry'. A2A_E2E_AGENTS=50 sets the number of agents of the test that edits a shared skill.
 E2E_FLAGS ?=
 HELM_BINARY := bin/helm
 

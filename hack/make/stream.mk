@@ -1,15 +1,15 @@
 ##@ Check streams
 
-# STORE=redis checks two sidecars on one redis-server; SEED=7 is another plan. The ordinary tests run a look at all of it.
+# STORE=redis checks two sidecars with one redis-server; SEED=7 selects another plan. The ordinary tests run a short form.
 STORE ?=
 SEED ?= 1
 
 .PHONY: stream-check
-stream-check: prerequisites ## Check streams while clients, agents and sidecars are broken: 10,000 tasks, a million events (docs/reliability.md).
+stream-check: prerequisites ## Check streams while clients, agents and sidecars fail: 10,000 tasks, a million events (docs/reliability.md).
 	@mkdir -p bin; for store in $(or $(STORE),memory); do for scenario in campaign drain $(if $(filter redis,$(STORE)),outage,slow); do \
 		nice -n 15 go run ./test/stream -scenario $$scenario -store $$store -seed $(SEED) -report bin/stream-$$scenario-$$store.json || exit 1; \
 	done; done
 
 .PHONY: soak
-soak: prerequisites ## Connect and disconnect 100,000 times: the sidecar holds afterwards what it held before (5 min).
+soak: prerequisites ## Connect and disconnect 100,000 times, and check that the idle sidecar holds no more than before (5 min).
 	@nice -n 15 go run ./test/stream -scenario soak -seed $(SEED)

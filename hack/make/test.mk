@@ -3,7 +3,7 @@
 # Tests find files of the repository by the path that they were compiled from.
 go_test = go test -trimpath=false
 
-# Packages whose tests need no control plane: found by all that is linked into them, so that no list has to be kept.
+# Packages whose tests need no control plane. The linked packages determine them, so that there is no list to maintain.
 unit_packages = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep '^[^ ]*[.]test ' \
 	| grep -v -e controller-runtime/pkg/envtest -e internal/controlplane | sed 's/[.]test .*//')
 
@@ -16,20 +16,20 @@ test: prerequisites redis-server envtest-assets ## Run all tests but the end-to-
 	$(MAKE) interop || failed=1; exit $$failed
 
 .PHONY: test-unit
-test-unit: prerequisites redis-server ## Run the tests that need no control plane and no time, for every save.
+test-unit: prerequisites redis-server ## Run the fast tests, which need no control plane.
 	@$(go_test) -short $(unit_packages)
 
 .PHONY: redis-server
-redis-server: ## Install the server that the tests of the Redis store run, where it is missing (root, Debian).
+redis-server: ## Install a missing redis-server for the tests of the Redis store (root, Debian).
 	@hack/redis-server.sh
 
 python_requirements = $(wildcard test/interop/python/requirements/*.txt)
 
 .PHONY: python-environments
-python-environments: prerequisites ## Install the pinned Python packages of test/interop, where there is Python 3.11 and a package index.
+python-environments: prerequisites ## Install the pinned Python packages of test/interop, if there is Python 3.11 and a package index.
 	@go run ./test/pyenv/install $(python_requirements)
 
-# A target of its own, so that nothing is installed within a test's time limit, and Python does not start beside all other tests.
+# A separate target, so that no installation counts against the time limit of a test, and Python does not compete with all other tests.
 .PHONY: interop
 interop: python-environments ## Run the clients and servers of the Python SDKs; TURNS=1000 for more turns behind cut connections.
 	$(call say,running the SDKs for Python: a line says SKIPPED for what cannot be installed)
@@ -37,7 +37,7 @@ interop: python-environments ## Run the clients and servers of the Python SDKs; 
 	INTEROP_TURNS='$(TURNS)' $(go_test) $$race $(if $(TURNS),-count=1 -v) -timeout 60m -run '^(TestWire21_Matrix|TestPython.*)$$' ./test/interop
 
 .PHONY: chaos
-chaos: prerequisites envtest-assets ## Crash the operator, fail its requests, tamper with its objects, and more; the ordinary tests run a part of this.
+chaos: prerequisites envtest-assets ## Run the chaos tests in full: crashes, failed requests, edits by hand and more; the ordinary tests run a part.
 	$(call say,disturbing the operator)
 	@CHAOS=full KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 180m -v ./test/chaos | grep -v '=== '
 
@@ -48,12 +48,12 @@ chaos-upgrade: prerequisites envtest-assets ## Upgrade and downgrade the manager
 	@CHAOS=full FROM='$(FROM)' KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 60m -v -run '^TestUpgrade$$' ./test/chaos
 
 .PHONY: test-chart
-test-chart: prerequisites ## Render the chart in many ways, and compare it with config/.
+test-chart: prerequisites ## Test the chart with many values, and compare it with config/.
 	$(call say,testing the chart)
 	CHART_TESTS=1 go test -count=1 ./test/chart # helm reads files that the test cache does not see
 
 # The examples that CI runs: those whose packages install in about a minute. GALLERY=all runs every one, GALLERY='adk strands'
-# some; TURNS is how many turns of each run while connections are cut.
+# some; TURNS is the number of turns of each that run while connections are cut.
 GALLERY ?= model-server fastapi langgraph openai-agents pydantic-ai mcp
 gallery = $(if $(filter all,$(GALLERY)),$(patsubst examples/%/README.md,%,$(wildcard examples/*/README.md)),$(GALLERY))
 
@@ -65,7 +65,7 @@ gallery: prerequisites ## Run the programs of examples/ behind the sidecar; need
 	@GALLERY='$(gallery)' GALLERY_TURNS='$(TURNS)' $(go_test) -count=1 -timeout 60m -v ./test/gallery | grep -v -e 'does not name' -e '--- SKIP' -e '^=== '
 
 .PHONY: golden
-golden: prerequisites ## Write the golden files anew and show how they changed.
+golden: prerequisites ## Regenerate the golden files and show the changes.
 	@for module in $(MODULES); do \
 		packages=$$(cd "$$module" && { grep -rl --include='*_test.go' UPDATE_GOLDEN $$(go list -f '{{.Dir}}' ./...) || true; } \
 			| xargs -r -n 1 dirname | sort -u); \
@@ -76,5 +76,5 @@ golden: prerequisites ## Write the golden files anew and show how they changed.
 FUZZTIME ?= 30s
 
 .PHONY: fuzz
-fuzz: prerequisites ## Run each fuzz test for FUZZTIME (30s; 5000x is so many inputs).
+fuzz: prerequisites ## Run each fuzz test for FUZZTIME (30s; 5000x is a number of inputs).
 	@hack/fuzz.sh $(FUZZTIME)

@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command run runs the manager on the host against an API server of its own,
-// for people who change the operator. There is no node: objects appear, pods
-// do not. Ctrl-C stops everything, and nothing is left.
+// Command run runs the manager on this machine with an API server of its own, for developers of the operator.
+// There is no node: objects appear, and pods do not. Ctrl-C stops and removes everything.
 package main
 
 import (
@@ -34,7 +33,7 @@ func run() (err error) {
 	config.HealthProbeBindAddress = "127.0.0.1:8081"
 	config.RegistryBindAddress = "127.0.0.1:8444"
 	flag.StringVar(&config.SidecarImage, "sidecar-image", "a2a-operator/sidecar:dev", "The `image` of the sidecar in the Deployments.")
-	flag.StringVar(&config.RegistryURL, "registry-url", "http://127.0.0.1:8444", "The `URL` of the registry in the contracts.")
+	flag.StringVar(&config.RegistryURL, "registry-url", "http://127.0.0.1:8444", "The `URL` of the registry in the sidecar configurations.")
 	flag.Parse()
 
 	log := zap.New(zap.UseDevMode(true))
@@ -59,8 +58,7 @@ func run() (err error) {
 	return operator.Run(ctx, cluster, config, log)
 }
 
-// announce writes a kubeconfig and says how to use it, with the kubectl that was
-// built.
+// announce writes a kubeconfig, and prints how to use it with the kubectl that was built.
 func announce(kubeconfig []byte, kubectl string) (remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "a2a-operator-run-")
 	if err != nil {

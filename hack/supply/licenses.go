@@ -16,12 +16,11 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// allowed are the licenses, by SPDX identifier, under which code may come into
-// a program: those that ask for no more than to be named.
+// allowed are the licenses, by SPDX identifier, of code that may be linked: those that require attribution only.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
-// known is how much of a license's file has to be the text of a license, in
-// percent. The rest is who holds the copyright.
+// known is the percentage of a license file that must match the text of a license. The rest is the copyright
+// notice.
 const known = 75
 
 var (
@@ -30,8 +29,8 @@ var (
 	sourceName  = regexp.MustCompile(`\.(go|s|c|h|py|sh)$`)
 )
 
-// licenseFiles lists the licenses and notices of a package: in its directory
-// and in those above it, up to that of its module.
+// licenseFiles returns the license and notice files of a package: in its directory and in its parents, up to
+// that of its module.
 func licenseFiles(top, dir string) ([]string, error) {
 	var files []string
 	for {
@@ -56,8 +55,7 @@ func licenseFiles(top, dir string) ([]string, error) {
 	}
 }
 
-// licensesOf reads what the licenses of a module are, and refuses what is not
-// allowed.
+// licensesOf returns the licenses of a module, or an error for a license that is not allowed.
 func licensesOf(m module) ([]string, error) {
 	var ids []string
 	var errs []error
@@ -82,11 +80,11 @@ func licensesOf(m module) ([]string, error) {
 	return slices.Compact(ids), errors.Join(errs...)
 }
 
-// identify names the licenses of a text.
+// identify returns the licenses of a text.
 func identify(text []byte) ([]string, error) {
 	coverage := licensecheck.Scan(text)
 	if coverage.Percent < known {
-		return nil, fmt.Errorf("only %.0f %% of it is the text of a license that is known", coverage.Percent)
+		return nil, fmt.Errorf("only %.0f %% of it is the text of a known license", coverage.Percent)
 	}
 	var ids []string
 	for _, match := range coverage.Match {
@@ -101,7 +99,7 @@ func identify(text []byte) ([]string, error) {
 	return ids, nil
 }
 
-// licensesPage is the list of modules.
+// licensesPage returns the page with the list of modules.
 func licensesPage(modules []module) string {
 	var out strings.Builder
 	out.WriteString("# Licenses\n\n" +
@@ -119,8 +117,8 @@ func licensesPage(modules []module) string {
 	return out.String()
 }
 
-// licenseTexts are the whole texts, which their licenses want to be passed on
-// with a program. A text that several modules have stands once.
+// licenseTexts returns the full texts, which must be distributed with a program. A text of several modules
+// appears once.
 func licenseTexts(modules []module) ([]byte, error) {
 	users := map[string][]string{}
 	var order []string

@@ -61,7 +61,7 @@ func TestLicensesOf(t *testing.T) {
 			got, err := licensesOf(module{path: "example.com/a", version: "v1.0.0", files: files})
 			if test.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wantErr) || !strings.Contains(err.Error(), "example.com/a") {
-					t.Errorf("licensesOf() error = %v, want one that names the module and %q", err, test.wantErr)
+					t.Errorf("licensesOf() error = %v, want it to name the module and %q", err, test.wantErr)
 				}
 				return
 			}
@@ -75,8 +75,7 @@ func TestLicensesOf(t *testing.T) {
 	}
 }
 
-// What no program links counts for nothing, and what one links does wherever
-// it comes from.
+// Modules that no program links are left out.
 func TestCollect(t *testing.T) {
 	top := tree(t, map[string]string{"go/LICENSE": mit, "a/LICENSE": mit, "a/NOTICE": "x", "tool/LICENSE": mozilla})
 	own := &listedModule{Path: "example.com/own", Main: true}
@@ -113,12 +112,12 @@ func TestLicenseTextsStandOnce(t *testing.T) {
 	}
 	for text, want := range map[string]int{"Permission is hereby granted": 1, "example.com/a v1\nexample.com/b v2\n": 1, "By somebody.": 1} {
 		if n := strings.Count(string(got), text); n != want {
-			t.Errorf("%q stands %d times, want %d:\n%s", text, n, want, got)
+			t.Errorf("%q appears %d times, want %d:\n%s", text, n, want, got)
 		}
 	}
 }
 
-// tree writes files below a new directory.
+// tree writes files to a temporary directory.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	top := t.TempDir()

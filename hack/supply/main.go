@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command supply says what the shipped programs are made of: `licenses` writes
-// docs/licenses.md, and fails if a license is not among those that are allowed;
-// `sbom` writes a bill of materials for each program that was built.
+// Command supply describes the modules of the released programs. `licenses` writes docs/licenses.md, and fails
+// for a license that is not allowed. `sbom` writes a bill of materials for each built program.
 package main
 
 import (
@@ -14,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// page is the list of licenses.
+// page is the page with the licenses.
 const page = "docs/licenses.md"
 
 func main() {
@@ -31,7 +30,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
 	switch args[0] {
 	case "licenses":
-		texts := flags.String("texts", "", "also write the whole texts, as they have to be passed on, to this `file`")
+		texts := flags.String("texts", "", "also write the full texts, which must be distributed with the programs, to this `file`")
 		_ = flags.Parse(args[1:])
 		return writeLicenses(*texts)
 	case "sbom":

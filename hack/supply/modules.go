@@ -17,28 +17,27 @@ import (
 	"strings"
 )
 
-// programs are what is shipped: an image is made of each.
+// programs are the released programs. Each has an image.
 const programs = "./cmd/..."
 
-// architectures are those that images are made for. A package may be linked on
-// one of them only.
+// architectures are the architectures of the images. A package may be linked on one of them only.
 var architectures = []string{"amd64", "arm64"}
 
-// module is one of which packages are linked into a program.
+// module is a module with packages that are linked into a program.
 type module struct {
 	path, version string
-	// files are its licenses, those of packages that are linked among them.
+	// files are its license files, and those of its linked packages.
 	files []string
-	// licenses are what the files say, as SPDX identifiers.
+	// licenses are the licenses in files, as SPDX identifiers.
 	licenses []string
-	// programs have it.
+	// programs are the programs that link the module.
 	programs []string
 }
 
-// standardLibrary stands among the modules for what comes with Go.
+// standardLibrary is the name of the module for the standard library.
 const standardLibrary = "std"
 
-// listed is a package as `go list` knows it.
+// listed is a package in the output of `go list`.
 type listed struct {
 	ImportPath string        `json:"ImportPath"`
 	Name       string        `json:"Name"`
@@ -56,7 +55,7 @@ type listedModule struct {
 	Replace *listedModule `json:"Replace"`
 }
 
-// shipped lists the modules of all programs, by path.
+// shipped returns the modules of all programs, sorted by path.
 func shipped() ([]module, error) {
 	found := map[string]*module{}
 	root, err := goroot()
@@ -109,8 +108,8 @@ func list(architecture string) ([]listed, error) {
 	}
 }
 
-// goroot is where the standard library is. A program that was built with
-// -trimpath does not know it by itself.
+// goroot returns the directory of the standard library. A program that was built with -trimpath does not contain
+// it.
 func goroot() (string, error) {
 	out, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -119,8 +118,7 @@ func goroot() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// collect adds the modules of the programs among packages to those that were
-// found.
+// collect adds the modules that the programs among packages link to found.
 func collect(packages []listed, goroot string, found map[string]*module) error {
 	byPath := map[string]listed{}
 	for _, p := range packages {
@@ -149,7 +147,7 @@ func collect(packages []listed, goroot string, found map[string]*module) error {
 	return nil
 }
 
-// moduleOf is the module of a package, and the licenses of the package.
+// moduleOf returns the module of a package, and the license files of the package.
 func moduleOf(p listed, goroot string) (module, []string, error) {
 	if p.Standard {
 		files, err := licenseFiles(goroot, goroot)

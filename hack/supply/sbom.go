@@ -19,7 +19,7 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// program is a binary and what it says of itself.
+// program is a binary with its build information.
 type program struct {
 	name, sha256 string
 	info         *debug.BuildInfo
@@ -38,9 +38,8 @@ func readProgram(file string) (program, error) {
 	return program{name: filepath.Base(file), sha256: hex.EncodeToString(sum[:]), info: info}, nil
 }
 
-// sbom is the bill of materials of a program, in CycloneDX: of this binary, by
-// its digest, and the modules that it says it was linked from. It has neither a
-// time nor a serial number, so that the same binary has the same.
+// sbom returns the bill of materials of a program in CycloneDX: the digest of the binary, and the modules that
+// it links. It has no time and no serial number, so that the same binary has the same bill.
 func (p program) sbom(version string, modules []module) ([]byte, error) {
 	licenses := map[string][]string{}
 	for _, m := range modules {
@@ -62,7 +61,7 @@ func (p program) sbom(version string, modules []module) ([]byte, error) {
 	}}
 	for _, dep := range p.info.Deps {
 		if licenses[dep.Path] == nil {
-			return nil, fmt.Errorf("module %s of the program is not among those of this tree: build it anew", dep.Path)
+			return nil, fmt.Errorf("module %s of the program is not linked by this tree: build the program again", dep.Path)
 		}
 		linked := dep
 		if dep.Replace != nil {
@@ -95,16 +94,16 @@ func (p program) sbom(version string, modules []module) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// packageURL names a module as https://github.com/package-url/purl-spec does.
+// packageURL returns the package URL of a module (https://github.com/package-url/purl-spec).
 func packageURL(modulePath, version string) string {
 	return "pkg:" + path.Join("golang", modulePath) + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// moduleHash is the sum that go.sum has of a module: that of all its files.
+// moduleHash returns the hash of a module in go.sum, which covers all its files.
 func moduleHash(sum string) (*[]cyclonedx.Hash, error) {
 	encoded, ok := strings.CutPrefix(sum, "h1:")
 	if !ok {
-		return nil, fmt.Errorf("the sum is %q, want one of h1", sum)
+		return nil, fmt.Errorf("the sum is %q, want an h1 sum", sum)
 	}
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -121,7 +120,7 @@ func licenseChoices(ids []string) *cyclonedx.Licenses {
 	return &choices
 }
 
-// settings are how the program was built.
+// settings returns the build settings of the program.
 func settings(info *debug.BuildInfo) *[]cyclonedx.Property {
 	var properties []cyclonedx.Property
 	for _, s := range info.Settings {

@@ -37,7 +37,6 @@ var testModules = []module{
 	{path: standardLibrary, licenses: []string{"BSD-3-Clause"}},
 }
 
-// The schema is that of CycloneDX itself, as it stands in its library.
 func TestSBOMIsCycloneDX(t *testing.T) {
 	got, err := testProgram().sbom("v0.1.0", testModules)
 	if err != nil {
@@ -52,7 +51,7 @@ func TestSBOMIsCycloneDX(t *testing.T) {
 	}
 	again, err := testProgram().sbom("v0.1.0", testModules)
 	if err != nil || !bytes.Equal(got, again) {
-		t.Errorf("the same program has another SBOM, error = %v", err)
+		t.Errorf("the SBOM of the same program differs, error = %v", err)
 	}
 }
 
@@ -124,12 +123,12 @@ func TestSBOMNamesWhatIsLinked(t *testing.T) {
 		t.Fatalf("dependencies = %+v", bom.Dependencies)
 	}
 	if diff := cmp.Diff(all, bom.Dependencies[0].DependsOn); diff != "" {
-		t.Errorf("what the program depends on (-want +got):\n%s", diff)
+		t.Errorf("dependencies of the program (-want +got):\n%s", diff)
 	}
 }
 
 func TestSBOMRefusesAnotherTree(t *testing.T) {
 	if _, err := testProgram().sbom("v0.1.0", testModules[1:]); err == nil || !strings.Contains(err.Error(), "example.com/a") {
-		t.Errorf("sbom() error = %v, want one that names the module", err)
+		t.Errorf("sbom() error = %v, want it to name the module", err)
 	}
 }

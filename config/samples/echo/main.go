@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command echo is a whole A2A agent: it answers every message with its text,
-// word by word. The sidecar beside it does the rest.
+// Command echo is a complete A2A agent: it answers every message with its text, word by word. The sidecar does
+// the rest.
 package main
 
 import (
@@ -20,8 +20,7 @@ func main() {
 	log.Fatal(server.ListenAndServe())
 }
 
-// answer gets one message as JSON and answers with text/plain. What is flushed
-// reaches the caller at once.
+// answer reads a message as JSON, and answers with text/plain. A flush sends a word to the caller at once.
 func answer(w http.ResponseWriter, r *http.Request) {
 	var turn struct {
 		Message struct {

@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command researcher is an A2A agent that talks in events: it streams an
-// artifact, asks back when a message leaves something open, and has another
-// agent, which it finds in the registry, do a part of the work.
+// Command researcher is an A2A agent that answers with events: it streams an artifact, asks for missing details,
+// and calls another agent, which it finds in the registry.
 package main
 
 import (
@@ -26,12 +25,12 @@ func main() {
 }
 
 type researcher struct {
-	// gateway is the way out, through the sidecar.
+	// gateway is the base URL of the sidecar's gateway.
 	gateway string
 	client  *http.Client
 }
 
-// turn is what the sidecar posts, as far as this agent reads it.
+// turn holds the members of a turn that this agent reads.
 type turn struct {
 	Message message `json:"message"`
 	// Task is set when the message continues a task.
@@ -80,8 +79,8 @@ func (a *researcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// understand finds out what to do. A task that was paused for a question goes
-// on with all that its caller has said so far; it is asked about depth once.
+// understand returns the topic and the depth of the report. In a task that was paused for a question, it reads
+// all messages of the caller. It asks for the depth once.
 func understand(t *turn) (topic, depth string) {
 	said := []string{t.Message.text()}
 	asked := t.Task != nil
@@ -104,7 +103,7 @@ func understand(t *turn) (topic, depth string) {
 	return topic, depth
 }
 
-// questions are what the report answers.
+// questions returns the questions that the report answers.
 func questions(topic, depth string) []string {
 	if depth == "brief" {
 		return []string{"What is to be said about: " + topic}
@@ -135,8 +134,7 @@ func (a *researcher) report(ctx context.Context, turn http.Header, out *stream, 
 	out.status("completed", "")
 }
 
-// stream writes events. What was written is flushed, and so reaches the caller
-// at once.
+// stream writes events, and flushes each, so that the caller receives it at once.
 type stream struct {
 	w     http.ResponseWriter
 	begun bool
@@ -149,7 +147,7 @@ func (s *stream) emit(event map[string]any) {
 	_ = http.NewResponseController(s.w).Flush()
 }
 
-// status changes the task's state. The sidecar fills in ids and times.
+// status changes the state of the task. The sidecar adds ids and times.
 func (s *stream) status(state, text string) {
 	status := map[string]any{"state": state}
 	if text != "" {
@@ -158,7 +156,7 @@ func (s *stream) status(state, text string) {
 	s.emit(map[string]any{"kind": "status-update", "status": status})
 }
 
-// finding adds to the artifact "findings".
+// finding adds text to the artifact "findings".
 func (s *stream) finding(text string) {
 	s.emit(map[string]any{
 		"kind":   "artifact-update",

@@ -16,16 +16,16 @@ import (
 	"strings"
 )
 
-// maxAnswer bounds what is read of any answer, in bytes.
+// maxAnswer is the most bytes of a response that the agent reads.
 const maxAnswer = 1 << 20
 
-// agent is what the registry says of an agent, as far as it is needed here.
+// agent holds the members of a registry entry that this agent needs.
 type agent struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
-// find asks the registry for an agent that has the skill and takes calls now.
+// find returns an agent from the registry that has the skill and is ready.
 func (a *researcher) find(ctx context.Context, turn http.Header, skill string) (agent, error) {
 	query := url.Values{"skill": {skill}, "ready": {"true"}, "limit": {"1"}}
 	var page struct{ Items []agent }
@@ -38,8 +38,7 @@ func (a *researcher) find(ctx context.Context, turn http.Header, skill string) (
 	return page.Items[0], nil
 }
 
-// ask sends a message to an agent (A2A 0.3, message/send) and returns the text
-// of its answer.
+// ask sends a message to an agent (A2A 0.3, message/send), and returns the text of its answer.
 func (a *researcher) ask(ctx context.Context, turn http.Header, to agent, question string) (string, error) {
 	request := map[string]any{
 		"jsonrpc": "2.0", "id": 1, "method": "message/send",
@@ -78,12 +77,11 @@ func (a *researcher) ask(ctx context.Context, turn http.Header, to agent, questi
 	}
 }
 
-// call goes out through the sidecar, which shows this agent's identity. The
-// trace and the task are passed on, so that the other agent's work can be told
-// to be a part of this.
+// call sends a request through the gateway, which adds this agent's identity. The headers of the trace and the
+// task connect the work of the other agent with this turn.
 func (a *researcher) call(ctx context.Context, turn http.Header, method, path string, body []byte, answer any) error {
 	if a.gateway == "" {
-		return errors.New("A2A_GATEWAY_URL is not set: this sidecar has no way to other agents")
+		return errors.New("A2A_GATEWAY_URL is not set: this sidecar has no gateway")
 	}
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(a.gateway, "/")+path, bytes.NewReader(body))
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pause is the first process of every pod on the development node: it holds the pod's namespaces and reaps the
-// orphans of containers that share them.
+// Command pause is the first process of every pod on the development node: it holds the pod's namespaces and
+// reaps the orphans of its containers.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-// reap collects every child that has ended. Signals coalesce, so that one SIGCHLD can stand for many children.
+// reap collects all children that have ended. One SIGCHLD may stand for several children.
 func reap() {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)

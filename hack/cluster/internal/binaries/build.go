@@ -22,7 +22,7 @@ type Builder struct {
 	Root string
 	// Out receives the binaries and their stamps.
 	Out string
-	// Reporter is told about every build.
+	// Reporter reports every build.
 	Reporter *progress.Reporter
 }
 
@@ -56,7 +56,7 @@ func (b Builder) Build(ctx context.Context, names []string) error {
 	return nil
 }
 
-// Path is where a binary lies after it was built.
+// Path returns the path of a built binary.
 func (b Builder) Path(name string) string {
 	return filepath.Join(b.Out, name)
 }
@@ -73,7 +73,7 @@ func (b Builder) compile(ctx context.Context, binary Binary) error {
 	command.Dir = filepath.Join(b.Root, binary.Module)
 	// A workspace file would add its modules to the build list of these.
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	// go prints a line for every module that it downloads; only what goes wrong is of interest.
+	// go prints a line for every module that it downloads; show the output only for an error.
 	printed, err := command.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("build %s: %w: %s", binary.Name, err, lastLines(string(printed), 30))

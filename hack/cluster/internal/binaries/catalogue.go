@@ -1,26 +1,27 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binaries builds the cluster's programs from Go modules, and only those whose module changed since.
+// Package binaries builds the programs of the cluster from Go modules, and rebuilds only those whose inputs
+// changed.
 package binaries
 
 import "slices"
 
-// kubernetesVersion is the version in kubernetes/go.mod; the binaries report it as theirs.
+// kubernetesVersion is the version in kubernetes/go.mod, which the binaries report.
 const kubernetesVersion = "v1.36.3"
 
-// Binary is a program and where it is built.
+// Binary is a program and its module.
 type Binary struct {
 	Name string
 	// Module is the directory of the module, relative to the repository.
 	Module string
-	// Package is built; a path that starts with a dot is our own code.
+	// Package is the package to build; a path that starts with a dot is code of this repository.
 	Package string
-	// Flags go to the linker beside those that every binary gets.
+	// Flags are linker flags beside those of every binary.
 	Flags []string
 }
 
-// Catalogue are all programs in the order in which they are built: what envtest needs comes first.
+// Catalogue lists all programs in build order. The programs of envtest are first.
 var Catalogue = []Binary{
 	kubernetes("etcd", "go.etcd.io/etcd/server/v3"),
 	kubernetes("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
@@ -33,7 +34,7 @@ var Catalogue = []Binary{
 	{Name: "pause", Module: "hack/cluster", Package: "./pause"},
 }
 
-// Names are the names in the catalogue.
+// Names returns the names in the catalogue.
 func Names() []string {
 	var names []string
 	for _, b := range Catalogue {
@@ -64,7 +65,7 @@ func kubernetes(name, pkg string) Binary {
 		"-X " + version + "gitMajor=1",
 		"-X " + version + "gitMinor=36",
 		"-X " + version + "gitTreeState=clean",
-		// Neither is known of a module, and both must parse.
+		// A module has neither of these values, and the program must be able to parse both.
 		"-X " + version + "gitCommit=0000000000000000000000000000000000000000",
 		"-X " + version + "buildDate=2026-01-01T00:00:00Z",
 	}}

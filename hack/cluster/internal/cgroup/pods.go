@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cgroup finds and ends the processes of pods by the control groups that the kubelet puts them into, and removes
-// those groups. It needs neither the kubelet nor containerd to be alive.
+// Package cgroup finds and kills the processes of pods by the control groups that the kubelet created, and
+// removes the groups. It needs neither the kubelet nor containerd.
 package cgroup
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/process"
 )
 
-// roots match the kubelet's groups under both versions of control groups and their mixture.
+// roots match the kubelet's groups in cgroup v1, v2 and hybrid mode.
 var roots = []string{"/sys/fs/cgroup/kubepods", "/sys/fs/cgroup/*/kubepods"}
 
 // removalWait is how long the kernel may take to empty a group whose processes were killed.
@@ -49,7 +49,7 @@ func KillPods(ctx context.Context) error {
 	return nil
 }
 
-// processes returns the living members of groups.
+// processes returns the running members of groups.
 func processes(groups []string) []process.Identity {
 	var members []process.Identity
 	for _, group := range groups {
@@ -70,7 +70,7 @@ func processes(groups []string) []process.Identity {
 	return members
 }
 
-// RemovePods removes the groups, which must be empty of processes.
+// RemovePods removes the groups. They must have no processes.
 func RemovePods(ctx context.Context) error {
 	deadline := time.Now().Add(removalWait)
 	for {
@@ -94,7 +94,7 @@ func RemovePods(ctx context.Context) error {
 	}
 }
 
-// groups returns the pods' groups, children before their parents.
+// groups returns the groups of the pods, children before their parents.
 func groups() ([]string, error) {
 	var found []string
 	for _, pattern := range roots {
@@ -105,7 +105,7 @@ func groups() ([]string, error) {
 		for _, root := range matches {
 			err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 				if err != nil {
-					// Groups vanish by themselves while containers end.
+					// Groups disappear while containers end.
 					return nil //nolint:nilerr // a vanished group needs no removal
 				}
 				if entry.IsDir() {

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster brings the one-node cluster up and down again. Every step can be repeated: what is already as it should
-// be is left alone, and what is recorded can be undone by a later process.
+// Package cluster creates and removes the one-node cluster. Every step is idempotent, and every change of the
+// machine is recorded, so that a later process can undo it.
 package cluster
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// Config is what a cluster is made from.
+// Config is the configuration of a cluster.
 type Config struct {
 	State    state.Dir
 	Network  network.Plan
@@ -30,19 +30,19 @@ type Cluster struct {
 	containerd containerd.Client
 }
 
-// New returns the cluster of a state directory, whether it runs or not.
+// New returns the cluster of a state directory. It need not run.
 func New(config Config) *Cluster {
 	return &Cluster{config: config, containerd: containerd.Client{Socket: config.State.ContainerdSocket()}}
 }
 
-// lock waits for the right to change the cluster.
+// lock waits for the lock of the cluster.
 func (c *Cluster) lock() (*state.Lock, error) {
 	return state.Acquire(c.config.State, func() {
 		c.config.Reporter.Sayf("waiting for another process that brings the cluster up or down")
 	})
 }
 
-// settings gathers what the configuration of the components depends on.
+// settings returns the inputs of the components' configuration.
 func (c *Cluster) settings() (component.Settings, error) {
 	containerdPath, err := packages.Program("containerd")
 	if err != nil {

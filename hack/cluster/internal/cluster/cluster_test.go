@@ -108,7 +108,7 @@ func TestRemoveEmptyKeepsFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(file); err != nil {
-		t.Errorf("a file of somebody else was removed: %v", err)
+		t.Errorf("a foreign file was removed: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "empty")); err == nil {
 		t.Error("an empty directory stays")

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// startLimit is how long a component may take until it answers; two busy cores need a tenth of it.
+	// startLimit is how long a component may take to answer; two busy cores need a tenth of it.
 	startLimit = 2 * time.Minute
-	// stopGrace is how long a component may take to end by itself.
+	// stopGrace is how long a component may take to end after SIGTERM.
 	stopGrace = 20 * time.Second
-	// probePause lies between two looks at a starting component.
+	// probePause is the interval of the probes of a starting component.
 	probePause = 50 * time.Millisecond
-	// logTail is how many lines of its log the error of a failed component shows.
+	// logTail is the number of log lines in the error of a component that failed.
 	logTail = 12
 )
 
@@ -94,10 +94,10 @@ func (c *Cluster) await(ctx context.Context, name string, identity process.Ident
 	return nil
 }
 
-// final marks an error that waiting does not cure.
+// final marks an error that a retry cannot fix.
 type final struct{ error }
 
-// Unwrap gives the error itself.
+// Unwrap returns the marked error.
 func (f final) Unwrap() error { return f.error }
 
 // poll repeats an attempt until it succeeds, its error is final, or the limit has passed.
@@ -121,7 +121,7 @@ func poll(ctx context.Context, limit time.Duration, attempt probe) error {
 	}
 }
 
-// fingerprint stands for everything a component reads when it starts.
+// fingerprint returns a digest of everything that a component reads at its start.
 func fingerprint(c component.Component) (string, error) {
 	digest := sha256.New()
 	_, _ = fmt.Fprintf(digest, "%q\n", append([]string{c.Binary}, c.Args...))

@@ -29,7 +29,7 @@ func (c *Cluster) startDNS(ctx context.Context, ledger *state.Ledger, settings c
 	digest := hex.EncodeToString(sum[:])
 	if ledger.Record().DNS != digest {
 		err := c.config.Reporter.Step(ctx, "DNS objects", func(ctx context.Context) error {
-			// A fresh API server still makes its own roles and namespaces.
+			// A new API server is still creating its roles and namespaces.
 			return poll(ctx, startLimit, func(ctx context.Context) error { return c.apply(ctx, manifest) })
 		})
 		if err != nil {
@@ -59,7 +59,7 @@ func (c *Cluster) apply(ctx context.Context, manifest []byte) error {
 	return nil
 }
 
-// resolve asks the DNS Service for the API server, which takes the same way through iptables as a pod's question.
+// resolve looks up the API server through the DNS Service. The request passes iptables like that of a pod.
 func (c *Cluster) resolve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// Down stops everything that the cluster started and removes everything that it made. It can be repeated after it was
-// interrupted.
+// Down stops all processes of the cluster and undoes all its changes of the machine. It can be repeated after an
+// interruption.
 func (c *Cluster) Down(ctx context.Context) error {
 	marked, err := process.Marked(string(c.config.State))
 	if err != nil {
@@ -39,7 +39,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 		return err
 	}
 	record := ledger.Record()
-	// Without a record and without a process nothing outside the directory was ever touched.
+	// Without a record and a process, nothing outside the directory was changed.
 	if record.Boot != "" || len(marked) > 0 {
 		if err := c.undo(ctx, record); err != nil {
 			return err
@@ -51,16 +51,16 @@ func (c *Cluster) Down(ctx context.Context) error {
 	return nil
 }
 
-// undo takes the cluster apart in the opposite order of its making.
+// undo removes the parts of the cluster in the reverse order of their creation.
 func (c *Cluster) undo(ctx context.Context, record state.Record) error {
 	step := c.config.Reporter.Step
-	// The kubelet first, or it would restart the containers that are stopped next.
+	// The kubelet ends first, because it would restart the containers.
 	for _, name := range []string{component.Kubelet, component.KubeProxy} {
 		if err := c.stop(ctx, record, name); err != nil {
 			return err
 		}
 	}
-	// Their shims stay until containerd asks them to go, or are stopped as marked processes.
+	// The shims end when containerd tells them to; those that remain are stopped by their mark.
 	if err := step(ctx, "containers", cgroup.KillPods); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *Cluster) undo(ctx context.Context, record state.Record) error {
 	return step(ctx, "network and kernel settings", func(ctx context.Context) error { return c.restoreMachine(ctx, record) })
 }
 
-// restoreMachine takes back what prepareMachine and the components changed outside the state directory.
+// restoreMachine undoes the changes of prepareMachine and of the components outside the state directory.
 func (c *Cluster) restoreMachine(ctx context.Context, record state.Record) error {
 	if err := network.RemoveRules(ctx); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *Cluster) restoreMachine(ctx context.Context, record state.Record) error
 	if err != nil {
 		return err
 	}
-	// A boot sets the kernel's settings anew: those of an earlier one are not ours to bring back.
+	// The settings of an earlier boot do not apply any more: a boot resets them.
 	if boot == record.Boot {
 		if err := network.RestoreSettings(record.Sysctls); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (c *Cluster) stop(ctx context.Context, record state.Record, name string) er
 	})
 }
 
-// stopMarked stops what is not recorded: shims, and a daemon whose starter died before it could write its id down.
+// stopMarked stops processes without a record: shims, and a daemon whose starter died before it recorded the id.
 func (c *Cluster) stopMarked(ctx context.Context) error {
 	marked, err := process.Marked(string(c.config.State))
 	if err != nil {

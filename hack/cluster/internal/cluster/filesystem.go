@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// unmountBelow unmounts everything that is mounted below a directory, the innermost first.
+// unmountBelow unmounts everything below a directory, the innermost mounts first.
 func unmountBelow(directory string) error {
 	content, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -14,11 +14,12 @@ import (
 // overlayMagic is the type of an overlay filesystem in statfs.
 const overlayMagic = 0x794c7630
 
-// unmountNoFollow is UMOUNT_NOFOLLOW, which package syscall lacks: a pod may have put a symbolic link where a mount was.
+// unmountNoFollow is UMOUNT_NOFOLLOW, which package syscall lacks. A pod may have replaced a mount point by a
+// symbolic link.
 const unmountNoFollow = 0x8
 
-// snapshotter chooses how image layers are stacked. An overlay cannot lie on another overlay, which is where the state
-// directory is when the machine is itself a container.
+// snapshotter returns the containerd snapshotter for a state directory. An overlay cannot be on an overlay,
+// which is the file system of a machine that is a container.
 func snapshotter(dir state.Dir) (string, error) {
 	var info syscall.Statfs_t
 	if err := syscall.Statfs(dir.Path(), &info); err != nil {
@@ -30,7 +31,7 @@ func snapshotter(dir state.Dir) (string, error) {
 	return "overlayfs", nil
 }
 
-// unmount takes a mount away lazily, because a process that just died may hold it for another moment.
+// unmount unmounts lazily, because a process that was just killed may still use the mount.
 func unmount(point string) error {
 	err := syscall.Unmount(point, syscall.MNT_DETACH|unmountNoFollow)
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOENT) {

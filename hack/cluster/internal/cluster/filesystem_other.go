@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// Elsewhere this module only builds the binaries that the tests run: there is no node.
+// On other systems this module only builds the binaries for the tests.
 
 func snapshotter(state.Dir) (string, error) { return "", errors.ErrUnsupported }
 

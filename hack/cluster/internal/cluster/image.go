@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/image"
 )
 
-// loadOwnImages gives the node the two images that the cluster itself runs.
+// loadOwnImages imports the two images of the cluster itself.
 func (c *Cluster) loadOwnImages(ctx context.Context) error {
 	for name, binary := range map[string]string{component.PauseImage: "pause", component.CoreDNSImage: "coredns"} {
 		parsed, err := image.ParseName(name)

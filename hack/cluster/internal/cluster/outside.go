@@ -18,13 +18,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// kubeletPaths are written by the kubelet alone, at places that it does not let us choose.
+// kubeletPaths are the paths outside the state directory that only the kubelet writes, and that are not
+// configurable.
 var kubeletPaths = []string{"/var/lib/kubelet", "/var/log/containers", "/var/log/pods", "/usr/libexec/kubernetes"}
 
-// sharedPaths are written by containerd and the CNI plugins, of ours and of others.
+// sharedPaths are paths that containerd and the CNI plugins write, both those of the cluster and others.
 var sharedPaths = []string{"/run/containerd", "/var/lib/cni", "/opt/containerd", "/opt/cni", "/etc/cni", "/run/runc", "/run/cni", "/run/mount"}
 
-// absentPaths returns those of the paths outside the state directory that do not exist yet.
+// absentPaths returns the paths outside the state directory that do not exist yet.
 func absentPaths() []string {
 	var absent []string
 	for _, path := range slices.Concat(kubeletPaths, sharedPaths) {
@@ -35,8 +36,8 @@ func absentPaths() []string {
 	return absent
 }
 
-// cleanOutside removes what the cluster's parts left outside the state directory. absent are the paths that did not exist
-// before the cluster.
+// cleanOutside removes what the components left outside the state directory. absent lists the paths that did not
+// exist before the cluster.
 func cleanOutside(dir state.Dir, absent []string) error {
 	if err := removeLogLinks(dir); err != nil {
 		return err
@@ -61,7 +62,7 @@ func cleanOutside(dir state.Dir, absent []string) error {
 	return nil
 }
 
-// removeLogLinks removes the links in /var/log/containers that lead into the state directory.
+// removeLogLinks removes the links in /var/log/containers that point into the state directory.
 func removeLogLinks(dir state.Dir) error {
 	const directory = "/var/log/containers"
 	entries, err := os.ReadDir(directory)
@@ -84,8 +85,8 @@ func removeLogLinks(dir state.Dir) error {
 	return nil
 }
 
-// removeNetworkResults removes what CNI remembers of our pods: its files name the network namespace, which is ours when it
-// lies in the state directory.
+// removeNetworkResults removes the CNI results of the cluster's pods. A result names a network namespace; those
+// of the cluster are in the state directory.
 func removeNetworkResults(dir state.Dir) error {
 	results, err := filepath.Glob("/var/lib/cni/results/*")
 	if err != nil {
@@ -103,7 +104,7 @@ func removeNetworkResults(dir state.Dir) error {
 	return nil
 }
 
-// removeDeadSockets removes the sockets on which nobody listens any more: those of shims that were killed.
+// removeDeadSockets removes sockets without a listener: those of killed shims.
 func removeDeadSockets(directory string) error {
 	entries, err := os.ReadDir(directory)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -129,7 +130,7 @@ func removeDeadSockets(directory string) error {
 	return nil
 }
 
-// removeEmpty removes a directory and those in it, as far as they hold no file.
+// removeEmpty removes a directory tree, except for directories with files.
 func removeEmpty(root string) error {
 	var directories []string
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

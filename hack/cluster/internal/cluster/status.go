@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// Status prints what runs, and returns an error unless the whole cluster is ready.
+// Status prints the state of the components, and returns an error unless the whole cluster is ready.
 func (c *Cluster) Status(ctx context.Context, out io.Writer) error {
 	ledger, err := state.OpenLedger(c.config.State)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *Cluster) Status(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// KillContainer ends a container as the kernel would and returns its id.
+// KillContainer kills a container with SIGKILL and returns its id.
 func (c *Cluster) KillContainer(ctx context.Context, container containerd.Container) (string, error) {
 	return c.containerd.Kill(ctx, container)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// Up brings the cluster up and returns when its node is ready and its DNS answers.
+// Up creates or repairs the cluster, and returns when its node is ready and its DNS answers.
 func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.config.Builder.Build(ctx, nil); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	}
 	if err := c.prepareMachine(ctx, ledger); err != nil {
 		if ledger.Record().Boot == "" {
-			// Refused before anything was changed: the directory holds nothing but the lock.
+			// Nothing was changed so far: the directory holds only the lock.
 			_ = os.RemoveAll(string(c.config.State))
 		}
 		return err
@@ -63,7 +63,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	return c.startDNS(ctx, ledger, settings, api)
 }
 
-// prepareMachine records what is about to change on the machine, and then changes it.
+// prepareMachine records the changes of the machine, and then makes them.
 func (c *Cluster) prepareMachine(ctx context.Context, ledger *state.Ledger) error {
 	boot, err := process.Boot()
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Cluster) prepareMachine(ctx context.Context, ledger *state.Ledger) erro
 			c.config.Network.Pods, c.config.Network.Services, record.Pods, record.Services)
 	}
 	if record.Boot != boot {
-		// The run directory holds mounts and sockets of a boot that is over.
+		// The run directory holds mounts and sockets of an earlier boot.
 		if err := os.RemoveAll(c.config.State.Path("run")); err != nil {
 			return fmt.Errorf("remove run directory: %w", err)
 		}
@@ -114,12 +114,12 @@ func (c *Cluster) prepareMachine(ctx context.Context, ledger *state.Ledger) erro
 	return network.EnsureRules(ctx, c.config.Network)
 }
 
-// hasRecordedRanges says whether the cluster was made with the addresses that are wanted now.
+// hasRecordedRanges reports whether the cluster has the wanted address ranges.
 func (c *Cluster) hasRecordedRanges(record state.Record) bool {
 	return record.Pods == c.config.Network.Pods.String() && record.Services == c.config.Network.Services.String()
 }
 
-// checkMachine refuses a machine on which the cluster would get into somebody's way.
+// checkMachine returns an error for a machine with another cluster or kubelet.
 func (c *Cluster) checkMachine() error {
 	if network.HasBridge() {
 		return fmt.Errorf("create interface %s: it exists and belongs to another cluster: bring that one down, with its --state-dir", network.Bridge)
@@ -129,12 +129,12 @@ func (c *Cluster) checkMachine() error {
 		return err
 	}
 	if len(kubelets) > 0 {
-		return fmt.Errorf("start a node: a kubelet already runs on this machine (process %d), and two would fight over iptables and control groups", kubelets[0].PID)
+		return fmt.Errorf("start a node: a kubelet already runs on this machine (process %d), and two kubelets cannot share iptables and control groups", kubelets[0].PID)
 	}
 	return c.config.Network.CheckFree()
 }
 
-// prepareFiles makes the certificates and the kubeconfigs.
+// prepareFiles creates the certificates and kubeconfigs.
 func (c *Cluster) prepareFiles(settings component.Settings) error {
 	names := pki.Names{
 		Node: component.NodeName, NodeIP: c.config.Network.NodeIP(), ServiceIP: c.config.Network.APIServiceIP(), Domain: component.Domain,
@@ -206,7 +206,7 @@ func (c *Cluster) startNode(ctx context.Context, ledger *state.Ledger, settings 
 	return c.waitFor(ctx, "node", func(ctx context.Context) error { return api.NodeReady(ctx, component.NodeName) })
 }
 
-// waitFor waits for something that no single component answers for, and shows the wait only if there is one.
+// waitFor waits for a condition of several components, and reports the wait if there is one.
 func (c *Cluster) waitFor(ctx context.Context, what string, ready probe) error {
 	if ready(ctx) == nil {
 		return nil

@@ -27,7 +27,8 @@ func testSettings(t *testing.T) Settings {
 	}
 }
 
-// TestRenderedConfiguration compares everything that the components are started with. UPDATE_GOLDEN=1 writes it anew.
+// TestRenderedConfiguration compares the configuration of all components with golden files. UPDATE_GOLDEN=1
+// writes them.
 func TestRenderedConfiguration(t *testing.T) {
 	settings := testSettings(t)
 	components := []Component{NewEtcd(settings), NewAPIServer(settings), NewControllerManager(settings), NewScheduler(settings)}
@@ -74,7 +75,7 @@ func TestWithoutNameServersNothingIsForwarded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(manifest), "forward") {
-		t.Errorf("CoreDNS forwards to nobody:\n%s", manifest)
+		t.Errorf("CoreDNS has a forward plugin without a server:\n%s", manifest)
 	}
 }
 
@@ -109,6 +110,6 @@ func compareGolden(t *testing.T, name string, got []byte) {
 		t.Fatal(err)
 	}
 	if string(got) != string(want) {
-		t.Errorf("%s differs; UPDATE_GOLDEN=1 writes it anew. Got:\n%s\nwant:\n%s", path, got, want)
+		t.Errorf("%s differs; UPDATE_GOLDEN=1 writes it. Got:\n%s\nwant:\n%s", path, got, want)
 	}
 }

@@ -7,10 +7,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/pki"
 )
 
-// serviceAccountIssuer is the issuer that Kubernetes has by default in most installations.
+// serviceAccountIssuer is the default issuer of most Kubernetes installations.
 const serviceAccountIssuer = "https://kubernetes.default.svc." + Domain
 
-// NewEtcd is the database. It does not wait for the disk: a development cluster may lose its last second in a power cut.
+// NewEtcd returns the database. It does not sync to disk: a development cluster may lose its last second in a
+// power failure.
 func NewEtcd(s Settings) Component {
 	crt, key := s.certificate(pki.Etcd)
 	ca := s.State.PKI(pki.EtcdCA + ".crt")
@@ -34,8 +35,8 @@ func NewEtcd(s Settings) Component {
 	}
 }
 
-// NewAPIServer is the API server. It listens on the bridge alone: this machine and the pods reach it there, the machine's
-// other networks do not.
+// NewAPIServer returns the API server. It listens on the bridge only, so that this machine and the pods reach
+// it, and other networks do not.
 func NewAPIServer(s Settings) Component {
 	ca, _ := s.certificate(pki.ClusterCA)
 	crt, key := s.certificate(pki.APIServer)
@@ -55,7 +56,7 @@ func NewAPIServer(s Settings) Component {
 			"--etcd-cafile=" + s.State.PKI(pki.EtcdCA+".crt"), "--etcd-certfile=" + etcdCrt, "--etcd-keyfile=" + etcdKey,
 			"--kubelet-certificate-authority=" + ca,
 			"--kubelet-client-certificate=" + kubeletCrt, "--kubelet-client-key=" + kubeletKey,
-			// The node's name resolves nowhere.
+			// The name of the node does not resolve.
 			"--kubelet-preferred-address-types=InternalIP",
 			"--requestheader-client-ca-file=" + s.State.PKI(pki.ProxyCA+".crt"),
 			"--requestheader-allowed-names=front-proxy-client",
@@ -89,7 +90,7 @@ rules:
 - level: Metadata
 `
 
-// NewControllerManager runs the built-in controllers.
+// NewControllerManager returns the built-in controllers.
 func NewControllerManager(s Settings) Component {
 	ca, caKey := s.certificate(pki.ClusterCA)
 	kubeconfig := s.Kubeconfig(pki.ControllerManager)
@@ -113,7 +114,7 @@ func NewControllerManager(s Settings) Component {
 	}
 }
 
-// NewScheduler places pods.
+// NewScheduler returns the scheduler.
 func NewScheduler(s Settings) Component {
 	kubeconfig := s.Kubeconfig(pki.Scheduler)
 	return Component{
@@ -131,7 +132,7 @@ func NewScheduler(s Settings) Component {
 	}
 }
 
-// Kubeconfig is the path of a component's own kubeconfig.
+// Kubeconfig returns the path of a component's kubeconfig.
 func (s Settings) Kubeconfig(owner string) string {
 	return s.State.PKI(owner + ".kubeconfig")
 }

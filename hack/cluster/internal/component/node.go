@@ -16,7 +16,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// NewContainerd is a containerd of the cluster's own, beside any that the machine may run.
+// NewContainerd returns a containerd of the cluster, beside one that the machine may run.
 func NewContainerd(s Settings) (Component, error) {
 	config, cni := s.State.Config("containerd.toml"), s.State.Config("cni/10-a2a-operator.conflist")
 	files, err := s.render(map[string]string{config: "containerd.toml", cni: "cni.json"})
@@ -27,7 +27,7 @@ func NewContainerd(s Settings) (Component, error) {
 	}, err
 }
 
-// NewKubelet is the node.
+// NewKubelet returns the kubelet.
 func NewKubelet(s Settings) (Component, error) {
 	config := s.State.Config("kubelet.yaml")
 	kubeconfig := s.Kubeconfig(pki.Node)
@@ -48,7 +48,7 @@ func NewKubelet(s Settings) (Component, error) {
 	}, err
 }
 
-// NewKubeProxy makes Services answer.
+// NewKubeProxy returns kube-proxy, which makes Services reachable.
 func NewKubeProxy(s Settings) (Component, error) {
 	config := s.State.Config("kube-proxy.yaml")
 	files, err := s.render(map[string]string{config: "kube-proxy.yaml"})
@@ -60,7 +60,7 @@ func NewKubeProxy(s Settings) (Component, error) {
 	}, err
 }
 
-// DNSManifest is the cluster's DNS as Kubernetes objects.
+// DNSManifest returns the Kubernetes objects of the cluster's DNS.
 func DNSManifest(s Settings) ([]byte, error) {
 	return s.execute("coredns.yaml")
 }

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package component renders the configuration of every part of the cluster: arguments and files, from settings alone. It
-// starts nothing and reads nothing of the machine.
+// Package component renders the configuration of every component of the cluster from settings alone: arguments
+// and files. It starts nothing, and reads nothing of the machine.
 package component
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// Names of the components, as they stand in the record, in log files and on the command line.
+// Names of the components, as in the record, in log files and on the command line.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -23,7 +23,7 @@ const (
 	KubeProxy         = "kube-proxy"
 )
 
-// Names are all components in the order in which they are started.
+// Names lists all components in start order.
 var Names = []string{Etcd, APIServer, ControllerManager, Scheduler, Containerd, Kubelet, KubeProxy}
 
 const (
@@ -31,9 +31,9 @@ const (
 	NodeName = "a2a-operator"
 	// Domain is the DNS domain of the cluster.
 	Domain = "cluster.local"
-	// PauseImage holds the namespaces of every pod.
+	// PauseImage is the image of the container that holds the namespaces of a pod.
 	PauseImage = "docker.io/a2a-operator/pause:dev"
-	// CoreDNSImage is the cluster's DNS.
+	// CoreDNSImage is the image of the cluster's DNS.
 	CoreDNSImage = "docker.io/a2a-operator/coredns:dev"
 
 	apiPort     = "6443"
@@ -42,7 +42,7 @@ const (
 	healthzPort = "10248"
 )
 
-// Settings are what the configuration depends on.
+// Settings are the inputs of the configuration.
 type Settings struct {
 	State state.Dir
 	// Binaries is the directory of the Kubernetes binaries.
@@ -52,37 +52,37 @@ type Settings struct {
 	ContainerdPath string
 	// PluginDir holds the CNI plugins.
 	PluginDir string
-	// NameServers resolve names outside the cluster; without any they do not resolve.
+	// NameServers resolve names outside the cluster. Without a server, such names do not resolve.
 	NameServers []string
 	// Audit makes the API server log every request.
 	Audit bool
-	// Snapshotter is how containerd stacks the layers of images.
+	// Snapshotter is the containerd snapshotter for the layers of images.
 	Snapshotter string
 }
 
-// Server is the URL of the API server.
+// Server returns the URL of the API server.
 func (s Settings) Server() string {
 	return "https://" + s.Network.NodeIP() + ":" + apiPort
 }
 
-// EtcdServer is the URL of etcd.
+// EtcdServer returns the URL of etcd.
 func (s Settings) EtcdServer() string {
 	return "https://127.0.0.1:" + etcdPort
 }
 
-// KubeletHealth is the URL of the kubelet's health.
+// KubeletHealth returns the URL of the kubelet's health endpoint.
 func (s Settings) KubeletHealth() string {
 	return "http://" + s.Network.NodeIP() + ":" + healthzPort + "/healthz"
 }
 
-// Component is one daemon, ready to be started.
+// Component is a daemon with its configuration.
 type Component struct {
 	Name   string
 	Binary string
 	Args   []string
-	// Files are written before it starts; it is restarted when one of them changes.
+	// Files are written before the start. A change of a file restarts the component.
 	Files map[string][]byte
-	// Reads are further files that it reads only when it starts.
+	// Reads are other files that the component reads at its start only.
 	Reads []string
 }
 

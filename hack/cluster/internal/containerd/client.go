@@ -1,8 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package containerd talks to the node's own containerd through its command-line client, which every distribution packages
-// with it.
+// Package containerd controls the containerd of the node through ctr, its command-line client.
 package containerd
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
 )
 
-// namespace is where containerd keeps what belongs to Kubernetes.
+// namespace is the containerd namespace of Kubernetes.
 const namespace = "k8s.io"
 
 // Client is a containerd at a socket.
@@ -28,7 +27,7 @@ func (c Client) Ping(ctx context.Context) error {
 	return err
 }
 
-// run runs ctr and returns what it printed.
+// run runs ctr and returns its output.
 func (c Client) run(ctx context.Context, arguments ...string) (string, error) {
 	path, err := packages.Program("ctr")
 	if err != nil {
@@ -43,7 +42,7 @@ func (c Client) run(ctx context.Context, arguments ...string) (string, error) {
 	return printed.String(), nil
 }
 
-// rows splits the table that ctr prints into fields, without its heading.
+// rows splits a table of ctr into fields, without the heading.
 func rows(table string) [][]string {
 	var found [][]string
 	for i, line := range strings.Split(strings.TrimSpace(table), "\n") {

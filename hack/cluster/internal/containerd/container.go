@@ -13,14 +13,14 @@ import (
 // ErrNotFound is returned when no running container matches.
 var ErrNotFound = errors.New("no such running container")
 
-// Container names a container as Kubernetes does.
+// Container identifies a container as Kubernetes does.
 type Container struct {
 	Namespace string
 	Pod       string
 	Name      string
 }
 
-// Kill ends the container with SIGKILL, as the kernel does when memory runs out, and returns its id.
+// Kill kills the container with SIGKILL, as the kernel does when memory runs out, and returns its id.
 func (c Client) Kill(ctx context.Context, container Container) (string, error) {
 	listed, err := c.run(ctx, "containers", "list", "--quiet", container.filter())
 	if err != nil {
@@ -30,7 +30,7 @@ func (c Client) Kill(ctx context.Context, container Container) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A container that was restarted is listed once for each of its lives; one of them runs.
+	// A restarted container is listed once for each start; only one of them runs.
 	for id := range strings.FieldsSeq(listed) {
 		if !isRunning(tasks, id) {
 			continue
@@ -56,7 +56,7 @@ func (c Container) filter() string {
 	return strings.Join(terms, ",")
 }
 
-// isRunning looks for a task in the table of ctr: id, process id, status.
+// isRunning searches a table of ctr for a running task: id, process id, status.
 func isRunning(table, id string) bool {
 	for _, fields := range rows(table) {
 		if len(fields) == 3 && fields[0] == id {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ImageDigest returns the digest of the image that a full name stands for, or nothing when there is none.
+// ImageDigest returns the digest of the image with a full name, "" for none.
 func (c Client) ImageDigest(ctx context.Context, reference string) (string, error) {
 	table, err := c.run(ctx, "images", "list", "name=="+reference)
 	if err != nil {
@@ -24,7 +24,7 @@ func (c Client) Import(ctx context.Context, archive string) error {
 	return err
 }
 
-// digestOf finds an image in the table of ctr: name, media type, digest, and more.
+// digestOf returns the digest of an image from a table of ctr: name, media type, digest, and more.
 func digestOf(table, reference string) (string, error) {
 	for _, fields := range rows(table) {
 		if fields[0] != reference {

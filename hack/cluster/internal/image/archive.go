@@ -21,24 +21,24 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// User is who runs in the image: the conventional "nonroot", known by number alone since there is no /etc/passwd.
+// User is the conventional user "nonroot". It is a number, because the image has no /etc/passwd.
 const User = "65532:65532"
 
-// searchPath is what every builder of Dockerfiles sets.
+// searchPath is the PATH that all builders of Dockerfiles set.
 const searchPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// containerdName is the annotation from which containerd takes the full name of an imported image.
+// containerdName is the annotation with the full name of an image, which containerd reads on import.
 const containerdName = "io.containerd.image.name"
 
-// Program is an image to be made: one static binary and the certificate authorities.
+// Program describes an image of one static binary and the certificate authorities.
 type Program struct {
 	Name   Name
 	Binary string
-	// Certificates is the bundle of certificate authorities; empty leaves it out.
+	// Certificates is the bundle of certificate authorities; "" for none.
 	Certificates string
 }
 
-// Image is an image whose layer waits in a temporary file.
+// Image is an image with its layer in a temporary file.
 type Image struct {
 	name     Name
 	layer    string
@@ -52,7 +52,7 @@ type blob struct {
 	content    []byte
 }
 
-// Build makes the image of a program. Close removes its temporary file.
+// Build builds the image of a program. Close removes the temporary file.
 func Build(program Program) (*Image, error) {
 	if err := static(program.Binary); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func Build(program Program) (*Image, error) {
 	return built, nil
 }
 
-// Digest is the digest of the manifest, by which the node knows the image.
+// Digest returns the digest of the manifest, which identifies the image on the node.
 func (i *Image) Digest() string {
 	return i.manifest.descriptor.Digest.String()
 }
@@ -100,8 +100,8 @@ func (i *Image) Close() error {
 	return os.Remove(i.layer)
 }
 
-// WriteArchive writes the image as a tar archive that containerd, podman, buildah and newer Dockers load (an OCI image
-// layout) and older Dockers too (manifest.json).
+// WriteArchive writes the image as a tar archive in two formats: an OCI image layout for containerd, podman,
+// buildah and newer Docker, and manifest.json for older Docker.
 func (i *Image) WriteArchive(out io.Writer) error {
 	descriptor := i.manifest.descriptor
 	descriptor.Annotations = map[string]string{containerdName: i.name.String(), ocispec.AnnotationRefName: i.name.tag}
@@ -151,7 +151,8 @@ func (i *Image) WriteArchive(out io.Writer) error {
 	return nil
 }
 
-// buildLayer writes a layer to a temporary file and describes it. It stays uncompressed: it is never sent anywhere.
+// buildLayer writes a layer to a temporary file and describes it. The layer is not compressed, because it stays
+// on this machine.
 func buildLayer(files []file) (string, ocispec.Descriptor, error) {
 	temporary, err := os.CreateTemp("", "a2a-operator-layer-*.tar")
 	if err != nil {

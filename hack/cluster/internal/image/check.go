@@ -25,8 +25,8 @@ type Dockerfile struct {
 	Target  string
 }
 
-// Check builds the Dockerfile with buildah and returns in what it differs from our own image of the program. It needs
-// root, and leaves nothing behind.
+// Check builds a Dockerfile with buildah, and returns the differences from our image of the program. It needs
+// root, and removes its files.
 func Check(ctx context.Context, program Program, dockerfile Dockerfile) ([]string, error) {
 	directory, err := os.MkdirTemp("", "a2a-operator-image-check-*")
 	if err != nil {
@@ -65,7 +65,7 @@ func buildArchive(program Program, directory string) (content, error) {
 	return readArchive(path)
 }
 
-// buildDockerfile builds without a daemon, in a storage of its own that needs no support of the kernel.
+// buildDockerfile builds without a daemon, in a storage that needs no support of the kernel.
 func buildDockerfile(ctx context.Context, dockerfile Dockerfile, directory string) (content, error) {
 	const name = "localhost/image-check:dev"
 	archive := filepath.Join(directory, "theirs.tar")
@@ -81,7 +81,7 @@ func buildDockerfile(ctx context.Context, dockerfile Dockerfile, directory strin
 	return readArchive(archive)
 }
 
-// absentPaths returns those of the places which buildah fixes itself, for its cache and a lock, that do not exist yet.
+// absentPaths returns the fixed paths of buildah, for its cache and a lock, that do not exist yet.
 func absentPaths() []string {
 	return slices.DeleteFunc([]string{"/var/lib/containers", "/etc/cni"}, func(path string) bool {
 		_, err := os.Lstat(path)
@@ -124,7 +124,7 @@ func compare(ours, theirs content) []string {
 	return differences
 }
 
-// startConfig leaves out what only says by which program the image was made.
+// startConfig returns the configuration without the members that only name the builder.
 func startConfig(config ocispec.ImageConfig) ocispec.ImageConfig {
 	config.Labels = maps.Clone(config.Labels)
 	delete(config.Labels, "io.buildah.version")

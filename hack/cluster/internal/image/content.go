@@ -28,7 +28,7 @@ type content struct {
 	system  ocispec.Platform
 }
 
-// entry is one file or directory. Times are left out, as they say nothing about the content.
+// entry is a file or directory without its times.
 type entry struct {
 	kind  byte
 	mode  int64
@@ -72,7 +72,7 @@ func readArchive(archivePath string) (content, error) {
 	return read, nil
 }
 
-// addLayer lays a layer over those before it.
+// addLayer adds a layer.
 func (c content) addLayer(archive io.ReadSeeker, layer digest.Digest) error {
 	return readEntry(archive, blobPath(layer), func(blob io.Reader) error {
 		plain, err := decompress(blob)
@@ -141,7 +141,7 @@ func readJSON(archive io.ReadSeeker, name string, into any) error {
 	})
 }
 
-// readEntry finds a file of the archive, which is read from its beginning each time.
+// readEntry finds a file of the archive, which it reads from the beginning each time.
 func readEntry(archive io.ReadSeeker, name string, read func(io.Reader) error) error {
 	if _, err := archive.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("rewind archive: %w", err)

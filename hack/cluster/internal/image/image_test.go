@@ -31,7 +31,8 @@ func testProgram(t *testing.T, name string) Program {
 	return Program{Name: parsed, Binary: executable, Certificates: certificates}
 }
 
-// elfFile is the least that Linux takes for a program, with segments of the given types and some text after them.
+// elfFile returns the smallest file that Linux accepts as a program, with the given segment types and a text
+// after them.
 func elfFile(t *testing.T, text string, segments ...elf.ProgType) string {
 	t.Helper()
 	header := elf.Header64{

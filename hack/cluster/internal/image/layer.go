@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image writes container images of static programs without a container engine or a registry: the same inputs
-// give the same bytes, and therefore the same digest, everywhere.
+// Package image writes container images of static programs without a container engine or a registry. The same
+// inputs give the same bytes, and so the same digest, on every machine.
 package image
 
 import (
@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// certificatesPath is where Go programs look for the certificate authorities that they trust.
+// certificatesPath is the path at which Go programs look for trusted certificate authorities.
 const certificatesPath = "/etc/ssl/certs/ca-certificates.crt"
 
-// epoch stands for every time in an image: a real one would change the digest with each build.
+// epoch replaces all times in an image, because real times would change the digest with each build.
 var epoch = time.Unix(0, 0).UTC()
 
 // file is a regular file of a layer.

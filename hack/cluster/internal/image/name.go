@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// dockerHub is the registry that a name without one belongs to.
+// dockerHub is the registry of a name without a registry.
 const dockerHub = "docker.io"
 
 var (
@@ -23,8 +23,8 @@ type Name struct {
 	tag        string
 }
 
-// ParseName reads a name as Kubernetes does in a pod's image field; the tag must be written, because "latest" would
-// always be pulled.
+// ParseName parses a name as Kubernetes does for a pod's image field. The tag is required, because Kubernetes
+// always pulls "latest".
 func ParseName(text string) (Name, error) {
 	repository, tag := text, ""
 	if colon := strings.LastIndexByte(text, ':'); colon > strings.LastIndexByte(text, '/') {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// static refuses a program that would not start in an image without a loader and libraries.
+// static returns an error for a program that needs a loader and libraries.
 func static(path string) error {
 	program, err := elf.Open(path)
 	if err != nil {
@@ -17,7 +17,7 @@ func static(path string) error {
 	defer func() { _ = program.Close() }()
 	for _, segment := range program.Progs {
 		if segment.Type == elf.PT_INTERP {
-			return fmt.Errorf("%s is not static: it is started by a loader that its image does not have; build it with CGO_ENABLED=0", path)
+			return fmt.Errorf("%s is not static: it needs a loader, which the image does not have; build it with CGO_ENABLED=0", path)
 		}
 	}
 	return nil

@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeapi asks the API server the few questions that bringing up a node raises. Everything else is left to kubectl.
+// Package kubeapi reads the few states of the API server that bringing up a node needs. kubectl does everything
+// else.
 package kubeapi
 
 import (
@@ -21,16 +22,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// requestTimeout is for one question; a healthy server answers in milliseconds.
+// requestTimeout bounds a request; a healthy server answers in milliseconds.
 const requestTimeout = 5 * time.Second
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer bounds the size of a response.
 const maxAnswer = 4 << 20
 
-// errNotReady is returned while an object exists and is not ready.
+// errNotReady is the error of an object that exists and is not ready.
 var errNotReady = errors.New("not ready")
 
-// Client is the administrator's way to the API server.
+// Client is an administrator's client of the API server.
 type Client struct {
 	server string
 	http   *http.Client
@@ -41,7 +42,7 @@ func New(dir state.Dir, server string) (*Client, error) {
 	return newClient(dir, server, pki.ClusterCA, pki.Admin)
 }
 
-// NewEtcd returns a client that may ask etcd for its health.
+// NewEtcd returns a client that may read the health of etcd.
 func NewEtcd(dir state.Dir, server string) (*Client, error) {
 	return newClient(dir, server, pki.EtcdCA, pki.EtcdClient)
 }
@@ -59,7 +60,7 @@ func newClient(dir state.Dir, server, authority, certificate string) (*Client, e
 	if !roots.AppendCertsFromPEM(bundle) {
 		return nil, fmt.Errorf("read authority %s: no certificate in it", authority)
 	}
-	// No proxy: the server is on this machine, whatever the environment says.
+	// No proxy: the server is on this machine.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}}
 	return &Client{server: server, http: &http.Client{Transport: transport, Timeout: requestTimeout}}, nil
 }

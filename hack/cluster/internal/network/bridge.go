@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
 )
 
-// EnsureBridge makes the bridge with the node's address on it.
+// EnsureBridge creates the bridge with the node's address.
 func EnsureBridge(ctx context.Context, plan Plan) error {
 	bridge, err := net.InterfaceByName(Bridge)
 	if err != nil {
@@ -42,7 +42,7 @@ func EnsureBridge(ctx context.Context, plan Plan) error {
 	return ip(ctx, "link", "set", Bridge, "up")
 }
 
-// HasBridge says whether an interface of the bridge's name exists.
+// HasBridge reports whether an interface with the bridge's name exists.
 func HasBridge() bool {
 	_, err := net.InterfaceByName(Bridge)
 	return err == nil
@@ -58,7 +58,7 @@ func RemoveBridge(ctx context.Context) error {
 		return fmt.Errorf("list interfaces of %s: %w", Bridge, err)
 	}
 	for _, port := range ports {
-		// The kernel removes a pod's interface together with the pod's network namespace, perhaps just now.
+		// The kernel removes a pod's interface with its network namespace, which may happen at the same time.
 		if err := ip(ctx, "link", "delete", port.Name()); err != nil && interfaceExists(port.Name()) {
 			return err
 		}
@@ -75,7 +75,7 @@ func ip(ctx context.Context, arguments ...string) error {
 	return run(ctx, "", "ip", arguments...)
 }
 
-// run runs a program of the system with an input and puts what it printed into the error.
+// run runs a program with an input, and adds its output to the error.
 func run(ctx context.Context, input, program string, arguments ...string) error {
 	_, err := output(ctx, input, program, arguments...)
 	return err

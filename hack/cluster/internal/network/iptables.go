@@ -11,17 +11,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
 )
 
-// chainPrefix begins the names of our own chains.
+// chainPrefix is the prefix of the names of our chains.
 const chainPrefix = "A2A-CLUSTER"
 
-// kubernetesPrefix begins the names of the chains that the kubelet and kube-proxy make.
+// kubernetesPrefix is the prefix of the names of the chains of the kubelet and kube-proxy.
 const kubernetesPrefix = "KUBE-"
 
-// tables are those that the kubelet, kube-proxy and we write to.
+// tables are the tables that the kubelet, kube-proxy and this package change.
 var tables = []string{"mangle", "nat", "filter"}
 
-// EnsureRules lets pods reach the machine, each other and, where there is a way, the outside. A second call changes
-// nothing.
+// EnsureRules allows traffic between pods and from pods to this machine and, with a route, to other networks. It
+// is idempotent.
 func EnsureRules(ctx context.Context, plan Plan) error {
 	for _, table := range []string{"nat", "filter"} {
 		saved, err := output(ctx, "", "iptables-save", "-t", table)
@@ -49,7 +49,7 @@ func rules(table string, plan Plan) string {
 			"COMMIT", "",
 		}, "\n")
 	}
-	// At the head of the chains, because a machine with a firewall rejects what no rule has accepted.
+	// These rules come first, because a firewall of the machine rejects what no earlier rule accepts.
 	return strings.Join([]string{
 		"*filter",
 		":" + chainPrefix + " - [0:0]",
@@ -87,8 +87,8 @@ func RemoveRules(ctx context.Context) error {
 	return nil
 }
 
-// removal turns the saved rules of a table into the input of iptables-restore that removes the cluster's chains and every
-// jump to them, and touches nothing else. It returns nothing when there is nothing to remove.
+// removal returns the input of iptables-restore that removes the cluster's chains and all jumps to them from a
+// saved table, and nothing else. It returns "" if there is nothing to remove.
 func removal(table, saved string) string {
 	var jumps, flushes, deletions []string
 	for line := range strings.Lines(saved) {
@@ -97,7 +97,7 @@ func removal(table, saved string) string {
 		case strings.HasPrefix(line, ":"):
 			chain, _, _ := strings.Cut(line[1:], " ")
 			if isOurs(chain) {
-				// Declaring a chain empties it, so that no chain is in use by another when they are deleted.
+				// Declaring a chain empties it, so that no chain refers to another one when they are deleted.
 				flushes = append(flushes, ":"+chain+" - [0:0]")
 				deletions = append(deletions, "-X "+chain)
 			}

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// EnsureBridgeFilter loads the kernel module that shows bridged packets to iptables, where it is not built in.
+// EnsureBridgeFilter loads the kernel module that passes bridged packets to iptables, unless it is built in.
 func EnsureBridgeFilter(ctx context.Context) error {
 	const sign = "/proc/sys/net/bridge/bridge-nf-call-iptables"
 	if _, err := os.Stat(sign); err == nil {

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package network makes and removes what the node needs of the machine's networking: one bridge, its own iptables chains
-// and a few kernel settings. It changes no interface, route or rule that it did not make.
+// Package network creates and removes the networking of the node: a bridge, iptables chains and some kernel
+// settings. It changes no interface, route or rule that it did not create.
 package network
 
 import (
@@ -17,19 +17,19 @@ import (
 	"strings"
 )
 
-// Bridge is the interface that joins the pods with the machine.
+// Bridge is the interface between the pods and the machine.
 const Bridge = "a2a0"
 
-// dnsOffset is the place of the cluster's DNS within the Service addresses, by convention the tenth.
+// dnsOffset is the index of the DNS Service in the Service range, by convention the tenth address.
 const dnsOffset = 10
 
-// Plan are the cluster's address ranges.
+// Plan holds the cluster's address ranges.
 type Plan struct {
 	Pods     netip.Prefix
 	Services netip.Prefix
 }
 
-// NewPlan parses the two ranges and checks that they can be used.
+// NewPlan parses and checks the two ranges.
 func NewPlan(pods, services string) (Plan, error) {
 	var plan Plan
 	for _, r := range []struct {
@@ -51,19 +51,19 @@ func NewPlan(pods, services string) (Plan, error) {
 	return plan, nil
 }
 
-// NodeIP is the bridge's own address: it exists on every machine, whatever its other interfaces are.
+// NodeIP returns the address of the bridge, which does not depend on other interfaces of the machine.
 func (p Plan) NodeIP() string { return nth(p.Pods, 1) }
 
-// NodePrefix is the bridge's address with the length of its network.
+// NodePrefix returns the address of the bridge with its prefix length.
 func (p Plan) NodePrefix() string { return fmt.Sprintf("%s/%d", p.NodeIP(), p.Pods.Bits()) }
 
-// APIServiceIP is the address of the kubernetes Service.
+// APIServiceIP returns the address of the Service "kubernetes".
 func (p Plan) APIServiceIP() string { return nth(p.Services, 1) }
 
-// DNSServiceIP is the address of the cluster's DNS.
+// DNSServiceIP returns the address of the DNS Service.
 func (p Plan) DNSServiceIP() string { return nth(p.Services, dnsOffset) }
 
-// CheckFree returns an error when the machine already uses an address of the plan on another interface or route.
+// CheckFree returns an error if another interface or route of the machine uses an address of the plan.
 func (p Plan) CheckFree() error {
 	used, err := usedPrefixes()
 	if err != nil {
@@ -87,7 +87,7 @@ type usage struct {
 	prefix netip.Prefix
 }
 
-// usedPrefixes returns the networks of the machine's interfaces and routes, but for our own bridge.
+// usedPrefixes returns the networks of the machine's interfaces and routes, without those of the bridge.
 func usedPrefixes() ([]usage, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -121,7 +121,7 @@ func usedPrefixes() ([]usage, error) {
 	return append(used, routes...), nil
 }
 
-// parseRoutes reads the kernel's route table; the default route covers everything and is left out.
+// parseRoutes parses the kernel's route table, without the default route.
 func parseRoutes(table io.Reader) ([]usage, error) {
 	var routes []usage
 	lines := bufio.NewScanner(table)
@@ -150,7 +150,7 @@ func parseRoutes(table io.Reader) ([]usage, error) {
 	return routes, nil
 }
 
-// kernelAddress reads an address as /proc/net/route prints it: hexadecimal in the machine's byte order.
+// kernelAddress parses an address of /proc/net/route: hexadecimal in the machine's byte order.
 func kernelAddress(text string) (netip.Addr, error) {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != 4 {

@@ -10,11 +10,12 @@ import (
 	"strings"
 )
 
-// resolverFiles are read in order; systemd keeps the real name servers beside the file that names its own stub.
+// resolverFiles are read in this order. systemd keeps the real name servers beside the file that names its local
+// stub.
 var resolverFiles = []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"}
 
-// NameServers returns the machine's name servers that a pod can use. Those on loopback mean the pod itself there, so
-// that a machine with no other has none to offer.
+// NameServers returns the machine's name servers that a pod can use. It leaves out loopback addresses, which are the pod
+// itself there.
 func NameServers() ([]string, error) {
 	for _, path := range resolverFiles {
 		content, err := os.ReadFile(path)

@@ -12,14 +12,15 @@ import (
 	"strings"
 )
 
-// required are the kernel settings without which Services do not answer.
+// required are the kernel settings that Services need.
 var required = map[string]string{
 	"net.ipv4.ip_forward": "1",
-	// Answers between two pods on the bridge must pass iptables too, or a Service's address is not translated back.
+	// Replies between two pods on the bridge must pass iptables, too, which translates the address of the
+	// Service back.
 	"net.bridge.bridge-nf-call-iptables": "1",
 }
 
-// watched are further settings that the kubelet and kube-proxy change by themselves.
+// watched are other settings that the kubelet and kube-proxy change.
 var watched = []string{
 	"vm.overcommit_memory",
 	"vm.panic_on_oom",
@@ -37,8 +38,8 @@ var watched = []string{
 	"net.netfilter.nf_conntrack_udp_timeout_stream",
 }
 
-// Settings returns the present values of all settings that the cluster may change. Those that this kernel does not have
-// are left out.
+// Settings returns the current values of all settings that the cluster may change, without those that this
+// kernel does not have.
 func Settings() (map[string]string, error) {
 	values := map[string]string{}
 	names := watched
@@ -58,12 +59,12 @@ func Settings() (map[string]string, error) {
 	return values, nil
 }
 
-// ApplySettings sets what Services need.
+// ApplySettings sets the required settings.
 func ApplySettings() error {
 	return write(required)
 }
 
-// RestoreSettings puts values back.
+// RestoreSettings restores earlier values.
 func RestoreSettings(values map[string]string) error {
 	return write(values)
 }

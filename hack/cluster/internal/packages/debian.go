@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packages checks that the programs which the node needs are installed, and can install them on Debian and its
-// relatives.
+// Package packages checks that the programs of the node are installed, and can install them on Debian and
+// related systems.
 package packages
 
 import (
@@ -28,22 +28,22 @@ var Node = Set{
 	{Name: "ca-certificates", Files: []string{"/etc/ssl/certs/ca-certificates.crt"}},
 }
 
-// ImageCheck are the packages that the comparison with a Dockerfile build needs.
+// ImageCheck are the packages that the comparison with a Dockerfile needs.
 var ImageCheck = Set{
 	{Name: "buildah", Programs: []string{"buildah"}},
 }
 
-// pluginDirs are where distributions put the CNI plugins.
+// pluginDirs are the directories of CNI plugins in different distributions.
 var pluginDirs = []string{"/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"}
 
-// searchDirs are looked through beside PATH, which leaves out the system directories for some users.
+// searchDirs are searched in addition to PATH, which lacks the system directories for some users.
 var searchDirs = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 
-// Package is a Debian package and what shows that it is there.
+// Package is a Debian package with the files that show that it is installed.
 type Package struct {
 	Name     string
 	Programs []string
-	// Plugins are CNI plugins, which lie outside PATH.
+	// Plugins are CNI plugins, which are not in PATH.
 	Plugins []string
 	Files   []string
 }
@@ -51,8 +51,8 @@ type Package struct {
 // Set is a list of packages.
 type Set []Package
 
-// Ensure returns nil when nothing is missing. What is missing is installed if install is set and this machine can, and
-// otherwise named together with the command that installs it.
+// Ensure returns nil if no package is missing. With install, it installs missing packages if the machine allows
+// it. Otherwise its error names them with the command that installs them.
 func (s Set) Ensure(ctx context.Context, install bool, out io.Writer) error {
 	missing := s.Missing()
 	if len(missing) == 0 {

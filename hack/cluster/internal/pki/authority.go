@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pki makes the cluster's certificate authorities, certificates and keys. Private keys never leave the directory
-// that they are written to.
+// Package pki creates the certificate authorities, certificates and keys of the cluster. Private keys stay in
+// the directory that they are written to.
 package pki
 
 import (
@@ -25,9 +25,9 @@ import (
 const (
 	authorityLife   = 10 * 365 * 24 * time.Hour
 	certificateLife = 365 * 24 * time.Hour
-	// renewBefore is how long before its end a certificate is replaced.
+	// renewBefore is the remaining validity at which a certificate is replaced.
 	renewBefore = 30 * 24 * time.Hour
-	// clockSkew lets a certificate be used at once where clocks differ a little.
+	// clockSkew moves the start of the validity back, for machines with different clocks.
 	clockSkew = time.Hour
 )
 
@@ -46,7 +46,7 @@ type leaf struct {
 	usage        []x509.ExtKeyUsage
 }
 
-// ensureAuthority reads the authority called name, or makes it.
+// ensureAuthority reads an authority, or creates it.
 func ensureAuthority(dir state.Dir, name string, now time.Time) (*authority, error) {
 	if existing, err := loadAuthority(dir, name); err == nil && now.Add(renewBefore).Before(existing.certificate.NotAfter) {
 		return existing, nil
@@ -78,7 +78,7 @@ func ensureAuthority(dir state.Dir, name string, now time.Time) (*authority, err
 	return loadAuthority(dir, name)
 }
 
-// ensureLeaf makes the certificate that l describes unless a good one is there.
+// ensureLeaf creates the certificate that l describes, unless a valid one exists.
 func (a *authority) ensureLeaf(dir state.Dir, l leaf, now time.Time) error {
 	if a.isGood(dir, l, now) {
 		return nil
@@ -116,7 +116,8 @@ func (a *authority) ensureLeaf(dir state.Dir, l leaf, now time.Time) error {
 	return writePair(dir, l.name, der, key)
 }
 
-// isGood says whether the certificate on disk is ours, long enough valid and made for the same names.
+// isGood reports whether the certificate on disk is signed by this authority, valid for long enough, and for the
+// same names.
 func (a *authority) isGood(dir state.Dir, l leaf, now time.Time) bool {
 	certificate, err := readCertificate(dir.PKI(l.name + ".crt"))
 	if err != nil || certificate.CheckSignatureFrom(a.certificate) != nil {
@@ -173,7 +174,7 @@ func readCertificate(path string) (*x509.Certificate, error) {
 	return certificate, nil
 }
 
-// writePair writes the key first: a certificate on disk then always has its key.
+// writePair writes the key first, so that a certificate on disk always has its key.
 func writePair(dir state.Dir, name string, certificate []byte, key crypto.Signer) error {
 	if err := writeKey(dir, name, key); err != nil {
 		return err

@@ -17,11 +17,11 @@ import (
 
 // Names of the files, without their .crt and .key endings.
 const (
-	// ClusterCA signs the API server and everybody who talks to it.
+	// ClusterCA signs the certificates of the API server and its clients.
 	ClusterCA = "ca"
-	// EtcdCA is apart, or every client of the API server could read etcd.
+	// EtcdCA is separate, because every client of the API server could read etcd otherwise.
 	EtcdCA = "etcd-ca"
-	// ProxyCA is apart, or every client of the API server could pose as its aggregator.
+	// ProxyCA is separate, because every client of the API server could impersonate its aggregator otherwise.
 	ProxyCA = "front-proxy-ca"
 
 	Etcd              = "etcd"
@@ -40,13 +40,13 @@ const (
 	ServiceAccounts = "service-accounts"
 )
 
-// serviceAccountKeyBits are those of the RSA keys that hosted clusters sign tokens with.
+// serviceAccountKeyBits is the size of the RSA key, as in hosted clusters.
 const serviceAccountKeyBits = 2048
 
-// Names says whom the certificates are for.
+// Names are the names and addresses in the certificates.
 type Names struct {
 	Node string
-	// NodeIP is where the API server and the kubelet listen.
+	// NodeIP is the address of the API server and the kubelet.
 	NodeIP string
 	// ServiceIP is the address of the kubernetes Service.
 	ServiceIP string
@@ -54,7 +54,8 @@ type Names struct {
 	Domain string
 }
 
-// Ensure makes whatever is missing, about to expire, or made for other names.
+// Ensure creates certificates and keys that are missing, and replaces those that expire soon or have other
+// names.
 func Ensure(dir state.Dir, names Names, now time.Time) error {
 	client := []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	server := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}

@@ -12,11 +12,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// contextName is what kubectl shows for the cluster, its user and its context.
+// contextName is the name of the cluster, its user and its context in the kubeconfig.
 const contextName = "a2a-operator"
 
-// WriteKubeconfig writes a kubeconfig at path with which the owner of a certificate reaches the API server. It holds the
-// certificates themselves, so that a copy of the file works anywhere on the machine.
+// WriteKubeconfig writes a kubeconfig with a client certificate. It embeds the certificates, so that a copy
+// works anywhere on the machine.
 func WriteKubeconfig(dir state.Dir, path, server, certificate string) error {
 	data := map[string]string{}
 	for key, name := range map[string]string{"ca": ClusterCA + ".crt", "crt": certificate + ".crt", "key": certificate + ".key"} {
@@ -26,7 +26,7 @@ func WriteKubeconfig(dir state.Dir, path, server, certificate string) error {
 		}
 		data[key] = base64.StdEncoding.EncodeToString(content)
 	}
-	// JSON is YAML too, and needs no library.
+	// JSON is valid YAML.
 	content, err := json.MarshalIndent(map[string]any{
 		"apiVersion":      "v1",
 		"kind":            "Config",

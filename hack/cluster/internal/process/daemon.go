@@ -11,24 +11,25 @@ import (
 	"syscall"
 )
 
-// markVariable is an environment variable that every daemon carries, and that its children inherit: a daemon whose id was
-// not recorded in time, and a container shim that outlived its parent, are still recognised by it.
+// markVariable is an environment variable of every daemon, which its children inherit. It identifies a daemon
+// whose id was not recorded, and a container shim that outlived its parent.
 const markVariable = "A2A_OPERATOR_CLUSTER"
 
-// searchPath is the daemons' own, because the caller's may lack the system directories where iptables and runc are.
+// searchPath is the PATH of the daemons, because that of the caller may lack the directories of iptables and
+// runc.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// Daemon is a program that goes on when the caller ends.
+// Daemon is a program that outlives the caller.
 type Daemon struct {
 	Path string
 	Args []string
 	// Log receives its output; earlier output is kept.
 	Log string
-	// Mark says whom it belongs to; see Marked.
+	// Mark identifies the owner; see Marked.
 	Mark string
 }
 
-// Start starts the daemon in a session of its own, so that no terminal and no signal to the caller's group reaches it.
+// Start starts the daemon in a session of its own, so that it gets no signal of the caller's terminal or group.
 func Start(daemon Daemon) (Identity, error) {
 	name := filepath.Base(daemon.Path)
 	if err := os.MkdirAll(filepath.Dir(daemon.Log), 0o755); err != nil {
@@ -41,7 +42,8 @@ func Start(daemon Daemon) (Identity, error) {
 	defer func() { _ = log.Close() }()
 	command := exec.Command(daemon.Path, daemon.Args...)
 	command.Dir = "/"
-	// Nothing else is inherited: a proxy or a Kubernetes setting of the caller must not leak into the cluster.
+	// The daemon inherits no other variable: a proxy or a Kubernetes setting of the caller would change the
+	// cluster.
 	command.Env = []string{"PATH=" + searchPath, "HOME=/root", markVariable + "=" + daemon.Mark}
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

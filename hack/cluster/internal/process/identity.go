@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package process starts daemons that outlive the program and finds them again later. A process is known by its id, its
-// start time and the machine's boot together, so that a recycled id is never taken for the old process.
+// Package process starts daemons that outlive the program, and finds them again. A process is identified by its
+// id, its start time and the boot id, so that a reused id is not mistaken for it.
 package process
 
 import (
@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// Identity names one process for ever.
+// Identity identifies one process, also after its end.
 type Identity struct {
 	PID int `json:"pid"`
-	// Start is the time of its start in clock ticks since boot, as the kernel counts them.
+	// Start is the start time in clock ticks since boot.
 	Start uint64 `json:"start"`
-	// Boot is the kernel's id of the boot in which it runs.
+	// Boot is the kernel's boot id.
 	Boot string `json:"boot"`
 }
 
-// errNotRunning is returned for a process that has ended, or that has ended and awaits its parent (a zombie).
+// errNotRunning is the error of a process that has ended, zombies included.
 var errNotRunning = errors.New("not running")
 
 // Of returns the identity of a running process.
@@ -43,7 +43,7 @@ func Of(pid int) (Identity, error) {
 	return Identity{PID: pid, Start: start, Boot: boot}, nil
 }
 
-// Alive says whether exactly this process still runs.
+// Alive reports whether this process runs.
 func (i Identity) Alive() bool {
 	if i.PID <= 0 {
 		return false
@@ -52,7 +52,7 @@ func (i Identity) Alive() bool {
 	return err == nil && current == i
 }
 
-// Boot returns the kernel's id of the present boot.
+// Boot returns the kernel's id of the current boot.
 func Boot() (string, error) {
 	content, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -61,8 +61,8 @@ func Boot() (string, error) {
 	return string(bytes.TrimSpace(content)), nil
 }
 
-// startTime reads the start time out of /proc/PID/stat. The second field is the program's name in parentheses, which may
-// itself contain spaces and parentheses, so that counting starts behind the last one.
+// startTime parses the start time of /proc/PID/stat. The second field is the program's name in parentheses,
+// which may contain spaces and parentheses itself, so fields are counted after the last one.
 func startTime(stat []byte) (uint64, error) {
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {

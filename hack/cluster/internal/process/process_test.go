@@ -69,7 +69,7 @@ func TestLifeOfDaemon(t *testing.T) {
 		t.Fatal("stopping a recycled id stopped the daemon")
 	}
 
-	// It ignores the polite signal, and is killed after the grace period.
+	// The process ignores SIGTERM, and is killed after the grace period.
 	if err := identity.Stop(t.Context(), 100*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}

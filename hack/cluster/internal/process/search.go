@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Marked returns the running processes that were started with a mark, or by such a process.
+// Marked returns the running processes with a mark.
 func Marked(mark string) ([]Identity, error) {
 	wanted := []byte(markVariable + "=" + mark)
 	return search(func(directory string) bool {
@@ -29,7 +29,8 @@ func Marked(mark string) ([]Identity, error) {
 	})
 }
 
-// Named returns the running processes whose program has a name (of at most 15 bytes, which is all that the kernel keeps).
+// Named returns the running processes of a program. The name has at most 15 bytes, because the kernel keeps no
+// more.
 func Named(name string) ([]Identity, error) {
 	return search(func(directory string) bool {
 		command, err := os.ReadFile(filepath.Join(directory, "comm"))
@@ -37,7 +38,8 @@ func Named(name string) ([]Identity, error) {
 	})
 }
 
-// search returns the processes whose directory in /proc is accepted. Those that end meanwhile are left out.
+// search returns the processes whose directory in /proc accept returns true for. It leaves out those that end
+// meanwhile.
 func search(accept func(directory string) bool) ([]Identity, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

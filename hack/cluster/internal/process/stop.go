@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// pollInterval is how often a stopping process is looked at.
+// pollInterval is the interval of checks for the end of a process.
 const pollInterval = 20 * time.Millisecond
 
-// killWait is how long a killed process may take to go, which is long only while it hangs in the kernel.
+// killWait is how long a killed process may take to end. It takes long only if it hangs in the kernel.
 const killWait = 10 * time.Second
 
-// Stop asks the process to end, kills it after the grace period, and returns when it is gone. A process that already
-// ended is no error.
+// Stop sends SIGTERM, sends SIGKILL after the grace period, and returns when the process has ended. It succeeds
+// for a process that has ended already.
 func (i Identity) Stop(ctx context.Context, grace time.Duration) error {
 	if !i.Alive() {
 		return nil
@@ -41,9 +41,9 @@ func (i Identity) Stop(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// Signal sends a signal to exactly this process, and to none that took over its id.
+// Signal sends a signal to this process, and never to another one that reuses its id.
 func (i Identity) Signal(signal syscall.Signal) error {
-	// The handle refers to the process and not to its number: when it is ours after it was opened, it stays ours.
+	// The handle refers to the process, not to its id, so the check after opening it stays valid.
 	handle, err := os.FindProcess(i.PID)
 	if err != nil {
 		return fmt.Errorf("find process %d: %w", i.PID, err)

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress prints what is being done and how long it took, one line a step, and a sign of life for slow steps.
+// Package progress prints steps and their durations, one line each, and a heartbeat for slow steps.
 package progress
 
 import (
@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// heartbeat is how often a step that goes on says so.
+// heartbeat is the interval of the lines of a slow step.
 const heartbeat = 15 * time.Second
 
-// Reporter writes progress lines; steps may run at the same time.
+// Reporter writes progress lines. It is safe for concurrent use.
 type Reporter struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -57,7 +57,7 @@ func (r *Reporter) beat(name string, start time.Time, done <-chan struct{}) {
 		case <-done:
 			return
 		case <-ticker.C:
-			r.Sayf("  %-44s still at it after %s", name, time.Since(start).Round(time.Second))
+			r.Sayf("  %-44s still running after %s", name, time.Since(start).Round(time.Second))
 		}
 	}
 }

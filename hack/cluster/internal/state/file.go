@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// WriteFile puts content at path in one step, making the parent directories, so that a reader (or a crash) never meets
-// half a file. A file that already has the content is left alone.
+// WriteFile replaces the content of path atomically and creates its parent directories. It does not touch a file
+// that has the content already.
 func WriteFile(path string, content []byte, mode os.FileMode) error {
 	if existing, err := os.ReadFile(path); err == nil && bytes.Equal(existing, content) {
 		return nil

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state knows where a cluster keeps its files and what it has started and changed on this machine. It touches
-// nothing outside its own directory.
+// Package state holds the file layout of a cluster and the record of its changes of the machine. It changes
+// nothing outside its directory.
 package state
 
 import (
@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// DefaultDir is where a cluster lives unless the command line names another place.
+// DefaultDir is the state directory without --state-dir.
 const DefaultDir = "/var/lib/a2a-operator-cluster"
 
 // maxSocketPath is the longest path that the kernel accepts for a unix socket (sun_path without its final NUL).
@@ -19,7 +19,7 @@ const maxSocketPath = 107
 // Dir is the directory that holds everything one cluster writes.
 type Dir string
 
-// NewDir makes a Dir of an absolute path that is short enough for the sockets below it.
+// NewDir returns a Dir for a path that is short enough for the sockets below it.
 func NewDir(path string) (Dir, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -35,22 +35,22 @@ func NewDir(path string) (Dir, error) {
 	return dir, nil
 }
 
-// Path joins elements below the directory.
+// Path returns a path below the directory.
 func (d Dir) Path(elements ...string) string {
 	return filepath.Join(append([]string{string(d)}, elements...)...)
 }
 
-// Kubeconfig is the administrator's kubeconfig; the path never changes while the cluster lives.
+// Kubeconfig returns the path of the administrator's kubeconfig, which never changes.
 func (d Dir) Kubeconfig() string { return d.Path("kubeconfig") }
 
-// PKI is a file of the cluster's certificates and keys.
+// PKI returns the path of a certificate or key.
 func (d Dir) PKI(name string) string { return d.Path("pki", name) }
 
-// Config is a rendered configuration file.
+// Config returns the path of a rendered configuration file.
 func (d Dir) Config(name string) string { return d.Path("config", name) }
 
-// Log is the output of one component.
+// Log returns the path of a component's output.
 func (d Dir) Log(component string) string { return d.Path("logs", component+".log") }
 
-// ContainerdSocket is where the node's own containerd listens.
+// ContainerdSocket returns the path of the socket of the node's containerd.
 func (d Dir) ContainerdSocket() string { return d.Path("run", "containerd.sock") }

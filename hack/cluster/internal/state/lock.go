@@ -13,7 +13,7 @@ import (
 // lockFile is the file in the state directory that is locked.
 const lockFile = "lock"
 
-// Lock is the right to change a cluster; at most one process has it.
+// Lock is the exclusive right to change a cluster.
 type Lock struct {
 	file *os.File
 }
@@ -42,12 +42,14 @@ func Acquire(dir Dir, waiting func()) (*Lock, error) {
 		} else if current {
 			return &Lock{file: file}, nil
 		}
-		// The holder removed the state directory while we waited: what we locked is no longer the lock.
+		// The former holder removed the state directory during the wait, so the locked file is no longer the
+		// lock.
 		_ = file.Close()
 	}
 }
 
-// checkOwned refuses a directory that somebody else keeps files in, since bringing a cluster down removes its directory.
+// checkOwned returns an error for a directory with files that are not of a cluster, because Down removes the
+// directory.
 func checkOwned(dir Dir) error {
 	entries, err := os.ReadDir(string(dir))
 	if os.IsNotExist(err) {
@@ -69,7 +71,7 @@ func checkOwned(dir Dir) error {
 	return nil
 }
 
-// Release gives the lock back.
+// Release releases the lock.
 func (l *Lock) Release() {
 	_ = l.file.Close()
 }

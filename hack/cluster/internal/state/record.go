@@ -16,27 +16,29 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/process"
 )
 
-// recordFile is where the record lies in the state directory.
+// recordFile is the name of the record in the state directory.
 const recordFile = "record.json"
 
-// Process is one daemon that the cluster started.
+// Process is a daemon that the cluster started.
 type Process struct {
 	process.Identity
-	// Fingerprint stands for the binary, the arguments and the files that it was started with.
+	// Fingerprint is the digest of the binary, the arguments and the files at its start.
 	Fingerprint string `json:"fingerprint"`
 }
 
-// Record is what a cluster has started and changed on this machine, so that it can be undone later by another process.
+// Record holds the processes of a cluster and its changes of the machine, so that another process can undo them
+// later.
 type Record struct {
-	// Boot is the machine's boot that the run directory belongs to.
+	// Boot is the boot id to which the run directory belongs.
 	Boot string `json:"boot,omitempty"`
 	// Processes are the daemons by component name.
 	Processes map[string]Process `json:"processes,omitempty"`
-	// Sysctls are the values found before the first change, by name.
+	// Sysctls holds the values before the first change, by name.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
-	// Absent are paths outside the state directory that did not exist before the cluster and that its parts create.
+	// Absent holds the paths outside the state directory that did not exist before the cluster and that its
+	// components create.
 	Absent []string `json:"absent,omitempty"`
-	// Bridge is the network interface that the cluster made.
+	// Bridge is the network interface that the cluster created.
 	Bridge string `json:"bridge,omitempty"`
 	// Pods and Services are the address ranges.
 	Pods     string `json:"pods,omitempty"`
@@ -45,7 +47,7 @@ type Record struct {
 	DNS string `json:"dns,omitempty"`
 }
 
-// Ledger is the record on disk. Its methods may be called from several goroutines.
+// Ledger is the record on disk. It is safe for concurrent use.
 type Ledger struct {
 	path string
 
@@ -53,7 +55,7 @@ type Ledger struct {
 	record Record
 }
 
-// OpenLedger reads the record of a state directory; a missing file is an empty record.
+// OpenLedger reads the record of a state directory. A missing file is an empty record.
 func OpenLedger(dir Dir) (*Ledger, error) {
 	ledger := &Ledger{path: dir.Path(recordFile)}
 	content, err := os.ReadFile(ledger.path)
@@ -69,14 +71,14 @@ func OpenLedger(dir Dir) (*Ledger, error) {
 	return ledger, nil
 }
 
-// Record returns a copy of what is recorded.
+// Record returns a copy of the record.
 func (l *Ledger) Record() Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.record.clone()
 }
 
-// Update changes the record and writes it before it returns: what is not on disk would be lost with this process.
+// Update changes the record, and writes it to disk before it returns.
 func (l *Ledger) Update(change func(*Record)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

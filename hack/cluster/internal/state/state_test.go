@@ -83,7 +83,7 @@ func TestWriteFileKeepsEqualContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !info.ModTime().Equal(past) || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file was written anew: %v %v", info.ModTime(), info.Mode())
+		t.Errorf("the file was written again: %v %v", info.ModTime(), info.Mode())
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil || len(entries) != 1 {
@@ -96,11 +96,11 @@ func TestForeignDirectoryIsRefused(t *testing.T) {
 		files  []string
 		wantOK bool
 	}{
-		"empty":              {wantOK: true},
-		"only a lock":        {files: []string{"lock"}, wantOK: true},
-		"a cluster":          {files: []string{"lock", "record.json", "kubeconfig"}, wantOK: true},
-		"a home directory":   {files: []string{".bashrc"}},
-		"a lock of somebody": {files: []string{"lock", "data"}},
+		"empty":                     {wantOK: true},
+		"only a lock":               {files: []string{"lock"}, wantOK: true},
+		"a cluster":                 {files: []string{"lock", "record.json", "kubeconfig"}, wantOK: true},
+		"a home directory":          {files: []string{".bashrc"}},
+		"a lock beside other files": {files: []string{"lock", "data"}},
 	} {
 		dir := Dir(t.TempDir())
 		for _, file := range c.files {
@@ -142,6 +142,6 @@ func TestLockOfRemovedDirectoryIsTakenAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir.Path("lock")); errors.Is(err, fs.ErrNotExist) {
-		t.Error("the second lock is one that nobody else can find")
+		t.Error("the second lock is not at the path of the lock file")
 	}
 }
