@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-func TestCheck(t *testing.T) {
+func TestEachBrokenRuleIsReported(t *testing.T) {
 	const why = "\n\nIt was missing."
 	tests := map[string]struct {
 		message string
 		want    []string // a part of each rule that is broken
 	}{
-		"obeys":                    {"engine: Retry an append" + why, nil},
+		"follows the rules":        {"engine: Retry an append" + why, nil},
 		"several areas":            {"store, registry: Read two pages; docs" + why, nil},
 		"a path":                   {"test/wire: Pass a deadline" + why, nil},
 		"one word":                 {"lint: Regenerate" + why, nil},
@@ -52,9 +52,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestRange checks a repository without remotes and tags: history before the
+// TestHistoryBeforeTheCheckIsExempt checks a repository without remotes and tags: history before the
 // program is exempt, and an error names the commit.
-func TestRange(t *testing.T) {
+func TestHistoryBeforeTheCheckIsExempt(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_SYSTEM", os.DevNull)
 	for _, role := range []string{"AUTHOR", "COMMITTER"} {

@@ -22,7 +22,7 @@ var (
 	trailer = regexp.MustCompile(`^[A-Z][A-Za-z-]*-(by|Id): `)
 )
 
-// check returns the rules that a message breaks, each with the cure.
+// check returns the rules that a message breaks, each with the correction.
 func check(message string) []string {
 	var broken []string
 	head, body, _ := strings.Cut(message, "\n")
@@ -64,8 +64,8 @@ var imperatives = []string{
 	"Shed", "Speed", "Spring", "String", "Succeed", "Swing", "Wed", "Weed", "Alias", "Bias", "Canvas",
 }
 
-// imperative reports whether a word can be the imperative of a verb. It tells the
-// forms that are not by their endings: Added, Adding and Adds.
+// imperative reports whether a word can be the imperative of a verb. It recognizes other
+// forms by their endings: Added, Adding and Adds.
 func imperative(word string) bool {
 	switch {
 	case slices.Contains(imperatives, word):

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs runs the programs that the documentation shows, as a reader
-// would: taken from the page, against the standalone sidecar.
+// Package docs tests the documentation. It runs the programs on the pages behind the
+// standalone sidecar, and checks links, terms, and names of tests and metrics.
 package docs
 
 import (
@@ -27,10 +27,10 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(programs.Built(m, "cmd/sidecar").Run()) }
 
-// snippet finds fenced blocks whose first line is a comment with a file name.
+// snippet matches a fenced block whose first line is a comment with a file name.
 var snippet = regexp.MustCompile("(?ms)^```\\w+\n(?://|#) (\\S+)\n(.*?)^```$")
 
-// snippets writes the named blocks of a page into a directory.
+// snippets writes the named blocks of a page into a new directory and returns it.
 func snippets(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -55,7 +55,8 @@ func run(t *testing.T, dir, address string, env []string, name string, args ...s
 	programs.Serve(t, command, address, 30*time.Second)
 }
 
-// languages are what each snippet needs, and how it is run.
+// languages has the program that runs snippets of a language, by the file name's
+// extension, and the command.
 var languages = map[string]struct {
 	program string
 	command func(t *testing.T, file string) []string
@@ -68,13 +69,13 @@ var languages = map[string]struct {
 	".mjs": {"node", func(_ *testing.T, file string) []string { return []string{"node", file} }},
 }
 
-// behindSidecar runs an agent from the page with the page's card, and returns
-// the address of its sidecar.
-func behindSidecar(t *testing.T, sidecar, dir, file string) string {
+// startBehindSidecar starts an agent from the page with the page's card, and returns the
+// URL of its sidecar.
+func startBehindSidecar(t *testing.T, sidecar, dir, file string) string {
 	t.Helper()
 	language := languages[filepath.Ext(file)]
 	if _, err := exec.LookPath(language.program); err != nil {
-		t.Skipf("SKIPPED: %s is not tried, since this machine has no %s", file, language.program)
+		t.Skipf("SKIPPED: %s is not tested, because this machine has no %s", file, language.program)
 	}
 	agent, front := freeport.Address(t), freeport.Address(t)
 	_, port, _ := strings.Cut(agent, ":")
@@ -85,7 +86,7 @@ func behindSidecar(t *testing.T, sidecar, dir, file string) string {
 	return "http://" + front
 }
 
-// build builds a program and returns where it is.
+// build builds a program and returns its path.
 func build(t *testing.T, dir, pkg string) string {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "program")
@@ -97,7 +98,7 @@ func build(t *testing.T, dir, pkg string) string {
 	return binary
 }
 
-// result is a task of A2A 0.3, as far as the tests look.
+// result has the members of a task of A2A 0.3 that the tests read.
 type result struct {
 	Kind, ID string
 	Status   struct {
@@ -117,7 +118,7 @@ func (r result) text() string {
 	return text.String()
 }
 
-// send calls message/send; task is "" for a new one.
+// send calls message/send and returns the task. task is "" for a new task.
 func send(t *testing.T, url, task, text string) result {
 	t.Helper()
 	message := map[string]any{
@@ -160,11 +161,11 @@ func fetch(t *testing.T, method, url, body string) []byte {
 	return text
 }
 
-func TestSmallestAgents(t *testing.T) {
+func TestSmallestAgentsAnswer(t *testing.T) {
 	sidecar, dir := programs.Path("cmd/sidecar"), snippets(t, "../../docs/agents.md")
 	for _, file := range []string{"main.go", "agent.py", "agent.mjs"} {
 		t.Run(file, func(t *testing.T) {
-			url := behindSidecar(t, sidecar, dir, file)
+			url := startBehindSidecar(t, sidecar, dir, file)
 			got := send(t, url, "", "Grüße")
 			if got.Status.State != "completed" || got.text() != "You said: Grüße" {
 				t.Errorf("answer = %+v", got)
@@ -177,9 +178,9 @@ func TestSmallestAgents(t *testing.T) {
 	}
 }
 
-func TestAskingBack(t *testing.T) {
+func TestAgentOfThePageAsksForInput(t *testing.T) {
 	dir := snippets(t, "../../docs/agents.md")
-	url := behindSidecar(t, programs.Path("cmd/sidecar"), dir, "ask.py")
+	url := startBehindSidecar(t, programs.Path("cmd/sidecar"), dir, "ask.py")
 	asked := send(t, url, "", "tea")
 	if asked.Status.State != "input-required" || asked.Status.Message.Parts[0].Text != "How many words about tea?" {
 		t.Fatalf("answer = %+v", asked)
@@ -190,18 +191,19 @@ func TestAskingBack(t *testing.T) {
 	}
 }
 
-// stream finds the events that the page shows.
+// stream matches the events on the page.
 var stream = regexp.MustCompile("(?ms)^```json\n(\\{\"text\":.*?)^```$")
 
-// TestEventsOnThePage answers with the stream that the page shows.
-func TestEventsOnThePage(t *testing.T) {
+// TestSidecarAcceptsTheEventsOnThePage has an agent that responds with the events of the
+// page.
+func TestSidecarAcceptsTheEventsOnThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := stream.FindSubmatch(page)
 	if found == nil {
-		t.Fatal("docs/agents.md shows no stream of events")
+		t.Fatal("docs/agents.md has no stream of events")
 	}
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestArchitecturePageNamesEveryPackage holds that docs/architecture.md has a
-// word for each folder, by its path or its name, and for none that is gone.
+// TestArchitecturePageNamesEveryPackage checks that docs/architecture.md names each
+// folder, by its path or its name, and no folder that does not exist.
 func TestArchitecturePageNamesEveryPackage(t *testing.T) {
 	page := read(t, "../../docs/architecture.md")
 	named := map[string]bool{}

@@ -13,13 +13,13 @@ import (
 )
 
 var (
-	// link is a link of a page, with its target.
+	// link matches a link of a page.
 	link = regexp.MustCompile(`\]\(([^)]+)\)`)
-	// term is one of the names in the first cell of a row.
+	// term matches a name in the first cell of a row.
 	term = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
-// glossaryRow is a line of a table in docs/glossary.md.
+// glossaryRow is a row of a table in docs/glossary.md.
 type glossaryRow struct{ section, term, definition, where, code string }
 
 func glossary(t *testing.T) []glossaryRow {
@@ -48,9 +48,8 @@ func glossary(t *testing.T) []glossaryRow {
 	return rows
 }
 
-// TestGlossaryLeadsToTheCode holds that each link of docs/glossary.md leads to a
-// file or folder of the tree, and that each name that the code is said to use
-// occurs there.
+// TestGlossaryLeadsToTheCode checks that the target of each link of docs/glossary.md
+// exists, and that the names in the column "in the code" occur there.
 func TestGlossaryLeadsToTheCode(t *testing.T) {
 	for _, row := range glossary(t) {
 		var text strings.Builder
@@ -62,7 +61,7 @@ func TestGlossaryLeadsToTheCode(t *testing.T) {
 			path, anchor, _ := strings.Cut(found[1], "#")
 			path = filepath.Join("../../docs", path)
 			if _, err := os.Stat(path); err != nil {
-				t.Errorf("%s: leads to %s: %v", row.term, found[1], err)
+				t.Errorf("%s: link to %s: %v", row.term, found[1], err)
 				continue
 			}
 			if anchor != "" && !slices.Contains(anchors(read(t, path)), anchor) {
@@ -72,31 +71,31 @@ func TestGlossaryLeadsToTheCode(t *testing.T) {
 		}
 		for _, name := range quoted.FindAllStringSubmatch(row.code, -1) {
 			if !regexp.MustCompile(`\b` + name[1] + `\b`).MatchString(text.String()) {
-				t.Errorf("%s: the code where it leads does not use %s", row.term, name[1])
+				t.Errorf("%s: no linked file contains %s", row.term, name[1])
 			}
 		}
 	}
 }
 
-// TestGlossaryHasEachTermOnce holds that no term stands twice, and that those of
-// a section are in the order of the alphabet.
+// TestGlossaryHasEachTermOnce checks that no term occurs twice, and that the terms of a
+// section are sorted.
 func TestGlossaryHasEachTermOnce(t *testing.T) {
 	seen := map[string]bool{}
 	var former glossaryRow
 	for _, row := range glossary(t) {
 		name := strings.ToLower(term.FindStringSubmatch(row.term)[1])
 		if seen[name] {
-			t.Errorf("%s stands twice", name)
+			t.Errorf("%s occurs twice", name)
 		}
 		seen[name] = true
 		if key := strings.ToLower(row.term); row.section == former.section && key < strings.ToLower(former.term) {
-			t.Errorf("%s stands behind %s", row.term, former.term)
+			t.Errorf("%s must be before %s", row.term, former.term)
 		}
 		former = row
 	}
 }
 
-// TestPagesLeadToTheGlossary holds that those who read the tree first find it.
+// TestPagesLeadToTheGlossary checks the links to the glossary on the pages for newcomers.
 func TestPagesLeadToTheGlossary(t *testing.T) {
 	for page, target := range map[string]string{
 		"../../README.md": "docs/glossary.md", "../../CONTRIBUTING.md": "docs/glossary.md", "../../docs/architecture.md": "glossary.md",
@@ -107,7 +106,7 @@ func TestPagesLeadToTheGlossary(t *testing.T) {
 	}
 }
 
-// source returns the text of a file, or that of the Go files of a folder.
+// source returns the text of a file, or of the Go files of a folder.
 func source(t *testing.T, path string) string {
 	t.Helper()
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {

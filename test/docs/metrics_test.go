@@ -13,19 +13,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	_ "github.com/a2a-operator/a2a-operator/internal/operator" // what the manager serves
+	_ "github.com/a2a-operator/a2a-operator/internal/operator" // registers the metrics of the manager
 )
 
-// own and foreign are the names of metrics on the pages: those of the tables
-// that `make generate` writes, and those that libraries declare.
+// own and foreign match names of metrics on the pages: the metrics of this product, and
+// those of libraries.
 var (
 	own     = regexp.MustCompile(`\ba2a_[a-z0-9_]+_(?:total|seconds|info|bytes|callers|streams|keys|configs|flight|queued)\b`)
 	foreign = regexp.MustCompile("`((?:controller_runtime|workqueue|rest_client|leader_election)_[a-z_]+)`")
 )
 
-// TestPagesNameMetricsThatThereAre holds that a metric of a page is one of
-// docs/metrics.md, and those of libraries there are served by the manager.
-func TestPagesNameMetricsThatThereAre(t *testing.T) {
+// TestMetricsOnThePagesExist checks that docs/metrics.md has each metric that a page
+// names, and that the manager serves the metrics of libraries on it.
+func TestMetricsOnThePagesExist(t *testing.T) {
 	reference := read(t, "../../docs/metrics.md")
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) < 10 {

@@ -12,16 +12,16 @@ import (
 )
 
 var (
-	// row is a class of attack in docs/security.md; its last cell names tests.
+	// row matches a class of attacks in docs/security.md. Its last cell names tests.
 	row = regexp.MustCompile(`(?m)^\| (T-[A-Z0-9]+) \|.*\| ([^|]*) \|$`)
-	// named are tests of one folder.
+	// named matches the tests of one folder.
 	named   = regexp.MustCompile("((?:`[^`]+`, )*`[^`]+`) in `([^`]+)`")
 	quoted  = regexp.MustCompile("`([^`]+)`")
 	printed = regexp.MustCompile(`Logf?\("(T-[A-Z0-9]+)`)
 )
 
-// TestSecurityPageNamesItsTests holds that each test that the page names is
-// there, and that each class that a test prints is on the page.
+// TestSecurityPageNamesItsTests checks that each test on the page exists, and that the
+// page has each class of attacks that a test prints.
 func TestSecurityPageNamesItsTests(t *testing.T) {
 	page, err := os.ReadFile("../../docs/security.md")
 	if err != nil {
@@ -54,7 +54,7 @@ func TestSecurityPageNamesItsTests(t *testing.T) {
 	}
 }
 
-// tests is the source of a folder's tests.
+// tests returns the source of a folder's tests.
 func tests(t *testing.T, folder string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("../..", folder, "*_test.go"))
