@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 )
 
-// keys is an API key that is replaced when it is read again.
+// keys is an API key with another one that replaces it when the file is read again.
 type keys struct {
 	now, next string
 	reads     atomic.Int32
@@ -22,14 +22,14 @@ type keys struct {
 
 func (k *keys) options() chat.Options {
 	current := k.now
-	return named(chat.Options{
+	return withModel(chat.Options{
 		Key:        func() string { return current },
 		RefreshKey: func() string { k.reads.Add(1); current = k.next; return current },
 	})
 }
 
-// TestAPIKey: a key that the server refuses is read again once, and the refusal
-// names where to correct it and never the key.
+// TestAPIKey: the backend reads a refused key again once. The failure names where to
+// correct the key and does not contain it.
 func TestAPIKey(t *testing.T) {
 	const good, bad = "sk-good-0123456789", "sk-bad-0123456789"
 	tests := map[string]struct {
@@ -56,51 +56,53 @@ func TestAPIKey(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var shown []string
-			b := model(t, tt.keys.options(), func(w http.ResponseWriter, r *http.Request) {
+			b := newModel(t, tt.keys.options(), func(w http.ResponseWriter, r *http.Request) {
 				key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 				if shown = append(shown, key); key != good {
 					http.Error(w, "no such key: "+key, tt.status)
 					return
 				}
-				response(sse, delta("x"), stop, done)(w, r)
+				respondsWith(sse, textChunk("x"), stop, done)(w, r)
 			})
-			said, outcome := run(t, b, turn())
+			output, outcome := run(t, b, newTurn())
 			if diff := cmp.Diff(tt.shown, shown); diff != "" || outcome != tt.outcome {
 				t.Errorf("Run() = %s, want %s; keys that were sent (-want +got):\n%s", outcome, tt.outcome, diff)
 			}
-			if strings.Contains(said+outcome, "0123456789") {
-				t.Errorf("the key is told: %s %s", said, outcome)
+			if strings.Contains(output+outcome, "0123456789") {
+				t.Errorf("the key is in the output: %s %s", output, outcome)
 			}
 		})
 	}
 }
 
-// TestModelsAreAskedForWithTheKey: the list of models needs what completions do.
-func TestModelsAreAskedForWithTheKey(t *testing.T) {
+// TestListOfModelsIsRequestedWithTheKey: the list of models needs the same key as
+// completions.
+func TestListOfModelsIsRequestedWithTheKey(t *testing.T) {
 	var got []string
-	b := model(t, chat.Options{
+	b := newModel(t, chat.Options{
 		Key:     func() string { return "sk-1" },
 		Headers: []chat.Header{{Name: "X-Team", Value: "blue"}},
 	}, func(w http.ResponseWriter, r *http.Request) {
 		got = append(got, r.Method+" "+r.Header.Get("Authorization")+" "+r.Header.Get("X-Team"))
 		if r.Method == http.MethodGet {
-			response("application/json", `{"data":[{"id":"m"}]}`)(w, r)
+			respondsWith("application/json", `{"data":[{"id":"m"}]}`)(w, r)
 			return
 		}
-		response(sse, delta("x"), stop, done)(w, r)
+		respondsWith(sse, textChunk("x"), stop, done)(w, r)
 	})
-	_, outcome := run(t, b, turn())
+	_, outcome := run(t, b, newTurn())
 	want := []string{"GET Bearer sk-1 blue", "POST Bearer sk-1 blue"}
 	if diff := cmp.Diff(want, got); diff != "" || outcome != "ended" {
 		t.Errorf("Run() = %s; (-want +got):\n%s", outcome, diff)
 	}
 }
 
-// A list of models may be forbidden where completions are not.
-func TestForbiddenListOfModels(t *testing.T) {
-	b := model(t, chat.Options{Key: func() string { return "sk-1" }}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+// TestListOfModelsMayBeForbidden: a server may forbid the list of models and allow
+// completions.
+func TestListOfModelsMayBeForbidden(t *testing.T) {
+	b := newModel(t, chat.Options{Key: func() string { return "sk-1" }}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
 	const want = "failed: The agent does not list its models; name the model in backend.chat.model"
-	if _, outcome := run(t, b, turn()); outcome != want {
+	if _, outcome := run(t, b, newTurn()); outcome != want {
 		t.Errorf("Run() = %s, want %s", outcome, want)
 	}
 	if err := b.Check(t.Context()); err != nil {
@@ -108,9 +110,8 @@ func TestForbiddenListOfModels(t *testing.T) {
 	}
 }
 
-// TestAddresses: which addresses are the base of an API, and which are those of
-// completions.
-func TestAddresses(t *testing.T) {
+// TestURLs: some URLs are the base of an API, others that of the completions.
+func TestURLs(t *testing.T) {
 	const whole = "/v1/chat/completions"
 	tests := map[string]struct{ container, server string }{
 		"":                               {whole, whole},
@@ -125,54 +126,55 @@ func TestAddresses(t *testing.T) {
 		"/api/v3/chat/completions?v=a+b": {"/api/v3/chat/completions?v=a+b", "/api/v3/chat/completions?v=a+b"},
 	}
 	for address, want := range tests {
-		for _, elsewhere := range []bool{false, true} {
-			var asked string
-			o, expected := named(chat.Options{URL: address}), want.container
-			if elsewhere {
+		for _, external := range []bool{false, true} {
+			var requested string
+			o, expected := withModel(chat.Options{URL: address}), want.container
+			if external {
 				transport := &http.Transport{}
 				o.Transport, o.CloseIdle, expected = transport, transport.CloseIdleConnections, want.server
 			}
-			b := model(t, o, func(w http.ResponseWriter, r *http.Request) {
-				asked = r.RequestURI
-				response(sse, delta("x"), stop, done)(w, r)
+			b := newModel(t, o, func(w http.ResponseWriter, r *http.Request) {
+				requested = r.RequestURI
+				respondsWith(sse, textChunk("x"), stop, done)(w, r)
 			})
-			if _, outcome := run(t, b, turn()); outcome != "ended" || asked != expected {
-				t.Errorf("%q, elsewhere %t: %s asked for %s, want %s", address, elsewhere, outcome, asked, expected)
+			if _, outcome := run(t, b, newTurn()); outcome != "ended" || requested != expected {
+				t.Errorf("%q, external %t: %s requested %s, want %s", address, external, outcome, requested, expected)
 			}
 		}
 	}
 }
 
-// A server elsewhere is no part of the agent: nothing tells it who calls.
-func TestServerElsewhereIsToldNothingOfCallers(t *testing.T) {
-	for _, elsewhere := range []bool{false, true} {
+// TestExternalServerDoesNotReceiveTheCaller: an external server does not belong to the
+// agent.
+func TestExternalServerDoesNotReceiveTheCaller(t *testing.T) {
+	for _, external := range []bool{false, true} {
 		var header http.Header
-		o := named(chat.Options{})
-		if elsewhere {
+		o := withModel(chat.Options{})
+		if external {
 			transport := &http.Transport{}
 			o.Transport, o.CloseIdle = transport, transport.CloseIdleConnections
 		}
-		b := model(t, o, func(w http.ResponseWriter, r *http.Request) {
+		b := newModel(t, o, func(w http.ResponseWriter, r *http.Request) {
 			header = r.Header
-			response(sse, delta("x"), stop, done)(w, r)
+			respondsWith(sse, textChunk("x"), stop, done)(w, r)
 		})
-		told := turn()
-		told.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-		if _, outcome := run(t, b, told); outcome != "ended" {
+		turn := newTurn()
+		turn.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		if _, outcome := run(t, b, turn); outcome != "ended" {
 			t.Fatalf("Run() = %s", outcome)
 		}
 		for _, name := range []string{"A2a-Principal", "A2a-Task-Id", "A2a-Context-Id"} {
-			if told := header.Get(name) != ""; told == elsewhere {
-				t.Errorf("elsewhere %t: %s = %q", elsewhere, name, header.Get(name))
+			if sent := header.Get(name) != ""; sent == external {
+				t.Errorf("external %t: %s = %q", external, name, header.Get(name))
 			}
 		}
 		if header.Get("Traceparent") == "" || header.Get("Content-Type") != "application/json" {
-			t.Errorf("elsewhere %t: header %v", elsewhere, header)
+			t.Errorf("external %t: header %v", external, header)
 		}
 	}
 }
 
-// TestCheck: what shows that turns could be served.
+// TestCheck: Check fails if the server cannot serve turns.
 func TestCheck(t *testing.T) {
 	for status, want := range map[int]string{
 		200: "", 404: "", 405: "",
@@ -180,7 +182,7 @@ func TestCheck(t *testing.T) {
 		500: "The model server answered 500 Internal Server Error",
 		502: "The model server answered 502 Bad Gateway",
 	} {
-		b := model(t, named(chat.Options{Key: func() string { return "sk-1" }}), func(w http.ResponseWriter, r *http.Request) {
+		b := newModel(t, withModel(chat.Options{Key: func() string { return "sk-1" }}), func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet || r.URL.Path != "/v1/models" {
 				t.Errorf("%s %s", r.Method, r.URL)
 			}

@@ -72,7 +72,7 @@ type Backend struct {
 	closeIdle       func()
 	key, refreshKey func() string
 	headers         []Header
-	// discoveredModel is the first model that the server listed, nil until it was asked.
+	// discoveredModel is the first model that the server listed. It is nil until the server was called.
 	discoveredModel atomic.Pointer[string]
 }
 
@@ -161,7 +161,7 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 		return stream.StatusError(resp.StatusCode)
 	}
 	defer resp.Body.Close()
-	r := &response{Body: b.client.NewBody(resp, w), turn: t, emit: emit, secret: key}
+	r := &respondsWith{Body: b.client.NewBody(resp, w), turn: t, emit: emit, secret: key}
 	err = r.read()
 	if errors.Is(err, backend.ErrTurnEnded) {
 		r.DiscardRest()

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// model serves a model and returns the backend in front of it.
-func model(t *testing.T, o chat.Options, h http.HandlerFunc) *chat.Backend {
+// newModel starts a model server and returns a backend for it.
+func newModel(t *testing.T, o chat.Options, h http.HandlerFunc) *chat.Backend {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
@@ -34,13 +34,13 @@ func model(t *testing.T, o chat.Options, h http.HandlerFunc) *chat.Backend {
 	return b
 }
 
-func named(o chat.Options) chat.Options {
+func withModel(o chat.Options) chat.Options {
 	o.Model = "m"
 	return o
 }
 
-// answer is a model that always says the same.
-func response(contentType string, pieces ...string) http.HandlerFunc {
+// respondsWith responds to each request with the same pieces, and flushes each of them.
+func respondsWith(contentType string, pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		for _, p := range pieces {
@@ -50,7 +50,7 @@ func response(contentType string, pieces ...string) http.HandlerFunc {
 	}
 }
 
-func turn(parts ...a2a.Part) *backend.Turn {
+func newTurn(parts ...a2a.Part) *backend.Turn {
 	if len(parts) == 0 {
 		parts = []a2a.Part{a2a.TextPart("hi")}
 	}
@@ -60,14 +60,14 @@ func turn(parts ...a2a.Part) *backend.Turn {
 	}
 }
 
-// run runs a turn and returns what was said, and the outcome in one word or
-// sentence. It sets failure to the error of a turn that failed.
-func run(t *testing.T, b *chat.Backend, turn *backend.Turn, failure ...**backend.TurnError) (said, outcome string) {
+// run runs a turn and returns a short form of its events and of its outcome. It sets
+// failure to the error of a failed turn.
+func run(t *testing.T, b *chat.Backend, turn *backend.Turn, failure ...**backend.TurnError) (output, outcome string) {
 	t.Helper()
 	var all []string
 	err := b.Run(t.Context(), turn, func(events []a2a.Event) error {
 		for i := range events {
-			all = append(all, short(&events[i]))
+			all = append(all, describe(&events[i]))
 			if s := events[i].Status; s != nil && s.Status.State.Terminal() {
 				return backend.ErrTurnEnded
 			}
@@ -77,7 +77,7 @@ func run(t *testing.T, b *chat.Backend, turn *backend.Turn, failure ...**backend
 	for _, each := range failure {
 		*each, _ = errors.AsType[*backend.TurnError](err)
 	}
-	// Whether the last chunk is known to be the last depends on the network.
+	// Whether the backend knows that a chunk is the last depends on the network.
 	return strings.ReplaceAll(strings.Join(all, " "), " turn-1+/last", "/last"), outcomeOf(err)
 }
 
@@ -95,8 +95,8 @@ func outcomeOf(err error) string {
 	}
 }
 
-// short is an event in one word.
-func short(e *a2a.Event) string {
+// describe returns a short form of an event.
+func describe(e *a2a.Event) string {
 	if u := e.Artifact; u != nil {
 		s := u.Artifact.ID + "="
 		if u.Append {

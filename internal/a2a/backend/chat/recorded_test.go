@@ -22,7 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// events joins the data of a stream.
+// events returns a stream with the data of events.
 func events(all ...string) string {
 	var text strings.Builder
 	for _, each := range all {
@@ -31,7 +31,7 @@ func events(all ...string) string {
 	return text.String()
 }
 
-// recorded are streams in the shapes of servers of the field.
+// recorded has streams in the forms of common servers.
 var recorded = map[string]string{
 	"vLLM": events(
 		`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"qwen","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning_content":null},"logprobs":null,"finish_reason":null}],"prompt_token_ids":null}`,
@@ -81,14 +81,14 @@ var recorded = map[string]string{
 		`[DONE]`),
 }
 
-// inMemory answers every request with the same body.
-type inMemory struct {
+// memoryTransport responds to each request with the same body.
+type memoryTransport struct {
 	body  []byte
 	whole bool
 	bytes bool
 }
 
-func (m inMemory) RoundTrip(*http.Request) (*http.Response, error) {
+func (m memoryTransport) RoundTrip(*http.Request) (*http.Response, error) {
 	var body io.Reader = bytes.NewReader(m.body)
 	if m.bytes {
 		body = iotest.OneByteReader(body)
@@ -100,22 +100,22 @@ func (m inMemory) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, ProtoMajor: 2, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(body), ContentLength: -1}, nil
 }
 
-// result is what became of a turn.
-type result struct {
+// runResult is the outcome of a turn.
+type runResult struct {
 	ended, completed bool
 	text             string
 	calls            string
 	failure          string
 }
 
-func (m inMemory) run(t *testing.T) (got result) {
+func (m memoryTransport) run(t *testing.T) (got runResult) {
 	t.Helper()
 	b, err := chat.New(chat.Options{URL: "http://model", Model: "m", Transport: m, Limits: stream.Limits{MaxEvent: 64 << 10}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	err = b.Run(context.Background(), turn(), func(all []a2a.Event) error {
+	err = b.Run(context.Background(), newTurn(), func(all []a2a.Event) error {
 		for i := range all {
 			if u := all[i].Artifact; u != nil {
 				for j := range u.Artifact.Parts {
@@ -139,10 +139,9 @@ func (m inMemory) run(t *testing.T) (got result) {
 	return got
 }
 
-// oracle reads a stream in another way, and returns the text of the answer and
-// the arguments of all calls of tools. It is not asked about streams that are
-// wrong.
-func oracle(body []byte) (text, arguments string) {
+// expected decodes a valid stream independently of the product, and returns the text of
+// the answer and the arguments of all tool calls.
+func expected(body []byte) (text, arguments string) {
 	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(body, []byte("\uFEFF"))))
 	lines.Buffer(nil, 1<<20)
 	var event []string
@@ -166,11 +165,11 @@ func oracle(body []byte) (text, arguments string) {
 			if c.Index != 0 {
 				continue
 			}
-			said := []map[string]any{c.Delta}
+			output := []map[string]any{c.Delta}
 			if c.Delta == nil {
-				said[0] = c.Message // else it repeats the deltas
+				output[0] = c.Message // in chunks, it repeats the deltas
 			}
-			for _, m := range said {
+			for _, m := range output {
 				for _, name := range []string{"content", "refusal"} {
 					if s, ok := m[name].(string); ok {
 						text += s
@@ -201,8 +200,8 @@ func oracle(body []byte) (text, arguments string) {
 	return text, arguments
 }
 
-// judge compares the end of a turn with what the server said.
-func judge(t *testing.T, what string, body []byte, got result) {
+// checkResult compares the outcome of a turn with the content of the stream.
+func checkResult(t *testing.T, what string, body []byte, got runResult) {
 	t.Helper()
 	switch {
 	case !got.ended:
@@ -214,7 +213,7 @@ func judge(t *testing.T, what string, body []byte, got result) {
 	case !got.completed:
 		return
 	}
-	text, arguments := oracle(body)
+	text, arguments := expected(body)
 	if got.text != text {
 		t.Fatalf("%s: completed with %q, the server said %q\n%s", what, got.text, text, body)
 	}
@@ -235,10 +234,9 @@ func judge(t *testing.T, what string, body []byte, got result) {
 	}
 }
 
-// TestRecordedStreams: each stream ends as its server meant it, in one piece and
-// byte by byte.
+// TestRecordedStreams: each stream has the same outcome in one piece and byte by byte.
 func TestRecordedStreams(t *testing.T) {
-	want := map[string]result{
+	want := map[string]runResult{
 		"vLLM":                   {ended: true, completed: true, text: "Hello, wörld"},
 		"vLLM, reasoning":        {ended: true, completed: true, text: "Four"},
 		"vLLM, tools":            {ended: true, completed: true, calls: `{"toolCalls":[{"id":"call_1","name":"look","arguments":"{\"a\":1}"}]}`},
@@ -250,31 +248,31 @@ func TestRecordedStreams(t *testing.T) {
 	}
 	for name, text := range recorded {
 		for _, slow := range []bool{false, true} {
-			if got := (inMemory{body: []byte(text), bytes: slow}).run(t); got != want[name] {
+			if got := (memoryTransport{body: []byte(text), bytes: slow}).run(t); got != want[name] {
 				t.Errorf("%s: %+v, want %+v", name, got, want[name])
 			}
 		}
 	}
 }
 
-// TestMutatedStreams damages each stream at every place. A turn then ends with
-// what the server said, or it fails with a reason.
-func TestMutatedStreams(t *testing.T) {
+// TestCorruptedStreamLosesNoOutput corrupts each stream at every position. A turn then
+// has all output of the server or fails with a reason.
+func TestCorruptedStreamLosesNoOutput(t *testing.T) {
 	runs, completed := 0, 0
 	attempt := func(what string, body []byte) {
 		t.Helper()
-		got := inMemory{body: body}.run(t)
-		judge(t, what, body, got)
+		got := memoryTransport{body: body}.run(t)
+		checkResult(t, what, body, got)
 		if runs++; got.completed {
 			completed++
 		}
 	}
 	for name, text := range recorded {
-		whole := inMemory{body: []byte(text)}.run(t)
+		whole := memoryTransport{body: []byte(text)}.run(t)
 		for at := range text {
 			cut := []byte(text[:at])
-			// A stream that is cut off is never an answer that is shorter.
-			if got := (inMemory{body: cut}).run(t); got.completed && (got.text != whole.text || got.calls != whole.calls) {
+			// A cut stream is never a complete, shorter answer.
+			if got := (memoryTransport{body: cut}).run(t); got.completed && (got.text != whole.text || got.calls != whole.calls) {
 				t.Fatalf("%s, cut off at %d: completed with %q %s", name, at, got.text, got.calls)
 			}
 			for _, with := range []byte{'X', '"', '\n', 0xff} {
@@ -295,26 +293,26 @@ func TestMutatedStreams(t *testing.T) {
 	t.Logf("%d damaged streams, %d of them completed with what the server said, the others failed with a reason", runs, completed)
 }
 
-// FuzzAnswers: whatever a server sends, the turn ends with what was said or with
-// a reason.
-func FuzzAnswers(f *testing.F) {
+// FuzzResponse: for any response of a server, the turn has all output or fails with a
+// reason.
+func FuzzResponse(f *testing.F) {
 	for _, text := range recorded {
 		f.Add([]byte(text), false)
 	}
-	f.Add([]byte(message(`{"role":"assistant","content":"Hi"}`, "stop")), true)
-	f.Add([]byte(message(`{"content":[{"type":"text","text":"a"},{"type":"thinking","thinking":"b"}]}`, "stop")), true)
-	f.Add([]byte(message(`{"content":null,"function_call":{"name":"f","arguments":"{}"}}`, "function_call")), true)
+	f.Add([]byte(completion(`{"role":"assistant","content":"Hi"}`, "stop")), true)
+	f.Add([]byte(completion(`{"content":[{"type":"text","text":"a"},{"type":"thinking","thinking":"b"}]}`, "stop")), true)
+	f.Add([]byte(completion(`{"content":null,"function_call":{"name":"f","arguments":"{}"}}`, "function_call")), true)
 	f.Fuzz(func(t *testing.T, body []byte, whole bool) {
-		got := inMemory{body: body, whole: whole}.run(t)
+		got := memoryTransport{body: body, whole: whole}.run(t)
 		if whole || bytes.Contains(body, []byte("arguments")) || bytes.Contains(body, []byte("content\":[")) || bytes.Contains(body, []byte("content\": [")) {
-			// The oracle reads streams of plain text.
+			// expected decodes streams of plain text.
 			if !got.ended || !got.completed && got.failure == "" || !utf8.ValidString(got.text+got.calls+got.failure) {
 				t.Fatalf("%+v", got)
 			}
 			return
 		}
 		if len(body) < 32<<10 && utf8.Valid(body) {
-			judge(t, "fuzz", body, got)
+			checkResult(t, "fuzz", body, got)
 		}
 	})
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 )
 
-func said(role a2a.Role, parts ...a2a.Part) *a2a.Message {
+func newMessage(role a2a.Role, parts ...a2a.Part) *a2a.Message {
 	return &a2a.Message{Role: role, Parts: parts}
 }
 
@@ -40,15 +40,15 @@ func TestRequest(t *testing.T) {
 			messages: `{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}`,
 		},
 		"history": {
-			history: []*a2a.Message{said(a2a.RoleUser, text("one")), said(a2a.RoleAgent, text("two"))}, parts: []a2a.Part{text("three")},
+			history: []*a2a.Message{newMessage(a2a.RoleUser, text("one")), newMessage(a2a.RoleAgent, text("two"))}, parts: []a2a.Part{text("three")},
 			messages: `{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":"three"}`,
 		},
 		"neighbours of one role": {
-			history: []*a2a.Message{said(a2a.RoleAgent, text("a")), said(a2a.RoleAgent, text("b")), said(a2a.RoleUser, text("c"))},
+			history: []*a2a.Message{newMessage(a2a.RoleAgent, text("a")), newMessage(a2a.RoleAgent, text("b")), newMessage(a2a.RoleUser, text("c"))},
 			parts:   []a2a.Part{text("d")}, messages: `{"role":"assistant","content":"a\nb"},{"role":"user","content":"c\nd"}`,
 		},
 		"what cannot be shown of the past": {
-			history: []*a2a.Message{said(a2a.RoleAgent, image), said(a2a.RoleUser, file, text("see"))},
+			history: []*a2a.Message{newMessage(a2a.RoleAgent, image), newMessage(a2a.RoleUser, file, text("see"))},
 			parts:   []a2a.Part{text("hi")}, messages: `{"role":"user","content":"see\nhi"}`,
 		},
 		"data": {parts: []a2a.Part{text("read"), data}, messages: `{"role":"user","content":"read\n{\"a\":1}"}`},
@@ -63,12 +63,12 @@ func TestRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got *http.Request
 			var body string
-			b := model(t, named(tt.options), func(w http.ResponseWriter, r *http.Request) {
+			b := newModel(t, withModel(tt.options), func(w http.ResponseWriter, r *http.Request) {
 				raw, _ := io.ReadAll(r.Body)
 				got, body = r, string(raw)
-				response(sse, stop)(w, r)
+				respondsWith(sse, stop)(w, r)
 			})
-			turn := turn(tt.parts...)
+			turn := newTurn(tt.parts...)
 			turn.History, turn.TraceParent = tt.history, "00-1-2-01"
 			if _, outcome := run(t, b, turn); outcome != "ended" {
 				t.Fatalf("Run() = %s", outcome)
@@ -83,8 +83,8 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-func TestPartsThatAreRefused(t *testing.T) {
-	b := model(t, named(chat.Options{}), func(http.ResponseWriter, *http.Request) { t.Error("the model was called") })
+func TestUnsupportedPartsAreRejected(t *testing.T) {
+	b := newModel(t, withModel(chat.Options{}), func(http.ResponseWriter, *http.Request) { t.Error("the model was called") })
 	const refused = "rejected: The agent rejected the message: message.parts[1]: "
 	tests := map[string]struct {
 		part a2a.Part
@@ -96,100 +96,100 @@ func TestPartsThatAreRefused(t *testing.T) {
 		"image without scheme": {a2a.Part{Content: a2a.ContentURL, URL: "x.png", MediaType: "image/png"}, "has a URL that does not start with https://, http:// or data:"},
 	}
 	for name, tt := range tests {
-		if _, outcome := run(t, b, turn(a2a.TextPart("x"), tt.part)); outcome != refused+tt.want {
+		if _, outcome := run(t, b, newTurn(a2a.TextPart("x"), tt.part)); outcome != refused+tt.want {
 			t.Errorf("%s: Run() = %s", name, outcome)
 		}
 	}
 }
 
-func TestModelIsAskedFor(t *testing.T) {
+func TestModelIsDiscovered(t *testing.T) {
 	tests := map[string]struct {
-		path, models, asked string
-		want                string
+		path, models, requested string
+		want                    string
 	}{
-		"first":         {models: `{"object":"list","data":[{"id":"a","x":1},{"id":"b"}]}`, asked: "/v1/models", want: "ended"},
-		"another path":  {path: "/api/v3/chat/completions", models: `{"data":[{"id":"a"}]}`, asked: "/api/v3/models", want: "ended"},
-		"unusual path":  {path: "/complete", models: `{"data":[{"id":"a"}]}`, asked: "/v1/models", want: "ended"},
-		"none":          {models: `{"data":[]}`, asked: "/v1/models", want: "failed: The agent has no model; name the model in backend.chat.model"},
-		"not a list":    {models: `{"data":{}}`, asked: "/v1/models", want: "failed: The agent's list of models is not one: data: must be an array; name the model in backend.chat.model; received: " + `{"data":{}}`},
-		"no such thing": {asked: "/v1/models", want: "failed: The agent does not list its models; name the model in backend.chat.model"},
+		"first":         {models: `{"object":"list","data":[{"id":"a","x":1},{"id":"b"}]}`, requested: "/v1/models", want: "ended"},
+		"another path":  {path: "/api/v3/chat/completions", models: `{"data":[{"id":"a"}]}`, requested: "/api/v3/models", want: "ended"},
+		"unusual path":  {path: "/complete", models: `{"data":[{"id":"a"}]}`, requested: "/v1/models", want: "ended"},
+		"none":          {models: `{"data":[]}`, requested: "/v1/models", want: "failed: The agent has no model; name the model in backend.chat.model"},
+		"not a list":    {models: `{"data":{}}`, requested: "/v1/models", want: "failed: The agent's list of models is not one: data: must be an array; name the model in backend.chat.model; received: " + `{"data":{}}`},
+		"no such thing": {requested: "/v1/models", want: "failed: The agent does not list its models; name the model in backend.chat.model"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var asked []string
-			b := model(t, chat.Options{URL: tt.path}, func(w http.ResponseWriter, r *http.Request) {
+			var requested []string
+			b := newModel(t, chat.Options{URL: tt.path}, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
-					if asked = append(asked, r.URL.Path); tt.models == "" {
+					if requested = append(requested, r.URL.Path); tt.models == "" {
 						http.NotFound(w, r)
 						return
 					}
-					response("application/json", tt.models)(w, r)
+					respondsWith("application/json", tt.models)(w, r)
 					return
 				}
 				if body, _ := io.ReadAll(r.Body); !strings.HasPrefix(string(body), `{"model":"a",`) {
 					t.Errorf("body = %s", body)
 				}
-				response(sse, stop)(w, r)
+				respondsWith(sse, stop)(w, r)
 			})
 			for range 2 {
-				if _, outcome := run(t, b, turn()); outcome != tt.want {
+				if _, outcome := run(t, b, newTurn()); outcome != tt.want {
 					t.Errorf("Run() = %s, want %s", outcome, tt.want)
 				}
 			}
-			want := []string{tt.asked}
+			want := []string{tt.requested}
 			if tt.want != "ended" {
-				want = append(want, tt.asked)
+				want = append(want, tt.requested)
 			}
-			if diff := cmp.Diff(want, asked); diff != "" {
-				t.Errorf("asked (-want +got):\n%s", diff)
+			if diff := cmp.Diff(want, requested); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestStatusOfTheAnswer(t *testing.T) {
+func TestErrorStatus(t *testing.T) {
 	for status, want := range map[int]string{
 		400: "rejected: The agent rejected the message: 400 Bad Request",
 		404: "failed: The agent answered 404 Not Found",
 		500: "failed: The agent answered 500 Internal Server Error",
 	} {
-		b := model(t, named(chat.Options{}), func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", status) })
-		if _, outcome := run(t, b, turn()); outcome != want {
+		b := newModel(t, withModel(chat.Options{}), func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "secret", status) })
+		if _, outcome := run(t, b, newTurn()); outcome != want {
 			t.Errorf("%d: Run() = %s, want %s", status, outcome, want)
 		}
 	}
 }
 
-// A model that was replaced is looked for again.
-func TestModelIsForgotten(t *testing.T) {
+// TestModelIsDiscoveredAgainAfterAnError: the server may have replaced its model.
+func TestModelIsDiscoveredAgainAfterAnError(t *testing.T) {
 	var lists atomic.Int32
-	b := model(t, chat.Options{}, func(w http.ResponseWriter, r *http.Request) {
+	b := newModel(t, chat.Options{}, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			lists.Add(1)
-			response("application/json", `{"data":[{"id":"a"}]}`)(w, r)
+			respondsWith("application/json", `{"data":[{"id":"a"}]}`)(w, r)
 			return
 		}
 		http.NotFound(w, r)
 	})
 	for range 2 {
-		run(t, b, turn())
+		run(t, b, newTurn())
 	}
 	if lists.Load() != 2 {
-		t.Errorf("the models were asked for %d times, want 2", lists.Load())
+		t.Errorf("the list of models was requested %d times, want 2", lists.Load())
 	}
 }
 
-func TestBusyModelIsTriedAgain(t *testing.T) {
+func TestBusyServerIsRetried(t *testing.T) {
 	var calls atomic.Int32
-	b := model(t, named(chat.Options{}), func(w http.ResponseWriter, r *http.Request) {
+	b := newModel(t, withModel(chat.Options{}), func(w http.ResponseWriter, r *http.Request) {
 		if calls.Add(1) < 3 {
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(http.StatusTooManyRequests)
 			return
 		}
-		response(sse, stop)(w, r)
+		respondsWith(sse, stop)(w, r)
 	})
-	if _, outcome := run(t, b, turn()); outcome != "ended" {
+	if _, outcome := run(t, b, newTurn()); outcome != "ended" {
 		t.Errorf("Run() = %s", outcome)
 	}
 }

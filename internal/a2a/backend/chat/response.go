@@ -46,10 +46,10 @@ const (
 const maxUnrecognized = 4 << 10
 
 // errStreamDone ends the reading of a stream at [DONE].
-var errStreamDone = errors.New("the stream says that it is done")
+var errStreamDone = errors.New("the stream has ended with [DONE]")
 
 // response reads one completion.
-type response struct {
+type respondsWith struct {
 	*stream.Body
 	turn *backend.Turn
 	emit backend.Emit
@@ -70,7 +70,7 @@ type response struct {
 	reasoning    bool
 }
 
-func (r *response) read() error {
+func (r *respondsWith) read() error {
 	r.Secrets, r.text.secret = []string{r.secret}, r.secret
 	mediaType, _, err := r.MediaType()
 	if err != nil {
@@ -91,7 +91,7 @@ func (r *response) read() error {
 }
 
 // json reads a response that is not a stream.
-func (r *response) json() error {
+func (r *respondsWith) json() error {
 	text, err := r.ReadAll()
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (r *response) json() error {
 	return r.end()
 }
 
-func (r *response) sse() error {
+func (r *respondsWith) sse() error {
 	err := r.SSE(func(line int, text []byte) error {
 		text = bytes.TrimSpace(text)
 		switch {
@@ -129,7 +129,7 @@ func (r *response) sse() error {
 // handle handles a completion, or a chunk of one if streamed is true. It returns the
 // failure of the turn if the text is an error or is not understood. what names the text
 // in the failure.
-func (r *response) handle(what string, text []byte, streamed bool) error {
+func (r *respondsWith) handle(what string, text []byte, streamed bool) error {
 	c, err := decode(text, streamed)
 	switch {
 	case err != nil:
@@ -166,14 +166,14 @@ func (r *response) handle(what string, text []byte, streamed bool) error {
 }
 
 // addText adds a text to the artifact.
-func (r *response) addText(text []byte) {
+func (r *respondsWith) addText(text []byte) {
 	if len(text) > 0 {
 		r.addPart(a2a.TextPart(string(text)), false)
 	}
 }
 
 // failAfterFlush emits the output before a failure, and returns the failure.
-func (r *response) failAfterFlush(failure error) error {
+func (r *respondsWith) failAfterFlush(failure error) error {
 	r.addText(r.text.flush())
 	if err := r.flush(); err != nil {
 		return err
@@ -181,13 +181,13 @@ func (r *response) failAfterFlush(failure error) error {
 	return failure
 }
 
-func (r *response) tooManyCalls() error {
+func (r *respondsWith) tooManyCalls() error {
 	return backend.Failed(fmt.Sprintf("The agent's tool calls exceed %d bytes", r.MaxEvent()), nil)
 }
 
 // addPart adds a part to the artifact of the turn. Texts are joined, so that an answer in
 // a thousand chunks is one text.
-func (r *response) addPart(part a2a.Part, last bool) {
+func (r *respondsWith) addPart(part a2a.Part, last bool) {
 	p := &struct {
 		update a2a.ArtifactUpdate
 		parts  [1]a2a.Part
@@ -201,7 +201,7 @@ func (r *response) addPart(part a2a.Part, last bool) {
 	r.batch = append(r.batch, a2a.Event{Artifact: &p.update})
 }
 
-func (r *response) flush() error {
+func (r *respondsWith) flush() error {
 	if len(r.batch) == 0 {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (r *response) flush() error {
 
 // end handles the end of the response. A finished model sends a finish reason. A stream
 // that ends without one may be incomplete.
-func (r *response) end() error {
+func (r *respondsWith) end() error {
 	r.addText(r.text.flush())
 	calls := r.toolCalls.data(r.secret)
 	if err := r.failureAtEnd(len(calls)); err != nil {
@@ -238,7 +238,7 @@ func (r *response) end() error {
 // failureAtEnd returns the reason why a response that has ended is not a success, nil if
 // it is one. A response without a part is a success if the model finished without output,
 // unless something was not understood or was left out.
-func (r *response) failureAtEnd(calls int) error {
+func (r *respondsWith) failureAtEnd(calls int) error {
 	empty := !r.hasArtifact && calls == 0
 	switch {
 	case empty && r.unrecognized != nil:
@@ -261,7 +261,7 @@ func (r *response) failureAtEnd(calls int) error {
 	return nil
 }
 
-func (r *response) metadata() a2a.Object {
+func (r *respondsWith) metadata() a2a.Object {
 	dst := []byte{'{'}
 	member := func(name string) {
 		if len(dst) > 1 {

@@ -15,10 +15,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// read reads an answer that did not come over a network.
+// read reads a response without a network.
 func read(client *stream.Client, resp *http.Response, emit backend.Emit) error {
 	return client.Turn(context.Background(), func(_ context.Context, w *stream.Watchdog) error {
-		a := &response{
+		a := &respondsWith{
 			Body: client.NewBody(resp, w), limits: client.Limits(), internal: func(string) {},
 			turn: &backend.Turn{TaskID: "t", ContextID: "c", Number: 1}, emit: emit, watchdog: w,
 		}
@@ -26,8 +26,8 @@ func read(client *stream.Client, resp *http.Response, emit backend.Emit) error {
 	})
 }
 
-// What it costs to understand an event, without the network.
-func BenchmarkAnswer(b *testing.B) {
+// BenchmarkResponse measures the decoding of events without a network.
+func BenchmarkResponse(b *testing.B) {
 	const count = 1_000
 	forms := map[string]struct{ mediaType, event string }{
 		"short":   {"application/x-ndjson", `{"text":"twenty bytes of text"}` + "\n"},

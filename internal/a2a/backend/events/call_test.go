@@ -24,7 +24,7 @@ import (
 
 func TestRequest(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	full := turn()
+	full := newTurn()
 	full.Task = &a2a.Task{ID: "t1", ContextID: "c1", Status: a2a.Status{State: a2a.StateInputRequired, Time: at}}
 	full.History = []*a2a.Message{{ID: "h1", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("before")}}}
 	full.References = []*a2a.Task{
@@ -45,7 +45,7 @@ func TestRequest(t *testing.T) {
 		body    string
 		headers map[string]string
 	}{
-		"first turn": {turn(), `{"taskId":"t1","contextId":"c1",` + message +
+		"first turn": {newTurn(), `{"taskId":"t1","contextId":"c1",` + message +
 			`,"history":[],"referenceTasks":[],"acceptedOutputModes":[],"metadata":{},"extensions":[],"tenant":""}`, headers},
 		"everything": {full, `{"taskId":"t1","contextId":"c1",` + message +
 			`,"task":{"kind":"task","id":"t1","contextId":"c1","status":{"state":"input-required","timestamp":"2026-01-02T03:04:05.000Z"}}` +
@@ -58,11 +58,11 @@ func TestRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got *http.Request
 			var body []byte
-			b := agent(t, events.Options{}, func(_ http.ResponseWriter, r *http.Request) {
+			b := newAgent(t, events.Options{}, func(_ http.ResponseWriter, r *http.Request) {
 				got = r
 				body, _ = io.ReadAll(r.Body)
 			})
-			if err := b.Run(t.Context(), tt.turn, (&heard{}).emit); err != nil {
+			if err := b.Run(t.Context(), tt.turn, (&emitted{}).emit); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.body, string(body)); diff != "" {
@@ -100,13 +100,13 @@ func TestHistoryIsBounded(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var body string
-			b := agent(t, events.Options{}, func(_ http.ResponseWriter, r *http.Request) {
+			b := newAgent(t, events.Options{}, func(_ http.ResponseWriter, r *http.Request) {
 				raw, _ := io.ReadAll(r.Body)
 				body = string(raw)
 			})
-			turn := turn()
+			turn := newTurn()
 			turn.History = tt.history
-			if err := b.Run(t.Context(), turn, (&heard{}).emit); err != nil {
+			if err := b.Run(t.Context(), turn, (&emitted{}).emit); err != nil {
 				t.Fatal(err)
 			}
 			_, body, _ = strings.Cut(body, `"history":`)
@@ -117,13 +117,14 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// What a client or its token made up cannot break out of a header.
-func TestHeadersHoldAnyText(t *testing.T) {
+// TestHeadersEncodeAnyText: ids and principals of clients cannot break the framing of a
+// header.
+func TestHeadersEncodeAnyText(t *testing.T) {
 	var got http.Header
-	b := agent(t, events.Options{}, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
-	turn := turn()
+	b := newAgent(t, events.Options{}, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
+	turn := newTurn()
 	turn.ContextID, turn.Owner, turn.TraceParent = "a\r\nX-Evil: 1", "ällice%", "x\x00"
-	if err := b.Run(t.Context(), turn, (&heard{}).emit); err != nil {
+	if err := b.Run(t.Context(), turn, (&emitted{}).emit); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"A2A-Context-Id": "a%0D%0AX-Evil:%201", "A2A-Principal": "%C3%A4llice%25", "Traceparent": "x%00", "X-Evil": ""}
@@ -134,7 +135,7 @@ func TestHeadersHoldAnyText(t *testing.T) {
 	}
 }
 
-func TestStatusOfTheAnswer(t *testing.T) {
+func TestErrorStatus(t *testing.T) {
 	const secret = "secret of the agent"
 	tests := map[int]string{
 		200: "whole", 299: "whole",
@@ -153,7 +154,7 @@ func TestStatusOfTheAnswer(t *testing.T) {
 	}
 	for status, want := range tests {
 		var calls atomic.Int32
-		b := agent(t, events.Options{}, func(w http.ResponseWriter, r *http.Request) {
+		b := newAgent(t, events.Options{}, func(w http.ResponseWriter, r *http.Request) {
 			calls.Add(1)
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(status)
@@ -161,40 +162,40 @@ func TestStatusOfTheAnswer(t *testing.T) {
 				_, _ = io.WriteString(w, secret)
 			}
 		})
-		said, got := run(t, b)
-		if got != want || said != "" || calls.Load() != 1 {
-			t.Errorf("%d: Run() = %q, %q after %d calls, want %q", status, said, got, calls.Load(), want)
+		output, got := run(t, b)
+		if got != want || output != "" || calls.Load() != 1 {
+			t.Errorf("%d: Run() = %q, %q after %d calls, want %q", status, output, got, calls.Load(), want)
 		}
 	}
 }
 
-func TestBusyAgentIsTriedAgain(t *testing.T) {
+func TestBusyAgentIsRetried(t *testing.T) {
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 		var calls atomic.Int32
-		b := agent(t, events.Options{}, func(w http.ResponseWriter, r *http.Request) {
+		b := newAgent(t, events.Options{}, func(w http.ResponseWriter, r *http.Request) {
 			if calls.Add(1) < 3 {
 				w.Header().Set("Retry-After", "0")
 				w.WriteHeader(status)
 				return
 			}
-			response("text/plain", "hi")(w, r)
+			respondsWith("text/plain", "hi")(w, r)
 		})
-		if said, outcome := run(t, b); said != "turn-1=hi/last" || outcome != "whole" {
-			t.Errorf("%d: Run() = %q, %q", status, said, outcome)
+		if output, outcome := run(t, b); output != "turn-1=hi/last" || outcome != "whole" {
+			t.Errorf("%d: Run() = %q, %q", status, output, outcome)
 		}
 	}
 }
 
-// An agent that asks to be tried again at once is not asked without end.
-func TestBusyAgentIsNotBusiedMore(t *testing.T) {
+// TestBusyAgentIsRetriedWithBackoff: Retry-After: 0 does not lead to a busy loop.
+func TestBusyAgentIsRetriedWithBackoff(t *testing.T) {
 	for _, after := range []string{"0", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)} {
 		var calls atomic.Int32
-		b := agent(t, events.Options{Limits: stream.Limits{FirstEvent: 400 * time.Millisecond}}, func(w http.ResponseWriter, _ *http.Request) {
+		b := newAgent(t, events.Options{Limits: stream.Limits{FirstEvent: 400 * time.Millisecond}}, func(w http.ResponseWriter, _ *http.Request) {
 			calls.Add(1)
 			w.Header().Set("Retry-After", after)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		})
-		// On a slow machine the time may be over in the middle of a call.
+		// On a slow machine, the limit may be exceeded during a call.
 		_, outcome := run(t, b)
 		ended := outcome == "failed: The agent is too busy: 503 Service Unavailable" || outcome == "failed: The agent did not answer within 400ms"
 		if !ended || calls.Load() < 2 || calls.Load() > 5 {
@@ -203,10 +204,10 @@ func TestBusyAgentIsNotBusiedMore(t *testing.T) {
 	}
 }
 
-func TestBusyAgentIsNotWaitedForBeyondTheFirstEvent(t *testing.T) {
+func TestRetriesEndWithTheFirstEventLimit(t *testing.T) {
 	for _, after := range []string{"121", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)} {
 		var calls atomic.Int32
-		b := agent(t, events.Options{}, func(w http.ResponseWriter, _ *http.Request) {
+		b := newAgent(t, events.Options{}, func(w http.ResponseWriter, _ *http.Request) {
 			calls.Add(1)
 			w.Header().Set("Retry-After", after)
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -217,11 +218,11 @@ func TestBusyAgentIsNotWaitedForBeyondTheFirstEvent(t *testing.T) {
 	}
 }
 
-func TestAgentThatComesUpLateIsReached(t *testing.T) {
-	server := httptest.NewUnstartedServer(response("text/plain", "hi"))
+func TestLateListenerIsReached(t *testing.T) {
+	server := httptest.NewUnstartedServer(respondsWith("text/plain", "hi"))
 	address := server.Listener.Addr().String()
 	_ = server.Listener.Close()
-	b := open(t, events.Options{URL: "http://" + address})
+	b := newBackend(t, events.Options{URL: "http://" + address})
 	started := time.AfterFunc(100*time.Millisecond, func() {
 		late := httptest.NewUnstartedServer(server.Config.Handler)
 		_ = late.Listener.Close()
@@ -235,24 +236,24 @@ func TestAgentThatComesUpLateIsReached(t *testing.T) {
 		t.Cleanup(late.Close)
 	})
 	defer started.Stop()
-	if said, outcome := run(t, b); said != "turn-1=hi/last" || outcome != "whole" {
-		t.Errorf("Run() = %q, %q", said, outcome)
+	if output, outcome := run(t, b); output != "turn-1=hi/last" || outcome != "whole" {
+		t.Errorf("Run() = %q, %q", output, outcome)
 	}
 }
 
-func TestAgentThatNeverListens(t *testing.T) {
+func TestUnreachableAgent(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
-	b := open(t, events.Options{URL: server.URL, Limits: stream.Limits{Connect: 100 * time.Millisecond}})
+	b := newBackend(t, events.Options{URL: server.URL, Limits: stream.Limits{Connect: 100 * time.Millisecond}})
 	if _, outcome := run(t, b); outcome != "failed: The agent could not be reached within 100ms: connection refused" {
 		t.Errorf("Run() = %q", outcome)
 	}
 }
 
-// A request of which something was sent is not sent again.
-func TestBrokenRequestIsNotRepeated(t *testing.T) {
+// TestRequestWithALostConnectionIsNotRetried: the agent may have received the request.
+func TestRequestWithALostConnectionIsNotRetried(t *testing.T) {
 	var calls atomic.Int32
-	b := agent(t, events.Options{}, func(http.ResponseWriter, *http.Request) {
+	b := newAgent(t, events.Options{}, func(http.ResponseWriter, *http.Request) {
 		calls.Add(1)
 		panic(http.ErrAbortHandler)
 	})
@@ -268,7 +269,7 @@ func TestTimeLimits(t *testing.T) {
 	}
 	afterOne := func(contentType, first string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			streamed(contentType, first)(w, r)
+			streamsPieces(contentType, first)(w, r)
 			<-r.Context().Done()
 		}
 	}
@@ -285,10 +286,9 @@ func TestTimeLimits(t *testing.T) {
 			}
 		}
 	}
-	// A machine that is busy may hold a heartbeat back for long: what is not to
-	// come first has far more time.
+	// On a busy machine a heartbeat may be late, so the other limits are much longer.
 	const short, long = 100 * time.Millisecond, time.Second
-	tests := map[string]said{
+	tests := map[string]responseTest{
 		"first event":                 {agent: stuck, options: events.Options{Limits: stream.Limits{FirstEvent: short}}, outcome: "failed: The agent did not answer within 100ms"},
 		"silence":                     {agent: afterOne("text/plain", "a"), options: events.Options{Limits: stream.Limits{Idle: long}}, want: "turn-1=a", outcome: "failed: The agent was silent for 1s"},
 		"turn":                        {agent: alive, options: events.Options{Limits: stream.Limits{Turn: 2 * long, Idle: long}}, outcome: "failed: The agent did not finish within 2s"},
@@ -300,15 +300,15 @@ func TestTimeLimits(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			check(t, map[string]said{"": tt})
+			check(t, map[string]responseTest{"": tt})
 		})
 	}
 }
 
 func TestCancelClosesTheRequest(t *testing.T) {
 	begun, closed := make(chan struct{}), make(chan struct{})
-	b := agent(t, events.Options{}, func(w http.ResponseWriter, r *http.Request) {
-		streamed("text/plain", "a")(w, r)
+	b := newAgent(t, events.Options{}, func(w http.ResponseWriter, r *http.Request) {
+		streamsPieces("text/plain", "a")(w, r)
 		close(begun)
 		<-r.Context().Done()
 		close(closed)
@@ -318,36 +318,36 @@ func TestCancelClosesTheRequest(t *testing.T) {
 		<-begun
 		cancel()
 	}()
-	_ = b.Run(ctx, turn(), (&heard{}).emit)
+	_ = b.Run(ctx, newTurn(), (&emitted{}).emit)
 	<-closed
 }
 
-func TestInputIsTakenWith202(t *testing.T) {
-	b := agent(t, events.Options{}, func(w http.ResponseWriter, r *http.Request) {
+func TestStatus202AcceptsTheInput(t *testing.T) {
+	b := newAgent(t, events.Options{}, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("A2A-Turn") != "input" {
 			t.Errorf("A2A-Turn = %q", r.Header.Get("A2A-Turn"))
 		}
 		w.WriteHeader(http.StatusAccepted)
 	})
-	input := turn()
+	input := newTurn()
 	input.Input = true
-	if got := outcomeOf(b.Run(t.Context(), input, (&heard{}).emit)); got != "taken" {
+	if got := outcomeOf(b.Run(t.Context(), input, (&emitted{}).emit)); got != "taken" {
 		t.Errorf("Run() = %s, want taken", got)
 	}
 }
 
-func TestConnectionsAreUsedAgain(t *testing.T) {
+func TestConnectionsAreReused(t *testing.T) {
 	tests := map[string]http.HandlerFunc{
-		"text":                          response("text/plain", "hi"),
-		"streamed text":                 streamed("text/plain", "a", "b"),
-		"lines with a final event":      streamed(ndjson, `{"kind":"status-update","status":{"state":"completed"}}`+"\n"),
-		"lines with more after the end": streamed(ndjson, `{"kind":"status-update","status":{"state":"completed"}}`+"\n", `{"text":"x"}`+"\n"),
+		"text":                          respondsWith("text/plain", "hi"),
+		"streamed text":                 streamsPieces("text/plain", "a", "b"),
+		"lines with a final event":      streamsPieces(ndjson, `{"kind":"status-update","status":{"state":"completed"}}`+"\n"),
+		"lines with more after the end": streamsPieces(ndjson, `{"kind":"status-update","status":{"state":"completed"}}`+"\n", `{"text":"x"}`+"\n"),
 		"refusal":                       func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 	}
 	for name, h := range tests {
 		t.Run(name, func(t *testing.T) {
 			remotes := map[string]bool{}
-			b := agent(t, events.Options{}, func(w http.ResponseWriter, r *http.Request) {
+			b := newAgent(t, events.Options{}, func(w http.ResponseWriter, r *http.Request) {
 				remotes[r.RemoteAddr] = true
 				h(w, r)
 			})

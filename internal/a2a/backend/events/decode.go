@@ -35,7 +35,7 @@ const (
 // decodeEvent decodes a JSON text and adds its event or part to the batch. In exact mode,
 // which is for JSON that may be data, an object without a kind is an event only if it
 // cannot be anything else.
-func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
+func (r *respondsWith) decodeEvent(text []byte, exact bool) (form, error) {
 	if chunk, ok := plainChunk(text); ok {
 		r.addText(chunk)
 		return barePart, nil

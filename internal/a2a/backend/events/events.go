@@ -82,7 +82,7 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 		return backend.ErrInputAccepted
 	}
 	defer resp.Body.Close()
-	r := &response{
+	r := &respondsWith{
 		Body: b.client.NewBody(resp, w), limits: b.client.Limits(), internal: b.internal,
 		turn: t, disposition: resp.Header.Get("Content-Disposition"), emit: emit, watchdog: w,
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
 )
 
-// bytesOnTheWire serves one connection after the other with the same response,
-// to the byte, and closes it.
-func bytesOnTheWire(t *testing.T, response string) string {
+// newWireAgent starts an agent that sends the same bytes on each connection and closes
+// it.
+func newWireAgent(t *testing.T, response string) string {
 	t.Helper()
 	l, err := listen(t, "127.0.0.1:0")
 	if err != nil {
@@ -45,13 +45,13 @@ func bytesOnTheWire(t *testing.T, response string) string {
 	return "http://" + l.Addr().String()
 }
 
-func TestFramingSaysWhetherAStreamIsWhole(t *testing.T) {
+func TestFramingShowsWhetherAStreamIsWhole(t *testing.T) {
 	const (
 		chunk    = `{"text":"a"}` + "\n"
 		terminal = `{"kind":"status-update","status":{"state":"completed"}}` + "\n"
 		paused   = `{"kind":"status-update","status":{"state":"input-required"}}` + "\n"
 		broken   = "failed: The agent's answer broke off"
-		unframed = "failed: The agent's answer ended without a final event, and has no framing that says that it is whole"
+		unframed = "failed: The agent's answer ended without a final event, and its framing does not show that it is whole"
 	)
 	head := func(version, contentType string, more ...string) string {
 		return version + " 200 OK\r\nContent-Type: " + contentType + "\r\n" + strings.Join(more, "") + "\r\n"
@@ -89,7 +89,7 @@ func TestFramingSaysWhetherAStreamIsWhole(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := open(t, events.Options{URL: bytesOnTheWire(t, tt.response)})
+			b := newBackend(t, events.Options{URL: newWireAgent(t, tt.response)})
 			got, outcome := run(t, b)
 			if got != tt.want || outcome != tt.outcome {
 				t.Errorf("Run() = %q, %q\n  want %q, %q", got, outcome, tt.want, tt.outcome)

@@ -16,34 +16,34 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// Whatever an agent answers, however it is cut: the turn ends with a failure
-// that has a reason, or well, and every event has exactly one member.
-func FuzzAnswer(f *testing.F) {
+// FuzzResponse: for any response, in one piece or in several, the turn succeeds or fails
+// with a reason, and every event has exactly one member.
+func FuzzResponse(f *testing.F) {
 	for _, mediaType := range []string{"text/plain", "application/json", "application/x-ndjson", "text/event-stream", "x/y; a=b", ""} {
 		f.Add(mediaType, `{"text":"a"}`+"\n"+`{"kind":"status-update","status":{"state":"working"},"metadata":{"error":"x"}}`+"\n")
 		f.Add(mediaType, "data: {\"message\":{\"parts\":[{\"text\":\"a\"}]}}\n\n: x\ndata\n\n")
 		f.Add(mediaType, "a\xe2\x82")
 	}
 	f.Fuzz(func(t *testing.T, mediaType, body string) {
-		said := [2]string{}
+		output := [2]string{}
 		for i, reader := range []io.Reader{strings.NewReader(body), iotest.OneByteReader(strings.NewReader(body))} {
 			client := stream.New(stream.Limits{MaxEvent: 1 << 10, MaxAnswer: 4 << 10}, nil)
 			resp := &http.Response{Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(reader), ContentLength: int64(len(body))}
 			emit := func(events []a2a.Event) error {
 				for _, e := range events {
-					said[i] += textOf(t, &e)
+					output[i] += textOf(t, &e)
 				}
 				return nil
 			}
 			started := time.AfterFunc(time.Minute, func() { panic("the answer has no end") })
 			err := read(client, resp, emit)
 			started.Stop()
-			if failure, ok := err.(*backend.TurnError); err != nil && (!ok || failure.Reason == "") { //nolint:errorlint // it is to be that very type
+			if failure, ok := err.(*backend.TurnError); err != nil && (!ok || failure.Reason == "") { //nolint:errorlint // the type must match without unwrapping
 				t.Errorf("read() error = %v", err)
 			}
 		}
-		if said[0] != said[1] {
-			t.Errorf("in one piece %q, byte by byte %q", said[0], said[1])
+		if output[0] != output[1] {
+			t.Errorf("in one piece %q, byte by byte %q", output[0], output[1])
 		}
 	})
 }

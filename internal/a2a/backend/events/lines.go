@@ -15,12 +15,12 @@ import (
 var errUnknownKind = errors.New("it is neither of a known kind nor a part")
 
 // ndjson reads one event from each line.
-func (r *response) ndjson() error {
+func (r *respondsWith) ndjson() error {
 	return r.checkEnd(r.Lines(r.handleEvent, r.flush))
 }
 
 // sse reads one event from the data of each server-sent event.
-func (r *response) sse() error {
+func (r *respondsWith) sse() error {
 	return r.checkEnd(r.SSE(r.handleEvent, r.flush))
 }
 
@@ -29,14 +29,14 @@ func (r *response) sse() error {
 // end a chunked body regularly after their generator raised an exception, so a stream
 // without an event is a failure of the agent, unless Content-Length announced an empty
 // body.
-func (r *response) checkEnd(err error) error {
+func (r *respondsWith) checkEnd(err error) error {
 	switch {
 	case err != nil:
 		return err
 	case !r.hasEvent && !r.AtEnd():
 		return backend.Interrupted("The agent's event stream ended without an event; an agent that has nothing to say ends with a status-update of state completed", nil)
 	case r.hasEvent && !r.HasFraming():
-		return backend.Interrupted("The agent's answer ended without a final event, and has no framing that says that it is whole", nil)
+		return backend.Interrupted("The agent's answer ended without a final event, and its framing does not show that it is whole", nil)
 	default:
 		return nil
 	}
@@ -44,7 +44,7 @@ func (r *response) checkEnd(err error) error {
 
 // handleEvent handles one event. It skips blank lines and [DONE]. For everything else
 // that is not an event, it emits the earlier events and fails the turn.
-func (r *response) handleEvent(number int, text []byte) error {
+func (r *respondsWith) handleEvent(number int, text []byte) error {
 	text = bytes.TrimSpace(text)
 	if isBlank(text) {
 		return nil

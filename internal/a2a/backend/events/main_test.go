@@ -21,16 +21,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// agent serves an agent and returns the backend in front of it.
-func agent(t *testing.T, o events.Options, h http.HandlerFunc) *events.Backend {
+// newAgent starts an agent and returns a backend for it.
+func newAgent(t *testing.T, o events.Options, h http.HandlerFunc) *events.Backend {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	o.URL = server.URL
-	return open(t, o)
+	return newBackend(t, o)
 }
 
-func open(t *testing.T, o events.Options) *events.Backend {
+func newBackend(t *testing.T, o events.Options) *events.Backend {
 	t.Helper()
 	b, err := events.New(o)
 	if err != nil {
@@ -40,16 +40,16 @@ func open(t *testing.T, o events.Options) *events.Backend {
 	return b
 }
 
-// answer is an agent that always says the same.
-func response(contentType, body string) http.HandlerFunc {
+// respondsWith responds to each request with the same body.
+func respondsWith(contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = io.WriteString(w, body)
 	}
 }
 
-// streamed is an agent that sends its answer in pieces, without a length.
-func streamed(contentType string, pieces ...string) http.HandlerFunc {
+// streamsPieces responds with pieces, without a length.
+func streamsPieces(contentType string, pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		for _, p := range pieces {
@@ -59,21 +59,21 @@ func streamed(contentType string, pieces ...string) http.HandlerFunc {
 	}
 }
 
-func turn() *backend.Turn {
+func newTurn() *backend.Turn {
 	return &backend.Turn{
 		TaskID: "t1", ContextID: "c1", Number: 1, Owner: "alice",
 		Message: &a2a.Message{ID: "m1", ContextID: "c1", TaskID: "t1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("hi")}},
 	}
 }
 
-// heard gathers what an agent says, as the engine would take it.
-type heard struct {
+// emitted collects the events of a turn and responds as the engine does.
+type emitted struct {
 	events []a2a.Event
-	// each is called with every event; nil for nothing.
+	// each is called with every event. It may be nil.
 	each func(*a2a.Event)
 }
 
-func (h *heard) emit(events []a2a.Event) error {
+func (h *emitted) emit(events []a2a.Event) error {
 	for _, e := range events {
 		h.events = append(h.events, e)
 		if h.each != nil {
@@ -86,20 +86,19 @@ func (h *heard) emit(events []a2a.Event) error {
 	return nil
 }
 
-func (h *heard) String() string {
+func (h *emitted) String() string {
 	var all []string
 	for i := range h.events {
-		all = append(all, short(&h.events[i]))
+		all = append(all, describe(&h.events[i]))
 	}
 	return strings.Join(all, " ")
 }
 
-// run runs a turn and returns what was said, and the outcome in one word or
-// sentence.
-func run(t *testing.T, b *events.Backend) (said, outcome string) {
+// run runs a turn and returns a short form of its events and of its outcome.
+func run(t *testing.T, b *events.Backend) (output, outcome string) {
 	t.Helper()
-	h := &heard{}
-	err := b.Run(t.Context(), turn(), h.emit)
+	h := &emitted{}
+	err := b.Run(t.Context(), newTurn(), h.emit)
 	return h.String(), outcomeOf(err)
 }
 
@@ -121,8 +120,8 @@ func outcomeOf(err error) string {
 	}
 }
 
-// short is an event in one word.
-func short(e *a2a.Event) string {
+// describe returns a short form of an event.
+func describe(e *a2a.Event) string {
 	switch {
 	case e.Task != nil:
 		return "task:" + e.Task.Status.State.String()

@@ -13,7 +13,7 @@ import (
 )
 
 // response reads one response.
-type response struct {
+type respondsWith struct {
 	*stream.Body
 	limits      *stream.Limits
 	internal    func(kind string)
@@ -39,7 +39,7 @@ type response struct {
 }
 
 // read reads the response by its media type.
-func (r *response) read() error {
+func (r *respondsWith) read() error {
 	mediaType, params, err := r.MediaType()
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (r *response) read() error {
 }
 
 // flush emits the batch.
-func (r *response) flush() error {
+func (r *respondsWith) flush() error {
 	if len(r.batch) == 0 {
 		return nil
 	}
@@ -87,7 +87,7 @@ type partUpdate struct {
 // stays in use keeps the memory of all.
 const maxShared = 32
 
-func (r *response) newPart() *partUpdate {
+func (r *respondsWith) newPart() *partUpdate {
 	if len(r.free) == 0 {
 		r.free = make([]partUpdate, min(max(r.lastBatch, 1), maxShared))
 	}
@@ -97,7 +97,7 @@ func (r *response) newPart() *partUpdate {
 }
 
 // copyText copies a short text into memory that the texts of one read share.
-func (r *response) copyText(text []byte) string {
+func (r *respondsWith) copyText(text []byte) string {
 	const short = 256
 	if len(text) > short || r.lastBatch < 2 {
 		return string(text)
@@ -113,20 +113,20 @@ func (r *response) copyText(text []byte) string {
 
 // addPart adds a part to the artifact of the turn. Texts are joined, so that an answer in
 // a thousand chunks is one text.
-func (r *response) addPart(part a2a.Part, last bool) {
+func (r *respondsWith) addPart(part a2a.Part, last bool) {
 	p := r.newPart()
 	p.parts[0] = part
 	r.addUpdate(p, last)
 }
 
 // addText adds a text, as addPart does, without a copy of a Part.
-func (r *response) addText(text []byte) {
+func (r *respondsWith) addText(text []byte) {
 	p := r.newPart()
 	p.parts[0].Content, p.parts[0].Text = a2a.ContentText, r.copyText(text)
 	r.addUpdate(p, false)
 }
 
-func (r *response) addUpdate(p *partUpdate, last bool) {
+func (r *respondsWith) addUpdate(p *partUpdate, last bool) {
 	if !r.hasArtifact {
 		r.artifact = backend.ArtifactID(r.turn.Number)
 	}
@@ -140,7 +140,7 @@ func (r *response) addUpdate(p *partUpdate, last bool) {
 }
 
 // json reads one JSON value, which is an event or data.
-func (r *response) json() error {
+func (r *respondsWith) json() error {
 	body, err := r.ReadAll()
 	if err != nil || isBlank(body) {
 		return err
@@ -160,7 +160,7 @@ func (r *response) json() error {
 }
 
 // file reads a response of any other media type.
-func (r *response) file(mediaType string) error {
+func (r *respondsWith) file(mediaType string) error {
 	body, err := r.ReadAll()
 	if err != nil || len(body) == 0 {
 		return err

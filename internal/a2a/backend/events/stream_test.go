@@ -20,10 +20,10 @@ const (
 
 func lines(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 
-func TestLinesAreEvents(t *testing.T) {
-	check(t, map[string]said{
+func TestEachLineIsAnEvent(t *testing.T) {
+	check(t, map[string]responseTest{
 		"of 0.3": {
-			agent: response(ndjson, lines(
+			agent: respondsWith(ndjson, lines(
 				`{"kind":"task","id":"x","contextId":"y","status":{"state":"started"}}`,
 				`{"kind":"status-update","taskId":"x","contextId":"y","status":{"state":"working","message":{"role":"assistant","content":"thinking"}},"final":false}`,
 				`{"kind":"artifact-update","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"x"}]},"append":true,"lastChunk":true}`,
@@ -32,7 +32,7 @@ func TestLinesAreEvents(t *testing.T) {
 			want: "task:submitted status:working(thinking) a+x/last status:completed", outcome: "ended",
 		},
 		"of 1.0": {
-			agent: response(ndjson, lines(
+			agent: respondsWith(ndjson, lines(
 				`{"task":{"id":"x","status":{"state":"TASK_STATE_SUBMITTED"}}}`,
 				`{"statusUpdate":{"status":{"state":"TASK_STATE_WORKING"}}}`,
 				`{"artifact_update":{"artifact":{"artifactId":"a","parts":[{"url":"http://x","mediaType":"image/png"}]},"last_chunk":true}}`,
@@ -41,7 +41,7 @@ func TestLinesAreEvents(t *testing.T) {
 			want: "task:submitted status:working a=url[image/png]http://x/last status:input-required", outcome: "whole",
 		},
 		"of both": {
-			agent: response(ndjson, lines(
+			agent: respondsWith(ndjson, lines(
 				`{"kind":"artifact-update","artifact":{"artifactId":"a","parts":[{"raw":"aGk=","mediaType":"x/y","filename":"f"}]}}`,
 				`{"artifactUpdate":{"kind":"artifact-update","artifact":{"artifactId":"b","parts":[{"kind":"file","file":{"uri":"http://x","mimeType":"image/png"}}]}}}`,
 				`{"taskId":"x","status":{"state":"TASK_STATE_WORKING"}}`,
@@ -50,147 +50,148 @@ func TestLinesAreEvents(t *testing.T) {
 			want: "a=raw[x/y f]hi b=url[image/png]http://x status:working c=x", outcome: "whole",
 		},
 		"in short": {
-			agent: response(ndjson, lines(
+			agent: respondsWith(ndjson, lines(
 				`{"text":"a"}`, `{"text": "b"}`, `{"text":"\u00fc\"<"}`, `{"kind":"text","text":"c"}`,
 				`{"data":{"k":[1,2]}}`, `{"raw":"aGk=","mediaType":"x/y","filename":"f"}`, `{"text":"d","id":7}`,
 			)),
 			want: `turn-1=a turn-1+b turn-1+ü"< turn-1+c turn-1+data{"k":[1,2]} turn-1+raw[x/y f]hi turn-1+d`, outcome: "whole",
 		},
 		"message first": {
-			agent: response(ndjson, lines(`{"kind":"message","parts":[{"kind":"text","text":"hi"}]}`, `{"text":"ignored"}`)),
+			agent: respondsWith(ndjson, lines(`{"kind":"message","parts":[{"kind":"text","text":"hi"}]}`, `{"text":"ignored"}`)),
 			want:  "message:hi", outcome: "ended",
 		},
 		"skipped": {
-			agent: response(ndjson, lines(
+			agent: respondsWith(ndjson, lines(
 				``, `  `, "\r", `[DONE]`, `{"kind":"internal:x"}`, `{"text":"a"}`+"\r", ` {"text":"b"} `,
 			)),
 			want: "turn-1=a turn-1+b", outcome: "whole",
 		},
-		"without a last newline": {agent: response(ndjson, `{"text":"a"}`+"\n"+`{"text":"b"}`), want: "turn-1=a turn-1+b", outcome: "whole"},
-		"nothing, announced":     {agent: response(ndjson, ""), outcome: "whole"},
-		"nothing":                {agent: streamed(ndjson, "\n", "\n"), outcome: noEvent},
-		"[DONE] alone":           {agent: streamed(ndjson, "[DONE]\n"), outcome: "whole"},
-		"internal alone":         {agent: streamed(ndjson, `{"kind":"internal:x"}`, "\n"), outcome: "whole"},
+		"without a last newline": {agent: respondsWith(ndjson, `{"text":"a"}`+"\n"+`{"text":"b"}`), want: "turn-1=a turn-1+b", outcome: "whole"},
+		"nothing, announced":     {agent: respondsWith(ndjson, ""), outcome: "whole"},
+		"nothing":                {agent: streamsPieces(ndjson, "\n", "\n"), outcome: noEvent},
+		"[DONE] alone":           {agent: streamsPieces(ndjson, "[DONE]\n"), outcome: "whole"},
+		"internal alone":         {agent: streamsPieces(ndjson, `{"kind":"internal:x"}`, "\n"), outcome: "whole"},
 		"split anywhere": {
-			agent: streamed(ndjson, `{"te`, `xt":"ä`, "\xe2\x82", "\xac\"}", "\n"),
+			agent: streamsPieces(ndjson, `{"te`, `xt":"ä`, "\xe2\x82", "\xac\"}", "\n"),
 			want:  "turn-1=ä€", outcome: "whole",
 		},
 	})
 }
 
 func TestServerSentEventsAreEvents(t *testing.T) {
-	check(t, map[string]said{
+	check(t, map[string]responseTest{
 		"one data line each": {
-			agent: response(sse, "data: {\"text\":\"a\"}\n\ndata:{\"text\":\"b\"}\n\n"),
+			agent: respondsWith(sse, "data: {\"text\":\"a\"}\n\ndata:{\"text\":\"b\"}\n\n"),
 			want:  "turn-1=a turn-1+b", outcome: "whole",
 		},
 		"with all that the format has": {
-			agent: response(sse, "\uFEFF: hello\r\nid: 7\r\nevent: x\r\nretry: 1\r\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata\n\ndata:\n\ndata: [DONE]\n\n"),
+			agent: respondsWith(sse, "\uFEFF: hello\r\nid: 7\r\nevent: x\r\nretry: 1\r\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata\n\ndata:\n\ndata: [DONE]\n\n"),
 			want:  "turn-1=a", outcome: "whole",
 		},
-		"nothing but comments":      {agent: streamed(sse, ": hello\n\n", "event: x\n\n", "data:\n\n"), outcome: noEvent},
-		"without a last blank line": {agent: response(sse, "data: {\"text\":\"a\"}\n"), want: "turn-1=a", outcome: "whole"},
+		"nothing but comments":      {agent: streamsPieces(sse, ": hello\n\n", "event: x\n\n", "data:\n\n"), outcome: noEvent},
+		"without a last blank line": {agent: respondsWith(sse, "data: {\"text\":\"a\"}\n"), want: "turn-1=a", outcome: "whole"},
 		"with a terminal event": {
-			agent: response(sse, "data: {\"kind\":\"status-update\",\"status\":{\"state\":\"completed\"}}\n\ndata: {\"text\":\"ignored\"}\n\n"),
+			agent: respondsWith(sse, "data: {\"kind\":\"status-update\",\"status\":{\"state\":\"completed\"}}\n\ndata: {\"text\":\"ignored\"}\n\n"),
 			want:  "status:completed", outcome: "ended",
 		},
 		"position counts lines of the body": {
-			agent: response(sse, ": hi\n\ndata: {\"text\":\"a\"}\n\ndata: oops\n\n"),
+			agent: respondsWith(sse, ": hi\n\ndata: {\"text\":\"a\"}\n\ndata: oops\n\n"),
 			want:  "turn-1=a", outcome: "failed: The agent's event in line 5 is not JSON: Invalid JSON payload at byte 0; received: oops",
 		},
 	})
 }
 
-func TestWhatIsNotJSONFailsWithItsPosition(t *testing.T) {
-	check(t, map[string]said{
+func TestInvalidJSONFailsWithItsPosition(t *testing.T) {
+	check(t, map[string]responseTest{
 		"no JSON": {
-			agent: response(ndjson, lines(`{"text":"a"}`, ``, `{"text":`, `{"text":"b"}`)),
+			agent: respondsWith(ndjson, lines(`{"text":"a"}`, ``, `{"text":`, `{"text":"b"}`)),
 			want:  "turn-1=a", outcome: "failed: The agent's event in line 3 is not JSON: Invalid JSON payload at byte 8; received: {\"text\":",
 		},
 		"two values": {
-			agent:   response(ndjson, lines(`{"kind":"cat"}{"kind":"dog"}`)),
+			agent:   respondsWith(ndjson, lines(`{"kind":"cat"}{"kind":"dog"}`)),
 			outcome: "failed: The agent's event in line 1 is not JSON: data after the end of the JSON value; received: {\"kind\":\"cat\"}{\"kind\":\"dog\"}",
 		},
 		"no UTF-8": {
-			agent:   response(ndjson, "{\"text\":\"\xff\"}\n"),
+			agent:   respondsWith(ndjson, "{\"text\":\"\xff\"}\n"),
 			outcome: "failed: The agent's event in line 1 is not JSON: Invalid JSON payload at byte 9; received: {\"text\":\"\uFFFD\"}",
 		},
 		"no state": {
-			agent:   response(ndjson, lines(`{"kind":"status-update","status":{"state":"asleep"}}`)),
+			agent:   respondsWith(ndjson, lines(`{"kind":"status-update","status":{"state":"asleep"}}`)),
 			outcome: "failed: The agent's event in line 1 is not an event: status.state: must be a task state; received: {\"kind\":\"status-update\",\"status\":{\"state\":\"asleep\"}}",
 		},
 		"no parts": {
-			agent:   response(ndjson, lines(`{"kind":"artifact-update","artifact":{"prts":[{"text":"x"}]},"lastChunk":true}`)),
+			agent:   respondsWith(ndjson, lines(`{"kind":"artifact-update","artifact":{"prts":[{"text":"x"}]},"lastChunk":true}`)),
 			outcome: `failed: The agent's event in line 1 is not an event: artifact.parts: is required; received: {"kind":"artifact-update","artifact":{"prts":[{"text":"x"}]},"lastChunk":true}`,
 		},
 		"status without a state": {
-			agent:   response(ndjson, lines(`{"kind":"status-update","status":{"stte":"failed"}}`)),
+			agent:   respondsWith(ndjson, lines(`{"kind":"status-update","status":{"stte":"failed"}}`)),
 			outcome: `failed: The agent's event in line 1 is not an event: status.state: is required; received: {"kind":"status-update","status":{"stte":"failed"}}`,
 		},
 		"no end": {
-			agent: streamed(ndjson, "\n", strings.Repeat("x", 100<<10)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
+			agent: streamsPieces(ndjson, "\n", strings.Repeat("x", 100<<10)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
 			outcome: "failed: The agent's event in line 2 exceeds 10240 bytes",
 		},
 		"too long, with an end": {
-			agent: response(ndjson, strings.Repeat(" ", 10)+`"`+strings.Repeat("x", 11<<10)+"\"\n"), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
+			agent: respondsWith(ndjson, strings.Repeat(" ", 10)+`"`+strings.Repeat("x", 11<<10)+"\"\n"), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
 			outcome: "failed: The agent's event in line 1 exceeds 10240 bytes",
 		},
 		"too long in many data fields": {
-			agent: response(sse, strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 20)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
+			agent: respondsWith(sse, strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 20)), options: events.Options{Limits: stream.Limits{MaxEvent: 10 << 10}},
 			outcome: "failed: The agent's event in line 1 exceeds 10240 bytes",
 		},
 	})
 }
 
-// Lines of JSON have several names: FastAPI and others say application/jsonl.
-func TestNamesOfLinesOfJSON(t *testing.T) {
+// TestMediaTypesOfJSONLines: JSON lines have several media types. FastAPI and others use
+// application/jsonl.
+func TestMediaTypesOfJSONLines(t *testing.T) {
 	for _, name := range []string{"application/jsonl", "application/x-jsonlines", "application/jsonlines", "application/ndjson"} {
-		check(t, map[string]said{name: {
-			agent: response(name, lines(`{"text":"a"}`, `{"text":"b"}`)),
+		check(t, map[string]responseTest{name: {
+			agent: respondsWith(name, lines(`{"text":"a"}`, `{"text":"b"}`)),
 			want:  "turn-1=a turn-1+b", outcome: "whole",
 		}})
 	}
 }
 
-// noEvent is the outcome of a stream that held no event: an exception in the
-// generator of a web framework looks like this.
+// noEvent is the outcome of a stream without an event, as web frameworks send it after an
+// exception in their generator.
 const noEvent = "failed: The agent's event stream ended without an event; an agent that has nothing to say ends with a status-update of state completed"
 
-// A line that is not an event fails the turn: an agent whose events nobody
-// understands must not seem to have answered.
-func TestWhatIsNotUnderstoodFailsTheTurn(t *testing.T) {
+// TestUnknownEventFailsTheTurn: an agent whose events are not understood must not seem to
+// have answered.
+func TestUnknownEventFailsTheTurn(t *testing.T) {
 	const why = "is not an event: it is neither of a known kind nor a part; received: "
 	for _, line := range []string{
 		`{"kind":"cat"}`, `{"foo":1}`, `7`, `"x"`, `null`, `[]`, `{"message":"x"}`, `{"kind":7}`, `{}`, `{"metadata":{}}`,
 		`{"kind":"Internal:x"}`, `{"type":"artifact","text2":"a"}`, `[{"text":"a"}]`,
 	} {
-		check(t, map[string]said{
+		check(t, map[string]responseTest{
 			"NDJSON " + line: {
-				agent: response(ndjson, lines(`{"text":"a"}`, line, `{"text":"b"}`)),
+				agent: respondsWith(ndjson, lines(`{"text":"a"}`, line, `{"text":"b"}`)),
 				want:  "turn-1=a", outcome: "failed: The agent's event in line 2 " + why + line,
 			},
 			"SSE " + line: {
-				agent: response(sse, "data: {\"text\":\"a\"}\n\nevent: x\ndata: "+line+"\n\n"),
+				agent: respondsWith(sse, "data: {\"text\":\"a\"}\n\nevent: x\ndata: "+line+"\n\n"),
 				want:  "turn-1=a", outcome: "failed: The agent's event in line 4 " + why + line,
 			},
 		})
 	}
 	const fields = " no field of an event stream (data, event, id, retry); received: "
 	for _, line := range []string{`datax: {"text":"b"}`, `Data: {"text":"b"}`, `{"text":"b"}`, ` data: {"text":"b"}`, `<html>`} {
-		check(t, map[string]said{"no field " + line: {
-			agent: response(sse, "data: {\"text\":\"a\"}\n\n"+line+"\n\n"),
+		check(t, map[string]responseTest{"no field " + line: {
+			agent: respondsWith(sse, "data: {\"text\":\"a\"}\n\n"+line+"\n\n"),
 			want:  "turn-1=a", outcome: "failed: The agent's answer has in line 3" + fields + strings.TrimSpace(line),
 		}})
 	}
 }
 
-func TestInternalEventsAreForMetrics(t *testing.T) {
+func TestInternalEventsAreCountedOnly(t *testing.T) {
 	var kinds []string
 	o := events.Options{Internal: func(kind string) { kinds = append(kinds, kind) }}
-	b := agent(t, o, response(ndjson, lines(
+	b := newAgent(t, o, respondsWith(ndjson, lines(
 		`{"kind":"internal:llm-call","iteration":1}`, `{"iteration":1,"kind":"internal:checkpoint"}`, `{"text":"a"}`)))
-	if said, outcome := run(t, b); said != "turn-1=a" || outcome != "whole" {
-		t.Errorf("Run() = %q, %q", said, outcome)
+	if output, outcome := run(t, b); output != "turn-1=a" || outcome != "whole" {
+		t.Errorf("Run() = %q, %q", output, outcome)
 	}
 	if diff := cmp.Diff([]string{"internal:llm-call", "internal:checkpoint"}, kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
@@ -201,32 +202,32 @@ func TestReasonInMetadataBecomesTheMessage(t *testing.T) {
 	failed := func(status, metadata string) string {
 		return lines(`{"kind":"status-update","status":` + status + `,"metadata":` + metadata + `}`)
 	}
-	check(t, map[string]said{
+	check(t, map[string]responseTest{
 		"failed": {
-			agent: response(ndjson, failed(`{"state":"failed"}`, `{"error":"Connection\u0000 timeout"}`)),
+			agent: respondsWith(ndjson, failed(`{"state":"failed"}`, `{"error":"Connection\u0000 timeout"}`)),
 			want:  "status:failed(Connection  timeout)", outcome: "ended",
 		},
 		"failed with a message": {
-			agent: response(ndjson, failed(`{"state":"failed","message":{"content":"mine"}}`, `{"error":"x"}`)),
+			agent: respondsWith(ndjson, failed(`{"state":"failed","message":{"content":"mine"}}`, `{"error":"x"}`)),
 			want:  "status:failed(mine)", outcome: "ended",
 		},
-		"completed": {agent: response(ndjson, failed(`{"state":"completed"}`, `{"error":"x"}`)), want: "status:completed", outcome: "ended"},
-		"no text":   {agent: response(ndjson, failed(`{"state":"failed"}`, `{"error":{"code":1}}`)), want: "status:failed", outcome: "ended"},
+		"completed": {agent: respondsWith(ndjson, failed(`{"state":"completed"}`, `{"error":"x"}`)), want: "status:completed", outcome: "ended"},
+		"no text":   {agent: respondsWith(ndjson, failed(`{"state":"failed"}`, `{"error":{"code":1}}`)), want: "status:failed", outcome: "ended"},
 		"long": {
-			agent: response(ndjson, failed(`{"state":"failed"}`, `{"error":"`+strings.Repeat("ä", 600)+`"}`)),
+			agent: respondsWith(ndjson, failed(`{"state":"failed"}`, `{"error":"`+strings.Repeat("ä", 600)+`"}`)),
 			want:  "status:failed(" + strings.Repeat("ä", 512) + ")", outcome: "ended",
 		},
 	})
 }
 
-func TestPauseIsToldApart(t *testing.T) {
-	check(t, map[string]said{
-		"final says that the run ends": {
-			agent: response(ndjson, lines(`{"kind":"status-update","status":{"state":"input-required"},"final":true}`)),
+func TestNonFinalInputRequiredIsAPause(t *testing.T) {
+	check(t, map[string]responseTest{
+		"final ends the run": {
+			agent: respondsWith(ndjson, lines(`{"kind":"status-update","status":{"state":"input-required"},"final":true}`)),
 			want:  "status:input-required", outcome: "whole",
 		},
-		"not final says that it waits": {
-			agent: response(ndjson, lines(`{"kind":"status-update","status":{"state":"input-required"},"final":false}`)),
+		"not final pauses the run": {
+			agent: respondsWith(ndjson, lines(`{"kind":"status-update","status":{"state":"input-required"},"final":false}`)),
 			want:  "status:input-required/paused", outcome: "whole",
 		},
 	})

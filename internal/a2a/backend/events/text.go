@@ -14,7 +14,7 @@ import (
 )
 
 // text reads a text, piece by piece, as the text of one artifact.
-func (r *response) text() error {
+func (r *respondsWith) text() error {
 	buffer := stream.NewBuffer()
 	defer buffer.Release()
 	held := 0

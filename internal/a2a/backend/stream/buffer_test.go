@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A stream that rests after a burst, or after an event of megabytes, holds
-// little of either.
-func TestBufferFitsWhatArrives(t *testing.T) {
+// TestBufferAdaptsToWhatArrives: an idle stream has a small buffer, also after a burst or
+// after an event of megabytes.
+func TestBufferAdaptsToWhatArrives(t *testing.T) {
 	tests := map[string]struct{ size, filled, held, want int }{
 		"nothing much":                {smallSize, 100, 10, smallSize},
 		"more is to come":             {smallSize, smallSize, 0, largeSize},

@@ -17,23 +17,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
-// opensLate is a transport to an agent that is still starting: it refuses some
+// lateListener is a transport to an agent that is still starting: it refuses some
 // connections before it listens.
-type opensLate struct {
+type lateListener struct {
 	http.RoundTripper
 	refuse  int32
 	refused atomic.Int32
 }
 
-func (o *opensLate) RoundTrip(r *http.Request) (*http.Response, error) {
+func (o *lateListener) RoundTrip(r *http.Request) (*http.Response, error) {
 	if o.refused.Add(1) <= o.refuse {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}
 	return o.RoundTripper.RoundTrip(r)
 }
 
-// A connection that is refused is tried again with backoff, until the connect time is
-// over, and the request is received once.
+// TestRefusedConnectionsAreRetried: the client retries with backoff until the connect
+// timeout, and the agent receives the request once.
 func TestRefusedConnectionsAreRetried(t *testing.T) {
 	var received atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received.Add(1) }))
@@ -42,7 +42,7 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := &opensLate{RoundTripper: server.Client().Transport, refuse: 3}
+	late := &lateListener{RoundTripper: server.Client().Transport, refuse: 3}
 	resp, err := stream.NewWithTransport(late, stream.Limits{Connect: time.Minute}, nil).Do(t.Context(), &stream.Request{Method: http.MethodPost, URL: at, Header: http.Header{}, Body: []byte("x")})
 	if err != nil {
 		t.Fatal(err)
@@ -53,15 +53,15 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 	}
 }
 
-// The same by a real socket, whose listener opens while the client waits.
-func TestListenerThatOpensLate(t *testing.T) {
+// TestLateListenerIsReached: the listener of a real socket opens while the client waits.
+func TestLateListenerIsReached(t *testing.T) {
 	address := freeport.Address(t)
 	c := stream.New(stream.Limits{Connect: time.Minute}, nil)
 	defer c.Close()
 	answered := make(chan error, 1)
 	refused := make(chan struct{})
 	go func() {
-		// The first connection is refused before the listener is there.
+		// Wait until a first connection is refused.
 		if conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address); err == nil {
 			_ = conn.Close()
 		}

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A proxy of the environment is never asked for loopback, so that only the
-// transport itself can tell.
-func TestProxyOfTheEnvironmentIsNotAsked(t *testing.T) {
+// TestProxyOfTheEnvironmentIsNotUsed checks the transport, because net/http uses no proxy
+// for loopback in any case.
+func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	if transport, ok := New(Limits{}, nil).transport.(*http.Transport); !ok || transport.Proxy != nil {
 		t.Error("the transport asks for a proxy")
 	}

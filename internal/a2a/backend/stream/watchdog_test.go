@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestWatchdog: a turn ends exactly when its time is up, whatever came before.
+// TestWatchdog: a turn ends exactly when it exceeds a limit, whatever happened before.
 func TestWatchdog(t *testing.T) {
 	second := func(n ...int) []time.Duration {
 		var all []time.Duration
@@ -21,11 +21,11 @@ func TestWatchdog(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		limits Limits
-		// heard and paused are the times at which that happens; at every other of
-		// paused the agent goes on.
-		heard, paused []time.Duration
-		want          time.Duration
-		reason        string
+		// activity and paused are the times of activity and of pauses. Every other time of
+		// paused ends a pause.
+		activity, paused []time.Duration
+		want             time.Duration
+		reason           string
 	}{
 		"no answer":               {Limits{FirstEvent: 20 * time.Second, Idle: 5 * time.Second, Turn: time.Minute}, nil, nil, 20 * time.Second, "The agent did not answer within 20s"},
 		"silent at once":          {Limits{FirstEvent: 20 * time.Second, Idle: 5 * time.Second, Turn: time.Minute}, second(0), nil, 5 * time.Second, "The agent was silent for 5s"},
@@ -42,7 +42,7 @@ func TestWatchdog(t *testing.T) {
 				began := time.Now()
 				w := newWatchdog(&test.limits, cancel)
 				defer w.stop()
-				for _, at := range test.heard {
+				for _, at := range test.activity {
 					time.AfterFunc(at, w.RecordActivity)
 				}
 				for i, at := range test.paused {
@@ -57,7 +57,7 @@ func TestWatchdog(t *testing.T) {
 	}
 }
 
-func TestWatchdogOfATurnThatIsOver(t *testing.T) {
+func TestWatchdogStopsWithTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		w := newWatchdog(&Limits{FirstEvent: time.Second, Idle: time.Second, Turn: time.Second}, cancel)

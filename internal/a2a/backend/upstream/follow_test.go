@@ -16,21 +16,21 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 )
 
-// script is how an agent answers its calls of one operation, in turn; the last
-// answer is that of all later calls.
-type script []func(*said, asked)
+// script has the responses of an agent to the requests of one operation, in order. The
+// last one is repeated.
+type script []func(*responder, agentRequest)
 
-func (s script) answer(out *said, a asked, n int) { s[min(n, len(s)-1)](out, a) }
+func (s script) answer(out *responder, a agentRequest, n int) { s[min(n, len(s)-1)](out, a) }
 
-// follows runs a turn whose stream tells of a task, and then breaks off or, if
-// whole, ends.
-func follows(t *testing.T, name string, whole bool, limits stream.Limits, begin []a2a.Event, subscribe, get script) (h *heard, outcome, ops string) {
+// runFollowed runs a turn whose stream begins a task and then ends, or is cut unless
+// whole is true.
+func runFollowed(t *testing.T, name string, whole bool, limits stream.Limits, begin []a2a.Event, subscribe, get script) (h *emitted, outcome, ops string) {
 	t.Helper()
 	var subscriptions, gets atomic.Int32
-	b, calls := agent(t, name, true, upstream.Options{Limits: limits}, func(s *said, a asked) {
+	b, calls := newAgent(t, name, true, upstream.Options{Limits: limits}, func(s *responder, a agentRequest) {
 		switch a.op {
 		case "stream":
-			s.streams(s.named(a.task, begin...)...)
+			s.stream(s.withID(a.task, begin...)...)
 			if !whole {
 				panic(abort)
 			}
@@ -39,31 +39,35 @@ func follows(t *testing.T, name string, whole bool, limits stream.Limits, begin 
 		case "get":
 			get.answer(s, a, int(gets.Add(1))-1)
 		case "cancel":
-			s.tells(task(a2a.StateCanceled))
+			s.respondTask(task(a2a.StateCanceled))
 		}
 	})
-	h, outcome = run(t, b, turn())
+	h, outcome = run(t, b, newTurn())
 	b.Close()
 	return h, outcome, calls.ops()
 }
 
-func tells(state a2a.State, texts ...string) func(*said, asked) {
-	return func(s *said, a asked) { s.tells(s.named(a.task, whole(task(state, texts...)))[0].Task) }
+func returnsTask(state a2a.State, texts ...string) func(*responder, agentRequest) {
+	return func(s *responder, a agentRequest) {
+		s.respondTask(s.withID(a.task, taskEvent(task(state, texts...)))[0].Task)
+	}
 }
 
-func subscribes(events ...a2a.Event) func(*said, asked) {
-	return func(s *said, a asked) { s.streams(s.named(a.task, events...)...) }
+func streamsEvents(events ...a2a.Event) func(*responder, agentRequest) {
+	return func(s *responder, a agentRequest) { s.stream(s.withID(a.task, events...)...) }
 }
 
-func refuses(code int) func(*said, asked) { return func(s *said, _ asked) { s.fails(code) } }
+func returnsError(code int) func(*responder, agentRequest) {
+	return func(s *responder, _ agentRequest) { s.respondError(code) }
+}
 
-func breaks(*said, asked) { panic(abort) }
+func breaksConnection(*responder, agentRequest) { panic(abort) }
 
-// pings keeps a subscription open, with a comment now and then, after its events.
-func pings(events ...a2a.Event) func(*said, asked) {
-	return func(s *said, a asked) {
+// staysOpen streams events, and then comments until the client leaves.
+func staysOpen(events ...a2a.Event) func(*responder, agentRequest) {
+	return func(s *responder, a agentRequest) {
 		s.w.Header().Set("Content-Type", "text/event-stream")
-		s.streams(s.named(a.task, events...)...)
+		s.stream(s.withID(a.task, events...)...)
 		tick := time.NewTicker(10 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -78,117 +82,117 @@ func pings(events ...a2a.Event) func(*said, asked) {
 	}
 }
 
-// resubscribes reports whether the sidecar subscribes again to a running task in a
-// version of the protocol.
+// resubscribes reports whether the backend subscribes again to a running task of an
+// agent.
 func resubscribes(name string) bool { return strings.HasPrefix(name, "1.0") }
 
-// A subscription to a running task of an agent before 1.0 may add to the task:
-// a2a-sdk 0.3.26 appends each chunk of an artifact to the stored task once for each
-// subscriber. The sidecar polls the task of a stream that was cut there.
-func TestCutStreamBefore10IsPolled(t *testing.T) {
-	each(t, func(t *testing.T, name string) {
+// TestCutStreamBeforeV10IsPolled: a subscription to a running task of an agent before 1.0
+// may change the task. a2a-sdk 0.3.26 appends each chunk of an artifact to the stored
+// task once for each subscriber.
+func TestCutStreamBeforeV10IsPolled(t *testing.T) {
+	forEachDialect(t, func(t *testing.T, name string) {
 		if resubscribes(name) {
 			t.Skip("the sidecar subscribes again")
 		}
 		for _, tt := range []struct {
-			get                script
-			said, outcome, ops string
+			get                  script
+			output, outcome, ops string
 		}{
-			{script{tells(a2a.StateWorking, "x"), tells(a2a.StateCompleted, "xy")}, "working =x =x =xy completed", "ended", "stream get get"},
-			{script{breaks, tells(a2a.StateInputRequired, "xy")}, "working =x =xy input-required", "whole", "stream get get"},
-			{script{refuses(-32001)}, "working =x", "failed: The agent does not know the task any more; it may have been restarted", "stream get cancel"},
-			{script{refuses(-32004)}, "working =x", "failed: The agent does not support this, or its task has ended", "stream get cancel"},
+			{script{returnsTask(a2a.StateWorking, "x"), returnsTask(a2a.StateCompleted, "xy")}, "working =x =x =xy completed", "ended", "stream get get"},
+			{script{breaksConnection, returnsTask(a2a.StateInputRequired, "xy")}, "working =x =xy input-required", "whole", "stream get get"},
+			{script{returnsError(-32001)}, "working =x", "failed: The agent does not know the task any more; it may have been restarted", "stream get cancel"},
+			{script{returnsError(-32004)}, "working =x", "failed: The agent does not support this, or its task has ended", "stream get cancel"},
 		} {
-			h, outcome, ops := follows(t, name, false, stream.Limits{}, []a2a.Event{status(a2a.StateWorking), artifact("x", false)}, script{subscribes(artifact("y", true))}, tt.get)
-			if h.String() != tt.said || outcome != tt.outcome || ops != tt.ops {
-				t.Errorf("Run() = %q, %s after %s\nwant %q, %s after %s", h, outcome, ops, tt.said, tt.outcome, tt.ops)
+			h, outcome, ops := runFollowed(t, name, false, stream.Limits{}, []a2a.Event{status(a2a.StateWorking), artifact("x", false)}, script{streamsEvents(artifact("y", true))}, tt.get)
+			if h.String() != tt.output || outcome != tt.outcome || ops != tt.ops {
+				t.Errorf("Run() = %q, %s after %s\nwant %q, %s after %s", h, outcome, ops, tt.output, tt.outcome, tt.ops)
 			}
 		}
 	})
 }
 
-// The end that a resumed subscription reports is passed on only once a poll has
-// confirmed the output: the subscription may have repeated an event.
+// TestEndOfResumedSubscriptionIsConfirmed: the backend emits the end only after a poll
+// has confirmed the output, because the subscription may have repeated an event.
 func TestEndOfResumedSubscriptionIsConfirmed(t *testing.T) {
 	const broke = "failed: The agent's answer broke off, and its task could not be read"
 	completed, waits := status(a2a.StateCompleted), status(a2a.StateInputRequired, "which?")
-	twice := func(end a2a.Event) func(*said, asked) {
-		return subscribes(whole(task(a2a.StateWorking, "xy")), artifact("y", true), end)
+	twice := func(end a2a.Event) func(*responder, agentRequest) {
+		return streamsEvents(taskEvent(task(a2a.StateWorking, "xy")), artifact("y", true), end)
 	}
 	waiting := task(a2a.StateInputRequired, "xy")
 	waiting.Status = statusOf(a2a.StateInputRequired, "which?")
-	asks := func(s *said, _ asked) { s.tells(waiting) }
+	asks := func(s *responder, _ agentRequest) { s.respondTask(waiting) }
 	for name, tt := range map[string]struct {
-		subscribe          func(*said, asked)
-		get                script
-		said, outcome, ops string
+		subscribe            func(*responder, agentRequest)
+		get                  script
+		output, outcome, ops string
 	}{
 		"the poll breaks": {
 			twice(completed),
-			script{breaks, tells(a2a.StateCompleted, "xy")},
+			script{breaksConnection, returnsTask(a2a.StateCompleted, "xy")},
 			"working =x =xy +y =xy completed", "ended", "stream subscribe get get",
 		},
-		"every poll breaks": {twice(completed), script{breaks}, "working =x =xy +y", broke, "stream subscribe get get get get cancel"},
-		"polls are refused": {twice(completed), script{refuses(-32603)}, "working =x =xy +y", broke, "stream subscribe get cancel"},
+		"every poll breaks": {twice(completed), script{breaksConnection}, "working =x =xy +y", broke, "stream subscribe get get get get cancel"},
+		"polls are refused": {twice(completed), script{returnsError(-32603)}, "working =x =xy +y", broke, "stream subscribe get cancel"},
 		"a poll finds it unfinished": {
 			twice(completed),
-			script{tells(a2a.StateWorking, "xy"), tells(a2a.StateCompleted, "xyz")},
+			script{returnsTask(a2a.StateWorking, "xy"), returnsTask(a2a.StateCompleted, "xyz")},
 			"working =x =xy +y =xy =xyz completed", "ended", "stream subscribe get get",
 		},
 		"all polls find it unfinished": {
 			twice(completed),
-			script{tells(a2a.StateWorking, "xy")},
+			script{returnsTask(a2a.StateWorking, "xy")},
 			"working =x =xy +y =xy", broke, "stream subscribe get get get get cancel",
 		},
-		"a failure needs no poll":       {twice(status(a2a.StateFailed, "why")), script{breaks}, "working =x =xy +y failed(why)", "ended", "stream subscribe get get get get"},
-		"a question":                    {twice(waits), script{breaks, asks}, "working =x =xy +y =xy input-required(which?)", "whole", "stream subscribe get get"},
-		"a question that is not polled": {twice(waits), script{refuses(-32603)}, "working =x =xy +y", broke, "stream subscribe get cancel"},
+		"a failure needs no poll":       {twice(status(a2a.StateFailed, "why")), script{breaksConnection}, "working =x =xy +y failed(why)", "ended", "stream subscribe get get get get"},
+		"a question":                    {twice(waits), script{breaksConnection, asks}, "working =x =xy +y =xy input-required(which?)", "whole", "stream subscribe get get"},
+		"a question that is not polled": {twice(waits), script{returnsError(-32603)}, "working =x =xy +y", broke, "stream subscribe get cancel"},
 		"a task that waits, repeated": {
-			subscribes(whole(waiting), artifact("y", true), waits),
+			streamsEvents(taskEvent(waiting), artifact("y", true), waits),
 			script{asks},
 			"working =x =xy input-required(which?)", "whole", "stream subscribe get",
 		},
 		"a stream that stays open": {
-			pings(whole(task(a2a.StateWorking, "xy")), completed),
-			script{tells(a2a.StateCompleted, "xy")},
+			staysOpen(taskEvent(task(a2a.StateWorking, "xy")), completed),
+			script{returnsTask(a2a.StateCompleted, "xy")},
 			"working =x =xy completed", "ended", "stream subscribe get",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, outcome, ops := follows(t, "1.0", false, stream.Limits{}, []a2a.Event{status(a2a.StateWorking), artifact("x", false)}, script{tt.subscribe}, tt.get)
-			if h.String() != tt.said || outcome != tt.outcome || ops != tt.ops {
-				t.Errorf("Run() = %q, %s after %s\nwant %q, %s after %s", h, outcome, ops, tt.said, tt.outcome, tt.ops)
+			h, outcome, ops := runFollowed(t, "1.0", false, stream.Limits{}, []a2a.Event{status(a2a.StateWorking), artifact("x", false)}, script{tt.subscribe}, tt.get)
+			if h.String() != tt.output || outcome != tt.outcome || ops != tt.ops {
+				t.Errorf("Run() = %q, %s after %s\nwant %q, %s after %s", h, outcome, ops, tt.output, tt.outcome, tt.ops)
 			}
 		})
 	}
 }
 
-// A subscription that never ends, and brings nothing but comments, does not keep
-// the turn from the end of the task, nor alive.
-func TestSubscriptionThatNeverEnds(t *testing.T) {
-	each(t, func(t *testing.T, name string) {
+// TestIdleSubscriptionIsClosed: a subscription that never ends and has comments only
+// neither hides the end of the task nor counts as activity.
+func TestIdleSubscriptionIsClosed(t *testing.T) {
+	forEachDialect(t, func(t *testing.T, name string) {
 		t.Parallel()
-		ended := !resubscribes(name) // the sidecar polls those that were cut
+		ended := !resubscribes(name) // the backend polls after a cut stream
 		for _, tt := range []struct {
 			subscribe, get script
 			idle           time.Duration
 			outcome, ops   string
 		}{
-			{script{pings()}, script{tells(a2a.StateCompleted, "xy")}, 6 * time.Second, "ended", "stream subscribe get"},
+			{script{staysOpen()}, script{returnsTask(a2a.StateCompleted, "xy")}, 6 * time.Second, "ended", "stream subscribe get"},
 			{
-				script{pings(artifact("y", true)), subscribes(status(a2a.StateWorking), status(a2a.StateCompleted))},
-				script{tells(a2a.StateWorking, "xy"), tells(a2a.StateCompleted, "xy")},
+				script{staysOpen(artifact("y", true)), streamsEvents(status(a2a.StateWorking), status(a2a.StateCompleted))},
+				script{returnsTask(a2a.StateWorking, "xy"), returnsTask(a2a.StateCompleted, "xy")},
 				6 * time.Second, "ended", "stream subscribe get subscribe get",
 			},
-			{script{pings()}, script{breaks, tells(a2a.StateCompleted, "xy")}, 6 * time.Second, "ended", "stream subscribe get subscribe get"},
-			{script{pings()}, script{tells(a2a.StateWorking, "x")}, 800 * time.Millisecond, "failed: The agent was silent for 800ms", ""},
-			{script{pings(whole(task(a2a.StateWorking, "x")))}, script{tells(a2a.StateWorking, "x")}, 800 * time.Millisecond, "failed: The agent was silent for 800ms", ""},
+			{script{staysOpen()}, script{breaksConnection, returnsTask(a2a.StateCompleted, "xy")}, 6 * time.Second, "ended", "stream subscribe get subscribe get"},
+			{script{staysOpen()}, script{returnsTask(a2a.StateWorking, "x")}, 800 * time.Millisecond, "failed: The agent was silent for 800ms", ""},
+			{script{staysOpen(taskEvent(task(a2a.StateWorking, "x")))}, script{returnsTask(a2a.StateWorking, "x")}, 800 * time.Millisecond, "failed: The agent was silent for 800ms", ""},
 		} {
 			if name == "0.1" && tt.ops == "" {
-				continue // a subscription does not begin with a task
+				continue // in 0.1, a subscription does not begin with the task
 			}
-			h, outcome, ops := follows(t, name, ended, stream.Limits{Idle: tt.idle, Turn: time.Minute}, []a2a.Event{status(a2a.StateWorking), artifact("x", false)}, tt.subscribe, tt.get)
+			h, outcome, ops := runFollowed(t, name, ended, stream.Limits{Idle: tt.idle, Turn: time.Minute}, []a2a.Event{status(a2a.StateWorking), artifact("x", false)}, tt.subscribe, tt.get)
 			if outcome != tt.outcome || tt.ops != "" && ops != tt.ops || !strings.HasPrefix(ops, "stream subscribe get") {
 				t.Errorf("Run() = %q, %s after %s\nwant %s after %s", h, outcome, ops, tt.outcome, tt.ops)
 			}
@@ -196,56 +200,56 @@ func TestSubscriptionThatNeverEnds(t *testing.T) {
 	})
 }
 
-// A stream that stays open after the end of the task does not keep the sidecar from asking
-// for output that the stream did not bring.
-func TestStreamThatStaysOpenAfterTheEnd(t *testing.T) {
-	b, calls := agent(t, "1.0", true, upstream.Options{}, func(s *said, a asked) {
+// TestStreamOpenAfterTheTaskEndedIsClosed: the backend polls the task for output that the
+// stream lacked.
+func TestStreamOpenAfterTheTaskEndedIsClosed(t *testing.T) {
+	b, calls := newAgent(t, "1.0", true, upstream.Options{}, func(s *responder, a agentRequest) {
 		if a.op == "get" {
-			tells(a2a.StateCompleted, "x")(s, a)
+			returnsTask(a2a.StateCompleted, "x")(s, a)
 			return
 		}
-		pings(status(a2a.StateSubmitted), status(a2a.StateCompleted))(s, a)
+		staysOpen(status(a2a.StateSubmitted), status(a2a.StateCompleted))(s, a)
 	})
-	if h, outcome := run(t, b, turn()); h.String() != "submitted working =x completed" || outcome != "ended" || calls.ops() != "stream get" {
+	if h, outcome := run(t, b, newTurn()); h.String() != "submitted working =x completed" || outcome != "ended" || calls.ops() != "stream get" {
 		t.Errorf("Run() = %q, %s after %s", h, outcome, calls.ops())
 	}
 }
 
-// A task of which the agent ended the stream, or which it left as submitted, fails
-// without waiting for timeouts.idle when the agent does not run it.
-func TestTaskThatDoesNotRun(t *testing.T) {
+// TestTaskThatTheAgentDoesNotRunFails: the agent ended its stream, or left the task
+// submitted. The turn fails before timeouts.idle.
+func TestTaskThatTheAgentDoesNotRunFails(t *testing.T) {
 	const (
 		left  = "failed: The agent ended its answer and left its task working, which it does not run any more"
 		broke = "failed: The agent broke off its answer and left its task submitted; the agent's log may say why"
 	)
-	working, submitted, unknown := tells(a2a.StateWorking, "x"), tells(a2a.StateSubmitted), refuses(-32001)
+	working, submitted, unknown := returnsTask(a2a.StateWorking, "x"), returnsTask(a2a.StateSubmitted), returnsError(-32001)
 	for name, tt := range map[string]struct {
 		whole        bool
 		idle         time.Duration
-		subscribe    func(*said, asked)
+		subscribe    func(*responder, agentRequest)
 		get          script
 		outcome, ops string
 	}{
 		"its executor failed at work": {true, time.Minute, unknown, script{working}, left, "stream subscribe get get get get cancel"},
 		"its executor failed":         {false, 2 * time.Second, unknown, script{submitted}, broke, "stream get get get get cancel"},
 		"its executor failed, and its subscriptions never end": {
-			true, 6 * time.Second, pings(), script{submitted}, broke, "stream subscribe get subscribe get cancel",
+			true, 6 * time.Second, staysOpen(), script{submitted}, broke, "stream subscribe get subscribe get cancel",
 		},
-		// A connection that broke does not say so: another replica of the agent may run it.
+		// After a lost connection, another replica of the agent may run the task.
 		"another replica runs it": {
 			false, time.Minute, unknown,
-			script{working, working, working, working, tells(a2a.StateCompleted, "xy")},
+			script{working, working, working, working, returnsTask(a2a.StateCompleted, "xy")},
 			"ended", "stream get get get get get",
 		},
 		"it starts late": {
-			true, 6 * time.Second, pings(),
-			script{submitted, working, working, tells(a2a.StateCompleted, "xy")},
+			true, 6 * time.Second, staysOpen(),
+			script{submitted, working, working, returnsTask(a2a.StateCompleted, "xy")},
 			"ended", "stream subscribe get subscribe get subscribe get subscribe get",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h, outcome, ops := follows(t, "0.3", tt.whole, stream.Limits{Idle: tt.idle}, []a2a.Event{status(a2a.StateSubmitted)}, script{tt.subscribe}, tt.get)
+			h, outcome, ops := runFollowed(t, "0.3", tt.whole, stream.Limits{Idle: tt.idle}, []a2a.Event{status(a2a.StateSubmitted)}, script{tt.subscribe}, tt.get)
 			if outcome != tt.outcome || ops != tt.ops {
 				t.Errorf("Run() = %q, %s after %s\nwant %s after %s", h, outcome, ops, tt.outcome, tt.ops)
 			}

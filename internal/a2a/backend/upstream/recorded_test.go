@@ -17,25 +17,25 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 )
 
-// recording is a stream of a server that others wrote.
+// recording is a recorded stream of a server of another project.
 type recording struct {
-	file, said, outcome string
+	file, events, outcome string
 }
 
 const (
-	saidBySDK       = "submitted working(Looking) =Tea  +is old. =[{\"n\":[1,2]}][f.bin \x00\x01][https://example.com/x.png] completed(Done)"
-	saidByLangGraph = "submitted working(You) working(You ) working(You said:) working(You said: ) working(You said: hello.) " +
+	eventsOfSDK       = "submitted working(Looking) =Tea  +is old. =[{\"n\":[1,2]}][f.bin \x00\x01][https://example.com/x.png] completed(Done)"
+	eventsOfLangGraph = "submitted working(You) working(You ) working(You said:) working(You said: ) working(You said: hello.) " +
 		"working(You said: hello. ) working(You said: hello. Tea) working(You said: hello. Tea ) working(You said: hello. Tea is) " +
 		"working(You said: hello. Tea is ) working(You said: hello. Tea is old.) =You said: hello. Tea is old. completed"
 )
 
 var recordings = []recording{
-	{"a2a-sdk-0.3.26", saidBySDK, "ended"},
-	{"a2a-sdk-1.3.0", strings.ReplaceAll(saidBySDK, "[1,2]", "[1.0,2.0]"), "ended"},
-	{"a2a-sdk-1.3.0-as-0.3", strings.ReplaceAll(saidBySDK, "[1,2]", "[1.0,2.0]"), "ended"},
-	{"a2a-sdk-1.3.0-rest", strings.ReplaceAll(saidBySDK, "[1,2]", "[1.0,2.0]"), "ended"},
+	{"a2a-sdk-0.3.26", eventsOfSDK, "ended"},
+	{"a2a-sdk-1.3.0", strings.ReplaceAll(eventsOfSDK, "[1,2]", "[1.0,2.0]"), "ended"},
+	{"a2a-sdk-1.3.0-as-0.3", strings.ReplaceAll(eventsOfSDK, "[1,2]", "[1.0,2.0]"), "ended"},
+	{"a2a-sdk-1.3.0-rest", strings.ReplaceAll(eventsOfSDK, "[1,2]", "[1.0,2.0]"), "ended"},
 	{"google-adk-2.13.0", "submitted working working(Tea is old.) =Tea is old. completed", "ended"},
-	{"langgraph-api-0.16.7-answer", saidByLangGraph, "ended"},
+	{"langgraph-api-0.16.7-answer", eventsOfLangGraph, "ended"},
 	{"langgraph-api-0.16.7-ask", `submitted working =[{"id":"a25613189712d1308e4d1871016ea02d","value":"How many words?"}] input-required`, "whole"},
 	{"langgraph-api-0.16.7-fail", "submitted failed(the model broke)", "ended"},
 }
@@ -49,7 +49,7 @@ func (r *recording) body(tb testing.TB) string {
 	return string(text)
 }
 
-// card is that of the server, as far as it counts.
+// card returns the card of the server.
 func (r *recording) card() string {
 	binding, version := "JSONRPC", "1.0"
 	if strings.Contains(r.file, "0.3") {
@@ -61,15 +61,15 @@ func (r *recording) card() string {
 	return `{"supportedInterfaces":[{"url":"/rpc","protocolBinding":"` + binding + `","protocolVersion":"` + version + `"}],"capabilities":{"streaming":true}}`
 }
 
-// replay serves streams in turn, and tasks to those that ask for one. An empty
-// task is not known.
-func replay(tb testing.TB, r *recording, task string, streams ...func(http.ResponseWriter)) *upstream.Backend {
+// newReplay starts a server that replays streams, and returns the task, unless it is
+// empty, to requests for one.
+func newReplay(tb testing.TB, r *recording, task string, streams ...func(http.ResponseWriter)) *upstream.Backend {
 	tb.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, r.card()) })
 	mux.HandleFunc("/rpc", func(w http.ResponseWriter, request *http.Request) {
 		body, _ := io.ReadAll(request.Body)
-		answerReplay(w, string(body), task, streams)
+		respondReplay(w, string(body), task, streams)
 	})
 	mux.HandleFunc("/rpc/message:stream", func(w http.ResponseWriter, _ *http.Request) { streams[0](w) })
 	server := httptest.NewServer(mux)
@@ -82,7 +82,7 @@ func replay(tb testing.TB, r *recording, task string, streams ...func(http.Respo
 	return b
 }
 
-func answerReplay(w http.ResponseWriter, request, task string, streams []func(http.ResponseWriter)) {
+func respondReplay(w http.ResponseWriter, request, task string, streams []func(http.ResponseWriter)) {
 	switch {
 	case strings.Contains(request, "tream"): // SendStreamingMessage, message/stream
 		streams[0](w)
@@ -95,28 +95,28 @@ func answerReplay(w http.ResponseWriter, request, task string, streams []func(ht
 	}
 }
 
-// streams returns a whole stream; cut returns one whose connection breaks.
-func streams(body string) func(http.ResponseWriter) {
+// wholeStream responds with a stream that ends. cutStream closes the connection after it.
+func wholeStream(body string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, body)
 	}
 }
 
-func cut(body string) func(http.ResponseWriter) {
+func cutStream(body string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
-		streams(body)(w)
+		wholeStream(body)(w)
 		_ = http.NewResponseController(w).Flush()
 		panic(abort)
 	}
 }
 
-// content is String with the content of parts that are not text.
-func content(h *heard) string {
+// describeContent describes all events, and also the parts that are not text.
+func describeContent(h *emitted) string {
 	var all []string
 	for i := range h.events {
 		e := h.events[i]
-		word := short(&e)
+		word := describe(&e)
 		if e.Artifact != nil {
 			for _, p := range e.Artifact.Artifact.Parts {
 				switch p.Content {
@@ -138,16 +138,16 @@ func content(h *heard) string {
 func TestRecordedStreams(t *testing.T) {
 	for _, r := range recordings {
 		t.Run(r.file, func(t *testing.T) {
-			h, outcome := run(t, replay(t, &r, "", streams(r.body(t))), turn())
-			if got := content(h); got != r.said || outcome != r.outcome {
-				t.Errorf("Run() = %q, %s\nwant %q, %s", got, outcome, r.said, r.outcome)
+			h, outcome := run(t, newReplay(t, &r, "", wholeStream(r.body(t))), newTurn())
+			if got := describeContent(h); got != r.events || outcome != r.outcome {
+				t.Errorf("Run() = %q, %s\nwant %q, %s", got, outcome, r.events, r.outcome)
 			}
 		})
 	}
 }
 
-// LangGraph keeps no artifact with a task, and the answer in its history. What it
-// answers was recorded beside the streams.
+// LangGraph stores no artifact with the task, and has the answer in the history. The
+// tasks were recorded with the streams.
 const (
 	langGraphTask = `{"kind":"task","id":"T","contextId":"C","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-11-22T13:53:46.429383+00:00",` +
 		`"message":{"kind":"message","role":"ROLE_AGENT","parts":[{"kind":"text","text":"Task completed successfully"}],"messageId":"s1","taskId":"T"}},"history":[` +
@@ -157,37 +157,37 @@ const (
 	bareTask = `{"id":"T","contextId":"C","status":{"state":"TASK_STATE_COMPLETED"}}`
 )
 
-func TestNothingIsLostWhenAStreamBreaksOff(t *testing.T) {
-	event := func(result string) string { return frame(result) }
+func TestOutputOfACutStreamIsRecovered(t *testing.T) {
+	event := func(result string) string { return rpcEvent(result) }
 	begin := event(`{"task":{"id":"T","contextId":"C","status":{"state":"TASK_STATE_SUBMITTED"}}}`)
 	chunk := event(`{"artifactUpdate":{"taskId":"T","artifact":{"artifactId":"a","parts":[{"text":"half"}]}}}`)
 	last := event(`{"artifactUpdate":{"taskId":"T","artifact":{"artifactId":"a","parts":[{"text":" rest"}]},"append":true,"lastChunk":true}}`)
 	done := event(`{"statusUpdate":{"taskId":"T","status":{"state":"TASK_STATE_COMPLETED"}}}`)
 	const whole = `{"id":"T","contextId":"C","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"half rest"}]}]}`
 	for name, tt := range map[string]struct {
-		stream              func(http.ResponseWriter)
-		task, said, outcome string
+		stream                func(http.ResponseWriter)
+		task, output, outcome string
 	}{
-		"the history holds the answer":       {cut(begin), langGraphTask, "submitted working(You said: hello. Tea is old.) completed(Task completed successfully)", "ended"},
-		"the task holds the artifact":        {cut(begin + chunk), whole, "submitted =half =half rest completed", "ended"},
-		"a member holds the task":            {cut(begin + chunk), `{"task":` + whole + `}`, "submitted =half =half rest completed", "ended"},
-		"the artifact was complete":          {cut(begin + chunk + last), bareTask, "submitted =half + rest completed", "ended"},
-		"the task lacks an artifact":         {cut(begin + chunk), bareTask, "submitted =half", "failed: The agent's answer broke off in an artifact that its task does not contain"},
-		"the task lacks all output":          {cut(begin), bareTask, "submitted", "failed: The agent's answer broke off, and its task has no output"},
-		"the task is not known":              {cut(begin), "", "submitted", "failed: The agent does not know the task any more; it may have been restarted"},
-		"no task":                            {cut(begin), `{"foo":1}`, "submitted", `failed: The agent's answer is not A2A: it is not a task; received: {"foo":1}`},
-		"completed without output":           {streams(begin + done), whole, "submitted =half rest completed", "ended"},
-		"completed without output, for good": {streams(begin + done), bareTask, "submitted completed", "ended"},
-		"completed, and cannot be asked":     {streams(begin + done), "", "submitted completed", "ended"},
-		"completed at once":                  {streams(done), whole, "=half rest completed", "ended"},
-		"completed twice":                    {streams(begin + done + done), bareTask, "submitted completed", "ended"},
+		"the history holds the answer":       {cutStream(begin), langGraphTask, "submitted working(You said: hello. Tea is old.) completed(Task completed successfully)", "ended"},
+		"the task holds the artifact":        {cutStream(begin + chunk), whole, "submitted =half =half rest completed", "ended"},
+		"a member holds the task":            {cutStream(begin + chunk), `{"task":` + whole + `}`, "submitted =half =half rest completed", "ended"},
+		"the artifact was complete":          {cutStream(begin + chunk + last), bareTask, "submitted =half + rest completed", "ended"},
+		"the task lacks an artifact":         {cutStream(begin + chunk), bareTask, "submitted =half", "failed: The agent's answer broke off in an artifact that its task does not contain"},
+		"the task lacks all output":          {cutStream(begin), bareTask, "submitted", "failed: The agent's answer broke off, and its task has no output"},
+		"the task is not known":              {cutStream(begin), "", "submitted", "failed: The agent does not know the task any more; it may have been restarted"},
+		"no task":                            {cutStream(begin), `{"foo":1}`, "submitted", `failed: The agent's answer is not A2A: it is not a task; received: {"foo":1}`},
+		"completed without output":           {wholeStream(begin + done), whole, "submitted =half rest completed", "ended"},
+		"completed without output, for good": {wholeStream(begin + done), bareTask, "submitted completed", "ended"},
+		"completed, and polls are refused":   {wholeStream(begin + done), "", "submitted completed", "ended"},
+		"completed at once":                  {wholeStream(done), whole, "=half rest completed", "ended"},
+		"completed twice":                    {wholeStream(begin + done + done), bareTask, "submitted completed", "ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := recording{file: "1.0"}
-			h, outcome := run(t, replay(t, &r, tt.task, tt.stream), turn())
-			// A status of the sidecar keeps the note of the task, where none of the agent's can.
-			if got := strings.TrimPrefix(strings.ReplaceAll(h.String(), "working =", "="), "working "); got != tt.said || outcome != tt.outcome {
-				t.Errorf("Run() = %q, %s\nwant %q, %s", got, outcome, tt.said, tt.outcome)
+			h, outcome := run(t, newReplay(t, &r, tt.task, tt.stream), newTurn())
+			// Statuses that the backend adds for the note of the task are not compared.
+			if got := strings.TrimPrefix(strings.ReplaceAll(h.String(), "working =", "="), "working "); got != tt.output || outcome != tt.outcome {
+				t.Errorf("Run() = %q, %s\nwant %q, %s", got, outcome, tt.output, tt.outcome)
 			}
 		})
 	}

@@ -137,7 +137,7 @@ func (r *run) sendAndFollow(ctx context.Context) error {
 	problem, isProtocolError := errors.AsType[*protocolError](err)
 	if isProtocolError && !r.responded && r.endpoint.streaming.Load() &&
 		(problem.reason == a2a.ReasonMethodNotFound || problem.reason == a2a.ReasonUnsupportedOperation) {
-		// The agent does not stream, though its card says that it does.
+		// The agent does not stream, though its card has the capability.
 		r.endpoint.streaming.Store(false)
 		if err = r.sendMessage(ctx); err != nil && !r.responded {
 			r.endpoint.streaming.Store(true)
@@ -248,8 +248,8 @@ func (r *run) statusError(status int, body *stream.Body) error {
 
 // turnError returns the failure of the turn for an error of the agent.
 func (r *run) turnError(f *protocolError, p *endpoint) *backend.TurnError {
-	asked := f.reason == a2a.ReasonUnauthenticated || f.reason == a2a.ReasonPermissionDenied
-	if r.backend.remote != nil && asked {
+	needsCredentials := f.reason == a2a.ReasonUnauthenticated || f.reason == a2a.ReasonPermissionDenied
+	if r.backend.remote != nil && needsCredentials {
 		return backend.Failed("The agent requires other credentials; it receives the Authorization header of the request and no other credential", f)
 	}
 	return f.turnError(p)

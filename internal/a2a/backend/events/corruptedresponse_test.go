@@ -29,18 +29,18 @@ const (
 {"artifactUpdate":{"artifact":{"artifactId":"report","parts":[{"text":"It is old.\n"}]},"append":true,"lastChunk":true}}
 {"kind":"status-update","status":{"state":"completed"}}
 `
-	reset = "connection reset by peer"
+	resetMessage = "connection reset by peer"
 )
 
-type broken struct{}
+type resetReader struct{}
 
-func (broken) Read([]byte) (int, error) { return 0, errors.New(reset) }
+func (resetReader) Read([]byte) (int, error) { return 0, errors.New(resetMessage) }
 
-// hear reads an answer whose framing tells its end, or one that is reset.
-func hear(mediaType, body string, isReset bool) (said []string, completed bool, err error) {
+// readResponse reads a response whose framing shows its end, or one that is reset.
+func readResponse(mediaType, body string, isReset bool) (output []string, completed bool, err error) {
 	reader := io.Reader(strings.NewReader(body))
 	if isReset {
-		reader = io.MultiReader(reader, broken{})
+		reader = io.MultiReader(reader, resetReader{})
 	}
 	resp := &http.Response{Header: http.Header{"Content-Type": {mediaType}}, Body: io.NopCloser(reader), ContentLength: -1, TransferEncoding: []string{"chunked"}}
 	err = read(stream.New(stream.Limits{MaxEvent: 4 << 10}, nil), resp, func(events []a2a.Event) error {
@@ -56,7 +56,7 @@ func hear(mediaType, body string, isReset bool) (said []string, completed bool, 
 				parts = e.Status.Status.Message.Parts
 			}
 			for j := range parts {
-				said = append(said, parts[j].Text)
+				output = append(output, parts[j].Text)
 			}
 			if e.Status != nil && e.Status.Status.State.Terminal() || e.Message != nil {
 				completed = e.Message != nil || e.Status.Status.State == a2a.StateCompleted
@@ -65,11 +65,11 @@ func hear(mediaType, body string, isReset bool) (said []string, completed bool, 
 		}
 		return nil
 	})
-	return said, completed || err == nil, err
+	return output, completed || err == nil, err
 }
 
-// inSSE returns lines as an event stream.
-func inSSE(lines string) string {
+// toSSE returns lines as server-sent events.
+func toSSE(lines string) string {
 	out := ": hello\n"
 	for line := range strings.Lines(lines) {
 		if line != "\n" {
@@ -79,37 +79,37 @@ func inSSE(lines string) string {
 	return out
 }
 
-// An answer that is cut at any byte by a reset ends with the same parts as the
-// whole one, or with a failure after some of them.
-func TestAnswersCutAtEachByte(t *testing.T) {
-	for mediaType, body := range map[string]string{"application/x-ndjson": ndjsonStream, "text/event-stream": inSSE(ndjsonStream)} {
-		whole, completed, err := hear(mediaType, body, false)
+// TestCutResponseLosesNoOutput: a response that is cut at any byte by a reset ends with
+// the same output as the whole one, or with a failure after a part of it.
+func TestCutResponseLosesNoOutput(t *testing.T) {
+	for mediaType, body := range map[string]string{"application/x-ndjson": ndjsonStream, "text/event-stream": toSSE(ndjsonStream)} {
+		whole, completed, err := readResponse(mediaType, body, false)
 		if !completed || len(whole) != 5 || !errors.Is(err, backend.ErrTurnEnded) {
 			t.Fatalf("%s: the whole answer is %q, %v", mediaType, whole, err)
 		}
 		for end := range len(body) {
-			said, completed, err := hear(mediaType, body[:end], true)
+			output, completed, err := readResponse(mediaType, body[:end], true)
 			failure, ok := errors.AsType[*backend.TurnError](err)
 			switch {
-			case completed && !slices.Equal(said, whole):
-				t.Fatalf("%s cut at byte %d: completed with %q", mediaType, end, said)
-			case !completed && (!ok || failure.Reason == "" || len(said) > len(whole) || !slices.Equal(said, whole[:len(said)])):
-				t.Fatalf("%s cut at byte %d: %q, %v", mediaType, end, said, err)
+			case completed && !slices.Equal(output, whole):
+				t.Fatalf("%s cut at byte %d: completed with %q", mediaType, end, output)
+			case !completed && (!ok || failure.Reason == "" || len(output) > len(whole) || !slices.Equal(output, whole[:len(output)])):
+				t.Fatalf("%s cut at byte %d: %q, %v", mediaType, end, output, err)
 			}
 		}
 	}
 }
 
-// Answers that are damaged in many ways: a turn that succeeds has understood and
-// passed on all that a second reader finds before the end.
-func TestDamagedAnswers(t *testing.T) {
+// TestCorruptedResponseLosesNoOutput: a turn that succeeds has emitted everything that a
+// second decoder finds before the end.
+func TestCorruptedResponseLosesNoOutput(t *testing.T) {
 	const seed = 12
 	random := rand.New(rand.NewPCG(seed, 0))
 	names := []string{`"kind"`, `"text"`, `"parts"`, `"artifact"`, `"artifactUpdate"`, `artifact-update`, `status-update`, `"status"`, `"state"`, "internal:", "data:", "completed"}
 	for i := range 20_000 {
 		mediaType, body := "application/x-ndjson", []byte(ndjsonStream)
 		if i%2 == 0 {
-			mediaType, body = "text/event-stream", []byte(inSSE(ndjsonStream))
+			mediaType, body = "text/event-stream", []byte(toSSE(ndjsonStream))
 		}
 		at := random.IntN(len(body) - 8)
 		switch size := 1 + random.IntN(6); random.IntN(6) {
@@ -132,28 +132,28 @@ func TestDamagedAnswers(t *testing.T) {
 			lines[a], lines[b] = lines[b], lines[a]
 			body = bytes.Join(lines, nil)
 		}
-		said, completed, err := hear(mediaType, string(body), false)
+		output, completed, err := readResponse(mediaType, string(body), false)
 		if failure, ok := errors.AsType[*backend.TurnError](err); !completed && !errors.Is(err, backend.ErrTurnEnded) && (!ok || failure.Reason == "") {
 			t.Fatalf("mutation %d of seed %d: %v\n%q", i, seed, err, body)
 		}
 		if !completed {
 			continue
 		}
-		texts, strange := secondReading(mediaType, string(body))
+		texts, strange := expected(mediaType, string(body))
 		if strange != "" {
 			t.Fatalf("mutation %d of seed %d: the turn succeeds, but %q was not understood\n%q", i, seed, strange, body)
 		}
 		for _, text := range texts {
-			if !slices.Contains(said, text) {
-				t.Fatalf("mutation %d of seed %d: the turn succeeds with %q and without %q\n%q", i, seed, said, text, body)
+			if !slices.Contains(output, text) {
+				t.Fatalf("mutation %d of seed %d: the turn succeeds with %q and without %q\n%q", i, seed, output, text, body)
 			}
 		}
 	}
 }
 
-// secondReading reads lines in another way than the product: it returns the texts before the
+// expected decodes lines independently of the product. It returns the texts before the
 // end of the task, and the first line that is not an event.
-func secondReading(mediaType, body string) (texts []string, strange string) {
+func expected(mediaType, body string) (texts []string, strange string) {
 	if mediaType == "text/event-stream" {
 		var lines []string
 		for block := range strings.SplitSeq(body, "\n\n") {

@@ -20,15 +20,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 )
 
-// damaged is a transport to a server whose stream arrives damaged, and that
-// knows no tasks.
-type damaged struct {
+// corruptedTransport is a transport to an agent whose stream is corrupted and that knows
+// no tasks.
+type corruptedTransport struct {
 	body []byte
-	// broken ends the body with an error, as a connection that was reset does.
-	broken bool
+	// reset ends the body with an error, as a reset connection does.
+	reset bool
 }
 
-func (d *damaged) RoundTrip(r *http.Request) (*http.Response, error) {
+func (d *corruptedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	var request []byte
 	if r.Body != nil {
 		request, _ = io.ReadAll(r.Body)
@@ -38,8 +38,8 @@ func (d *damaged) RoundTrip(r *http.Request) (*http.Response, error) {
 	case strings.HasSuffix(r.URL.Path, "message:stream"), bytes.Contains(request, []byte(`"SendStreamingMessage"`)), bytes.Contains(request, []byte(`"message/stream"`)):
 		resp.Header.Set("Content-Type", "text/event-stream")
 		body := io.Reader(bytes.NewReader(d.body))
-		if d.broken {
-			body = io.MultiReader(body, reset{})
+		if d.reset {
+			body = io.MultiReader(body, resetReader{})
 		}
 		resp.Body = io.NopCloser(body)
 	case r.Method == http.MethodGet, strings.Contains(r.URL.Path, ":"):
@@ -51,12 +51,12 @@ func (d *damaged) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-type reset struct{}
+type resetReader struct{}
 
-func (reset) Read([]byte) (int, error) { return 0, errors.New("connection reset by peer") }
+func (resetReader) Read([]byte) (int, error) { return 0, errors.New("connection reset by peer") }
 
-// hearStream runs a turn with a damaged stream.
-func hearStream(t *testing.T, r *recording, d *damaged) (*heard, error) {
+// runCorrupted runs a turn with a corrupted stream.
+func runCorrupted(t *testing.T, r *recording, d *corruptedTransport) (*emitted, error) {
 	t.Helper()
 	b, err := upstream.New(upstream.Options{
 		URL: "http://agent.test", Limits: stream.Limits{MaxEvent: 16 << 10},
@@ -66,14 +66,14 @@ func hearStream(t *testing.T, r *recording, d *damaged) (*heard, error) {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	h := &heard{}
-	return h, b.Run(t.Context(), turn(), h.emit)
+	h := &emitted{}
+	return h, b.Run(t.Context(), newTurn(), h.emit)
 }
 
-// judge holds the outcome of a turn with a damaged stream against what a second
-// reader, of encoding/json, finds in it: the turn succeeds only if all that came before
-// its end was understood and passed on, and else fails with a reason.
-func judge(t *testing.T, h *heard, err error, body []byte) (success bool) {
+// checkOutcome compares the outcome of a turn with what a second decoder, of
+// encoding/json, finds in the stream. The turn may succeed only if everything before its
+// end was understood and emitted. Otherwise it must fail with a reason.
+func checkOutcome(t *testing.T, h *emitted, err error, body []byte) (success bool) {
 	t.Helper()
 	failure, isFailure := errors.AsType[*backend.TurnError](err)
 	switch {
@@ -87,19 +87,19 @@ func judge(t *testing.T, h *heard, err error, body []byte) (success bool) {
 		return false
 	}
 	if last := h.events[len(h.events)-1]; last.Status != nil && last.Status.Status.State != a2a.StateCompleted && !last.Status.Status.State.Interrupted() {
-		return false // the agent said itself that it failed
+		return false // the agent reported a failure
 	}
-	var said []string
+	var output []string
 	for i := range h.events {
-		said = append(said, textsOf(&h.events[i])...)
+		output = append(output, textsOf(&h.events[i])...)
 	}
-	second := secondReader(body)
-	if second.strange != "" {
-		t.Errorf("the turn succeeds, but %q was not understood", second.strange)
+	second := expect(body)
+	if second.unknown != "" {
+		t.Errorf("the turn succeeds, but %q was not understood", second.unknown)
 	}
 	for _, text := range second.texts {
-		if !slices.Contains(said, text) {
-			t.Errorf("the turn succeeds without %q; said was %q", text, said)
+		if !slices.Contains(output, text) {
+			t.Errorf("the turn succeeds without %q; said was %q", text, output)
 		}
 	}
 	return true
@@ -125,16 +125,16 @@ func textsOf(e *a2a.Event) []string {
 	return all
 }
 
-// reading is what a second reader finds before the end of a task.
-type reading struct {
+// expectation is what the second decoder finds before the end of a task.
+type expectation struct {
 	texts []string
-	// strange is the first event that is none.
-	strange string
+	// unknown is the first text that is not an event.
+	unknown string
 }
 
-// secondReader reads an event stream in another way than the product.
-func secondReader(body []byte) *reading {
-	r := &reading{}
+// expect decodes an event stream independently of the product.
+func expect(body []byte) *expectation {
+	r := &expectation{}
 	text := strings.TrimPrefix(strings.ReplaceAll(string(body), "\r\n", "\n"), "\uFEFF")
 	for block := range strings.SplitSeq(text, "\n\n") {
 		var data []string
@@ -146,18 +146,18 @@ func secondReader(body []byte) *reading {
 		if one := strings.TrimSpace(strings.Join(data, "\n")); one != "" && r.event(one) {
 			return r
 		}
-		if r.strange != "" {
+		if r.unknown != "" {
 			return r
 		}
 	}
 	return r
 }
 
-// event reads one event, and reports whether the task ends or waits with it.
-func (r *reading) event(text string) (over bool) {
+// event decodes one event, and reports whether the task ends or pauses with it.
+func (r *expectation) event(text string) (over bool) {
 	var e map[string]any
 	if json.Unmarshal([]byte(text), &e) != nil {
-		r.strange = text
+		r.unknown = text
 		return false
 	}
 	if result, ok := e["result"].(map[string]any); ok {
@@ -187,12 +187,12 @@ func (r *reading) event(text string) (over bool) {
 		r.parts(e, text)
 		return true
 	default:
-		r.strange = text
+		r.unknown = text
 	}
 	return false
 }
 
-func (r *reading) status(status map[string]any, text string) (over bool) {
+func (r *expectation) status(status map[string]any, text string) (over bool) {
 	if message, ok := status["message"].(map[string]any); ok {
 		r.parts(message, text)
 	}
@@ -201,41 +201,42 @@ func (r *reading) status(status map[string]any, text string) (over bool) {
 	return slices.ContainsFunc([]string{"completed", "failed", "canceled", "rejected", "required"}, func(s string) bool { return strings.HasSuffix(state, s) })
 }
 
-func (r *reading) parts(of map[string]any, text string) {
+func (r *expectation) parts(of map[string]any, text string) {
 	parts, ok := of["parts"].([]any)
 	if !ok {
-		r.strange = text
+		r.unknown = text
 	}
 	for _, p := range parts {
 		part, _ := p.(map[string]any)
-		if said, ok := part["text"].(string); ok {
-			r.texts = append(r.texts, said)
+		if output, ok := part["text"].(string); ok {
+			r.texts = append(r.texts, output)
 			continue
 		}
 		if part["data"] == nil && part["file"] == nil && part["raw"] == nil && part["url"] == nil {
-			r.strange = text
+			r.unknown = text
 		}
 	}
 }
 
-// A stream that is cut, by a reset or without a sign, ends the turn
-// with the same parts as the whole one, or with a failure after some of them.
-func TestCutStreams(t *testing.T) {
+// TestCutStreamLosesNoOutput: a stream that is cut, with or without a reset, ends the
+// turn with the same output as the whole stream, or with a failure after a part of it.
+func TestCutStreamLosesNoOutput(t *testing.T) {
 	for _, r := range recordings {
 		t.Run(r.file, func(t *testing.T) {
 			t.Parallel()
 			body := []byte(r.body(t))
-			// Under the race detector each byte would take minutes; FuzzStream goes on.
+			// Under the race detector, a cut at each byte would take minutes. FuzzStream
+			// covers more.
 			step := 1 + len(body)/500
 			good := 0
 			for end := len(body); end >= 0; end -= step {
 				for _, broken := range []bool{false, true} {
-					h, err := hearStream(t, &r, &damaged{body: body[:end], broken: broken})
-					got := content(h)
-					if judge(t, h, err, body[:end]) {
+					h, err := runCorrupted(t, &r, &corruptedTransport{body: body[:end], reset: broken})
+					got := describeContent(h)
+					if checkOutcome(t, h, err, body[:end]) {
 						good++
 					}
-					if failure, ok := errors.AsType[*backend.TurnError](err); !ok && got != r.said || ok && !strings.HasPrefix(r.said, got) {
+					if failure, ok := errors.AsType[*backend.TurnError](err); !ok && got != r.events || ok && !strings.HasPrefix(r.events, got) {
 						t.Fatalf("cut at byte %d (reset %t): said %q, %v", end, broken, got, failure)
 					}
 				}
@@ -247,9 +248,9 @@ func TestCutStreams(t *testing.T) {
 	}
 }
 
-// An event that no decoder understands fails the turn, wherever in a stream it
-// stands and whichever version its wrapper is from.
-func TestStrangeEventInStream(t *testing.T) {
+// TestUnknownEventFailsTheTurn: the position of the event and the version of its wrapper
+// do not matter.
+func TestUnknownEventFailsTheTurn(t *testing.T) {
 	for _, wrapper := range []string{"task", "message", "statusUpdate", "artifactUpdate"} {
 		event := "data: {\"result\":{\"" + wrapper + "\":{\"strange\":{\"\":\"\"}}}}\n\n"
 		for _, r := range recordings {
@@ -257,8 +258,8 @@ func TestStrangeEventInStream(t *testing.T) {
 			blocks := strings.SplitAfter(body, "\n\n")
 			for i := range blocks {
 				bad := []byte(strings.Join(slices.Insert(slices.Clone(blocks), i, event), ""))
-				h, err := hearStream(t, &r, &damaged{body: bad})
-				if judge(t, h, err, bad); t.Failed() {
+				h, err := runCorrupted(t, &r, &corruptedTransport{body: bad})
+				if checkOutcome(t, h, err, bad); t.Failed() {
 					t.Fatalf("%s: a %s that is none before event %d", r.file, wrapper, i)
 				}
 			}
@@ -266,8 +267,8 @@ func TestStrangeEventInStream(t *testing.T) {
 	}
 }
 
-// mutate damages a stream: bytes or lines that are lost, doubled, swapped or
-// changed, events that are renamed or moved.
+// mutate corrupts a stream: it removes, repeats, swaps or changes bytes, and renames or
+// moves events.
 func mutate(r *rand.Rand, body []byte) []byte {
 	out := slices.Clone(body)
 	for range 1 + r.IntN(3) {
@@ -277,23 +278,23 @@ func mutate(r *rand.Rand, body []byte) []byte {
 		at := r.IntN(len(out) - 1)
 		size := min(1+r.IntN(8), len(out)-at)
 		switch r.IntN(8) {
-		case 0: // lost
+		case 0: // remove
 			out = slices.Delete(out, at, at+size)
-		case 1: // doubled
+		case 1: // repeat
 			out = slices.Insert(out, at, slices.Clone(out[at:at+size])...)
-		case 2: // swapped
+		case 2: // swap
 			out[at], out[at+1] = out[at+1], out[at]
-		case 3: // changed
+		case 3: // change
 			out[at] = byte(r.IntN(256))
 		case 4: // cut
 			out = out[:at]
-		case 5: // renamed
+		case 5: // rename
 			names := []string{`"kind"`, `"artifact"`, `"parts"`, `"text"`, `"result"`, `"task"`, `"statusUpdate"`, `"artifactUpdate"`, `artifact-update`, `status-update`, `"status"`, `"state"`, "data:", "TASK_STATE_COMPLETED", `"completed"`}
 			name := []byte(names[r.IntN(len(names))])
 			if i := bytes.Index(out[at:], name); i >= 0 {
 				out[at+i+len(name)/2] = 'x'
 			}
-		default: // whole blocks, moved, doubled or lost
+		default: // swap, repeat or remove whole events
 			blocks := bytes.SplitAfter(out, []byte("\n\n"))
 			i, j := r.IntN(len(blocks)), r.IntN(len(blocks))
 			switch r.IntN(3) {
@@ -310,9 +311,9 @@ func mutate(r *rand.Rand, body []byte) []byte {
 	return out
 }
 
-// The streams of every server, damaged in many ways: no answer is lost behind a
-// success.
-func TestDamagedStreams(t *testing.T) {
+// TestCorruptedStreamLosesNoOutput: a turn with a corrupted stream of any server either
+// has all output or fails.
+func TestCorruptedStreamLosesNoOutput(t *testing.T) {
 	const seed = 12
 	const runs = 500
 	for at, r := range recordings {
@@ -322,8 +323,8 @@ func TestDamagedStreams(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, uint64(at)))
 			for i := range runs {
 				bad := mutate(random, body)
-				h, err := hearStream(t, &r, &damaged{body: bad, broken: i%2 == 0})
-				if judge(t, h, err, bad); t.Failed() {
+				h, err := runCorrupted(t, &r, &corruptedTransport{body: bad, reset: i%2 == 0})
+				if checkOutcome(t, h, err, bad); t.Failed() {
 					t.Fatalf("mutation %d of seed %d:\n%q", i, seed, bad)
 				}
 			}
@@ -338,7 +339,7 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, server uint8, body []byte, broken bool) {
 		r := recordings[int(server)%len(recordings)]
-		h, err := hearStream(t, &r, &damaged{body: body, broken: broken})
-		judge(t, h, err, body)
+		h, err := runCorrupted(t, &r, &corruptedTransport{body: body, reset: broken})
+		checkOutcome(t, h, err, body)
 	})
 }

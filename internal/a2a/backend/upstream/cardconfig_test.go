@@ -17,8 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// hello answers each version and binding with a message.
-func hello(w http.ResponseWriter, r *http.Request) {
+// respondsHello responds with a message in each version and binding.
+func respondsHello(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	switch {
 	case strings.HasPrefix(string(body), `{"jsonrpc"`) && strings.Contains(string(body), `"tasks/send`):
@@ -32,7 +32,7 @@ func hello(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestConfiguredA2A(t *testing.T) {
+func TestConfiguredVersionPathAndQuery(t *testing.T) {
 	const card10 = `{"supportedInterfaces":[{"url":"http://x/a2a/1","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"capabilities":{}}`
 	for name, tt := range map[string]struct {
 		path    string
@@ -90,7 +90,7 @@ func TestConfiguredA2A(t *testing.T) {
 				}
 				got = append(got, line)
 				r.Body = io.NopCloser(strings.NewReader(string(body)))
-				hello(w, r)
+				respondsHello(w, r)
 			}))
 			defer server.Close()
 			o := tt.options
@@ -101,11 +101,11 @@ func TestConfiguredA2A(t *testing.T) {
 			}
 			defer b.Close()
 			for range 2 {
-				if h, outcome := run(t, b, turn()); outcome != "ended" {
+				if h, outcome := run(t, b, newTurn()); outcome != "ended" {
 					t.Errorf("Run() = %s, %s", h, outcome)
 				}
 			}
-			// The second turn reads no card.
+			// The second turn does not read the card.
 			want := append(slices.Clone(tt.want), tt.want[len(tt.want)-1])
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("requests (-want +got):\n%s", diff)
@@ -114,8 +114,8 @@ func TestConfiguredA2A(t *testing.T) {
 	}
 }
 
-// A version that is configured is not guessed at.
-func TestPinnedVersionThatIsNotSpoken(t *testing.T) {
+// TestConfiguredVersionHasNoFallback: the backend tries no other version.
+func TestConfiguredVersionHasNoFallback(t *testing.T) {
 	calls := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		calls++
@@ -128,12 +128,12 @@ func TestPinnedVersionThatIsNotSpoken(t *testing.T) {
 	}
 	defer b.Close()
 	const want = "failed: The agent does not speak A2A 0.3 over JSONRPC, which backend.a2a.version names"
-	if _, outcome := run(t, b, turn()); outcome != want || calls != 2 {
+	if _, outcome := run(t, b, newTurn()); outcome != want || calls != 2 {
 		t.Errorf("Run() = %s after %d calls, want %s", outcome, calls, want)
 	}
 }
 
-func TestReasonForNoCard(t *testing.T) {
+func TestMissingCardNamesTheBestResponse(t *testing.T) {
 	const cure = "; set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card"
 	type answer struct {
 		status          int
@@ -152,7 +152,7 @@ func TestReasonForNoCard(t *testing.T) {
 			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 400 Bad Request: " +
 				`{"error":{"code":-32602,"message":"Missing required query parameter: assistant_id"}}` + cure,
 		},
-		"the second says more": {
+		"the second explains more": {
 			first: notFound, second: answer{401, "text/plain", "token required"},
 			want: "failed: The agent serves no card: GET /.well-known/agent.json was answered 401 Unauthorized: token required" + cure,
 		},
@@ -194,7 +194,7 @@ func TestReasonForNoCard(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer b.Close()
-			if _, outcome := run(t, b, turn()); outcome != tt.want {
+			if _, outcome := run(t, b, newTurn()); outcome != tt.want {
 				t.Errorf("Run() = %s\nwant %s", outcome, tt.want)
 			}
 		})
